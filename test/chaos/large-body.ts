@@ -1,5 +1,6 @@
-// The largest resident memory of `intake sync` while lists and files of 10 GB come: `node test/chaos/large-body.ts FOLDER [BYTES]`, where
-// the folder takes an embedded Postgres and the blobs. Ends with 1 above 512 MB. Reads the kernel's high-water mark, so Linux only.
+// Measures the peak resident memory of `intake sync` while the source sends lists and files of 10 GB:
+// `node test/chaos/large-body.ts FOLDER [BYTES]`. The folder holds an embedded Postgres and the blobs. Exits with 1 from 512 MB on.
+// Reads the kernel's high-water mark, so it needs Linux.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbedded } from '../../src/dev/embedded/embedded.ts';
@@ -32,7 +33,7 @@ const watch = setInterval(() => {
     const [, kb] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? [];
     peakKb = Math.max(peakKb, Number(kb ?? 0));
   } catch {
-    // It has just ended.
+    // The process has just ended.
   }
 }, 20);
 const { code, stdout, stderr } = await ended;

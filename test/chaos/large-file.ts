@@ -1,6 +1,6 @@
-// The largest resident memory of `intake sync` while it fetches files of 200 MB at once, on disk and to S3:
-// `node test/chaos/large-file.ts FOLDER [FILES] [RUNS]`, where the folder takes an embedded Postgres and the blobs. Reads the kernel's
-// high-water mark, so Linux only.
+// Measures the peak resident memory of `intake sync` while it fetches several files of 200 MB at once, to disk and to S3:
+// `node test/chaos/large-file.ts FOLDER [FILES] [RUNS]`. The folder holds an embedded Postgres and the blobs. Reads the kernel's
+// high-water mark, so it needs Linux.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync } from 'node:fs';
@@ -47,7 +47,7 @@ async function syncToS3() {
   });
 }
 
-/** One process on a fresh database, watched until its end. */
+/** Runs one process on a fresh database and watches it until it exits. */
 async function sync(place: Record<string, string>): Promise<{ peakBytes: number; seconds: number; code: unknown }> {
   {
     await using db = openDatabase({ url: server.url, role: 'bench' });
@@ -75,7 +75,7 @@ async function sync(place: Record<string, string>): Promise<{ peakBytes: number;
       const [, kb] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? [];
       peakBytes = Math.max(peakBytes, Number(kb ?? 0) * 1024);
     } catch {
-      // It has just ended.
+      // The process has just ended.
     }
   }, 20);
   const [code] = await once(child, 'exit');

@@ -1,11 +1,10 @@
-// What must be nowhere: an address, a phone number or a credential in anything that a process said, and a file of anybody's where
-// downloads wait, although processes died there (P17, P18).
+// Finds personal data and secrets where they must not be: an e-mail address, a phone number or a credential in a log (P18), and a file
+// left in the spool, even after processes died (P17).
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Stage } from './stage.ts';
 
-/** What is there nevertheless. */
 export function findLeaks(
   folder: string,
   { accounts, s3 }: Pick<Stage, 'accounts' | 's3'>,
@@ -17,7 +16,7 @@ export function findLeaks(
     .filter((file) => file.isFile() && file.name.endsWith('.log'))
     .map((file) => readFileSync(join(file.parentPath, file.name), 'utf8'))
     .join('\n');
-  // A file is unlinked as soon as it is open: between the two it may be seen.
+  // The spool unlinks a file right after opening it, so while processes run, a file may be visible for a moment.
   const leaks =
     processes === 'ended' && spooled.length > 0 ? [`P17: ${spooled.length} files of people lie in the spool`] : [];
   for (const account of accounts) {

@@ -1,9 +1,9 @@
-// Commands that only look: they change no schema, and one that goes on looking outlasts whatever happens to the database.
+// Commands that only read: they do not change the schema, and a watching command survives every database fault.
 
 import type { Cluster } from './cluster.ts';
 import type { Fleet } from './fleet.ts';
 
-/** Asks for a status before there is a schema; a finding when it made one, or did not say that there is none. */
+/** Runs `intake status` before the schema exists. It must not create the schema, and must report that there is none (exit code 7). */
 export async function lookAtBareDatabase({ query }: Cluster, fleet: Fleet): Promise<string[]> {
   const { code } = await fleet.run(['status']);
   const [row] = await query<{ schema: string | null }>(`SELECT to_regnamespace('intake')::text AS schema`);
@@ -12,8 +12,8 @@ export async function lookAtBareDatabase({ query }: Cluster, fleet: Fleet): Prom
 }
 
 /**
- * Watches the status until the signal; what it answers is a finding when it ended before. A password that is refused at the first look is
- * a wrong setting (code 2), also where it is being changed at that moment: a person starts the command again.
+ * Runs `intake status --watch` until the signal; returns a finding if the command ends earlier. If the first connection fails with a wrong
+ * password, the command reports a wrong setting (code 2), even while the password is being changed. Then it is started once more.
  */
 export async function watchStatus(fleet: Fleet, signal: AbortSignal): Promise<string[]> {
   const watch = () => fleet.runUntil(signal, ['status', '--watch', '--json']);

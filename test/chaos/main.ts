@@ -1,9 +1,9 @@
-// The fault harness: real workers, a real Postgres, a source and a store that misbehave, and a network between them that does too.
+// The fault harness: real workers, a real Postgres, and a source, a store and a network that misbehave.
 //   npm run chaos -- --seeds 20 --seconds 30          twenty plans of half a minute
-//   npm run chaos -- --seed 17 --seconds 30           one of them again
-//   npm run chaos -- --seeds 50 --json a.jsonl        and a line per seed into a file
-//   npm run chaos -- a.jsonl b.jsonl                  plays nothing: adds up what several processes wrote
-// Ends with 1 when a promise was broken. Over 20 seeds or more, a named moment at which no process ever died is a failure too.
+//   npm run chaos -- --seed 17 --seconds 30           repeats one of them
+//   npm run chaos -- --seeds 50 --json a.jsonl        also appends a line per seed to a file
+//   npm run chaos -- a.jsonl b.jsonl                  plays nothing: adds up the files of several runs
+// Exits with 1 if a promise was broken. With 20 seeds or more, a crash point that no process reached is a failure too.
 
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,9 +20,9 @@ const { values: options, positionals: written } = parseArgs({
     seeds: { type: 'string', default: '1' },
     seconds: { type: 'string', default: '30' },
     seed: { type: 'string' },
-    /** Where a run of several begins. */
+    /** The first seed of a run of several. */
     from: { type: 'string', default: '1' },
-    /** Only these rows of faults.ts, by comma. */
+    /** Only these rows of faults.ts, separated by commas. */
     faults: { type: 'string' },
     /** The first broken promise ends the run. */
     bail: { type: 'boolean', default: false },
@@ -40,7 +40,7 @@ async function play(): Promise<void> {
     options.seed === undefined
       ? Array.from({ length: Number(options.seeds) }, (_, at) => Number(options.from) + at)
       : [Number(options.seed)];
-  // The seed under way is played to its end: what it opened must be closed.
+  // The current seed is played to its end, so that everything it opened is closed.
   let isStopping = false;
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
     process.on(name, () => {

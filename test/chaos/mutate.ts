@@ -1,6 +1,6 @@
-// Plants small mistakes, one at a time, and asks whether the tests notice: `npm run mutate -- [--files a.ts,b.ts] [--most N] [--seed K]`.
-// With --planted, mistakes that were found once are planted again, and the fault harness must find each (planted.ts).
-// Works in a copy of the checkout, so that nothing here is touched. A mistake that no test notices is printed as a survivor.
+// Mutation tests: plants small mistakes, one at a time, and runs the tests: `npm run mutate -- [--files a.ts,b.ts] [--most N] [--seed K]`.
+// With --planted, it plants earlier bugs again, and the fault harness must find each of them (planted.ts).
+// It works in a copy of the checkout and does not change the original. It prints a mistake that no test notices as a survivor.
 
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { openEmbedded } from '../../src/dev/embedded/embedded.ts';
 import { createRandom } from '../support/random.ts';
 import { tryPlanted } from './planted.ts';
 
-/** What is mutated, and the tests that ought to notice. */
+/** The files to mutate, and the tests that should notice. */
 const subjects: Readonly<Record<string, readonly string[]>> = {
   'src/domain/coverage/coverage.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
   'src/domain/coverage/certificate.ts': [
@@ -63,7 +63,7 @@ interface Mutation {
   readonly after: string;
 }
 
-/** A pattern in a line of code, and what stands there instead. */
+/** A pattern in a line of code, and its replacement. */
 const mistakes: readonly (readonly [RegExp, string])[] = [
   [/ <= /, ' < '],
   [/ >= /, ' > '],
@@ -86,7 +86,7 @@ const { values: options } = parseArgs({
     files: { type: 'string' },
     most: { type: 'string', default: '40' },
     seed: { type: 'string', default: '1' },
-    /** These of planted.ts by comma, or all. */
+    /** Names from planted.ts, separated by commas, or `all`. */
     planted: { type: 'string' },
   },
 });
@@ -105,10 +105,10 @@ if (options.planted !== undefined) {
   rmSync(root, { recursive: true, force: true });
   process.exit(isFound ? 0 : 1);
 }
-// One server for all: starting one for each mistake would take most of the time.
+// One server for all mistakes: starting one for each would take most of the time.
 const database = await openEmbedded({ root, scratch: true });
 for (const file of new Set(chosen.map(({ mutation }) => mutation.file))) {
-  // Tests that are red without a mistake would notice every one.
+  // Tests that fail without a mistake would seem to notice every mistake.
   if (!passes(file)) throw new Error(`The tests of ${file} fail on the code as it is.`);
 }
 const survivors: Mutation[] = [];
@@ -135,7 +135,7 @@ function findMutations(file: string): Mutation[] {
   });
 }
 
-/** True when a test fails, or the code does not even load. */
+/** True if a test fails or the code does not load. */
 function tryMutation({ file, line, after }: Mutation): boolean {
   const path = join(root, file);
   const whole = readFileSync(path, 'utf8');
@@ -147,7 +147,7 @@ function tryMutation({ file, line, after }: Mutation): boolean {
   return isNoticed;
 }
 
-/** Whether the tests of a file are green as it lies in the copy. */
+/** Whether the tests of a file pass with the file's current content in the copy. */
 function passes(file: string): boolean {
   const settings = ['--config', 'test/vitest.config.ts', '--bail', '1'];
   const vitest = ['node_modules/vitest/vitest.mjs', 'run', ...settings, ...(subjects[file] ?? [])];

@@ -1,5 +1,5 @@
-// Bytes that nothing refers to: some are laid into the store behind everybody's back, others are what faults leave there. `intake verify`
-// marks them and, a day later, deletes them. The day passes by setting the times of rows back; work under way keeps its own.
+// Orphaned objects, to which no row refers. The harness puts some directly into the store; faults leave others. `intake verify` marks
+// them, and deletes them a day later. The harness simulates the day by setting the times of rows back, except for downloads in progress.
 
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,7 +11,7 @@ import type { Stage } from './stage.ts';
 
 type OrphanStage = Pick<Stage, 'cluster' | 'accounts' | 's3' | 'runCommand' | 'count' | 'plan'>;
 
-/** Lays some, has them marked, and a day later collected; the second process dies at the moment given. */
+/** Puts orphans into the store, runs `verify` to mark them, and a day later to delete them. The second run dies at `point`. */
 export async function playCollection(stage: OrphanStage, random: Random, point: CrashPoint | null): Promise<void> {
   const { s3, count, runCommand } = stage;
   const { advertiserId } = random.pick(stage.accounts);
@@ -27,7 +27,7 @@ export async function playCollection(stage: OrphanStage, random: Random, point: 
   await untilDone(() => runCommand(['verify'], point));
 }
 
-/** A day passes for every blob that no download has in its hands. */
+/** Makes every blob a day older, except those that a download is storing. */
 export async function passDay({ cluster }: Pick<Stage, 'cluster'>): Promise<void> {
   await cluster.query(
     `UPDATE intake.blobs b SET intended_at = intended_at - interval '25 hours', orphaned_at = orphaned_at - interval '25 hours'
@@ -35,19 +35,19 @@ export async function passDay({ cluster }: Pick<Stage, 'cluster'>): Promise<void
   );
 }
 
-/** Marks and collects until nothing is left over; what is left after several days is a finding. */
+/** Marks and deletes until no orphan is left. An orphan that is left after four days is a finding. */
 export async function collectAll(stage: OrphanStage): Promise<string[]> {
   for (let days = 1; ; days++) {
     await untilNoneIsDeleted(stage);
     await passDay(stage);
-    // So many as faults may leave here a person would have to release.
+    // Faults may leave so many orphans that only an operator's --collect deletes them.
     const { code } = await stage.runCommand(['verify', '--collect']);
     const left = [...(await findLeftOver(stage)), ...(code === 0 ? [] : [`P6: intake verify ends with code ${code}`])];
     if (left.length === 0 || days === 4) return left;
   }
 }
 
-/** A process that was killed amid a delete leaves its token, and until that lapses nobody else deletes. */
+/** A process that was killed during a delete leaves its token. No other process deletes until that token expires. */
 async function untilNoneIsDeleted({ cluster }: OrphanStage): Promise<void> {
   const isDeleted = () =>
     cluster.query(
@@ -56,7 +56,7 @@ async function untilNoneIsDeleted({ cluster }: OrphanStage): Promise<void> {
   while ((await isDeleted()).length > 0) await sleep(500);
 }
 
-/** Objects that no stored file and no earlier version is made of (P17 where their person was erased), and such rows. */
+/** Finds objects that no stored file and no earlier version uses (P17 if their person was erased), and rows still marked as orphans. */
 async function findLeftOver({ cluster, s3 }: OrphanStage): Promise<string[]> {
   const rows = await cluster.query<{ key: string }>(
     `SELECT b.key FROM intake.blobs b WHERE b.state = 'stored'

@@ -1,12 +1,12 @@
-// An outage of the source or of the storage that lasts until `intake status`, asked as a process of its own, names it. One that is not
-// named in time is a finding: the worker knows what it waits for, so everybody has to.
+// An outage of the source or of the storage lasts until `intake status`, run as a separate process, names it. An outage that is not named
+// in time is a finding: the worker knows what it waits for, so the operator must be able to see it.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { End } from './database-faults.ts';
 import { withSlack } from './settings.ts';
 import type { Stage } from './stage.ts';
 
-/** Polls come every nine seconds, and other faults stop workers and the database meanwhile. */
+/** Workers poll every nine seconds, and other faults stop workers and the database meanwhile. */
 const namedWithinMs = 20_000;
 
 interface Told {
@@ -14,16 +14,16 @@ interface Told {
   readonly advertisers?: readonly { readonly halt: object | null; readonly due: number }[];
 }
 
-/** Cuts the connections to one side. What it answers waits until the outage was named, and ends it. */
+/** Cuts the connections to one side. The returned function waits until the outage is named, and ends it. */
 export async function beginOutage(stage: Stage, side: 'source' | 'storage'): Promise<End> {
   const { proxies, workload } = stage;
-  // Other faults of the same side end while this one lasts.
+  // Other faults of the same side may end during this one and open the proxy again.
   const cutting = setInterval(() => {
     if (proxies[side].mode === 'cut') return;
     proxies[side].mode = 'cut';
     proxies[side].cut();
   }, 50);
-  // Something to store.
+  // Gives the workers something to store.
   if (side === 'storage') workload.changeFiles();
   const named = untilNamed(stage, side);
   return async () => {
@@ -40,7 +40,7 @@ async function untilNamed(stage: Stage, side: 'source' | 'storage'): Promise<voi
   while (performance.now() < giveUpAt) {
     const told = toTold((await stage.runCommand(['status', '--json'])).output);
     if (told?.waits?.some(({ dependency }) => dependency === side)) return stage.count(`${side} outages named`);
-    // A halted account asks for nothing, and without a file that is due nothing is asked of the storage.
+    // A halted account sends no requests to the source, and without due files the worker does not use the storage.
     const isMet = told?.advertisers?.some(({ halt, due }) => halt === null && (side === 'source' || due > 0));
     dueSince = isMet ? (dueSince ?? performance.now()) : null;
     if (dueSince !== null && performance.now() - dueSince > retryForMs) {
@@ -53,7 +53,7 @@ async function untilNamed(stage: Stage, side: 'source' | 'storage'): Promise<voi
   }
 }
 
-/** Null where the command ended without a status: the database is away as well. */
+/** Null if the command printed no status, because the database is unavailable too. */
 function toTold(output: string): Told | null {
   const line = output.split('\n').findLast((one) => one.startsWith('{"at"'));
   return line === undefined ? null : (JSON.parse(line) as Told);

@@ -1,5 +1,5 @@
-// Mistakes that were found once, planted again one at a time: with each the harness must end red, and say which promise is broken.
-//   npm run mutate -- --planted all          every one of them
+// Bugs that were found earlier, planted again one at a time. With each of them the harness must fail and name the broken promise.
+//   npm run mutate -- --planted all          all of them
 //   npm run mutate -- --planted twin         one of them
 
 import { spawnSync } from 'node:child_process';
@@ -18,7 +18,7 @@ interface Planted {
   readonly seed: number;
   readonly seconds: number;
   readonly faults: string;
-  /** The sentence that the harness ends with. */
+  /** Matches the finding that the harness must print. */
   readonly finds: RegExp;
 }
 
@@ -105,7 +105,7 @@ export const planted: Readonly<Record<string, Planted>> = {
   },
 };
 
-/** Plants them in the copy at `root`, each alone; answers whether the harness found every one. */
+/** Plants each bug alone in the copy at `root`; returns whether the harness found all of them. */
 export function tryPlanted(root: string, wanted: string): boolean {
   const names = wanted === 'all' ? Object.keys(planted) : wanted.split(',');
   return names.map((name) => tryOne(root, name)).every(Boolean);

@@ -1,5 +1,5 @@
-// One seed on its stage: a source, a store, a database, proxies between them and the workers, and the two phases: faults on, watched
-// every half second; faults off, until everything is equal. Answers what it saw; judging a whole run is main.ts.
+// Plays one seed: opens a source, a store, a database and proxies between them and the workers, and runs two phases. Phase A has faults and
+// checks the invariants every half second. Phase B has no faults and waits until everything is equal. main.ts judges a whole run.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,12 +34,12 @@ export interface Verdict {
   readonly seed: number;
   readonly seconds: number;
   readonly pooled: boolean;
-  /** The first promise that was broken, or null. */
+  /** The first broken promise, or null. */
   readonly broken: string | null;
   readonly counts: Readonly<Record<string, number>>;
-  /** How often a process died or stopped at each named moment. */
+  /** How often a process died or stopped at each crash point. */
   readonly fired: Readonly<Partial<Record<CrashPoint, number>>>;
-  /** What the plan has and this machine cannot play, with the reason. */
+  /** Parts of the plan that this machine cannot play, with the reason. */
   readonly unplayable: readonly string[];
   readonly applications: number;
   readonly files: number;
@@ -55,10 +55,10 @@ export interface Surroundings {
 
 const recoveryMs = 120_000;
 const stopMs = 25_000;
-/** What a one-shot command may end with amid faults. 7: the database would not even take a migration. */
+/** Exit codes that a one-shot command may have during faults. 7: the database could not be migrated. */
 const fineCodes: readonly (number | null)[] = [0, 3, 4, 5, 6, 7];
 
-/** Plays one plan. What goes wrong in the harness itself is a finding too. */
+/** Plays one plan. An error in the harness itself is a finding too. */
 export async function playSeed(plan: Plan, around: Surroundings): Promise<Verdict> {
   try {
     return await playPlan(plan, around);
@@ -70,7 +70,7 @@ export async function playSeed(plan: Plan, around: Surroundings): Promise<Verdic
   }
 }
 
-/** An error while closing hides the first one, unless both are shown. */
+/** Shows both errors when closing fails after another error; otherwise the second would hide the first. */
 function describeError(error: unknown): string {
   if (error instanceof SuppressedError) {
     return `${describeError(error.suppressed)}\nAnd while closing: ${describeError(error.error)}`;
@@ -110,7 +110,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
     source: stack.use(await openProxy(portOf(board.url))),
     storage: stack.use(await openProxy(portOf(s3.endpoint))),
   };
-  // Behind the same proxy as the others.
+  // The pooler connects through the same proxy as direct connections.
   const pooler = plan.pooled ? await openPooler(cluster.toUrl(proxies.database.port, 'pooler'), 6) : null;
   if (pooler) stack.use(pooler);
   else if (plan.pooled) unplayable.push('pgbouncer: it is not installed');
@@ -127,7 +127,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
     JSON.stringify(board.advertisers.map(({ credential }, at) => ({ name: `account-${at + 1}`, credential }))),
   );
   const accounts = board.advertisers;
-  /** Each list is gone through in turn, from a place that the seed's number decides. */
+  /** Cycles through each list of crash points, starting at a position given by the seed. */
   const next = new Map<readonly CrashPoint[], number>();
   const nextPoint: Stage['nextPoint'] = (among) => {
     const at = next.get(among) ?? plan.seed;
@@ -139,7 +139,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
     counts[what] = (counts[what] ?? 0) + by;
   };
 
-  /** The URL of the database lies in a file per process, except behind the pooler, which has a login of its own. */
+  /** Each process reads the database URL from its own file, except with a pooler, which has its own login. */
   const members = new Set<string>();
   const publishUrls = () => {
     for (const member of members) {
@@ -174,7 +174,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
       count('named moments');
     },
     async onStopped(point) {
-      // What it has in its hands changes meanwhile: with its old bytes it must not end the new file's download.
+      // The claimed files change meanwhile. The stopped worker must not complete the new file's download with the old bytes.
       if ((crashPoints.download as readonly CrashPoint[]).includes(point)) {
         const claimed = await cluster
           .query<{ application_id: string }>(
@@ -182,7 +182,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
           )
           .catch(() => []);
         workload.changeFiles(claimed.map((row) => BigInt(row.application_id)));
-        // And nobody else can fetch it meanwhile: when the process goes on, the new file's download still waits.
+        // No other worker can fetch the file meanwhile, so the new download is still queued when the process continues.
         const faulted = accounts.map(
           (one) => [one, one.fault({ kind: 'fail', status: 503, on: 'files', times: null })] as const,
         );
@@ -200,7 +200,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
   const runCommand: Stage['runCommand'] = async (args, point) => {
     const rotated = counts['passwords rotated'];
     let ended = await fleet.run(args, point);
-    // It read the password a moment before that was changed: its supervisor starts it again.
+    // The command read the password just before it changed. It is started again, as a supervisor would.
     if (ended.code === exitCodes.usage && counts['passwords rotated'] !== rotated) ended = await fleet.run(args, point);
     count('commands');
     if (!ended.fired && !fineCodes.includes(ended.code))
@@ -307,7 +307,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
   }
 
   function takeOdd(): string[] {
-    // A process that starts while the password is changed is refused with the right words, and starts again.
+    // A process that starts while the password changes exits with the proper message (28P01), and is started again.
     const isRotated = (line: string) => 'passwords rotated' in counts && line.includes('(28P01)');
     return fleet.odd.splice(0).flatMap((line) => (isRotated(line) ? [] : [`P12: ${line}`]));
   }
@@ -328,7 +328,7 @@ async function playFault(stage: Stage, { name, number, forMs }: Plan['schedule']
     stage.count(fault.class);
     stage.count(name);
     await sleep(forMs);
-    // A server that another fault has stopped cannot be told yet.
+    // Ending the fault fails while another fault has stopped the server.
     for (let tries = 1; ; tries++) {
       try {
         await end();

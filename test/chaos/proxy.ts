@@ -1,17 +1,17 @@
-// A TCP proxy that can be told to misbehave: the network between a worker and what it talks to. It knows bytes and connections only.
+// A TCP proxy that plays the network between a worker and a service, and misbehaves on demand. It handles only bytes and connections.
 
 import { connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** How bytes pass: at once, after a while, a few at a time, not at all while it lasts, or not even a connection. */
+/** How bytes pass: at once, delayed, in small pieces, not at all until the mode changes; `cut` also resets new connections. */
 export type ProxyMode = 'open' | 'late' | 'slow' | 'stalled' | 'cut';
 
 export interface TcpProxy extends AsyncDisposable {
   readonly port: number;
   mode: ProxyMode;
-  /** Resets every connection there is. */
+  /** Resets every existing connection. */
   cut(): void;
-  /** The connections there are stay open and never carry a byte again; new ones work. */
+  /** Existing connections stay open but never carry a byte again; new connections work. */
   deaden(): void;
 }
 
@@ -25,7 +25,7 @@ interface Pair {
   isDead: boolean;
 }
 
-/** Opens one on a free port before `targetPort` of this machine. */
+/** Opens a proxy on a free port that forwards to `targetPort` on this machine. */
 export async function openProxy(targetPort: number): Promise<TcpProxy> {
   const pairs = new Set<Pair>();
   const sockets = new Set<Socket>();
@@ -45,7 +45,7 @@ export async function openProxy(targetPort: number): Promise<TcpProxy> {
     from.on('data', (chunk: Buffer) => {
       if (pair.isDead) return;
       from.pause();
-      // An end that follows is held back with it: bytes and their end stay in order.
+      // Pausing also delays the end of the stream, so the bytes and the end stay in order.
       void forward(chunk, to).then(() => from.resume());
     });
     from.on('end', () => pair.isDead || to.end());
@@ -78,7 +78,7 @@ export async function openProxy(targetPort: number): Promise<TcpProxy> {
     deaden() {
       for (const pair of pairs) {
         pair.isDead = true;
-        // What stands behind is let go of by its own timeouts, as behind a firewall that forgot.
+        // The server side stays open until the client gives up, as behind a firewall that dropped the connection state.
         pair.client.on('close', () => pair.server.destroy());
       }
     },

@@ -1,15 +1,15 @@
-// Flags on files while nothing else goes wrong: beside a download run that does not end, on bytes that another person sent too, lifted
-// amid a slow delete, and on a file whose process dies right after its put. Each ends as promised, and within the time that is promised.
+// Virus flags without other faults: during a download run that does not end, on bytes that another person sent too, lifted during a slow
+// delete, and on a file whose worker dies right after its put. Each must end as promised, within the promised time.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import { withSlack } from './settings.ts';
 import type { Stage } from './stage.ts';
 
-/** P8 promises a minute; on a machine that is busy the same work takes longer. */
+/** P8 promises a minute; on a busy machine the same work takes longer. */
 const toRecallMs = () => Math.max(60_000, withSlack(20_000));
 
-/** Plays what the plan has of it; answers what is broken. */
+/** Plays the scenarios whose faults are in the plan; returns the findings. */
 export async function playFlags(stage: Stage, account: BoardAdvertiser): Promise<string[]> {
   const has = (name: string) => stage.plan.schedule.some((fault) => fault.name === name);
   const [first, second] = await findHeld(stage, account);
@@ -22,7 +22,7 @@ export async function playFlags(stage: Stage, account: BoardAdvertiser): Promise
   ];
 }
 
-/** A file drips, so that its download run goes on; meanwhile another one is flagged. */
+/** One file downloads very slowly, so its download run does not end. Meanwhile another file is flagged. */
 async function playLongRun(stage: Stage, account: BoardAdvertiser, ids: readonly [bigint, bigint]): Promise<string[]> {
   const [flagged, dripping] = ids;
   const held = stage.workload.shareFiles([flagged]);
@@ -46,7 +46,7 @@ async function playLongRun(stage: Stage, account: BoardAdvertiser, ids: readonly
   }
 }
 
-/** Two people sent the same bytes, and one of them is flagged: a consumer that copied the other's hears of it. */
+/** Two people sent the same bytes, and one file is flagged. The other application must get an event, for consumers that copied its file. */
 async function playTwin(stage: Stage, ids: readonly [bigint, bigint]): Promise<string[]> {
   const [flagged, twin] = ids;
   const held = stage.workload.shareFiles(ids);
@@ -68,7 +68,7 @@ async function playTwin(stage: Stage, ids: readonly [bigint, bigint]): Promise<s
 
 const deleteMs = 8_000;
 
-/** The flag is lifted while the store deletes: what is stored then has its object, also when the delete is through. */
+/** The flag is lifted while the store deletes. A file that is stored after that must have its object, even when the delete completes. */
 async function playSlowDelete(stage: Stage, ids: readonly [bigint, bigint]): Promise<string[]> {
   const { s3, workload, count } = stage;
   const [flagged] = ids;
@@ -89,7 +89,7 @@ async function playSlowDelete(stage: Stage, ids: readonly [bigint, bigint]): Pro
     return !(await isDeleting());
   };
   const isStoredAgain = await within(60_000, isOver);
-  // A delete that is carried out late is seen a little later.
+  // The store may apply the delete late, so the check goes on for two seconds.
   for (let looks = 0; looks < 20; looks++, await sleep(100)) await isOver();
   s3.clearFaults();
   return [
@@ -98,7 +98,7 @@ async function playSlowDelete(stage: Stage, ids: readonly [bigint, bigint]): Pro
   ];
 }
 
-/** Every worker dies right after its next put; the file whose bytes it put is flagged before anybody fetches it again. */
+/** Every worker dies right after its next put. The file is flagged before another worker fetches it again. */
 async function playKilledPut(stage: Stage, id: bigint): Promise<string[]> {
   const { fleet, workload, count } = stage;
   for (let nth = 0; nth < fleet.size; nth++) fleet.kill(nth, { point: 'put', count: 1, stop: false });
@@ -114,7 +114,7 @@ async function playKilledPut(stage: Stage, id: bigint): Promise<string[]> {
     : [`P8: the bytes of ${id} are readable a minute after they were flagged: the process that put them died`];
 }
 
-/** The flag was read, and within a minute of that the object is gone. */
+/** Waits until the flag is read; returns whether the object is gone within a minute after that. */
 async function untilUnreadable(stage: Stage, id: bigint, sha256: string): Promise<boolean> {
   const isRead = async () =>
     (await find(stage, `intake.attachments WHERE application_id = $1 AND kind = 'resume' AND state = 'infected'`, [
@@ -142,7 +142,7 @@ async function find({ cluster }: Stage, where: string, values: readonly unknown[
   return (await cluster.query(`SELECT 1 FROM ${where}`, texts)).length;
 }
 
-/** Two applications whose resume is stored. */
+/** Finds two applications whose resume is stored. */
 async function findHeld({ cluster, workload }: Stage, { advertiserId }: BoardAdvertiser): Promise<bigint[]> {
   const rows = await cluster.query<{ application_id: string }>(
     `SELECT application_id FROM intake.attachments JOIN intake.applications USING (advertiser_id, application_id)

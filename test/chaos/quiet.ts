@@ -1,5 +1,5 @@
-// What can be judged only while nothing else goes wrong: a file that fails for ever beside others that are served, a Retry-After that
-// every worker honours, and an account where nothing is new. Played after everything has become equal, in plans that have the fault.
+// Scenarios that can be judged only without other faults: a file that always fails next to files that are served, a Retry-After that every
+// worker must honour, and an account with nothing new. Played after everything is equal, in plans that contain the fault.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
@@ -8,7 +8,7 @@ import { playFlags } from './quiet-files.ts';
 import { withSlack } from './settings.ts';
 import type { Stage } from './stage.ts';
 
-/** Plays what the plan has of it; answers what is broken. */
+/** Plays the scenarios whose faults are in the plan; returns the findings. */
 export async function playQuietly(stage: Stage): Promise<string[]> {
   const has = (name: string) => stage.plan.schedule.some((fault) => fault.name === name);
   const [account] = stage.accounts;
@@ -21,18 +21,18 @@ export async function playQuietly(stage: Stage): Promise<string[]> {
   ];
 }
 
-/** Everything is older than the lag, so that a new process hears nothing but 404; its exit code is judged by `runCommand`. */
+/** Makes every application older than SYNC_LAG, so that a new process gets only 404 from the list. `runCommand` checks its exit code. */
 async function playNothingNew({ cluster, runCommand, count }: Stage): Promise<void> {
   await cluster.query(`UPDATE intake.applications SET first_seen_at = first_seen_at - interval '2 days'`);
   count('quiet: nothing new');
-  // It asks the list as a poll does, and needs no lane, which the workers hardly ever leave.
+  // `doctor` requests the list as a poll does, and needs no lane. The workers hold the lanes almost all the time.
   await runCommand(['doctor']);
 }
 
 /** Eight attempts of four requests each are 32. */
 const mostRequests = 100;
 
-/** A file that fails for ever ends with a reason, however long its waits are; its neighbour is stored, and the account goes on. */
+/** A file that always fails must be given up, however long its delays are. Another file is stored, and the account is not halted. */
 async function playDeadFile(stage: Stage, account: BoardAdvertiser): Promise<string[]> {
   const { cluster, workload, plan, count, requests } = stage;
   const fault = deadFiles[plan.seed % deadFiles.length] ?? deadFiles[0];
@@ -52,13 +52,13 @@ async function playDeadFile(stage: Stage, account: BoardAdvertiser): Promise<str
     requests().filter(({ at, path }) => at >= sinceAt && path.endsWith(`/resume/${dead}`)).length > mostRequests;
   const isOver = async () => {
     if (isEndless()) return true;
-    // Its waits pass at once.
+    // Skips the retry delays.
     await cluster.query(`UPDATE intake.downloads SET due_at = now() WHERE lease_token IS NULL AND due_at > now()`);
     const after = await loadStates(stage, account, [dead, neighbour]);
     return after[0]?.state === 'given_up' && after[1]?.state === 'stored' && after[1].sha256 !== before[1]?.sha256;
   };
-  // Endless is what is asked too often. A source of small pages is read for half a minute before the change is seen, and each of the 32
-  // requests may be told to wait for a second: the time guards against hanging alone.
+  // The number of requests decides whether the retries are endless. The time limit only guards against a hang: with small pages it takes
+  // half a minute until the change is seen, and each of the 32 requests may get a Retry-After of a second.
   const over = (await within(300_000, isOver)) && !isEndless();
   account.clearFaults(number);
   const [halted] = await cluster.query(`SELECT 1 FROM intake.advertisers WHERE state = 'halted'`);
@@ -77,9 +77,9 @@ async function loadStates({ cluster }: Stage, { advertiserId }: BoardAdvertiser,
   return ids.map((id) => rows.find((row) => row.application_id === String(id)));
 }
 
-/** While several workers fetch files, one hears a Retry-After: at the source, nobody asks before it is over. */
+/** While several workers fetch files, one of them gets a Retry-After. The source must get no request of any worker until it is over. */
 async function playRetryAfter({ cluster, requests, count }: Stage, account: BoardAdvertiser): Promise<string[]> {
-  // What was on its way before the time could be written down.
+  // Allows for requests that were sent before the worker could store the Retry-After.
   const slackMs = withSlack(1_500);
   const seconds = Math.ceil(3 + slackMs / 1_000);
   const slow = account.fault({ kind: 'slow', on: 'attachments', delayMs: 400, times: null });
@@ -99,7 +99,7 @@ async function playRetryAfter({ cluster, requests, count }: Stage, account: Boar
   const untilAt = throttled.at + seconds * 1_000;
   await sleep(Math.max(0, untilAt - Date.now()));
   count('quiet: Retry-After');
-  // The time counts from when it was heard.
+  // The Retry-After counts from the answer that carried it.
   const early = requests().filter((one) => isOurs(one) && one.at > throttled.at + slackMs && one.at < untilAt - 50);
   if (early.length === 0) return [];
   return [`P14: ${early.length} requests came within the Retry-After of ${seconds} s that a worker had heard`];

@@ -1,11 +1,11 @@
-// What has to be there before a plan's faults begin: the schema, and work that they can meet.
+// Waits before a plan's faults begin: for the schema, and for work that the faults can disturb.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from './cluster.ts';
 import type { Fleet } from './fleet.ts';
 import { withSlack } from './settings.ts';
 
-/** Waits for the schema; one that no worker brings up is a finding. */
+/** Waits for the schema. If no worker creates it, that is a finding. */
 export async function untilMigrated({ query }: Cluster, { odd }: Pick<Fleet, 'odd'>): Promise<void> {
   const untilAt = performance.now() + withSlack(60_000);
   for (;;) {
@@ -19,7 +19,7 @@ export async function untilMigrated({ query }: Cluster, { odd }: Pick<Fleet, 'od
   }
 }
 
-/** Waits for the first stored file: on a busy machine a plan would be over before its faults could meet anything. */
+/** Waits for the first stored file. On a busy machine the plan would otherwise end before its faults could disturb any work. */
 export async function untilWorking({ query }: Cluster): Promise<void> {
   const untilAt = performance.now() + withSlack(20_000);
   while (performance.now() < untilAt) {

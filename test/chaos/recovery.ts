@@ -1,5 +1,5 @@
-// Phase B, faults off: what a person would do is done once, side by side, and then everything must become equal by itself.
-// Answers what is still wrong at the deadline.
+// Phase B, faults off: runs each command that an operator would run once, concurrently. Then everything must become equal without help.
+// Returns what is still wrong at the deadline.
 
 import { untilAnswering } from './cluster.ts';
 import { resetDatabase } from './database-faults.ts';
@@ -27,13 +27,14 @@ export async function endFaults(stage: Stage): Promise<void> {
   workload.finish();
 }
 
-/** Ends halts, finishes erasures, verifies, retries; then waits for equality, and has what nothing refers to collected. */
+/** Ends halts, finishes erasures, verifies and retries. Then it waits until everything is equal, and deletes orphans. */
 export async function recover(stage: Stage, isHalted: boolean, retryForMs: number): Promise<Recovered> {
   const { fleet, erasing, candidates, workload, runCommand, stopWell } = stage;
   const quietAt = performance.now();
   const renew = async () => {
     await runCommand(['unhalt']);
-    // A halted account is asked again every three minutes; a restart asks at once. One that is armed still, or whose clock jumps, is no quiet worker.
+    // A worker tries a halted account every three minutes, but at once after a restart. Workers with a crash point or a shifted clock
+    // are replaced too.
     const unfit = Array.from({ length: fleet.size }, (_, nth) => nth).filter(
       (nth) => isHalted || nth === 0 || fleet.isSpecial(nth),
     );
@@ -56,7 +57,7 @@ export async function recover(stage: Stage, isHalted: boolean, retryForMs: numbe
   };
 }
 
-/** Versions of objects that were deleted: their bytes are still in the storage. Objects that were taken behind our back left theirs. */
+/** Finds versions of deleted objects, whose bytes are still in the storage. Objects that the objectLost fault removed are excluded. */
 function findKeptVersions({ s3, lostKeys }: Stage): string[] {
   const kept = [...s3.versions.values()].filter(({ key }) => !s3.objects.has(key) && !lostKeys.has(key));
   return kept.slice(0, 3).map(({ key }) => `P17: ${key} is deleted, and a version of it is kept`);

@@ -1,12 +1,12 @@
-// What a seed decides: how many workers and accounts, what the source is like, what happens there, and which faults come when.
-// Pure: the same seed and length give the same plan, so a failure can be played again.
+// A seed determines the plan: the number of workers and accounts, the behaviour of the source and the storage, and the schedule of faults.
+// Pure: the same seed and length give the same plan, so a failure can be repeated.
 
 import type { Choices } from '../../src/dev/sandbox/behaviour/choices.ts';
 import { createRandom, type Random } from '../support/random.ts';
 import { faults } from './faults.ts';
 import type { Plan, PlannedFault } from './stage.ts';
 
-/** Draws the plan of a seed, from all faults or from some. */
+/** Draws the plan of a seed, from all faults or from the given ones. */
 export function toPlan(seed: number, seconds: number, only = Object.keys(faults)): Plan {
   const random = createRandom(seed);
   const accounts = random.pick([1, 1, 2]);
@@ -20,7 +20,7 @@ export function toPlan(seed: number, seconds: number, only = Object.keys(faults)
     format: random.pick(['json', 'json', 'xml']),
     choices: toChoices(random),
     rate: createRandom(seed + 5_000_011).pick(['off', '400/s']),
-    // A double prints many ids from 2^53 on with all their digits, and holds another number.
+    // From 2^53 on, a double cannot hold every id: it would silently become another number.
     firstId: createRandom(seed + 4_000_037).pick([100_001n, 2n ** 53n, 1_800_000_000_000_000_000n]),
     store: toStore(createRandom(seed + 6_000_047)),
     ...place,
@@ -36,7 +36,7 @@ export function toPlan(seed: number, seconds: number, only = Object.keys(faults)
   };
 }
 
-/** Dialects of storage: what a request for many keys needs, and whether deleted objects stay as versions. */
+/** Variants of S3: which checksum a DeleteObjects request needs, and whether deleted objects stay as versions. */
 function toStore(random: Random): Plan['store'] {
   return {
     manyDeletes: random.pick(['anySum', 'md5'] as const),
@@ -44,7 +44,7 @@ function toStore(random: Random): Plan['store'] {
   };
 }
 
-/** Sources that their own filters can enumerate; on others no reader could promise equality. */
+/** Draws only sources whose filters can enumerate everything. With other sources no reader could promise equality. */
 function toChoices(random: Random): Partial<Choices> {
   const framing = random.pick(['chunked', 'contentLength', 'closeDelimited'] as const);
   return {
@@ -65,7 +65,7 @@ function toChoices(random: Random): Partial<Choices> {
     xmlOrder: random.pick(['drawn', 'reversed', 'sorted']),
     charset: random.pick(['utf8', 'unlabelled']),
     hash: random.pick(['md5', 'sha256', 'upperCase', 'null', 'absent', 'constant', 'constant', 'volatile', 'long']),
-    // A body that ends with its connection and whose size nobody knows cannot be told from a cut one.
+    // If a body ends with its connection and its size is unknown, a truncated body looks the same as a whole one.
     size: framing === 'closeDelimited' ? 'true' : random.pick(['true', 'true', 'null']),
     href: random.pick(['relative', 'absolute', 'foreign', 'protocolRelative', 'parent', 'otherId', 'missing']),
     disposition: random.pick(['plain', 'extended', 'rawUtf8', 'traversal', 'missing']),
@@ -75,7 +75,7 @@ function toChoices(random: Random): Partial<Choices> {
   };
 }
 
-/** What no plan is without, and when, as a share of its length: what is erased and collected must have come first. */
+/** Faults of every plan, and when they start, as a share of its length. Erasures and collections come later, when there is data. */
 const always: Readonly<Record<string, number>> = {
   crashPoint: 0.05,
   cutFile: 0.15,
@@ -89,7 +89,7 @@ const always: Readonly<Record<string, number>> = {
   pausePage: 0.55,
 };
 
-/** One fault every second or two; most pass soon, and the last of them before the end. */
+/** Schedules the faults of every plan and, every 0.4 to 2.2 seconds, a random one. Each ends by the end of the plan or lasts 500 ms. */
 function toSchedule(random: Random, lengthMs: number, only: readonly string[]): PlannedFault[] {
   const weighted = only.flatMap((name) => Array.from({ length: faults[name]?.weight ?? 0 }, () => name));
   const schedule: PlannedFault[] = [];

@@ -1,16 +1,15 @@
-// What every process of a plan is set to, beside the addresses: short leases and frequent sweeps, so that half a minute meets everything.
+// The settings of every process of a plan, except the addresses. Leases are short and sweeps are frequent, so that half a minute is enough.
 
 import { availableParallelism, loadavg } from 'node:os';
 import type { StrictS3 } from '../support/strict-s3.ts';
 
 export const leaseMs = 2_000;
 
-/** The promised times hold on a machine that has a core for every process; elsewhere everything takes as much longer. */
+/** Scales a time limit by the load per core. The promised times hold on a machine whose load does not exceed its cores. */
 export function withSlack(ms: number): number {
   return ms * Math.max(1, (loadavg()[0] ?? 1) / availableParallelism());
 }
 
-/** The settings, for a plan and a store. */
 export function toSettings(
   { format, rate }: { readonly format: 'json' | 'xml'; readonly rate: string },
   { bucket, region, credentials }: StrictS3,
@@ -22,7 +21,7 @@ export function toSettings(
     SYNC_SCHEDULE: '*/9 * * * * *',
     RECHECK_SCHEDULE: '*/2 * * * * *',
     LEASE: `${leaseMs}ms`,
-    // More than memory takes, so that a file can reach the spool.
+    // More than the 8 MiB that a download may hold in memory, so that a file can reach the spool's disk.
     ATTACHMENT_MAX_BYTES: '10MB',
     BLOBS_URL: `s3://${bucket}/intake`,
     S3_REGION: region,

@@ -1,5 +1,5 @@
-// Loaded before a worker's own code (`node --import`): its clock jumps, forth and back, every few seconds, by up to the hours that
-// CHAOS_CLOCK_MS allows. What the database's clock decides must not care.
+// Loaded before a worker's own code (`node --import`). Every 1.5 seconds the worker's clock jumps to a random offset of up to
+// CHAOS_CLOCK_MS in either direction. Decisions that use the database's clock must not be affected.
 
 const mostMs = Number(process.env.CHAOS_CLOCK_MS ?? 0);
 const RealDate = Date;

@@ -1,20 +1,20 @@
-// A disk of its own that can run full at once: a tmpfs whose size is set anew. Null where mounting is not allowed (not root, or a
-// container without the right).
+// A separate small disk that can become full at once: a tmpfs that is remounted with a smaller size. Null where mounting is not allowed
+// (not root, or a container without the privilege).
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 
 export interface SmallDisk extends Disposable {
   readonly folder: string;
-  /** Leaves no room, or gives it back. */
+  /** Removes the free space, or restores it. */
   fill(full: boolean): void;
 }
 
 const roomyMb = 600;
-/** What is on it already cannot be taken away: the first of these that holds it. */
+/** A remount fails if the content does not fit, so `fill` takes the first of these sizes that works. */
 const tightMb = [1, 8, 32, 128];
 
-/** Mounts one at a folder that is made for it. */
+/** Creates the folder and mounts the disk there. */
 export function openSmallDisk(folder: string): SmallDisk | null {
   const mount = (options: string) =>
     execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder], { stdio: 'ignore' });
@@ -31,7 +31,7 @@ export function openSmallDisk(folder: string): SmallDisk | null {
         try {
           return void mount(`remount,size=${mb}m`);
         } catch {
-          // More lies on it.
+          // The content is larger than this size.
         }
       }
     },

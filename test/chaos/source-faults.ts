@@ -1,9 +1,9 @@
-// What the source may do wrong while a fault lasts: a mishap drawn for some of the requests, on lists or on files.
+// Failures of the source on list or file requests.
 
 import type { FaultPlan } from '../../src/dev/sandbox/behaviour/faults.ts';
 import type { Random } from '../support/random.ts';
 
-/** A mishap of the source, on lists or files, for some of the requests while it lasts. */
+/** Draws a failure that affects some or all requests, for lists or files, while the fault lasts. */
 export function toSourceFault(random: Random): FaultPlan {
   const where = {
     on: random.pick(['list', 'attachments', 'any'] as const),
@@ -19,7 +19,7 @@ export function toSourceFault(random: Random): FaultPlan {
   return random.pick<FaultPlan>([
     { ...where, kind: 'throttle', retryAfter: random.pick(['seconds', 'date', 'absent', 'zero', 'negative']) },
     { ...where, kind: 'fail', status: random.pick([500, 502, 503]) },
-    // On a list these two mean "nothing there" that no reader can contradict.
+    // For a list, these two would mean "no applications", which no reader can disprove.
     { ...where, kind: 'fail', on: 'attachments', status: random.pick([404, 410]) },
     { ...where, kind: 'emptyBody', on: 'attachments' },
     { ...where, kind: 'html' },
@@ -29,7 +29,7 @@ export function toSourceFault(random: Random): FaultPlan {
     { ...where, kind: 'slow', delayMs: random.between(200, 2_500) },
     { ...where, kind: 'drip', pieceBytes: 2_000, everyMs: 30 },
     { ...where, kind: 'cut', framing: random.pick(['contentLength', 'chunked']), keep: random.next() },
-    // A clean end at half of the bytes. Four times at the same place would be the file, so it comes three times.
+    // Three bodies end cleanly after a random share of the bytes. No length shows the truncation, only the Size in the list.
     { ...where, kind: 'cut', framing: 'closeDelimited', keep: random.next(), times: 3 },
     { ...where, kind: 'cut', framing: 'closeDelimited', on: 'files', keep: random.next(), times: 3 },
     { ...where, kind: 'wrongLength', byBytes: 10 },

@@ -1,4 +1,4 @@
-// What a seed is played on: the words that plan, faults, invariants and truth have in common. Types only.
+// The plan and the stage of a seed: the types that the parts of the harness share. Types only.
 
 import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import type { Choices } from '../../src/dev/sandbox/behaviour/choices.ts';
@@ -14,7 +14,7 @@ import type { TcpProxy } from './proxy.ts';
 import type { SmallDisk } from './small-disk.ts';
 import type { Workload } from './workload.ts';
 
-/** What a seed decides. */
+/** Everything that a seed determines. */
 export interface Plan {
   readonly seed: number;
   readonly seconds: number;
@@ -23,17 +23,17 @@ export interface Plan {
   readonly applications: number;
   readonly format: 'json' | 'xml';
   readonly choices: Partial<Choices>;
-  /** Of the first account. */
+  /** The first id of the first account. */
   readonly firstId: bigint;
-  /** SOURCE_RATE: a shared rate has stored times of its own. */
+  /** SOURCE_RATE. A shared rate limit stores times in the database, which clock faults affect. */
   readonly rate: 'off' | '400/s';
-  /** The database lies on a disk that can run full. */
+  /** The database is on a disk that can become full. */
   readonly onSmallDisk: boolean;
   /** Workers reach the database through pgbouncer in transaction mode. */
   readonly pooled: boolean;
-  /** Files wait on a disk that can run full. */
+  /** The spool is on a disk that can become full. */
   readonly onSmallSpool: boolean;
-  /** What the storage is like. */
+  /** The behaviour of the storage. */
   readonly store: Pick<StrictS3Options, 'manyDeletes' | 'versions'>;
   /** The first worker dies while it migrates, at this statement. */
   readonly diesMigratingAt: number | null;
@@ -48,36 +48,36 @@ export interface PlannedFault {
   readonly forMs: number;
 }
 
-/** What a fault can reach. */
+/** Everything that a fault can use. */
 export interface Stage {
   readonly plan: Plan;
-  /** Of the database. */
+  /** The name of the database. */
   readonly name: string;
   readonly cluster: Cluster;
   readonly accounts: readonly BoardAdvertiser[];
   readonly s3: StrictS3;
   readonly proxies: Readonly<Record<'database' | 'source' | 'storage', TcpProxy>>;
-  /** Null where the plan has none, or this machine. */
+  /** Null if the plan uses no pooler, or this machine has none. */
   readonly pooler: Pooler | null;
   readonly spool: SmallDisk | null;
   readonly fleet: Fleet;
   readonly workload: Workload;
   readonly erasing: Erasing;
-  /** Writes the URL of the database anew for every process, as it is now. */
+  /** Writes the current database URL into the file of every process. */
   publishUrls(): void;
-  /** What the source was asked. */
+  /** The source's request log. */
   requests(): readonly RequestEntry[];
   readonly candidates: Candidates;
-  /** Objects that were deleted behind our back. */
+  /** Objects that the objectLost fault removed from the store. */
   readonly lostKeys: Set<string>;
   count(what: string, by?: number): void;
-  /** A promise was broken, in words. */
+  /** Reports a broken promise. */
   report(broken: string): void;
-  /** Something that the second phase has to know. */
+  /** Records a fact that phase B needs. */
   note(what: 'halted'): void;
-  /** The named moments in turn, seed after seed, so that none is left to chance. */
+  /** Cycles through the crash points, from seed to seed, so that each is used without depending on chance. */
   nextPoint(among: readonly CrashPoint[]): CrashPoint;
   stopWell(nth: number): Promise<void>;
-  /** A one-shot command; the process dies at the moment given, if it comes. A code that it should not end with is a finding. */
+  /** Runs a one-shot command; the process dies at `point` if it reaches it. An unexpected exit code is a finding. */
   runCommand(args: readonly string[], point?: CrashPoint | null): Promise<Ended>;
 }

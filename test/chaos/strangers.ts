@@ -1,13 +1,13 @@
-// Whom the processes talk to (P19): what watched-network.ts notes inside them, and what arrives at the source under an id that it never
-// showed. Credentials go along with every request, so one that goes astray is a finding at once.
+// Checks where the processes send requests (P19): reads what watched-network.ts records inside them, and finds requests at the source for
+// ids that it never listed. Every request carries a credential, so a single wrong destination is a finding.
 
 import { existsSync, readFileSync } from 'node:fs';
 import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
 
-/** Looks at what was asked for since it was last called. */
+/** The returned function checks the requests since its last call. */
 export function createStrangerWatch(file: string, board: Sandbox): () => string[] {
   const known = new Set<string>();
-  // Others count the same requests, so the log is left as it is.
+  // Other checks read the same request log, so this one does not clear it.
   let lastSeen = 0;
   const isKnown = (id: string) => {
     if (!known.has(id))

@@ -1,5 +1,5 @@
-// What a run says at its end, of one process or of several: what was played, what was broken, and which named moments never came.
-// A finding begins with the promise it breaks; by it the findings are counted.
+// The summary of a run, of one process or of several: the faults played, the broken promises, and the crash points that were never reached.
+// A finding begins with the promise that is broken; the summary counts findings by it.
 
 import { type CrashPoint, crashPoints } from '../../src/domain/crash-point.ts';
 import type { FaultClass } from './faults.ts';
@@ -8,10 +8,10 @@ import type { Verdict } from './play.ts';
 const classes: readonly FaultClass[] = ['process', 'database', 'network', 'source', 'storage', 'clock'];
 const points: readonly CrashPoint[] = Object.values<readonly CrashPoint[]>(crashPoints).flat();
 
-/** Of so many seeds each named moment must have come. */
+/** From this number of seeds on, every crash point must have been reached. */
 export const enoughSeeds = 20;
 
-/** Whether nothing was broken, and, of many seeds, every named moment came. */
+/** Whether no promise was broken and, with enough seeds, every crash point was reached. */
 export function isFine(verdicts: readonly Verdict[]): boolean {
   const isWhole = verdicts.length < enoughSeeds || findNever(verdicts).length === 0;
   return isWhole && verdicts.every((verdict) => verdict.broken === null);
@@ -63,7 +63,7 @@ export function renderSummary(verdicts: readonly Verdict[]): string {
   ].join('\n');
 }
 
-/** The first that fits. */
+/** The first matching row counts. */
 const kinds: readonly { readonly kind: string; readonly promises: RegExp }[] = [
   { kind: 'leaks', promises: /^P1[789]\b|^P7, P17|^P8\b/ },
   { kind: 'duplicated', promises: /^P[27]\b/ },

@@ -1,4 +1,4 @@
-// When all faults are over: does the database, and the store, hold what the source holds? Application by application, file by file.
+// After all faults, compares the database and the store with the source, application by application and file by file.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
@@ -10,7 +10,7 @@ import type { Stage } from './stage.ts';
 
 export interface Recovery {
   readonly tookMs: number;
-  /** What still differs at the deadline; empty when everything is equal. */
+  /** Differences at the deadline; empty if everything is equal. */
   readonly differences: readonly string[];
 }
 
@@ -29,12 +29,12 @@ async function findAll(stage: Stage): Promise<string[]> {
   const differences: string[] = [];
   const erased = await loadErased(stage);
   for (const one of stage.accounts) {
-    // The source shows the erased still; that they are gone is erasing.ts's.
+    // The source still lists erased people. erasing.ts checks that they are gone.
     const account = {
       advertiserId: one.advertiserId,
       truth: () => [...one.truth()].filter(({ id }) => !erased.has(`${one.advertiserId}/${id}`)),
     };
-    // A Hash that is another at every look equals nothing.
+    // A Hash that differs in every answer cannot be compared.
     const isVolatile = stage.plan.choices.hash === 'volatile';
     differences.push(...(await findDifferences(stage.cluster, account, { withoutHash: isVolatile })));
     if (differences.length === 0) differences.push(...(await findFilesOf(stage, account)));
@@ -43,7 +43,7 @@ async function findAll(stage: Stage): Promise<string[]> {
   return differences.length > 0 ? differences : await findLeft(stage);
 }
 
-/** Two accounts may use one id for different people. */
+/** Keyed by account and id, because two accounts may use the same id for different people. */
 async function loadErased({ cluster }: Stage): Promise<Set<string>> {
   const rows = await cluster.query<{ name: string }>(
     `SELECT advertiser_id || '/' || application_id AS name FROM intake.applications WHERE erased_at IS NOT NULL`,
@@ -59,7 +59,7 @@ async function findFilesOf(stage: Stage, account: Pick<BoardAdvertiser, 'adverti
     cluster.query<FileRow>(`SELECT * FROM intake.attachments WHERE advertiser_id = $1 AND gone_at IS NULL`, [
       advertiserId,
     ]);
-  // Bytes of earlier versions, and of puts that came to nothing, may lie there too; only their truth is asked for, in findLeft.
+  // Ignores objects of earlier versions and of abandoned puts; collectAll in orphans.ts checks those.
   const current = async () =>
     (await files())
       .filter(({ state }) => state === 'stored')
@@ -85,7 +85,7 @@ async function findFilesOf(stage: Stage, account: Pick<BoardAdvertiser, 'adverti
   );
 }
 
-/** What must not be left behind: work, and infected bytes. What lies under the name of no stored file is collected after this. */
+/** Finds queued downloads and infected objects, which must not remain. Orphaned objects are deleted after this check. */
 async function findLeft({ cluster, s3 }: Stage): Promise<string[]> {
   const left: string[] = [];
   const [queue] = await cluster.query<{ n: number }>(`SELECT count(*)::int AS n FROM intake.downloads`);

@@ -1,10 +1,10 @@
-// What the commands say of completeness, once nobody else works on the database: it must agree with what the tables say (P10).
+// Checks that the exit codes about completeness agree with the tables (P10). Runs after all workers have stopped.
 
 import type { Stage } from './stage.ts';
 
 type VerdictStage = Pick<Stage, 'cluster' | 'fleet' | 'runCommand'>;
 
-/** The tables as they stand, with a proof of three months ago, and with a sweep that contradicted itself. */
+/** The tables unchanged, with a proof from three months ago, and with a sweep that contradicted itself. */
 const cases = [
   { name: 'as it stands', sql: null },
   {
@@ -14,7 +14,7 @@ const cases = [
   { name: 'unproven', sql: `UPDATE intake.coverage SET certificate = 'unproven', risk = 'doubt'` },
 ] as const;
 
-/** Runs sync and status --check in each case; a code that hides a doubt is a finding. */
+/** Runs `sync` and `status --check` in each case. An exit code that hides a doubt is a finding. */
 export async function findFalseVerdicts({ cluster, fleet, runCommand }: VerdictStage): Promise<string[]> {
   const found: string[] = [];
   for (const { name, sql } of cases) {

@@ -1,5 +1,5 @@
-// Loaded before a process's own code (`node --import`): notes every connection to an address that is not one of its own, and every
-// request whose path is not built from a kind and an id. Whatever Href and redirects say, there is none (P19).
+// Loaded before a process's own code (`node --import`). It records every connection to an address outside the plan, and every request whose
+// path is not one of the API's. There must be none, whatever Href and redirects contain (P19).
 
 import { subscribe } from 'node:diagnostics_channel';
 import { appendFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ subscribe('undici:request:create', (message) => {
 });
 
 function toTarget(given: readonly unknown[]): { readonly host: string; readonly port: string } {
-  // From `net.connect` the arguments come as one list.
+  // `net.connect` passes its arguments as one array.
   const [first, second] = Array.isArray(given[0]) ? given[0] : given;
   const target = (typeof first === 'object' && first !== null ? first : { port: first, host: second }) as {
     host?: unknown;

@@ -1,45 +1,45 @@
-// What happens at the source meanwhile: people apply, some late, facts and files change, flags come and go.
-// Every change of facts carries a rising number, so that an older answer over a newer one can be seen.
+// Activity at the source during a plan: people apply, some applications appear late, facts and files change, flags are set and lifted.
+// Every change of facts carries an increasing number, so that an older answer that overwrites a newer one can be detected.
 
 import { createHash } from 'node:crypto';
 import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import type { Random } from '../support/random.ts';
 
 export interface Workload {
-  /** Ids that showed after higher ones did: a cursor may rightly be beyond them. */
+  /** Ids that are listed after higher ids were. The cursor may be beyond them. */
   readonly late: ReadonlySet<bigint>;
-  /** The sha256 of every file that was put there by a change, or gave way to one. */
+  /** The sha256 of every file that a change added or replaced. */
   readonly digests: ReadonlySet<string>;
-  /** Something happens. */
+  /** Makes one random change. */
   step(): void;
-  /** The files of these applications, or of some, are other files from now on. */
+  /** Replaces the resumes of these applications, or of random ones. */
   changeFiles(ids?: readonly bigint[]): void;
-  /** These applications have the same new file from now on; its sha256. */
+  /** Gives these applications the same new resume; returns its sha256. */
   shareFiles(ids: readonly bigint[]): string;
-  /** Shown, and no fault holds a flag on its file. */
+  /** Whether the application is listed and no fault has flagged its file. */
   isFree(id: bigint): boolean;
-  /** These files, or some that are held, are flagged; `lift` takes the flags back. */
+  /** Flags the files of these applications, or some that a change added; `lift` removes the flags. */
   flagSome(ids?: readonly bigint[]): { readonly hashes: readonly string[]; readonly lift: () => void };
-  /** Some applications are not shown any more; what it returns shows them again, as they were. */
+  /** Removes some applications from the list; `show` lists them again, unchanged. */
   hideSome(): { readonly ids: readonly bigint[]; readonly show: () => void };
-  /** Something is new about these, who are erased, and about those listed beside them: a sweep that met the latter met them too. */
+  /** Changes these erased applications and their neighbours in the list. A sweep that stores a neighbour has also read the erased one. */
   changeAround(ids: ReadonlySet<bigint>): void;
-  /** Whatever was held back shows. */
+  /** Lists every application that was held back. */
   finish(): void;
 }
 
-/** What precedes the number of a change in JobReference. */
+/** The prefix of a change's number in JobReference. */
 export const changeMark = 'chaos-v';
 
 export function createWorkload(accounts: readonly BoardAdvertiser[], random: Random): Workload {
   const late = new Set<bigint>();
   const shown = new Map(accounts.map((account) => [account, [...account.truth()].map(({ id }) => id)]));
   const digests = new Set<string>();
-  /** Files that were put there by a change: a flag on one marks its bytes as infected wherever they are held. */
+  /** Files that a change added. A flag on one marks its bytes as infected for every application that has them. */
   const own = new Map<bigint, { readonly content: string; readonly uploadedAt: number }>();
-  /** Flagged by a fault that lifts the flag itself. */
+  /** Applications flagged by a fault that lifts the flag itself. */
   const flagged = new Set<bigint>();
-  /** Too young to be changed: their first files have not been seen by the comparison. */
+  /** New applications that may not change yet, because the invariants have not recorded their first files. */
   const young: { readonly account: BoardAdvertiser; readonly ids: readonly bigint[] }[] = [];
   let number = 0;
 
@@ -47,7 +47,7 @@ export function createWorkload(accounts: readonly BoardAdvertiser[], random: Ran
   const show = (account: BoardAdvertiser, shownIds: readonly bigint[]) => young.push({ account, ids: shownIds });
   const changeFile = (account: BoardAdvertiser, id: bigint) => {
     number += 1;
-    // The file before it may have been fetched already, and the comparison may not have seen it yet.
+    // A worker may have fetched the previous file before the invariants recorded it.
     const { attachments = [] } = [...account.truth()].find((one) => one.id === id) ?? {};
     for (const { sha256 } of attachments) if (sha256 !== null) digests.add(sha256);
     const content = `document ${number} ${'.'.repeat(random.between(10, 3_000))}`;
@@ -55,7 +55,7 @@ export function createWorkload(accounts: readonly BoardAdvertiser[], random: Ran
     own.set(id, { content, uploadedAt: Date.now() });
     account.change(id, { attach: [{ kind: 'resume', hasVirus: false, ...own.get(id) }] });
   };
-  /** The same bytes as somebody else's, uploaded now. */
+  /** Uploads the same bytes as another application's file. */
   const shareFile = (account: BoardAdvertiser, id: bigint) => {
     const others = idsOf(account).filter((one) => one !== id && own.has(one));
     if (others.length === 0) return changeFile(account, id);
@@ -133,7 +133,7 @@ export function createWorkload(accounts: readonly BoardAdvertiser[], random: Ran
       const ids = idsOf(account).splice(0, random.between(1, 3));
       for (const id of ids) {
         account.remove(id);
-        // One that was not stored yet comes late.
+        // If it was not stored yet, it appears late.
         late.add(id);
       }
       return {
