@@ -1,7 +1,7 @@
-// How fast the cookbook answers on a large account: npm run bench:analytics -- [applications, 1000000 unless told].
-// Fills a scratch Postgres with a year of applications, made by Postgres itself, then runs every query of docs/analyse.md five
-// times and prints the best time and the CPU it takes on one core, dearest first.
-// Takes some minutes and about 5 GB of disk at a million.
+// Measures the cookbook's queries on a large account: npm run bench:analytics -- [applications, default 1000000].
+// Fills a scratch Postgres with a year of applications, generated in SQL. Then runs every query of docs/analyse.md five times and prints
+// the best time and the CPU time on one core, most expensive first.
+// A million applications take some minutes and about 5 GB of disk.
 
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
@@ -13,11 +13,11 @@ const applications = Number(process.argv[2] ?? 1_000_000);
 const runs = 5;
 const name = `bench_${process.pid}`;
 
-/** A year of applications in the rhythm of an account with 5,000 ads: the busiest draws one application in thirty. */
+/** A year of applications, distributed as in an account with 5,000 ads: the busiest ad gets one application in thirty. */
 async function fill(url: string): Promise<void> {
   await using bench = await open(url);
   const { client } = bench;
-  // The rows fit together by construction; checking ten million references one by one would take most of the time.
+  // The references are valid by construction; checking ten million foreign keys would take most of the time.
   await client.query(`SET session_replication_role = replica; SET synchronous_commit = off; SELECT setseed(0.5)`);
   for (const [what, sql] of Object.entries(steps)) {
     const begunAt = performance.now();
@@ -51,7 +51,7 @@ async function measure(url: string): Promise<void> {
   );
 }
 
-/** What the query costs one server process without helpers: unlike the clock, it does not count what else the machine does. */
+/** CPU time of the query in one server process without parallel workers. Unlike wall time, it excludes other load on the machine. */
 async function measureCpu(url: string, sql: string): Promise<number> {
   await using bench = await open(url);
   const cpuMs: number[] = [];
@@ -78,7 +78,7 @@ async function query(to: string, sql: string): Promise<void> {
   await bench.client.query(sql);
 }
 
-/** Rows as the worker would have left them; the three busiest jobs carry the references that the cookbook asks for. */
+/** Rows as the worker would write them. The three busiest ads have the references that the cookbook's queries use. */
 const steps = {
   advertiser: `INSERT INTO intake.advertisers (name, advertiser_id, created_at) VALUES ('default', 7, '2026-10-19')`,
   cursor: `INSERT INTO intake.cursors (advertiser_id, after_id, after_date, as_of) VALUES (7, :n, '2026-11-02', '2026-11-02')`,

@@ -1,5 +1,5 @@
-// A job board that costs next to nothing: applications that differ as real ones do, listed by id in pages of 500, both filters honoured.
-// The sandbox plays the API; this one only feeds the benches, so that they time Intake and not the board.
+// A job board that uses almost no CPU. Its applications vary as real ones do; it lists them by id in pages of 500 and supports the id and
+// date filters. The sandbox plays the whole API; this board only feeds the benches, so that they time Intake and not the board.
 
 import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,11 +10,11 @@ import { parsePage } from '../src/source/parse/list.ts';
 export interface Board {
   readonly size: number;
   readonly advertiserId: bigint;
-  /** The answer to a question, as the text that a server would send. */
+  /** The response body for a request. */
   list(question: BoardQuestion, format: 'json' | 'xml'): string;
 }
 
-/** Filters as they come; dates in milliseconds. */
+/** The filters of a request; dates in milliseconds. */
 export interface BoardQuestion {
   readonly after: number | null;
   readonly before: number | null;
@@ -25,7 +25,7 @@ export interface BoardQuestion {
 export const pageCap = 500;
 const advertiserId = 42n;
 
-/** Creates a board. Its applications are rendered when they are first asked for, and kept: reads after the first cost a copy. */
+/** Creates a board. It renders an application at the first request and keeps the text; later requests only copy it. */
 export function createBoard(size: number): Board {
   const rendered = { json: [] as string[], xml: [] as string[] };
   return {
@@ -34,7 +34,7 @@ export function createBoard(size: number): Board {
     list(question, format) {
       const from = Math.max(1, (question.after ?? 0) + 1, toId(question.afterDate ?? 0) + 1);
       const bounds = [question.before ?? Infinity, question.beforeDate === null ? Infinity : toId(question.beforeDate)];
-      // A date before the first application leaves nothing, not what lies before the end.
+      // With a date before the first application the page is empty; a negative end would make slice() count from the end.
       const to = Math.max(from - 1, Math.min(size, from + pageCap - 1, ...bounds.map((bound) => bound - 1)));
       const kept = rendered[format];
       for (let id = from; id <= to; id++) kept[id] ??= renders[format](id);
@@ -44,12 +44,12 @@ export function createBoard(size: number): Board {
   };
 }
 
-/** A board nearby answers so long after it was asked. At once, every answer would be parsed in the moment in which its asker is busiest. */
+/** The latency of a nearby board. Without it, every answer would be parsed at the moment when the caller is busiest. */
 const answerMs = 10;
 
 /**
- * The board as a source without a network, though as late as over one: its bytes are read and parsed as the client would do it. They are
- * kept, so that an answer that was given before costs the board nothing.
+ * The board as a source without a network, but with a network's latency. Parses the bytes as the client does, and keeps them, so that a
+ * repeated answer costs the board nothing.
  */
 export function createLocalSource(board: Board, format: 'json' | 'xml' = 'json'): Source {
   const answers = new Map<string, Buffer>();
@@ -80,7 +80,7 @@ function toBoardQuestion({ afterId, beforeId, afterDate, beforeDate }: ListFilte
   };
 }
 
-/** The last id that was not submitted after this moment. */
+/** The last id that was submitted at or before this time. */
 function toId(ms: number): number {
   return Math.floor((ms - firstMs) / stepMs);
 }
@@ -112,7 +112,7 @@ interface Facts {
   readonly files: readonly { readonly type: string; readonly hash: string; readonly size: number }[];
 }
 
-/** 0.7 job-seeking infos and 2 attachments per application on average, as an account that was looked at had. */
+/** 0.7 job-seeking infos and 2 attachments per application on average, as measured in one account. */
 function toFacts(id: number): Facts {
   const digest = hash('md5', `application ${id}`);
   const number = Number.parseInt(digest.slice(0, 8), 16);

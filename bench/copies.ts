@@ -1,19 +1,19 @@
-// The anchor of the loading figures: the rows that a load leaves behind, written to files by the server and read back by it with COPY.
-// Nothing can bring the same rows into the same tables faster: no client, no network, no parsing but COPY's own.
+// The anchor of the loading figures: the server writes the rows of a finished load to files and reads them back with COPY.
+// Nothing loads the same rows into the same tables faster: there is no client, no network, and no parsing except COPY's own.
 
 import type { BenchDatabase, Place } from './place.ts';
 
 export interface Copies extends AsyncDisposable {
-  /** Brings the rows into an empty database. */
+  /** Loads the rows into an empty database. */
   fill(database: BenchDatabase): Promise<void>;
 }
 
-/** What a first load writes for its applications; the rows of sweeps are few and left out. */
+/** The tables that a first load fills for its applications. The few rows of sweeps are left out. */
 const tables = ['applications', 'primary_job_seeking_info', 'attachments', 'downloads', 'events'];
 
 /**
- * Makes the files from what `load` writes into a database of its own. All of it comes back in one transaction; or in one for so many
- * applications each, as a load has to commit that wants to lose no page that it was given.
+ * Runs `load` in a separate database and writes its rows to files. `fill` reads all of them in one transaction, or in one transaction per
+ * `atOnce` applications, as a load must commit that loses no page.
  */
 export async function openCopies(
   place: Place,
@@ -45,7 +45,7 @@ export async function openCopies(
     },
     async [Symbol.asyncDispose]() {
       await using again = await place.openDatabase();
-      // The server's own user wrote them; it alone can surely empty them.
+      // The server's user owns the files; perhaps only it can truncate them.
       for (const { path } of parts.flat()) await again.query(`COPY (SELECT WHERE false) TO '${path}'`);
     },
   };

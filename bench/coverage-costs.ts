@@ -1,5 +1,5 @@
-// Prints what a sweep costs and what it is worth, per kind of server, as markdown: npm run coverage:costs -- [seeds per kind] [kind].
-// The requests are exact: the servers are simulated (test/simulation), the reasoning is the product's own.
+// Prints the requests and the certificates of sweeps, per kind of server, as markdown: npm run coverage:costs -- [seeds per kind] [kind].
+// The counts are exact: the servers are simulated (test/simulation), and the sweeps run the product's own code.
 import type { Done } from '../src/domain/coverage/coverage.ts';
 import type { Kind } from '../test/simulation/hidden-server.ts';
 import { isCrowded, startMs } from '../test/simulation/judge.ts';
@@ -12,7 +12,7 @@ const only = process.argv[3];
 const hourMs = 3_600_000;
 const page = 100;
 const nights = 7;
-/** As the worker's default schedule has them. */
+/** By the default AUDIT_SCHEDULE, every ten minutes. */
 const auditsPerDay = 144;
 
 const line = (cells: readonly (string | number)[]) => process.stdout.write(`| ${cells.join(' | ')} |\n`);
@@ -21,7 +21,7 @@ const head = (cells: readonly string[]) => {
   line(cells.map(() => '---'));
 };
 
-/** What costs are given for: a kind, and what is special about it. */
+/** The kinds of server in the cost tables, and what is special about each. */
 const costs: readonly (readonly [name: string, about: string])[] = [
   ['friendly', 'ascending by id'],
   ['order-id-descending', 'descending by id'],
@@ -53,7 +53,7 @@ function printCosts(pages: number): void {
         shown += answer.rows.length;
       },
     });
-    // Where bytes cut pages off, a page is as long as those with one bound were.
+    // If bytes limit the pages, the average length of pages without an upper bound counts as the page size.
     const perPage = name.includes('bytes-') ? Math.min(page, shown / Math.max(1, cut)) : page;
     const per = (requests: number) => ((requests * perPage) / (pages * page)).toFixed(2);
     memory.now += 20 * hourMs;
@@ -88,8 +88,8 @@ function worthOf({ certificate, risk }: Pick<Done, 'certificate' | 'risk'>): Wor
 }
 
 /**
- * nobody: the first sweep loses nobody. first: it loses someone, and says that something is wrong. week: it says nothing, and a recheck
- * or an audit of the week after brings everybody or says that something is wrong. never: neither.
+ * nobody: the first sweep loses no application. first: it loses one and reports a doubt. week: it reports nothing, but a recheck or an
+ * audit in the following week finds every lost application or reports a doubt. never: none of these.
  */
 type Found = 'nobody' | 'first' | 'week' | 'never';
 
@@ -98,7 +98,10 @@ interface Judged {
   readonly found: Found;
 }
 
-/** A first sweep and, if it loses someone silently, a week of audits and nightly rechecks. A world in which more apply than a sweep can follow is drawn again, or stands still. */
+/**
+ * Runs a first sweep and, if it loses an application silently, a week of audits and nightly rechecks. A server that gets more applications
+ * than a sweep can follow is drawn again; after 20 draws its list stands still.
+ */
 function judge(kind: Kind, seed: number): Judged {
   let draw = seed;
   while (draw < 20 * seeds && isCrowded(kind.create(draw, { startMs }))) draw += seeds;
@@ -110,7 +113,7 @@ function judge(kind: Kind, seed: number): Judged {
   if (isTold(worth)) return { worth, found: 'first' };
   const random = createRandom(seed);
   let [{ done }, provenAt] = [first, startMs];
-  // An application that was deleted meanwhile can no longer be found.
+  // An application that the source has deleted meanwhile can no longer be found.
   const isLeft = () => {
     const present = new Set(server.presentAt(memory.now));
     return first.lost.some((id) => present.has(id) && !memory.held.has(id));

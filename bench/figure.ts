@@ -1,18 +1,18 @@
-// What a bench says: one figure per row of the published table, as a ratio to something measured in the same run.
-// A bench file exports `measure` and, run alone, prints its own figures; main.ts runs them all.
+// The output of a bench: one figure per row of the published table, as a ratio to an anchor measured in the same run.
+// A bench file exports `measure` and, when run alone, prints its own figures; main.ts runs all benches.
 
 import { parseArgs } from 'node:util';
 import type { Cost } from './place.ts';
 
-/** One row. Ratios and limits carry what they are judged by; a side that could not be measured is null, and `note` says why. */
+/** One row, with the goal that it is judged by. A side that was not measured is null; `note` gives the reason. */
 export interface Figure {
   readonly figure: string;
   readonly anchor: string;
-  /** The figure itself; a number of its unit where it is no ratio. */
+  /** The figure: a ratio, or a number in `unit`. */
   readonly ratio: number | null;
   readonly unit?: string;
   readonly goal: Goal;
-  /** Ours and the anchor's, where both were timed. */
+  /** The costs of Intake and of the anchor; null if not timed. */
   readonly ours: Cost | null;
   readonly theirs: Cost | null;
   readonly note?: string;
@@ -21,15 +21,15 @@ export interface Figure {
 export type Goal = { readonly atLeast: number } | { readonly atMost: number };
 
 export interface Size {
-  /** A tenth of everything. */
+  /** Uses a tenth of the rows and files. */
   readonly quick: boolean;
   /** Interleaved runs of each side. */
   readonly repeats: number;
-  /** The same for what takes a few seconds: machines that others share change their speed from one second to the next. */
+  /** The same for runs of a few seconds. They need more repeats, because the speed of a shared machine changes from second to second. */
   readonly shortRepeats: number;
 }
 
-/** A tenth where quick is asked for. */
+/** A tenth of `full` in a quick run. */
 export function toCount(size: Size, full: number): number {
   return size.quick ? Math.ceil(full / 10) : full;
 }
@@ -39,7 +39,7 @@ export function isMet({ ratio, goal }: Figure): boolean | null {
   return 'atLeast' in goal ? ratio >= goal.atLeast : ratio <= goal.atMost;
 }
 
-/** Interleaves the sides, so that what the machine does beside it meets all of them, and keeps the least of each. */
+/** Alternates between the sides, so that other load affects all of them, and keeps the lowest cost of each. */
 export async function interleave<Name extends string>(
   repeats: number,
   sides: Readonly<Record<Name, () => Promise<Cost>>>,
@@ -54,7 +54,7 @@ export async function interleave<Name extends string>(
   return Object.fromEntries(best) as Record<Name, Cost>;
 }
 
-/** The lower of each; CPU is not mixed from two runs. */
+/** The lower wall time and the lower CPU time. Both parts of the CPU time come from the same run. */
 export function toLeast(a: Cost | undefined, b: Cost): Cost {
   if (a === undefined) return b;
   const cpu = toCpuMs(a) < toCpuMs(b) ? a : b;
@@ -88,7 +88,7 @@ export function renderLine(figure: Figure): string {
   });
 }
 
-/** The figure in words, for people. */
+/** The figure as text for people. */
 export function renderFigure({ ratio, unit = 'x' }: Pick<Figure, 'ratio' | 'unit'>): string {
   if (ratio === null) return 'not measured';
   const digits = ratio >= 100 ? 0 : ratio >= 10 ? 1 : 2;
@@ -100,7 +100,7 @@ export function renderGoal(goal: Goal, unit = 'x'): string {
   return `${limit}${unit === 'x' ? 'x' : ` ${unit}`} ${word}`;
 }
 
-/** A tenth of a millisecond is enough where there are many, and too coarse where a cost is a fraction of one. */
+/** A tenth of a millisecond from 100 ms on; three digits below, because some costs are a fraction of a millisecond. */
 function round(ms: number): number {
   return ms >= 100 ? Math.round(ms * 10) / 10 : Number(ms.toPrecision(3));
 }

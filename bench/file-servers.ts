@@ -1,6 +1,6 @@
-// The two sides of the file figures, in a process of their own: a board that has files and nothing else, and a store that speaks as much S3
-// as a copy needs. Every answer waits for the given latency, but for the source's to HEAD and to a folder, which only rclone asks for.
-// The store counts bytes and forgets them.
+// The servers of the file figures, in a separate process: a board that serves only files, and a store that implements as much S3 as a copy
+// needs. Every answer has the given latency, except the source's answers to HEAD and folder requests, which only rclone sends.
+// The store counts bytes and discards them.
 //
 // As a child process: node bench/file-servers.ts LATENCY_MS FILES SIZE_BYTES; it sends its addresses and ends with its parent.
 
@@ -21,7 +21,7 @@ export interface FileServersOptions {
   readonly sizeBytes: number;
 }
 
-/** Starts both in one child process. */
+/** Starts both servers in one child process. */
 export async function openFileServers({ latencyMs, files, sizeBytes }: FileServersOptions): Promise<FileServers> {
   const args = [import.meta.filename, String(latencyMs), String(files), String(sizeBytes)];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
@@ -36,7 +36,7 @@ export async function openFileServers({ latencyMs, files, sizeBytes }: FileServe
   };
 }
 
-/** A PDF in name and head, its rest different for every id: nothing can be stored once for two. */
+/** A PDF by type and header, with different bytes for every id, so that no two files are stored once. */
 function toFile(id: number, sizeBytes: number): Buffer {
   const bytes = Buffer.alloc(sizeBytes, `%PDF-1.4 file ${id} `);
   bytes.writeUInt32BE(id, sizeBytes - 4);
@@ -47,7 +47,7 @@ async function serve(latencyMs: number, files: number, sizeBytes: number): Promi
   const held = new Map<string, { readonly sizeBytes: number; readonly sum: string | undefined }>();
 
   async function answerSource({ method, url = '' }: IncomingMessage, response: ServerResponse): Promise<void> {
-    // rclone reads folders from a page of links.
+    // rclone reads a folder as a page of links.
     if (url.endsWith('/')) {
       const links = Array.from({ length: files }, (_, at) => `<a href="${at + 1}">${at + 1}</a>`);
       response.setHeader('content-type', 'text/html');

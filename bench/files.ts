@@ -1,7 +1,7 @@
-// Files from the source into S3, 16 at once: a whole download run (claim, fetch, hash, check, put, prove, one durable transaction) against rclone,
-// which copies the same files from the same server into the same store and keeps no records. Once with 40 ms of latency on both sides,
-// where waiting well is everything, and once without, where CPU is. rclone gets every switch that spares it requests. Its 16 transfers each
-// fetch, then put; ours keep 16 fetches and 16 puts under way side by side, which is what the latency row shows.
+// Copies files from the source to S3, 16 at once: a whole download run (claim, fetch, hash, check, put, prove, one durable transaction)
+// against rclone, which copies the same files from the same server to the same store and keeps no records. One figure has 40 ms of latency
+// on both sides, where concurrency decides; the other has none, where CPU decides. rclone gets every switch that saves requests. Each of
+// its 16 transfers fetches, then puts; Intake has 16 fetches and 16 puts in flight at the same time, which the figure with latency shows.
 
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -19,7 +19,7 @@ import { type FileServers, openFileServers } from './file-servers.ts';
 import { openBenchStore } from './loading.ts';
 import { type BenchDatabase, openPlace } from './place.ts';
 
-// The SDK finds credentials where it always does.
+// The SDK reads its credentials from the environment.
 Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'bench', AWS_SECRET_ACCESS_KEY: 'bench' });
 
 const run = promisify(execFile);
@@ -64,7 +64,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
   }
 }
 
-/** One pending resume per application, as a first load leaves them. */
+/** Inserts one pending resume per application, as a first load does. */
 async function queue(database: BenchDatabase, files: number): Promise<void> {
   await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('default', 42)`);
   await database.query(
@@ -75,7 +75,7 @@ async function queue(database: BenchDatabase, files: number): Promise<void> {
      INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority) SELECT 42, application_id, 'resume', 0 FROM f`,
     [files, sizeBytes],
   );
-  // As the product does in its first load.
+  // The product does the same in its first load.
   await database.query('ANALYZE intake.applications, intake.attachments, intake.downloads');
 }
 
@@ -121,7 +121,7 @@ async function fetchAll(url: string, { sourceUrl, storeUrl }: FileServers, files
 
 async function copy({ sourceUrl, storeUrl }: FileServers): Promise<void> {
   const at = [`:s3,provider=Other,access_key_id=bench,secret_access_key=bench,endpoint="${storeUrl}":bench/copied`];
-  // Not --no-traverse: it looks for every file in the store before it is put, and one list, or no look at all, is less.
+  // Not --no-traverse: with it, rclone looks up every file in the store before its put. One list request, or no check at all, is cheaper.
   const spared = [
     '--s3-no-check-bucket',
     '--s3-no-head',
@@ -131,7 +131,7 @@ async function copy({ sourceUrl, storeUrl }: FileServers): Promise<void> {
   ];
   const atOnce = ['--transfers', String(concurrency), '--checkers', String(concurrency)];
   const args = ['copy', ':http:', ...at, '--http-url', `${sourceUrl}/files/`, ...spared, ...atOnce, '--retries', '1'];
-  // Settings for other programs (a CA bundle, say) stay out of it.
+  // Keeps environment settings for other programs away from rclone, for example a CA bundle.
   await run('rclone', args, { env: { PATH: process.env.PATH, HOME: process.env.HOME } });
 }
 

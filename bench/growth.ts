@@ -1,6 +1,6 @@
-// Memory and throughput as an account grows from 10,000 to 1,000,000 applications: `intake sync --no-files` as a process of its own, reading
-// a board over HTTP with its proof, its resident memory taken from the kernel's high-water mark. Both have to stay flat.
-// The points are also what the plots in docs/images are drawn from.
+// Measures memory and throughput as an account grows from 10,000 to 1,000,000 applications: `intake sync --no-files` runs as a separate
+// process, reads a board over HTTP and proves the list complete. Its peak memory is the kernel's high-water mark. The goals are about
+// memory; the note reports the throughput. The plots in docs/images show the same points.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -61,7 +61,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
   };
 }
 
-/** Runs the command to its end; the most memory that it held. */
+/** Runs the command to its end; returns its peak memory in bytes. */
 function sync(database: BenchDatabase, board: { readonly url: string; readonly credential: string }): Promise<number> {
   return watchPeak([main, 'sync', '--no-files', '--json'], {
     DATABASE_URL: database.url,

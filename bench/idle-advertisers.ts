@@ -1,7 +1,7 @@
-// What it costs to watch advertisers at whom nothing happens: CPU of worker and Postgres and bytes of WAL per poll, at 10, 1,000 and
-// 10,000 of them, as ratios to 10: npm run bench:idle -- [advertisers ...]. The board is a process of its own and not counted.
-// Each is polled every second, or as often as the machine can, so the cost per poll times polls per minute is the load of a schedule. The
-// first row is the least that a poll could be: one request over HTTP and one SELECT, two at once as the worker does. --quick counts fewer.
+// Measures the cost of polling idle advertisers: CPU of the worker and of Postgres, and bytes of WAL, per poll, at 10, 1,000 and 10,000
+// advertisers, with the ratio to 10: npm run bench:idle -- [advertisers ...]. The board is a separate process and is not counted.
+// Each advertiser is polled every second, or as often as the machine can. The load of a schedule is its polls per minute times this cost.
+// The first row is the least possible poll: one HTTP request and one SELECT, two at once as in the worker. --quick counts fewer polls.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -118,7 +118,7 @@ async function measure(db: Database, url: string, folder: string, advertisers: n
   return cost;
 }
 
-/** A request for the list of an advertiser at whom nothing is new, and a look at one row. */
+/** Requests the list of an advertiser with nothing new, and reads one row. */
 async function measureLeast(db: Database, url: string): Promise<Cost> {
   await fill(db, 10);
   await using board = await openBoard(10);
@@ -139,7 +139,7 @@ async function measureLeast(db: Database, url: string): Promise<Cost> {
   return cost;
 }
 
-/** What each of `count` polls takes while the work goes on. */
+/** The average cost of each of the `count` polls of the work. */
 async function meter(db: Database, url: string, count: number, work: () => Promise<unknown>): Promise<Cost> {
   const [startedAt, cpu, postgresMs, wal] = [
     performance.now(),
@@ -158,7 +158,7 @@ async function meter(db: Database, url: string, count: number, work: () => Promi
   };
 }
 
-/** The board of so many advertisers, as a process of its own. */
+/** Starts the board as a separate process. */
 async function openBoard(advertisers: number): Promise<AsyncDisposable & { readonly url: string }> {
   const board = spawn(process.execPath, [import.meta.filename, 'board', String(advertisers)], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
@@ -173,7 +173,7 @@ async function openBoard(advertisers: number): Promise<AsyncDisposable & { reado
   };
 }
 
-/** Advertisers that were read long ago, each with the one application that the board shows. */
+/** Inserts advertisers that are fully synced, each with the one application that the board lists. */
 async function fill(db: Database, advertisers: number): Promise<void> {
   await db.query(
     `TRUNCATE intake.advertisers, intake.applications, intake.cursors, intake.coverage, intake.leases CASCADE`,
@@ -205,7 +205,7 @@ async function loadWal(db: Database): Promise<bigint> {
   return row?.at ?? 0n;
 }
 
-/** CPU of the server and its sessions, those that ended included. Linux counts in hundredths of a second. */
+/** CPU time of the server and its sessions, including ended ones. Linux counts in hundredths of a second. */
 function loadPostgresMs(url: string): number {
   const port = new URL(url).port;
   const stats = readdirSync('/proc')

@@ -1,5 +1,5 @@
-// What an advertiser costs at whom nothing happens, and whether a thousand or ten thousand of them cost the same each. Measured by
-// idle-advertisers.ts, which prints a table for people; here its lines become figures.
+// The cost of polling an idle advertiser, and whether it stays the same with a thousand or ten thousand of them. idle-advertisers.ts
+// measures it and prints a table for people; this file turns the rows into figures.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
     const [advertisers = 0, pollsPerSecond = 0, workerMs = 0, postgresMs = 0, walBytes = 0, ratio = 0] = cells;
     if (cells.length < 6 || Number.isNaN(ratio)) continue;
     const ours = { wallMs: 1_000 / pollsPerSecond, nodeMs: workerMs, postgresMs };
-    // The row that is named by no number of advertisers comes first.
+    // The row of the anchor comes first. Its name is not a number.
     if (Number.isNaN(advertisers)) least = ours;
     else if (advertisers === sizes[0]) {
       first = ours;

@@ -1,5 +1,5 @@
-// The most memory that fetching four files of 200 MB at once takes, against a script that reads each whole before it sends it on. Ours is
-// `intake sync` as a process of its own, from the sandbox into a folder of blobs, the peak read from the kernel's high-water mark.
+// Measures the peak memory of fetching four files of 200 MB at once, against a script that reads each file into memory before it writes it.
+// Intake runs as a separate `intake sync` process, from the sandbox into a folder. The peak is the kernel's high-water mark.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -58,7 +58,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
   };
 }
 
-/** What a first script does: the body into memory, its hash, then out of it again. */
+/** A naive script: it reads the body into memory, hashes it, and writes it to a file. */
 const readWhole = `
   import { hash } from 'node:crypto';
   import { writeFile } from 'node:fs/promises';

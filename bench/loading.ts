@@ -1,5 +1,5 @@
-// Pages to rows by the product's own way, without a network: parse a page, commit it with its progress, go on. Each page is read once; what a
-// proof reads again is measured in whole-path.ts and sweep-requests.ts.
+// Loads pages with the product's own code, without a network: parses a page and commits it with its progress. It reads each page once;
+// whole-path.ts and sweep-requests.ts measure the requests of a proof.
 
 import type { Source } from '../src/source/client.ts';
 import type { ReadPage } from '../src/store/applications/diff-page.ts';
@@ -8,12 +8,11 @@ import type { SweepProgress } from '../src/store/sweeps/sweeps.ts';
 import { holdLane } from '../src/sync/read/held-lane.ts';
 import { pageCap } from './board.ts';
 
-/** Opens the benches' store on a database. */
 export function openBenchStore(url: string): Store {
   return openStore({ url, role: 'bench', privacyKey: Buffer.from('a privacy key for the benches') });
 }
 
-/** Loads ids 1 to `applications`; the next page is parsed while one is written. */
+/** Loads ids 1 to `applications`; parses the next page while it writes one. */
 export async function loadPages(url: string, source: Source, applications: number): Promise<void> {
   const signal = new AbortController().signal;
   await using store = openBenchStore(url);
@@ -50,7 +49,7 @@ export async function loadPages(url: string, source: Source, applications: numbe
     if (summary === 'outdated') throw new Error('Someone else writes into the database of the bench.');
   }
 
-  /** A page, and the number that was taken before it was asked for. */
+  /** Requests a page, after taking its ticket. */
   async function list(after: number) {
     const { seq, at: askedAt } = await store.sweeps.takeTicket();
     const answer = await source.list({ afterId: BigInt(after) }, signal);

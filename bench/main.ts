@@ -1,5 +1,5 @@
-// The published figures: npm run bench [-- --only NAME] [-- --quick] [-- --json]. Runs every bench as a process of its own, one after the
-// other, and prints its figures as they come; a whole run at full size also writes bench/results.md.
+// The published figures: npm run bench [-- --only NAME] [-- --quick] [-- --json]. Runs every bench as a separate process, one after the
+// other, and prints each figure when it is ready. A complete run at full size also writes bench/results.md.
 
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -57,7 +57,7 @@ if (!values.quick && values.only === undefined) {
 }
 process.exitCode = failed.length > 0 ? 1 : 0;
 
-/** Runs one bench; its lines are kept and shown. False when it ended badly. */
+/** Runs one bench; keeps and prints its lines. False if it failed. */
 async function run(name: string): Promise<boolean> {
   const args = [join(import.meta.dirname, `${name}.ts`), '--json', ...(values.quick ? ['--quick'] : [])];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -72,7 +72,7 @@ async function run(name: string): Promise<boolean> {
     );
   }
   if ((await ended) === 0) return true;
-  console.error(`bench/${name}.ts did not come to its end.`);
+  console.error(`bench/${name}.ts failed.`);
   return false;
 }
 
@@ -100,12 +100,12 @@ function renderResults(): string {
 
 \`npm run bench\` on ${machine}, the embedded Postgres 18 with fsync on, ${new Date().toISOString().slice(0, 10)}; load average ${Math.min(...loads).toFixed(1)} to ${Math.max(...loads).toFixed(1)} during the run.
 
-Every figure is a ratio to its anchor, measured in the same run: both sides at least three times, alternating, nine times where a run takes a few seconds, the least of each counted. Run once: each size of a growing account, and each number of idle advertisers; requests are counted, not timed. Ratios say something on any machine, seconds only of this one. Seconds are wall / CPU of node and Postgres together. What cost what, and what did not help, stands in docs/performance.md.
+Most figures are ratios to an anchor measured in the same run. Both sides alternate and run at least three times, or nine times where a run takes a few seconds; the lowest cost of each side counts. Each size of a growing account and each number of idle advertisers runs once. Requests are counted, not timed. Ratios are comparable between machines; seconds hold only for this machine. Seconds are wall time / CPU time of node and Postgres together. docs/performance.md explains the costs, and what did not help.
 
 | figure | anchor | goal | measured | | ours, s | anchor, s | |
 |---|---|---|---|---|---|---|---|
 ${rows.map((row) => `| ${row} |`).join('\n')}
-${failed.length > 0 ? `\nDid not come to its end: ${failed.join(', ')}.\n` : ''}`;
+${failed.length > 0 ? `\nFailed: ${failed.join(', ')}.\n` : ''}`;
 }
 
 function toSeconds(ms: number): string {

@@ -1,9 +1,9 @@
-// The peers that some figures are measured against. They live in bench/package.json, apart from the product's lock; one that is not
-// installed makes its figure say so.
+// The peers that some figures are measured against. bench/package.json lists them, separate from the product's lock file. If a peer is not
+// installed, its figure says so.
 
 import { createRequire } from 'node:module';
 
-/** Loads a peer by require, or gives null where `npm --prefix bench ci` was not run. */
+/** Loads a peer with require; null if `npm --prefix bench ci` was not run. */
 export function loadPeer<Peer>(name: string): Peer | null {
   try {
     return createRequire(import.meta.url)(name) as Peer;
@@ -13,5 +13,5 @@ export function loadPeer<Peer>(name: string): Peer | null {
   }
 }
 
-/** What a row says where its peer is missing. */
+/** The note of a figure whose peer is not installed. */
 export const notInstalled = (name: string) => `${name} is not installed: npm --prefix bench ci`;

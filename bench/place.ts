@@ -1,23 +1,26 @@
-// Where the benches run: a Postgres of their own with fsync on, a fresh database for every run, and a meter that counts the CPU of
-// this process, of the processes it started, and of every server process beside the clock.
+// The environment of the benches: their own Postgres with fsync on, a fresh database for every run, and a meter. The meter measures wall
+// time, the CPU time of this process and its child processes, and the CPU time of all server processes.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
 import { openEmbedded } from '../src/dev/embedded/embedded.ts';
 import { migrate } from '../src/store/postgres/migrations.ts';
 
-/** What some work took. Of several runs the least of each: what the machine does beside it only adds. */
+/** The cost of some work. The lowest of several runs counts, because other load on the machine only adds to it. */
 export interface Cost {
   readonly wallMs: number;
-  /** CPU of node (and of processes it started) and of Postgres. */
+  /** CPU time of node and its child processes. */
   readonly nodeMs: number;
   readonly postgresMs: number;
 }
 
 export interface Place extends AsyncDisposable {
-  /** A fresh database with the product's schema; gone when disposed. */
+  /** Creates a database with the product's schema; disposing drops it. */
   openDatabase(): Promise<BenchDatabase>;
-  /** Does the work and says what it took; after a checkpoint, unless WAL is being counted: a first touch after one logs a whole page. */
+  /**
+   * Measures the work, after a checkpoint. A bench that counts WAL leaves the checkpoint out: the first change of a page after a checkpoint
+   * logs the whole page.
+   */
   meter(work: () => Promise<unknown>, options?: { readonly checkpoint: boolean }): Promise<Cost>;
 }
 
@@ -26,7 +29,7 @@ export interface BenchDatabase extends AsyncDisposable {
   query<Row extends pg.QueryResultRow>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
 }
 
-// The same for both sides of every ratio: no checkpoint and no autovacuum in the middle of one of them.
+// Prevents a checkpoint or an autovacuum during one side of a ratio.
 const settings = { autovacuum: 'off', max_wal_size: '8GB', checkpoint_timeout: '1h' };
 
 /** Joins or starts the benches' server, which keeps its data under bench/.intake. */
@@ -93,13 +96,13 @@ function toUrl(server: string, database: string): string {
 /** Linux counts in hundredths of a second. */
 const tickMs = 10;
 
-/** CPU of this process, finely, and of the children it has seen the end of. */
+/** CPU time of this process, in microseconds, and of its ended children, in ticks; in milliseconds. */
 function loadNodeMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000 + loadStat(process.pid).childrenTicks * tickMs;
 }
 
-/** CPU of a process, of its living children and of those that have ended; read again when one ended meanwhile. */
+/** CPU time of a process and of its running and ended children. Reads again if a child ended meanwhile. */
 function loadTreeMs(root: number): number {
   for (;;) {
     const { ownTicks, childrenTicks } = loadStat(root);
@@ -115,7 +118,7 @@ function loadTreeMs(root: number): number {
 
 function loadStat(pid: number): { readonly parent: number; readonly ownTicks: number; readonly childrenTicks: number } {
   try {
-    // The name may hold spaces and brackets; what follows it is numbers.
+    // The process name may contain spaces and parentheses; the fields after it are numbers, except the state.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
       .replace(/^.*\) /s, '')
       .split(' ')

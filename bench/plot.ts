@@ -1,4 +1,4 @@
-// A line over the size of an account, as SVG: sizes on a logarithmic axis, values from zero, every point with its number.
+// Draws a line over account sizes as SVG: sizes on a logarithmic axis, values from zero, a label at every point.
 
 import { scaleLinear, scaleLog } from 'd3-scale';
 import { line } from 'd3-shape';

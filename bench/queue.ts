@@ -1,6 +1,6 @@
-// The queue of downloads alone: claim five hundred, remove them by their tokens, again and again, at 50,000 and at a million pending rows;
-// against graphile-worker 0.18 with its local queue of as many and batched completion, on jobs that do nothing. What a file means beside
-// its queue row (bytes, blob, attachment, events) is measured in files.ts.
+// Measures only the download queue: claims 500 rows and deletes them by their tokens, repeatedly, at 50,000 and at a million pending rows.
+// The anchor is graphile-worker 0.18 with a local queue of 500 and batched completion, on jobs that do nothing. files.ts measures the rest
+// of a download (bytes, blob, attachment, events).
 
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
@@ -21,7 +21,7 @@ const atOnce = 500;
 
 export async function* measure(size: Size): AsyncGenerator<Figure> {
   const many = toCount(size, 1_000_000);
-  // When quick, too: of fewer, the start of the peer's workers would be half of what is timed.
+  // Also in a quick run: with fewer jobs, starting the peer's workers would be half of the time.
   const [few, done] = [50_000, 5_000];
   const worker = loadPeer<GraphileWorker>(peer);
   const anchor = `${peer} with local queue and batch completion`;
@@ -38,7 +38,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
     [rows[1], few],
     [rows[0], many],
   ] as const) {
-    // As many more as the first half of the runs takes away.
+    // Adds what the first half of the runs removes, so that `pending` is the average.
     const filled = pending + Math.floor(size.shortRepeats / 2) * done;
     await using mine = await openOurs(place, filled);
     await using jobs = await openTheirs(place, worker, filled);
@@ -60,7 +60,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
 }
 
 interface Queue extends AsyncDisposable {
-  /** Claims and completes so many. */
+  /** Claims and completes `count` entries. */
   work(count: number): Promise<void>;
 }
 

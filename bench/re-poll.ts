@@ -1,6 +1,6 @@
-// What it costs to read 10,000 applications again that have not changed, against loading them. Nothing may be written to the tables of
-// applications: no row version, no lock, no byte of WAL; the whole poll, with its lease and its numbers, stays under 500 bytes.
-// WAL is the difference of the log's positions in a server where nobody else writes; rows written are what Postgres counts per table.
+// Measures the cost of reading 10,000 unchanged applications again, against loading them. It must write nothing to the application tables:
+// no row version, no lock, no WAL. The whole poll, with its lease and tickets, stays under 500 bytes of WAL.
+// WAL is the difference of log positions on a server without other writers; rows written come from Postgres' counters per table.
 
 import type { ReadPage } from '../src/store/applications/diff-page.ts';
 import { createBoard, createLocalSource, pageCap } from './board.ts';
@@ -17,7 +17,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
   for (let repeat = 0; repeat < size.shortRepeats; repeat++) {
     await using database = await place.openDatabase();
     const first = await place.meter(() => loadPages(database.url, source, applications));
-    // The first look after a load sets hint bits; what is measured is every look after it.
+    // The first read after a load sets hint bits, so only a later read is measured.
     await readAgain(database.url);
     const before = await snapshot(database);
     const again = await place.meter(() => readAgain(database.url), { checkpoint: false });
@@ -26,7 +26,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
     best = {
       first: toLeast(best?.first, first),
       again: toLeast(best?.again, again),
-      // The server itself writes to the log now and then. Nobody but us writes rows: one in any of the runs is one too many.
+      // The server itself sometimes writes WAL, so the lowest run counts. Only this bench writes rows, so the highest run counts.
       walBytes: Math.min(best?.walBytes ?? walBytes, walBytes),
       written: Math.max(best?.written ?? 0, after.versions - before.versions),
     };
@@ -58,7 +58,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
     ...sides,
   };
 
-  /** Every page once more, as a poll over all of it would. */
+  /** Reads and compares every page again, as a poll of the whole list would. */
   async function readAgain(url: string): Promise<void> {
     await using store = openBenchStore(url);
     const signal = AbortSignal.timeout(600_000);
@@ -92,7 +92,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
   }
 }
 
-/** Where the log of the server ends, and how many row versions the tables of applications have ever had. */
+/** The server's WAL position, and the number of row changes ever made in the application tables. */
 async function snapshot(database: BenchDatabase): Promise<{ wal: number; versions: number }> {
   await database.query('SELECT pg_stat_force_next_flush()');
   const [row] = await database.query<{ wal: number; versions: number }>(

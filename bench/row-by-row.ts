@@ -1,5 +1,5 @@
-// The usual way to keep a list in Postgres with drizzle: a loop of upserts, row by row, a transaction per page with its cursor. Same rows,
-// same tables, same keys, same statistics; no comparison beforehand, no events, no progress of the sweep.
+// The usual way to store a list in Postgres with drizzle: a loop of upserts, row by row, in one transaction per page with its cursor. It
+// writes the same rows to the same tables with the same keys and statistics, without a comparison, events or sweep progress.
 
 import { createRequire } from 'node:module';
 import pg from 'pg';
@@ -9,7 +9,7 @@ import { downloads } from '../src/store/schema/files.ts';
 import { cursors } from '../src/store/schema/sweeps.ts';
 import { pageCap } from './board.ts';
 
-// Its ESM entry takes most of a second to load.
+// drizzle's ESM entry takes most of a second to load.
 const { drizzle } = createRequire(import.meta.url)(
   'drizzle-orm/node-postgres',
 ) as typeof import('drizzle-orm/node-postgres');
@@ -17,7 +17,7 @@ const { drizzle } = createRequire(import.meta.url)(
 /** Loads ids 1 to `count`. */
 export async function loadRowByRow(url: string, source: Source, count: number): Promise<void> {
   const pool = new pg.Pool({ connectionString: url, max: 1, application_name: 'bench' });
-  // Its database goes right after it, sometimes sooner than the connection is closed.
+  // The database is dropped right after this, sometimes before the connection is closed.
   pool.on('error', () => undefined);
   try {
     const db = drizzle(pool);
@@ -84,7 +84,7 @@ export async function loadRowByRow(url: string, source: Source, count: number): 
           .values({ advertiserId, ...cursor })
           .onConflictDoUpdate({ target: cursors.advertiserId, set: cursor });
       });
-      // As our own store does. Without, each check of a foreign key reads all rows of the advertiser, and the loop takes a third longer.
+      // Intake's store does the same. Without it, each foreign key check reads all rows of the advertiser: the loop takes a third longer.
       if (after === 0) await pool.query('ANALYZE intake.applications, intake.attachments, intake.downloads');
     }
   } finally {

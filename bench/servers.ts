@@ -1,5 +1,5 @@
-// Boards in a process of their own, so that neither their memory nor their CPU is counted: the sandbox, and the cheap board over HTTP.
-// As a child process: node bench/servers.ts sandbox|board APPLICATIONS; it sends its address and credential and ends with its parent.
+// Runs a board in a separate process, so that its memory and CPU are not counted: the sandbox, or the cheap board over HTTP.
+// As a child process: node bench/servers.ts sandbox|board APPLICATIONS. It sends its address and credential, and ends with its parent.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ export interface BoardServer extends AsyncDisposable {
   readonly credential: string;
 }
 
-/** Starts a board with so many applications, in pages of 500. */
+/** Starts a board with the given number of applications, in pages of 500. */
 export async function openBoardServer(kind: 'sandbox' | 'board', applications: number): Promise<BoardServer> {
   const args = [import.meta.filename, kind, String(applications)];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
@@ -39,7 +39,7 @@ async function serveBoard(applications: number): Promise<void> {
   const server = createServer((request, response) => {
     const query = new URL(request.url ?? '/', 'http://board').searchParams;
     const id = (name: string) => (query.has(name) ? Number(query.get(name)) : null);
-    // Filters are written in +10:00 without saying so.
+    // Date filters are in +10:00 but carry no offset.
     const date = (name: string) => (query.has(name) ? Date.parse(`${query.get(name)}+10:00`) : null);
     const question = {
       after: id('afterid'),

@@ -1,5 +1,5 @@
-// How long a command takes to start, against `node -e 0` on the same machine: `intake --help`, and `intake status` on a database with a
-// small account. The first run of each fills the compile cache and is not counted.
+// Measures the start time of a command against `node -e 0`: `intake --help`, and `intake status` on a database with a small account. The
+// first run of each fills the compile cache and is not counted.
 
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';

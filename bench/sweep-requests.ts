@@ -1,5 +1,5 @@
-// How many requests a proven sweep needs, against the least possible: one per full page. 20,000 applications in pages of 100, sorted by
-// id. The first sweep knows nothing, the recheck knows the ids. Pure reasoning, no clock: the figure is the same on every machine.
+// Counts the requests of a proven sweep, against the least possible: one per full page. 20,000 applications in pages of 100, sorted by
+// id. The first sweep knows nothing, the recheck knows the ids. Nothing is timed, so the figure is the same on every machine.
 import { kindNamed } from '../test/simulation/kinds.ts';
 import { createMemory, knownOf, runSweep } from '../test/simulation/simulated-reader.ts';
 import { type Figure, report } from './figure.ts';

@@ -1,6 +1,6 @@
-// CPU per row against the closest kin: the upsert path of @supabase/stripe-sync-engine, which keeps a copy of Stripe in Postgres. Its rows
-// are customers of about an application's size; ours are all the rows that an application becomes (itself, job-seeking info,
-// attachments, queued downloads, events). Both on the same server, both durable.
+// Measures CPU per row against the most similar project: the upsert path of @supabase/stripe-sync-engine, which keeps a copy of Stripe in
+// Postgres. Its rows are customers of about an application's size. Intake's rows are everything that it stores for an application (itself,
+// job-seeking info, attachments, queued downloads, events). Both use the same server, and both are durable.
 
 import { createBoard, createLocalSource } from './board.ts';
 import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './figure.ts';
@@ -53,7 +53,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
     ours: load,
     theirs: async () => {
       await using database = await place.openDatabase();
-      // Its migrations grant to this role, and swallow their errors.
+      // The engine's migrations grant privileges to this role, and ignore errors.
       await database.query(`DO $$ BEGIN CREATE ROLE postgres; EXCEPTION WHEN duplicate_object THEN NULL; END $$`);
       await engine.runMigrations({ databaseUrl: database.url, schema: 'stripe' });
       const sync = new engine.StripeSync({

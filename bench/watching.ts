@@ -1,10 +1,10 @@
-// The most memory that a process ever held, by the kernel's own high-water mark. Linux only.
+// Measures the peak memory of a process by the kernel's high-water mark. Linux only.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 
-/** Runs node to its end, with nothing of this process's environment; the peak of its resident memory, in bytes. */
+/** Runs node to its end, with only PATH, HOME and `env` in its environment; returns its peak resident memory in bytes. */
 export async function watchPeak(args: readonly string[], env: Readonly<Record<string, string>>): Promise<number> {
   const child = spawn(process.execPath, args, {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
@@ -20,11 +20,11 @@ export async function watchPeak(args: readonly string[], env: Readonly<Record<st
       const [, kb] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? [];
       peakBytes = Math.max(peakBytes, Number(kb ?? 0) * 1_024);
     } catch {
-      // It has just ended.
+      // The process has just ended.
     }
   }, 20);
   const [code] = await once(child, 'exit');
   clearInterval(timer);
-  if (code !== 0) throw new Error(`It ended with ${code}: ${said}`);
+  if (code !== 0) throw new Error(`The process ended with ${code}: ${said}`);
   return peakBytes;
 }

@@ -1,5 +1,5 @@
-// From the sandbox over HTTP to rows, with the proof: everything `intake sync --no-files` does for an account that it sees for the first
-// time. The anchor does the least that could be called the same: the very same requests over HTTP, JSON.parse, and COPY of the rows.
+// Measures a first sync from the sandbox over HTTP to rows, with the proof: all that `intake sync --no-files` does for a new account.
+// The anchor does the least that gives the same rows: the same requests over HTTP, JSON.parse, and COPY of the rows.
 
 import { Pool } from 'undici';
 import { createSource, type ListFilters, type Source } from '../src/source/client.ts';
@@ -15,7 +15,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
   await using place = await openPlace();
   await using sandbox = await openBoardServer('sandbox', applications);
   const asked: ListFilters[] = [];
-  // What our sync asks is written down once, and asked again by the anchor.
+  // Records the requests of one sync; the anchor repeats them.
   await using copies = await openCopies(place, (url) => sync(url, sandbox, applications, asked));
   const costs = await interleave(size.repeats, {
     ours: async () => {
@@ -40,7 +40,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
   };
 }
 
-/** A first sync; what it asks is added to `asked`. */
+/** Runs a first sync; adds its requests to `asked`. */
 async function sync(url: string, board: BoardServer, applications: number, asked: ListFilters[] = []): Promise<void> {
   await using store = openBenchStore(url);
   await using source = createSource({
@@ -82,7 +82,7 @@ async function askAll({ url, credential }: BoardServer, asked: readonly ListFilt
   const pool = new Pool(url, { connections: 2 });
   const headers = { authorization: `SWS ${credential}`, accept: 'application/json' };
   const rest = asked.values();
-  // Two at once, as the sync does.
+  // Two requests at once, as in the sync.
   const ask = async () => {
     for (const filters of rest) {
       const names = {

@@ -1,5 +1,5 @@
-// The same applications loaded from XML pages and from JSON pages: text to rows, no network. JSON is the default for good reason; this
-// says what the other costs.
+// Loads the same applications from XML pages and from JSON pages: text to rows, without a network. JSON is the default; this figure shows
+// the extra cost of XML.
 
 import { createBoard, createLocalSource } from './board.ts';
 import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './figure.ts';
@@ -18,7 +18,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
     };
   };
   const sides = { xml: load('xml'), json: load('json') };
-  // Once before: the board renders what it is asked for the first time.
+  // Untimed, because the board renders its answers at the first request.
   await interleave(1, sides);
   const { xml, json } = await interleave(size.repeats, sides);
   yield {
