@@ -88,8 +88,8 @@ function worthOf({ certificate, risk }: Pick<Done, 'certificate' | 'risk'>): Wor
 }
 
 /**
- * nobody: the first sweep loses no application. first: it loses one and reports a doubt. week: it reports nothing, but a recheck or an
- * audit in the following week finds every lost application or reports a doubt. never: none of these.
+ * nobody: the first sweep loses no application. first: it loses one and reports doubt or unproven. week: it reports neither, but a recheck
+ * or an audit in the following week finds every lost application or reports a problem. never: none of these.
  */
 type Found = 'nobody' | 'first' | 'week' | 'never';
 

@@ -132,7 +132,7 @@ export function createCandidates({ board, site, cluster, s3, runCommand, count }
       );
       const found = await cluster.query<{ broken: string }>(sql.join(' UNION ALL '), [[...erased]]);
       return [
-        ...left.map((key) => `P17: ${key} lies in the store, and no prefill claims it`),
+        ...left.map((key) => `P17: ${key} is in the store, and no prefill refers to it`),
         ...found.map(({ broken }) => broken),
       ].slice(0, 3);
     },

@@ -46,6 +46,6 @@ export async function findChangingElements({ cluster, accounts }: ElementStage):
     ...rows.filter(({ n }) => n > 1).map(({ id, n }) => `P15: the element ${id} has ${n} rows in quarantine`),
     ...rows
       .filter(({ id }) => erased.get(accounts)?.has(id))
-      .map(({ id }) => `P17: the element ${id} was erased and is there`),
+      .map(({ id }) => `P17: the element ${id} was erased and is in quarantine`),
   ].slice(0, 3);
 }

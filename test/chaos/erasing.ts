@@ -80,10 +80,10 @@ export function createErasing(stage: Around): Erasing {
       const addresses = new Set(requests.map(({ email }) => email?.toLowerCase()));
       const asked = ids();
       return [
-        ...[...asked].filter((id) => !erased.has(id)).map((id) => `P17: application ${id} was erased and is there`),
+        ...[...asked].filter((id) => !erased.has(id)).map((id) => `P17: application ${id} was to be erased and is not`),
         ...truth
           .filter((one) => erased.has(one.id) && !asked.has(one.id) && !addresses.has(one.email.toLowerCase()))
-          .map(({ id }) => `P1: application ${id} is erased, and nobody asked for it`),
+          .map(({ id }) => `P1: application ${id} is erased without a request`),
         ...(await cluster.query<{ broken: string }>(leftSql)).map(({ broken }) => broken),
         ...(await findWords(stage, truth, erased)),
         ...(await untilReceipts()).map(() => 'P17: an erasure has no receipt'),
@@ -133,7 +133,7 @@ const childTables = [
 
 /** An erased application keeps its id, the time of the erasure, and the columns that are NOT NULL. */
 const leftSql = `
-  SELECT format('P17: application %s is erased, and its column %s says something', a.application_id, c.key) AS broken
+  SELECT format('P17: application %s is erased, and its column %s is not empty', a.application_id, c.key) AS broken
   FROM intake.applications a, jsonb_each(jsonb_strip_nulls(to_jsonb(a))) c
   WHERE a.erased_at IS NOT NULL AND (c.key <> 'content_hash' OR a.content_hash <> '')
     AND c.key NOT IN ('advertiser_id', 'application_id', 'erased_at', 'observed_seq', 'first_seen_at', 'changed_at')
@@ -160,7 +160,7 @@ async function findWords(
     `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'intake'`,
   );
   const sql = tables.map(
-    ({ name }) => `SELECT 'P17: what only erased people had is in ${name}' AS broken WHERE EXISTS (
+    ({ name }) => `SELECT 'P17: an address or phone of an erased person is in ${name}' AS broken WHERE EXISTS (
       SELECT 1 FROM ${name} t, unnest($1::text[]) AS word WHERE strpos(lower(t::text), lower(word)) > 0)`,
   );
   return (await cluster.query<{ broken: string }>(sql.join(' UNION ALL '), [gone])).map(({ broken }) => broken);

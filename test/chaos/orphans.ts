@@ -69,7 +69,7 @@ async function findLeftOver({ cluster, s3 }: OrphanStage): Promise<string[]> {
     `SELECT count(*)::int AS n FROM intake.blobs WHERE orphaned_at IS NOT NULL`,
   );
   return [
-    ...left.slice(0, 3).map((name) => `P7, P17: ${name} lies in the store, and nothing refers to it`),
+    ...left.slice(0, 3).map((name) => `P7, P17: ${name} is in the store, and nothing refers to it`),
     ...(marked && marked.n > 0 ? [`P7: ${marked.n} orphans are marked and never deleted`] : []),
   ];
 }

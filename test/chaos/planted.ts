@@ -117,7 +117,8 @@ function tryOne(root: string, name: string): boolean {
   const wholes = one.edits.map(({ file }) => readFileSync(join(root, file), 'utf8'));
   for (const { file, before, after } of one.edits) {
     const text = readFileSync(join(root, file), 'utf8');
-    if (text.split(before).length !== 2) throw new Error(`${name}: ${file} does not have this line once: ${before}`);
+    if (text.split(before).length !== 2)
+      throw new Error(`${name}: ${file} does not contain this line exactly once: ${before}`);
     writeFileSync(
       join(root, file),
       text.replace(before, () => after),

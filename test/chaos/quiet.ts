@@ -63,8 +63,8 @@ async function playDeadFile(stage: Stage, account: BoardAdvertiser): Promise<str
   account.clearFaults(number);
   const [halted] = await cluster.query(`SELECT 1 FROM intake.advertisers WHERE state = 'halted'`);
   return [
-    ...(over ? [] : [`P6, P11: a file with ${fault.kind} for ever does not end, or keeps its neighbour waiting`]),
-    ...(halted ? [`P11: a file with ${fault.kind} for ever halts its account`] : []),
+    ...(over ? [] : [`P6, P11: a file that always fails (${fault.kind}) is not given up, or delays another file`]),
+    ...(halted ? [`P11: a file that always fails (${fault.kind}) halts its account`] : []),
   ];
 }
 

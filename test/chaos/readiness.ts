@@ -14,7 +14,7 @@ export async function untilMigrated({ query }: Cluster, { odd }: Pick<Fleet, 'od
     );
     if (row?.there) return;
     if (odd[0]) throw new Error(`P22: ${odd[0]}`);
-    if (performance.now() > untilAt) throw new Error('P22: no worker brought the schema up');
+    if (performance.now() > untilAt) throw new Error('P22: no worker created the schema');
     await sleep(100);
   }
 }

@@ -31,7 +31,7 @@ export async function findFalseVerdicts({ cluster, fleet, runCommand }: VerdictS
     );
     const checked = await fleet.run(['status', '--check', '--json']);
     if (checked.code === 0 && bad.length > 0) {
-      found.push(`P10: intake status --check ends with 0 while nothing new proves ${bad[0]?.advertiser} (${name})`);
+      found.push(`P10: intake status --check ends with 0 while ${bad[0]?.advertiser} has no recent proof (${name})`);
     }
   }
   return found;
