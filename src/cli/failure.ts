@@ -9,6 +9,7 @@ import {
   SchemaTrouble,
   SettingTrouble,
   SeveralFit,
+  SweepDropped,
   Trouble,
   type TroubleKind,
   WrongStore,
@@ -97,6 +98,13 @@ export async function toFailure(error: unknown, signal: AbortSignal): Promise<Fa
     return new Failure(exitCodes.temporary, error.message, {
       kept: committed,
       next: 'Run the same command again: it continues from there.',
+      cause: error,
+    });
+  }
+  if (error instanceof SweepDropped) {
+    return new Failure(exitCodes.temporary, error.message, {
+      kept: committed,
+      next: 'Run the same command again: it reads the range from its beginning.',
       cause: error,
     });
   }

@@ -93,6 +93,17 @@ export class LeaseLost extends Trouble {
   }
 }
 
+/** The sweep was dropped while it ran, because an audit found an application that the source hides. It must be begun again. */
+export class SweepDropped extends Trouble {
+  constructor() {
+    super(
+      'local',
+      'While this sweep ran, an audit found an application that the source had hidden, so the sweep was dropped.',
+    );
+    this.name = 'SweepDropped';
+  }
+}
+
 /** The configured blob store is not the one that holds this database's blobs. */
 export class WrongStore extends Trouble {
   constructor(message: string) {

@@ -3,7 +3,15 @@
 // for two minutes, and the download queue for hours.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type BackoffRange, backoff } from '../domain/backoff.ts';
-import { CertificateTrouble, LaneHeld, LeaseLost, SchemaTrouble, SettingTrouble, Trouble } from '../domain/trouble.ts';
+import {
+  CertificateTrouble,
+  LaneHeld,
+  LeaseLost,
+  SchemaTrouble,
+  SettingTrouble,
+  SweepDropped,
+  Trouble,
+} from '../domain/trouble.ts';
 
 export interface RetryOptions {
   /** How long failures may last before the last one is thrown. Infinity: retries without end. */
@@ -40,7 +48,7 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** Failures that retries within minutes do not resolve. */
-const notRetried = [CertificateTrouble, LaneHeld, LeaseLost, SchemaTrouble, SettingTrouble];
+const notRetried = [CertificateTrouble, LaneHeld, LeaseLost, SchemaTrouble, SettingTrouble, SweepDropped];
 
 /** True for trouble that may soon be over by itself. */
 export function isTemporary(error: unknown): error is Trouble {

@@ -18,7 +18,8 @@ const harmless = [
     'ranges.*',
     'waits.*',
   ],
-  ...['recent_pages.*', 'sweeps.*', 'screen_questions.*', 'screens.*'],
+  ...['recent_pages.*', 'screen_questions.*', 'screens.*'],
+  ...['lane', 'purpose', 'axis', 'state', 'certificate', 'risk', 'reason', 'facts'].map((name) => `sweeps.${name}`),
   ...['applications.job_reference', 'applications.notes', 'applications.source_offset'],
   ...['attachments.kind', 'attachments.state', 'attachments.reason', 'attachments.notes', 'attachments.detected_type'],
   ...[

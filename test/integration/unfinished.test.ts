@@ -1,5 +1,7 @@
-// What `intake sync --recheck` reads beside sweeps that stopped early.
+// What becomes of sweeps that stopped early: `intake sync --recheck` reads beside them, and a contradiction drops them.
 import { expect } from 'vitest';
+import { SweepDropped } from '../../src/domain/trouble.ts';
+import { backfill } from '../../src/sync/read/backfill.ts';
 import { holdLane } from '../../src/sync/read/held-lane.ts';
 import { readAgain } from '../../src/sync/read/read-tasks.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
@@ -35,4 +37,103 @@ test('a recheck reads everything, also after a recheck of the newest ids that st
     { recent: true, state: 'closed' },
     { recent: false, state: 'closed' },
   ]);
+});
+
+test('a recheck begins anew if an audit finds a hidden application while it is paused', async ({ database }) => {
+  await using intake = await openSmallIntake({ database, applications: 120, choices: { pageCap: 20 } });
+  await intake.sweep();
+  const { store } = intake;
+  const { advertiserId } = await store.advertisers.ensure('default', null);
+  if (advertiserId === null) throw new Error('The first sweep pins the id.');
+  await using source = intake.openSource('json');
+  const readUpTo = async (most: number) => {
+    const advertiser = await store.advertisers.ensure('default', null);
+    await using lane = await holdLane(store, {
+      ...{ name: 'default', lane: 'live', owner: 'test', leaseMs: 30_000, signal: AbortSignal.timeout(600_000) },
+    });
+    let steps = 0;
+    const context = { lane, advertiser, lagMs: 0, startAt: null, retryForMs: 0, shouldPause: () => steps >= most };
+    return await readAgain({ store, source, onStep: () => steps++ }, context, { from: 1n });
+  };
+  expect(await readUpTo(5)).toMatchObject({ stopped: 'paused', requests: 6 });
+  const [first] = await database.query<{ id: string }>(
+    `SELECT min(application_id) AS id FROM intake.applications WHERE advertiser_id = $1`,
+    [advertiserId],
+  );
+  await store.coverage.endCertificates(advertiserId, [BigInt(first?.id ?? 0)], 'test');
+  const load = () =>
+    database.query(
+      `SELECT s.state, (SELECT count(*)::int FROM intake.ranges r WHERE r.sweep_id = s.sweep_id) AS ranges,
+         EXISTS (SELECT 1 FROM intake.evidence e WHERE e.sweep_id = s.sweep_id) AS evidence
+       FROM intake.sweeps s ORDER BY sweep_id`,
+    );
+  expect(await load()).toEqual([
+    { state: 'closed', ranges: 0, evidence: true },
+    { state: 'dropped', ranges: 0, evidence: false },
+  ]);
+  expect(await readUpTo(1_000)).toMatchObject({ certificate: 'proven' });
+  expect(await load()).toMatchObject([{ state: 'closed' }, { state: 'dropped' }, { state: 'closed' }]);
+});
+
+test('what is gone is measured against what the source should show: not erased, and stored before', async ({
+  database,
+}) => {
+  await using intake = await openSmallIntake({ database, applications: 90, choices: { pageCap: 30 } });
+  await intake.sweep();
+  const { store } = intake;
+  const { advertiserId } = await store.advertisers.ensure('default', null);
+  if (advertiserId === null) throw new Error('The first sweep pins the id.');
+  const some = (count: number) =>
+    `application_id IN (SELECT application_id FROM intake.applications WHERE erased_at IS NULL LIMIT ${count})`;
+  await database.query(`UPDATE intake.applications SET erased_at = now() WHERE ${some(50)}`);
+  // Stored before the clock was set back.
+  await database.query(`UPDATE intake.applications SET first_seen_at = now() + interval '1 hour' WHERE ${some(10)}`);
+  expect(await store.applications.loadHeld(advertiserId, 1n, null)).toMatchObject({ held: 80, listed: 30 });
+});
+
+test('an account with one application, whose id is high, is polled from a cursor', async ({ database }) => {
+  await using intake = await openSmallIntake({ database });
+  intake.board.add([{ id: 30_000_000n, attachments: [] }]);
+  await intake.sweep();
+  const { store } = intake;
+  const { advertiserId } = await store.advertisers.ensure('default', null);
+  if (advertiserId === null) throw new Error('The first sweep pins the id.');
+  expect(await store.sweeps.loadSyncState({ advertiserId, lagMs: 0 })).toMatchObject({ pollFrom: 1n });
+});
+
+test('a backfill fails if an audit finds a hidden application meanwhile; run again, it reads its whole range', async ({
+  database,
+}) => {
+  await using intake = await openSmallIntake({ database, applications: 120, choices: { pageCap: 20 } });
+  await intake.sweep();
+  const { store } = intake;
+  const { advertiserId } = await store.advertisers.ensure('default', null);
+  if (advertiserId === null) throw new Error('The first sweep pins the id.');
+  await using source = intake.openSource('json');
+  const contradict = () => store.coverage.endCertificates(advertiserId, [1n], 'test');
+  let steps = 0;
+  const deps = {
+    store: {
+      ...store,
+      sweeps: {
+        ...store.sweeps,
+        // Called before each request.
+        async takeTicket() {
+          if (steps++ === 5) await contradict();
+          return await store.sweeps.takeTicket();
+        },
+      },
+    },
+    source,
+  };
+  const readAll = () =>
+    backfill(deps, {
+      ...{ name: 'default', advertiserId, owner: 'test', leaseMs: 30_000, lagMs: 0, retryForMs: 60_000, parallel: 1 },
+      ...{ range: { kind: 'ids', from: 1n, to: null }, restart: false, signal: AbortSignal.timeout(600_000) },
+    });
+  await expect(readAll()).rejects.toThrow(SweepDropped);
+  expect(await database.query(`SELECT state FROM intake.sweeps WHERE lane = 'backfill'`)).toEqual([
+    { state: 'dropped' },
+  ]);
+  expect(await readAll()).toMatchObject([{ certificate: 'proven' }]);
 });

@@ -49,6 +49,37 @@ describe('intake backfill --before-id', () => {
   });
 });
 
+describe('gaps', () => {
+  test('are not left by a list that was walked to its end by one filter', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({
+      applications: 90,
+      choices: { pageCap: 30, combination: 'refuse400', order: 'ascending' },
+    });
+    const env = toEnvironment(database, board);
+    const walked = { certificate: 'assumed', risk: 'doubt', open_ranges: 0 };
+    const loadCompleteness = () =>
+      database.query(`SELECT certificate, risk, open_ranges FROM intake_analytics.completeness`);
+    await callIntake(['sync', '--no-files'], env);
+    expect(await loadCompleteness()).toEqual([walked]);
+    board.add(Array.from({ length: 40 }, () => ({ attachments: [] })));
+    await callIntake(['sync', '--no-files'], env);
+    expect(await loadCompleteness()).toEqual([walked]);
+  });
+
+  test('may end at the highest id there is', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 90, choices: { pageCap: 30 } });
+    await callIntake(['sync', '--no-files'], toEnvironment(database, board));
+    await database.query(
+      `WITH sweep AS (UPDATE intake.sweeps SET state = 'open' WHERE purpose = 'recheck' RETURNING advertiser_id, sweep_id)
+       INSERT INTO intake.ranges (advertiser_id, sweep_id, low, high, state, evidence)
+       SELECT advertiser_id, sweep_id, 100000000, 9223372036854775807, 'stuck', '{}' FROM sweep`,
+    );
+    expect(await loadOpen(database)).toEqual([{ low: '100000000', high: null }]);
+  });
+});
+
 describe('what was learned of the pages', () => {
   const loadLearned = async (database: TestDatabase) => {
     const [row] = await database.query<{ learned: { capacity: { longest: number; order: string } } }>(

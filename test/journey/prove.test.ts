@@ -134,47 +134,47 @@ describe('the evidence of a sweep', () => {
   });
 });
 
-describe('audits and the witness by date', () => {
-  const toShares = () => {
-    const random = createRandom(7);
-    return () => random.between(0, 1_000) / 1_001;
-  };
+const toShares = () => {
+  const random = createRandom(7);
+  return () => random.between(0, 1_000) / 1_001;
+};
 
-  /** Asks as a worker does between two sweeps. */
-  async function auditBoard(
-    database: TestDatabase,
-    board: Sandbox,
-    times: number,
-    {
-      random = toShares(),
-      wrap = (source: Source) => source,
-    }: { random?: () => number; wrap?: (source: Source) => Source } = {},
-  ): Promise<number> {
-    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
-    await using source = createSource({
-      url: board.url,
-      credential: board.credential,
-      format: 'json',
-      idleTimeoutMs: 60_000,
-      totalTimeoutMs: 60_000,
-      connections: 2,
-      listMaxBytes: 3_000_000,
-      applicationMaxBytes: 64_000_000,
-      userAgent: 'test',
-    });
-    const { signal } = new AbortController();
-    const name = 'default';
-    const advertiser = await store.advertisers.ensure(name, null);
-    await using lane = await holdLane(store, { name, lane: 'live', owner: 'test', leaseMs: 120_000, signal });
-    const task = { lane, advertiser, lagMs: 900_000, startAt: null, retryForMs: 0 };
-    let contradictions = 0;
-    for (let nth = 0; nth < times; nth++) {
-      contradictions += (await audit({ store, source: wrap(source) }, task, random)).contradictions;
-    }
-    await witnessByDate({ store, source }, task, Date.now());
-    return contradictions;
+/** Asks as a worker does between two sweeps. */
+async function auditBoard(
+  database: TestDatabase,
+  board: Sandbox,
+  times: number,
+  {
+    random = toShares(),
+    wrap = (source: Source) => source,
+  }: { random?: () => number; wrap?: (source: Source) => Source } = {},
+): Promise<number> {
+  await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
+  await using source = createSource({
+    url: board.url,
+    credential: board.credential,
+    format: 'json',
+    idleTimeoutMs: 60_000,
+    totalTimeoutMs: 60_000,
+    connections: 2,
+    listMaxBytes: 3_000_000,
+    applicationMaxBytes: 64_000_000,
+    userAgent: 'test',
+  });
+  const { signal } = new AbortController();
+  const name = 'default';
+  const advertiser = await store.advertisers.ensure(name, null);
+  await using lane = await holdLane(store, { name, lane: 'live', owner: 'test', leaseMs: 120_000, signal });
+  const task = { lane, advertiser, lagMs: 900_000, startAt: null, retryForMs: 0 };
+  let contradictions = 0;
+  for (let nth = 0; nth < times; nth++) {
+    contradictions += (await audit({ store, source: wrap(source) }, task, random)).contradictions;
   }
+  await witnessByDate({ store, source }, task, Date.now());
+  return contradictions;
+}
 
+describe('audits and the witness by date', () => {
   test('are appended to the proof that they were asked of, and its last hash follows', async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
@@ -300,8 +300,13 @@ describe('erasing people', () => {
       { n: 0 },
     ]);
     expect(checkProof(after)).toMatchObject({ verdict: 'proven', supported: true });
-    // The source still shows them: later records have them as erased from the start.
+    // The source still shows them: later records have them as erased from the start, and no key is kept.
     await syncBoard(database, board, { recheck: true });
+    expect(await auditBoard(database, board, 1, { random: () => 0 })).toBe(0);
+    expect(
+      await database.query(`SELECT count(*)::int AS proofs, count(body_key)::int AS keys FROM intake.sweeps s
+        WHERE EXISTS (SELECT 1 FROM intake.evidence e WHERE e.sweep_id = s.sweep_id)`),
+    ).toEqual([{ proofs: 2, keys: 0 }]);
     const again = await loadLines(database);
     expect(leafIdsOf(again).filter((id) => erased.includes(BigInt(id)))).toEqual([]);
     expect(checkProof(again)).toMatchObject({ verdict: 'proven', supported: true });

@@ -89,7 +89,7 @@ export function isOverBudget(facts: StateFacts, inFlight = 0): boolean {
 
 /** True if so many ids are gone at once that the source misbehaves rather than deletes. */
 export function hasTooManyAbsent(facts: StateFacts): boolean {
-  return facts.absent.length > absentLimit(facts.heldBefore);
+  return facts.absent.length > absentLimit(facts.listedBefore);
 }
 
 function findFaults(state: State): string[] {

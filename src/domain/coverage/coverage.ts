@@ -63,6 +63,8 @@ export interface Plan {
   readonly rigor?: 'proof' | 'poll';
   /** Applications stored in the range before the sweep. */
   readonly heldBefore?: number;
+  /** Of these, applications that are not erased; all of them by default. */
+  readonly listedBefore?: number;
   /** Rows of the longest page that earlier sweeps have seen. */
   readonly longestBefore?: number;
   /** For a poll: the page size that an earlier sweep has seen. */
@@ -89,6 +91,7 @@ export function begin(plan: Plan): State {
       to,
       rigor: plan.rigor ?? 'proof',
       heldBefore: plan.heldBefore ?? 0,
+      listedBefore: plan.listedBefore ?? plan.heldBefore ?? 0,
       longestBefore: plan.longestBefore ?? 0,
       recentFrom: plan.recentFrom ?? null,
       seed: plan.seed ?? 1,

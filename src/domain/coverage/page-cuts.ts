@@ -76,7 +76,7 @@ export function noteCut(draft: SweepDraft, question: Question, page: PageAnswer)
   const shape = shapeOf(question);
   if (question.axis !== 'id' || shape === 'before' || page.rows.length === 0) return;
   const unshown = findUnexplained(facts, page);
-  if (unshown.length > absentLimit(facts.heldBefore)) {
+  if (unshown.length > absentLimit(facts.listedBefore)) {
     const ids = page.rows.map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1));
     const [low, high] = [ids[0] as bigint, ids.at(-1) as bigint];
     const isSkipped = (isNear: (id: bigint) => boolean) => unshown.some(({ id }) => isNear(id));

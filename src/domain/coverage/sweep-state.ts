@@ -46,6 +46,8 @@ export interface StateFacts {
   readonly recent: number;
   /** Applications stored in the range before the sweep. */
   readonly heldBefore: number;
+  /** Of these, applications that are not erased: only they can be found gone at the source. */
+  readonly listedBefore: number;
   /** Rows of the longest page that earlier sweeps have seen. */
   readonly longestBefore: number;
   /** Applications submitted from this second on may have arrived during the sweep; null without a clock. */
@@ -105,7 +107,7 @@ export interface StateFacts {
 
 type SweepBounds = Pick<
   StateFacts,
-  'axis' | 'from' | 'to' | 'rigor' | 'heldBefore' | 'longestBefore' | 'recentFrom' | 'seed'
+  'axis' | 'from' | 'to' | 'rigor' | 'heldBefore' | 'listedBefore' | 'longestBefore' | 'recentFrom' | 'seed'
 >;
 
 /** A page size that an earlier sweep has seen. */
@@ -219,7 +221,7 @@ export function encode(value: StateFacts | Range): string {
 /** The facts that `encode` wrote. Members that an earlier version did not know start as in a new sweep. */
 export function decodeFacts(text: string): StateFacts {
   const facts = JSON.parse(text, revive) as StateFacts;
-  return { ...createFacts({ ...facts, longestBefore: 0 }, null), ...facts };
+  return { ...createFacts({ ...facts, listedBefore: facts.heldBefore, longestBefore: 0 }, null), ...facts };
 }
 
 /** The range that `encode` wrote. */

@@ -24,10 +24,10 @@ export interface ExpectedIds {
 }
 
 /** The ids that a question expects; null when it covers no range of ids. */
-export function toExpectedIds(question: Question, heldBefore: number): ExpectedIds | null {
+export function toExpectedIds(question: Question, listedBefore: number): ExpectedIds | null {
   if (question.axis === 'date' || question.from === null || question.purpose === 'alone') return null;
   const fromTop = question.purpose === 'walk' && question.after === null;
-  return { low: question.from, high: question.to, limit: mostUnshown(heldBefore), fromTop };
+  return { low: question.from, high: question.to, limit: mostUnshown(listedBefore), fromTop };
 }
 
 /**
@@ -54,11 +54,11 @@ export function findUnshown(
 }
 
 /** Most ids that one sweep may find deleted at the source. Beyond that the sweep no longer trusts the source. */
-export function absentLimit(heldBefore: number): number {
-  return Math.max(20, Math.floor(heldBefore * 0.02));
+export function absentLimit(listedBefore: number): number {
+  return Math.max(20, Math.floor(listedBefore * 0.02));
 }
 
 /** Enough unshown ids to tell deleted applications from a page that was cut off. */
-function mostUnshown(heldBefore: number): number {
-  return Math.max(64, absentLimit(heldBefore) + 1);
+function mostUnshown(listedBefore: number): number {
+  return Math.max(64, absentLimit(listedBefore) + 1);
 }

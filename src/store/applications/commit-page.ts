@@ -8,7 +8,7 @@ import { isErased } from '../../domain/evidence/tree.ts';
 import { type ApplicationEvent, appendEvents, type ChangedRow } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
 import { type Database, isConflict, type Queryable, type Transaction } from '../postgres/database.ts';
-import { findErasedRows, isChainKept, noteLastHash, saveEvidence } from '../sweeps/evidence.ts';
+import { deleteBodyKeys, findErasedRows, isChainKept, noteLastHash, saveEvidence } from '../sweeps/evidence.ts';
 import { fence, laneLock } from '../sweeps/leases.ts';
 import { type SweepProgress, saveProgress } from '../sweeps/sweeps.ts';
 import { findErasedIds } from '../tombstones.ts';
@@ -143,6 +143,7 @@ async function saveAudit(
   await Promise.all([
     saveEvidence(tx, advertiserId, sweepId, records, erased),
     noteLastHash(tx, advertiserId, sweepId, last),
+    ...(erased.size > 0 ? [deleteBodyKeys(tx, advertiserId, [sweepId])] : []),
   ]);
 }
 

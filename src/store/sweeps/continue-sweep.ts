@@ -9,7 +9,7 @@ import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { loadProof, type StoredProof } from './evidence.ts';
 import type { Lane } from './leases.ts';
-import type { Sweep, SweepPurpose } from './sweeps.ts';
+import { dropSweeps, type Sweep, type SweepPurpose } from './sweeps.ts';
 
 /** An interrupted sweep with its complete state: closed ranges are not requested again. */
 export interface UnfinishedSweep extends Sweep {
@@ -31,8 +31,7 @@ export interface SweepKey {
   readonly high: bigint | null;
 }
 
-const matchesKey = `advertiser_id = $1 AND lane = $2 AND purpose = $3 AND axis = $4 AND low = $5 AND high IS NOT DISTINCT FROM $6
-  AND state = 'running'`;
+const matchesKey = `advertiser_id = $1 AND lane = $2 AND purpose = $3 AND axis = $4 AND low = $5 AND high IS NOT DISTINCT FROM $6`;
 const toValues = (key: SweepKey) => [key.advertiserId, key.lane, key.purpose, key.axis, key.low, key.high];
 
 /** The newest sweep of this range that has not ended. */
@@ -44,7 +43,7 @@ export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<Unfi
        extract(epoch FROM now() - last_progress_at)::float8 * 1000 AS idle_ms,
        (SELECT array_agg(r.evidence::text ORDER BY r.low) FROM intake.ranges r
         WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id) AS ranges
-     FROM intake.sweeps s WHERE ${matchesKey} ORDER BY sweep_id DESC LIMIT 1`,
+     FROM intake.sweeps s WHERE ${matchesKey} AND state = 'running' ORDER BY sweep_id DESC LIMIT 1`,
     toValues(key),
   );
   if (!row) return null;
@@ -82,17 +81,9 @@ export async function loadOutcome(db: Queryable, advertiserId: bigint, sweepId: 
   return { certificate, risk: risk ?? 'doubt', reason: reason ?? '', openRanges: open };
 }
 
-/** Drops an unfinished sweep: deletes its ranges and evidence. Its row stays as history, and the applications that it stored stay. */
+/** Drops the unfinished sweep of this range. */
 export async function dropUnfinished(db: Queryable, key: SweepKey): Promise<void> {
-  await db.query(
-    `WITH dropped AS (
-       UPDATE intake.sweeps SET state = 'dropped', ended_at = now() WHERE ${matchesKey} RETURNING advertiser_id, sweep_id
-     ), unproven AS (
-       DELETE FROM intake.evidence e USING dropped d WHERE e.advertiser_id = d.advertiser_id AND e.sweep_id = d.sweep_id
-     )
-     DELETE FROM intake.ranges r USING dropped d WHERE r.advertiser_id = d.advertiser_id AND r.sweep_id = d.sweep_id`,
-    toValues(key),
-  );
+  await db.query(dropSweeps(matchesKey), toValues(key));
 }
 
 /** A range of ids without a certificate. */
@@ -194,32 +185,40 @@ export async function loadSyncStates(
 const neverRead: SyncState = { unfinished: [], pollFrom: null, covered: false, learned: null };
 
 /**
- * For a sweep that reads a range again: the number of stored ids, every `stride`-th of them as cut points for its requests, and what
- * earlier sweeps saw of pages: whether full pages have different lengths (`uneven`), and the longest page.
+ * For a sweep that reads a range again: the number of stored ids (`held`) and how many of them are not erased (`listed`), every `stride`-th
+ * of them as cut points for its requests, and what earlier sweeps saw of pages: whether full pages have different lengths (`uneven`), and
+ * the longest page. Rows with a time in the future are not counted: the clock was set back, and a proof could not show that they were
+ * stored before it.
  */
 export async function loadHeld(
   db: Queryable,
   advertiserId: bigint,
   low: bigint,
   high: bigint | null,
-): Promise<{ held: number; positions: bigint[]; stride: number; uneven: boolean; longest: number }> {
+): Promise<{ held: number; listed: number; positions: bigint[]; stride: number; uneven: boolean; longest: number }> {
   const inRange = `FROM intake.applications WHERE advertiser_id = $1 AND application_id >= $2
     AND ($3::bigint IS NULL OR application_id <= $3) AND missing_since IS NULL`;
-  const [counted] = await db.query<{ n: number; capacity: Partial<KnownCapacity> | null }>(
-    `SELECT count(*)::int AS n,
+  const [counted] = await db.query<{
+    n: number;
+    held: number;
+    listed: number;
+    capacity: Partial<KnownCapacity> | null;
+  }>(
+    `SELECT count(*)::int AS n, count(*) FILTER (WHERE first_seen_at <= now())::int AS held,
+       count(*) FILTER (WHERE first_seen_at <= now() AND erased_at IS NULL)::int AS listed,
        (SELECT v.learned->'capacity' FROM intake.advertisers v WHERE v.advertiser_id = $1) AS capacity ${inRange}`,
     [advertiserId, low, high],
   );
-  const held = counted?.n ?? 0;
+  const { n = 0, held = 0, listed = 0 } = counted ?? {};
   const { uneven = false, longest = 0 } = counted?.capacity ?? {};
   // 100,000 cut points are enough for any page size and take a few megabytes.
-  const stride = Math.max(1, Math.ceil(held / 100_000));
+  const stride = Math.max(1, Math.ceil(n / 100_000));
   const rows = await db.query<Columns<'applications', 'application_id'>>(
     `SELECT application_id FROM (SELECT application_id, row_number() OVER (ORDER BY application_id) AS nth ${inRange}) AS ids
      WHERE nth % $4 = 0 ORDER BY application_id`,
     [advertiserId, low, high, stride],
   );
-  return { held, positions: rows.map((row) => row.application_id), stride, uneven, longest };
+  return { held, listed, positions: rows.map((row) => row.application_id), stride, uneven, longest };
 }
 
 /** When the newest application was submitted. */

@@ -94,10 +94,14 @@ export async function eraseEvidence(tx: Queryable, advertiserId: bigint, ids: re
       changed.map((one) => one.highest),
     ],
   );
+  await deleteBodyKeys(tx, advertiserId, [...new Set(changed.map((one) => one.sweepId))]);
+}
+
+export async function deleteBodyKeys(tx: Queryable, advertiserId: bigint, sweepIds: readonly bigint[]): Promise<void> {
   await tx.query(
     `UPDATE intake.sweeps SET body_key = NULL
      WHERE advertiser_id = $1 AND sweep_id = ANY ($2::bigint[]) AND body_key IS NOT NULL`,
-    [advertiserId, [...new Set(changed.map((one) => one.sweepId))]],
+    [advertiserId, sweepIds],
   );
 }
 

@@ -4,6 +4,7 @@ import type { CertificateLevel, Risk } from '../../domain/coverage/certificate.t
 import type { Axis } from '../../domain/coverage/question.ts';
 import { type Range, withRange } from '../../domain/coverage/range.ts';
 import type { ChainedRecord } from '../../domain/evidence/chain.ts';
+import { SweepDropped } from '../../domain/trouble.ts';
 import type { ApplicationEvent, ChangedRow } from '../events.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
@@ -58,6 +59,8 @@ export interface SweepEnd {
   readonly certificate: CertificateLevel;
   readonly risk: Risk;
   readonly reason: string;
+  /** Number of ranges that the sweep did not close; they stay as gaps. */
+  readonly openRanges: number;
   /** Stored ids that the source no longer shows. */
   readonly absent: readonly bigint[];
   /** What the sweep learned about the source, as JSON text; null when it sent too few requests to learn anything. */
@@ -85,7 +88,7 @@ export async function saveProgress(
   const { cursor, ended, evidence } = progress;
   // In this order: ranges and evidence refer to the sweep's row.
   await Promise.all([
-    saveSweep(tx, context, progress, counts),
+    saveSweep(tx, context, progress, counts, erased),
     moveRanges(tx, advertiserId, sweep, progress),
     ...(evidence === null ? [] : [saveEvidence(tx, advertiserId, sweep.sweepId, evidence.records, erased)]),
     ...(cursor === null ? [] : [raiseCursor(tx, advertiserId, cursor)]),
@@ -102,20 +105,28 @@ export async function saveProgress(
 
 type SweepContext = WriteContext & { readonly sweep: Sweep };
 
+/**
+ * Writes the sweep's row. A page that shows an erased application deletes the key of the body digests, as an erasure does. Throws if the
+ * sweep was dropped meanwhile (endCertificates), and the transaction rolls back.
+ */
 async function saveSweep(
   tx: Queryable,
   { advertiserId, lease, sweep }: SweepContext,
   { facts, bytes, ended, evidence }: SweepProgress,
   counts: PageCounts,
+  erased: ReadonlySet<bigint>,
 ): Promise<void> {
-  await tx.query(
+  const rows = await tx.query(
     `INSERT INTO intake.sweeps AS s (advertiser_id, sweep_id, lane, purpose, axis, low, high, started_at, state, certificate, risk, reason,
        facts, last_progress_at, ended_at, requests, received, added, changed, bytes, body_key)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $17, $11, $12, now(), CASE WHEN $10::text IS NOT NULL THEN now() END, 1, $13, $14, $15, $16, $18)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $17, $11, $12, now(), CASE WHEN $10::text IS NOT NULL THEN now() END, 1, $13, $14, $15, $16,
+       CASE WHEN NOT $19 THEN $18::bytea END)
      ON CONFLICT (advertiser_id, sweep_id) DO UPDATE SET
        state = excluded.state, certificate = excluded.certificate, risk = excluded.risk, reason = excluded.reason, facts = excluded.facts,
        last_progress_at = excluded.last_progress_at, ended_at = excluded.ended_at, requests = s.requests + excluded.requests, received = s.received + excluded.received,
-       added = s.added + excluded.added, changed = s.changed + excluded.changed, bytes = s.bytes + excluded.bytes`,
+       added = s.added + excluded.added, changed = s.changed + excluded.changed, bytes = s.bytes + excluded.bytes,
+       body_key = CASE WHEN NOT $19 THEN s.body_key END
+     WHERE s.state = 'running' RETURNING 1`,
     [
       advertiserId,
       sweep.sweepId,
@@ -135,8 +146,10 @@ async function saveSweep(
       bytes,
       ended?.risk ?? null,
       evidence?.bodyKey ? Buffer.from(evidence.bodyKey) : null,
+      erased.size > 0,
     ],
   );
+  if (rows.length === 0) throw new SweepDropped();
 }
 
 async function moveRanges(
@@ -170,7 +183,7 @@ async function moveRanges(
   await Promise.all(moves);
 }
 
-/** Ends a sweep and deletes its closed ranges: coverage records what they prove. Open ranges stay as gaps. */
+/** Ends a sweep and deletes its ranges: coverage records what they prove. If it left some open, these stay as gaps. */
 async function endSweep(
   tx: Queryable,
   advertiserId: bigint,
@@ -178,7 +191,10 @@ async function endSweep(
   ended: SweepEnd,
 ): Promise<ApplicationEvent[]> {
   const key = [advertiserId, sweep.sweepId] as const;
-  await tx.query(`DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND state = 'closed'`, [...key]);
+  await tx.query(`DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND (state = 'closed' OR $3)`, [
+    ...key,
+    ended.openRanges === 0,
+  ]);
   await tx.query(
     `UPDATE intake.sweeps SET state = 'open' WHERE advertiser_id = $1 AND sweep_id = $2
      AND EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = $1 AND r.sweep_id = $2)`,
@@ -290,7 +306,10 @@ async function markAbsent(tx: Queryable, advertiserId: bigint, ended: SweepEnd):
     .map((row) => ({ applicationId: row.application_id, type: 'application.missing' }));
 }
 
-/** Ends the certificates that cover these ids, because the source had hidden one of them. The next recheck may issue new ones. */
+/**
+ * Ends the certificates that cover these ids, because the source had hidden one of them. The next recheck may issue new ones. It has to
+ * begin anew: a sweep that is under way may have closed the range of a hidden id, and would not ask there again. So these are dropped.
+ */
 export async function endCertificates(
   db: Database,
   advertiserId: bigint,
@@ -299,15 +318,33 @@ export async function endCertificates(
 ): Promise<void> {
   // A sweep that ends at the same time rewrites rows of coverage: the lane lock keeps either from missing the other's change.
   await db.transaction(
-    (tx) =>
-      tx.query(
+    async (tx) => {
+      await tx.query(
         `UPDATE intake.coverage k SET certificate = 'unproven', risk = 'doubt', reason = $3
-         WHERE k.advertiser_id = $1 AND k.axis = 'id'
-           AND EXISTS (SELECT 1 FROM unnest($2::bigint[]) AS id WHERE k.low <= id AND (k.high IS NULL OR k.high >= id))`,
+         WHERE k.advertiser_id = $1 AND k.axis = 'id' AND ${covers('k')}`,
         [advertiserId, ids, reason],
-      ),
+      );
+      await tx.query(
+        dropSweeps(`advertiser_id = $1 AND axis = 'id' AND purpose IN ('recheck', 'backfill') AND ${covers('s')}`),
+        [advertiserId, ids],
+      );
+    },
     laneLock(advertiserId, 'live'),
   );
+}
+
+/** True if the range of a row holds one of the ids in $2. */
+const covers = (row: string) =>
+  `EXISTS (SELECT 1 FROM unnest($2::bigint[]) AS id WHERE ${row}.low <= id AND (${row}.high IS NULL OR ${row}.high >= id))`;
+
+/** Drops unfinished sweeps: deletes their ranges and evidence. Their rows stay as history, and the applications that they stored stay. */
+export function dropSweeps(where: string): string {
+  return `WITH dropped AS (
+       UPDATE intake.sweeps s SET state = 'dropped', ended_at = now() WHERE ${where} AND state = 'running' RETURNING advertiser_id, sweep_id
+     ), unproven AS (
+       DELETE FROM intake.evidence e USING dropped d WHERE e.advertiser_id = d.advertiser_id AND e.sweep_id = d.sweep_id
+     )
+     DELETE FROM intake.ranges r USING dropped d WHERE r.advertiser_id = d.advertiser_id AND r.sweep_id = d.sweep_id`;
 }
 
 /** Records on a sweep's row why it has stopped; the next recorded answer clears the reason. */

@@ -38,11 +38,14 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
   const leftOut: bigint[] = [];
   for (const question of lacking) {
     const id = question.from as bigint;
-    if (!(await ask(deps, task, question)).shown.includes(id)) continue;
-    leftOut.push(id);
-    const reason = 'the answer to a random audit left out an application that exists';
-    await store.coverage.endCertificates(advertiserId, [id], reason);
-    deps.onContradiction?.();
+    const asked = await send(deps, task, question);
+    if (asked.page?.ids.includes(id)) {
+      leftOut.push(id);
+      const reason = 'the answer to a random audit left out an application that exists';
+      await store.coverage.endCertificates(advertiserId, [id], reason);
+      deps.onContradiction?.();
+    }
+    await commit(deps, asked, 'a random audit');
   }
   return { requests: 2 + lacking.length, contradictions: hidden.length + leftOut.length };
 }

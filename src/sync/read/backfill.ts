@@ -4,7 +4,7 @@ import type { Plan } from '../../domain/coverage/coverage.ts';
 import { retry } from '../retry.ts';
 import { requireIdentity } from './account-identity.ts';
 import { holdLane } from './held-lane.ts';
-import { loadKnown } from './read-tasks.ts';
+import { loadKnown, toProofPlan } from './read-tasks.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 
 /** What to read: a range of ids or of dates (whole seconds since 1970), both ends included; or the gaps in coverage. */
@@ -48,7 +48,7 @@ export async function backfill(deps: SweepDeps, request: BackfillRequest): Promi
       lane,
       advertiser,
       purpose: 'backfill',
-      plan: { ...range, rigor: 'proof', heldBefore: known?.held ?? 0, longestBefore: known?.longest ?? 0 },
+      plan: { ...range, ...toProofPlan(known) },
       known,
       parallel: request.parallel,
       lagMs: request.lagMs,

@@ -91,7 +91,7 @@ export async function commitAnswer(
   }
   const { advertiserId } = advertiser;
   const previous = run.proof?.end === null ? await store.evidence.loadLastHashes(advertiserId) : [];
-  const asked = answer.heard.kind === 'page' ? toExpectedIds(answer.question, run.state.facts.heldBefore) : null;
+  const asked = answer.heard.kind === 'page' ? toExpectedIds(answer.question, run.state.facts.listedBefore) : null;
   const page = toReadPage(request, advertiser.advertiserId, run, answer, asked);
   for (let tries = 0; tries < mostTries; tries++) {
     const diff = await store.applications.diffPage(page);
@@ -232,6 +232,7 @@ function learnFrom(
       certificate: done.certificate,
       risk: done.risk,
       reason: done.reason,
+      openRanges: done.open.length,
       absent: done.absent,
       lagMs: lagOf(sweep, state, lagMs),
       learned: state.facts.rigor === 'proof' ? JSON.stringify(toLearned(state, done, known)) : null,

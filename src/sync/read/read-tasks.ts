@@ -75,7 +75,7 @@ export async function readAgain(deps: SweepDeps, context: ReadContext, plan: Pla
   const byIds = await sweep(deps, {
     ...context,
     purpose: 'recheck',
-    plan: { ...plan, rigor: 'proof', heldBefore: known?.held ?? 0, longestBefore: known?.longest ?? 0 },
+    plan: { ...plan, ...toProofPlan(known) },
     known,
     parallel: 2,
   });
@@ -131,6 +131,12 @@ export async function loadKnown(
 ) {
   if (advertiserId === null || plan.axis === 'date') return undefined;
   return await store.applications.loadHeld(advertiserId, plan.from ?? 1n, plan.to ?? null);
+}
+
+/** The plan of a proof, with what was stored before it. */
+export function toProofPlan(known: Awaited<ReturnType<typeof loadKnown>>) {
+  const { held = 0, listed = 0, longest = 0 } = known ?? {};
+  return { rigor: 'proof', heldBefore: held, listedBefore: listed, longestBefore: longest } as const;
 }
 
 function retryOptions(deps: SweepDeps, { retryForMs, lane }: ReadContext): RetryOptions {

@@ -100,7 +100,8 @@ async function poll(
   const isTakenUp = longTasks.some((name) => queue.due.has(name));
   if (isFirst || (state.unfinished.length > 0 && !isTakenUp)) deps.demand('unfinished');
   if (isFirst) return nothing;
-  return { ...nothing, polled: advertiserId, sweeps: [await readNew(sweepDeps, context, state)] };
+  const sweep = await readNew(sweepDeps, context, state);
+  return { ...nothing, polled: hasReachedEnd(sweep) ? advertiserId : null, sweeps: [sweep] };
 }
 
 /** True if there is no cursor yet, or the first sweep of everything was interrupted. */
@@ -123,7 +124,8 @@ async function carryOut(
     const sweeps = isFirst
       ? await readUnfinishedAndNew(sweepDeps, { ...context, shouldPause: undefined })
       : await readUnfinishedAndNew(sweepDeps, context, { onlyUnfinished: true });
-    return { ...nothing, polled: isFirst ? (sweeps.at(-1)?.advertiser.advertiserId ?? null) : null, sweeps };
+    const last = sweeps.at(-1);
+    return { ...nothing, polled: isFirst && hasReachedEnd(last) ? last.advertiser.advertiserId : null, sweeps };
   }
   if (name === 'witness') {
     const hidden = await witnessByDate(sweepDeps, context, deps.now());
@@ -142,6 +144,11 @@ async function carryOut(
   }
   const from = days === null ? 1n : await deps.store.applications.loadRecentFrom(advertiserId, days);
   return from === null ? nothing : { ...nothing, sweeps: [await readAgain(sweepDeps, context, { from })] };
+}
+
+/** True if the sweep has read its list to the end. A sweep that stopped early, or that left ranges open, has not. */
+function hasReachedEnd(sweep: SweepSummary | undefined): sweep is SweepSummary {
+  return sweep !== undefined && sweep.stopped === null && sweep.openRanges === 0;
 }
 
 /** True if another process may hold the lane by now. A refusal that this process received then says nothing about the account's state. */

@@ -367,7 +367,7 @@ export interface EndedSweep {
 }
 
 export const proven: SweepEnd = {
-  ...{ certificate: 'proven', risk: 'none', reason: 'test', absent: [], learned: null, lagMs: 0 },
+  ...{ certificate: 'proven', risk: 'none', reason: 'test', openRanges: 0, absent: [], learned: null, lagMs: 0 },
 };
 
 /** Commits a sweep that ends with its first page and certifies its range as proven. */
