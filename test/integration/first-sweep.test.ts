@@ -1,4 +1,4 @@
-// A first sweep that stopped early: what the worker reads next, and where the cursor stands meanwhile.
+// Sweeps that did not reach the end of the list: what the worker reads next, and where the cursor stands meanwhile.
 import { expect } from 'vitest';
 import { holdLane } from '../../src/sync/read/held-lane.ts';
 import { readAgain } from '../../src/sync/read/read-tasks.ts';
@@ -40,4 +40,24 @@ test.for(['day', 'fortnight'] as const)('is continued before the recheck of a %s
     sweeps: [{ stopped: null }, {}],
   });
   expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([{ n: 120 }]);
+});
+
+test('a poll that leaves ranges open does not count as a poll that read to the end', async ({ database }) => {
+  await using intake = await openSmallIntake({ database, applications: 120, choices: { pageCap: 20 } });
+  await intake.sweep();
+  await using source = intake.openSource('json');
+  const signal = AbortSignal.timeout(600_000);
+  const account = { name: 'default', advertiserId: null, source, watch: () => {} };
+  const [queue] = createAccountQueues({
+    ...{ accounts: [account], atOnce: 1, longAtOnce: 1, signal },
+    work: async () => {},
+  }).all;
+  if (!queue) throw new Error('There is no account.');
+  const deps = { store: intake.store, now: Date.now, demand: () => {} };
+  const request = { owner: 'test', leaseMs: 30_000, lagMs: 0, startAt: null, skipIfDoneWithinMs: 0, signal };
+  const poll = () => runTask(deps, request, queue, 'poll');
+  expect(await poll()).toMatchObject({ polled: expect.any(BigInt), sweeps: [{ openRanges: 0 }] });
+  intake.board.choose({ combination: 'refuse400', order: 'perRequest' });
+  intake.board.add(Array.from({ length: 120 }, () => ({ attachments: [] })));
+  expect(await poll()).toMatchObject({ polled: null, sweeps: [{ certificate: 'unproven', stopped: null }] });
 });

@@ -1,6 +1,7 @@
 // The rules at the top of src/domain/coverage/coverage.ts, each by its number, on servers whose behaviour is written out here.
 import { describe, expect, test } from 'vitest';
 import { isCutByBytes, isShortByBytes, withCut } from '../../src/domain/coverage/capacity.ts';
+import { conclude } from '../../src/domain/coverage/certificate.ts';
 import { ask, begin, type Done, learn, type Plan, renew } from '../../src/domain/coverage/coverage.ts';
 import {
   aloneQuestion,
@@ -1269,6 +1270,13 @@ describe('R10: a stored id that does not come back when asked alone is absent', 
     const more = recheck(goneAt(21)).done;
     expect(more).toMatchObject({ certificate: 'unproven', absent: [] });
     expect(more.reason).toContain('too many');
+  });
+
+  test('erased ones do not count towards the two in a hundred: they cannot go', () => {
+    const begun = begin({ heldBefore: 100_000, listedBefore: 20_000 });
+    const judge = (count: number) => conclude({ ...begun, facts: { ...begun.facts, absent: goneAt(count) } }).reason;
+    expect(judge(400)).not.toContain('too many');
+    expect(judge(401)).toContain('too many');
   });
 
   test('of a large account two in a hundred are believed', () => {
