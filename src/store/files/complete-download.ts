@@ -371,12 +371,7 @@ async function learnOfHash(
     `SELECT application_id, kind FROM intake.attachments WHERE advertiser_id = $1 AND linked AND state = 'stored'`,
     [advertiserId],
   );
-  return await reopenAttachments(
-    tx,
-    advertiserId,
-    linked.map((row) => ({ applicationId: row.application_id, kind: row.kind })),
-    ['stored'],
-  );
+  return await reopenAttachments(tx, advertiserId, linked, ['stored']);
 }
 
 /** Hash no longer signals changes: deletes queued downloads that would only check a changed Hash. */

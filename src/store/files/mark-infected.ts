@@ -101,22 +101,14 @@ async function free(tx: Queryable, advertiserId: bigint, hashes: readonly string
      RETURNING sha256`,
     [advertiserId, hashes],
   );
+  const freedHashes = freed.map((row) => row.sha256);
   // Downloads that announced the same bytes may have put them before the object was deleted: they fetch and announce them again.
-  await takeBackAnnounced(
-    tx,
-    advertiserId,
-    freed.map((row) => row.sha256),
-  );
+  await takeBackAnnounced(tx, advertiserId, freedHashes);
   // None of these can be flagged before it is reopened: that page would have to lock all applications with these bytes, also ours.
   const references = await tx.query<Columns<'attachments', 'application_id' | 'kind'>>(
     `SELECT application_id, kind FROM intake.attachments
      WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'infected' AND has_virus IS NOT TRUE`,
-    [advertiserId, freed.map((row) => row.sha256)],
+    [advertiserId, freedHashes],
   );
-  return await reopenAttachments(
-    tx,
-    advertiserId,
-    references.map((row) => ({ applicationId: row.application_id, kind: row.kind })),
-    ['infected'],
-  );
+  return await reopenAttachments(tx, advertiserId, references, ['infected']);
 }

@@ -3,7 +3,8 @@
 import type { AttachmentState } from '../../domain/application.ts';
 import { type ApplicationEvent, type ChangedRow, toEvents } from '../events.ts';
 import type { Queryable } from '../postgres/database.ts';
-import { type DownloadKey, notifyQueued } from './download-queue.ts';
+import type { Columns } from '../schema/rows.ts';
+import { notifyQueued } from './download-queue.ts';
 
 /**
  * Sets or clears `ready_at` by the current states of the attachments, and returns the events. An application that is no longer ready gets
@@ -39,11 +40,11 @@ export async function updateReady(
 export async function reopenAttachments(
   tx: Queryable,
   advertiserId: bigint,
-  keys: readonly Pick<DownloadKey, 'applicationId' | 'kind'>[],
+  chosen: readonly Columns<'attachments', 'application_id' | 'kind'>[],
   from: readonly AttachmentState[],
 ): Promise<ApplicationEvent[]> {
-  if (keys.length === 0) return [];
-  const ids = keys.map((key) => key.applicationId);
+  if (chosen.length === 0) return [];
+  const ids = chosen.map((row) => row.application_id);
   // Every writer locks applications first, in the order of their ids.
   await tx.query(
     `SELECT 1 FROM intake.applications WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])
@@ -60,7 +61,7 @@ export async function reopenAttachments(
      INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority)
      SELECT $1, application_id, kind, 0 FROM opened
      ON CONFLICT (advertiser_id, application_id, kind) DO UPDATE SET due_at = now()`,
-    [advertiserId, ids, keys.map((key) => key.kind), from],
+    [advertiserId, ids, chosen.map((row) => row.kind), from],
   );
   const events = await updateReady(tx, advertiserId, [...new Set(ids)]);
   await notifyQueued(tx, advertiserId);

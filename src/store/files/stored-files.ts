@@ -113,12 +113,7 @@ export async function retryDownloads(db: Database, advertiserId: bigint, choice:
          AND ($4::text IS NULL OR kind = $4) AND kind = ANY ($5::text[])`,
       [advertiserId, states, choice.applicationId, choice.kind, attachmentKinds],
     );
-    const reopened = await reopenAttachments(
-      tx,
-      advertiserId,
-      chosen.map((row) => ({ applicationId: row.application_id, kind: row.kind })),
-      states,
-    );
+    const reopened = await reopenAttachments(tx, advertiserId, chosen, states);
     await tx.query(
       `UPDATE intake.downloads d SET attempts = 0, lapses = 0, priority = 0, due_at = now(), trouble = NULL, trouble_kind = NULL,
          lease_token = NULL, leased_until = NULL

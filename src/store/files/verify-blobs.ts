@@ -129,12 +129,7 @@ export async function markDamaged(
       `SELECT application_id, kind FROM intake.attachments WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'`,
       [advertiserId, sha256],
     );
-    const reopened = await reopenAttachments(
-      tx,
-      advertiserId,
-      held.map((row) => ({ applicationId: row.application_id, kind: row.kind })),
-      ['stored'],
-    );
+    const reopened = await reopenAttachments(tx, advertiserId, held, ['stored']);
     await appendEvents(tx, advertiserId, [...toEvents('application.changed', lost), ...reopened]);
     return { requeued: held.length, lost: lost.length };
   });
