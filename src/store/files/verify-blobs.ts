@@ -11,9 +11,13 @@ import { takeBackAnnounced } from './download-queue.ts';
 import { reopenAttachments } from './ready.ts';
 
 /** A row of the table blobs. */
-export interface BlobRow extends BlobFacts {
-  readonly key: string;
-  readonly state: Columns<'blobs', 'state'>['state'];
+export interface BlobRow extends BlobFacts, Readonly<Columns<'blobs', 'key' | 'state'>> {}
+
+type BlobColumns = Columns<'blobs', 'sha256' | 'size_bytes' | 'key' | 'state'>;
+const blobColumns = 'sha256, size_bytes, key, state';
+
+function toBlobRow({ sha256, size_bytes, key, state }: BlobColumns): BlobRow {
+  return { sha256, sizeBytes: Number(size_bytes), key, state };
 }
 
 const pageSize = 1_000;
@@ -21,13 +25,13 @@ const pageSize = 1_000;
 /** An advertiser's blobs in the order of their keys. */
 export async function* loadBlobs(db: Queryable, advertiserId: bigint): AsyncGenerator<BlobRow> {
   for (let after = ''; ; ) {
-    const rows = await db.query<Columns<'blobs', 'sha256' | 'size_bytes' | 'key' | 'state'>>(
-      `SELECT sha256, size_bytes, key, state FROM intake.blobs
+    const rows = await db.query<BlobColumns>(
+      `SELECT ${blobColumns} FROM intake.blobs
        WHERE advertiser_id = $1 AND sha256 > $2 ORDER BY sha256 LIMIT ${pageSize}`,
       [advertiserId, after],
     );
     for (const row of rows) {
-      yield { sha256: row.sha256, sizeBytes: Number(row.size_bytes), key: row.key, state: row.state };
+      yield toBlobRow(row);
       after = row.sha256;
     }
     if (rows.length < pageSize) return;
@@ -57,16 +61,14 @@ export async function loadUnread(db: Queryable, advertiserId: bigint, withinMs: 
 export async function* loadLongestUnread(db: Queryable, advertiserId: bigint): AsyncGenerator<BlobRow> {
   for (let after = { verified_at: '-infinity', sha256: '' }; ; ) {
     // As text: a Date has no microseconds, and rows would be returned twice.
-    const rows = await db.query<
-      Columns<'blobs', 'sha256' | 'size_bytes' | 'key' | 'state'> & { readonly verified_at: string }
-    >(
-      `SELECT sha256, size_bytes, key, state, verified_at::text AS verified_at FROM intake.blobs
+    const rows = await db.query<BlobColumns & { verified_at: string }>(
+      `SELECT ${blobColumns}, verified_at::text AS verified_at FROM intake.blobs
        WHERE advertiser_id = $1 AND state = 'stored' AND (verified_at, sha256) > ($2::timestamptz, $3)
        ORDER BY blobs.verified_at, sha256 LIMIT ${pageSize}`,
       [advertiserId, after.verified_at, after.sha256],
     );
     for (const row of rows) {
-      yield { sha256: row.sha256, sizeBytes: Number(row.size_bytes), key: row.key, state: row.state };
+      yield toBlobRow(row);
       after = row;
     }
     if (rows.length < pageSize) return;
@@ -75,12 +77,12 @@ export async function* loadLongestUnread(db: Queryable, advertiserId: bigint): A
 
 /** The stored blob that was read last; null where there is none. */
 export async function loadLastRead(db: Queryable, advertiserId: bigint): Promise<BlobRow | null> {
-  const [row] = await db.query<Columns<'blobs', 'sha256' | 'size_bytes' | 'key' | 'state'>>(
-    `SELECT sha256, size_bytes, key, state FROM intake.blobs WHERE advertiser_id = $1 AND state = 'stored'
+  const [row] = await db.query<BlobColumns>(
+    `SELECT ${blobColumns} FROM intake.blobs WHERE advertiser_id = $1 AND state = 'stored'
      ORDER BY verified_at DESC LIMIT 1`,
     [advertiserId],
   );
-  return row ? { sha256: row.sha256, sizeBytes: Number(row.size_bytes), key: row.key, state: row.state } : null;
+  return row ? toBlobRow(row) : null;
 }
 
 /** Records that verify has just read these bytes from the blob store. */
