@@ -13,7 +13,7 @@ import type { DeclaredFile } from './claim-facts.ts';
 import type { Claim } from './download-queue.ts';
 import { sameBytes } from './mark-infected.ts';
 import { reopenAttachments, updateReady } from './ready.ts';
-import { replaceScreens } from './screens.ts';
+import { replaceScreens, type ScreenReplacement } from './screens.ts';
 
 /** How a download ended. */
 export type Completion = StoredFile | { readonly kind: 'final'; readonly state: FinalState; readonly reason: string };
@@ -197,8 +197,8 @@ function isStored(completion: Completion): completion is StoredFile {
   return completion.kind === 'stored';
 }
 
-function toReplacement({ claim: { applicationId }, completion: { blob, screens } }: Kept) {
-  return { applicationId, sha256: blob.sha256, parsed: screens ?? { screens: [], parserVersion: 0 } };
+function toReplacement({ claim: { applicationId }, completion: { blob, screens } }: Kept): ScreenReplacement {
+  return { applicationId, sha256: blob.sha256, parsed: screens };
 }
 
 /**

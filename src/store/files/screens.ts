@@ -8,7 +8,8 @@ export interface ScreenReplacement {
   readonly applicationId: bigint;
   /** Hex sha256 of the parsed bytes. */
   readonly sha256: string;
-  readonly parsed: ParsedScreens;
+  /** Null where the bytes cannot be parsed: the application then has no screens. */
+  readonly parsed: ParsedScreens | null;
 }
 
 /** Replaces all screens of these applications. Must be called inside a transaction. */
@@ -19,11 +20,11 @@ export async function replaceScreens(
 ): Promise<void> {
   if (replacements.length === 0) return;
   const ids = replacements.map(({ applicationId }) => applicationId);
-  const files = replacements.map(({ applicationId, sha256, parsed: { parserVersion, screens } }) => ({
+  const files = replacements.map(({ applicationId, sha256, parsed }) => ({
     application_id: String(applicationId),
     sha256,
-    parser_version: parserVersion,
-    screens,
+    parser_version: parsed?.parserVersion,
+    screens: parsed?.screens ?? [],
   }));
   await Promise.all([
     // The foreign keys delete questions and answers with their screen.

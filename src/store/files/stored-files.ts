@@ -171,9 +171,7 @@ export async function replaceParsedScreens(
     );
     if (rows.length === 0) return false;
     const before = await loadScreenText(tx, advertiserId, applicationId);
-    await replaceScreens(tx, advertiserId, [
-      { applicationId, sha256, parsed: parsed ?? { screens: [], parserVersion: 0 } },
-    ]);
+    await replaceScreens(tx, advertiserId, [{ applicationId, sha256, parsed }]);
     const isOther = (await loadScreenText(tx, advertiserId, applicationId)) !== before;
     await appendEvents(tx, advertiserId, isOther ? toEvents('application.changed', rows) : []);
     return true;
