@@ -18,14 +18,7 @@ import {
   resolveQuarantine,
 } from './applications/quarantine.ts';
 import { pruneEvents } from './events.ts';
-import {
-  type AnnounceAnswer,
-  announceBlobs,
-  type BlobAnnouncement,
-  loadBlobStore,
-  loadForgotten,
-  pinBlobStore,
-} from './files/blobs.ts';
+import { announceBlobs, type BlobAnnouncement, loadBlobStore, loadForgotten, pinBlobStore } from './files/blobs.ts';
 import { loadFileFacts, loadProbe } from './files/claim-facts.ts';
 import {
   type CompletedClaim,
@@ -169,8 +162,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     (downloads) => completeDownloads(db, downloads),
     perAdvertiser,
   );
-  const announce = coalesceEach<BlobAnnouncement, AnnounceAnswer>(
-    (announcements) => retryOnConflict(() => announceBlobs(db, announcements)),
+  const announce = coalesce(
+    (announcements: readonly BlobAnnouncement[]) => retryOnConflict(() => announceBlobs(db, announcements)),
     perAdvertiser,
   );
   const statistics = createStatistics(db);

@@ -272,7 +272,7 @@ describe('a claim that lapsed', () => {
     await claimOne(db, { tier: 'suspects' });
     const sha256 = hash('sha256', 'late');
     const blob = { sizeBytes: 4, sha256, key: toBlobKey(7n, sha256) };
-    expect(await announceBlobs(db, [{ claim: stale, blob }])).toEqual([{ status: 'fulfilled', value: 'lost' }]);
+    expect(await announceBlobs(db, [{ claim: stale, blob }])).toEqual(['lost']);
     expect(await db.query(`SELECT 1 FROM intake.blobs`)).toEqual([]);
     expect(await db.query(`SELECT sha256 FROM intake.downloads`)).toEqual([{ sha256: null }]);
   });

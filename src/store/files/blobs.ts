@@ -46,7 +46,7 @@ export async function lockHolders(
 export async function announceBlobs(
   db: Queryable,
   announcements: readonly BlobAnnouncement[],
-): Promise<readonly PromiseSettledResult<AnnounceAnswer>[]> {
+): Promise<AnnounceAnswer[]> {
   const rows = await db.query<Columns<'blobs', 'state'> & { at: number; deleting: boolean }>(
     `WITH unhurried AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), intended AS MATERIALIZED (
        SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::uuid[])
@@ -77,7 +77,7 @@ export async function announceBlobs(
     ],
   );
   const found = new Map(rows.map((row) => [row.at, row]));
-  return announcements.map((_, at) => ({ status: 'fulfilled', value: toAnnounceAnswer(found.get(at)) }));
+  return announcements.map((_, at) => toAnnounceAnswer(found.get(at)));
 }
 
 /** Hashes of announced bytes that no download, attachment or earlier version refers to any more. They may have been put. */
