@@ -10,7 +10,6 @@ import {
   type PrefillRequest,
   parseTicket,
   type Resume,
-  stateLifetimeMs,
   toResumeKey,
   toReturnUrl,
   toTicket,
@@ -61,7 +60,6 @@ export async function beginPrefill(
     request,
     stateHash: toHash(state),
     bindingHash: toHash(binding),
-    lifetimeMs: stateLifetimeMs,
   });
   return source.toAuthorizeUrl(state, advertiserId);
 }
@@ -80,7 +78,7 @@ export async function finishPrefill(deps: PrefillDeps, callback: Callback): Prom
   const advertiserId = parseTicket(callback.state);
   if (advertiserId === null) return null;
   const hashes = { stateHash: toHash(callback.state), bindingHash: toHash(callback.binding) };
-  const found = await deps.store.prefills.takeState({ advertiserId, ...hashes, lifetimeMs: stateLifetimeMs });
+  const found = await deps.store.prefills.takeState({ advertiserId, ...hashes });
   if (found === null) return null;
   const { returnUrl } = found.request;
   if (found.condition === 'used') return toReturnUrl(returnUrl, { error: 'expired' });

@@ -448,7 +448,7 @@ describe('what a candidate lent to a careers site', () => {
     const { store, blobs } = intake;
     const secret = createHash('sha256').update('secret').digest();
     await store.prefills.begin({
-      ...{ advertiserId, prefillId, stateHash: secret, bindingHash: secret, lifetimeMs: 60_000 },
+      ...{ advertiserId, prefillId, stateHash: secret, bindingHash: secret },
       request: {
         ...{ advertiserId, formUrl: `${site}?who=Quarlesworth`, returnUrl: `${site}#Quarlesworth` },
         ...{ positionTitle: 'for Quarlesworth', positionUri: `${site}?who=Quarlesworth` },

@@ -170,7 +170,7 @@ async function lendResume({ board, store, blobs }: SmallIntake, email: string): 
   const secret = createHash('sha256').update('secret').digest();
   const address = 'https://careers.example/apply';
   await store.prefills.begin({
-    ...{ advertiserId, prefillId, stateHash: secret, bindingHash: secret, lifetimeMs: 60_000 },
+    ...{ advertiserId, prefillId, stateHash: secret, bindingHash: secret },
     request: {
       ...{ advertiserId, formUrl: address, returnUrl: address },
       ...{ positionTitle: null, positionUri: null, countryCode: null, postalCode: null },

@@ -3,7 +3,13 @@
 import type { KeyObject } from 'node:crypto';
 import { toSoughtText } from '../../domain/erasure.ts';
 import { findAccounts, findAddresses } from '../../domain/person.ts';
-import { callbackTimeoutMs, type PrefillRequest, type Profile, type Resume } from '../../domain/prefill.ts';
+import {
+  callbackTimeoutMs,
+  type PrefillRequest,
+  type Profile,
+  type Resume,
+  stateLifetimeMs,
+} from '../../domain/prefill.ts';
 import { toAddressKey, toPersonKeys } from '../person-key.ts';
 import type { Database, Queryable, Row } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
@@ -19,7 +25,6 @@ export interface PrefillStart extends PrefillKey {
   readonly request: PrefillRequest;
   readonly stateHash: Buffer;
   readonly bindingHash: Buffer;
-  readonly lifetimeMs: number;
 }
 
 /** True of a time in the future, which was written before the clock was set back. */
@@ -35,7 +40,7 @@ export async function beginPrefill(db: Queryable, start: PrefillStart): Promise<
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING advertiser_id, prefill_id
      )
      INSERT INTO intake.oauth_states (advertiser_id, prefill_id, state_hash, binding_hash, expires_at)
-     SELECT advertiser_id, prefill_id, $9, $10, now() + $11 * interval '1 millisecond' FROM started`,
+     SELECT advertiser_id, prefill_id, $9, $10, now() + ${stateLifetimeMs} * interval '1 millisecond' FROM started`,
     [
       start.advertiserId,
       start.prefillId,
@@ -47,7 +52,6 @@ export async function beginPrefill(db: Queryable, start: PrefillStart): Promise<
       request.postalCode,
       start.stateHash,
       start.bindingHash,
-      start.lifetimeMs,
     ],
   );
 }
@@ -61,13 +65,13 @@ export interface FoundState extends PrefillKey {
 /** Takes a state for the browser that began it. Only one of several calls takes it. Null for an unknown state or another browser's. */
 export async function takeState(
   db: Queryable,
-  state: Pick<PrefillStart, 'advertiserId' | 'stateHash' | 'bindingHash' | 'lifetimeMs'>,
+  state: Pick<PrefillStart, 'advertiserId' | 'stateHash' | 'bindingHash'>,
 ): Promise<FoundState | null> {
   const [row] = await db.query<RequestRow & { condition: FoundState['condition'] }>(
     `WITH found AS (
        SELECT advertiser_id, state_hash, prefill_id, used_at,
          -- A state that expires later than its lifetime allows was written before the clock was set back: its age is unknown.
-         expires_at <= now() OR expires_at > now() + $4 * interval '1 millisecond' AS is_expired
+         expires_at <= now() OR expires_at > now() + ${stateLifetimeMs} * interval '1 millisecond' AS is_expired
        FROM intake.oauth_states WHERE advertiser_id = $1 AND state_hash = $2 AND binding_hash = $3
      ), taken AS (
        UPDATE intake.oauth_states s SET used_at = now() FROM found f
@@ -77,7 +81,7 @@ export async function takeState(
      SELECT p.*, CASE WHEN EXISTS (SELECT FROM taken) THEN 'taken' WHEN f.used_at IS NULL AND f.is_expired THEN 'expired'
        ELSE 'used' END AS condition
      FROM found f JOIN intake.prefills p USING (advertiser_id, prefill_id)`,
-    [state.advertiserId, state.stateHash, state.bindingHash, state.lifetimeMs],
+    [state.advertiserId, state.stateHash, state.bindingHash],
   );
   if (!row) return null;
   const { prefill_id: prefillId, condition } = row;

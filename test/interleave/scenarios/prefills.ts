@@ -23,8 +23,7 @@ async function openVisit(stage: Stage, { advertiserId, name }: { advertiserId: b
   const toHash = (text: string) => hash('sha256', text, 'buffer');
   const nothing = { positionTitle: null, positionUri: null, countryCode: null, postalCode: null };
   await beginPrefill(stage.direct, {
-    ...{ advertiserId, prefillId: randomUUID(), lifetimeMs: stateLifetimeMs },
-    ...{ stateHash: toHash(state), bindingHash: toHash(binding) },
+    ...{ advertiserId, prefillId: randomUUID(), stateHash: toHash(state), bindingHash: toHash(binding) },
     request: { advertiserId, formUrl: page, returnUrl: page, ...nothing },
   });
   const visit = { sessions: 0, objects: new Set<string>() as Objects, comeBack };
