@@ -22,7 +22,7 @@ const isUnfindable = `outcome = 'redeemed' AND cardinality(coalesce(person_keys,
  */
 export async function lapsePrefills(db: Queryable): Promise<number> {
   const lapsed = await db.query(
-    `UPDATE intake.prefills SET outcome = 'lapsed', ended_at = now(), ${emptied}, ${cut}
+    `UPDATE intake.prefills SET outcome = 'lapsed', ended_at = now(), ${emptied}
      WHERE (outcome = 'prefilled' AND ${isOver}) OR (${isUnfindable}) RETURNING 1`,
   );
   while ((await countEnded(db)) === atOnce);
@@ -64,20 +64,19 @@ async function countEnded(db: Queryable): Promise<number> {
 /** Empties the prefills of a person. */
 export async function erasePrefills(tx: Queryable, advertiserId: bigint, prefillIds: readonly string[]): Promise<void> {
   await tx.query(
-    `UPDATE intake.prefills SET outcome = 'erased', ended_at = now(), ${emptied}, ${cut}
+    `UPDATE intake.prefills SET outcome = 'erased', ended_at = now(), ${emptied}
      WHERE advertiser_id = $1 AND prefill_id = ANY ($2::uuid[])`,
     [advertiserId, prefillIds],
   );
 }
 
+/** The URLs of the careers site may contain anything, even a name. The columns are NOT NULL, so they keep only the host. */
+const toHost = (url: string) => `regexp_replace(${url}, '(//[^/?#]*).*', '\\1/')`;
+
+/** Removes all personal data from the row. */
 const emptied = `profile = NULL, profile_text = NULL, notes = NULL, first_name = NULL, last_name = NULL, email = NULL, phone = NULL,
   person_key = NULL, person_keys = NULL, handle_hash = NULL, resume_file_name = NULL, resume_content_type = NULL,
-  position_title = NULL, position_uri = NULL, postal_code = NULL`;
-
-/** The URLs of the careers site may contain anything, even a name. The columns are NOT NULL, so they keep only the host. */
-const cut = ['form_url', 'return_url']
-  .map((url) => `${url} = regexp_replace(${url}, '(//[^/?#]*).*', '\\1/')`)
-  .join(', ');
+  position_title = NULL, position_uri = NULL, postal_code = NULL, form_url = ${toHost('form_url')}, return_url = ${toHost('return_url')}`;
 
 /** Ended prefills whose resume may still be in the blob store, except those whose resume is being put. */
 export async function loadLeavingResumes(db: Queryable, limit: number): Promise<PrefillKey[]> {

@@ -11,7 +11,7 @@ import {
   stateLifetimeMs,
 } from '../../domain/prefill.ts';
 import { toAddressKey, toPersonKeys } from '../person-key.ts';
-import type { Database, Queryable, Row } from '../postgres/database.ts';
+import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 import { laneLock } from '../sweeps/leases.ts';
 import { toTombstone } from '../tombstones.ts';
@@ -126,14 +126,8 @@ export const putMs = 2 * callbackTimeoutMs;
  * or began before its person was erased; the lane lock keeps this and an erasure from running at the same time.
  */
 export async function keepProfile(db: Database, privacyKey: KeyObject, kept: KeptProfile): Promise<boolean> {
-  const { advertiserId } = kept;
-  const rows = await db.transaction((tx) => writeProfile(tx, privacyKey, kept), laneLock(advertiserId, 'backfill'));
-  return rows.length > 0;
-}
-
-async function writeProfile(tx: Queryable, privacyKey: KeyObject, kept: KeptProfile): Promise<Row[]> {
-  const { advertiserId, prefillId, profile, resume, ttlMs } = kept;
-  const file = 'reason' in resume ? null : resume;
+  const { advertiserId, prefillId, profile, ttlMs } = kept;
+  const resume: Partial<Omit<Resume, 'bytes'>> & { readonly reason?: string } = kept.resume;
   // An erasure searches the whole text of stored profiles, so a profile that arrives later is searched the same way.
   const json = `${profile.rawText ?? ''} ${profile.raw}`;
   const requests = new Set([
@@ -142,8 +136,9 @@ async function writeProfile(tx: Queryable, privacyKey: KeyObject, kept: KeptProf
       toSoughtText({ by: 'jobseeker', jobSeekerId }),
     ),
   ]);
-  return await tx.query(
-    `UPDATE intake.prefills p SET outcome = 'prefilled', prefilled_at = now(), profile = $3::jsonb, profile_text = $4,
+  const write = (tx: Queryable) =>
+    tx.query(
+      `UPDATE intake.prefills p SET outcome = 'prefilled', prefilled_at = now(), profile = $3::jsonb, profile_text = $4,
        notes = nullif($5::jsonb, '[]'), first_name = $6, last_name = $7, email = $8, phone = $9, person_key = $10,
        resume_sha256 = $11, resume_size_bytes = $12, resume_content_type = $13, resume_file_name = $14, resume_reason = $15,
        person_keys = $16, expires_at = now() + $17 * interval '1 millisecond',
@@ -155,27 +150,29 @@ async function writeProfile(tx: Queryable, privacyKey: KeyObject, kept: KeptProf
          SELECT 1 FROM intake.erasures e
          WHERE e.advertiser_id = $1 AND e.tombstone = ANY ($18::bytea[]) AND (e.erased_at >= p.created_at OR ${isAhead('p.created_at')}))
      RETURNING 1`,
-    [
-      advertiserId,
-      prefillId,
-      profile.raw,
-      profile.rawText,
-      JSON.stringify(profile.notes),
-      profile.firstName,
-      profile.lastName,
-      profile.email,
-      profile.phone,
-      toAddressKey(privacyKey, advertiserId, profile.email),
-      file?.sha256 ?? null,
-      file?.sizeBytes ?? null,
-      file?.contentType ?? null,
-      file?.fileName ?? null,
-      'reason' in resume ? resume.reason : null,
-      toPersonKeys(privacyKey, advertiserId, profile),
-      ttlMs,
-      [...requests].map((text) => toTombstone(privacyKey, advertiserId, 'request', text)),
-    ],
-  );
+      [
+        advertiserId,
+        prefillId,
+        profile.raw,
+        profile.rawText,
+        JSON.stringify(profile.notes),
+        profile.firstName,
+        profile.lastName,
+        profile.email,
+        profile.phone,
+        toAddressKey(privacyKey, advertiserId, profile.email),
+        resume.sha256,
+        resume.sizeBytes,
+        resume.contentType,
+        resume.fileName,
+        resume.reason,
+        toPersonKeys(privacyKey, advertiserId, profile),
+        ttlMs,
+        [...requests].map((text) => toTombstone(privacyKey, advertiserId, 'request', text)),
+      ],
+    );
+  const rows = await db.transaction(write, laneLock(advertiserId, 'backfill'));
+  return rows.length > 0;
 }
 
 /**
