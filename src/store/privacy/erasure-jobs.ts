@@ -4,7 +4,7 @@ import { type KeyObject, randomUUID } from 'node:crypto';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import type { ErasureCounts, ErasureJob, Sought } from '../../domain/erasure.ts';
 import { isNothing, toSoughtText } from '../../domain/erasure.ts';
-import { appendEvents } from '../events.ts';
+import { type ApplicationEvent, appendEvents } from '../events.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { laneLock, longestLease } from '../sweeps/leases.ts';
@@ -71,11 +71,7 @@ export async function beginErasure(
         const applicationId = sought.by === 'application' ? sought.applicationId : null;
         const facts = { job_id: jobId, sought_by: sought.by, ...person.counts };
         await recordAudit(tx, { advertiserId, action: 'erase', applicationId, by, facts });
-        await appendEvents(
-          tx,
-          advertiserId,
-          person.applicationIds.map((id) => ({ applicationId: id, type: 'application.erased' })),
-        );
+        await appendEvents(tx, advertiserId, person.applicationIds.map(toErasedEvent));
         crashPoint?.('erasureWritten');
         return row ? toJob(row) : null;
       },
@@ -83,6 +79,8 @@ export async function beginErasure(
     ),
   );
 }
+
+const toErasedEvent = (applicationId: bigint): ApplicationEvent => ({ applicationId, type: 'application.erased' });
 
 async function findOpenJob(tx: Queryable, advertiserId: bigint, requestHash: Buffer): Promise<string | null> {
   const [row] = await tx.query<Columns<'erasure_jobs', 'job_id'>>(
@@ -192,11 +190,7 @@ export async function checkAgain(
               );
         await eraseApplications(tx, advertiserId, found);
         const current = rows.length > 0 ? rows : await loadRows(tx, advertiserId, jobId);
-        await appendEvents(
-          tx,
-          advertiserId,
-          found.map((id) => ({ applicationId: id, type: 'application.erased' })),
-        );
+        await appendEvents(tx, advertiserId, found.map(toErasedEvent));
         return current;
       },
       laneLock(advertiserId, 'live'),

@@ -69,11 +69,9 @@ function toSoughtColumn(sought: Sought): unknown {
 
 /** The value or pattern to search a text for. */
 function toSoughtWritten(sought: Sought): unknown {
-  if (sought.by === 'jobseeker') {
-    const account = toAccountId(sought.jobSeekerId);
-    return account === null ? [] : [toAccountPattern(account)];
-  }
-  return sought.by === 'address' ? toAddressPattern(sought.email) : toSoughtValue(sought);
+  if (sought.by !== 'jobseeker') return toSoughtColumn(sought);
+  const account = toAccountId(sought.jobSeekerId);
+  return account === null ? [] : [toAccountPattern(account)];
 }
 
 /** Searches for a person. With `lock`, the applications are locked until the end of the transaction. */
@@ -172,13 +170,7 @@ async function loadHeld(
   readonly hashes: string[];
   readonly counts: Omit<ErasureCounts, 'applications' | 'quarantined' | 'prefills'>;
 }> {
-  const [row] = await db.query<{
-    attachments: number;
-    versions: number;
-    screens: number;
-    answers: number;
-    downloads: number;
-  }>(
+  const [row] = await db.query<Record<'attachments' | 'versions' | 'screens' | 'answers' | 'downloads', number>>(
     `SELECT (SELECT count(*)::int FROM intake.attachments WHERE ${ofThese}) AS attachments,
        (SELECT count(*)::int FROM intake.attachment_versions WHERE ${ofThese}) AS versions,
        (SELECT count(*)::int FROM intake.screens WHERE ${ofThese}) AS screens,
@@ -267,14 +259,16 @@ export async function eraseApplications(tx: Queryable, advertiserId: bigint, ids
   ]);
 }
 
-/** Data that has come back for erased applications: their ids, and the sha256 of their files. */
-interface Remains {
-  readonly applicationIds: readonly bigint[];
-  readonly hashes: readonly string[];
-}
+/** True where a child table has a row of application `a`. */
+const hasRow = (table: string) =>
+  `EXISTS (SELECT 1 FROM intake.${table} c WHERE c.advertiser_id = $1 AND c.application_id = a.application_id)`;
 
-/** The second check of an erasure: finds data that has come back for these applications, and locks them. */
-export async function findRemains(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<Remains> {
+/** The second check of an erasure: locks these applications, and finds those for which data has come back, with the sha256 of its files. */
+export async function findRemains(
+  tx: Queryable,
+  advertiserId: bigint,
+  ids: readonly bigint[],
+): Promise<Pick<FoundPerson, 'applicationIds' | 'hashes'>> {
   const rows = await tx.query<Columns<'applications', 'application_id'>>(
     `SELECT application_id FROM intake.applications a WHERE ${ofThese} ORDER BY application_id FOR UPDATE`,
     [advertiserId, ids],
@@ -282,12 +276,7 @@ export async function findRemains(tx: Queryable, advertiserId: bigint, ids: read
   const remains = await tx.query<Columns<'applications', 'application_id'>>(
     `SELECT application_id FROM intake.applications a WHERE ${ofThese}
        AND (erased_at IS NULL OR content_hash <> '' OR raw IS NOT NULL OR raw_text IS NOT NULL OR person_key IS NOT NULL OR ready_at IS NOT NULL
-         OR ${childTables
-           .map(
-             (table) =>
-               `EXISTS (SELECT 1 FROM intake.${table} c WHERE c.advertiser_id = $1 AND c.application_id = a.application_id)`,
-           )
-           .join(' OR ')})`,
+         OR ${childTables.map(hasRow).join(' OR ')})`,
     [advertiserId, rows.map((row) => row.application_id)],
   );
   const applicationIds = remains.map((row) => row.application_id);
