@@ -3,12 +3,7 @@
 import type { Queryable } from './postgres/database.ts';
 import type { Columns } from './schema/rows.ts';
 
-export type EventType =
-  | 'application.received'
-  | 'application.changed'
-  | 'application.ready'
-  | 'application.missing'
-  | 'application.erased';
+export type EventType = Columns<'events', 'type'>['type'];
 
 export interface ApplicationEvent {
   readonly applicationId: bigint;

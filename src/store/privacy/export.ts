@@ -78,20 +78,19 @@ type PersonRow = Columns<'applications', 'application_id' | 'email' | 'job_seeke
 
 const toAddress = ({ email }: PersonRow) => toBareAddress(email ?? '').toLowerCase();
 
-const own = (alias: string) =>
-  `${alias}.advertiser_id = a.advertiser_id AND ${alias}.application_id = a.application_id`;
-const listOf = (table: string, order: string, alias = 'c') =>
-  `(SELECT coalesce(jsonb_agg(to_jsonb(${alias}) ORDER BY ${order}), '[]') FROM intake.${table} ${alias} WHERE ${own(alias)})`;
+const own = 'c.advertiser_id = a.advertiser_id AND c.application_id = a.application_id';
+const listOf = (table: string, order: string, row = 'to_jsonb(c)') =>
+  `(SELECT coalesce(jsonb_agg(${row} ORDER BY ${order}), '[]') FROM intake.${table} c WHERE ${own})`;
 
 const rowsSql = `
   SELECT jsonb_pretty(jsonb_build_object(
     'applications', (
       SELECT jsonb_agg(jsonb_build_object(
         'application', to_jsonb(a) - 'content_hash' - 'facts_hash' - 'observed_seq',
-        'primary_job_seeking_info', (SELECT to_jsonb(c) FROM intake.primary_job_seeking_info c WHERE ${own('c')}),
+        'primary_job_seeking_info', (SELECT to_jsonb(c) FROM intake.primary_job_seeking_info c WHERE ${own}),
         'attachments', ${listOf('attachments', 'c.kind')},
         'attachment_versions', ${listOf('attachment_versions', 'c.kind, c.version')},
-        'downloads', (SELECT coalesce(jsonb_agg(to_jsonb(c) - 'lease_token' - 'leased_until' ORDER BY c.kind), '[]') FROM intake.downloads c WHERE ${own('c')}),
+        'downloads', ${listOf('downloads', 'c.kind', `to_jsonb(c) - 'lease_token' - 'leased_until'`)},
         'screens', ${listOf('screens', 'c.screen_no')},
         'screen_questions', ${listOf('screen_questions', 'c.screen_no, c.question_no')},
         'screen_answers', ${listOf('screen_answers', 'c.screen_no, c.question_no, c.answer_no')},
