@@ -95,7 +95,7 @@ async function write(tx: Queryable, downloads: readonly CompletedClaim[]): Promi
   const same = pick('nothing').filter(isKept);
   const screens = stored.filter(({ claim }) => claim.kind === 'screen').map(toReplacement);
   const isContradicted = stored.some(({ completion }) => completion.compared === 'contradicted');
-  const markReady = () => updateReady(tx, advertiserId, [...new Set(won.map(({ claim }) => claim.applicationId))]);
+  const markReady = () => updateReady(tx, advertiserId, toIds(won));
   // The statements are pipelined on one connection and run in this order: `updateReady` reads what the others wrote.
   const [unchanged, , , ready] = await Promise.all([
     writeStored(tx, advertiserId, stored),
@@ -143,7 +143,11 @@ async function loadHashChecks(
 }
 
 function toKeys(advertiserId: bigint, downloads: readonly CompletedClaim[]): unknown[] {
-  return [advertiserId, downloads.map(({ claim }) => claim.applicationId), downloads.map(({ claim }) => claim.kind)];
+  return [advertiserId, toIds(downloads), downloads.map(({ claim }) => claim.kind)];
+}
+
+function toIds(downloads: readonly CompletedClaim[]): bigint[] {
+  return downloads.map(({ claim }) => claim.applicationId);
 }
 
 /**
@@ -156,7 +160,6 @@ async function openReplaced(
   replaced: readonly CompletedClaim[],
 ): Promise<ApplicationEvent[]> {
   if (replaced.length === 0) return [];
-  const keys = toKeys(advertiserId, replaced);
   await tx.query(
     `WITH kept AS (
        INSERT INTO intake.attachment_versions (advertiser_id, application_id, kind, version, state, reason, size_bytes, has_virus,
@@ -169,9 +172,9 @@ async function openReplaced(
      UPDATE intake.attachments a SET state = 'pending', version = a.version + (a.sha256 IS NOT NULL)::int, sha256 = NULL, stored_at = NULL
      FROM unnest($2::bigint[], $3::text[]) AS c (application_id, kind)
      WHERE a.advertiser_id = $1 AND a.application_id = c.application_id AND a.kind = c.kind`,
-    keys,
+    toKeys(advertiserId, replaced),
   );
-  return await updateReady(tx, advertiserId, [...new Set(replaced.map(({ claim }) => claim.applicationId))]);
+  return await updateReady(tx, advertiserId, toIds(replaced));
 }
 
 /** The bytes could not be fetched again: the stored file stays, with a note that its Hash has changed. */
@@ -220,12 +223,7 @@ async function deleteClaimed(
      DELETE FROM intake.downloads d USING ended JOIN held USING (application_id)
      WHERE d.advertiser_id = $1 AND d.application_id = ANY ($2::bigint[]) AND d.application_id = ended.application_id AND d.kind = ended.kind AND d.lease_token = ended.token
      RETURNING ended.at::int - 1 AS at`,
-    [
-      advertiserId,
-      downloads.map(({ claim }) => claim.applicationId),
-      downloads.map(({ claim }) => claim.kind),
-      downloads.map(({ claim }) => claim.token),
-    ],
+    [...toKeys(advertiserId, downloads), downloads.map(({ claim }) => claim.token)],
   );
   return new Set(rows.map((row) => row.at));
 }
@@ -301,8 +299,7 @@ async function writeStored(tx: Queryable, advertiserId: bigint, stored: readonly
     linked: completion.linkedBy !== null,
     parser_version: completion.screens?.parserVersion ?? null,
   }));
-  const ids = stored.map(({ claim }) => claim.applicationId);
-  const rows = await tx.query<{ unchanged: boolean }>(storeSql, [advertiserId, JSON.stringify(files), ids]);
+  const rows = await tx.query<{ unchanged: boolean }>(storeSql, [advertiserId, JSON.stringify(files), toIds(stored)]);
   return rows.filter((row) => row.unchanged).length;
 }
 
@@ -338,9 +335,7 @@ async function writeEnded(tx: Queryable, advertiserId: bigint, ended: readonly C
      FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[]) AS f (application_id, kind, state, reason, sha256)
      WHERE a.advertiser_id = $1 AND a.application_id = f.application_id AND a.kind = f.kind`,
     [
-      advertiserId,
-      ended.map(({ claim }) => claim.applicationId),
-      ended.map(({ claim }) => claim.kind),
+      ...toKeys(advertiserId, ended),
       rows.map((row) => row.state),
       rows.map((row) => row.reason),
       rows.map((row) => row.sha256),

@@ -24,7 +24,7 @@
 // - The process is paused for longer than that and then deletes. Its confirm finds another token or none. The caller checks whether the
 //   object exists; if not, the files that refer to it are fetched again.
 import { randomUUID } from 'node:crypto';
-import { toBlobKey } from '../../domain/blob.ts';
+import { type BlobFacts, toBlobKey } from '../../domain/blob.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
@@ -34,10 +34,8 @@ export interface Deletion {
   readonly blobs: readonly DeletableBlob[];
 }
 
-export interface DeletableBlob {
+export interface DeletableBlob extends BlobFacts {
   readonly advertiserId: bigint;
-  readonly sha256: string;
-  readonly sizeBytes: number;
   readonly key: string;
 }
 

@@ -26,7 +26,7 @@ export async function updateReady(
      WHERE a.advertiser_id = $1 AND a.application_id = ANY ($2::bigint[]) AND a.application_id = s.id
        AND (a.ready_at IS NOT NULL) <> s.ready AND a.erased_at IS NULL
      RETURNING a.application_id, s.ready, a.missing_since IS NOT NULL AS missing`,
-    [advertiserId, ids],
+    [advertiserId, [...new Set(ids)]],
   );
   return rows.flatMap((row) => toEvents(row.ready ? 'application.ready' : 'application.changed', [row]));
 }
@@ -63,7 +63,7 @@ export async function reopenAttachments(
      ON CONFLICT (advertiser_id, application_id, kind) DO UPDATE SET due_at = now()`,
     [advertiserId, ids, chosen.map((row) => row.kind), from],
   );
-  const events = await updateReady(tx, advertiserId, [...new Set(ids)]);
+  const events = await updateReady(tx, advertiserId, ids);
   await notifyQueued(tx, advertiserId);
   return events;
 }
