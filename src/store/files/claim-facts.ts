@@ -86,26 +86,21 @@ export interface ProbeFacts {
 const newestFiles = 10_000;
 
 export async function loadProbe(db: Queryable, advertiserId: bigint): Promise<ProbeFacts> {
-  const [row] = await db.query<
-    { newest_id: bigint | null } & OrNull<Columns<'attachments', 'application_id' | 'kind' | 'size_bytes'>>
-  >(
-    `SELECT (SELECT max(application_id) FROM intake.applications WHERE advertiser_id = $1) AS newest_id, f.*
-     FROM (VALUES (1)) AS one LEFT JOIN (
-       SELECT application_id, kind, size_bytes FROM (
-         SELECT * FROM intake.attachments WHERE advertiser_id = $1 ORDER BY application_id DESC LIMIT ${newestFiles}
-       ) AS newest WHERE state = 'stored' AND gone_at IS NULL AND NOT linked
-       ORDER BY size_bytes > 1000000, random() LIMIT 1
-     ) AS f ON true`,
+  const [newest] = await db.query<{ id: bigint | null }>(
+    `SELECT max(application_id) AS id FROM intake.applications WHERE advertiser_id = $1`,
     [advertiserId],
   );
-  const {
-    newest_id: newestId = null,
-    application_id: applicationId = null,
-    kind = null,
-    size_bytes: size = null,
-  } = row ?? {};
-  const sizeBytes = size === null ? null : Number(size);
-  return { newestId, stored: applicationId === null || kind === null ? null : { applicationId, kind, sizeBytes } };
+  const [file] = await db.query<Columns<'attachments', 'application_id' | 'kind' | 'size_bytes'>>(
+    `SELECT application_id, kind, size_bytes FROM (
+       SELECT * FROM intake.attachments WHERE advertiser_id = $1 ORDER BY application_id DESC LIMIT ${newestFiles}
+     ) AS newest WHERE state = 'stored' AND gone_at IS NULL AND NOT linked
+     ORDER BY size_bytes > 1000000, random() LIMIT 1`,
+    [advertiserId],
+  );
+  const newestId = newest?.id ?? null;
+  if (!file) return { newestId, stored: null };
+  const { application_id: applicationId, kind, size_bytes: size } = file;
+  return { newestId, stored: { applicationId, kind, sizeBytes: size === null ? null : Number(size) } };
 }
 
 type FactsRow = { at: number; true_size_bytes: bigint | null } & Columns<
