@@ -282,7 +282,7 @@ async function guard<T>(verb: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw isSystemError(error) ? toTrouble(verb, error) : error;
+    throw toTrouble(verb, error);
   }
 }
 

@@ -5,14 +5,13 @@ import { createHash } from 'node:crypto';
 import {
   DeleteObjectCommand,
   DeleteObjectsCommand,
-  GetBucketVersioningCommand,
   ListObjectVersionsCommand,
   type ObjectIdentifier,
   type S3Client,
 } from '@aws-sdk/client-s3';
-import type { Deleted } from '../domain/blob.ts';
+import type { BlobStore } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
-import { isMissing, isUnsupported, toTrouble } from './s3-trouble.ts';
+import { isMissing, toTrouble } from './s3-trouble.ts';
 
 /** Sends one request to the store. Throws Trouble, or the signal's reason. */
 export type Ask = <T>(
@@ -28,16 +27,15 @@ export interface S3DeleteOptions {
   readonly bucket: string;
   /** Host and port of the store, for messages. */
   readonly address: string;
-  /** The name of a key's object in the bucket. */
+  /** The name of a key's object in the bucket. Throws for a text that is not a key. */
   readonly toName: (key: string) => string;
   readonly ask: Ask;
+  /** Whether the bucket keeps versions of deleted objects; null where it does not reveal this. */
+  readonly loadVersioning: (signal: AbortSignal) => Promise<boolean | null>;
   /** False for a store that accepts no checksums, since a delete of many keys requires one. */
   readonly inBulk: boolean;
   readonly parallel: number;
 }
-
-/** Deletes the objects of these keys, and their versions. */
-export type DeleteObjects = (keys: readonly string[], signal: AbortSignal) => Promise<Deleted>;
 
 /** An object or version that the store did not delete, and the store's error code. */
 interface Refusal {
@@ -50,18 +48,14 @@ const mostAtOnce = 100;
 /** Statuses of a store that does not support a delete of many keys, or not in this form. */
 const refusals = new Set([400, 405, 501]);
 
-export function createDelete({
-  client,
-  deleter,
-  bucket,
-  address,
-  toName,
-  ask,
-  parallel,
-  ...options
-}: S3DeleteOptions): DeleteObjects {
-  let inBulk = options.inBulk;
-  /** The bucket may not reveal this, or may be versioned later. A delete marker in an answer then shows that it is versioned. */
+/** Returns a function that deletes the objects of keys, and their versions. */
+export function createDelete(options: S3DeleteOptions): BlobStore['delete'] {
+  const { client, deleter, bucket, address, toName, ask, loadVersioning, parallel } = options;
+  let { inBulk } = options;
+  /**
+   * A bucket that does not reveal it counts as unversioned, and any bucket may be versioned later. A delete marker in an answer then shows
+   * that it is versioned.
+   */
   let keepsVersions: boolean | undefined;
 
   /** Deletes the objects; returns those that the store refused to delete. */
@@ -101,18 +95,6 @@ export function createDelete({
     return refused;
   }
 
-  /** A store that does not support or permit the request counts as unversioned, until a delete leaves a delete marker. */
-  async function loadKeepsVersions(signal: AbortSignal): Promise<boolean> {
-    const command = new GetBucketVersioningCommand({ Bucket: bucket });
-    try {
-      const { Status } = await ask(signal, (asked) => client.send(command, asked));
-      return Status !== undefined;
-    } catch (error) {
-      if (isUnsupported(error)) return false;
-      throw error;
-    }
-  }
-
   /** All versions and delete markers of one object. */
   async function loadVersions(name: string, signal: AbortSignal): Promise<ObjectIdentifier[]> {
     const found: ObjectIdentifier[] = [];
@@ -129,16 +111,10 @@ export function createDelete({
 
   return async (keys, signal) => {
     if (keys.length === 0) return { keptVersions: 0, refused: [] };
-    keepsVersions ??= await loadKeepsVersions(signal);
     const objects = keys.map((key) => ({ key, Key: toName(key) }));
-    const codes = new Map(
-      (
-        await deleteEach(
-          objects.map(({ Key }) => ({ Key })),
-          signal,
-        )
-      ).map(({ object, code }) => [object.Key, code]),
-    );
+    keepsVersions ??= (await loadVersioning(signal)) ?? false;
+    const names = objects.map(({ Key }) => ({ Key }));
+    const codes = new Map((await deleteEach(names, signal)).map(({ object, code }) => [object.Key, code]));
     const refused = objects.flatMap(({ key, Key }) => {
       const code = codes.get(Key);
       if (code === undefined) return [];

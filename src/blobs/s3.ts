@@ -63,16 +63,6 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
   const deleter = createClient(settings, 1);
   const prefix = settings.prefix.replace(/^\/+|\/+$/g, '');
   const toName = (path: string) => (prefix ? `${prefix}/${path}` : path);
-  const deleteObjects = createDelete({
-    client,
-    deleter,
-    bucket,
-    address,
-    toName,
-    ask,
-    inBulk: checksums !== 'OFF',
-    parallel: settings.connections,
-  });
   const toTarget = (path: string) => ({ Bucket: bucket, Key: toName(path) });
   /** False once the store has answered that it does not support If-None-Match. A put then overwrites equal bytes, which is harmless. */
   let conditional = true;
@@ -137,6 +127,12 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       if (isUnsupported(error)) return null;
       throw error;
     }
+  }
+
+  async function loadVersioning(signal: AbortSignal): Promise<boolean | null> {
+    const command = new GetBucketVersioningCommand({ Bucket: bucket });
+    const found = await look(signal, (options) => client.send(command, options));
+    return found && found.Status !== undefined;
   }
 
   async function head(path: string, signal: AbortSignal) {
@@ -231,21 +227,23 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       yield* read(parseBlobKey(key), signal);
     },
 
-    delete: async (keys, signal) =>
-      await deleteObjects(
-        keys.map((key) => parseBlobKey(key)),
-        signal,
-      ),
+    delete: createDelete({
+      client,
+      deleter,
+      bucket,
+      address,
+      toName: (key) => toName(parseBlobKey(key)),
+      ask,
+      loadVersioning,
+      inBulk: checksums !== 'OFF',
+      parallel: settings.connections,
+    }),
 
     async loadKeeping(signal) {
-      const versioning = new GetBucketVersioningCommand({ Bucket: bucket });
-      const lock = new GetObjectLockConfigurationCommand({ Bucket: bucket });
-      const versions = await look(signal, (options) => client.send(versioning, options));
-      const locks = await look(signal, (options) => client.send(lock, options));
-      return {
-        versions: versions === null ? null : versions.Status !== undefined,
-        locks: locks === null ? null : locks.ObjectLockConfiguration?.ObjectLockEnabled === 'Enabled',
-      };
+      const versions = await loadVersioning(signal);
+      const command = new GetObjectLockConfigurationCommand({ Bucket: bucket });
+      const found = await look(signal, (options) => client.send(command, options));
+      return { versions, locks: found && found.ObjectLockConfiguration?.ObjectLockEnabled === 'Enabled' };
     },
 
     async *list(folder, signal): AsyncGenerator<ListedBlob> {
