@@ -24,7 +24,7 @@ import {
   parseBlobKey,
 } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
-import { createDelete } from './s3-delete.ts';
+import { type Ask, createDelete } from './s3-delete.ts';
 import { buildPut } from './s3-put.ts';
 import { isMissing, isUnsupported, toTrouble } from './s3-trouble.ts';
 
@@ -67,11 +67,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
   /** False once the store has answered that it does not support If-None-Match. A put then overwrites equal bytes, which is harmless. */
   let conditional = true;
 
-  /** Sends one request to the store. Throws Trouble, or the signal's reason. */
-  async function ask<T>(
-    signal: AbortSignal,
-    question: (options: { abortSignal: AbortSignal }) => Promise<T>,
-  ): Promise<T> {
+  const ask: Ask = async (signal, question) => {
     signal.throwIfAborted();
     try {
       return await question({ abortSignal: signal });
@@ -79,7 +75,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       signal.throwIfAborted();
       throw toTrouble(error, bucket, address);
     }
-  }
+  };
 
   /**
    * Sends a put and returns the proof that it still needs. A store that answers without a checksum has none in its metadata either, so

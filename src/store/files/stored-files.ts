@@ -5,6 +5,7 @@ import type { ParsedScreens } from '../../domain/screen.ts';
 import { appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns, OrNull } from '../schema/rows.ts';
+import type { DeclaredFile } from './claim-facts.ts';
 import { isFree } from './download-queue.ts';
 import { reopenAttachments } from './ready.ts';
 import { replaceScreens } from './screens.ts';
@@ -42,13 +43,10 @@ export async function loadHeldFile(
 }
 
 /** An attachment of an application and, where they are stored, its bytes. */
-export interface ApplicationFile {
+export interface ApplicationFile extends DeclaredFile {
   readonly kind: string;
   readonly state: string;
   readonly reason: string | null;
-  readonly fileName: string | null;
-  readonly contentType: string | null;
-  readonly detectedType: string | null;
   readonly held: { readonly key: string; readonly sha256: string; readonly sizeBytes: bigint } | null;
 }
 

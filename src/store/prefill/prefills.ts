@@ -204,11 +204,7 @@ export interface RedeemedPrefill extends PrefillKey {
   readonly resume: ResumeFacts | null;
 }
 
-export interface ResumeFacts {
-  readonly fileName: string;
-  readonly contentType: string;
-  readonly sizeBytes: number;
-}
+export type ResumeFacts = Pick<Resume, 'fileName' | 'contentType' | 'sizeBytes'>;
 
 /** True of a profile that has expired, or whose age is unknown because the clock was set back. */
 export const isOver = `(expires_at <= now() OR ${isAhead('prefilled_at')})`;

@@ -162,14 +162,7 @@ const hashesSql = `SELECT sha256 FROM intake.attachments WHERE ${ofThese}
   UNION SELECT sha256 FROM intake.attachment_versions WHERE ${ofThese}
   UNION SELECT sha256 FROM intake.downloads WHERE ${ofThese}`;
 
-async function loadHeld(
-  db: Queryable,
-  advertiserId: bigint,
-  ids: readonly bigint[],
-): Promise<{
-  readonly hashes: string[];
-  readonly counts: Omit<ErasureCounts, 'applications' | 'quarantined' | 'prefills'>;
-}> {
+async function loadHeld(db: Queryable, advertiserId: bigint, ids: readonly bigint[]) {
   const [row] = await db.query<Record<'attachments' | 'versions' | 'screens' | 'answers' | 'downloads', number>>(
     `SELECT (SELECT count(*)::int FROM intake.attachments WHERE ${ofThese}) AS attachments,
        (SELECT count(*)::int FROM intake.attachment_versions WHERE ${ofThese}) AS versions,
