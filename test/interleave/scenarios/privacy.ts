@@ -188,7 +188,6 @@ export function createErasePrefill(stage: Stage): Scenario {
         request,
         stateHash: secret('state'),
         bindingHash: secret('browser'),
-        lifetimeMs: 600_000,
       };
       await beginPrefill(stage.direct, start);
       const profile = {
