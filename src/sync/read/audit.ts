@@ -5,12 +5,12 @@
 import { auditQuestions, auditSize, lackingQuestions } from '../../domain/coverage/audit.ts';
 import type { Question } from '../../domain/coverage/question.ts';
 import { dateSlackSeconds } from '../../domain/coverage/sweep-state.ts';
+import type { Sweep } from '../../store/sweeps/sweeps.ts';
 import { checkIdentity } from './account-identity.ts';
-import { commitAudit, loadOrBeginSweep, type ReceivedAnswer, type SweepRun } from './commit-answer.ts';
+import { commitAudit, type ReceivedPage } from './commit-answer.ts';
 import type { ReadContext } from './read-tasks.ts';
-import { type Heard, requestPage } from './request-page.ts';
+import { requestPage } from './request-page.ts';
 import type { SweepDeps } from './sweep.ts';
-import type { SweepRequest } from './sweep-request.ts';
 
 /** The result of an audit. */
 export interface AuditSummary {
@@ -34,7 +34,7 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
   const narrow = await ask(deps, task, both);
   const wide = await ask(deps, task, lower);
   const hidden = [...new Set([...narrow.hidden, ...wide.hidden])];
-  const lacking = narrow.isPage ? lackingQuestions(place, new Set(narrow.shown), pageSize) : [];
+  const lacking = narrow.shown ? lackingQuestions(place, new Set(narrow.shown), pageSize) : [];
   const leftOut: bigint[] = [];
   for (const question of lacking) {
     const id = question.from as bigint;
@@ -61,47 +61,47 @@ export async function witnessByDate(deps: SweepDeps, task: ReadContext, now: num
   const after = BigInt(Math.floor(Math.min(newestAt.getTime(), now) / 1_000)) - dateSlackSeconds;
   const bounds = { from: after, to: null, after, before: null, since: null };
   const asked = await send(deps, task, { axis: 'date', purpose: 'witness', ...bounds });
-  if (asked.page === null) return 0;
+  if (asked === null) return 0;
+  const { applications } = asked.answer.heard.page;
   const { pollFrom } = await store.sweeps.loadSyncState({ advertiserId: asked.advertiserId, lagMs: task.lagMs });
-  const due = asked.page.applications.filter((one) => pollFrom !== null && one.id < pollFrom).map((one) => one.id);
+  const due = applications.filter((one) => pollFrom !== null && one.id < pollFrom).map((one) => one.id);
   const unheld = await store.applications.loadUnheld(asked.advertiserId, due);
-  const hidden = await commit(deps, asked, 'the check by date');
+  const hidden = await commit(deps, task, asked, 'the check by date');
   return new Set([...unheld, ...hidden]).size;
 }
 
 interface AuditAnswer {
-  readonly isPage: boolean;
-  readonly shown: readonly bigint[];
+  /** Null if the answer is not a page. */
+  readonly shown: readonly bigint[] | null;
   readonly hidden: readonly bigint[];
 }
 
 async function ask(deps: SweepDeps, task: ReadContext, question: Question): Promise<AuditAnswer> {
   const asked = await send(deps, task, question);
-  if (asked.page === null) return { isPage: false, shown: [], hidden: [] };
-  return { isPage: true, shown: asked.page.ids, hidden: await commit(deps, asked, 'a random audit') };
+  if (asked === null) return { shown: null, hidden: [] };
+  const hidden = await commit(deps, task, asked, 'a random audit');
+  return { shown: asked.answer.heard.page.ids, hidden };
 }
 
-/** A question that was sent outside a sweep, with its answer. */
+/** The page that answered a question outside a sweep. */
 interface Asked {
-  readonly request: SweepRequest;
-  readonly run: SweepRun;
-  readonly answer: ReceivedAnswer;
+  /** Has no row. Its id lets the quarantine count an element once. */
+  readonly sweep: Sweep;
+  readonly answer: ReceivedPage;
   readonly advertiserId: bigint | null;
-  /** Null if the answer is not a page. */
-  readonly page: Extract<Heard, { kind: 'page' }>['page'] | null;
 }
 
-async function send({ store, source }: SweepDeps, task: ReadContext, question: Question): Promise<Asked> {
-  const plan = { axis: question.axis, from: question.from ?? 1n, to: question.to, rigor: 'poll' } as const;
-  const request = { ...task, purpose: 'witness', plan, parallel: 1, isNew: true } as const;
-  const run = await loadOrBeginSweep(store, request, task.advertiser);
+/** Sends a question; null if the answer is not a page. */
+async function send({ store, source }: SweepDeps, task: ReadContext, question: Question): Promise<Asked | null> {
+  const { axis, from, to } = question;
+  const sweep = { ...(await store.sweeps.begin()), purpose: 'witness', axis, low: from ?? 1n, high: to } as const;
   const ticket = await store.sweeps.takeTicket();
   const sentAt = performance.now();
   const heard = await requestPage(source, question, task.lane.signal);
+  if (heard.kind !== 'page') return null;
   const answer = { question, ticket, heard, tookMs: performance.now() - sentAt, knew: 0 };
-  if (heard.kind !== 'page') return { request, run, answer, advertiserId: task.advertiser.advertiserId, page: null };
   const { advertiserId } = await checkIdentity(store, task.advertiser, heard.page);
-  return { request, run, answer, advertiserId, page: heard.page };
+  return { sweep, answer, advertiserId };
 }
 
 /**
@@ -110,11 +110,12 @@ async function send({ store, source }: SweepDeps, task: ReadContext, question: Q
  */
 async function commit(
   { store, onContradiction }: SweepDeps,
-  { request, run, answer, advertiserId, page }: Asked,
+  { lane }: ReadContext,
+  { sweep, answer, advertiserId }: Asked,
   by: string,
 ): Promise<readonly bigint[]> {
-  if (advertiserId === null || page === null) return [];
-  const submitted = page.applications.map(({ id, submittedAt }) => ({ id, submittedAt }));
+  if (advertiserId === null) return [];
+  const submitted = answer.heard.page.applications.map(({ id, submittedAt }) => ({ id, submittedAt }));
   const hidden = await store.coverage.findUncovered(advertiserId, submitted);
   if (hidden.length > 0) {
     await store.coverage.endCertificates(
@@ -124,6 +125,6 @@ async function commit(
     );
     onContradiction?.();
   }
-  await commitAudit(store, request, advertiserId, run, answer);
+  await commitAudit(store, lane, advertiserId, sweep, answer);
   return hidden;
 }

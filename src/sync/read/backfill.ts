@@ -3,7 +3,8 @@
 import type { Plan } from '../../domain/coverage/coverage.ts';
 import { retry } from '../retry.ts';
 import { requireIdentity } from './account-identity.ts';
-import { holdLane } from './held-lane.ts';
+import type { SweepRequest } from './commit-answer.ts';
+import { holdLane, type LaneRequest } from './held-lane.ts';
 import { loadKnown, toProofPlan } from './read-tasks.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 
@@ -13,18 +14,13 @@ export type BackfillRange =
   | { readonly kind: 'dates'; readonly from: bigint; readonly to: bigint | null }
   | { readonly kind: 'gaps' };
 
-export interface BackfillRequest {
-  readonly name: string;
+export interface BackfillRequest
+  extends Omit<LaneRequest, 'lane'>,
+    Pick<SweepRequest, 'lagMs' | 'retryForMs' | 'parallel'> {
   readonly advertiserId: bigint | null;
   readonly range: BackfillRange;
   /** Start again instead of continuing an unfinished sweep of the range. */
   readonly restart: boolean;
-  readonly parallel: number;
-  readonly owner: string;
-  readonly leaseMs: number;
-  readonly lagMs: number;
-  readonly retryForMs: number;
-  readonly signal: AbortSignal;
 }
 
 /** Reads the range to its end. */

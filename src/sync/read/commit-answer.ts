@@ -1,6 +1,6 @@
 // Commits an answer: compares its page with the stored rows (reads), learns from it (pure), and commits both together (writes). Also loads
 // an interrupted sweep from its rows. account-identity.ts has already checked whose data the answer holds.
-import { ask, begin, type Done, learn, renew } from '../../domain/coverage/coverage.ts';
+import { ask, begin, type Done, learn, type Plan, renew } from '../../domain/coverage/coverage.ts';
 import type { Known } from '../../domain/coverage/next-question.ts';
 import type { Question } from '../../domain/coverage/question.ts';
 import { decodeFacts, decodeRange, encode, findChanges, type State } from '../../domain/coverage/sweep-state.ts';
@@ -12,20 +12,49 @@ import type { PageDiff, ReadPage, Seen } from '../../store/applications/diff-pag
 import type { Store } from '../../store/store.ts';
 import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import type { Learned } from '../../store/sweeps/continue-sweep.ts';
-import type { Sweep, SweepProgress, Ticket } from '../../store/sweeps/sweeps.ts';
-import { beginProof, type Proof, recordAudited, recordStep, type Step, toOpening } from './record-evidence.ts';
+import type { Sweep, SweepProgress, SweepPurpose } from '../../store/sweeps/sweeps.ts';
+import type { HeldLane } from './held-lane.ts';
+import {
+  beginProof,
+  type Exchange,
+  type Proof,
+  recordAudited,
+  recordStep,
+  type Step,
+  toOpening,
+} from './record-evidence.ts';
 import type { Heard } from './request-page.ts';
-import type { SweepRequest } from './sweep-request.ts';
 
-/** An answer with its question and its request number. */
-export interface ReceivedAnswer {
-  readonly question: Question;
-  readonly ticket: Ticket;
-  readonly heard: Heard;
-  readonly tookMs: number;
-  /** Number of the last proof record that was committed when the question was sent. */
-  readonly knew: number;
+/** The parameters of a sweep. */
+export interface SweepRequest {
+  readonly lane: HeldLane;
+  readonly advertiser: KnownAdvertiser;
+  readonly purpose: SweepPurpose;
+  readonly plan: Plan;
+  /** The caller knows that there is no interrupted sweep of this range, so none is looked up. */
+  readonly isNew?: boolean | undefined;
+  /** Stored ids at which the questions are split, for a range that was read before. */
+  readonly known?: Known | undefined;
+  /** Requests in flight at once. With 2, the next answer is fetched while one is committed. */
+  readonly parallel: number;
+  /** How long an application may take to appear in the source's list after its submission. */
+  readonly lagMs: number;
+  /** How long the source or the database may be unavailable. */
+  readonly retryForMs: number;
+  /** Checked between two answers. A paused sweep keeps its open ranges and continues when it is run again. */
+  readonly shouldPause?: (() => boolean) | undefined;
+  /** After this time no further request is sent; open ranges are read next time. */
+  readonly timeLimitMs?: number | undefined;
 }
+
+/** An answer with its question and the facts of its request. */
+export interface ReceivedAnswer extends Exchange {
+  readonly question: Question;
+  readonly heard: Heard;
+}
+
+/** An answer that is a page. */
+export type ReceivedPage = ReceivedAnswer & { readonly heard: { readonly kind: 'page' } };
 
 /** A sweep with its state; `recorded` once it has a row. */
 export interface SweepRun {
@@ -92,7 +121,7 @@ export async function commitAnswer(
   const { advertiserId } = advertiser;
   const previous = run.proof?.end === null ? await store.evidence.loadLastHashes(advertiserId) : [];
   const asked = answer.heard.kind === 'page' ? toExpectedIds(answer.question, run.state.facts.listedBefore) : null;
-  const page = toReadPage(request, advertiser.advertiserId, run, answer, asked);
+  const page = toReadPage(request.lane, advertiserId, run.sweep, answer, asked);
   for (let tries = 0; tries < mostTries; tries++) {
     const diff = await store.applications.diffPage(page);
     const { state, progress, step } = learnFrom(request, run, answer, others, diff.seen);
@@ -127,12 +156,12 @@ function toEnd({ certificate, risk, reason, open, absent }: Done): EndRecord {
 /** Commits the applications of an answer to a request outside the sweep's own questions. The sweep learns nothing from it. */
 export async function commitWithoutProgress(
   store: Pick<Store, 'applications' | 'sweeps'>,
-  request: SweepRequest,
+  { lane }: SweepRequest,
   advertiserId: bigint,
-  run: SweepRun,
+  { sweep }: SweepRun,
   answer: ReceivedAnswer,
 ): Promise<PageSummary> {
-  return await commitApplications(store, toReadPage(request, advertiserId, run, answer, null));
+  return await commitApplications(store, toReadPage(lane, advertiserId, sweep, answer, null));
 }
 
 /**
@@ -147,17 +176,17 @@ export const mostAudits = 50;
  */
 export async function commitAudit(
   store: Pick<Store, 'applications' | 'evidence' | 'sweeps'>,
-  request: SweepRequest,
+  lane: HeldLane,
   advertiserId: bigint,
-  run: SweepRun,
-  answer: ReceivedAnswer,
+  sweep: Sweep,
+  answer: ReceivedPage,
 ): Promise<PageSummary> {
-  const page = toReadPage(request, advertiserId, run, answer, null);
+  const page = toReadPage(lane, advertiserId, sweep, answer, null);
   const { question, heard, ...exchange } = answer;
   const place = question.axis === 'id' ? question.from : null;
   for (let tries = 0; tries < mostTries; tries++) {
     const proof = await store.evidence.loadAudited(advertiserId, place);
-    if (proof === null || heard.kind !== 'page') return await commitApplications(store, page);
+    if (proof === null) return await commitApplications(store, page);
     const diff = await store.applications.diffPage(page);
     const isQuiet = diff.seen.unheld.length === 0 && question.from !== question.to;
     if (isQuiet && proof.audits >= mostAudits) return await commitApplications(store, page);
@@ -199,14 +228,14 @@ function needsNoCommit({ writes, otherLane }: PageDiff): boolean {
 }
 
 function toReadPage(
-  { lane }: SweepRequest,
+  { lease }: HeldLane,
   advertiserId: bigint,
-  { sweep }: SweepRun,
+  sweep: Sweep,
   { ticket, heard }: ReceivedAnswer,
   asked: ExpectedIds | null,
 ): ReadPage {
   const { applications = [], rejects = [] } = heard.kind === 'page' ? heard.page : {};
-  return { lease: lane.lease, advertiserId, seq: ticket.seq, sweep, askedAt: ticket.at, asked, applications, rejects };
+  return { lease, advertiserId, seq: ticket.seq, sweep, askedAt: ticket.at, asked, applications, rejects };
 }
 
 /** What the sweep learns from an answer, given which ids were stored before it. Pure. */

@@ -4,19 +4,13 @@ import { dateSlackSeconds } from '../../domain/coverage/sweep-state.ts';
 import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { type RetryOptions, retry } from '../retry.ts';
-import type { HeldLane } from './held-lane.ts';
+import type { SweepRequest } from './commit-answer.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 
 /** The account to read, its held lane, and how to read. */
-export interface ReadContext {
-  readonly lane: HeldLane;
-  readonly advertiser: KnownAdvertiser;
-  readonly lagMs: number;
+export interface ReadContext extends Omit<SweepRequest, 'purpose' | 'plan' | 'isNew' | 'known' | 'parallel'> {
   /** Submission date at which the first sweep begins, in milliseconds since the epoch; null reads everything. */
   readonly startAt: number | null;
-  readonly retryForMs: number;
-  readonly shouldPause?: (() => boolean) | undefined;
-  readonly timeLimitMs?: number | undefined;
 }
 
 /** Reads on from where the cursor was one lag ago; the first time, from `startAt`. Continues an unfinished poll from the same id. */
@@ -81,7 +75,7 @@ export async function readAgain(deps: SweepDeps, context: ReadContext, plan: Pla
   });
   if (!byIds.tryDates || byIds.stopped !== null || plan.axis === 'date') return byIds;
   const byDates = await readByDates(deps, { ...context, advertiser: byIds.advertiser }, plan);
-  return { ...addUp(byIds, byDates), certificate: byIds.certificate, risk: byIds.risk, reason: byIds.reason };
+  return addUp(byIds, byDates);
 }
 
 /**
@@ -103,17 +97,15 @@ async function readByDates(deps: SweepDeps, context: ReadContext, plan: Plan): P
 
 /** Adds up the counts of two sweeps over the same applications. All other fields are those of the first. */
 function addUp(first: SweepSummary, second: SweepSummary): SweepSummary {
-  const sum = (name: 'requests' | 'received' | 'added' | 'changed' | 'quarantined' | 'bytes') =>
-    first[name] + second[name];
   return {
     ...first,
     found: Math.max(first.found, second.found),
-    requests: sum('requests'),
-    received: sum('received'),
-    added: sum('added'),
-    changed: sum('changed'),
-    quarantined: sum('quarantined'),
-    bytes: sum('bytes'),
+    requests: first.requests + second.requests,
+    received: first.received + second.received,
+    added: first.added + second.added,
+    changed: first.changed + second.changed,
+    quarantined: first.quarantined + second.quarantined,
+    bytes: first.bytes + second.bytes,
     readByDates: second.added,
   };
 }

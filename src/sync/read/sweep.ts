@@ -10,9 +10,14 @@ import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import type { SweepOutcome } from '../../store/sweeps/continue-sweep.ts';
 import { isTemporary, type RetryOptions, retry } from '../retry.ts';
 import { checkIdentity } from './account-identity.ts';
-import { commitAnswer, commitWithoutProgress, loadOrBeginSweep, type ReceivedAnswer } from './commit-answer.ts';
+import {
+  commitAnswer,
+  commitWithoutProgress,
+  loadOrBeginSweep,
+  type ReceivedAnswer,
+  type SweepRequest,
+} from './commit-answer.ts';
 import { requestPage } from './request-page.ts';
-import type { SweepRequest } from './sweep-request.ts';
 
 export interface SweepDeps {
   readonly store: Pick<Store, 'advertisers' | 'applications' | 'coverage' | 'evidence' | 'leases' | 'sweeps'>;

@@ -3,23 +3,17 @@
 import { Trouble } from '../../domain/trouble.ts';
 import { retry } from '../retry.ts';
 import { requireIdentity } from './account-identity.ts';
-import { holdLane } from './held-lane.ts';
-import { readUnfinishedAndNew } from './read-tasks.ts';
+import { holdLane, type LaneRequest } from './held-lane.ts';
+import { type ReadContext, readUnfinishedAndNew } from './read-tasks.ts';
 import type { SweepDeps, SweepSummary } from './sweep.ts';
 
-export interface SyncAccountRequest {
-  readonly name: string;
+export interface SyncAccountRequest
+  extends Omit<LaneRequest, 'lane'>,
+    Pick<ReadContext, 'lagMs' | 'startAt' | 'retryForMs'> {
   /** Null: taken from the first answer. */
   readonly advertiserId: bigint | null;
-  readonly owner: string;
-  readonly leaseMs: number;
-  readonly lagMs: number;
-  /** Submission date at which the first sync begins, in milliseconds since the epoch; null reads everything. */
-  readonly startAt: number | null;
   /** Read everything again. */
   readonly recheck: boolean;
-  readonly retryForMs: number;
-  readonly signal: AbortSignal;
 }
 
 /** Reads new applications (or everything) in the live lane; the last sweep is the newest. A refused credential halts the advertiser. */

@@ -5,7 +5,7 @@ import type { Store } from '../../store/store.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { requireIdentity } from '../read/account-identity.ts';
 import { audit, witnessByDate } from '../read/audit.ts';
-import { type HeldLane, tryHoldLane } from '../read/held-lane.ts';
+import { type HeldLane, type LaneRequest, tryHoldLane } from '../read/held-lane.ts';
 import { type ReadContext, readAgain, readNew, readUnfinishedAndNew } from '../read/read-tasks.ts';
 import type { SweepDeps, SweepSummary } from '../read/sweep.ts';
 import type { AccountQueue, TaskName } from './account-queue.ts';
@@ -17,14 +17,11 @@ export interface RunTaskDeps extends Pick<SweepDeps, 'onStep' | 'onWait'> {
   readonly demand: (name: TaskName) => void;
 }
 
-export interface RunTaskRequest {
-  readonly owner: string;
-  readonly leaseMs: number;
-  readonly lagMs: number;
-  readonly startAt: number | null;
+export interface RunTaskRequest
+  extends Pick<LaneRequest, 'owner' | 'leaseMs' | 'signal'>,
+    Pick<ReadContext, 'lagMs' | 'startAt'> {
   /** A poll is skipped if another worker's poll finished within this time: the schedules of workers start at the same moment. */
   readonly skipIfDoneWithinMs: number;
-  readonly signal: AbortSignal;
 }
 
 /** The result of a task. */
