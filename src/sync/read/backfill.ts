@@ -5,8 +5,8 @@ import { retry } from '../retry.ts';
 import { requireIdentity } from './account-identity.ts';
 import type { SweepRequest } from './commit-answer.ts';
 import { holdLane, type LaneRequest } from './held-lane.ts';
-import { loadKnown, toProofPlan } from './read-tasks.ts';
-import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
+import { readToProof } from './read-tasks.ts';
+import type { SweepDeps, SweepSummary } from './sweep.ts';
 
 /** What to read: a range of ids or of dates (whole seconds since 1970), both ends included; or the gaps in coverage. */
 export type BackfillRange =
@@ -39,17 +39,9 @@ export async function backfill(deps: SweepDeps, request: BackfillRequest): Promi
       const key = { advertiserId, lane: 'backfill', purpose: 'backfill', axis, low: from, high: to } as const;
       await retry(retryOptions, () => store.sweeps.dropUnfinished(key));
     }
-    const known = await retry(retryOptions, () => loadKnown(deps, advertiser, range));
-    const summary = await sweep(deps, {
-      lane,
-      advertiser,
-      purpose: 'backfill',
-      plan: { ...range, ...toProofPlan(known) },
-      known,
-      parallel: request.parallel,
-      lagMs: request.lagMs,
-      retryForMs: request.retryForMs,
-    });
+    const { parallel, lagMs, retryForMs } = request;
+    const how = { lane, advertiser, purpose: 'backfill', parallel, lagMs, retryForMs } as const;
+    const summary = await readToProof(deps, { ...how, plan: range });
     advertiser = summary.advertiser;
     sweeps.push(summary);
   }

@@ -63,16 +63,18 @@ export async function readUnfinishedAndNew(
   return sweeps;
 }
 
-/** Reads a range again, or for the first time, up to a proof. Ids that are already stored split the range into questions. */
+/** Reads a range up to a proof. Ids that are already stored split the range into questions. */
+export async function readToProof(deps: SweepDeps, request: SweepRequest): Promise<SweepSummary> {
+  const { advertiser, plan } = request;
+  const known = await retry(retryOptions(deps, request), () => loadKnown(deps, advertiser, plan));
+  const { held: heldBefore = 0, listed: listedBefore = 0, longest: longestBefore = 0 } = known ?? {};
+  const before = { heldBefore, listedBefore, longestBefore };
+  return await sweep(deps, { ...request, plan: { ...plan, rigor: 'proof', ...before }, known });
+}
+
+/** Reads a range again, or for the first time. */
 export async function readAgain(deps: SweepDeps, context: ReadContext, plan: Plan): Promise<SweepSummary> {
-  const known = await retry(retryOptions(deps, context), () => loadKnown(deps, context.advertiser, plan));
-  const byIds = await sweep(deps, {
-    ...context,
-    purpose: 'recheck',
-    plan: { ...plan, ...toProofPlan(known) },
-    known,
-    parallel: 2,
-  });
+  const byIds = await readToProof(deps, { ...context, purpose: 'recheck', plan, parallel: 2 });
   if (!byIds.tryDates || byIds.stopped !== null || plan.axis === 'date') return byIds;
   const byDates = await readByDates(deps, { ...context, advertiser: byIds.advertiser }, plan);
   return addUp(byIds, byDates);
@@ -125,12 +127,6 @@ export async function loadKnown(
   return await store.applications.loadHeld(advertiserId, plan.from ?? 1n, plan.to ?? null);
 }
 
-/** The plan of a proof, with what was stored before it. */
-export function toProofPlan(known: Awaited<ReturnType<typeof loadKnown>>) {
-  const { held = 0, listed = 0, longest = 0 } = known ?? {};
-  return { rigor: 'proof', heldBefore: held, listedBefore: listed, longestBefore: longest } as const;
-}
-
-function retryOptions(deps: SweepDeps, { retryForMs, lane }: ReadContext): RetryOptions {
+function retryOptions(deps: SweepDeps, { retryForMs, lane }: Pick<SweepRequest, 'retryForMs' | 'lane'>): RetryOptions {
   return { retryForMs, signal: lane.signal, onWait: deps.onWait };
 }
