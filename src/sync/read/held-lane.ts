@@ -32,7 +32,25 @@ export async function tryHoldLane(
 
 /** Takes the lane. If the holder has died, waits until its lease lapses. If the holder is alive, throws LaneHeld. */
 export async function holdLane(store: Pick<Store, 'leases'>, request: LaneRequest): Promise<HeldLane> {
-  return keepLane(store, request, await claimRetrying(store, request));
+  let first: { owner: string; remainingMs: number } | undefined;
+  for (;;) {
+    const lease = await store.leases.claim(request);
+    if (lease) return keepLane(store, request, lease);
+    const holder = await store.leases.loadHolder(request.name, request.lane);
+    if (!holder) {
+      // The lease was released meanwhile, or it lapsed and a transaction of its last holder still locks the row until the server ends it.
+      await sleep(50, undefined, { signal: request.signal });
+      continue;
+    }
+    // A lease whose remaining time grows is being renewed, so its holder is alive.
+    if (first && (holder.owner !== first.owner || holder.remainingMs > first.remainingMs)) {
+      throw new LaneHeld(
+        `The ${request.lane} lane of ${request.name} is held by ${holder.owner}, which is alive. Nothing was read.`,
+      );
+    }
+    first = holder;
+    await sleep(Math.min(holder.remainingMs, request.leaseMs / 3) + 50, undefined, { signal: request.signal });
+  }
 }
 
 function keepLane(store: Pick<Store, 'leases'>, request: LaneRequest, lease: Lease): HeldLane {
@@ -58,26 +76,4 @@ function keepLane(store: Pick<Store, 'leases'>, request: LaneRequest, lease: Lea
       await store.leases.release(lease, isDone).catch(() => {});
     },
   };
-}
-
-async function claimRetrying(store: Pick<Store, 'leases'>, request: LaneRequest): Promise<Lease> {
-  let first: { owner: string; remainingMs: number } | undefined;
-  for (;;) {
-    const lease = await store.leases.claim(request);
-    if (lease) return lease;
-    const holder = await store.leases.loadHolder(request.name, request.lane);
-    if (!holder) {
-      // The lease was released meanwhile, or it lapsed and a transaction of its last holder still locks the row until the server ends it.
-      await sleep(50, undefined, { signal: request.signal });
-      continue;
-    }
-    // A lease whose remaining time grows is being renewed, so its holder is alive.
-    if (first && (holder.owner !== first.owner || holder.remainingMs > first.remainingMs)) {
-      throw new LaneHeld(
-        `The ${request.lane} lane of ${request.name} is held by ${holder.owner}, which is alive. Nothing was read.`,
-      );
-    }
-    first = holder;
-    await sleep(Math.min(holder.remainingMs, request.leaseMs / 3) + 50, undefined, { signal: request.signal });
-  }
 }

@@ -5,7 +5,7 @@ import type { Store } from '../../store/store.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { requireIdentity } from '../read/account-identity.ts';
 import { audit, witnessByDate } from '../read/audit.ts';
-import { type HeldLane, type LaneRequest, tryHoldLane } from '../read/held-lane.ts';
+import { type LaneRequest, tryHoldLane } from '../read/held-lane.ts';
 import { type ReadContext, readAgain, readNew, readUnfinishedAndNew } from '../read/read-tasks.ts';
 import type { SweepDeps, SweepSummary } from '../read/sweep.ts';
 import type { AccountQueue, TaskName } from './account-queue.ts';
@@ -54,12 +54,8 @@ export async function runTask(
   const advertiser = await store.advertisers.ensure(account.name, account.advertiserId);
   requireIdentity(advertiser);
   const isPoll = name === 'poll';
-  const { owner, leaseMs, signal } = request;
-  const claim = { name: account.name, lane: 'live', owner, leaseMs, signal } as const;
-  await using lane = await tryHoldLane(store, {
-    ...claim,
-    skipIfDoneWithinMs: isPoll ? request.skipIfDoneWithinMs : 0,
-  });
+  const skipIfDoneWithinMs = isPoll ? request.skipIfDoneWithinMs : 0;
+  await using lane = await tryHoldLane(store, { ...request, name: account.name, lane: 'live', skipIfDoneWithinMs });
   if (lane === null) return null;
   const context = {
     ...{ lane, advertiser, lagMs: request.lagMs, startAt: request.startAt },
@@ -77,7 +73,8 @@ export async function runTask(
     if (result.polled !== null) lane.markDone();
     return result;
   } catch (error) {
-    if (error instanceof Trouble && error.kind === 'refused' && !lost(lane)) {
+    // Once the lane is lost, another process may hold it, and this refusal says nothing about the account's state.
+    if (error instanceof Trouble && error.kind === 'refused' && !lane.signal.aborted) {
       await store.advertisers.halt(account.name, 'refused', error.message);
     }
     throw error;
@@ -146,9 +143,4 @@ async function carryOut(
 /** True if the sweep has read its list to the end. A sweep that stopped early, or that left ranges open, has not. */
 function hasReachedEnd(sweep: SweepSummary | undefined): sweep is SweepSummary {
   return sweep !== undefined && sweep.stopped === null && sweep.openRanges === 0;
-}
-
-/** True if another process may hold the lane by now. A refusal that this process received then says nothing about the account's state. */
-function lost({ signal }: HeldLane): boolean {
-  return signal.aborted;
 }
