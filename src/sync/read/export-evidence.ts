@@ -1,12 +1,9 @@
 // Exports the evidence behind certificates as lines of a file that others can check, and explains it to an operator.
-import { hash } from 'node:crypto';
 import { type Explanation, explain } from '../../domain/evidence/explain.ts';
 import { toProofLine, toRecordLine, toRowsLine } from '../../domain/evidence/export.ts';
-import type { Hash } from '../../domain/evidence/tree.ts';
 import type { Store } from '../../store/store.ts';
 import type { StoredProofs } from '../../store/sweeps/export-evidence.ts';
-
-const sha256: Hash = (bytes) => hash('sha256', bytes, 'buffer');
+import { sha256 } from './record-evidence.ts';
 
 /** The lines of a proof (docs/proof-format.md). */
 export async function* toProofLines(advertiserId: bigint, proofs: StoredProofs): AsyncGenerator<string> {

@@ -14,7 +14,8 @@ import { type Hash, saltBytes } from '../../domain/evidence/tree.ts';
 import type { Sweep, Ticket } from '../../store/sweeps/sweeps.ts';
 import type { Heard } from './request-page.ts';
 
-const sha256: Hash = (bytes) => hash('sha256', bytes, 'buffer');
+/** The hash function of proofs. */
+export const sha256: Hash = (bytes) => hash('sha256', bytes, 'buffer');
 
 /** The proof of a sweep so far. */
 export interface Proof {
