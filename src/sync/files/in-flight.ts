@@ -10,19 +10,7 @@ export interface DownloadCallbacks {
   readonly onStored: () => void;
 }
 
-export interface InFlight {
-  readonly size: number;
-  /** The claims of the downloads in flight. */
-  claims(): Claim[];
-  /** True while no further download may start. */
-  isFull(): boolean;
-  /** Starts a download. The promise of `work` must not reject. */
-  start(claim: Claim, work: (callbacks: DownloadCallbacks) => Promise<void>): void;
-  /** Resolves to true when a download has its bytes, has stored them, or has ended. */
-  nextChange(): Promise<true>;
-  /** Resolves when all have ended. */
-  untilIdle(): Promise<void>;
-}
+export type InFlight = ReturnType<typeof createInFlight>;
 
 /**
  * Most stored downloads that wait for their commit. A waiting download costs only its claim, and larger batches cost less per file. With
@@ -30,7 +18,7 @@ export interface InFlight {
  */
 const mostUncommitted = 64;
 
-export function createInFlight(concurrency: number): InFlight {
+export function createInFlight(concurrency: number) {
   const inFlight = new Map<Claim, Promise<void>>();
   const fetching = new Set<Claim>();
   const holding = new Set<Claim>();
@@ -46,15 +34,18 @@ export function createInFlight(concurrency: number): InFlight {
   }
 
   return {
-    get size() {
+    get size(): number {
       return inFlight.size;
     },
-    claims: () => [...inFlight.keys()],
-    isFull: () =>
+    /** The claims of the downloads in flight. */
+    claims: (): Claim[] => [...inFlight.keys()],
+    /** True while no further download may start. */
+    isFull: (): boolean =>
       fetching.size >= concurrency ||
       holding.size >= 2 * concurrency ||
       inFlight.size >= 2 * concurrency + mostUncommitted,
-    start(claim, work) {
+    /** Starts a download. The promise of `work` must not reject. */
+    start(claim: Claim, work: (callbacks: DownloadCallbacks) => Promise<void>): void {
       fetching.add(claim);
       holding.add(claim);
       const tracked = work({
@@ -68,8 +59,10 @@ export function createInFlight(concurrency: number): InFlight {
       });
       inFlight.set(claim, tracked);
     },
-    nextChange: () => moved.promise.then(() => true),
-    async untilIdle() {
+    /** Resolves to true when a download has its bytes, has stored them, or has ended. */
+    nextChange: (): Promise<true> => moved.promise.then(() => true),
+    /** Resolves when all have ended. */
+    async untilIdle(): Promise<void> {
       await Promise.all(inFlight.values());
     },
   };

@@ -6,13 +6,8 @@ import type { WorkerLog } from './download-loop.ts';
 /** When to run, as cron text (null is never), and what to run. */
 export type Schedule = readonly [when: string | null, take: () => unknown];
 
-export interface Schedules {
-  /** Prevents further runs; does not wait for those in progress. */
-  stop(): Promise<void>;
-}
-
 /** Starts every schedule. Runs of one schedule do not overlap. */
-export function startSchedules(schedules: readonly Schedule[], log: WorkerLog): Schedules {
+export function startSchedules(schedules: readonly Schedule[], log: WorkerLog) {
   const tasks = schedules.flatMap(([when, take]) => (when === null ? [] : [toTask(when, take, log)]));
   let offsetMs = toOffsetMs();
   const watching = setInterval(() => {
@@ -26,7 +21,8 @@ export function startSchedules(schedules: readonly Schedule[], log: WorkerLog): 
     }
   }, lookEveryMs);
   return {
-    async stop() {
+    /** Prevents further runs; does not wait for those in progress. */
+    async stop(): Promise<void> {
       clearInterval(watching);
       for (const task of tasks) await task.destroy();
     },
