@@ -8,8 +8,12 @@ import { describeFile } from '../source/parse/file-description.ts';
 import { parseScreens, screenParserVersion } from '../source/parse/screen.ts';
 import type { RetryChoice } from '../store/files/stored-files.ts';
 import type { Store } from '../store/store.ts';
-import { type DownloadAccount, runDownloads } from '../sync/files/download-run.ts';
-import type { DownloadSummary, DownloadTotals } from '../sync/files/download-summary.ts';
+import {
+  type DownloadAccount,
+  type DownloadSummary,
+  type DownloadTotals,
+  runDownloads,
+} from '../sync/files/download-run.ts';
 import type { Puts } from '../sync/files/puts.ts';
 import { type ReparseSummary, reparse } from '../sync/files/reparse.ts';
 import { type VerifySummary, verify } from '../sync/files/verify.ts';

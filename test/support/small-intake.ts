@@ -9,8 +9,12 @@ import { describeFile } from '../../src/source/parse/file-description.ts';
 import { parseScreens } from '../../src/source/parse/screen.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
-import { type DownloadRunDeps, type DownloadRunRequest, runDownloads } from '../../src/sync/files/download-run.ts';
-import type { DownloadSummary } from '../../src/sync/files/download-summary.ts';
+import {
+  type DownloadRunDeps,
+  type DownloadRunRequest,
+  type DownloadSummary,
+  runDownloads,
+} from '../../src/sync/files/download-run.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
 import { holdLane } from '../../src/sync/read/held-lane.ts';
 import { sweep as sweepRange } from '../../src/sync/read/sweep.ts';

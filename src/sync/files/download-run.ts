@@ -11,7 +11,6 @@ import type { Claim } from '../../store/files/download-queue.ts';
 import type { Store } from '../../store/store.ts';
 import { backoffAfter, isTemporary, shortBackoff } from '../retry.ts';
 import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
-import { type DownloadSummary, type DownloadTotals, nothingDownloaded } from './download-summary.ts';
 import {
   type FailedDownload,
   failDownload,
@@ -60,6 +59,28 @@ export interface DownloadRunRequest {
   readonly signal: AbortSignal;
 }
 
+/** Files by result. */
+export interface DownloadTotals {
+  readonly stored: number;
+  readonly bytes: number;
+  /** Stored without a request: Hash and Size equal those of a stored file. */
+  readonly linked: number;
+  readonly infected: number;
+  readonly missing: number;
+  readonly rejected: number;
+  readonly givenUp: number;
+  readonly failures: number;
+}
+
+export interface DownloadSummary extends DownloadTotals {
+  /** Downloads still in the queue. */
+  readonly waiting: number;
+  /** Those of them whose file the source does not have yet. */
+  readonly notThere: number;
+  /** Accounts that this run halted, with the reason. */
+  readonly halted: readonly { readonly name: string; readonly trouble: Trouble }[];
+}
+
 /** At this interval a long run claims no other downloads and fetches the due suspects, each alone. */
 const suspectsEveryMs = 60_000;
 
@@ -81,7 +102,16 @@ class DownloadRun {
   readonly #puts: Puts;
   readonly #abort: AbortController = new AbortController();
   #ready: FileFacts[] = [];
-  #totals = { ...nothingDownloaded };
+  readonly #totals: { -readonly [Name in keyof DownloadTotals]: number } = {
+    stored: 0,
+    bytes: 0,
+    linked: 0,
+    infected: 0,
+    missing: 0,
+    rejected: 0,
+    givenUp: 0,
+    failures: 0,
+  };
   readonly #halted: { name: string; trouble: Trouble }[] = [];
   #pausedUntil = 0;
   #pauses = 0;
@@ -237,29 +267,25 @@ class DownloadRun {
       const trouble = new Trouble('mismatch', `Unexpected error while fetching (${name}).`, { cause: error });
       await this.#note({ at: 'source', trouble, claim: file.claim }, account);
     }
-    this.#deps.onStep?.(this.#totals);
+    this.#deps.onStep?.({ ...this.#totals });
   }
 
   #count({ state, bytes, fetched }: Ended): void {
-    if (state === 'stored') this.#add({ stored: 1, bytes, linked: fetched ? 0 : 1 });
-    else if (state === 'infected') this.#add({ infected: 1 });
-    else if (state === 'missing') this.#add({ missing: 1 });
-    else if (state === 'rejected') this.#add({ rejected: 1 });
-    else if (state === 'given_up') this.#add({ givenUp: 1 });
+    const totals = this.#totals;
+    if (state === 'stored') {
+      totals.stored += 1;
+      totals.bytes += bytes;
+      if (!fetched) totals.linked += 1;
+    } else if (state === 'given_up') totals.givenUp += 1;
+    else if (state === 'infected' || state === 'missing' || state === 'rejected') totals[state] += 1;
     this.#broken = null;
     this.#pauses = 0;
     this.#dryAt = null;
   }
 
-  #add(some: Partial<DownloadTotals>): void {
-    for (const [name, count] of Object.entries(some) as [keyof DownloadTotals, number][]) {
-      this.#totals = { ...this.#totals, [name]: this.#totals[name] + count };
-    }
-  }
-
   /** Commits a failure, or keeps it undecided until the run knows whether the source serves the account's other files. */
   async #note(failed: FailedDownload, account: RunAccount): Promise<void> {
-    this.#add({ failures: 1 });
+    this.#totals.failures += 1;
     const { at, trouble } = failed;
     // A trouble with a status is an answer of the source, which may be about this file alone.
     if (at === 'source' && trouble.kind === 'unreachable' && trouble.status === undefined) {
@@ -274,7 +300,7 @@ class DownloadRun {
 
   /** A throttled trouble without a status means that no request was sent: an earlier Retry-After, received by any worker, still applies. */
   async #noteThrottled(failed: FailedDownload, account: RunAccount, isKnownServed: boolean): Promise<void> {
-    this.#add({ failures: 1 });
+    this.#totals.failures += 1;
     account.isServed = false;
     const isItsOwn = isKnownServed && failed.trouble.status !== undefined;
     if (isItsOwn) account.streak += 1;

@@ -10,7 +10,8 @@ import type { FileFacts } from '../../store/files/claim-facts.ts';
 import type { CompletedState, StoredFile } from '../../store/files/complete-download.ts';
 import type { Store } from '../../store/store.ts';
 import { deleteUnneeded } from './delete-objects.ts';
-import { type FetchDeps, type FetchedFile, fetchFile } from './fetch.ts';
+import { type FetchDeps, type FetchedFile, type FetchRequest, fetchFile } from './fetch.ts';
+import type { DownloadCallbacks } from './in-flight.ts';
 
 export interface DownloadDeps extends FetchDeps {
   readonly store: Pick<Store, 'blobs' | 'deletions' | 'downloads'>;
@@ -18,17 +19,11 @@ export interface DownloadDeps extends FetchDeps {
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
-export interface DownloadRequest {
+export interface DownloadRequest
+  extends Pick<FetchRequest, 'maxBytes' | 'signal' | 'isKnownServed'>,
+    Partial<DownloadCallbacks> {
   readonly file: FileFacts;
   readonly hash: HashSetting;
-  readonly maxBytes: number;
-  readonly signal: AbortSignal;
-  /** The source is known to serve the account, so a Retry-After is about this file alone. */
-  readonly isKnownServed?: boolean | undefined;
-  /** Called when the source is no longer needed. */
-  readonly onFetched?: (() => void) | undefined;
-  /** Called once the bytes are in the blob store and no longer in the spool. */
-  readonly onStored?: (() => void) | undefined;
 }
 
 /** How one download ended. */

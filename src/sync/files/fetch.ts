@@ -6,17 +6,15 @@ import type { BlobBody, BlobFacts } from '../../domain/blob.ts';
 import { type ParsedScreens, toUnreadableNote } from '../../domain/screen.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
-import type { FileDescription } from '../../source/parse/file-description.ts';
+import type { describeFile, FileDescription } from '../../source/parse/file-description.ts';
+import type { parseScreens } from '../../source/parse/screen.ts';
 import type { Spool } from './spool.ts';
 
 export interface FetchDeps {
   readonly source: Source;
   readonly spool: Spool;
-  readonly describeFile: (
-    headers: Readonly<Record<string, string | undefined>>,
-    head: Uint8Array,
-  ) => Promise<FileDescription>;
-  readonly parseScreens: (body: Uint8Array, contentType: string | undefined) => ParsedScreens;
+  readonly describeFile: typeof describeFile;
+  readonly parseScreens: typeof parseScreens;
   /** Called as bytes arrive, so that a slow file still counts as progress. */
   readonly onBytes?: (() => void) | undefined;
 }

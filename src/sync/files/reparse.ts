@@ -1,13 +1,14 @@
 // Parses the stored screens again without requests to the source, so that an improved parser also applies to screens stored before.
 import type { BlobStore } from '../../domain/blob.ts';
-import { type ParsedScreens, toUnreadableNote } from '../../domain/screen.ts';
+import { toUnreadableNote } from '../../domain/screen.ts';
 import { Trouble } from '../../domain/trouble.ts';
+import type { parseScreens } from '../../source/parse/screen.ts';
 import type { Store } from '../../store/store.ts';
 
 export interface ReparseDeps {
   readonly store: Pick<Store, 'files'>;
   readonly blobs: BlobStore;
-  readonly parseScreens: (body: Uint8Array, contentType: string | undefined) => ParsedScreens;
+  readonly parseScreens: typeof parseScreens;
 }
 
 export interface ReparseRequest {

@@ -2,7 +2,7 @@
 // source is unavailable, it waits, longer each time, and reports why.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Trouble } from '../../domain/trouble.ts';
-import type { DownloadSummary } from '../files/download-summary.ts';
+import type { DownloadSummary } from '../files/download-run.ts';
 import { backoffAfter, toTrouble } from '../retry.ts';
 import { createTeller, type Pass, toKind } from './pass.ts';
 import type { Watchdog } from './watchdog.ts';
@@ -38,12 +38,6 @@ export interface WorkerLog {
   warn(facts: object, message: string): void;
 }
 
-export interface DownloadLoop {
-  /** Why the loop waits; null while it does not. */
-  trouble(): Trouble | null;
-  readonly ended: Promise<void>;
-}
-
 const backoffRange = { minMs: 1_000, baseMs: 2_000, maxMs: 60_000 };
 /** How often the queue is checked if no notification arrives. */
 const checkEveryMs = 2_000;
@@ -51,10 +45,7 @@ const checkEveryMs = 2_000;
 const knownForMs = 60_000;
 
 /** Runs until the signal aborts. */
-export function startDownloadLoop(
-  deps: DownloadLoopDeps & Pick<DownloadWatch, 'onUnreachable'>,
-  signal: AbortSignal,
-): DownloadLoop {
+export function startDownloadLoop(deps: DownloadLoopDeps & Pick<DownloadWatch, 'onUnreachable'>, signal: AbortSignal) {
   const { log, watchdog } = deps;
   let trouble: Trouble | null = null;
   let troubleAt = 0;
@@ -106,7 +97,11 @@ export function startDownloadLoop(
     }
   }
 
-  return { trouble: () => trouble, ended: runOn() };
+  return {
+    /** Why the loop waits; null while it does not. */
+    trouble: () => trouble,
+    ended: runOn(),
+  };
 }
 
 function toFileCounts(summary: DownloadSummary): Partial<Pass> {
