@@ -129,18 +129,19 @@ function toBody(request: PrefillRequest): Record<string, string> {
 // Spec: Token response. expires_in is ignored: the token is used within seconds and then dropped. Spec silent: whether the response
 // contains the candidate's account id; an erasure request finds the profile by that id.
 async function readToken(answer: HttpAnswer): Promise<{ readonly token: string; readonly accountIds: string[] }> {
-  const parsed = await readJson(answer, tokenMaxBytes).catch((error: unknown) => {
-    throw toStatusTrouble(answer, Date.now()) ?? error;
-  });
-  // Spec silent: errors. RFC 6749 names them in `error`, usually with status 400; some servers send 200.
-  if (isObject(parsed) && typeof parsed.error === 'string') throw toGrantTrouble(parsed.error, answer.status);
   const trouble = toStatusTrouble(answer, Date.now());
+  const parsed = await readJson(answer, tokenMaxBytes).catch((error: unknown) => {
+    throw trouble ?? error;
+  });
+  const members = isObject(parsed) ? parsed : {};
+  // Spec silent: errors. RFC 6749 names them in `error`, usually with status 400; some servers send 200.
+  if (typeof members.error === 'string') throw toGrantTrouble(members.error, answer.status);
   if (trouble !== null) throw trouble;
-  const { access_token: token, token_type: type = 'bearer' } = isObject(parsed) ? parsed : {};
+  const { access_token: token, token_type: type = 'bearer' } = members;
   if (typeof token !== 'string' || !/^[!-~]{1,8000}$/.test(token) || String(type).toLowerCase() !== 'bearer') {
     throw new Trouble('malformed', 'The token endpoint sent no bearer token.');
   }
-  return { token, accountIds: isObject(parsed) ? findAccountIds(parsed) : [] };
+  return { token, accountIds: findAccountIds(members) };
 }
 
 function toGrantTrouble(error: string, status: number): Trouble {

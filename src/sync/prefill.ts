@@ -118,8 +118,7 @@ async function keep(deps: PrefillDeps, found: FoundState, code: string, signal: 
   const session = await source.openSession(code, signal);
   const profile = await session.loadProfile(found.request, signal);
   const { resume, trouble: notFetched } = await fetchResume(session, profile.resumeId, signal);
-  const facts = 'bytes' in resume ? withoutBytes(resume) : resume;
-  const isKept = await store.prefills.keepProfile({ ...key, profile, resume: facts, ttlMs: deps.ttlMs });
+  const isKept = await store.prefills.keepProfile({ ...key, profile, resume, ttlMs: deps.ttlMs });
   if (!isKept) throw new Trouble('missing', 'The person was erased while the profile was being fetched.');
   const { reason, trouble } =
     'bytes' in resume ? await storeResume(deps, key, resume, signal) : { reason: resume.reason, trouble: notFetched };
@@ -229,10 +228,6 @@ export async function deleteLeavingResumes(
 
 function toKey({ advertiserId, prefillId }: PrefillKey): PrefillKey {
   return { advertiserId, prefillId };
-}
-
-function withoutBytes({ bytes: _, ...facts }: Resume): Omit<Resume, 'bytes'> {
-  return facts;
 }
 
 function toHash(secret: string): Buffer {
