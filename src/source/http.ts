@@ -145,7 +145,9 @@ export function createHttp(options: HttpOptions): Http {
       onFailedAttempt: async ({ error, retriesLeft }) => {
         // p-retry calls this after the last failure as well.
         if (retriesLeft === 0 || !(error instanceof Trouble) || !isRetryable(error)) return;
-        if (error.retryAfterMs !== undefined) await pause(error.retryAfterMs, signal);
+        // An abort ends the pause; p-retry then throws the signal's reason.
+        if (error.retryAfterMs !== undefined)
+          await sleep(error.retryAfterMs, undefined, { signal }).catch(() => undefined);
       },
     });
   }
@@ -172,11 +174,6 @@ async function toSws(credential: HttpOptions['credential']): Promise<string> {
   const secret = (typeof credential === 'function' ? await credential() : (credential ?? '')).trim();
   if (!/^[\x20-\x7e]+$/.test(secret)) throw new Trouble('refused', 'The credential is empty or not plain ASCII.');
   return `SWS ${secret}`;
-}
-
-// An abort ends the pause; p-retry then throws the signal's reason.
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => undefined);
 }
 
 function toAnswer(response: Dispatcher.ResponseData, signal: AbortSignal, address: string): HttpAnswer {

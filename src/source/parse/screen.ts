@@ -10,12 +10,11 @@ import {
   type ScreenQuestion,
   toOutcome,
 } from '../../domain/screen.ts';
-import { Trouble } from '../../domain/trouble.ts';
 import { decodeText } from './charset.ts';
 import { parseJson } from './json.ts';
 import { namesOf, readMembers } from './members.ts';
 import { isObject, readBoolean, readText } from './values.ts';
-import { parseXml, toJsonShape } from './xml.ts';
+import { parseXml, refuse, toJsonShape } from './xml.ts';
 
 /** Incremented by every change of this parser that gives different rows for the same bytes. */
 export const screenParserVersion = 1;
@@ -145,8 +144,4 @@ function noteUnknown(unknown: readonly (readonly [string, unknown])[], field: st
 function noteReplacedBytes(screen: Screen): Screen {
   const note = { field: 'screen', reason: 'bytes that are not UTF-8 replaced by U+FFFD' };
   return { ...screen, notes: [...screen.notes, note] };
-}
-
-function refuse(what: string): never {
-  throw new Trouble('malformed', `The answer ${what}.`);
 }

@@ -166,15 +166,10 @@ async function readAgain(
   const { store, blobs } = deps;
   const { amount, signal } = request;
   let left = await loadBudget(store, amount, advertiserId);
-  let verified: BlobRow[] = [];
+  const verified: BlobRow[] = [];
   const record = async () => {
-    const some = verified;
-    verified = [];
-    if (some.length === 0) return;
-    await store.blobs.markVerified(
-      advertiserId,
-      some.map((row) => row.sha256),
-    );
+    const hashes = verified.splice(0).map((row) => row.sha256);
+    if (hashes.length > 0) await store.blobs.markVerified(advertiserId, hashes);
   };
   const isAway = async () => {
     const row = await store.blobs.loadLastRead(advertiserId);

@@ -102,8 +102,8 @@ export async function checkBlobs(
     return [{ check, ok: isRoomy, detail }, ...toKeepingFindings(await blobs.loadKeeping(signal), keptVersions)];
   } catch (trouble) {
     signal.throwIfAborted();
-    const detail = toWords(trouble);
-    return [{ check, ok: false, detail, trouble: isRefusal(trouble) ? toSettingTrouble(trouble) : trouble }];
+    const cause = isRefusal(trouble) ? new SettingTrouble(trouble.message, trouble, 'storage') : trouble;
+    return [{ check, ok: false, detail: toWords(trouble), trouble: cause }];
   }
 }
 
@@ -112,21 +112,13 @@ function isRefusal(trouble: unknown): trouble is Trouble {
   return trouble instanceof Trouble && trouble.status !== undefined && [301, 401, 403, 404].includes(trouble.status);
 }
 
-function toSettingTrouble(trouble: Trouble): SettingTrouble {
-  return new SettingTrouble(trouble.message, trouble, 'storage');
-}
-
 /** Whether the storage keeps deleted objects, which would prevent erasure. No finding if it keeps none. */
 function toKeepingFindings({ versions, locks }: Keeping, keptVersions: number): Finding[] {
   const check = 'erasure';
-  if (locks) {
-    const detail =
-      'the bucket has object lock: locked objects cannot be erased until the lock expires. Use a bucket without it';
-    return [{ check, ok: false, detail, trouble: new SettingTrouble(`BLOBS_URL: ${detail}.`, undefined, 'storage') }];
-  }
-  if (keptVersions > 0) {
-    const detail =
-      'the bucket keeps versions and does not let Intake delete them, so erased files stay in it: allow s3:ListBucketVersions and s3:DeleteObjectVersion';
+  if (locks || keptVersions > 0) {
+    const detail = locks
+      ? 'the bucket has object lock: locked objects cannot be erased until the lock expires. Use a bucket without it'
+      : 'the bucket keeps versions and does not let Intake delete them, so erased files stay in it: allow s3:ListBucketVersions and s3:DeleteObjectVersion';
     return [{ check, ok: false, detail, trouble: new SettingTrouble(`BLOBS_URL: ${detail}.`, undefined, 'storage') }];
   }
   return versions
