@@ -2,6 +2,7 @@
 // the claims, handles every failure, and releases the claims that it cannot finish. download.ts has the steps of one file.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { hasRoom } from '../../domain/blob.ts';
 import { dependsOnOthers, type Others } from '../../domain/download-verdict.ts';
 import type { HashSetting } from '../../domain/hash-trust.ts';
 import { Trouble } from '../../domain/trouble.ts';
@@ -21,7 +22,6 @@ import {
 } from './handle-failure.ts';
 import { createInFlight, type DownloadCallbacks, type InFlight } from './in-flight.ts';
 import { createPuts, type Puts } from './puts.ts';
-import { requireRoom } from './room.ts';
 
 /** An account whose files can be fetched. */
 export interface DownloadAccount {
@@ -360,8 +360,8 @@ class DownloadRun {
   async #fail(failed: FailedDownload, others: Others, account: RunAccount): Promise<void> {
     try {
       const consequence = await failDownload(this.#deps.store, failed, others, account);
-      if (consequence.kind === 'completed') this.#count({ ...consequence, bytes: 0, fetched: false });
-      if (consequence.kind === 'pause') this.#pause(failed.trouble, true);
+      if (consequence === 'pause') this.#pause(failed.trouble, true);
+      else if (consequence !== null) this.#count({ state: consequence, bytes: 0, fetched: false });
     } catch (error) {
       // If the database does not answer, the claim lapses by itself.
       if (!(error instanceof Trouble)) throw error;
@@ -448,5 +448,18 @@ class DownloadRun {
 
   #ids(): bigint[] {
     return [...this.#accounts.keys()];
+  }
+}
+
+/** Throws while the disk of the blobs or of the spool has no room for `aheadBytes`: all files ahead, each of the largest allowed size. */
+async function requireRoom({ blobs, spool, loadSpoolBytes }: DownloadRunDeps, aheadBytes: number): Promise<void> {
+  const disks: readonly (readonly [name: string, freeBytes: number | null])[] = [
+    [blobs.location, await blobs.freeBytes()],
+    [`the spool ${spool.folder} (TMPDIR)`, await loadSpoolBytes()],
+  ];
+  for (const [name, freeBytes] of disks) {
+    if (hasRoom(freeBytes, aheadBytes)) continue;
+    const happened = `The disk of ${name} is nearly full: no file is fetched until there is room.`;
+    throw new Trouble('local', happened, { at: 'storage' });
   }
 }

@@ -30,45 +30,32 @@ export interface Standing {
   line: Promise<void>;
 }
 
-/** What follows for the run. */
-export type Consequence =
-  | { readonly kind: 'none' }
-  | { readonly kind: 'completed'; readonly state: CompletedState }
-  | { readonly kind: 'pause' };
-
 /** After this many failures in a row a served list no longer shows that files are served; only a served file does. */
 export const outageStreak = 8;
 export const outagePauseMs = 5_000;
 
-/** Commits the failure of one download. */
+/** Commits the failure of one download. Returns its state if that completes it, and `pause` if the whole run has to pause. */
 export async function failDownload(
   store: Pick<Store, 'downloads'>,
   { claim, at, ...failed }: FailedDownload,
   others: Others,
   standing: Standing,
-): Promise<Consequence> {
+): Promise<CompletedState | 'pause' | null> {
   const trouble = others === 'served' && at === 'source' ? toFileTrouble(failed.trouble) : failed.trouble;
   const { message } = trouble;
   // A storage failure is recorded as `local`, whatever kind the storage reports.
   const kind = at === 'storage' && trouble.kind !== 'mismatch' ? 'local' : trouble.kind;
   const verdict = toVerdict({ trouble, at, attempts: claim.attempts, others, random: Math.random() });
-  switch (verdict.kind) {
-    case 'complete': {
-      const { state, reason } = verdict;
-      return { kind: 'completed', state: await store.downloads.complete(claim, { kind: 'final', state, reason }) };
-    }
-    case 'retry':
-      await store.downloads.postpone(claim, { ...verdict, trouble: { kind, message } });
-      return { kind: 'none' };
-    case 'pause':
-      await store.downloads.postpone(claim, { delayMs: verdict.delayMs, spend: false, trouble: { kind, message } });
-      if (verdict.scope === 'all') return { kind: 'pause' };
-      standing.pausedUntil = performance.now() + verdict.delayMs;
-      return { kind: 'none' };
-    case 'halt':
-      await store.downloads.postpone(claim, { delayMs: 0, spend: false, trouble: { kind, message } });
-      return { kind: 'none' };
+  if (verdict.kind === 'complete') {
+    const { state, reason } = verdict;
+    return await store.downloads.complete(claim, { kind: 'final', state, reason });
   }
+  const { delayMs, spend } = { delayMs: 0, spend: false, ...verdict };
+  await store.downloads.postpone(claim, { delayMs, spend, trouble: { kind, message } });
+  if (verdict.kind !== 'pause') return null;
+  if (verdict.scope === 'all') return 'pause';
+  standing.pausedUntil = performance.now() + delayMs;
+  return null;
 }
 
 /** A refusal usually concerns the credential, and a Retry-After all requests. If other requests are served, both concern only this file. */
