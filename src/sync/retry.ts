@@ -54,9 +54,7 @@ const notRetried = [CertificateTrouble, LaneHeld, LeaseLost, SchemaTrouble, Sett
 export function isTemporary(error: unknown): error is Trouble {
   if (!(error instanceof Trouble)) return false;
   if (notRetried.some((kind) => error instanceof kind)) return false;
-  return (
-    error.kind === 'unreachable' || error.kind === 'throttled' || error.kind === 'malformed' || error.kind === 'local'
-  );
+  return ['unreachable', 'throttled', 'malformed', 'local'].includes(error.kind);
 }
 
 /** The wait after a number of failures in a row: the Retry-After of the source, or a backoff. */

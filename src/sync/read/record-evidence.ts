@@ -80,14 +80,11 @@ export function recordStep(
   opening: OpeningRecord | null,
   { question, answer, heard, exchange, before, after, end }: Step,
 ): ChainedRecord[] {
-  const opened = opening === null ? proof.end : chain(sha256, null, opening);
+  const opened = opening && chain(sha256, null, opening);
   const made = recordAnswer(toSent(exchange), question, answer, toDigest(proof, heard), before, after);
-  const answered = chainAnswer(sha256, opened, made, randomBytes(saltBytes));
-  return [
-    ...(opening === null ? [] : [opened as ChainedRecord]),
-    answered,
-    ...(end === null ? [] : [chain(sha256, answered, end)]),
-  ];
+  const answered = chainAnswer(sha256, opened ?? proof.end, made, randomBytes(saltBytes));
+  const ended = end && chain(sha256, answered, end);
+  return [opened, answered, ended].filter((record) => record !== null);
 }
 
 /** The record of an audit, chained to the proof that it audits. */
