@@ -21,19 +21,13 @@ export interface WaitsDeps {
   readonly now: () => number;
 }
 
-export interface Waits {
-  current(): Wait[];
-  /** Checks once, and records the waits if they have changed. Throws if the database is unavailable; a later call records them. */
-  look(): Promise<void>;
-  /** Deletes the recorded waits of this process. */
-  forget(): Promise<void>;
-}
+export type Waits = ReturnType<typeof createWaits>;
 
 const lookEveryMs = 1_000;
 /** Readers ignore a row that is three times as old: its worker was killed (store/reports/waits.ts). */
 const refreshEveryMs = 30_000;
 
-export function createWaits({ store, worker, loadWaiting, now }: WaitsDeps): Waits {
+export function createWaits({ store, worker, loadWaiting, now }: WaitsDeps) {
   const beganAt = new Map<string, number>();
   let recorded = '[]';
   let recordedAt = 0;
@@ -57,8 +51,10 @@ export function createWaits({ store, worker, loadWaiting, now }: WaitsDeps): Wai
   }
 
   return {
-    current: () => group().map(({ waitedMs, ...one }) => ({ ...one, worker, since: new Date(Date.now() - waitedMs) })),
-    async look() {
+    current: (): Wait[] =>
+      group().map(({ waitedMs, ...one }) => ({ ...one, worker, since: new Date(Date.now() - waitedMs) })),
+    /** Checks once, and records the waits if they have changed. Throws if the database is unavailable; a later call records them. */
+    async look(): Promise<void> {
       const waits = group();
       const text = JSON.stringify(waits.map(({ waitedMs: _, ...one }) => one));
       const isStale = waits.length > 0 && now() - recordedAt >= refreshEveryMs;
@@ -67,7 +63,8 @@ export function createWaits({ store, worker, loadWaiting, now }: WaitsDeps): Wai
       recorded = text;
       recordedAt = now();
     },
-    async forget() {
+    /** Deletes the recorded waits of this process. */
+    async forget(): Promise<void> {
       if (recorded !== '[]') await store.waits.record(worker, []);
       recorded = '[]';
     },

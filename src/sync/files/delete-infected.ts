@@ -14,16 +14,11 @@ export interface RecallDeps {
   readonly everyMs?: number;
 }
 
-export interface Recall extends AsyncDisposable {
-  /** Stops the periodic runs, does a last one, and throws its error if infected bytes remain. */
-  finish(): Promise<void>;
-}
-
 /** The token of a run that died lapses after 30 s (store/files/delete-blobs.ts). At this interval the next run is still within a minute. */
 const usuallyEveryMs = 5_000;
 
 /** Deletes infected bytes every few seconds until the signal aborts or the recall is disposed. */
-export function startRecall(deps: RecallDeps, signal: AbortSignal): Recall {
+export function startRecall(deps: RecallDeps, signal: AbortSignal) {
   const stop = new AbortController();
   const stopSignal = AbortSignal.any([signal, stop.signal]);
 
@@ -62,7 +57,8 @@ export function startRecall(deps: RecallDeps, signal: AbortSignal): Recall {
     await running;
   };
   return {
-    async finish() {
+    /** Stops the periodic runs, does a last one, and throws its error if infected bytes remain. */
+    async finish(): Promise<void> {
       await end();
       await runOnce();
       if (lastError !== null) throw lastError;

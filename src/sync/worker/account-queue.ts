@@ -39,30 +39,14 @@ export interface AccountQueuesRequest {
   readonly signal: AbortSignal;
 }
 
-export interface AccountQueues {
-  readonly all: readonly AccountQueue[];
-  /** Makes tasks due for every account. */
-  demand(...names: TaskName[]): void;
-  /** Makes a task due for one account. */
-  demandOf(queue: AccountQueue, name: TaskName): void;
-  /** Pauses an account for a while and makes the task due again afterwards. */
-  pause(queue: AccountQueue, name: TaskName, ms: number): void;
-  /** Resolves when no task is running. */
-  untilIdle(): Promise<void>;
-}
+export type AccountQueues = ReturnType<typeof createAccountQueues>;
 
 /** The longest pause of an account, even if the source sends a longer Retry-After. */
 const longestRestMs = 86_400_000;
 
 /** Creates the queues. The first task starts with the first demand. */
-export function createAccountQueues({
-  accounts,
-  atOnce,
-  longAtOnce,
-  work,
-  signal,
-}: AccountQueuesRequest): AccountQueues {
-  const all = accounts.map((account): AccountQueue => {
+export function createAccountQueues({ accounts, atOnce, longAtOnce, work, signal }: AccountQueuesRequest) {
+  const all: readonly AccountQueue[] = accounts.map((account): AccountQueue => {
     const quiet = { isBusy: false, isPaused: false, failures: 0, trouble: null };
     return { account, due: new Set(), ...quiet };
   });
@@ -105,19 +89,22 @@ export function createAccountQueues({
 
   return {
     all,
-    demand(...names) {
+    /** Makes tasks due for every account. */
+    demand(...names: TaskName[]): void {
       for (const queue of all) {
         for (const name of names) queue.due.add(name);
         enqueue(queue);
       }
       pump();
     },
-    demandOf(queue, name) {
+    /** Makes a task due for one account. */
+    demandOf(queue: AccountQueue, name: TaskName): void {
       queue.due.add(name);
       enqueue(queue);
       pump();
     },
-    pause(queue, name, ms) {
+    /** Pauses an account for a while and makes the task due again afterwards. */
+    pause(queue: AccountQueue, name: TaskName, ms: number): void {
       queue.due.add(name);
       queue.isPaused = true;
       const wake = () => {
@@ -127,7 +114,8 @@ export function createAccountQueues({
       };
       setTimeout(wake, Math.min(ms, longestRestMs)).unref();
     },
-    async untilIdle() {
+    /** Resolves when no task is running. */
+    async untilIdle(): Promise<void> {
       while (running.size > 0) await Promise.allSettled(running);
     },
   };

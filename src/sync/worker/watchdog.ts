@@ -9,18 +9,14 @@ export interface Heartbeat extends Disposable {
   whileWaiting<T>(waiting: Promise<T>): Promise<T>;
 }
 
-export interface Watchdog {
-  /** A task begins. */
-  begin(): Heartbeat;
-  /** The longest time that a running task has made no progress. If none runs, the time since the last one ended; 0 before the first. */
-  silentMs(): number;
-}
+export type Watchdog = ReturnType<typeof createWatchdog>;
 
-export function createWatchdog(now: () => number): Watchdog {
+export function createWatchdog(now: () => number) {
   const lastProgressAt = new Map<Heartbeat, number>();
   let endedAt = Number.POSITIVE_INFINITY;
   return {
-    begin() {
+    /** A task begins. */
+    begin(): Heartbeat {
       let waits = 0;
       const heartbeat: Heartbeat = {
         move: () =>
@@ -45,6 +41,7 @@ export function createWatchdog(now: () => number): Watchdog {
       lastProgressAt.set(heartbeat, now());
       return heartbeat;
     },
+    /** The longest time that a running task has made no progress. If none runs, the time since the last one ended; 0 before the first. */
     silentMs: () => Math.max(0, now() - (lastProgressAt.size > 0 ? Math.min(...lastProgressAt.values()) : endedAt)),
   };
 }
