@@ -168,7 +168,7 @@ async function auditBoard(
   const task = { lane, advertiser, lagMs: 900_000, startAt: null, retryForMs: 0 };
   let contradictions = 0;
   for (let nth = 0; nth < times; nth++) {
-    contradictions += (await audit({ store, source: wrap(source) }, task, random)).contradictions;
+    contradictions += await audit({ store, source: wrap(source) }, task, random);
   }
   await witnessByDate({ store, source }, task, Date.now());
   return contradictions;

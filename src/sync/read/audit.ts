@@ -12,42 +12,36 @@ import type { ReadContext } from './read-tasks.ts';
 import { requestPage } from './request-page.ts';
 import type { SweepDeps } from './sweep.ts';
 
-/** The result of an audit. */
-export interface AuditSummary {
-  readonly requests: number;
-  /** Applications that a certificate covers although they were not stored, and stored ones that an answer left out. */
-  readonly contradictions: number;
-}
-
-const nothing: AuditSummary = { requests: 0, contradictions: 0 };
-
-/** Audits one place of the covered ids; `random` returns a number from 0 to 1. */
-export async function audit(deps: SweepDeps, task: ReadContext, random: () => number): Promise<AuditSummary> {
+/**
+ * Audits one place of the covered ids; `random` returns a number from 0 to 1. Returns the number of contradictions: applications that a
+ * certificate covers although they were not stored, and stored ones that an answer left out.
+ */
+export async function audit(deps: SweepDeps, task: ReadContext, random: () => number): Promise<number> {
   const { store } = deps;
   const { advertiserId } = task.advertiser;
-  if (advertiserId === null) return nothing;
+  if (advertiserId === null) return 0;
   const { learned } = await store.sweeps.loadSyncState({ advertiserId, lagMs: task.lagMs });
   const pageSize = learned?.capacity.count ?? 0;
   const place = await store.coverage.loadAuditPlace(advertiserId, { random: random(), size: auditSize(pageSize) });
-  if (place === null) return nothing;
+  if (place === null) return 0;
   const { both, lower } = auditQuestions(place, random);
   const narrow = await ask(deps, task, both);
   const wide = await ask(deps, task, lower);
-  const hidden = [...new Set([...narrow.hidden, ...wide.hidden])];
+  const hidden = new Set([...narrow.hidden, ...wide.hidden]);
   const lacking = narrow.shown ? lackingQuestions(place, new Set(narrow.shown), pageSize) : [];
-  const leftOut: bigint[] = [];
+  let leftOut = 0;
   for (const question of lacking) {
     const id = question.from as bigint;
     const asked = await send(deps, task, question);
     if (asked.page?.ids.includes(id)) {
-      leftOut.push(id);
+      leftOut += 1;
       const reason = 'the answer to a random audit left out an application that exists';
       await store.coverage.endCertificates(advertiserId, [id], reason);
       deps.onContradiction?.();
     }
     await commit(deps, asked, 'a random audit');
   }
-  return { requests: 2 + lacking.length, contradictions: hidden.length + leftOut.length };
+  return hidden.size + leftOut;
 }
 
 /**

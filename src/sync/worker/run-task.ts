@@ -126,10 +126,7 @@ async function carryOut(
     if (hidden > 0) deps.demand('everything');
     return { ...nothing, hidden };
   }
-  if (name === 'audit') {
-    const { contradictions } = await audit(sweepDeps, context, Math.random);
-    return { ...nothing, hidden: contradictions };
-  }
+  if (name === 'audit') return { ...nothing, hidden: await audit(sweepDeps, context, Math.random) };
   const days = name === 'day' ? 1 : name === 'fortnight' ? 14 : null;
   // Recent days are read only after the first sweep. Otherwise the cursor would pass applications that the first sweep has not read yet.
   if (days !== null && (await loadIsFirst())) {
