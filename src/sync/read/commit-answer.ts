@@ -122,7 +122,7 @@ export async function commitAnswer(
   const previous = run.proof?.end === null ? await store.evidence.loadLastHashes(advertiserId) : [];
   const asked = answer.heard.kind === 'page' ? toExpectedIds(answer.question, run.state.facts.listedBefore) : null;
   const page = toReadPage(request.lane, advertiserId, run.sweep, answer, asked);
-  for (let tries = 0; tries < mostTries; tries++) {
+  return await untilCommitted(async () => {
     const diff = await store.applications.diffPage(page);
     const { state, progress, step } = learnFrom(request, run, answer, others, diff.seen);
     // A poll that found nothing new writes no row. Any other sweep does, even if one empty answer ends it.
@@ -133,12 +133,11 @@ export async function commitAnswer(
     const records = run.proof && recordStep(run.proof, opening, step);
     const evidence = run.proof && records && { records, bodyKey: run.proof.bodyKey };
     const summary = await store.applications.commitPage(page, diff, { ...progress, evidence });
-    if (summary === 'outdated') continue;
+    if (summary === 'outdated') return summary;
     const end = records?.at(-1) ?? null;
     const proof = run.proof && { ...run.proof, end: end && { n: end.n, hash: end.hash } };
     return { run: { ...run, state, recorded: true, proof }, summary };
-  }
-  throw toContended();
+  });
 }
 
 /** The lag with which the sweep began, by which its records separate recent applications from others. The setting may have changed. */
@@ -184,7 +183,7 @@ export async function commitAudit(
   const page = toReadPage(lane, advertiserId, sweep, answer, null);
   const { question, heard, ...exchange } = answer;
   const place = question.axis === 'id' ? question.from : null;
-  for (let tries = 0; tries < mostTries; tries++) {
+  return await untilCommitted(async () => {
     const proof = await store.evidence.loadAudited(advertiserId, place);
     if (proof === null) return await commitApplications(store, page);
     const diff = await store.applications.diffPage(page);
@@ -193,10 +192,8 @@ export async function commitAudit(
     const shown = { ...heard.answer, ...diff.seen };
     const record = recordAudited(proof, question, shown, heard, { ...exchange, knew: proof.end.n });
     const audited = { sweepId: proof.sweepId, records: [record] };
-    const summary = await store.applications.commitPage(page, diff, { audited });
-    if (summary !== 'outdated') return summary;
-  }
-  throw toContended();
+    return await store.applications.commitPage(page, diff, { audited });
+  });
 }
 
 /** Commits the applications of a page without progress of a sweep. */
@@ -204,13 +201,10 @@ export async function commitApplications(
   store: Pick<Store, 'applications' | 'sweeps'>,
   page: ReadPage,
 ): Promise<PageSummary> {
-  for (let tries = 0; tries < mostTries; tries++) {
+  return await untilCommitted(async () => {
     const diff = await store.applications.diffPage(page);
-    if (needsNoCommit(diff)) return nothingWritten;
-    const summary = await store.applications.commitPage(page, diff, null);
-    if (summary !== 'outdated') return summary;
-  }
-  throw toContended();
+    return needsNoCommit(diff) ? nothingWritten : await store.applications.commitPage(page, diff, null);
+  });
 }
 
 const nothingWritten: PageSummary = { added: 0, changed: 0, quarantined: 0, stale: [] };
@@ -218,8 +212,13 @@ const nothingWritten: PageSummary = { added: 0, changed: 0, quarantined: 0, stal
 /** So many tries fail only if another lane changes the same applications between every comparison and its commit. */
 const mostTries = 20;
 
-function toContended(): Trouble {
-  return new Trouble('local', 'Another process keeps changing the applications of this page.', { at: 'database' });
+/** Compares a page and commits it, again and again until the stored rows have not changed in between. */
+async function untilCommitted<T extends object>(tryOnce: () => Promise<T | 'outdated'>): Promise<T> {
+  for (let tries = 0; tries < mostTries; tries++) {
+    const committed = await tryOnce();
+    if (committed !== 'outdated') return committed;
+  }
+  throw new Trouble('local', 'Another process keeps changing the applications of this page.', { at: 'database' });
 }
 
 /** While another lane is active, a page without changes is committed too, so that its ids and its request number are recorded. */
