@@ -1,6 +1,6 @@
 // The checks of `intake doctor` and of a worker's readiness: whether the database, the storage and the source can be used, and what earlier
 // sweeps learned about the source. A check returns findings. It sends one harmless request to a source and leaves nothing in the storage.
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { type BlobStore, type Deleted, hasRoom, type Keeping } from '../../domain/blob.ts';
 import { assumptions } from '../../domain/coverage/certificate.ts';
 import { describeSchema, toSchemaTrouble } from '../../domain/schema.ts';
@@ -128,7 +128,7 @@ function toKeepingFindings({ versions, locks }: Keeping, keptVersions: number): 
 
 async function probe(blobs: BlobStore, signal: AbortSignal): Promise<Deleted> {
   const bytes = randomBytes(64);
-  const facts = { sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+  const facts = { sizeBytes: bytes.length, sha256: hash('sha256', bytes) };
   // The key has no slash: on disk, its folder would stay behind.
   const key = `doctor-${randomUUID()}`;
   let deleted: Deleted;
