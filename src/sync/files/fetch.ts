@@ -46,21 +46,16 @@ export async function fetchFile(deps: FetchDeps, request: FetchRequest): Promise
   for (let tries = 1; ; tries++) {
     const fetched = await fetchOnce(deps, request);
     if (fetched === 'tooLarge') return fetched;
-    try {
-      if (fetched.doubt === null) return fetched;
-      const { doubt } = fetched;
-      if (fetched.facts.sha256 === before) return { ...fetched, notes: [...fetched.notes, doubt.note] };
-      if (tries === mostFetches) {
-        if (doubt.isShort) throw toUseless('The file was truncated, at a different place in each download.');
-        const note = { field: 'bytes', reason: 'other bytes on each download; the last are kept' };
-        return { ...fetched, notes: [...fetched.notes, doubt.note, note] };
-      }
-      before = fetched.facts.sha256;
-    } catch (error) {
-      await fetched[Symbol.asyncDispose]();
-      throw error;
+    if (fetched.doubt === null) return fetched;
+    const { doubt } = fetched;
+    if (fetched.facts.sha256 === before) return { ...fetched, notes: [...fetched.notes, doubt.note] };
+    if (tries === mostFetches && !doubt.isShort) {
+      const note = { field: 'bytes', reason: 'other bytes on each download; the last are kept' };
+      return { ...fetched, notes: [...fetched.notes, doubt.note, note] };
     }
+    before = fetched.facts.sha256;
     await fetched[Symbol.asyncDispose]();
+    if (tries === mostFetches) throw toUseless('The file was truncated, at a different place in each download.');
   }
 }
 
@@ -93,10 +88,10 @@ async function fetchOnce(
   if (declared !== null && declared !== facts.sizeBytes) throw toUseless('The file was truncated.');
   if (facts.sizeBytes === 0 && sizeBytes !== 0) throw toUseless('The file was empty.');
   const description = await deps.describeFile(headers, head);
-  const parsed = kind === 'screen' ? readScreens(deps, body, description) : null;
+  const parsed = kind === 'screen' ? readScreens(deps, body, description.contentType) : null;
   const isExpectedSize = sizeBytes === facts.sizeBytes;
   // A page of exactly the expected Size is a file that happens to be HTML. For a screen, parsing decides.
-  if (parsed?.screens == null && description.looksLikePage && !isExpectedSize && kind !== 'screen') throw aPage();
+  if (kind !== 'screen' && description.looksLikePage && !isExpectedSize) throw aPage();
   if (parsed?.note && /html/i.test(description.contentType ?? '')) throw aPage();
   // A body that ends when the connection closes may be truncated, and a proxy may truncate it at the same place each time.
   const isWhole = declared !== null || isChunked(headers) || isExpectedSize || parsed?.screens != null;
@@ -118,8 +113,11 @@ async function fetchOnce(
   };
 }
 
-/** Truncated JSON or XML does not parse, so a screen that parses is whole. Its Size is ignored: it may be that of the other format. */
-function readScreens(deps: FetchDeps, body: BlobBody, { contentType }: FileDescription) {
+/**
+ * The screens of a file, or a note that says why they cannot be read. Truncated JSON or XML does not parse, so a screen that parses is
+ * whole. Its Size is ignored: it may be that of the other format.
+ */
+export function readScreens(deps: Pick<FetchDeps, 'parseScreens'>, body: BlobBody, contentType: string | null) {
   if (!(body instanceof Uint8Array)) return { screens: null, note: toUnreadableNote('larger than a screen can be') };
   try {
     return { screens: deps.parseScreens(body, contentType ?? undefined), note: null };

@@ -1,14 +1,12 @@
 // Parses the stored screens again without requests to the source, so that an improved parser also applies to screens stored before.
 import type { BlobStore } from '../../domain/blob.ts';
-import { toUnreadableNote } from '../../domain/screen.ts';
 import { Trouble } from '../../domain/trouble.ts';
-import type { parseScreens } from '../../source/parse/screen.ts';
 import type { Store } from '../../store/store.ts';
+import { type FetchDeps, readScreens } from './fetch.ts';
 
-export interface ReparseDeps {
+export interface ReparseDeps extends Pick<FetchDeps, 'parseScreens'> {
   readonly store: Pick<Store, 'files'>;
   readonly blobs: BlobStore;
-  readonly parseScreens: typeof parseScreens;
 }
 
 export interface ReparseRequest {
@@ -41,19 +39,9 @@ export async function reparse(deps: ReparseDeps, request: ReparseRequest): Promi
         counts.missing += 1;
         continue;
       }
-      const { parsed, why } = read(deps, Buffer.concat(chunks), file.contentType);
-      const note = why === null ? null : toUnreadableNote(why);
-      if (await store.files.replaceParsedScreens(file, parsed, note)) counts[parsed ? 'read' : 'unreadable'] += 1;
+      const { screens, note } = readScreens(deps, Buffer.concat(chunks), file.contentType);
+      if (await store.files.replaceParsedScreens(file, screens, note)) counts[screens ? 'read' : 'unreadable'] += 1;
     }
   }
   return counts;
-}
-
-function read(deps: ReparseDeps, bytes: Uint8Array, contentType: string | null) {
-  try {
-    return { parsed: deps.parseScreens(bytes, contentType ?? undefined), why: null };
-  } catch (error) {
-    if (error instanceof Trouble) return { parsed: null, why: error.message };
-    throw error;
-  }
 }
