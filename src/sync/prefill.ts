@@ -178,13 +178,12 @@ export async function openResume(
 export async function lapsePrefills(
   { store, openBlobs }: { readonly store: Pick<Store, 'prefills'>; readonly openBlobs: () => Promise<BlobStore> },
   signal: AbortSignal,
-): Promise<{ readonly lapsed: number }> {
-  const lapsed = await store.prefills.lapse();
-  if ((await store.prefills.loadLeavingResumes(1)).length === 0) return { lapsed };
+): Promise<void> {
+  await store.prefills.lapse();
+  if ((await store.prefills.loadLeavingResumes(1)).length === 0) return;
   await using blobs = await openBlobs();
   const { refused } = await deleteLeavingResumes({ store, blobs }, signal);
   if (refused[0]) throw refused[0].trouble;
-  return { lapsed };
 }
 
 const deletedAtOnce = 500;

@@ -1,5 +1,6 @@
 // The account identity check finds out whose data an answer holds before any of it is stored. An account that answers with the data of
 // another advertiser is halted until an operator resolves it.
+import type { Page } from '../../domain/application.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
@@ -14,7 +15,7 @@ export function requireIdentity({ name, halt }: KnownAdvertiser): void {
 export async function checkIdentity(
   store: Pick<Store, 'advertisers'>,
   advertiser: KnownAdvertiser,
-  page: { readonly advertiserId: bigint | null; readonly agentId: string | null },
+  page: Pick<Page, 'advertiserId' | 'agentId'>,
 ): Promise<KnownAdvertiser> {
   const { name, advertiserId } = advertiser;
   if (advertiserId === null && page.advertiserId === null) {

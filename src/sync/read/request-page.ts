@@ -1,6 +1,6 @@
 // Sends one question of a sweep to the source and translates the answer for the sweep. The result says whether the source understood the
 // question: whether it echoes the filters that were sent, and whether it refused their combination.
-import type { Page } from '../../domain/application.ts';
+import type { Echo, Page } from '../../domain/application.ts';
 import type { Answer, ListedRow, Question } from '../../domain/coverage/question.ts';
 import { dateSlackSeconds } from '../../domain/coverage/sweep-state.ts';
 import { Trouble } from '../../domain/trouble.ts';
@@ -107,7 +107,7 @@ function toEcho(sent: ListFilters, echo: Page['echo']): 'matches' | 'absent' | '
 
 function compare<T>(
   sent: T | undefined,
-  echoed: 'absent' | 'unreadable' | null | T,
+  echoed: Echo<T>,
   isSame: (a: T, b: T) => boolean,
 ): 'matches' | 'absent' | 'differs' {
   if (sent === undefined) return echoed === null || typeof echoed === 'string' ? 'matches' : 'differs';
