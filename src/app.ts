@@ -167,7 +167,7 @@ export async function backfillOnce(
   config: ReadConfig,
   request: ReadRequest & { readonly range: BackfillRange; readonly restart: boolean },
 ): Promise<ReadOutcome> {
-  const axis = request.range.kind === 'dates' ? 'date' : 'id';
+  const axis = request.range === 'gaps' ? 'id' : request.range.axis;
   return await overAdvertisers(config, { role: 'backfill', axis }, request, async (deps, account, owner) => {
     const { range, restart, signal } = request;
     const { leaseMs, lagMs } = config.sync;

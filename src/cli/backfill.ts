@@ -64,19 +64,19 @@ function toRange({ from, to, afterId, beforeId, gaps }: BackfillOptions): Backfi
   if (Number(byDate) + Number(byId) + Number(gaps) > 1) {
     throw new Misuse('Choose one: a range of dates, a range of ids, or --gaps.');
   }
-  if (gaps) return { kind: 'gaps' };
-  const range: BackfillRange = byDate
+  if (gaps) return 'gaps';
+  const range: Exclude<BackfillRange, 'gaps'> = byDate
     ? {
-        kind: 'dates',
+        axis: 'date',
         from: from === undefined ? 0n : toSeconds('--from', from, 'start'),
         to: to === undefined ? null : toSeconds('--to', to, 'end'),
       }
     : {
-        kind: 'ids',
+        axis: 'id',
         from: afterId === undefined ? 1n : toId(afterId, '--after-id') + 1n,
         to: beforeId === undefined ? null : toId(beforeId, '--before-id') - 1n,
       };
-  if (range.kind === 'ids' && range.from > largestId) throw new Misuse('The range is empty: no id is larger.');
+  if (range.axis === 'id' && range.from > largestId) throw new Misuse('The range is empty: no id is larger.');
   if (range.to !== null && range.to < range.from) {
     const isOpen = from === undefined && afterId === undefined;
     throw new Misuse(

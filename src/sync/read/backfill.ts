@@ -9,10 +9,7 @@ import { readToProof } from './read-tasks.ts';
 import type { SweepDeps, SweepSummary } from './sweep.ts';
 
 /** What to read: a range of ids or of dates (whole seconds since 1970), both ends included; or the gaps in coverage. */
-export type BackfillRange =
-  | { readonly kind: 'ids'; readonly from: bigint; readonly to: bigint | null }
-  | { readonly kind: 'dates'; readonly from: bigint; readonly to: bigint | null }
-  | { readonly kind: 'gaps' };
+export type BackfillRange = Required<Pick<Plan, 'axis' | 'from' | 'to'>> | 'gaps';
 
 export interface BackfillRequest
   extends Omit<LaneRequest, 'lane'>,
@@ -54,12 +51,8 @@ export async function toPlans(
   advertiserId: bigint | null,
   range: BackfillRange,
 ): Promise<Plan[]> {
-  if (range.kind === 'ids') return [{ axis: 'id', from: range.from, to: range.to }];
-  if (range.kind === 'dates') return [{ axis: 'date', from: range.from, to: range.to }];
+  if (range !== 'gaps') return [range];
   if (advertiserId === null) return [{ axis: 'id', from: 1n, to: null }];
-  return (await store.coverage.loadOpenRanges(advertiserId)).map(({ low, high }) => ({
-    axis: 'id',
-    from: low,
-    to: high,
-  }));
+  const open = await store.coverage.loadOpenRanges(advertiserId);
+  return open.map(({ low, high }) => ({ axis: 'id', from: low, to: high }));
 }
