@@ -60,16 +60,11 @@ async function fillFolder(
   const { applicationIds, leftOut, prefills } = person;
   const files = [];
   for (const file of person.files) {
-    const path = join('files', file.of, toName(file));
-    await mkdir(join(folder, 'files', file.of), { recursive: true, mode: 0o700 });
+    const { of, kind, version, sha256 } = file;
+    const path = join('files', of, toName(file));
+    await mkdir(join(folder, 'files', of), { recursive: true, mode: 0o700 });
     const isThere = await copy(blobs, file, join(folder, path), signal);
-    files.push({
-      path: isThere ? path : null,
-      of: file.of,
-      kind: file.kind,
-      version: file.version,
-      sha256: file.sha256,
-    });
+    files.push({ path: isThere ? path : null, of, kind, version, sha256 });
   }
   const head = JSON.stringify({ advertiser_id: String(advertiserId), exported_at: new Date(), files }, null, 2);
   await writeFile(join(folder, 'export.json'), `${head.slice(0, -2)},\n  "rows": ${person.rows}\n}\n`, { mode: 0o600 });

@@ -112,11 +112,8 @@ async function commit(
   const submitted = answer.heard.page.applications.map(({ id, submittedAt }) => ({ id, submittedAt }));
   const hidden = await store.coverage.findUncovered(advertiserId, submitted);
   if (hidden.length > 0) {
-    await store.coverage.endCertificates(
-      advertiserId,
-      hidden,
-      `${by} found an application that the proof did not show`,
-    );
+    const reason = `${by} found an application that the proof did not show`;
+    await store.coverage.endCertificates(advertiserId, hidden, reason);
     onContradiction?.();
   }
   await commitAudit(store, lane, advertiserId, sweep, answer);

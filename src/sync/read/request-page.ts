@@ -22,10 +22,8 @@ export async function requestPage(source: Source, question: Question, signal: Ab
     const isOne = question.from !== null && question.from === question.to && question.axis === 'id';
     const listed = await source.list(filters, signal, isOne ? 'one' : 'many');
     if (listed.kind === 'overflow') {
-      return {
-        kind: 'overflow',
-        answer: { kind: 'overflow', rows: listed.ids.map((id) => ({ id, at: null, bytes: 0 })) },
-      };
+      const rows = listed.ids.map((id) => ({ id, at: null, bytes: 0 }));
+      return { kind: 'overflow', answer: { kind: 'overflow', rows } };
     }
     const { page } = listed;
     const { bytes, weakEmpty, cached } = page;

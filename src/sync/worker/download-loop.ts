@@ -82,14 +82,12 @@ export function startDownloadLoop(deps: DownloadLoopDeps & Pick<DownloadWatch, '
         }
       } catch (error) {
         if (signal.aborted) return;
-        tell('failed', { kind: toKind(error) });
+        const kind = toKind(error);
+        tell('failed', { kind });
         const found = toTrouble(error);
         noteTrouble(found);
         const waitMs = backoffAfter(found, ++failures, backoffRange);
-        log.warn(
-          { kind: toKind(error), attempt: failures, waitMs: Math.round(waitMs), err: error },
-          'downloads paused',
-        );
+        log.warn({ kind, attempt: failures, waitMs: Math.round(waitMs), err: error }, 'downloads paused');
         await heartbeat.whileWaiting(sleep(waitMs, undefined, { signal }).catch(() => {}));
       }
       heartbeat.move();

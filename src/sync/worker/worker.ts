@@ -145,10 +145,8 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     }
     for (const sweep of sweeps) {
       const isQuiet = task === 'poll' && sweep.added + sweep.changed + sweep.quarantined === 0;
-      log[isQuiet && sweep.certificate !== 'unproven' ? 'debug' : 'info'](
-        { advertiser, task, ...toLine(sweep) },
-        'read',
-      );
+      const level = isQuiet && sweep.certificate !== 'unproven' ? 'debug' : 'info';
+      log[level]({ advertiser, task, ...toLine(sweep) }, 'read');
     }
   }
 
@@ -156,11 +154,8 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
   /** A download could not connect to the source. An extra poll shows now whether the source is down; the next one may be minutes away. */
   function pollUnreachable(name: string): void {
     const queue = queues.all.find(({ account }) => account.name === name);
-    if (
-      queue === undefined ||
-      performance.now() - (lastExtraPollAt.get(name) ?? Number.NEGATIVE_INFINITY) < extraPollEveryMs
-    )
-      return;
+    const sinceMs = performance.now() - (lastExtraPollAt.get(name) ?? Number.NEGATIVE_INFINITY);
+    if (queue === undefined || sinceMs < extraPollEveryMs) return;
     lastExtraPollAt.set(name, performance.now());
     queues.demandOf(queue, 'poll');
   }
