@@ -28,16 +28,15 @@ const lookEveryMs = 1_000;
 const refreshEveryMs = 30_000;
 
 export function createWaits({ store, worker, loadWaiting, now }: WaitsDeps) {
-  const beganAt = new Map<string, number>();
+  /** When each task began to wait. */
+  let beganAt = new Map<string, number>();
   let recorded = '[]';
   let recordedAt = 0;
 
   /** Tasks that wait for the same dependency for the same reason form one wait. It began when the first of them did. */
   function group() {
     const waiting = loadWaiting();
-    const keys = new Set(waiting.map(toKey));
-    for (const key of beganAt.keys()) if (!keys.has(key)) beganAt.delete(key);
-    for (const key of keys) if (!beganAt.has(key)) beganAt.set(key, now());
+    beganAt = new Map(waiting.map(toKey).map((key) => [key, beganAt.get(key) ?? now()]));
     return [...Map.groupBy(waiting, ({ dependency, reason }) => `${dependency} ${reason}`).values()].map((tasks) => {
       const [{ dependency, reason }] = tasks as [Waiting, ...Waiting[]];
       const named = tasks.flatMap(({ advertiser }) => (advertiser === null ? [] : [advertiser])).sort();
