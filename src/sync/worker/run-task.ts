@@ -24,6 +24,8 @@ export interface RunTaskRequest
   readonly skipIfDoneWithinMs: number;
 }
 
+type TaskDeps = RunTaskDeps & SweepDeps;
+
 /** The result of a task. */
 export interface TaskResult {
   /** The advertiser whose list was read up to its newest application; null if none was. */
@@ -63,11 +65,9 @@ export async function runTask(
     shouldPause: () => !isPoll && due.has('poll'),
     timeLimitMs: sweepLimitMs,
   };
-  const sweepDeps = { ...deps, source: account.source, onContradiction: () => deps.demand('everything') };
+  const taskDeps = { ...deps, source: account.source, onContradiction: () => deps.demand('everything') };
   try {
-    const result = isPoll
-      ? await poll(deps, sweepDeps, queue, context)
-      : await carryOut(deps, sweepDeps, context, name);
+    const result = isPoll ? await poll(taskDeps, queue, context) : await carryOut(taskDeps, context, name);
     if (advertiser.halt !== null) await store.advertisers.unhalt(account.name, 'refused');
     if (result.sweeps.at(-1)?.stopped === 'paused') due.add(name);
     if (result.polled !== null) lane.markDone();
@@ -82,19 +82,14 @@ export async function runTask(
 }
 
 /** Reads new applications, and makes unfinished sweeps due. A first sweep of everything is left to the task `unfinished`. */
-async function poll(
-  deps: RunTaskDeps,
-  sweepDeps: SweepDeps,
-  queue: AccountQueue,
-  context: ReadContext,
-): Promise<TaskResult> {
+async function poll(deps: TaskDeps, queue: AccountQueue, context: ReadContext): Promise<TaskResult> {
   const { advertiserId } = context.advertiser;
   const state = await deps.store.sweeps.loadSyncState({ advertiserId, lagMs: context.lagMs });
   const isFirst = isFirstSweep(state);
   const isTakenUp = longTasks.some((name) => queue.due.has(name));
   if (isFirst || (state.unfinished.length > 0 && !isTakenUp)) deps.demand('unfinished');
   if (isFirst) return nothing;
-  const sweep = await readNew(sweepDeps, context, state);
+  const sweep = await readNew(deps, context, state);
   return { ...nothing, polled: hasReachedEnd(sweep) ? advertiserId : null, sweeps: [sweep] };
 }
 
@@ -103,12 +98,7 @@ function isFirstSweep({ pollFrom, covered, unfinished }: SyncState): boolean {
   return pollFrom === null || (!covered && unfinished.length > 0);
 }
 
-async function carryOut(
-  deps: RunTaskDeps,
-  sweepDeps: SweepDeps,
-  context: ReadContext,
-  name: TaskName,
-): Promise<TaskResult> {
+async function carryOut(deps: TaskDeps, context: ReadContext, name: TaskName): Promise<TaskResult> {
   const { advertiserId } = context.advertiser;
   const loadIsFirst = async () =>
     isFirstSweep(await deps.store.sweeps.loadSyncState({ advertiserId, lagMs: context.lagMs }));
@@ -116,17 +106,17 @@ async function carryOut(
     // A first sweep does not pause for polls: a poll would read the rest of the list as if it were new.
     const isFirst = await loadIsFirst();
     const sweeps = isFirst
-      ? await readUnfinishedAndNew(sweepDeps, { ...context, shouldPause: undefined })
-      : await readUnfinishedAndNew(sweepDeps, context, { onlyUnfinished: true });
+      ? await readUnfinishedAndNew(deps, { ...context, shouldPause: undefined })
+      : await readUnfinishedAndNew(deps, context, { onlyUnfinished: true });
     const last = sweeps.at(-1);
     return { ...nothing, polled: isFirst && hasReachedEnd(last) ? last.advertiser.advertiserId : null, sweeps };
   }
   if (name === 'witness') {
-    const hidden = await witnessByDate(sweepDeps, context, deps.now());
+    const hidden = await witnessByDate(deps, context, deps.now());
     if (hidden > 0) deps.demand('everything');
     return { ...nothing, hidden };
   }
-  if (name === 'audit') return { ...nothing, hidden: await audit(sweepDeps, context, Math.random) };
+  if (name === 'audit') return { ...nothing, hidden: await audit(deps, context, Math.random) };
   const days = name === 'day' ? 1 : name === 'fortnight' ? 14 : null;
   // Recent days are read only after the first sweep. Otherwise the cursor would pass applications that the first sweep has not read yet.
   if (days !== null && (await loadIsFirst())) {
@@ -134,7 +124,7 @@ async function carryOut(
     return nothing;
   }
   const from = days === null ? 1n : await deps.store.applications.loadRecentFrom(advertiserId, days);
-  return from === null ? nothing : { ...nothing, sweeps: [await readAgain(sweepDeps, context, { from })] };
+  return from === null ? nothing : { ...nothing, sweeps: [await readAgain(deps, context, { from })] };
 }
 
 /** True if the sweep has read its list to the end. A sweep that stopped early, or that left ranges open, has not. */
