@@ -61,6 +61,17 @@ export interface VerifySummary {
 
 type VerifyCounts = { -readonly [Name in keyof VerifySummary]: VerifySummary[Name] };
 
+/** What every step uses: the dependencies, the request, and the counts that it adds to. */
+interface Step extends Omit<VerifyDeps, 'onStep'>, VerifyRequest {
+  readonly counts: VerifyCounts;
+  readonly onStep: () => void;
+}
+
+/** A step for one advertiser. */
+interface AdvertiserStep extends Step {
+  readonly advertiserId: bigint;
+}
+
 /** A blob announced more recently than this is not marked as an orphan: its bytes may still be on the way. */
 const quietMs = 3_600_000;
 
@@ -84,6 +95,8 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     collected: 0,
     braked: false,
   };
+  const { store, blobs, crashPoint } = deps;
+  const step: Step = { ...request, store, blobs, crashPoint, counts, onStep: () => deps.onStep?.(counts) };
   const troubles: Trouble[] = [];
   const onward = async (work: Promise<void>) => {
     await work.catch((error: unknown) => {
@@ -93,79 +106,61 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     });
   };
   for (const advertiserId of request.advertisers) {
-    counts.unrepaired += await deps.store.blobs.loadUnrepaired(advertiserId);
-    await onward(compare(deps, request, advertiserId, counts));
-    await onward(readAgain(deps, request, advertiserId, counts));
-    await onward(collect(deps, request, advertiserId, counts));
+    counts.unrepaired += await store.blobs.loadUnrepaired(advertiserId);
+    await onward(compare({ ...step, advertiserId }));
+    await onward(readAgain({ ...step, advertiserId }));
+    await onward(collect({ ...step, advertiserId }));
   }
-  await onward(collectResumes(deps, request, counts));
+  await onward(collectResumes(step));
   await onward(deleteInfected(deps, request.signal).then(() => {}));
   if (troubles[0]) throw troubles[0];
   return counts;
 }
 
 /** Walks rows and objects in parallel, both ordered by key. A failure to check single objects is thrown at the end. */
-async function compare(
-  deps: VerifyDeps,
-  request: VerifyRequest,
-  advertiserId: bigint,
-  counts: VerifyCounts,
-): Promise<void> {
-  const { store, blobs } = deps;
-  const onStep = () => deps.onStep?.(counts);
-  const objects = blobs.list(toBlobFolder(advertiserId), request.signal)[Symbol.asyncIterator]();
-  const checks = createChecks(request, onStep, async () => true);
+async function compare(step: AdvertiserStep): Promise<void> {
+  const { store, blobs, advertiserId, signal, onStep } = step;
+  const objects = blobs.list(toBlobFolder(advertiserId), signal)[Symbol.asyncIterator]();
+  const checks = createChecks(step, async () => true);
   let object = await objects.next();
   try {
     for await (const row of store.blobs.load(advertiserId)) {
-      request.signal.throwIfAborted();
+      signal.throwIfAborted();
       while (!object.done && object.value.key < row.key) {
-        await countExtra(store, advertiserId, object.value, counts);
+        await countExtra(step, object.value);
         onStep();
         object = await objects.next();
       }
       const found = !object.done && object.value.key === row.key ? object.value : null;
       if (found) object = await objects.next();
-      await checks.start(() => compareOne(deps, request.signal, advertiserId, row, found, counts));
+      await checks.start(() => compareOne(step, row, found));
     }
   } finally {
     await checks.untilDone();
   }
   for (; !object.done; object = await objects.next()) {
-    await countExtra(store, advertiserId, object.value, counts);
+    await countExtra(step, object.value);
     onStep();
   }
   checks.throwTrouble();
 }
 
-async function compareOne(
-  { store, blobs }: VerifyDeps,
-  signal: AbortSignal,
-  advertiserId: bigint,
-  row: BlobRow,
-  found: ListedBlob | null,
-  counts: VerifyCounts,
-): Promise<void> {
+async function compareOne(step: AdvertiserStep, row: BlobRow, found: ListedBlob | null): Promise<void> {
+  const { store, blobs, advertiserId, signal, counts } = step;
   counts.blobs += 1;
   if (row.state === 'infected' && found) await store.blobs.markUndeleted(advertiserId, row.sha256);
   if (row.state !== 'stored' || found?.sizeBytes === row.sizeBytes) return;
   const condition = await blobs.verify(row.key, row, 'record', signal);
-  if (condition !== 'intact') await recordDamage(store, advertiserId, row, condition, counts);
+  if (condition !== 'intact') await recordDamage(step, row, condition);
 }
 
 /**
  * Reads stored bytes again, longest unread first, and stops when the budget is spent. Verified blobs are recorded even if the run fails.
  * Objects that cannot be read come first every night; therefore they spend no budget, and do not end the run while others can be read.
  */
-async function readAgain(
-  deps: VerifyDeps,
-  request: VerifyRequest,
-  advertiserId: bigint,
-  counts: VerifyCounts,
-): Promise<void> {
-  const { store, blobs } = deps;
-  const { amount, signal } = request;
-  let left = await loadBudget(store, amount, advertiserId);
+async function readAgain(step: AdvertiserStep): Promise<void> {
+  const { store, blobs, advertiserId, signal, counts } = step;
+  let left = await loadBudget(step);
   const verified: BlobRow[] = [];
   const record = async () => {
     const hashes = verified.splice(0).map((row) => row.sha256);
@@ -179,7 +174,7 @@ async function readAgain(
       () => true,
     );
   };
-  const checks = createChecks(request, () => deps.onStep?.(counts), isAway);
+  const checks = createChecks(step, isAway);
   try {
     for await (const row of left > 0 ? store.blobs.loadLongestUnread(advertiserId) : []) {
       signal.throwIfAborted();
@@ -195,7 +190,7 @@ async function readAgain(
           counts.readBytes += row.sizeBytes;
         }
         if (condition === 'intact') verified.push(row);
-        else await recordDamage(store, advertiserId, row, condition, counts);
+        else await recordDamage(step, row, condition);
       });
       if (left <= 0) await checks.untilDone();
       if (left <= 0) break;
@@ -216,7 +211,7 @@ function sumBytes(rows: readonly BlobRow[]): number {
   return rows.reduce((sum, row) => sum + row.sizeBytes, 0);
 }
 
-async function loadBudget(store: Pick<Store, 'blobs'>, amount: ReadAmount, advertiserId: bigint): Promise<number> {
+async function loadBudget({ store, amount, advertiserId }: AdvertiserStep): Promise<number> {
   if ('withinMs' in amount) {
     return toNightBudget(await store.blobs.loadUnread(advertiserId, amount.withinMs), amount.withinMs);
   }
@@ -225,11 +220,9 @@ async function loadBudget(store: Pick<Store, 'blobs'>, amount: ReadAmount, adver
 }
 
 async function recordDamage(
-  store: Pick<Store, 'blobs'>,
-  advertiserId: bigint,
+  { store, advertiserId, counts }: AdvertiserStep,
   { sha256 }: BlobRow,
   condition: 'missing' | 'damaged',
-  counts: VerifyCounts,
 ): Promise<void> {
   const damage = await store.blobs.markDamaged(advertiserId, sha256);
   if (damage === null) return;
@@ -242,7 +235,7 @@ async function recordDamage(
  * Checks several objects at once. An object that cannot be checked does not affect the others; after many failures in a row, `isAway`
  * decides whether the blob store is unavailable.
  */
-function createChecks({ parallel = 8 }: VerifyRequest, onStep: () => void, isAway: () => Promise<boolean>) {
+function createChecks({ parallel = 8, onStep }: Step, isAway: () => Promise<boolean>) {
   const running = new Set<Promise<void>>();
   let trouble: Trouble | undefined;
   let failures = 0;
@@ -280,12 +273,7 @@ function createChecks({ parallel = 8 }: VerifyRequest, onStep: () => void, isAwa
 }
 
 /** An object without a row is adopted as an orphan, or left alone if Intake did not create its key. */
-async function countExtra(
-  store: Pick<Store, 'blobs'>,
-  advertiserId: bigint,
-  { key, sizeBytes }: ListedBlob,
-  counts: VerifyCounts,
-) {
+async function countExtra({ store, advertiserId, counts }: AdvertiserStep, { key, sizeBytes }: ListedBlob) {
   const sha256 = toSha256(key);
   if (sha256 === null) {
     counts.foreign += 1;
@@ -298,12 +286,8 @@ async function countExtra(
 const fewOrphans = 20;
 const orphanShare = 0.02;
 
-async function collect(
-  { store, blobs, crashPoint }: VerifyDeps,
-  { graceMs, released = false, signal }: VerifyRequest,
-  advertiserId: bigint,
-  counts: VerifyCounts,
-): Promise<void> {
+async function collect(step: AdvertiserStep): Promise<void> {
+  const { store, blobs, crashPoint, graceMs, released = false, signal, advertiserId, counts } = step;
   const marked = await store.blobs.markOrphans(advertiserId, Math.min(quietMs, graceMs));
   crashPoint?.('orphansMarked');
   counts.orphans += marked.orphans;
@@ -322,12 +306,8 @@ async function collect(
  * bytes, so a resume that is older than the grace period and has no row belongs to nobody. Covers all accounts, because nothing else checks
  * the resumes of an account that is no longer configured.
  */
-async function collectResumes(
-  { store, blobs, onStep }: VerifyDeps,
-  request: VerifyRequest,
-  counts: VerifyCounts,
-): Promise<void> {
-  const { graceMs, released = false, signal } = request;
+async function collectResumes(step: Step): Promise<void> {
+  const { store, blobs, graceMs, released = false, signal, counts, onStep } = step;
   const oldest = Date.now() - graceMs;
   const unclaimed: string[] = [];
   let listed = 0;
@@ -336,7 +316,7 @@ async function collectResumes(
     const found = await store.prefills.findUnclaimedResumes(some);
     unclaimed.push(...found.map((key) => toResumeKey(key.advertiserId, key.prefillId)));
     some = [];
-    onStep?.(counts);
+    onStep();
   };
   for await (const { key, modifiedAt } of blobs.list(resumeFolder, signal)) {
     listed += 1;
