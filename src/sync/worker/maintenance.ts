@@ -1,7 +1,7 @@
 // Maintenance tasks run by schedule, not per advertiser. Of several workers, the one that takes the lease of a task runs it. The others
 // find the lease taken or just released. Knows nothing about what a task does.
 import type { Store } from '../../store/store.ts';
-import { tryHoldLane } from '../read/held-lane.ts';
+import { type LaneRequest, tryHoldLane } from '../read/held-lane.ts';
 import type { PassName } from './pass.ts';
 
 export interface MaintenanceTask {
@@ -21,10 +21,7 @@ const sameTickMs = 60_000;
 export async function runMaintenance(
   store: Pick<Store, 'leases'>,
   task: MaintenanceTask,
-  request: {
-    readonly owner: string;
-    readonly leaseMs: number;
-    readonly signal: AbortSignal;
+  request: Pick<LaneRequest, 'owner' | 'leaseMs' | 'signal'> & {
     readonly onStep: () => void;
     /** The task is skipped if a run finished within this time. */
     readonly skipIfDoneWithinMs?: number | undefined;
