@@ -20,12 +20,14 @@ const MiB = 1024 * 1024;
 
 async function write(spool: Spool, bytes: Buffer, expectedBytes: number | null = null) {
   const spooled = spool.open(expectedBytes);
-  for (let at = 0; at < bytes.length; at += 300_000) await spooled.write(bytes.subarray(at, at + 300_000));
+  // The first chunk of a body is often small: headers took most of its packet.
+  await spooled.write(bytes.subarray(0, 300));
+  for (let at = 300; at < bytes.length; at += 300_000) await spooled.write(bytes.subarray(at, at + 300_000));
   const { body, facts, head } = await spooled.finish();
   const kept = body instanceof Uint8Array ? body : readFileSync(body.path);
   expect(facts).toEqual({ sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') });
   expect(bytes.equals(kept)).toBe(true);
-  expect(bytes.subarray(0, head.length).equals(head)).toBe(true);
+  expect(bytes.subarray(0, 65_536).equals(head)).toBe(true);
   return { place: body instanceof Uint8Array ? 'memory' : 'file', [Symbol.asyncDispose]: spooled[Symbol.asyncDispose] };
 }
 

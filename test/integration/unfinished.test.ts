@@ -129,7 +129,7 @@ test('a backfill fails if an audit finds a hidden application meanwhile; run aga
   const readAll = () =>
     backfill(deps, {
       ...{ name: 'default', advertiserId, owner: 'test', leaseMs: 30_000, lagMs: 0, retryForMs: 60_000, parallel: 1 },
-      ...{ range: { kind: 'ids', from: 1n, to: null }, restart: false, signal: AbortSignal.timeout(600_000) },
+      ...{ range: { axis: 'id', from: 1n, to: null }, restart: false, signal: AbortSignal.timeout(600_000) },
     });
   await expect(readAll()).rejects.toThrow(SweepDropped);
   expect(await database.query(`SELECT state FROM intake.sweeps WHERE lane = 'backfill'`)).toEqual([

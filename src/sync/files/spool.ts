@@ -40,7 +40,12 @@ export async function openSpool(folder: string, budgetBytes: number): Promise<Sp
     let sizeBytes = 0;
     let heldBytes = 0;
     let file: SpoolFile | null = null;
+    /** The first bytes of a file on disk: its content type is detected from them. */
+    let head = Buffer.alloc(0);
 
+    const keepHead = (chunk: Uint8Array) => {
+      if (head.length < headBytes) head = Buffer.concat([head, chunk.subarray(0, headBytes - head.length)]);
+    };
     const release = () => {
       usedBytes -= heldBytes;
       heldBytes = 0;
@@ -61,18 +66,20 @@ export async function openSpool(folder: string, budgetBytes: number): Promise<Sp
         }
         if (!file) {
           file = await guard(folder, () => openSpoolFile(folder));
-          for (const held of chunks) await file.write(held);
-          // The first chunk stays in memory: the content type is detected from it.
-          chunks.length = Math.min(chunks.length, 1);
+          for (const held of chunks) {
+            keepHead(held);
+            await file.write(held);
+          }
+          chunks.length = 0;
           release();
         }
-        if (chunks.length === 0) chunks.push(Buffer.from(chunk.subarray(0, headBytes)));
+        keepHead(chunk);
         await file.write(chunk);
       },
       async finish() {
         await file?.flush();
         const facts = { sizeBytes, sha256: hash.digest('hex') };
-        const bytes = Buffer.concat(chunks);
+        const bytes = file ? head : Buffer.concat(chunks);
         return { body: file ? { path: file.path } : bytes, facts, head: bytes.subarray(0, headBytes) };
       },
       async [Symbol.asyncDispose]() {

@@ -33,13 +33,14 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
   for (const question of lacking) {
     const id = question.from as bigint;
     const asked = await send(deps, task, question);
-    if (asked.page?.ids.includes(id)) {
+    if (asked === null) continue;
+    if (asked.answer.heard.page.ids.includes(id)) {
       leftOut += 1;
       const reason = 'the answer to a random audit left out an application that exists';
       await store.coverage.endCertificates(advertiserId, [id], reason);
       deps.onContradiction?.();
     }
-    await commit(deps, asked, 'a random audit');
+    await commit(deps, task, asked, 'a random audit');
   }
   return hidden.size + leftOut;
 }

@@ -57,6 +57,11 @@ export interface SweepSummary extends SweepTotals {
   readonly absent: number;
 }
 
+/** True if the sweep has read its range to the end. A sweep that stopped early, or that left ranges open, has not. */
+export function hasReachedEnd(sweep: SweepSummary | undefined): sweep is SweepSummary {
+  return sweep !== undefined && sweep.stopped === null && sweep.openRanges === 0;
+}
+
 /** Reads the range to its end. Continues an interrupted sweep of the same range. */
 export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<SweepSummary> {
   const abort = new AbortController();

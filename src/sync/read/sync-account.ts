@@ -5,7 +5,7 @@ import { retry } from '../retry.ts';
 import { requireIdentity } from './account-identity.ts';
 import { holdLane, type LaneRequest } from './held-lane.ts';
 import { type ReadContext, readUnfinishedAndNew } from './read-tasks.ts';
-import type { SweepDeps, SweepSummary } from './sweep.ts';
+import { hasReachedEnd, type SweepDeps, type SweepSummary } from './sweep.ts';
 
 export interface SyncAccountRequest
   extends Omit<LaneRequest, 'lane'>,
@@ -27,13 +27,17 @@ export async function syncAccount(deps: SweepDeps, request: SyncAccountRequest):
     const { lagMs, startAt, retryForMs } = request;
     const sweeps = await readUnfinishedAndNew(deps, { lane, advertiser, lagMs, startAt, retryForMs }, request);
     await retry(retryOptions, () => store.advertisers.unhalt(request.name, 'refused'));
-    const advertiserId = sweeps.at(-1)?.advertiser.advertiserId ?? null;
-    if (advertiserId !== null) await retry(retryOptions, () => store.coverage.confirmCursors([advertiserId]));
-    lane.markDone();
+    const last = sweeps.at(-1);
+    if (hasReachedEnd(last)) {
+      const { advertiserId } = last.advertiser;
+      if (advertiserId !== null) await retry(retryOptions, () => store.coverage.confirmCursors([advertiserId]));
+      lane.markDone();
+    }
     return sweeps;
   } catch (error) {
-    if (error instanceof Trouble && error.kind === 'refused') {
-      await store.advertisers.halt(request.name, 'refused', error.message);
+    // If another process may hold the lane by now, the refusal says nothing about the account's state.
+    if (error instanceof Trouble && error.kind === 'refused' && !lane.signal.aborted) {
+      await retry(retryOptions, () => store.advertisers.halt(request.name, 'refused', error.message));
     }
     throw error;
   }

@@ -7,7 +7,7 @@ import { requireIdentity } from '../read/account-identity.ts';
 import { audit, witnessByDate } from '../read/audit.ts';
 import { type LaneRequest, tryHoldLane } from '../read/held-lane.ts';
 import { type ReadContext, readAgain, readNew, readUnfinishedAndNew } from '../read/read-tasks.ts';
-import type { SweepDeps, SweepSummary } from '../read/sweep.ts';
+import { hasReachedEnd, type SweepDeps, type SweepSummary } from '../read/sweep.ts';
 import type { AccountQueue, TaskName } from './account-queue.ts';
 
 export interface RunTaskDeps extends Pick<SweepDeps, 'onStep' | 'onWait'> {
@@ -125,9 +125,4 @@ async function carryOut(deps: TaskDeps, context: ReadContext, name: TaskName): P
   }
   const from = days === null ? 1n : await deps.store.applications.loadRecentFrom(advertiserId, days);
   return from === null ? nothing : { ...nothing, sweeps: [await readAgain(deps, context, { from })] };
-}
-
-/** True if the sweep has read its list to the end. A sweep that stopped early, or that left ranges open, has not. */
-function hasReachedEnd(sweep: SweepSummary | undefined): sweep is SweepSummary {
-  return sweep !== undefined && sweep.stopped === null && sweep.openRanges === 0;
 }

@@ -435,7 +435,15 @@ export function createReparseMissing(stage: Stage): Scenario {
         [advertiserId],
       );
       const ended: SweepEnd = {
-        ...{ certificate: 'proven', risk: 'none', reason: 'test', openRanges: 0, absent: [1n], learned: null, lagMs: 0 },
+        ...{
+          certificate: 'proven',
+          risk: 'none',
+          reason: 'test',
+          openRanges: 0,
+          absent: [1n],
+          learned: null,
+          lagMs: 0,
+        },
       };
       const page = aPage(lease, [], { advertiserId, progress: { ended } });
       return {
