@@ -97,8 +97,12 @@ const pageRows = `jsonb_to_recordset($2::jsonb) AS p (
     job_seeker_id text, job_reference text, raw jsonb, raw_text text, notes jsonb, person_key text, hash text, facts_hash text,
     info jsonb, attachments jsonb)`;
 
-const pageFiles = `${pageRows}, jsonb_to_recordset(p.attachments) AS f (
-    kind text, state text, reason text, source_hash text, size_bytes bigint, has_virus boolean, uploaded_at timestamptz, href text)`;
+const pageFiles = `(SELECT p.id, f.* FROM ${pageRows}, jsonb_to_recordset(p.attachments) AS f (
+    kind text, state text, reason text, source_hash text, size_bytes bigint, has_virus boolean, uploaded_at timestamptz, href text)) AS f`;
+
+/** The files of the page that are stored already, beside their attachments. */
+const storedFiles = `${pageFiles}
+  JOIN intake.attachments old ON old.advertiser_id = $1 AND old.application_id = f.id AND old.kind = f.kind`;
 
 const updateApplicationsSql = `
   UPDATE intake.applications a SET
@@ -155,8 +159,7 @@ const keepVersionsSql = `
     has_virus, uploaded_at, sha256, content_type, detected_type, file_name, stored_at)
   SELECT old.advertiser_id, old.application_id, old.kind, old.version, old.state, old.reason, old.source_hash, old.size_bytes,
     old.has_virus, old.uploaded_at, old.sha256, old.content_type, old.detected_type, old.file_name, old.stored_at
-  FROM (SELECT p.id, f.* FROM ${pageFiles}) AS f
-  JOIN intake.attachments old ON old.advertiser_id = $1 AND old.application_id = f.id AND old.kind = f.kind
+  FROM ${storedFiles}
   WHERE old.state <> 'pending' AND old.state <> 'erased' AND ${isOtherFile('f')}`;
 
 /**
@@ -164,7 +167,7 @@ const keepVersionsSql = `
  * state, also one that is infected because of the same bytes elsewhere. A flag on another upload does not apply to the stored bytes.
  */
 const mergeAttachmentsSql = `
-  WITH page AS MATERIALIZED (SELECT p.id, f.* FROM ${pageFiles}), gone AS (
+  WITH page AS MATERIALIZED (SELECT * FROM ${pageFiles}), gone AS (
     UPDATE intake.attachments a SET gone_at = now()
     FROM ${pageRows}
     WHERE a.advertiser_id = $1 AND a.application_id = p.id AND a.gone_at IS NULL
@@ -201,8 +204,7 @@ const restartDownloadsSql = `
     attempts = CASE WHEN f.newer THEN 0 ELSE d.attempts - (d.lease_token IS NOT NULL)::int END
   FROM (
     SELECT f.id, f.kind, old.size_bytes IS DISTINCT FROM f.size_bytes OR old.uploaded_at IS DISTINCT FROM f.uploaded_at AS newer
-    FROM (SELECT p.id, f.* FROM ${pageFiles}) AS f
-    JOIN intake.attachments old ON old.advertiser_id = $1 AND old.application_id = f.id AND old.kind = f.kind
+    FROM ${storedFiles}
     WHERE ${isOtherFile('f')} OR ${isDoubtful('f')}
   ) AS f
   WHERE d.advertiser_id = $1 AND d.application_id = f.id AND d.kind = f.kind`;
@@ -210,7 +212,7 @@ const restartDownloadsSql = `
 /** A flag on a file whose bytes were announced but not completed applies to these bytes: they may be in the blob store. */
 const nameAnnouncedSql = `
   UPDATE intake.attachments old SET sha256 = d.sha256
-  FROM (SELECT p.id, f.* FROM ${pageFiles}) AS f JOIN intake.downloads d ON d.advertiser_id = $1 AND d.application_id = f.id AND d.kind = f.kind
+  FROM ${pageFiles} JOIN intake.downloads d ON d.advertiser_id = $1 AND d.application_id = f.id AND d.kind = f.kind
   WHERE old.advertiser_id = $1 AND old.application_id = f.id AND old.kind = f.kind AND old.state = 'pending' AND f.has_virus
     AND d.sha256 IS NOT NULL AND old.uploaded_at IS NOT DISTINCT FROM f.uploaded_at`;
 
@@ -220,8 +222,7 @@ const nameAnnouncedSql = `
  */
 const queueConfirmationsSql = `
   INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority)
-  SELECT $1, f.id, f.kind, $4 FROM (SELECT p.id, f.* FROM ${pageFiles}) AS f
-  JOIN intake.attachments old ON old.advertiser_id = $1 AND old.application_id = f.id AND old.kind = f.kind
+  SELECT $1, f.id, f.kind, $4 FROM ${storedFiles}
   WHERE f.state = 'pending' AND old.state NOT IN ('pending', 'erased') AND ${isDoubtful('f')}
   ON CONFLICT (advertiser_id, application_id, kind) DO NOTHING`;
 
