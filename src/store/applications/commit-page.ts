@@ -30,7 +30,7 @@ export interface PageSummary {
 export type PageProgress = SweepProgress | AuditProgress;
 
 export interface AuditProgress {
-  readonly audited: { readonly sweepId: bigint; readonly records: readonly ChainedRecord[] };
+  readonly audited: { readonly sweepId: bigint; readonly record: ChainedRecord };
 }
 
 /** The stored rows have changed since the diff was taken. Nothing was written; the caller takes the diff again. */
@@ -104,14 +104,9 @@ async function write(
   const counts = { added: fresh.length, changed, quarantined };
   const received = page.applications.length;
   const gone = new Set([...erased, ...(await findErasedLeaves(tx, page, progress, fresh))]);
-  if (progress === null) await appendEvents(tx, page.advertiserId, events);
-  else if ('audited' in progress) {
-    await saveAudit(tx, page, progress, gone);
-    await appendEvents(tx, page.advertiserId, events);
-  } else {
-    const ended = await saveProgress(tx, page, progress, { ...counts, received }, gone);
-    await appendEvents(tx, page.advertiserId, [...events, ...ended]);
-  }
+  if (progress !== null && 'audited' in progress) await saveAudit(tx, page, progress, gone);
+  else if (progress !== null) events.push(...(await saveProgress(tx, page, progress, { ...counts, received }, gone)));
+  await appendEvents(tx, page.advertiserId, events);
   return { ...counts, stale };
 }
 
@@ -122,9 +117,10 @@ async function findErasedLeaves(
   progress: PageProgress | null,
   fresh: readonly Application[],
 ): Promise<bigint[]> {
-  const evidence = progress === null ? null : 'audited' in progress ? progress.audited : progress.evidence;
+  if (progress === null) return [];
+  const records = 'audited' in progress ? [progress.audited.record] : (progress.evidence?.records ?? []);
   const isNew = new Set(fresh.map(({ id }) => id));
-  const ids = (evidence?.records ?? []).flatMap(({ leaves }) =>
+  const ids = records.flatMap(({ leaves }) =>
     leaves.entries.flatMap((entry) => (isErased(entry) || isNew.has(entry.id) ? [] : [entry.id])),
   );
   return ids.length === 0 ? [] : await findErasedRows(tx, advertiserId, ids);
@@ -134,15 +130,12 @@ async function findErasedLeaves(
 async function saveAudit(
   tx: Queryable,
   { advertiserId }: ReadPage,
-  { audited }: AuditProgress,
+  { audited: { sweepId, record } }: AuditProgress,
   erased: ReadonlySet<bigint>,
 ): Promise<void> {
-  const { sweepId, records } = audited;
-  const last = records.at(-1);
-  if (last === undefined) return;
   await Promise.all([
-    saveEvidence(tx, advertiserId, sweepId, records, erased),
-    noteLastHash(tx, advertiserId, sweepId, last),
+    saveEvidence(tx, advertiserId, sweepId, [record], erased),
+    noteLastHash(tx, advertiserId, sweepId, record),
     ...(erased.size > 0 ? [deleteBodyKeys(tx, advertiserId, [sweepId])] : []),
   ]);
 }

@@ -154,13 +154,12 @@ export async function loadAuditedProof(
 export async function isChainKept(
   tx: Queryable,
   advertiserId: bigint,
-  { sweepId, records }: { readonly sweepId: bigint; readonly records: readonly ChainedRecord[] },
+  { sweepId, record }: { readonly sweepId: bigint; readonly record: ChainedRecord },
 ): Promise<boolean> {
-  const before = (records[0]?.n ?? 0) - 1;
   const rows = await tx.query(`SELECT 1 FROM intake.evidence WHERE advertiser_id = $1 AND sweep_id = $2 AND n = $3`, [
     advertiserId,
     sweepId,
-    before,
+    record.n - 1,
   ]);
   return rows.length > 0;
 }

@@ -191,7 +191,7 @@ export async function commitAudit(
     if (isQuiet && proof.audits >= mostAudits) return await commitApplications(store, page);
     const shown = { ...heard.answer, ...diff.seen };
     const record = recordAudited(proof, question, shown, heard, { ...exchange, knew: proof.end.n });
-    const audited = { sweepId: proof.sweepId, records: [record] };
+    const audited = { sweepId: proof.sweepId, record };
     return await store.applications.commitPage(page, diff, { audited });
   });
 }

@@ -42,7 +42,7 @@ async function appendAudit(db: Database, { advertiserId, lease }: Account, id: b
     const page = aPage(lease, [], { advertiserId });
     const found = await loadAuditedProof(db, advertiserId, id);
     if (found === null) return;
-    const audited = { sweepId: found.sweepId, records: [chain(sha256, found.end, record, leaves)] };
+    const audited = { sweepId: found.sweepId, record: chain(sha256, found.end, record, leaves) };
     summary = await commitPage(db, privacyKey, page, await diffPage(db, page), { audited });
   }
 }
