@@ -6,8 +6,9 @@ import { commitPage as commitDiff } from '../../src/store/applications/commit-pa
 import { diffPage } from '../../src/store/applications/diff-page.ts';
 import { toCopy } from '../../src/store/postgres/copy.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
-import { claimLease, type Lease, releaseLeases } from '../../src/store/sweeps/leases.ts';
+import { type Lease, releaseLeases } from '../../src/store/sweeps/leases.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../support/applications.ts';
+import { claimLease } from '../support/leases.ts';
 import { test as base } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 

@@ -19,8 +19,8 @@ import {
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
 import { openQueueListener } from '../../src/store/postgres/listen.ts';
 import { loadAdvertiserStatus } from '../../src/store/reports/status.ts';
-import { claimLease } from '../../src/store/sweeps/leases.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../support/applications.ts';
+import { claimLease } from '../support/leases.ts';
 import { test as base } from '../support/test-database.ts';
 
 const test = base

@@ -8,8 +8,9 @@ import { parsePage } from '../../src/source/parse/list.ts';
 import { parseScreens } from '../../src/source/parse/screen.ts';
 import { replaceScreens } from '../../src/store/files/screens.ts';
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
-import { claimLease, type Lease } from '../../src/store/sweeps/leases.ts';
+import type { Lease } from '../../src/store/sweeps/leases.ts';
 import { anApplication, aPage, commitPage } from '../support/applications.ts';
+import { claimLease } from '../support/leases.ts';
 import { test } from '../support/test-database.ts';
 
 const runs = Number(process.env.HOSTILE_RUNS ?? 60);

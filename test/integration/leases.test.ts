@@ -1,7 +1,8 @@
 // Who may write: leases, their epochs and the fence.
 import { describe, expect } from 'vitest';
 import { type Database, openDatabase, retryOnConflict } from '../../src/store/postgres/database.ts';
-import { claimLease, fence, loadHolder, releaseLeases, renewLease } from '../../src/store/sweeps/leases.ts';
+import { fence, loadHolder, releaseLeases, renewLease } from '../../src/store/sweeps/leases.ts';
+import { claimLease } from '../support/leases.ts';
 import { test as base, openTestDatabase } from '../support/test-database.ts';
 
 // biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern what a fixture needs; this one needs nothing.

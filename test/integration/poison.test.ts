@@ -4,9 +4,9 @@ import { describe, expect } from 'vitest';
 import { parseElement, parsePage } from '../../src/source/parse/list.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { openStore } from '../../src/store/store.ts';
-import { claimLease } from '../../src/store/sweeps/leases.ts';
 import { replay } from '../../src/sync/read/replay-quarantine.ts';
 import { aPage, commitPage, commitPageOf } from '../support/applications.ts';
+import { claimLease } from '../support/leases.ts';
 import { test } from '../support/test-database.ts';
 
 const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
-import { claimLease } from '../../src/store/sweeps/leases.ts';
 import { findDifferences } from '../support/equality.ts';
 import { callIntake, runIntake, startIntake } from '../support/intake.ts';
+import { claimLease } from '../support/leases.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
 

@@ -77,11 +77,6 @@ export async function claimLeases(db: Queryable, claims: readonly LeaseClaim[]):
   });
 }
 
-export async function claimLease(db: Queryable, claim: LeaseClaim): Promise<Lease | null> {
-  const [lease] = await claimLeases(db, [claim]);
-  return lease ?? null;
-}
-
 /**
  * Extends a lease; false when it has been claimed again. A row that a fenced transaction locks is left as it is: no worker can claim it
  * meanwhile, and waiting would block this connection for every other lane.

@@ -11,16 +11,10 @@ import {
 } from '../../../src/store/sweeps/advertisers.ts';
 import { loadUnfinished } from '../../../src/store/sweeps/continue-sweep.ts';
 import { confirmCursors } from '../../../src/store/sweeps/cursors.ts';
-import {
-  claimLease,
-  claimLeases,
-  type Lane,
-  type Lease,
-  releaseLeases,
-  renewLease,
-} from '../../../src/store/sweeps/leases.ts';
+import { claimLeases, type Lane, type Lease, releaseLeases, renewLease } from '../../../src/store/sweeps/leases.ts';
 import { endCertificates, type NewEvidence, type SweepEnd, takeTickets } from '../../../src/store/sweeps/sweeps.ts';
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
+import { claimLease } from '../../support/leases.ts';
 import { testPrivacyKey } from '../../support/syncing.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Line, Program } from '../schedule.ts';
