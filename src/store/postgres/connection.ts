@@ -37,7 +37,7 @@ export function clientOf(url: DatabaseUrl) {
     readonly #requireBinding: boolean;
 
     constructor(config: pg.ClientConfig = {}) {
-      let target: ConnectionTarget = { ...nowhere };
+      let target = nowhere;
       let problem: unknown;
       try {
         target = toTarget(currentUrl(url));
@@ -94,13 +94,12 @@ const nowhere: ConnectionTarget = {
 
 /** Splits the URL's TLS parameters off, because the driver interprets them differently from psql, and resolves them. */
 function toTarget(text: string): ConnectionTarget {
-  const [base = '', query] = text.split(/\?(.*)/s);
-  const all = new URLSearchParams(query);
-  const others = new URLSearchParams([...all].filter(([name]) => !tlsParameters.has(name)));
+  const all = toParameters(text);
+  const others = new URLSearchParams([...all].filter(([name]) => !tlsParameter.test(name)));
   const sslnegotiation = all.get('sslnegotiation');
   const binding = all.get('channel_binding') ?? 'disable';
   return {
-    connectionString: `${base}?${others}`,
+    connectionString: `${text.replace(/\?.*/s, '')}?${others}`,
     enableChannelBinding: binding !== 'disable',
     requireBinding: binding === 'require',
     ...(sslnegotiation && { sslnegotiation: sslnegotiation as 'direct' }),
@@ -108,11 +107,8 @@ function toTarget(text: string): ConnectionTarget {
   };
 }
 
-const tlsParameters = new Set(
-  ['ssl', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassword', 'sslnegotiation'].concat(
-    ...['uselibpqcompat', 'channel_binding'],
-  ),
-);
+/** The configuration rejects unknown names that begin with `ssl`. */
+const tlsParameter = /^(ssl.*|uselibpqcompat|channel_binding)$/;
 
 function toTls(parameters: URLSearchParams, host: string): Pick<ConnectionTarget, 'ssl' | 'preferTls'> {
   const root = parameters.get('sslrootcert') || null;
@@ -194,7 +190,7 @@ async function offersTls(host: string, port: number): Promise<boolean> {
 /** Host and port of a database URL, for messages: never its user or password. */
 export function toAddress(url: DatabaseUrl): string {
   const text = currentUrl(url);
-  const port = new URLSearchParams(text.split(/\?(.*)/s)[1]).get('port') ?? /:(\d+)$/.exec(toAuthority(text))?.[1];
+  const port = toParameters(text).get('port') ?? /:(\d+)$/.exec(toAuthority(text))?.[1];
   return `${toHost(text) || 'localhost'}:${port ?? '5432'}`;
 }
 
@@ -205,8 +201,12 @@ export function toDatabaseName(url: DatabaseUrl): string {
 
 /** A host name, an address, or the directory of a Unix socket; empty where the URL names none. */
 function toHost(text: string): string {
-  const named = new URLSearchParams(text.split(/\?(.*)/s)[1]).get('host');
-  return named ?? decodeURIComponent(toAuthority(text).replace(/:\d*$/, ''));
+  return toParameters(text).get('host') ?? decodeURIComponent(toAuthority(text).replace(/:\d*$/, ''));
+}
+
+/** The parameters after the `?`. */
+function toParameters(text: string): URLSearchParams {
+  return new URLSearchParams(text.split(/\?(.*)/s)[1]);
 }
 
 /** The part of the URL between the user and the path. */
