@@ -57,15 +57,12 @@ async function loadShownRecords(
      WHERE advertiser_id = $1 AND sweep_id = ANY ($2::bigint[]) ORDER BY sweep_id, n`,
     [advertiserId, sweepIds],
   );
-  const shown = new Map<bigint, ShownRecord[]>();
-  for (const { sweep_id, n, record, leaves } of rows) {
+  const shown = rows.map(({ sweep_id, n, record, leaves }) => {
     const { entries } = decodeLeaves(leaves);
     const added = entries.filter((entry) => !isErased(entry) && entry.mark === 'new').length;
-    const own = shown.get(sweep_id) ?? [];
-    own.push({ n, record: decodeRecord(record), added });
-    shown.set(sweep_id, own);
-  }
-  return shown;
+    return { sweepId: sweep_id, n, record: decodeRecord(record), added };
+  });
+  return Map.groupBy(shown, ({ sweepId }) => sweepId);
 }
 
 async function loadDensity(tx: Queryable, advertiserId: bigint): Promise<Density | null> {

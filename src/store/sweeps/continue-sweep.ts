@@ -222,12 +222,12 @@ export async function loadHeld(
 }
 
 /** When the newest application was submitted. */
-export async function loadNewest(db: Queryable, advertiserId: bigint | null): Promise<{ newestAt: Date | null }> {
+export async function loadNewest(db: Queryable, advertiserId: bigint | null): Promise<Date | null> {
   const [row] = await db.query<{ newest: Date | null }>(
     `SELECT max(submitted_at) AS newest FROM intake.applications WHERE advertiser_id = $1`,
     [advertiserId],
   );
-  return { newestAt: row?.newest ?? null };
+  return row?.newest ?? null;
 }
 
 /** The earliest submission among applications from this id on; null when none has a date. */
@@ -293,13 +293,13 @@ export async function findUncovered(
      WHERE NOT EXISTS (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = $1 AND a.application_id = s.id)
        AND EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = $1 AND k.axis = 'id' AND k.certificate <> 'unproven'
          AND k.low <= s.id AND (k.high IS NULL OR k.high >= s.id) AND s.at < k.complete_through)`,
-    [advertiserId, applications.map(({ id }) => id), applications.map(({ submittedAt }) => toTime(submittedAt))],
+    [
+      advertiserId,
+      applications.map(({ id }) => id),
+      applications.map(({ submittedAt }) => (submittedAt === null ? null : new Date(submittedAt))),
+    ],
   );
   return rows.map((row) => row.id);
-}
-
-function toTime(ms: number | null): Date | null {
-  return ms === null ? null : new Date(ms);
 }
 
 /** Where a sweep of the recent past begins: after the last id below those submitted within this many days. */

@@ -91,21 +91,17 @@ async function loadSweeps(tx: Queryable, advertiserId: bigint): Promise<StoredEv
 
 async function* loadRows(tx: Queryable, advertiserId: bigint): AsyncGenerator<ExportedRow[]> {
   for (let after: bigint | null = null; ; ) {
-    const rows: ExportedRow[] = await loadRowsAfter(tx, advertiserId, after);
+    const rows: ExportedRow[] = await tx.query<{ id: bigint; firstSeen: bigint | null; missingSince: bigint | null }>(
+      `SELECT application_id AS id, CASE WHEN erased_at IS NULL THEN floor(extract(epoch FROM first_seen_at))::bigint END AS "firstSeen",
+         floor(extract(epoch FROM missing_since))::bigint AS "missingSince"
+       FROM intake.applications WHERE advertiser_id = $1 AND ($2::bigint IS NULL OR application_id > $2)
+       ORDER BY application_id LIMIT ${rowsAtATime}`,
+      [advertiserId, after],
+    );
     if (rows.length > 0) yield rows;
     after = rows.at(-1)?.id ?? null;
     if (rows.length < rowsAtATime) return;
   }
-}
-
-async function loadRowsAfter(tx: Queryable, advertiserId: bigint, after: bigint | null): Promise<ExportedRow[]> {
-  return await tx.query<{ id: bigint; firstSeen: bigint | null; missingSince: bigint | null }>(
-    `SELECT application_id AS id, CASE WHEN erased_at IS NULL THEN floor(extract(epoch FROM first_seen_at))::bigint END AS "firstSeen",
-       floor(extract(epoch FROM missing_since))::bigint AS "missingSince"
-     FROM intake.applications WHERE advertiser_id = $1 AND ($2::bigint IS NULL OR application_id > $2)
-     ORDER BY application_id LIMIT ${rowsAtATime}`,
-    [advertiserId, after],
-  );
 }
 
 /** The records of one sweep, without their leaves. */

@@ -362,11 +362,10 @@ export async function noteStop(
 
 /** Returns ids and start times for new sweeps. A sweep's row is not written before there is something to record. */
 export async function beginSweeps(db: Queryable, count: number): Promise<{ sweepId: bigint; startedAt: Date }[]> {
-  const rows = await db.query<{ sweep_id: bigint; started_at: Date }>(
-    `SELECT nextval('intake.sweep_seq') AS sweep_id, now() AS started_at FROM generate_series(1, $1::int)`,
+  return await db.query<{ sweepId: bigint; startedAt: Date }>(
+    `SELECT nextval('intake.sweep_seq') AS "sweepId", now() AS "startedAt" FROM generate_series(1, $1::int)`,
     [count],
   );
-  return rows.map((row) => ({ sweepId: row.sweep_id, startedAt: row.started_at }));
 }
 
 /** Taken before a request is sent. */
@@ -378,11 +377,10 @@ export interface Ticket {
 }
 
 export async function takeTickets(db: Queryable, count: number): Promise<Ticket[]> {
-  const rows = await db.query<{ seq: bigint; at: Date }>(
+  return await db.query<{ seq: bigint; at: Date }>(
     `SELECT nextval('intake.request_seq') AS seq, clock_timestamp() AS at FROM generate_series(1, $1::int)`,
     [count],
   );
-  return rows.map(({ seq, at }) => ({ seq, at }));
 }
 
 /** How long ended sweeps are kept: long enough for the charts and for questions about last month. */

@@ -51,7 +51,7 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
  */
 export async function witnessByDate(deps: SweepDeps, task: ReadContext, now: number): Promise<number> {
   const { store } = deps;
-  const { newestAt } = await store.applications.loadNewest(task.advertiser.advertiserId);
+  const newestAt = await store.applications.loadNewest(task.advertiser.advertiserId);
   if (newestAt === null) return 0;
   const after = BigInt(Math.floor(Math.min(newestAt.getTime(), now) / 1_000)) - dateSlackSeconds;
   const bounds = { from: after, to: null, after, before: null, since: null };
