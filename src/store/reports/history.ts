@@ -36,7 +36,6 @@ export async function loadHistory(db: Queryable, period: Period, now: Date): Pro
 
 /** The length of a step, the start of the first one, the end of the last. */
 type Span = readonly [step: string, from: Date | undefined, to: Date];
-type ByStep<T> = ReadonlyMap<number, T>;
 
 // Each statement joins the advertisers, because the indexes begin with advertiser_id.
 
@@ -63,7 +62,7 @@ function loadDelays(db: Queryable, span: Span) {
   );
 }
 
-async function loadByStep<T extends Row>(db: Queryable, sql: string, span: Span): Promise<ByStep<T>> {
+async function loadByStep<T extends Row>(db: Queryable, sql: string, span: Span): Promise<ReadonlyMap<number, T>> {
   const rows = await db.query<T & { step: Date }>(sql, [...span]);
   return new Map(rows.map((row) => [row.step.getTime(), row]));
 }

@@ -2,14 +2,13 @@
 // Reads only, except for dropping an unfinished sweep.
 import type { AuditPlace } from '../../domain/coverage/audit.ts';
 import type { Direction } from '../../domain/coverage/capacity.ts';
-import type { CertificateLevel, Risk } from '../../domain/coverage/certificate.ts';
 import type { Axis } from '../../domain/coverage/question.ts';
 import type { KnownCapacity } from '../../domain/coverage/sweep-state.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { loadProof, type StoredProof } from './evidence.ts';
 import type { Lane } from './leases.ts';
-import { dropSweeps, type Sweep, type SweepPurpose } from './sweeps.ts';
+import { dropSweeps, type Sweep, type SweepEnd } from './sweeps.ts';
 
 /** An interrupted sweep with its complete state: closed ranges are not requested again. */
 export interface UnfinishedSweep extends Sweep {
@@ -22,13 +21,9 @@ export interface UnfinishedSweep extends Sweep {
 }
 
 /** Identifies a sweep to continue. A sweep of another range is another sweep. */
-export interface SweepKey {
+export interface SweepKey extends Pick<Sweep, 'purpose' | 'axis' | 'low' | 'high'> {
   readonly advertiserId: bigint;
   readonly lane: Lane;
-  readonly purpose: SweepPurpose;
-  readonly axis: Axis;
-  readonly low: bigint;
-  readonly high: bigint | null;
 }
 
 const matchesKey = `advertiser_id = $1 AND lane = $2 AND purpose = $3 AND axis = $4 AND low = $5 AND high IS NOT DISTINCT FROM $6`;
@@ -47,13 +42,9 @@ export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<Unfi
     toValues(key),
   );
   if (!row) return null;
+  const { purpose, axis, low, high } = key;
   return {
-    sweepId: row.sweep_id,
-    purpose: key.purpose,
-    axis: key.axis,
-    low: key.low,
-    high: key.high,
-    startedAt: row.started_at,
+    ...{ sweepId: row.sweep_id, purpose, axis, low, high, startedAt: row.started_at },
     facts: row.facts,
     ranges: row.ranges ?? [],
     idleMs: row.idle_ms,
@@ -61,10 +52,7 @@ export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<Unfi
   };
 }
 
-export interface SweepOutcome {
-  readonly certificate: CertificateLevel;
-  readonly risk: Risk;
-  readonly reason: string;
+export interface SweepOutcome extends Pick<SweepEnd, 'certificate' | 'risk' | 'reason'> {
   readonly openRanges: number;
 }
 
@@ -87,28 +75,19 @@ export async function dropUnfinished(db: Queryable, key: SweepKey): Promise<void
 }
 
 /** A range of ids without a certificate. */
-export interface OpenRange {
-  readonly low: bigint;
-  readonly high: bigint | null;
-}
+export type OpenRange = Pick<Sweep, 'low' | 'high'>;
 
 /** The ranges of all ids from 1 on that were never read, were read without a certificate, or were left as a gap. */
 export async function loadOpenRanges(db: Queryable, advertiserId: bigint): Promise<OpenRange[]> {
-  return await db.query<OpenRange & Record<string, unknown>>(
-    `SELECT low, high FROM intake.open_ranges WHERE advertiser_id = $1 ORDER BY low`,
-    [advertiserId],
-  );
+  return await db.query<OpenRange>(`SELECT low, high FROM intake.open_ranges WHERE advertiser_id = $1 ORDER BY low`, [
+    advertiserId,
+  ]);
 }
 
 /** Where the next live sweep begins. */
 export interface SyncState {
   /** Live-lane sweeps that were interrupted, oldest first. */
-  readonly unfinished: readonly {
-    purpose: 'live' | 'recheck';
-    axis: Axis;
-    low: bigint;
-    high: bigint | null;
-  }[];
+  readonly unfinished: readonly (Pick<Sweep, 'axis' | 'low' | 'high'> & { readonly purpose: 'live' | 'recheck' })[];
   /** The first id that a poll must request; null before the first sweep. */
   readonly pollFrom: bigint | null;
   /** Whether any sweep over ids has ended. */

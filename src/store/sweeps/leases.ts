@@ -29,10 +29,7 @@ export interface WriteContext {
   readonly seq: bigint;
 }
 
-export interface LeaseClaim {
-  readonly name: string;
-  readonly lane: Lane;
-  readonly owner: string;
+export interface LeaseClaim extends Omit<Lease, 'epoch'> {
   readonly leaseMs: number;
   /** Do not claim the lane when its work was completed within this time: another worker has just done it. */
   readonly skipIfDoneWithinMs?: number;
@@ -119,12 +116,11 @@ export async function loadHolder(
   name: string,
   lane: Lane,
 ): Promise<{ owner: string; remainingMs: number } | null> {
-  const rows = await db.query<Columns<'leases', 'owner'> & { remaining_ms: number }>(
+  const [row] = await db.query<Columns<'leases', 'owner'> & { remaining_ms: number }>(
     `SELECT owner, extract(epoch FROM expires_at - now())::float8 * 1000 AS remaining_ms
      FROM intake.leases WHERE name = $1 AND lane = $2 AND expires_at > now() AND expires_at <= now() + ${longestLease}`,
     [name, lane],
   );
-  const row = rows[0];
   return row ? { owner: row.owner, remainingMs: row.remaining_ms } : null;
 }
 
