@@ -164,12 +164,8 @@ async function run<T extends Row>(
   values: readonly unknown[] | undefined,
   rethrow: (error: unknown) => never,
 ): Promise<T[]> {
-  try {
-    const result = await target.query<T>(sql, (values ?? []) as unknown[]);
-    return result.rows;
-  } catch (error) {
-    return rethrow(error);
-  }
+  const { rows } = await target.query<T>(sql, (values ?? []) as unknown[]).catch(rethrow);
+  return rows;
 }
 
 /** Errors that a retry resolves. 23505 (duplicate key) is one: two lanes inserted the same new application, and the retry sees its row. */

@@ -8,8 +8,7 @@ import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { type Schema, toSchemaTrouble } from '../../domain/schema.ts';
 import { SchemaTrouble, Trouble } from '../../domain/trouble.ts';
 import { clientOf, type DatabaseUrl } from './connection.ts';
-import type { Queryable } from './database.ts';
-import { sqlState, toTrouble } from './database.ts';
+import { type Queryable, sqlState, toTrouble } from './database.ts';
 
 const folder = join(import.meta.dirname, '../../../migrations');
 const lockKey = 7_400_105;
