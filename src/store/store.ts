@@ -109,9 +109,9 @@ import {
 } from './sweeps/continue-sweep.ts';
 import { confirmCursors } from './sweeps/cursors.ts';
 import { loadAuditedProof, loadLastHashes } from './sweeps/evidence.ts';
-import { loadCertificates, loadRecords, type StoredProofs, withProofs } from './sweeps/export-evidence.ts';
+import { loadRecords, type StoredProofs, withProofs } from './sweeps/export-evidence.ts';
 import { claimLeases, type Lease, type LeaseClaim, loadHolder, releaseLeases, renewLease } from './sweeps/leases.ts';
-import { beginSweeps, endCertificates, noteStop, pruneSweeps, takeTickets } from './sweeps/sweeps.ts';
+import { beginSweeps, endCertificates, loadCertificates, noteStop, pruneSweeps, takeTickets } from './sweeps/sweeps.ts';
 import { loadKeyState } from './tombstones.ts';
 
 export interface StoreOptions extends DatabaseOptions {
@@ -148,7 +148,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
   const beginSweep = coalesce((calls: readonly object[]) => beginSweeps(db, calls.length));
   const takeTicket = coalesce((calls: readonly object[]) => takeTickets(db, calls.length));
   const findAdvertiser = coalesce((names: readonly string[]) => findAdvertisers(db, names));
-  const loadAround = coalesce((asked: Parameters<typeof loadSurroundings>[1]) => loadSurroundings(db, asked));
+  const loadAround = coalesce((pages: readonly ReadPage[]) => loadSurroundings(db, pages));
   const release = coalesce(async (given: Parameters<typeof releaseLeases>[1]) => {
     await releaseLeases(leaseDb, given);
     return given.map(() => undefined);

@@ -7,7 +7,7 @@ import { isErased } from '../../domain/evidence/tree.ts';
 import type { SweepFacts } from '../../domain/status.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import { loadCertificates } from '../sweeps/export-evidence.ts';
+import { loadCertificates } from '../sweeps/sweeps.ts';
 import { type SweepColumns, toSweepFacts } from './status.ts';
 
 /** An advertiser's current proof. */

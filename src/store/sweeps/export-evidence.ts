@@ -5,6 +5,7 @@ import type { ExportedCertificate, ExportedRow } from '../../domain/evidence/exp
 import type { EvidenceRecord } from '../../domain/evidence/record.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
+import { loadCertificates } from './sweeps.ts';
 
 /** The records of one sweep. */
 export interface StoredEvidence {
@@ -41,31 +42,6 @@ export async function withProofs<T>(
       rows: loadRows(tx, advertiserId),
     });
   });
-}
-
-/** The certificates of an advertiser, in the order of their ids. */
-export async function loadCertificates(db: Queryable, advertiserId: bigint): Promise<ExportedCertificate[]> {
-  const rows = await db.query<
-    Columns<
-      'coverage',
-      'low' | 'high' | 'certificate' | 'risk' | 'reason' | 'sweep_id' | 'as_of' | 'complete_through' | 'evidence_hash'
-    >
-  >(
-    `SELECT low, high, certificate, risk, reason, sweep_id, as_of, complete_through, evidence_hash
-     FROM intake.coverage WHERE advertiser_id = $1 AND axis = 'id' ORDER BY low`,
-    [advertiserId],
-  );
-  return rows.map((row) => ({
-    low: row.low,
-    high: row.high,
-    certificate: row.certificate,
-    risk: row.risk,
-    reason: row.reason,
-    sweepId: row.sweep_id,
-    startedAt: row.as_of,
-    completeThrough: row.complete_through,
-    last: row.evidence_hash,
-  }));
 }
 
 async function loadSweeps(tx: Queryable, advertiserId: bigint): Promise<StoredEvidence[]> {

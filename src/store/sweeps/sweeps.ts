@@ -4,6 +4,7 @@ import type { CertificateLevel, Risk } from '../../domain/coverage/certificate.t
 import type { Axis } from '../../domain/coverage/question.ts';
 import { type Range, withRange } from '../../domain/coverage/range.ts';
 import type { ChainedRecord } from '../../domain/evidence/chain.ts';
+import type { ExportedCertificate } from '../../domain/evidence/export.ts';
 import { SweepDropped } from '../../domain/trouble.ts';
 import type { ApplicationEvent, ChangedRow } from '../events.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
@@ -239,28 +240,18 @@ async function healGaps(tx: Queryable, advertiserId: bigint, sweep: Sweep): Prom
  * same time.
  */
 async function recordCoverage(tx: Queryable, advertiserId: bigint, sweep: Sweep, ended: SweepEnd): Promise<void> {
-  const before = await tx.query<CoverageRow>(
-    `SELECT low, high, certificate, risk, reason, as_of, complete_through, sweep_id, evidence_hash FROM intake.coverage
-     WHERE advertiser_id = $1 AND axis = 'id' ORDER BY low`,
-    [advertiserId],
-  );
+  const { sweepId, low, high, startedAt } = sweep;
   const { certificate, risk, reason, lagMs } = ended;
-  const complete_through = new Date(sweep.startedAt.getTime() - lagMs);
-  const read = { certificate, risk, reason, as_of: sweep.startedAt, complete_through };
-  const after = withRange(before, {
-    ...read,
-    low: sweep.low,
-    high: sweep.high,
-    sweep_id: sweep.sweepId,
-    evidence_hash: null,
-  });
-  const kept = new Set(after);
-  const left = before.filter((row) => !kept.has(row)).map((row) => row.low);
-  const known = new Set(before);
-  const added = after.filter((row) => !known.has(row));
+  const completeThrough = new Date(startedAt.getTime() - lagMs);
+  const certificates = await loadCertificates(tx, advertiserId);
+  const before = new Set(certificates);
+  const after = new Set(
+    withRange(certificates, { low, high, certificate, risk, reason, sweepId, startedAt, completeThrough, last: null }),
+  );
+  const added = [...after.difference(before)];
   await tx.query(`DELETE FROM intake.coverage WHERE advertiser_id = $1 AND axis = 'id' AND low = ANY ($2::bigint[])`, [
     advertiserId,
-    left,
+    [...before.difference(after)].map((row) => row.low),
   ]);
   await tx.query(
     `INSERT INTO intake.coverage (advertiser_id, axis, low, high, certificate, risk, reason, as_of, complete_through, sweep_id, evidence_hash)
@@ -273,20 +264,38 @@ async function recordCoverage(tx: Queryable, advertiserId: bigint, sweep: Sweep,
       added.map((row) => row.certificate),
       added.map((row) => row.risk),
       added.map((row) => row.reason),
-      added.map((row) => row.as_of),
-      added.map((row) => row.complete_through),
-      added.map((row) => row.sweep_id),
-      added.map((row) => row.evidence_hash),
+      added.map((row) => row.startedAt),
+      added.map((row) => row.completeThrough),
+      added.map((row) => row.sweepId),
+      added.map((row) => row.last),
     ],
   );
 }
 
-type CoverageRow = Readonly<
-  Columns<
-    'coverage',
-    'low' | 'high' | 'certificate' | 'risk' | 'reason' | 'as_of' | 'complete_through' | 'sweep_id' | 'evidence_hash'
-  >
->;
+/** The certificates of an advertiser, in the order of their ids. */
+export async function loadCertificates(db: Queryable, advertiserId: bigint): Promise<ExportedCertificate[]> {
+  const rows = await db.query<
+    Columns<
+      'coverage',
+      'low' | 'high' | 'certificate' | 'risk' | 'reason' | 'sweep_id' | 'as_of' | 'complete_through' | 'evidence_hash'
+    >
+  >(
+    `SELECT low, high, certificate, risk, reason, sweep_id, as_of, complete_through, evidence_hash
+     FROM intake.coverage WHERE advertiser_id = $1 AND axis = 'id' ORDER BY low`,
+    [advertiserId],
+  );
+  return rows.map((row) => ({
+    low: row.low,
+    high: row.high,
+    certificate: row.certificate,
+    risk: row.risk,
+    reason: row.reason,
+    sweepId: row.sweep_id,
+    startedAt: row.as_of,
+    completeThrough: row.complete_through,
+    last: row.evidence_hash,
+  }));
+}
 
 /**
  * Marks applications as absent after one sweep without them, and as missing when a proven sweep at least a day later does not show them
