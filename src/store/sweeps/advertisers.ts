@@ -24,7 +24,7 @@ export async function ensureAdvertiser(
   db: Queryable,
   name: string,
   configuredId: bigint | null,
-  find: (name: string) => Promise<KnownAdvertiser | null> = (wanted) => findAdvertiser(db, wanted),
+  find: (name: string) => Promise<KnownAdvertiser | null>,
 ): Promise<KnownAdvertiser> {
   const advertiser = (await find(name)) ?? (await addAdvertiser(db, name, configuredId));
   requireConfigured(advertiser, configuredId);
@@ -146,14 +146,9 @@ export async function hasAnswered(db: Queryable, name: string, url: string): Pro
 }
 
 async function loadAdvertiser(db: Queryable, name: string): Promise<KnownAdvertiser> {
-  const advertiser = await findAdvertiser(db, name);
+  const [advertiser] = await findAdvertisers(db, [name]);
   if (!advertiser) throw new Trouble('local', `The row of advertiser ${name} vanished from intake.advertisers.`);
   return advertiser;
-}
-
-async function findAdvertiser(db: Queryable, name: string): Promise<KnownAdvertiser | null> {
-  const [advertiser] = await findAdvertisers(db, [name]);
-  return advertiser ?? null;
 }
 
 /** The advertisers with these names; null for an unknown name. */

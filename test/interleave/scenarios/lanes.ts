@@ -5,6 +5,7 @@ import { LeaseLost } from '../../../src/domain/trouble.ts';
 import type { Database } from '../../../src/store/postgres/database.ts';
 import {
   ensureAdvertiser,
+  findAdvertisers,
   haltAdvertiser,
   pinAdvertiser,
   unhaltAdvertiser,
@@ -437,6 +438,10 @@ export function createCoverage(stage: Stage): Scenario {
   };
 }
 
+/** Looks up one account; the product coalesces the lookups of many. */
+const ensureNamed = (db: Database, name: string) =>
+  ensureAdvertiser(db, name, null, async (wanted) => (await findAdvertisers(db, [wanted]))[0] ?? null);
+
 /** Two workers register a newly configured account at once. */
 export function createNewAccount(stage: Stage): Scenario {
   return {
@@ -445,7 +450,7 @@ export function createNewAccount(stage: Stage): Scenario {
     async open() {
       const { name: before } = await stage.openAdvertiser();
       const name = `${before} anew`;
-      const meet = async (actor: Actor) => void (await ensureAdvertiser(stage.database(actor.name), name, null));
+      const meet = async (actor: Actor) => void (await ensureNamed(stage.database(actor.name), name));
       return {
         programs: new Map<string, Program>([
           ['a', meet],
@@ -471,7 +476,7 @@ export function createPinned(stage: Stage): Scenario {
     async open() {
       const { name: before, advertiserId } = await stage.openAdvertiser();
       const name = `${before} anew`;
-      await ensureAdvertiser(stage.direct, name, null);
+      await ensureNamed(stage.direct, name);
       const told: (bigint | null)[] = [];
       const pin = (id: bigint) => async (actor: Actor) =>
         void told.push(
