@@ -66,7 +66,7 @@ describe('a page', () => {
     const toColumn = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
     for (const [text, files] of [
       ['new', 'src/store/applications/insert.ts'],
-      ['changed', 'src/store/applications/rows.ts and both lists of update.ts'],
+      ['changed', 'toRow and both lists of src/store/applications/update.ts'],
     ] as const) {
       await commitPage(db, key, aPage(live, [anApplication(1, toFacts(text))]));
       const [row = {}] = await db.query(`SELECT * FROM intake.applications`);

@@ -2,7 +2,7 @@
 // Postgres. Prints every test that failed at least once, and a table of the runs.
 //   npm run test:stress -- --runs 10                     ten runs: one of each kind, then busy ones
 //   npm run test:stress -- --runs 4 --quick              without the journeys
-//   npm run test:stress -- --runs 2 --only test/unit/log.test.ts test/unit/rows.test.ts
+//   npm run test:stress -- --runs 2 --only test/unit/log.test.ts test/unit/insert.test.ts
 //   npm run test:stress -- --runs 1 --kind crowded --seed 7      repeats one run
 // Exits with 1 when a test failed.
 

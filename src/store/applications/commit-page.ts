@@ -13,9 +13,8 @@ import { fence, laneLock } from '../sweeps/leases.ts';
 import { type SweepProgress, saveProgress } from '../sweeps/sweeps.ts';
 import { findErasedIds } from '../tombstones.ts';
 import { diffPage, isSameDiff, type PageDiff, type ReadPage } from './diff-page.ts';
-import { toCopies } from './insert.ts';
+import { isReady, toCopies } from './insert.ts';
 import { quarantine, resolveQuarantine } from './quarantine.ts';
-import { isReady } from './rows.ts';
 import { applyChanges } from './update.ts';
 
 export interface PageSummary {

@@ -1,12 +1,11 @@
-// Maps new applications to rows for COPY, column by column. Pure mapping. Changed applications are sent as JSON instead (rows.ts), because
+// Maps new applications to rows for COPY, column by column. Pure mapping. Changed applications are sent as JSON instead (update.ts), because
 // they have to be joined with the stored rows.
 import type { KeyObject } from 'node:crypto';
 import { type Application, toFirstState } from '../../domain/application.ts';
 import { toPersonKey } from '../person-key.ts';
 import { type ColumnValues, type Copy, toCopy } from '../postgres/copy.ts';
 import type { Copied } from '../schema/rows.ts';
-import type { WriteContext } from '../sweeps/leases.ts';
-import { isReady, toPriority, toTime } from './rows.ts';
+import type { Lease, WriteContext } from '../sweeps/leases.ts';
 
 /** Rows of new applications for each table, in the order of the foreign keys. All other columns are null or have defaults. */
 export function toCopies(
@@ -81,4 +80,29 @@ function copyTo<Name extends keyof Copied, Row>(
   columns: { readonly [Column in keyof Copied[Name]]: (row: Row) => Copied[Name][Column] },
 ): Copy {
   return toCopy(`intake.${table}`, rows, columns as ColumnValues<Row>);
+}
+
+/** Files of live arrivals are downloaded before those of a backfill. */
+export function toPriority(lease: Lease): number {
+  return lease.lane === 'live' ? 0 : 1;
+}
+
+/** An application without a file to download is ready when it arrives. */
+export function isReady(application: Application): boolean {
+  return application.attachments.every((attachment) => toFirstState(attachment).state !== 'pending');
+}
+
+const dayMs = 86_400_000;
+const twoDigits = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
+let lastDay = { startsAt: Number.NaN, text: '' };
+
+/** A time as text for Postgres. The days of a page repeat: with the last day's text cached it takes 0.16 us, toISOString 1.1 (measured). */
+export function toTime(ms: number | null): string | null {
+  if (ms === null) return null;
+  const startsAt = Math.floor(ms / dayMs) * dayMs;
+  if (startsAt !== lastDay.startsAt) lastDay = { startsAt, text: new Date(startsAt).toISOString().slice(0, 11) };
+  const second = Math.floor((ms - startsAt) / 1000);
+  const [hours, minutes, seconds] = [Math.floor(second / 3600), Math.floor(second / 60) % 60, second % 60];
+  const rest = String((ms - startsAt) % 1000).padStart(3, '0');
+  return `${lastDay.text}${twoDigits[hours]}:${twoDigits[minutes]}:${twoDigits[seconds]}.${rest}Z`;
 }

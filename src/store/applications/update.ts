@@ -1,16 +1,17 @@
 // Merges applications that have changed at the source. Changes are rare, so this is written for clarity: lock, judge, then a statement for
 // each step. Nothing is deleted that has vanished at the source: child rows get `gone_at`, replaced files move to attachment_versions.
 import type { KeyObject } from 'node:crypto';
-import type { Application } from '../../domain/application.ts';
+import { type Application, toFirstState } from '../../domain/application.ts';
 import { mostUnchanged } from '../../domain/hash-trust.ts';
 import type { ApplicationEvent } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
 import { recallFlagged } from '../files/mark-infected.ts';
 import { updateReady } from '../files/ready.ts';
+import { toPersonKey } from '../person-key.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 import type { WriteContext } from '../sweeps/leases.ts';
-import { toPriority, toRow } from './rows.ts';
+import { toPriority, toTime } from './insert.ts';
 
 /** Writes changed applications. `stale` lists ids that are not written because a newer request has seen them (P5). */
 export async function applyChanges(
@@ -90,6 +91,37 @@ async function lockAndJudge(
   const pick = (verdict: 'stale' | 'erased' | 'hash_only') =>
     rows.filter((row) => row[verdict]).map((row) => row.application_id);
   return { stale: pick('stale'), erased: pick('erased'), hashOnly: pick('hash_only') };
+}
+
+/** One application as JSON text, which `pageRows` and `pageFiles` unpack. `raw` is JSON already and is inserted unchanged. */
+export function toRow(key: KeyObject, advertiserId: bigint, a: Application): string {
+  const head = JSON.stringify({
+    id: a.id.toString(),
+    submitted_at: toTime(a.submittedAt),
+    source_offset: a.sourceOffset,
+    email: a.email,
+    first_name: a.firstName,
+    last_name: a.lastName,
+    phone: a.phone,
+    job_seeker_id: a.jobSeekerId,
+    job_reference: a.jobReference,
+    raw_text: a.rawText,
+    notes: a.notes.length > 0 ? a.notes : undefined,
+    person_key: toPersonKey(key, advertiserId, a),
+    hash: a.contentHash,
+    facts_hash: a.factsHash,
+    info: a.jobSeekingInfo ?? undefined,
+    attachments: a.attachments.map((f) => ({
+      kind: f.kind,
+      ...toFirstState(f),
+      source_hash: f.sourceHash,
+      size_bytes: f.sizeBytes,
+      has_virus: f.hasVirus,
+      uploaded_at: toTime(f.uploadedAt),
+      href: f.href,
+    })),
+  });
+  return `${head.slice(0, -1)},"raw":${a.raw}}`;
 }
 
 const pageRows = `jsonb_to_recordset($2::jsonb) AS p (

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { toTime } from '../../src/store/applications/rows.ts';
+import { toTime } from '../../src/store/applications/insert.ts';
 
 test('a time is written as a Date writes it, whichever day was written before it', () => {
   const moments = fc.integer({ min: Date.parse('0002-01-02T00:00:00Z'), max: Date.UTC(9999, 11, 30) });
