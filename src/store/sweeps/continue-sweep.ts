@@ -5,7 +5,7 @@ import type { Direction } from '../../domain/coverage/capacity.ts';
 import type { Axis } from '../../domain/coverage/question.ts';
 import type { KnownCapacity } from '../../domain/coverage/sweep-state.ts';
 import type { Queryable } from '../postgres/database.ts';
-import type { Columns } from '../schema/rows.ts';
+import type { Columns, NotNull } from '../schema/rows.ts';
 import { loadProof, type StoredProof } from './evidence.ts';
 import type { Lane } from './leases.ts';
 import { dropSweeps, type Sweep, type SweepEnd } from './sweeps.ts';
@@ -58,15 +58,13 @@ export interface SweepOutcome extends Pick<SweepEnd, 'certificate' | 'risk' | 'r
 
 /** How a sweep ended; null where it has not ended or has no row. A process whose last commit got no answer learns the result here. */
 export async function loadOutcome(db: Queryable, advertiserId: bigint, sweepId: bigint): Promise<SweepOutcome | null> {
-  const [row] = await db.query<Columns<'sweeps', 'certificate' | 'risk' | 'reason'> & { open: number }>(
+  const [row] = await db.query<NotNull<Columns<'sweeps', 'certificate' | 'risk' | 'reason'>> & { openRanges: number }>(
     `SELECT certificate, risk, reason, (SELECT count(*)::int FROM intake.ranges r
-       WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id) AS open
+       WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id) AS "openRanges"
      FROM intake.sweeps s WHERE advertiser_id = $1 AND sweep_id = $2 AND certificate IS NOT NULL`,
     [advertiserId, sweepId],
   );
-  if (!row || row.certificate === null) return null;
-  const { certificate, risk, reason, open } = row;
-  return { certificate, risk: risk ?? 'doubt', reason: reason ?? '', openRanges: open };
+  return row ?? null;
 }
 
 /** Drops the unfinished sweep of this range. */

@@ -191,7 +191,7 @@ async function endSweep(
   sweep: Sweep,
   ended: SweepEnd,
 ): Promise<ApplicationEvent[]> {
-  const key = [advertiserId, sweep.sweepId] as const;
+  const key = [advertiserId, sweep.sweepId];
   await tx.query(`DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND (state = 'closed' OR $3)`, [
     ...key,
     ended.openRanges === 0,
@@ -199,7 +199,7 @@ async function endSweep(
   await tx.query(
     `UPDATE intake.sweeps SET state = 'open' WHERE advertiser_id = $1 AND sweep_id = $2
      AND EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = $1 AND r.sweep_id = $2)`,
-    [...key],
+    key,
   );
   if (ended.learned !== null) {
     // Keeps the longest page of all sweeps: an earlier one may have seen a longer page than this one.
