@@ -53,7 +53,7 @@ export async function commitPage(
       async (tx) => {
         // Sent first and awaited together with the writes. It throws when the lease is lost, and the transaction rolls back.
         const fenced = fence(tx, page.lease);
-        const [written] = await Promise.all([writeCurrent(tx, key, page, diff, progress), fenced]);
+        const [written] = await Promise.all([write(tx, key, page, diff, progress), fenced]);
         crashPoint?.('pageWritten');
         return written;
       },
@@ -68,27 +68,17 @@ export async function commitPage(
   }
 }
 
-/** While the other lane runs, takes the diff again under the lane lock: otherwise both lanes could write from an outdated diff. */
-async function writeCurrent(
-  tx: Transaction,
-  key: KeyObject,
-  page: ReadPage,
-  diff: PageDiff,
-  progress: PageProgress | null,
-): Promise<PageSummary | OutdatedDiff> {
-  if (diff.otherLane && !isSameDiff(diff, await diffPage(tx, page))) return 'outdated';
-  if (progress !== null && 'audited' in progress && !(await isChainKept(tx, page.advertiserId, progress.audited)))
-    return 'outdated';
-  return await write(tx, key, page, diff, progress);
-}
-
 async function write(
   tx: Transaction,
   key: KeyObject,
   page: ReadPage,
   diff: PageDiff,
   progress: PageProgress | null,
-): Promise<PageSummary> {
+): Promise<PageSummary | OutdatedDiff> {
+  // While the other lane runs, the diff is taken again under the lane lock: otherwise both lanes could write from an outdated diff.
+  if (diff.otherLane && !isSameDiff(diff, await diffPage(tx, page))) return 'outdated';
+  if (progress !== null && 'audited' in progress && !(await isChainKept(tx, page.advertiserId, progress.audited)))
+    return 'outdated';
   const events: ApplicationEvent[] = [];
   const isToBeWritten = await resolveElements(tx, page);
   const { fresh, erased } = await splitOffErased(tx, key, page, diff.fresh.filter(isToBeWritten), events);
