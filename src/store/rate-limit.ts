@@ -12,16 +12,16 @@ export interface Slots {
  * clock was set back, and are discarded.
  */
 export async function takeSlots(db: Queryable, source: string, stretchMs: number, mostAheadMs: number): Promise<Slots> {
-  const [row] = await db.query<{ now: number; first_at: number }>(
+  const [row] = await db.query<{ now: number; firstAt: number }>(
     `INSERT INTO intake.rate_limits AS p (source, next_at) VALUES ($1, clock_timestamp() + $2::float8 * interval '1 millisecond')
      ON CONFLICT (source) DO UPDATE
        SET next_at = $2::float8 * interval '1 millisecond' + CASE
          WHEN p.next_at BETWEEN clock_timestamp() AND clock_timestamp() + $3::float8 * interval '1 millisecond' THEN p.next_at
          ELSE clock_timestamp() END
      RETURNING extract(epoch FROM clock_timestamp())::float8 * 1000 AS now,
-       extract(epoch FROM p.next_at)::float8 * 1000 - $2::float8 AS first_at`,
+       extract(epoch FROM p.next_at)::float8 * 1000 - $2::float8 AS "firstAt"`,
     [source, stretchMs, mostAheadMs],
   );
   if (!row) throw new Error('The rate limit returned no slot.');
-  return { now: row.now, firstAt: row.first_at };
+  return row;
 }

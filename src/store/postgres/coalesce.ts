@@ -2,10 +2,8 @@
 // advertisers costs little more than watching ten, and downloads that finish together share one transaction and one flush to the disk.
 // A call waits one tick of the event loop, so that calls of the same tick are collected, and for the statement before it.
 
-interface PendingCall<Call, Answer> {
+interface PendingCall<Call, Answer> extends PromiseWithResolvers<Answer> {
   readonly call: Call;
-  readonly resolve: (answer: Answer) => void;
-  readonly reject: (reason: unknown) => void;
 }
 
 export interface CoalesceOptions<Call> {
@@ -50,16 +48,16 @@ export function coalesceEach<Call, Answer>(
     groups.delete(group);
   }
 
-  return (call) =>
-    new Promise((resolve, reject) => {
-      const group = toGroup(call);
-      const waiting = groups.get(group);
-      if (waiting) {
-        waiting.push({ call, resolve, reject });
-        return;
-      }
-      const opened = [{ call, resolve, reject }];
+  return (call) => {
+    const pending = { call, ...Promise.withResolvers<Answer>() };
+    const group = toGroup(call);
+    const waiting = groups.get(group);
+    if (waiting) waiting.push(pending);
+    else {
+      const opened = [pending];
       groups.set(group, opened);
       setImmediate(() => void run(group, opened));
-    });
+    }
+    return pending.promise;
+  };
 }

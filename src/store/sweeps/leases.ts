@@ -68,10 +68,10 @@ export async function claimLeases(db: Queryable, claims: readonly LeaseClaim[]):
       claims.map((one) => one.skipIfDoneWithinMs ?? 0),
     ],
   );
-  return claims.map(({ name, lane, owner }) => {
-    const row = rows.find((one) => one.name === name && one.lane === lane && one.owner === owner);
-    return row ? { name, lane, owner, epoch: row.epoch } : null;
-  });
+  return claims.map(
+    ({ name, lane, owner }) =>
+      rows.find((one) => one.name === name && one.lane === lane && one.owner === owner) ?? null,
+  );
 }
 
 /**
@@ -116,12 +116,12 @@ export async function loadHolder(
   name: string,
   lane: Lane,
 ): Promise<{ owner: string; remainingMs: number } | null> {
-  const [row] = await db.query<Columns<'leases', 'owner'> & { remaining_ms: number }>(
-    `SELECT owner, extract(epoch FROM expires_at - now())::float8 * 1000 AS remaining_ms
+  const [row] = await db.query<Columns<'leases', 'owner'> & { remainingMs: number }>(
+    `SELECT owner, extract(epoch FROM expires_at - now())::float8 * 1000 AS "remainingMs"
      FROM intake.leases WHERE name = $1 AND lane = $2 AND expires_at > now() AND expires_at <= now() + ${longestLease}`,
     [name, lane],
   );
-  return row ? { owner: row.owner, remainingMs: row.remaining_ms } : null;
+  return row ?? null;
 }
 
 /**
