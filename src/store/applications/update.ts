@@ -94,7 +94,7 @@ async function lockAndJudge(
 }
 
 /** One application as JSON text, which `pageRows` and `pageFiles` unpack. `raw` is JSON already and is inserted unchanged. */
-export function toRow(key: KeyObject, advertiserId: bigint, a: Application): string {
+function toRow(key: KeyObject, advertiserId: bigint, a: Application): string {
   const head = JSON.stringify({
     id: a.id.toString(),
     submitted_at: toTime(a.submittedAt),
