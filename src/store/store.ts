@@ -43,18 +43,7 @@ import {
   replaceParsedScreens,
   retryDownloads,
 } from './files/stored-files.ts';
-import {
-  adoptBlob,
-  loadBlobs,
-  loadLastRead,
-  loadLongestUnread,
-  loadUnread,
-  loadUnrepaired,
-  markDamaged,
-  markOrphans,
-  markUndeleted,
-  markVerified,
-} from './files/verify-blobs.ts';
+import * as verifyBlobs from './files/verify-blobs.ts';
 import { createStatistics } from './postgres/analyze.ts';
 import { coalesce, coalesceEach } from './postgres/coalesce.ts';
 import { type Database, type DatabaseOptions, openDatabase, retryOnConflict } from './postgres/database.ts';
@@ -79,20 +68,7 @@ import { loadHistory } from './reports/history.ts';
 import { loadProofReport } from './reports/proof.ts';
 import { loadAdvertiserStatus, loadVerdict } from './reports/status.ts';
 import { loadWaits, recordWaits } from './reports/waits.ts';
-import {
-  ensureAdvertiser,
-  findAdvertisers,
-  haltAdvertiser,
-  hasAnswered,
-  loadAdvertiserIds,
-  loadRetryAfter,
-  lookUpAdvertiser,
-  noteAgent,
-  noteAnswered,
-  noteRetryAfter,
-  pinAdvertiser,
-  unhaltAdvertiser,
-} from './sweeps/advertisers.ts';
+import * as advertisers from './sweeps/advertisers.ts';
 import {
   dropUnfinished,
   findUncovered,
@@ -147,7 +123,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
   let broughtForwardAt = Number.NEGATIVE_INFINITY;
   const beginSweep = coalesce((calls: readonly object[]) => beginSweeps(db, calls.length));
   const takeTicket = coalesce((calls: readonly object[]) => takeTickets(db, calls.length));
-  const findAdvertiser = coalesce((names: readonly string[]) => findAdvertisers(db, names));
+  const findAdvertiser = coalesce((names: readonly string[]) => advertisers.findAdvertisers(db, names));
   const loadAround = coalesce((pages: readonly ReadPage[]) => loadSurroundings(db, pages));
   const release = coalesce(async (given: Parameters<typeof releaseLeases>[1]) => {
     await releaseLeases(leaseDb, given);
@@ -161,18 +137,20 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
     advertisers: {
       ...bind(db, {
-        pin: pinAdvertiser,
-        halt: haltAdvertiser,
-        unhalt: unhaltAdvertiser,
-        loadIds: loadAdvertiserIds,
-        noteRetryAfter,
-        noteAnswered,
-        hasAnswered,
-        noteAgent,
+        pin: advertisers.pinAdvertiser,
+        halt: advertisers.haltAdvertiser,
+        unhalt: advertisers.unhaltAdvertiser,
+        loadIds: advertisers.loadAdvertiserIds,
+        noteRetryAfter: advertisers.noteRetryAfter,
+        noteAnswered: advertisers.noteAnswered,
+        hasAnswered: advertisers.hasAnswered,
+        noteAgent: advertisers.noteAgent,
       }),
-      ensure: (name: string, configuredId: bigint | null) => ensureAdvertiser(db, name, configuredId, findAdvertiser),
-      lookUp: (name: string, configuredId: bigint | null) => lookUpAdvertiser(name, configuredId, findAdvertiser),
-      loadRetryAfter: coalesce((names: readonly string[]) => loadRetryAfter(db, names)),
+      ensure: (name: string, configuredId: bigint | null) =>
+        advertisers.ensureAdvertiser(db, name, configuredId, findAdvertiser),
+      lookUp: (name: string, configuredId: bigint | null) =>
+        advertisers.lookUpAdvertiser(name, configuredId, findAdvertiser),
+      loadRetryAfter: coalesce((names: readonly string[]) => advertisers.loadRetryAfter(db, names)),
     },
 
     leases: {
@@ -244,20 +222,20 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         pinStore: pinBlobStore,
         loadStore: loadBlobStore,
         recallFetched,
-        load: loadBlobs,
-        loadUnread,
-        loadLongestUnread,
-        loadLastRead,
-        markVerified,
-        markUndeleted,
-        markOrphans,
-        loadUnrepaired,
+        load: verifyBlobs.loadBlobs,
+        loadUnread: verifyBlobs.loadUnread,
+        loadLongestUnread: verifyBlobs.loadLongestUnread,
+        loadLastRead: verifyBlobs.loadLastRead,
+        markVerified: verifyBlobs.markVerified,
+        markUndeleted: verifyBlobs.markUndeleted,
+        markOrphans: verifyBlobs.markOrphans,
+        loadUnrepaired: verifyBlobs.loadUnrepaired,
         loadForgotten,
-        adopt: adoptBlob,
+        adopt: verifyBlobs.adoptBlob,
       }),
       announce: (claim: Claim, blob: BlobAnnouncement['blob']) => announce({ claim, blob }),
       markDamaged: (advertiserId: bigint, sha256: string) =>
-        retryOnConflict(() => markDamaged(db, advertiserId, sha256)),
+        retryOnConflict(() => verifyBlobs.markDamaged(db, advertiserId, sha256)),
     },
 
     deletions: {
