@@ -1,6 +1,6 @@
 // Renders the status as text: a headline, problems with the command that helps, a table of facts per advertiser.
 import Table from 'cli-table3';
-import { formatBytes, formatCount, formatSpan } from '../domain/format.ts';
+import { formatAgo, formatBytes, formatCount, formatSpan } from '../domain/format.ts';
 import {
   type AdvertiserStatus,
   type CoverageStatus,
@@ -38,7 +38,7 @@ function toFacts(one: AdvertiserStatus, { at: now, verifyWithinMs }: Status): [s
     ['applications', String(one.applications)],
     ['newest', one.newestSubmittedAt?.toISOString() ?? 'none'],
     ['read up to', cursor === null ? 'nothing yet' : `id ${cursor.afterId}`],
-    ['last poll', one.readAt === null ? 'never' : toAgo(one.readAt, now)],
+    ['last poll', one.readAt === null ? 'never' : formatAgo(one.readAt, now)],
     ['coverage', coverage === null ? 'unproven: no sweep has finished yet' : toCovered(coverage)],
     ['last proof', toProof(coverage, now)],
     ['open ranges', String(one.openRanges)],
@@ -46,7 +46,7 @@ function toFacts(one: AdvertiserStatus, { at: now, verifyWithinMs }: Status): [s
     ['last sweep', sweep === null ? 'none' : toSwept(sweep, now)],
     ...one.unfinished.map((stopped): [string, string] => [
       'unfinished',
-      `${toSweepName(stopped)} of ${toAgo(stopped.startedAt, now)}: ${stopped.reason}`,
+      `${toSweepName(stopped)} of ${formatAgo(stopped.startedAt, now)}: ${stopped.reason}`,
     ]),
     ['attachments', files.join(', ') || 'none'],
     ['files stored', `${formatCount(one.blobs.count, 'distinct file')}, ${formatBytes(one.blobs.bytes)}`],
@@ -58,7 +58,7 @@ function toFacts(one: AdvertiserStatus, { at: now, verifyWithinMs }: Status): [s
 function toSwept(sweep: SweepFacts, now: Date): string {
   const { word } = toSweepResult(sweep);
   const requests = formatCount(sweep.requests, 'request');
-  return `${toSweepName(sweep)} ${toAgo(sweep.startedAt, now)}: ${word}, ${sweep.added} new, ${sweep.changed} changed, ${requests}`;
+  return `${toSweepName(sweep)} ${formatAgo(sweep.startedAt, now)}: ${word}, ${sweep.added} new, ${sweep.changed} changed, ${requests}`;
 }
 
 function toUnread({ verifiedSince }: AdvertiserStatus, now: Date, verifyWithinMs: number | null): string {
@@ -80,10 +80,5 @@ function toCovered({ certificate, risk, reason, completeThrough }: CoverageStatu
 
 /** How old the proof is, counted from its oldest part. */
 function toProof(coverage: CoverageStatus | null, now: Date): string {
-  return coverage === null || coverage.certificate === 'unproven' ? 'none' : toAgo(coverage.asOf, now);
-}
-
-function toAgo(at: Date, now: Date): string {
-  const ms = now.getTime() - at.getTime();
-  return ms < 1_000 ? 'just now' : `${formatSpan(ms, 1)} ago`;
+  return coverage === null || coverage.certificate === 'unproven' ? 'none' : formatAgo(coverage.asOf, now);
 }

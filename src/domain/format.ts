@@ -27,6 +27,12 @@ export function formatSpan(ms: number, units: 1 | 2 = 2): string {
   return counts.flatMap(({ count, unit }) => (count === 0 ? [] : [`${count}${unit}`])).join(' ');
 }
 
+/** How long ago: 2h ago. */
+export function formatAgo(at: Date, now: Date): string {
+  const ms = now.getTime() - at.getTime();
+  return ms < 1_000 ? 'just now' : `${formatSpan(ms, 1)} ago`;
+}
+
 const byteUnits = [
   ['kB', 1e3],
   ['MB', 1e6],

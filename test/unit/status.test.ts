@@ -12,7 +12,7 @@ import {
   toStatus,
   toSweepResult,
 } from '../../src/domain/status.ts';
-import { renderAgo } from '../../src/web/admin/format.ts';
+import { renderAgo } from '../../src/web/admin/page.ts';
 
 const day = 86_400_000;
 const now = new Date('2026-11-15T10:00:00Z');

@@ -1,8 +1,9 @@
-// What all pages of the admin port share: the surrounding document and the tables. Plain HTML without scripts; hono's html escapes
+// What all pages of the admin port share: the surrounding document, the tables and the times. Plain HTML without scripts; hono's html escapes
 // inserted values.
 
 import { html } from 'hono/html';
-import { toCount, toUtc } from './format.ts';
+import { formatAgo, formatCount, formatSpan } from '../../domain/format.ts';
+import { type SweepFacts, type SweepResult, toSweepResult } from '../../domain/status.ts';
 import type { Html } from './svg-chart.ts';
 
 /** The most rows that a table shows; further rows are only counted. */
@@ -71,5 +72,33 @@ ${renderRest(rows.length, title.toLowerCase(), all)}</section>`;
 
 export function renderRest(count: number, what: string, all = 'intake status'): Html {
   if (count <= mostRows) return html``;
-  return html`<p class="aside">And ${toCount(count - mostRows)} more ${what}: <code>${all}</code> lists them all.</p>`;
+  return html`<p class="aside">And ${formatCount(count - mostRows)} more ${what}: <code>${all}</code> lists them all.</p>`;
+}
+
+/** The columns of a sweep after its name. */
+export const sweepColumns = ['Result', '#Requests', '#New', '#Changed', '#Took'] as const;
+
+export function renderSweepCells(sweep: SweepFacts): (Html | string)[] {
+  return [
+    renderResult(toSweepResult(sweep)),
+    formatCount(sweep.requests),
+    formatCount(sweep.added),
+    formatCount(sweep.changed),
+    sweep.endedAt === null ? '' : formatSpan(sweep.endedAt.getTime() - sweep.startedAt.getTime()),
+  ];
+}
+
+export function renderResult({ word, mood, note }: SweepResult): Html {
+  return html`<span class="badge ${mood}">${word}</span> <span class="aside">${note ?? ''}</span>`;
+}
+
+/** How long ago, with the exact time as a tooltip. */
+export function renderAgo(at: Date | null, now: Date, never = 'never'): Html {
+  if (at === null) return html`${never}`;
+  return html`<time datetime="${at.toISOString()}" title="${toUtc(at)}">${formatAgo(at, now)}</time>`;
+}
+
+/** 2026-11-15 03:40 UTC. */
+export function toUtc(at: Date): string {
+  return `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }

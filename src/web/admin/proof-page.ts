@@ -12,11 +12,10 @@ import {
   toColumns,
 } from '../../domain/evidence/picture.ts';
 import type { Bounds } from '../../domain/evidence/record.ts';
-import { formatBytes } from '../../domain/format.ts';
-import { toSweepName, toSweepResult } from '../../domain/status.ts';
+import { formatBytes, formatCount } from '../../domain/format.ts';
+import { toSweepName } from '../../domain/status.ts';
 import type { ProofReport } from '../../store/reports/proof.ts';
-import { renderAgo, toCount, toSpan, toUtc } from './format.ts';
-import { renderDocument, renderTable } from './page.ts';
+import { renderAgo, renderDocument, renderSweepCells, renderTable, sweepColumns, toUtc } from './page.ts';
 import type { Html } from './svg-chart.ts';
 
 /** What the page shows, and the parameters of its address. */
@@ -126,7 +125,7 @@ function renderPicture(advertiser: string, columns: readonly PictureColumn[]): H
   });
   const applications = columns.reduce((sum, column) => sum + column.applications, 0);
   const open = columns.filter(({ state }) => state === 'open').length;
-  const summary = `${toCount(applications)} applications along the axis of ids. ${open === 0 ? 'Every part of it is closed' : `${toCount(open)} of ${toCount(columns.length)} parts are open`}.`;
+  const summary = `${formatCount(applications)} applications along the axis of ids. ${open === 0 ? 'Every part of it is closed' : `${formatCount(open)} of ${formatCount(columns.length)} parts are open`}.`;
   return html`<section aria-labelledby="axis"><h2 id="axis">The axis of ids</h2>
 <figure class="panel axis-of-ids"><figcaption><p class="figure">From id 1, at the left, to ids that do not exist yet. Bars: how many applications. Band: how their ids were closed. Dots: audits. Each part links to the questions behind it.</p>
 <ul class="legend blocks">${used.map((state) => html`<li class="state-${state}">${states[state]}</li>`)}</ul></figcaption>
@@ -144,10 +143,10 @@ function renderColumn(
 ): Html {
   const { state, applications, audits, closedAt, from } = column;
   const told = [
-    `${toRange(column)}: ${toCount(applications)} ${applications === 1 ? 'application' : 'applications'}`,
+    `${toRange(column)}: ${formatCount(applications, 'application')}`,
     states[state],
     ...(closedAt === null ? [] : [toUtc(new Date(closedAt))]),
-    ...(audits === 0 ? [] : [`audited ${audits === 1 ? 'once' : `${toCount(audits)} times`}`]),
+    ...(audits === 0 ? [] : [`audited ${audits === 1 ? 'once' : `${formatCount(audits)} times`}`]),
   ].join('; ');
   const bandY = size.applications + size.gap;
   const auditY = bandY + size.closed + size.gap + size.audits / 2;
@@ -222,8 +221,8 @@ function toBound(axis: 'id' | 'date', position: bigint): string {
 function toAnswer({ answer }: ShownAnswer['record']): string {
   if (answer.kind === 'overflow') return 'too large, abandoned';
   if (answer.kind === 'refused') return 'refused';
-  const rows = answer.rows === 0 ? 'empty' : `${toCount(answer.rows)} ${answer.rows === 1 ? 'row' : 'rows'}`;
-  const lacks = answer.lacks === 0 ? '' : `, ${toCount(answer.lacks)} known ids not shown`;
+  const rows = answer.rows === 0 ? 'empty' : formatCount(answer.rows, 'row');
+  const lacks = answer.lacks === 0 ? '' : `, ${formatCount(answer.lacks)} known ids not shown`;
   return `${rows}, ${formatBytes(answer.bytes)}${lacks}`;
 }
 
@@ -262,9 +261,9 @@ function renderCertificates({ certificates }: Explanation): Html {
       html`<span class="badge ${moods[one.certificate].name}">${one.certificate}</span> <span class="aside">${one.reason}</span>`,
       toUtc(one.startedAt),
       toUtc(one.completeThrough),
-      toCount(one.questions),
-      toCount(one.witnesses),
-      toCount(one.audits),
+      formatCount(one.questions),
+      formatCount(one.witnesses),
+      formatCount(one.audits),
       one.evidence === null ? 'not recorded' : html`<code class="hash">${one.evidence}</code>`,
     ]),
   });
@@ -296,7 +295,7 @@ function renderChecks(
       toAnswer(record),
       added === 0
         ? html`<span class="badge good">nothing new</span>`
-        : html`<span class="badge fair">${toCount(added)} not stored before</span>`,
+        : html`<span class="badge fair">${formatCount(added)} not stored before</span>`,
     ]),
     all: toExportCommand(advertiser),
   });
@@ -311,18 +310,7 @@ function renderHistory({ history, at }: ProofReport): Html {
   return renderTable({
     id: 'history',
     title: 'Earlier certificates',
-    columns: ['Started', 'Sweep', 'Result', '#Requests', '#New', '#Changed', '#Took'],
-    rows: history.map((sweep) => {
-      const { word, mood, note } = toSweepResult(sweep);
-      return [
-        renderAgo(sweep.startedAt, at),
-        toSweepName(sweep),
-        html`<span class="badge ${mood}">${word}</span> <span class="aside">${note ?? ''}</span>`,
-        toCount(sweep.requests),
-        toCount(sweep.added),
-        toCount(sweep.changed),
-        sweep.endedAt === null ? '' : toSpan(sweep.endedAt.getTime() - sweep.startedAt.getTime()),
-      ];
-    }),
+    columns: ['Started', 'Sweep', ...sweepColumns],
+    rows: history.map((sweep) => [renderAgo(sweep.startedAt, at), toSweepName(sweep), ...renderSweepCells(sweep)]),
   });
 }

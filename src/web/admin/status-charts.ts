@@ -2,8 +2,8 @@
 // their applications stored. Rates of files, sweeps and bytes are metrics instead.
 
 import { html } from 'hono/html';
+import { formatCount, formatSpan } from '../../domain/format.ts';
 import { type History, steps } from '../../domain/history.ts';
-import { toCount, toRoundedSpan, toSpan } from './format.ts';
 import { type Chart, type Html, renderChart, toTime } from './svg-chart.ts';
 
 /** The charts, each a figure with its headline, its image and its table. */
@@ -21,12 +21,13 @@ function toCharts({ period, steps: taken }: History): CaptionedChart[] {
   const startAt = taken.map((step) => step.startAt);
   const per = period === '24h' ? 'hour' : 'day';
   const within = period === '24h' ? 'in the last 24 hours' : 'in the last 30 days';
-  const base = { startAt, stepMs, unit: 1, shape: 'bars', format: toCount } as const;
+  const base = { startAt, stepMs, unit: 1, shape: 'bars', format: formatCount } as const;
 
   const total = taken.reduce((sum, step) => sum + step.applications, 0);
-  const applications = `${toCount(total)} ${total === 1 ? 'application' : 'applications'} ${within}`;
+  const applications = `${formatCount(total, 'application')} ${within}`;
   const delayMs = Math.max(...taken.map((step) => step.delayP95Ms ?? 0));
-  const delay = delayMs === 0 ? `nothing new was stored ${within}` : `up to ${toSpan(delayMs)} in the slowest ${per}`;
+  const delay =
+    delayMs === 0 ? `nothing new was stored ${within}` : `up to ${formatSpan(delayMs)} in the slowest ${per}`;
   return [
     {
       ...base,
@@ -44,7 +45,7 @@ function toCharts({ period, steps: taken }: History): CaptionedChart[] {
       summary: `95th percentile: ${delay}. Counts applications submitted since Intake began to read their advertiser.`,
       shape: 'lines',
       unit: toDurationUnit(delayMs),
-      format: toRoundedSpan,
+      format: (ms: number) => formatSpan(ms, 1),
       series: [
         { name: 'median (p50)', values: taken.map((step) => step.delayP50Ms) },
         { name: '95 % within (p95)', values: taken.map((step) => step.delayP95Ms) },

@@ -2,6 +2,7 @@
 // scripts. Shows counts, configured names and times, never a person; hono's html escapes inserted values.
 
 import { html } from 'hono/html';
+import { formatCount, formatSpan } from '../../domain/format.ts';
 import { type History, type Period, periods, type RecentSweep } from '../../domain/history.ts';
 import {
   type AccountVerdict,
@@ -10,12 +11,19 @@ import {
   isUpToDate,
   type Problem,
   type Status,
-  type SweepResult,
   toSweepName,
-  toSweepResult,
 } from '../../domain/status.ts';
-import { renderAgo, toCount, toRoundedSpan, toSpan, toUtc } from './format.ts';
-import { mostRows, renderDocument, renderRest, renderTable } from './page.ts';
+import {
+  mostRows,
+  renderAgo,
+  renderDocument,
+  renderRest,
+  renderResult,
+  renderSweepCells,
+  renderTable,
+  sweepColumns,
+  toUtc,
+} from './page.ts';
 import { renderCharts } from './status-charts.ts';
 import type { Html } from './svg-chart.ts';
 
@@ -99,17 +107,21 @@ function renderKeyFigures(status: Status, { period, steps }: History): Html {
   const longestAgo = readTimes.length === 0 ? null : new Date(Math.min(...readTimes));
   const proven = advertisers.filter((one) => one.coverage?.certificate === 'proven').length;
   const figures: [string, Html | string, string][] = [
-    ['Applications', toCount(sum((one) => one.applications)), `${toCount(recent)} in the last ${words[period]}`],
+    [
+      'Applications',
+      formatCount(sum((one) => one.applications)),
+      `${formatCount(recent)} in the last ${words[period]}`,
+    ],
     ['Last checked', renderAgo(longestAgo, at), toChecked(status)],
     [
       'Proven complete',
-      `${toCount(proven)} of ${toCount(advertisers.length)}`,
+      `${formatCount(proven)} of ${formatCount(advertisers.length)}`,
       advertisers.length === 1 ? 'advertiser' : 'advertisers',
     ],
     [
       'Files stored',
-      toCount(sum(toStored)),
-      `${waiting === 0 ? 'none waiting' : `${toCount(waiting)} waiting, ${toCount(sum((one) => one.due))} of them due`}${toUnread(status)}`,
+      formatCount(sum(toStored)),
+      `${waiting === 0 ? 'none waiting' : `${formatCount(waiting)} waiting, ${formatCount(sum((one) => one.due))} of them due`}${toUnread(status)}`,
     ],
   ];
   return html`<section aria-label="Key figures"><dl class="key-figures">${figures.map(
@@ -120,14 +132,14 @@ function renderKeyFigures(status: Status, { period, steps }: History): Html {
 
 function toChecked(status: Status): string {
   const behind = status.advertisers.filter((one) => !isUpToDate(one, status)).length;
-  if (behind > 0) return status.advertisers.length === 1 ? 'not up to date' : `${toCount(behind)} not up to date`;
+  if (behind > 0) return status.advertisers.length === 1 ? 'not up to date' : `${formatCount(behind)} not up to date`;
   return status.advertisers.length > 1 ? 'all up to date' : 'up to date';
 }
 
 /** How long ago the bytes verified longest ago were read. */
 function toUnread({ advertisers, at }: Status): string {
   const read = advertisers.flatMap((one) => (one.verifiedSince === null ? [] : [one.verifiedSince.getTime()]));
-  return read.length === 0 ? '' : `; every byte read within ${toRoundedSpan(at.getTime() - Math.min(...read))}`;
+  return read.length === 0 ? '' : `; every byte read within ${formatSpan(at.getTime() - Math.min(...read), 1)}`;
 }
 
 function toStored({ attachments: { stored = 0 } }: AdvertiserStatus): number {
@@ -143,13 +155,13 @@ function renderAdvertisers({ advertisers, problems, at }: Status): Html {
     columns: ['Name', '#Applications', 'Newest', 'Last checked', 'Coverage', 'Late arrivals', '#Files', '#Waiting'],
     rows: shown.map((one) => [
       html`${one.name}<span class="aside">${one.advertiserId === null ? '' : ` ${one.advertiserId}`}</span>`,
-      toCount(one.applications),
+      formatCount(one.applications),
       renderAgo(one.newestSubmittedAt, at, 'none'),
       one.halt === null ? renderAgo(one.readAt, at) : html`<strong class="badge bad">halted</strong>`,
       renderCoverage(one, at),
-      one.latenessMs === null ? 'none' : `up to ${toSpan(one.latenessMs)}`,
-      toCount(toStored(one)),
-      toCount(one.waiting),
+      one.latenessMs === null ? 'none' : `up to ${formatSpan(one.latenessMs)}`,
+      formatCount(toStored(one)),
+      formatCount(one.waiting),
     ]),
   });
 }
@@ -174,10 +186,10 @@ function renderLostFiles({ advertisers }: Status): Html {
       count === 0 ? [] : [{ name, count }],
     );
     if (counts.length === 0) return [];
-    const total = toCount(counts.reduce((sum, { count }) => sum + count, 0));
+    const total = formatCount(counts.reduce((sum, { count }) => sum + count, 0));
     const most = counts.sort((a, b) => b.count - a.count).slice(0, mostNames);
-    const named = most.map(({ name, count }) => `${name} ${toCount(count)}`).join(', ');
-    const rest = counts.length > mostNames ? `, and ${toCount(counts.length - mostNames)} more` : '';
+    const named = most.map(({ name, count }) => `${name} ${formatCount(count)}`).join(', ');
+    const rest = counts.length > mostNames ? `, and ${formatCount(counts.length - mostNames)} more` : '';
     return [[state, total, `${named}${rest}`, means, todo]];
   });
   if (rows.length === 0) return html``;
@@ -225,16 +237,12 @@ function renderSweeps({ period, polls, recentSweeps }: History, status: Status):
     renderAgo(sweep.startedAt, status.at),
     sweep.advertiser,
     sweep.isFirst ? 'first sweep' : toSweepName(sweep),
-    renderResult(toSweepResult(sweep)),
-    toCount(sweep.requests),
-    toCount(sweep.added),
-    toCount(sweep.changed),
-    sweep.endedAt === null ? '' : toSpan(sweep.endedAt.getTime() - sweep.startedAt.getTime()),
+    ...renderSweepCells(sweep),
   ];
   return renderTable({
     id: 'sweeps-recent',
     title: 'Recent sweeps',
-    columns: ['Started', 'Advertiser', 'Sweep', 'Result', '#Requests', '#New', '#Changed', '#Took'],
+    columns: ['Started', 'Advertiser', 'Sweep', ...sweepColumns],
     rows: [
       [
         `last ${words[period]}`,
@@ -242,8 +250,8 @@ function renderSweeps({ period, polls, recentSweeps }: History, status: Status):
         'polls',
         renderPolls(polls, status),
         '',
-        toCount(polls.added),
-        toCount(polls.changed),
+        formatCount(polls.added),
+        formatCount(polls.changed),
         '',
       ],
       ...recentSweeps.map(toRow),
@@ -254,13 +262,8 @@ function renderSweeps({ period, polls, recentSweeps }: History, status: Status):
 /** One row for all polls: a poll every few minutes would push every recheck off the page. */
 function renderPolls({ fruitful, doubtful }: History['polls'], status: Status): Html {
   const behind = status.advertisers.filter((one) => !isUpToDate(one, status)).length;
-  const polls = fruitful === 1 ? '1 poll' : `${toCount(fruitful)} polls`;
-  const note = `${polls} brought something new`;
-  if (behind > 0) return renderResult({ word: `${toCount(behind)} not up to date`, mood: 'bad', note });
-  if (doubtful > 0) return renderResult({ word: `${toCount(doubtful)} in doubt`, mood: 'fair', note });
+  const note = `${formatCount(fruitful, 'poll')} brought something new`;
+  if (behind > 0) return renderResult({ word: `${formatCount(behind)} not up to date`, mood: 'bad', note });
+  if (doubtful > 0) return renderResult({ word: `${formatCount(doubtful)} in doubt`, mood: 'fair', note });
   return renderResult({ word: 'up to date', mood: 'good', note });
-}
-
-function renderResult({ word, mood, note }: SweepResult): Html {
-  return html`<span class="badge ${mood}">${word}</span> <span class="aside">${note ?? ''}</span>`;
 }
