@@ -20,88 +20,45 @@ export interface Metrics {
 export function createMetrics({ version }: { readonly version: string }): Metrics {
   const register = new Registry();
   const registers = [register];
+  const gauge = (name: string, help: string, ...labelNames: string[]) =>
+    new Gauge({ name, help, labelNames, registers });
+  const counter = (name: string, help: string, ...labelNames: string[]) =>
+    new Counter({ name, help, labelNames, registers });
   collectDefaultMetrics({ register });
   for (const name of misnamed) register.removeSingleMetric(name);
-  new Gauge({
-    name: 'intake_build_info',
-    help: 'Always 1; the version is a label.',
-    labelNames: ['version'],
-    registers,
-  })
-    .labels(version)
-    .set(1);
-  const databaseUp = new Gauge({
-    name: 'intake_database_up',
-    help: '1 when the database answered this scrape; the other intake gauges are absent when it did not.',
-    registers,
-  });
-  const wholes = Object.entries(wholeGauges).map(([name, { help, value }]) => ({
-    gauge: new Gauge({ name, help, registers }),
-    value,
-  }));
-  const problems = new Gauge({
-    name: 'intake_problems',
-    help: 'Problems that intake status lists, by urgency.',
-    labelNames: ['urgent'],
-    registers,
-  });
-  const waiting = new Gauge({
-    name: 'intake_waiting',
-    help: '1 while a worker waits because this dependency is unavailable.',
-    labelNames: ['dependency'],
-    registers,
-  });
+  gauge('intake_build_info', 'Always 1; the version is a label.', 'version').labels(version).set(1);
+  const databaseUp = gauge(
+    'intake_database_up',
+    '1 when the database answered this scrape; the other intake gauges are absent when it did not.',
+  );
+  const wholes = Object.entries(wholeGauges).map(([name, { help, value }]) => ({ gauge: gauge(name, help), value }));
+  const problems = gauge('intake_problems', 'Problems that intake status lists, by urgency.', 'urgent');
+  const waiting = gauge(
+    'intake_waiting',
+    '1 while a worker waits because this dependency is unavailable.',
+    'dependency',
+  );
   const each = Object.entries(advertiserGauges).map(([name, { help, value }]) => ({
-    gauge: new Gauge({ name, help, labelNames: ['advertiser'], registers }),
+    gauge: gauge(name, help, 'advertiser'),
     value,
   }));
-  const coverage = new Gauge({
-    name: 'intake_coverage',
-    help: '1 for the certificate that holds over all ids of the advertiser, 0 for the others.',
-    labelNames: ['advertiser', 'certificate'],
-    registers,
-  });
-  const attachments = new Gauge({
-    name: 'intake_attachments',
-    help: 'Attachments by state.',
-    labelNames: ['advertiser', 'state'],
-    registers,
-  });
-  const passes = new Counter({
-    name: 'intake_passes_total',
-    help: 'Passes that ended, by kind and outcome.',
-    labelNames: ['pass', 'outcome'],
-    registers,
-  });
-  const troubles = new Counter({
-    name: 'intake_troubles_total',
-    help: 'Passes that failed, by the kind of trouble.',
-    labelNames: ['kind'],
-    registers,
-  });
-  const requests = new Counter({
-    name: 'intake_list_requests_total',
-    help: 'List requests whose answers were stored, by kind of pass.',
-    labelNames: ['pass'],
-    registers,
-  });
-  const taken = new Counter({
-    name: 'intake_applications_taken_total',
-    help: 'Applications that passes stored, new or changed.',
-    labelNames: ['how'],
-    registers,
-  });
-  const files = new Counter({
-    name: 'intake_files_total',
-    help: 'Files by outcome; failed ones are tried again.',
-    labelNames: ['outcome'],
-    registers,
-  });
-  const fileBytes = new Counter({
-    name: 'intake_file_bytes_total',
-    help: 'Bytes of files that were stored.',
-    registers,
-  });
+  const coverage = gauge(
+    'intake_coverage',
+    '1 for the certificate that holds over all ids of the advertiser, 0 for the others.',
+    'advertiser',
+    'certificate',
+  );
+  const attachments = gauge('intake_attachments', 'Attachments by state.', 'advertiser', 'state');
+  const passes = counter('intake_passes_total', 'Passes that ended, by kind and outcome.', 'pass', 'outcome');
+  const troubles = counter('intake_troubles_total', 'Passes that failed, by the kind of trouble.', 'kind');
+  const requests = counter(
+    'intake_list_requests_total',
+    'List requests whose answers were stored, by kind of pass.',
+    'pass',
+  );
+  const taken = counter('intake_applications_taken_total', 'Applications that passes stored, new or changed.', 'how');
+  const files = counter('intake_files_total', 'Files by outcome; failed ones are tried again.', 'outcome');
+  const fileBytes = counter('intake_file_bytes_total', 'Bytes of files that were stored.');
   const durations = new Histogram({
     name: 'intake_pass_duration_seconds',
     help: 'How long passes took.',
@@ -109,7 +66,6 @@ export function createMetrics({ version }: { readonly version: string }): Metric
     buckets: [0.1, 0.5, 1, 5, 15, 60, 300, 1800],
     registers,
   });
-
   const downloadWaits = new Histogram({
     name: 'intake_download_wait_seconds',
     help: 'How long downloads were due before this process claimed them.',
