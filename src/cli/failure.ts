@@ -37,7 +37,7 @@ export class Failure extends Error {
 /** A wrong command line. Where `next` is empty, the report refers to the help of the command. */
 export class Misuse extends Failure {
   constructor(happened: string, next = '') {
-    super(exitCodes.usage, happened, { kept: 'Nothing was started or changed.', next });
+    super(exitCodes.usage, happened, { kept: unchanged, next });
   }
 }
 
@@ -61,10 +61,7 @@ export async function toFailure(error: unknown, signal: AbortSignal): Promise<Fa
   if (error instanceof Failure) return error;
   if (signal.aborted && isAbort(error, signal)) {
     const by = signal.reason instanceof Interrupted ? signal.reason.message : 'Interrupted';
-    return new Failure(exitCodes.temporary, by, {
-      kept: committed,
-      next: 'Run the same command again: it continues from there.',
-    });
+    return new Failure(exitCodes.temporary, by, { kept: committed, next: again });
   }
   if (error instanceof SchemaTrouble) {
     return new Failure(exitCodes.schema, error.message, {
@@ -73,63 +70,16 @@ export async function toFailure(error: unknown, signal: AbortSignal): Promise<Fa
       cause: error,
     });
   }
-  if (error instanceof SettingTrouble) {
-    return new Failure(exitCodes.usage, error.message, {
-      kept: 'Nothing was started or changed.',
-      next: 'Correct the setting; intake doctor checks all of them.',
-      cause: error,
-    });
-  }
-  if (error instanceof CertificateTrouble) {
-    return new Failure(exitCodes.usage, error.message, {
-      kept: committed,
-      next: 'Correct the setting or the certificate, then run the same command again.',
-      cause: error,
-    });
-  }
-  if (error instanceof LaneHeld) {
-    return new Failure(exitCodes.held, error.message, {
-      kept: 'Everything, untouched.',
-      next: 'Let that process finish, or stop it, then run the same command again.',
-      cause: error,
-    });
-  }
-  if (error instanceof LeaseLost) {
-    return new Failure(exitCodes.temporary, error.message, {
-      kept: committed,
-      next: 'Run the same command again: it continues from there.',
-      cause: error,
-    });
-  }
-  if (error instanceof SweepDropped) {
-    return new Failure(exitCodes.temporary, error.message, {
-      kept: committed,
-      next: 'Run the same command again: it reads the range from its beginning.',
-      cause: error,
-    });
-  }
-  if (error instanceof SeveralFit) {
-    return new Failure(exitCodes.usage, error.message, {
-      kept: 'Everything, untouched.',
-      next: 'Name one with --advertiser; intake status shows which name has which id.',
-      cause: error,
-    });
-  }
-  if (error instanceof WrongStore) {
-    return new Failure(exitCodes.usage, error.message, {
-      kept: 'Everything, untouched.',
-      next: 'Correct BLOBS_URL, or mount the folder that it names.',
-      cause: error,
-    });
-  }
   if (error instanceof Trouble) {
-    const next = (error.kind === 'local' && error.at && localAdvice[error.at]) || troubleAdvice[error.kind];
-    return new Failure(troubleCodes[error.kind], error.message, { kept: committed, next, cause: error });
+    const advice = (error.kind === 'local' && error.at && localAdvice[error.at]) || troubleAdvice[error.kind];
+    const known = reports.find(([type]) => error instanceof type);
+    const [, code, kept, next] = known ?? [Trouble, troubleCodes[error.kind], committed, advice];
+    return new Failure(code, error.message, { kept, next, cause: error });
   }
   // By name: importing its class would load the whole configuration before every --help.
   if (error instanceof Error && error.name === 'ConfigProblems' && 'problems' in error) {
     return new Failure(exitCodes.usage, error.message, {
-      kept: 'Nothing was started or changed.',
+      kept: unchanged,
       next: 'Set what is named above; docs/configuration.md explains every setting.',
       details: { problems: error.problems },
     });
@@ -142,7 +92,26 @@ export async function toFailure(error: unknown, signal: AbortSignal): Promise<Fa
   });
 }
 
+const unchanged = 'Nothing was started or changed.';
+const untouched = 'Everything, untouched.';
 const committed = 'Everything committed so far.';
+const again = 'Run the same command again: it continues from there.';
+
+/** Troubles whose class decides the report. For all others, their kind and their dependency do. */
+const reports: readonly (readonly [type: new (...args: never[]) => Trouble, ExitCode, kept: string, next: string])[] = [
+  [SettingTrouble, exitCodes.usage, unchanged, 'Correct the setting; intake doctor checks all of them.'],
+  [
+    CertificateTrouble,
+    exitCodes.usage,
+    committed,
+    'Correct the setting or the certificate, then run the same command again.',
+  ],
+  [LaneHeld, exitCodes.held, untouched, 'Let that process finish, or stop it, then run the same command again.'],
+  [LeaseLost, exitCodes.temporary, committed, again],
+  [SweepDropped, exitCodes.temporary, committed, 'Run the same command again: it reads the range from its beginning.'],
+  [SeveralFit, exitCodes.usage, untouched, 'Name one with --advertiser; intake status shows which name has which id.'],
+  [WrongStore, exitCodes.usage, untouched, 'Correct BLOBS_URL, or mount the folder that it names.'],
+];
 
 const troubleCodes: Record<TroubleKind, ExitCode> = {
   unreachable: exitCodes.temporary,
