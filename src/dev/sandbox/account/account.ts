@@ -48,21 +48,27 @@ export interface BoardAdvertiser {
   truth(): Iterable<TruthRow>;
 }
 
-export interface AccountOptions {
+/** What may be said about a new account; the sandbox chooses the rest. */
+export interface AdvertiserOptions {
+  readonly advertiserId?: bigint;
+  readonly credential?: string;
+  /** How many applications it starts with. */
+  readonly applications?: number;
+  /** Over how many weeks before `historyEndsAt` they are spread; by default a year. */
+  readonly weeks?: number;
+  readonly choices?: Partial<Choices>;
+  /** The id of its first application. */
+  readonly firstId?: bigint;
+}
+
+export interface AccountOptions extends Required<AdvertiserOptions> {
   readonly seed: number;
-  readonly advertiserId: bigint;
-  readonly credential: string;
-  readonly applications: number;
-  readonly choices: Partial<Choices>;
   readonly templates: Templates;
   readonly stock: Stock;
   readonly now: () => number;
-  /** The initial applications were submitted in this many weeks before `historyEndsAt`. */
-  readonly weeks: number;
   readonly historyEndsAt: number;
   /** Host and port of the sandbox, once it listens. */
   readonly host: () => string;
-  readonly firstId: bigint;
 }
 
 /** An account; `rows` are the listed applications, sorted by id. */

@@ -5,30 +5,17 @@ import { hash } from 'node:crypto';
 import type { Choices } from '../behaviour/choices.ts';
 import type { SandboxApplication, SandboxAttachment } from '../people/applications.ts';
 import { digestFile } from '../people/files.ts';
-import type { JobSeekingFacts } from '../people/people.ts';
 import type { ParsedPlan } from '../people/plan.ts';
 import { renderScreen, toListed } from '../wire/attachment-wire.ts';
 
-export interface TruthRow {
-  readonly id: bigint;
-  readonly submittedAt: number;
-  readonly email: string;
-  readonly firstName: string;
-  readonly lastName: string;
-  readonly phone: string;
-  readonly jobSeekerId: string;
-  readonly jobReference: string | null;
-  readonly jobSeekingInfo: JobSeekingFacts | null;
+export interface TruthRow extends Omit<SandboxApplication, 'attachments' | 'screens' | 'plan'> {
   readonly attachments: readonly TruthAttachment[];
   readonly screens: readonly TruthScreen[];
   /** Members that a plan wrote as raw text; `*` for a whole element, `screen` for the screen's body. */
   readonly altered: readonly string[];
 }
 
-interface TruthAttachment {
-  readonly kind: string;
-  readonly hasVirus: boolean | null;
-  readonly uploadedAt: number;
+interface TruthAttachment extends Pick<SandboxAttachment, 'kind' | 'hasVirus' | 'uploadedAt'> {
   readonly href: string | null;
   /** As listed; null when the list has none, or a different one each time. */
   readonly sourceHash: string | null;

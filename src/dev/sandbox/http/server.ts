@@ -4,9 +4,8 @@
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import { Hono } from 'hono';
-import { Account, type BoardAdvertiser } from '../account/account.ts';
+import { Account, type AdvertiserOptions, type BoardAdvertiser } from '../account/account.ts';
 import { inventCandidate } from '../account/candidates.ts';
-import type { Choices } from '../behaviour/choices.ts';
 import { createStock } from '../people/people.ts';
 import { loadTemplates } from '../people/templates.ts';
 import { createControl } from './control.ts';
@@ -17,19 +16,6 @@ import { renderAssumptions } from './page.ts';
 import { createRequestLog, type RequestEntry } from './request-log.ts';
 import { createCredentialIndex, createV1 } from './v1.ts';
 import { createV2 } from './v2.ts';
-
-/** One account of a sandbox. */
-interface AdvertiserOptions {
-  readonly advertiserId?: bigint;
-  readonly credential?: string;
-  /** How many applications it starts with. */
-  readonly applications?: number;
-  /** Over how many past weeks they are spread; by default a year. */
-  readonly weeks?: number;
-  readonly choices?: Partial<Choices>;
-  /** The id of its first application. */
-  readonly firstId?: bigint;
-}
 
 export interface SandboxOptions extends AdvertiserOptions {
   /** The same seed gives the same bytes, on the same day (UTC) or with the same `now`. */
@@ -45,7 +31,7 @@ export interface SandboxOptions extends AdvertiserOptions {
   readonly client?: Partial<OAuthClient>;
 }
 
-/** A running sandbox. The methods of BoardAdvertiser act on the first advertiser; `advertiser(id)` returns the others. */
+/** A running sandbox. It is its first advertiser, and more; `advertiser(id)` returns the others. */
 export interface Sandbox extends BoardAdvertiser, AsyncDisposable {
   /** {base_url} and {auth_url}, without a trailing slash. */
   readonly url: string;
@@ -138,31 +124,10 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
   });
   reached = `${host.includes(':') ? `[${host}]` : host}:${(server.address() as AddressInfo).port}`;
 
-  return {
+  return Object.assign(first, {
     url: `http://${reached}`,
     client,
     grants: grants.issued,
-    credential: first.credential,
-    advertiserId: first.advertiserId,
-    employer: first.employer,
-    get choices() {
-      return first.choices;
-    },
-    get size() {
-      return first.size;
-    },
-    choose: (some) => first.choose(some),
-    fault: (plan) => first.fault(plan),
-    clearFaults: (number) => first.clearFaults(number),
-    faults: () => first.faults(),
-    add: (wanted) => first.add(wanted),
-    holdBack: (wanted) => first.holdBack(wanted),
-    release: (ids) => first.release(ids),
-    change: (id, plan) => first.change(id, plan),
-    remove: (id) => first.remove(id),
-    restore: (id) => first.restore(id),
-    startArrivals: (perMinute) => first.startArrivals(perMinute),
-    truth: () => first.truth(),
     advertisers: accounts,
     advertiser: findAdvertiser,
     addAdvertiser,
@@ -175,5 +140,5 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
         server.close(resolve);
       });
     },
-  };
+  });
 }

@@ -2,9 +2,9 @@
 // An account keeps only a row for each, so 200,000 applications cost little. Does not know choices or wire formats.
 
 import { type BoardFile, createFiller, inventFile, toFile } from './files.ts';
-import { inventPerson, type JobSeekingFacts, type Person, type Stock } from './people.ts';
-import type { AttachmentPlan, ParsedPlan } from './plan.ts';
-import { answerQuestionnaire, type FilledScreen, inventQuestionnaires, type Questionnaire } from './questionnaires.ts';
+import { inventPerson, type Person, type Stock } from './people.ts';
+import type { AttachmentPlan, FilledScreen, ParsedPlan } from './plan.ts';
+import { answerQuestionnaire, inventQuestionnaires, type Questionnaire } from './questionnaires.ts';
 import { createDraw, type Draw } from './random.ts';
 import type { Templates } from './templates.ts';
 
@@ -18,16 +18,10 @@ export interface BoardRow {
 }
 
 /** An application in full. */
-export interface SandboxApplication {
+export interface SandboxApplication extends Omit<Person, 'number' | 'suburb'> {
   readonly id: bigint;
   readonly submittedAt: number;
-  readonly email: string;
-  readonly firstName: string;
-  readonly lastName: string;
-  readonly phone: string;
-  readonly jobSeekerId: string;
   readonly jobReference: string | null;
-  readonly jobSeekingInfo: JobSeekingFacts | null;
   readonly attachments: readonly SandboxAttachment[];
   readonly screens: readonly FilledScreen[];
   readonly plan: ParsedPlan | null;

@@ -2,6 +2,7 @@
 // Names come from faker; email addresses use domains reserved for examples, phone numbers use ranges reserved for fiction.
 
 import { faker } from '@faker-js/faker/locale/en_AU';
+import type { JobSeekingFacts } from './plan.ts';
 import { createDraw, type Draw } from './random.ts';
 
 /** A jobseeker with an account; one person may apply many times. */
@@ -14,14 +15,6 @@ export interface Person {
   readonly jobSeekerId: string;
   readonly suburb: string;
   readonly jobSeekingInfo: JobSeekingFacts | null;
-}
-
-/** What a jobseeker may state about their work when applying; null for a fact that does not apply. */
-export interface JobSeekingFacts {
-  readonly jobTitle: string | null;
-  readonly companyName: string | null;
-  readonly timeInRoleMonths: number | null;
-  readonly isNewToWorkforce: boolean;
 }
 
 /** The words from which people, jobs and letters are built. */

@@ -32,6 +32,7 @@ const attachmentForm = z.strictObject({
   rawXml: z.record(z.string(), z.string()).optional(),
 });
 
+/** What a jobseeker may state about their work when applying; null for a fact that does not apply. */
 const jobSeekingInfoForm = z.object({
   jobTitle: z.string().nullable(),
   companyName: z.string().nullable(),
@@ -67,3 +68,7 @@ export const planForm = z.strictObject({
 export type ApplicationPlan = z.input<typeof planForm>;
 export type ParsedPlan = z.output<typeof planForm>;
 export type AttachmentPlan = z.output<typeof attachmentForm>;
+export type JobSeekingFacts = z.output<typeof jobSeekingInfoForm>;
+export type FilledScreen = z.output<typeof screenForm>;
+export type FilledQuestion = z.output<typeof questionForm>;
+export type FilledAnswer = z.output<typeof answerForm>;

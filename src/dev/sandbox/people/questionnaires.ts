@@ -1,6 +1,7 @@
 // Screening questionnaires and people's answers. Pure: a job always has the same questions, a person always gives the same answers.
 // Does not know how a screen is rendered.
 
+import type { FilledAnswer, FilledScreen } from './plan.ts';
 import type { Draw } from './random.ts';
 
 /** Spec: question.type. */
@@ -11,26 +12,6 @@ export const questionTypes = [
   'True/False',
   'URLQuestion',
 ] as const;
-
-export interface FilledScreen {
-  readonly id: string;
-  readonly name: string;
-  readonly successful: boolean;
-  readonly questions: readonly FilledQuestion[];
-}
-
-export interface FilledQuestion {
-  readonly id: string;
-  readonly type: string;
-  readonly text: string;
-  readonly answers: readonly FilledAnswer[];
-}
-
-export interface FilledAnswer {
-  readonly id: string;
-  readonly text: string;
-  readonly selected: boolean;
-}
 
 /** The questions of an advertiser, without answers. */
 export interface Questionnaire {

@@ -2,7 +2,7 @@
 // Knows the choices about screens, but not the application.
 
 import type { Choices } from '../behaviour/choices.ts';
-import type { FilledAnswer, FilledQuestion, FilledScreen } from '../people/questionnaires.ts';
+import type { FilledAnswer, FilledQuestion, FilledScreen } from '../people/plan.ts';
 import { escapeXml } from './render-xml.ts';
 
 /** JSON text of an application's screens. */
