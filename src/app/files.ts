@@ -1,20 +1,19 @@
 // Composes the commands about files: download queued files, verify stored ones, retry downloads, show the address of a file, and parse
 // screens again. Opens their resources through resources.ts and makes no decisions.
 import type { Config } from '../config.ts';
-import type { BlobStore, BlobUrlOptions } from '../domain/blob.ts';
-import type { PassCrashPoint } from '../domain/crash-point.ts';
+import type { BlobUrlOptions } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { describeFile } from '../source/parse/file-description.ts';
 import { parseScreens, screenParserVersion } from '../source/parse/screen.ts';
-import type { RetryChoice } from '../store/files/stored-files.ts';
+import type { ApplicationFile, HeldFile, RetryChoice } from '../store/files/stored-files.ts';
 import type { Store } from '../store/store.ts';
 import {
   type DownloadAccount,
+  type DownloadRunDeps,
   type DownloadSummary,
   type DownloadTotals,
   runDownloads,
 } from '../sync/files/download-run.ts';
-import type { Puts } from '../sync/files/puts.ts';
 import { type ReparseSummary, reparse } from '../sync/files/reparse.ts';
 import { type VerifySummary, verify } from '../sync/files/verify.ts';
 import { retry } from '../sync/retry.ts';
@@ -26,25 +25,15 @@ export type { VerifySummary } from '../sync/files/verify.ts';
 
 export type FilesConfig = Config<'database' | 'source' | 'privacy' | 'blobs'>;
 
-/** What a command's download run reports. */
-export interface FilesEvents {
+/** What a command's download run reports, and what is carried over to the next run. */
+export interface FilesEvents
+  extends Pick<DownloadRunDeps, 'pauses' | 'puts' | 'onBytes' | 'onClaimed' | 'onUnreachable' | 'crashPoint'> {
   readonly onFiles?: ((totals: DownloadTotals, queued: number) => void) | undefined;
   readonly onWait?: ((name: string, trouble: Trouble, waitMs: number, attempt?: number) => void) | undefined;
-  readonly onBytes?: (() => void) | undefined;
-  /** Called with how long each claimed download had been due. */
-  readonly onClaimed?: ((waitedMs: readonly number[]) => void) | undefined;
-  /** When the pause of each account ends, by account name. Carried over to the next run. */
-  readonly pauses?: Map<string, number> | undefined;
-  /** Which puts succeeded and failed. Carried over to the next run. */
-  readonly puts?: Puts | undefined;
-  /** Called with the account's name when its source could not be connected to. */
-  readonly onUnreachable?: ((name: string) => void) | undefined;
   /** Called when the storage has not answered for a long time. The request continues. */
   readonly onSilentStorage?: ((trouble: Trouble) => void) | undefined;
   /** Tells the watchdog that a wait for the blob store ends by itself: the store aborts a put that makes no progress. */
   readonly whileWaiting?: (<T>(waiting: Promise<T>) => Promise<T>) | undefined;
-  /** For tests that end the process at named moments. */
-  readonly crashPoint?: PassCrashPoint | undefined;
 }
 
 export interface FilesRequest extends FilesEvents {
@@ -62,7 +51,8 @@ export async function downloadFiles(
   accounts: readonly DownloadAccount[],
   request: FilesRequest,
 ): Promise<DownloadSummary> {
-  const { retryForMs, signal, onFiles, onWait, onBytes, whileWaiting = (waiting) => waiting } = request;
+  const { retryForMs, signal, onFiles, onWait, whileWaiting = (waiting) => waiting } = request;
+  const { pauses, puts, onBytes, onClaimed, onUnreachable, crashPoint } = request;
   const tellWait = (trouble: Trouble, waitMs: number, attempt?: number) => onWait?.('files', trouble, waitMs, attempt);
   const address = describeStore(config);
   const watched = <T>(answer: Promise<T>, bytes: number) =>
@@ -75,16 +65,12 @@ export async function downloadFiles(
   const { waiting } = await store.downloads.loadWaiting(accounts.map((one) => one.advertiserId));
   return await runDownloads(
     {
-      ...{ store, accounts, spool, describeFile, parseScreens, onBytes },
+      ...{ store, accounts, spool, describeFile, parseScreens },
+      ...{ pauses, puts, onBytes, onClaimed, onUnreachable, crashPoint },
       blobs: { ...blobs, put: (...args) => watched(blobs.put(...args), args[2].sizeBytes) },
       loadSpoolBytes: spool.loadBytes,
-      pauses: request.pauses,
-      puts: request.puts,
-      crashPoint: request.crashPoint,
       onStep: (totals) => onFiles?.(totals, waiting),
       onWait: tellWait,
-      onUnreachable: request.onUnreachable,
-      onClaimed: request.onClaimed,
     },
     {
       concurrency: config.source.concurrency,
@@ -183,14 +169,8 @@ export async function loadFileUrls(
 }
 
 /** A file of an application, described for programs. A file that is not stored has no address, size or sha256. */
-export interface FileUrl {
-  readonly kind: string;
-  readonly state: string;
-  readonly reason: string | null;
+export interface FileUrl extends Omit<ApplicationFile, 'held'> {
   readonly url: string | null;
-  readonly fileName: string | null;
-  readonly contentType: string | null;
-  readonly detectedType: string | null;
   readonly sizeBytes: number | null;
   readonly sha256: string | null;
 }
@@ -209,7 +189,7 @@ export async function loadAllFileUrls(
     [...found].map(async ([advertiserId, files]) => {
       const facts = { kind: 'all', files: files.filter((file) => file.held).length };
       await held.store.privacy.recordAudit({ advertiserId, action: 'url', applicationId, by: toActor(), facts });
-      const toUrl = async ({ held: bytes, ...file }: (typeof files)[number]): Promise<FileUrl> => ({
+      const toUrl = async ({ held: bytes, ...file }: ApplicationFile): Promise<FileUrl> => ({
         ...file,
         url: bytes && (await held.blobs.url(bytes.key, toUrlOptions({ ...file, applicationId }, expiresInMs))),
         sizeBytes: bytes && Number(bytes.sizeBytes),
@@ -221,12 +201,7 @@ export async function loadAllFileUrls(
 }
 
 function toUrlOptions(
-  file: {
-    readonly applicationId: bigint;
-    readonly kind: string;
-    readonly fileName: string | null;
-    readonly contentType: string | null;
-  },
+  file: Pick<HeldFile, 'applicationId' | 'kind' | 'fileName' | 'contentType'>,
   expiresInMs: number,
 ): BlobUrlOptions {
   return {
@@ -242,30 +217,24 @@ export async function retryOnce(
   request: Chosen & { readonly choice: RetryChoice },
 ): Promise<number> {
   await using app = await openStoreOf(config, 'retry', request.signal);
+  const { applicationId, kind, state } = request.choice;
   let count = 0;
   for (const advertiserId of await loadKnownIds(config, app.store, request.advertiser)) {
     const downloads = await app.store.downloads.retry(advertiserId, request.choice);
-    count += downloads;
-    const { applicationId, kind, state } = request.choice;
     if (downloads === 0) continue;
+    count += downloads;
     const facts = { kind, state, downloads };
     await app.store.privacy.recordAudit({ advertiserId, action: 'retry', applicationId, by: toActor(), facts });
   }
   return count;
 }
 
-/** The store, the blob store, and the ids of the chosen advertisers. */
-export interface HeldFileAccess extends AsyncDisposable {
-  readonly store: Store;
-  readonly blobs: BlobStore;
-  readonly advertisers: readonly bigint[];
-}
-
+/** Opens the store and the blob store, and loads the ids of the chosen advertisers. */
 export async function openHeld(
   config: FilesConfig,
   role: string,
   { advertiser, signal, crashPoint }: Chosen & Pick<FilesEvents, 'crashPoint'>,
-): Promise<HeldFileAccess> {
+) {
   await using stack = new AsyncDisposableStack();
   const { store } = stack.use(await openStoreOf(config, role, signal, { crashPoint }));
   const blobs = stack.use(await openBlobsOf(config, store, signal));

@@ -12,7 +12,7 @@ import { type Connections, openConnections } from '../source/http.ts';
 import { openQueueListener } from '../store/postgres/listen.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { startRecall } from '../sync/files/delete-infected.ts';
-import { createPuts, type Puts } from '../sync/files/puts.ts';
+import { createPuts } from '../sync/files/puts.ts';
 import { requireKey } from '../sync/privacy/privacy-key.ts';
 import { createRateLimiter, type TakeSlot } from '../sync/rate-limiter.ts';
 import { type RetryOptions, retry, toTrouble } from '../sync/retry.ts';
@@ -27,7 +27,7 @@ import { type AdminOptions, openAdmin } from '../web/admin/server.ts';
 import type { HttpServer } from '../web/server.ts';
 import { toOwner } from './actor.ts';
 import { openPlace, toStoreOptions } from './database.ts';
-import { downloadFiles } from './files.ts';
+import { downloadFiles, type FilesEvents } from './files.ts';
 import { createMaintenance } from './maintenance.ts';
 import { openPrefillServer } from './prefill.ts';
 import { createPrivacyMaintenance } from './privacy.ts';
@@ -252,11 +252,7 @@ async function downloadDue(
   store: Store,
   accounts: readonly WorkerAccount[],
   watch: DownloadWatch &
-    Pick<WorkerRun, 'crashPoint'> & {
-      readonly pauses: Map<string, number>;
-      readonly puts: Puts;
-      readonly onClaimed: (waitedMs: readonly number[]) => void;
-    },
+    Pick<FilesEvents, 'puts' | 'onClaimed' | 'crashPoint'> & { readonly pauses: Map<string, number> },
 ) {
   const paused = [...watch.pauses].flatMap(([name, until]) => (until > performance.now() ? [name] : []));
   await store.downloads.bringForward();
@@ -274,25 +270,18 @@ async function downloadDue(
     return [{ ...account, advertiserId, source: watched }];
   });
   if (ready.length === 0) return null;
-  const { signal, onStep, onStored, onWait, onUnreachable, onClaimed, whileWaiting, pauses, puts, crashPoint } = watch;
+  const { onStep, onStored, onWait } = watch;
   let stored = 0;
-  const tellWait = (_name: string, trouble: Parameters<typeof onWait>[0]) => onWait(trouble);
   return await downloadFiles(config, store, ready, {
+    ...watch,
     retryForMs: 0,
-    signal,
     onFiles(totals) {
       onStep();
       if (totals.stored > stored) onStored();
       stored = totals.stored;
     },
     onBytes: onStep,
-    whileWaiting,
-    pauses,
-    puts,
-    onWait: tellWait,
+    onWait: (_name, trouble) => onWait(trouble),
     onSilentStorage: onWait,
-    onUnreachable,
-    onClaimed,
-    crashPoint,
   });
 }
