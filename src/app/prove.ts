@@ -1,10 +1,10 @@
 // Composes `intake prove`: exports the evidence of an account, checks it with a program that shares no code with Intake, and explains it.
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { mkdtemp, open, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import type { Config } from '../config.ts';
 import type { Explanation } from '../domain/evidence/explain.ts';
 import type { ExportedRow } from '../domain/evidence/export.ts';
@@ -94,15 +94,14 @@ async function writeLines(file: string, lines: AsyncIterable<string>, signal: Ab
 }
 
 async function fill(file: string, lines: AsyncIterable<string>, signal: AbortSignal): Promise<number> {
-  const out = createWriteStream(file, { flags: 'wx', mode: 0o600, signal });
-  await once(out, 'open');
   let count = 0;
-  for await (const line of lines) {
-    count++;
-    if (!out.write(`${line}\n`)) await once(out, 'drain', { signal });
-  }
-  out.end();
-  await once(out, 'finish');
+  const text = async function* () {
+    for await (const line of lines) {
+      count++;
+      yield `${line}\n`;
+    }
+  };
+  await pipeline(text, createWriteStream(file, { flags: 'wx', mode: 0o600 }), { signal });
   return count;
 }
 
