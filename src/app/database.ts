@@ -86,17 +86,13 @@ async function openReady(
   { retryForMs = 0, onWait, crashPoint }: StoreRequest,
   prepare: (store: Store, place: DatabasePlace) => Promise<void>,
 ): Promise<OpenedStore> {
-  const stack = new AsyncDisposableStack();
-  try {
-    const place = stack.use(await openPlace(config));
-    const store = stack.use(openStore({ ...toStoreOptions(config, place, role), crashPoint }));
-    // Waits for a database that is not up yet, as for one that goes down later.
-    await retry({ retryForMs, signal, onWait }, () => prepare(store, place));
-    return { store, [Symbol.asyncDispose]: () => stack.disposeAsync() };
-  } catch (error) {
-    await stack.disposeAsync();
-    throw error;
-  }
+  await using stack = new AsyncDisposableStack();
+  const place = stack.use(await openPlace(config));
+  const store = stack.use(openStore({ ...toStoreOptions(config, place, role), crashPoint }));
+  // Waits for a database that is not up yet, as for one that goes down later.
+  await retry({ retryForMs, signal, onWait }, () => prepare(store, place));
+  const owned = stack.move();
+  return { store, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
 export function toStoreOptions(
