@@ -1,4 +1,4 @@
-// Parses arguments the same way for every command: ids, kinds, counts, accounts. A wrong value throws Misuse before anything starts.
+// Parses arguments the same way for every command: ids, kinds, counts, times. A wrong value throws Misuse before anything starts.
 
 import { attachmentKinds } from '../domain/application.ts';
 import { largestId } from '../domain/coverage/range.ts';
@@ -22,15 +22,6 @@ export function toKind(text: string): string {
 export function toCount(option: string, text: string, most = 999_999_999): number {
   if (/^\d{1,9}$/.test(text) && Number(text) <= most) return Number(text);
   throw new Misuse(`${option} must be a whole number from 0 to ${most}, not "${text.slice(0, 40)}".`);
-}
-
-/** Throws for an `--advertiser` that is not configured, and lists the configured names. */
-export function requireAdvertiser(advertisers: readonly { readonly name: string }[], name: string | undefined): void {
-  if (name === undefined || advertisers.some((advertiser) => advertiser.name === name)) return;
-  throw new Misuse(
-    `There is no advertiser "${name.slice(0, 100)}" in the configuration.`,
-    `Use a name that is configured: ${advertisers.map((advertiser) => advertiser.name).join(', ')}.`,
-  );
 }
 
 /** Parses a time. A day alone stands for its first or last second at +10:00, the source's standard time. */

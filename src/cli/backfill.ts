@@ -3,7 +3,7 @@
 import type { BackfillRange } from '../app.ts';
 import { largestId } from '../domain/coverage/range.ts';
 import { formatCount, formatSpan } from '../domain/format.ts';
-import { requireAdvertiser, toId, toSeconds } from './arguments.ts';
+import { toId, toSeconds } from './arguments.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
@@ -45,9 +45,8 @@ export const backfill = command<BackfillOptions>({
       .option('--advertiser <name>', 'only this account, where several are configured'),
   async run(context, options) {
     const range = toRange(options);
-    const config = await loadReadConfig(context);
+    const config = await loadReadConfig(context, options.advertiser);
     const { advertiser, restart, files } = options;
-    requireAdvertiser(config.source.advertisers, advertiser);
     const { backfillOnce, estimateBackfill } = await import('../app.ts');
     const { signal } = context;
     if (options.dryRun) return showEstimates(context, await estimateBackfill(config, { range, advertiser, signal }));

@@ -1,5 +1,4 @@
 // `intake doctor`: checks everything that Intake needs, and shows what is wrong and what was learned about the source.
-import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { toFailure } from './failure.ts';
@@ -21,8 +20,8 @@ export const doctor = command<DoctorOptions>({
   async run({ env, signal, terminal }, { advertiser }) {
     const config = await loadCommandConfig(env, {
       needs: ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill'],
+      advertiser,
     });
-    requireAdvertiser(config.source.advertisers, advertiser);
     const { runChecks } = await import('../app.ts');
     const findings = [
       { check: 'configuration', ok: true, detail: config.warnings.join(' ') || 'complete' },

@@ -4,7 +4,7 @@ import type { ErasureCounts, ErasureJob, Sought } from '../app/privacy.ts';
 import { isNothing } from '../domain/erasure.ts';
 import { formatCount } from '../domain/format.ts';
 import { toAccountId, toBareAddress } from '../domain/person.ts';
-import { requireAdvertiser, toId } from './arguments.ts';
+import { toId } from './arguments.ts';
 import { command } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -46,8 +46,7 @@ export const erase = command<EraseOptions>({
       .option('--advertiser <name>', 'only this account, where several are configured'),
   async run({ env, signal, terminal }, options) {
     const { advertiser } = options;
-    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
-    requireAdvertiser(config.source.advertisers, advertiser);
+    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
     const privacy = await import('../app/privacy.ts');
     const sought = toSought(options, () => privacy.toRetentionStart(config, Date.now()));
     if (options.dryRun || !options.yes) {

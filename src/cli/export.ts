@@ -1,7 +1,7 @@
 // `intake export`: writes everything stored about one person into a folder, for an access request.
 import { resolve } from 'node:path';
 import { formatCount } from '../domain/format.ts';
-import { requireAdvertiser, toId } from './arguments.ts';
+import { toId } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
@@ -30,8 +30,7 @@ export const exportCommand = command<ExportOptions>({
   async run({ env, signal, terminal }, { to, advertiser }, application = '') {
     const applicationId = toId(application);
     const folder = resolve(to ?? `intake-export-${applicationId}`);
-    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
-    requireAdvertiser(config.source.advertisers, advertiser);
+    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
     const { exportOnce } = await import('../app/privacy.ts');
     const written = await exportOnce(config, { applicationId, folder, advertiser, signal });
     if (written === null) {

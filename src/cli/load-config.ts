@@ -3,21 +3,35 @@ import { join } from 'node:path';
 import type { Environment } from '../config/local.ts';
 import type { Config, Need } from '../config.ts';
 import type { Context } from './command.ts';
+import { Misuse } from './failure.ts';
 
 const root = join(import.meta.dirname, '../..');
 
-/** Reads the parts that a command needs. */
+/** Reads the parts that a command needs. `advertiser` is its `--advertiser`, if it was given one. */
 export async function loadCommandConfig<const N extends Need>(
   env: Environment,
-  request: { readonly needs: readonly N[] },
+  { needs, advertiser }: { readonly needs: readonly N[]; readonly advertiser?: string | undefined },
 ): Promise<Config<N>> {
   const { loadConfig } = await import('../config.ts');
-  return loadConfig(env, { ...request, openEmbedded });
+  const config = loadConfig(env, { needs, openEmbedded });
+  if (advertiser !== undefined && 'source' in config) requireAdvertiser(config.source as Config['source'], advertiser);
+  return config;
+}
+
+/** Throws for an `--advertiser` that is not configured, and lists the configured names. */
+function requireAdvertiser({ advertisers }: Config['source'], name: string): void {
+  const names = advertisers.map((advertiser) => advertiser.name);
+  if (names.includes(name)) return;
+  throw new Misuse(
+    `There is no advertiser "${name.slice(0, 100)}" in the configuration.`,
+    `Use a name that is configured: ${names.join(', ')}.`,
+  );
 }
 
 /** The configuration of a command that reads once, as a worker does for ever; tells its warnings, which a worker logs. */
-export async function loadReadConfig({ env, terminal }: Pick<Context, 'env' | 'terminal'>) {
-  const config = await loadCommandConfig(env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });
+export async function loadReadConfig({ env, terminal }: Context, advertiser: string | undefined) {
+  const needs = ['database', 'source', 'sync', 'privacy', 'blobs'] as const;
+  const config = await loadCommandConfig(env, { needs, advertiser });
   for (const warning of config.warnings) terminal.note(`Warning: ${warning}.`);
   return config;
 }

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import type { Explanation } from '../domain/evidence/explain.ts';
 import { formatCount } from '../domain/format.ts';
-import { requireAdvertiser, toSeconds } from './arguments.ts';
+import { toSeconds } from './arguments.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { Failure, Misuse } from './failure.ts';
@@ -49,8 +49,7 @@ export const prove = command<ProveOptions>({
         throw new Misuse('--noted must be a sweep and its hash, as 42:9f86..');
     }
     if (typeof check === 'string') return await showCheck(context, resolve(check), options.noted ?? []);
-    const config = await loadCommandConfig(context.env, { needs: ['database', 'source', 'privacy'] });
-    requireAdvertiser(config.source.advertisers, advertiser);
+    const config = await loadCommandConfig(context.env, { needs: ['database', 'source', 'privacy'], advertiser });
     const isOne = advertiser !== undefined || config.source.advertisers.length === 1;
     const { signal, terminal } = context;
     const app = await import('../app/prove.ts');

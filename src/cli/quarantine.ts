@@ -1,7 +1,6 @@
 // `intake quarantine`: lists elements that could not be parsed as an application, and parses them again after an upgrade.
 // The content of an element is shown only on request, by its id.
 import { formatCount } from '../domain/format.ts';
-import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
@@ -36,8 +35,7 @@ export const quarantine = command<QuarantineOptions>({
       throw new Misuse('An id alone belongs to replay; list --show prints an element.');
     if (action === 'replay' && (show !== undefined || all)) throw new Misuse('--show and --all belong to list.');
     const chosen = toElementId(show ?? id);
-    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'sync'] });
-    requireAdvertiser(config.source.advertisers, advertiser);
+    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'sync'], advertiser });
     const app = await import('../app/quarantine.ts');
     const { toPrintable } = await import('./terminal.ts');
     if (action === 'replay') {

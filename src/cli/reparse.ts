@@ -1,6 +1,5 @@
 // `intake reparse`: rebuilds the rows of screens from their stored bytes, without requests to the source.
 import { formatCount } from '../domain/format.ts';
-import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { loadCommandConfig } from './load-config.ts';
@@ -17,8 +16,7 @@ export const reparse = command<{ readonly all: boolean; readonly advertiser?: st
       .option('--all', 'every stored screen', false)
       .option('--advertiser <name>', 'only this account, where several are configured'),
   async run({ env, signal, terminal }, { all, advertiser }) {
-    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
-    requireAdvertiser(config.source.advertisers, advertiser);
+    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
     const { reparseOnce } = await import('../app/files.ts');
     const found = await reparseOnce(config, { all, advertiser, signal });
     terminal.result(

@@ -1,6 +1,6 @@
 // `intake retry`: makes downloads due now, including those that ended without bytes.
 import { formatCount } from '../domain/format.ts';
-import { requireAdvertiser, toId, toKind } from './arguments.ts';
+import { toId, toKind } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
@@ -35,8 +35,7 @@ export const retry = command<RetryFlags>({
       kind: kind === undefined ? null : toKind(kind),
       state: state === undefined ? null : toState(state),
     };
-    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy'] });
-    requireAdvertiser(config.source.advertisers, advertiser);
+    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy'], advertiser });
     const { retryOnce } = await import('../app/files.ts');
     const downloads = await retryOnce(config, { choice, advertiser, signal });
     terminal.result({ downloads }, () =>

@@ -1,5 +1,4 @@
 // `intake sync`: one complete sync of the configured advertisers.
-import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { loadReadConfig } from './load-config.ts';
 import { reportOutcomes, showReadProgress } from './read-report.ts';
@@ -26,8 +25,7 @@ export const sync = command<SyncOptions>({
       .option('--no-files', 'leave downloads queued')
       .option('--advertiser <name>', 'only this account, where several are configured'),
   async run(context, { recheck, files, advertiser }) {
-    const config = await loadReadConfig(context);
-    requireAdvertiser(config.source.advertisers, advertiser);
+    const config = await loadReadConfig(context, advertiser);
     const { syncOnce } = await import('../app.ts');
     const { signal } = context;
     const outcomes = await showReadProgress(context, (events) =>

@@ -1,5 +1,4 @@
 // `intake unhalt`: ends a halt after a person has found its cause. A halt by a refused credential ends by itself.
-import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { loadCommandConfig } from './load-config.ts';
@@ -17,8 +16,7 @@ export const unhalt = command<UnhaltOptions>({
   ],
   shape: (shaped) => shaped.option('--advertiser <name>', 'only this account, where several are configured'),
   async run({ env, signal, terminal }, { advertiser }) {
-    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy'] });
-    requireAdvertiser(config.source.advertisers, advertiser);
+    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy'], advertiser });
     const { unhaltAdvertisers } = await import('../app.ts');
     const ended = await unhaltAdvertisers(config, { advertiser, signal });
     terminal.result({ unhalted: ended }, () =>

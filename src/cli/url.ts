@@ -1,7 +1,7 @@
 // `intake url`: prints an address at which a stored file can be opened; a presigned one expires after five minutes.
-import type { FilesConfig, FileUrl } from '../app/files.ts';
+import type { FileUrl } from '../app/files.ts';
 import { formatBytes } from '../domain/format.ts';
-import { requireAdvertiser, toId, toKind } from './arguments.ts';
+import { toId, toKind } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Failure, Misuse } from './failure.ts';
@@ -28,8 +28,7 @@ export const url = command<{ readonly advertiser?: string; readonly all?: boolea
     }
     const request = { applicationId: toId(application), expiresInMs, advertiser, signal };
     const kind = kindText === undefined ? null : toKind(kindText);
-    const config: FilesConfig = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
-    requireAdvertiser(config.source.advertisers, advertiser);
+    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
     const { loadAllFileUrls, loadFileUrls } = await import('../app/files.ts');
     const of = `application ${request.applicationId}`;
     if (kind === null) {

@@ -2,7 +2,6 @@
 
 import type { VerifySummary } from '../app/files.ts';
 import { formatBytes, formatCount } from '../domain/format.ts';
-import { requireAdvertiser } from './arguments.ts';
 import { command } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -38,8 +37,7 @@ export const verify = command<VerifyOptions>({
       ),
   async run({ env, signal, terminal }, { sample, full, collect, advertiser }) {
     const share = full ? 1 : toShare(sample);
-    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
-    requireAdvertiser(config.source.advertisers, advertiser);
+    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
     const { verifyOnce } = await import('../app/files.ts');
     const found = await showVerify(terminal, (onStep) =>
       verifyOnce(config, {
