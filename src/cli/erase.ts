@@ -46,9 +46,10 @@ export const erase = command<EraseOptions>({
       .option('--advertiser <name>', 'only this account, where several are configured'),
   async run({ env, signal, terminal }, options) {
     const { advertiser } = options;
+    const person = toPerson(options);
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
     const privacy = await import('../app/privacy.ts');
-    const sought = toSought(options, () => privacy.toRetentionStart(config, Date.now()));
+    const sought = person ?? toOutdated(privacy.toRetentionStart(config, Date.now()));
     if (options.dryRun || !options.yes) {
       const found = await privacy.previewErasure(config, { sought, advertiser, signal });
       terminal.result({ erased: false, advertisers: found }, () =>
@@ -76,8 +77,8 @@ export const erase = command<EraseOptions>({
   },
 });
 
-function toSought(options: EraseOptions, toRetentionStart: () => Date | null): Sought {
-  const { application, jobSeeker, email, retention } = options;
+/** The person to erase; null for --retention. */
+function toPerson({ application, jobSeeker, email, retention }: EraseOptions): Sought | null {
   if ([application, jobSeeker, email, retention || undefined].filter((one) => one !== undefined).length !== 1) {
     throw new Misuse('Name exactly one: --application, --job-seeker, --email or --retention.');
   }
@@ -91,7 +92,10 @@ function toSought(options: EraseOptions, toRetentionStart: () => Date | null): S
     if (!/^\S+@\S+$/.test(toBareAddress(email))) throw new Misuse('--email must be a whole address.');
     return { by: 'address', email };
   }
-  const before = toRetentionStart();
+  return null;
+}
+
+function toOutdated(before: Date | null): Sought {
   if (before === null) throw new Misuse('RETENTION is off: there is no age to erase by.');
   return { by: 'retention', before, limit: Number.MAX_SAFE_INTEGER };
 }
