@@ -28,7 +28,6 @@ export const doctor = command<DoctorOptions>({
       ...(await runChecks(config, { advertiser, signal })),
     ];
     const { toPrintable } = await import('./terminal.ts');
-    const { colors } = terminal;
     const advice = new Map<object, string>();
     for (const finding of findings) {
       const cause = 'trouble' in finding ? finding.trouble : undefined;
@@ -41,7 +40,7 @@ export const doctor = command<DoctorOptions>({
         .flatMap((finding) => {
           const { check, ok, detail } = finding;
           const next = advice.get(finding);
-          const line = `${ok ? colors.green('ok  ') : colors.red('bad ')} ${check}: ${toPrintable(detail)}`;
+          const line = `${ok ? terminal.paint('green', 'ok  ') : terminal.paint('red', 'bad ')} ${check}: ${toPrintable(detail)}`;
           return next === undefined ? [line] : [line, `     Next: ${next}`];
         })
         .join('\n'),

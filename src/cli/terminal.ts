@@ -1,7 +1,7 @@
 // The output of a command: its result on stdout, as text or as JSON; everything else on stderr.
 // Knows streams and colours, no command. Text from outside goes through `toPrintable` before it is shown.
 
-import { createColors } from 'picocolors';
+import { styleText } from 'node:util';
 import type { Output, Progress } from './progress.ts';
 
 /** The output of a command. */
@@ -9,7 +9,7 @@ export interface Terminal {
   /** True where stdout is a terminal that can be redrawn. */
   readonly isScreen: boolean;
   /** Colours text for stdout; plain where stdout is no terminal or NO_COLOR is set. */
-  readonly colors: ReturnType<typeof createColors>;
+  paint(colour: 'green' | 'red', text: string): string;
   /** The command's outcome: one object with `--json`, otherwise the text. */
   result(value: object, render: () => string): void;
   /** One line of NDJSON with `--json`, nothing otherwise. For long commands. */
@@ -24,7 +24,7 @@ export function createTerminal(stdout: Output, stderr: Output, json: boolean, en
   const writeJson = (value: object) => void stdout.write(`${toJson(value)}\n`);
   return {
     isScreen: stdout.isTTY === true && !json,
-    colors: createColors(isColoured(stdout, env)),
+    paint: (colour, text) => (isColoured(stdout, env) ? styleText(colour, text, { validateStream: false }) : text),
     result: (value, render) => (json ? writeJson(value) : void stdout.write(withLineEnd(render()))),
     event: (value) => (json ? writeJson(value) : undefined),
     note: (text) => void stderr.write(withLineEnd(text)),

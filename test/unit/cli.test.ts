@@ -229,8 +229,8 @@ describe('output', () => {
     [true, { FORCE_COLOR: '0' }, false],
     [true, { NO_COLOR: '' }, true],
   ])('on a terminal: %s, with %j: coloured: %s', (isTTY, env, coloured) => {
-    const { colors } = createTerminal(createOutput(isTTY), createOutput(), false, env);
-    expect(colors.red('x') !== 'x').toBe(coloured);
+    const terminal = createTerminal(createOutput(isTTY), createOutput(), false, env);
+    expect(terminal.paint('red', 'x') !== 'x').toBe(coloured);
   });
 
   it('a name cannot steer the terminal', () => {

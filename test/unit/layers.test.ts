@@ -91,7 +91,7 @@ const modules: Record<string, Module> = {
   'log.ts': { imports: [], packages: ['pino', 'pino-pretty'], node: true },
   cli: {
     imports: ['domain', 'app', 'app.ts', 'config', 'config.ts', 'log.ts', 'dev'],
-    packages: ['commander', 'cli-progress', 'cli-table3', 'picocolors'],
+    packages: ['commander', 'cli-progress', 'cli-table3'],
     node: true,
   },
   'dev/demo': { imports: ['domain', 'dev/sandbox'], packages: ['pg'], node: true },
