@@ -83,10 +83,7 @@ export async function runChecks(config: ReadConfig, request: Chosen): Promise<Fi
   else findings.push({ check: 'PRIVACY_KEY', ok: false, detail: 'not compared: the database is unavailable' });
   findings.push(...(await checkBlobs(recorded, () => openConfiguredBlobs(config), request.signal)));
   for (const account of toChosen(config, request.advertiser)) {
-    // The rate limit is shared through the database. Without a database, the single request of this check is sent at once.
-    const limiter =
-      store === null ? async () => {} : createRateLimiter(store, account.url, config.source.requestsPerSecond);
-    await using source = openSourceToLook(config, store, account, limiter);
+    await using source = openSourceToLook(config, store, account);
     findings.push(...(await checkSource(recorded, source, { ...account, signal: request.signal })));
   }
   return findings;
@@ -197,12 +194,7 @@ export async function estimateBackfill(
   await using app = await openMigratedStoreOf(config, 'backfill', request.signal, { upgrade: false });
   const estimates = [];
   for (const account of toChosen(config, request.advertiser)) {
-    await using source = openSourceToLook(
-      config,
-      app.store,
-      account,
-      createRateLimiter(app.store, account.url, config.source.requestsPerSecond),
-    );
+    await using source = openSourceToLook(config, app.store, account);
     const advertiser = await app.store.advertisers.lookUp(account.name, account.advertiserId);
     for (const plan of await toPlans(app, advertiser.advertiserId, request.range)) {
       const known = await loadKnown(app, advertiser, plan);

@@ -10,7 +10,7 @@ import { createSource, type Source, type SourceOptions } from '../source/client.
 import type { Store } from '../store/store.ts';
 import type { KnownAdvertiser } from '../store/sweeps/advertisers.ts';
 import { openSpool, type Spool } from '../sync/files/spool.ts';
-import { honourRetryAfter } from '../sync/rate-limiter.ts';
+import { createRateLimiter, honourRetryAfter } from '../sync/rate-limiter.ts';
 
 const root = join(import.meta.dirname, '../..');
 export const version = (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version;
@@ -54,15 +54,13 @@ export async function loadKnownIds(
 }
 
 /** The client of one account for read-only commands. It records only the shared rate limit and Retry-After. */
-export function openSourceToLook(
-  config: Config<'source'>,
-  store: Store | null,
-  account: ConfiguredAdvertiser,
-  takeSlot: (signal: AbortSignal) => Promise<void>,
-): Source {
+export function openSourceToLook(config: Config<'source'>, store: Store | null, account: ConfiguredAdvertiser): Source {
   const { name, url } = account;
-  const memory = store && { hasAnswered: () => store.advertisers.hasAnswered(name, url), noteAnswered: async () => {} };
-  return openSource(config, store, account, takeSlot, memory === null ? {} : { memory });
+  // The rate limit is shared through the database. Without a database, the single request of a check is sent at once.
+  if (store === null) return openSource(config, null, account, async () => {});
+  const takeSlot = createRateLimiter(store, url, config.source.requestsPerSecond);
+  const memory = { hasAnswered: () => store.advertisers.hasAnswered(name, url), noteAnswered: async () => {} };
+  return openSource(config, store, account, takeSlot, { memory });
 }
 
 /** The client of one account; nothing is sent yet. */

@@ -128,8 +128,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   let wake = () => {};
   stack.use(await openQueueListener({ url: place.directUrl, onQueued: () => wake() }));
   const failed = Promise.withResolvers<never>();
-  const prefill = openPrefillInTime(config, { log, signal, store }, failed.reject);
-  stack.defer(() => prefill.close());
+  stack.use(openPrefillInTime(config, { log, signal, store }, failed.reject));
 
   worker = startWorker(
     {
@@ -221,7 +220,7 @@ function openPrefillInTime(
   config: WorkerConfig,
   request: { readonly log: Log; readonly signal: AbortSignal; readonly store: Store },
   onWrong: (error: unknown) => void,
-): { close(): Promise<void> } {
+): AsyncDisposable {
   const { log, signal } = request;
   let server: HttpServer | null = null;
   const opening = (async () => {
@@ -239,7 +238,7 @@ function openPrefillInTime(
     }
   })();
   return {
-    async close() {
+    async [Symbol.asyncDispose]() {
       await opening;
       await server?.[Symbol.asyncDispose]();
     },

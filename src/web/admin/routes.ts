@@ -100,7 +100,7 @@ export function createAdmin(deps: AdminDeps): Hono {
     return context.body(await metrics.render(status), 200, { 'Content-Type': metrics.contentType });
   });
   app.get('/api/status', async (context) => {
-    const status = await loadStatus().catch((error: unknown) => toNoAnswer(error));
+    const status = await loadStatus().catch((error: unknown) => new NoAnswer(error));
     if (!(status instanceof NoAnswer)) return context.json(toReport(status));
     const { reason } = status;
     return context.json({ error: 'The database does not answer.', reason, waits: deps.loadOwnWaits() }, 503);
@@ -108,13 +108,15 @@ export function createAdmin(deps: AdminDeps): Hono {
   app.get('/', async (context) => {
     const period: Period = context.req.query('period') === '30d' ? '30d' : '24h';
     const refreshSeconds = context.req.query('refresh') === undefined ? null : 30;
-    const loaded = await Promise.all([loadStatus(), histories[period]()]).catch((error: unknown) => toNoAnswer(error));
+    const loaded = await Promise.all([loadStatus(), histories[period]()]).catch(
+      (error: unknown) => new NoAnswer(error),
+    );
     if (loaded instanceof NoAnswer) return context.html(toUnknownPage(loaded), 503);
     const [status, history] = loaded;
     return context.html(renderStatusPage({ status, history, version, refreshSeconds }));
   });
   app.get('/proof', async (context) => {
-    const loaded = await loadProofOf(context.req.query('advertiser')).catch((error: unknown) => toNoAnswer(error));
+    const loaded = await loadProofOf(context.req.query('advertiser')).catch((error: unknown) => new NoAnswer(error));
     if (loaded instanceof NoAnswer) return context.html(toUnknownPage(loaded), 503);
     const { names, isKnown, report } = loaded;
     if (report === null) return context.html(renderNoProofPage(names, isKnown, version), 404);
@@ -166,13 +168,9 @@ function onlyHosts(hosts: readonly string[]): MiddlewareHandler {
 class NoAnswer {
   readonly reason: string | null;
 
-  constructor(reason: string | null) {
-    this.reason = reason;
+  constructor(error: unknown) {
+    this.reason = error instanceof Trouble ? error.message : null;
   }
-}
-
-function toNoAnswer(error: unknown): NoAnswer {
-  return new NoAnswer(error instanceof Trouble ? error.message : null);
 }
 
 /** One object per check. The detail of a failed check may name hosts, so only users who may see the status get it. */

@@ -1,7 +1,6 @@
 // The public routes of the candidate side. No page is shown at an address that carries a code or a state: the callback always
 // answers 303. Nothing is cached, no part of a request is logged, and every path ends on a page that a candidate understands.
 
-import { timingSafeEqual } from 'node:crypto';
 import type { HttpBindings } from '@hono/node-server';
 import { create } from 'content-disposition';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
@@ -11,6 +10,7 @@ import { getSignedCookie, setSignedCookie } from 'hono/cookie';
 import { HTTPException } from 'hono/http-exception';
 import { NONCE, type SecureHeadersVariables, secureHeaders } from 'hono/secure-headers';
 import { stream } from 'hono/streaming';
+import { timingSafeEqual } from 'hono/utils/buffer';
 import { z } from 'zod';
 import { callbackTimeoutMs, stateLifetimeMs } from '../../domain/prefill.ts';
 import {
@@ -100,7 +100,7 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
 
   app.post(
     '/redeem',
-    bearerAuth({ verifyToken: (token) => isEqual(token, options.key()) }),
+    bearerAuth({ verifyToken: (token) => timingSafeEqual(token, options.key()) }),
     bodyLimit({ maxSize: 4_096, onError: (context) => context.json({ error: 'too large' }, 413) }),
     async (context) => {
       const { data } = redeemForm.safeParse(await context.req.json().catch(() => null));
@@ -177,9 +177,4 @@ function createBindingCookie(isSecure: boolean, secret: () => string) {
       return binding;
     },
   };
-}
-
-function isEqual(a: string, b: string): boolean {
-  const [left, right] = [Buffer.from(a), Buffer.from(b)];
-  return left.length === right.length && timingSafeEqual(left, right);
 }
