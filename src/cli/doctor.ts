@@ -23,32 +23,30 @@ export const doctor = command<DoctorOptions>({
       advertiser,
     });
     const { runChecks } = await import('../app.ts');
-    const findings = [
-      { check: 'configuration', ok: true, detail: config.warnings.join(' ') || 'complete' },
+    const { toPrintable } = await import('./terminal.ts');
+    const configuration = { check: 'configuration', ok: true, detail: config.warnings.join(' ') || 'complete' };
+    const found: Awaited<ReturnType<typeof runChecks>> = [
+      configuration,
       ...(await runChecks(config, { advertiser, signal })),
     ];
-    const { toPrintable } = await import('./terminal.ts');
-    const advice = new Map<object, string>();
-    for (const finding of findings) {
-      const cause = 'trouble' in finding ? finding.trouble : undefined;
-      // Subclasses of Trouble already say in their message what to do.
-      if (cause instanceof Error && cause.name === 'Trouble')
-        advice.set(finding, (await toFailure(cause, signal)).next);
-    }
+    const findings = await Promise.all(
+      found.map(async ({ check, ok, detail, trouble }) => {
+        const failure = trouble === undefined ? null : await toFailure(trouble, signal);
+        // Subclasses of Trouble already say in their message what to do.
+        const next = trouble instanceof Error && trouble.name === 'Trouble' ? failure?.next : undefined;
+        return { check, ok, detail, next, exitCode: failure?.exitCode };
+      }),
+    );
     terminal.result({ findings: findings.map(({ check, ok, detail }) => ({ check, ok, detail })) }, () =>
       findings
-        .flatMap((finding) => {
-          const { check, ok, detail } = finding;
-          const next = advice.get(finding);
-          const line = `${ok ? terminal.paint('green', 'ok  ') : terminal.paint('red', 'bad ')} ${check}: ${toPrintable(detail)}`;
-          return next === undefined ? [line] : [line, `     Next: ${next}`];
+        .flatMap(({ check, ok, detail, next }) => {
+          const mark = ok ? terminal.paint('green', 'ok  ') : terminal.paint('red', 'bad ');
+          return [`${mark} ${check}: ${toPrintable(detail)}`, ...(next === undefined ? [] : [`     Next: ${next}`])];
         })
         .join('\n'),
     );
-    const bad = findings.filter((finding) => !finding.ok);
+    const bad = findings.filter(({ ok }) => !ok);
     if (bad.length === 0) return exitCodes.done;
-    const causes = bad.flatMap((finding) => ('trouble' in finding && finding.trouble ? [finding.trouble] : []));
-    const [first] = await Promise.all(causes.map((cause) => toFailure(cause, signal)));
-    return first?.exitCode ?? exitCodes.incomplete;
+    return bad.find(({ exitCode }) => exitCode !== undefined)?.exitCode ?? exitCodes.incomplete;
   },
 });
