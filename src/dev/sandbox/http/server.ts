@@ -14,7 +14,7 @@ import { createOAuth, type OAuthClient } from './oauth.ts';
 import { toOpenApi } from './openapi.ts';
 import { renderAssumptions } from './page.ts';
 import { createRequestLog, type RequestEntry } from './request-log.ts';
-import { createCredentialIndex, createV1 } from './v1.ts';
+import { createV1 } from './v1.ts';
 import { createV2 } from './v2.ts';
 
 export interface SandboxOptions extends AdvertiserOptions {
@@ -54,7 +54,7 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
   const templates = await loadTemplates();
   const stock = createStock(seed);
   const accounts: Account[] = [];
-  const credentials = createCredentialIndex();
+  const byCredential = new Map<string, Account>();
   const log = createRequestLog(now);
   let reached = '';
   // The history ends at midnight: recent enough for the views of recent days, and the same for every sandbox started that day.
@@ -63,7 +63,7 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
   const addAdvertiser = (wanted: AdvertiserOptions = {}): Account => {
     const advertiserId = wanted.advertiserId ?? 20_000_001n + BigInt(accounts.length);
     const credential = wanted.credential ?? `sandbox-credential-${advertiserId}`;
-    if (accounts.some((one) => one.advertiserId === advertiserId || one.credential === credential)) {
+    if (accounts.some((one) => one.advertiserId === advertiserId) || byCredential.has(credential)) {
       throw new RangeError(`Advertiser ${advertiserId} or its credential already exists.`);
     }
     const { applications = 0, weeks = 52, choices = {}, firstId = 100_001n } = wanted;
@@ -82,7 +82,7 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
       firstId,
     });
     accounts.push(account);
-    credentials.add(account);
+    byCredential.set(credential, account);
     return account;
   };
   const findAdvertiser = (advertiserId: bigint): Account => {
@@ -109,7 +109,7 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
 
   const app = new Hono<{ Bindings: HttpBindings }>();
   const control = createControl({ accounts, find: findAdvertiser, addAdvertiser, log });
-  app.route('/v1', createV1({ find: credentials.find, first, log }));
+  app.route('/v1', createV1({ accounts: byCredential, first, log }));
   app.route('/v2', createV2({ grants, first, log }));
   app.route('/api/iam/oauth2', createOAuth({ client, grants, first, find: findById, nextCandidate, log }));
   app.route(

@@ -1,6 +1,6 @@
 // The advertiser side of the API: five GET routes behind an SWS credential. Parses the request, queries the account and applies faults.
 
-import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { type Context, Hono } from 'hono';
@@ -18,9 +18,10 @@ import type { RequestLog } from './request-log.ts';
 import { readFilters, selectRows } from './selection.ts';
 import { sendAnswer, type WireAnswer } from './transport.ts';
 
-/** `find` returns the account of a credential; the choices of `first` apply to requests without a valid one. */
 export interface V1Options {
-  find(credential: string): Account | null;
+  /** The accounts by their credentials. */
+  readonly accounts: ReadonlyMap<string, Account>;
+  /** The account whose choices apply to requests without a valid credential. */
   readonly first: Account;
   readonly log: RequestLog;
 }
@@ -37,7 +38,7 @@ export function createV1(options: V1Options): Hono<{ Bindings: HttpBindings }> {
   const app = new Hono<{ Bindings: HttpBindings }>();
   // Case sensitivity of paths is a choice of the account, so paths are matched here and not by the router.
   app.all('*', async (context) => {
-    const account = options.find(readCredential(context.req.header('authorization')));
+    const account = options.accounts.get(readCredential(context.req.header('authorization'))) ?? null;
     const chosen = account ?? options.first;
     const target = readPath(new URL(context.req.url).pathname, chosen);
     const entry = options.log.begin(context.req.raw, account?.advertiserId ?? null);
@@ -49,23 +50,6 @@ export function createV1(options: V1Options): Hono<{ Bindings: HttpBindings }> {
     return RESPONSE_ALREADY_SENT;
   });
   return app;
-}
-
-/** Finds accounts by the digest of their credential, and compares digests in constant time. */
-export function createCredentialIndex(): { add(account: Account): void; find(credential: string): Account | null } {
-  const byDigest = new Map<string, { digest: Buffer; account: Account }>();
-  const digest = (credential: string) => createHash('sha256').update(credential).digest();
-  return {
-    add(account) {
-      const own = digest(account.credential);
-      byDigest.set(own.toString('hex'), { digest: own, account });
-    },
-    find(credential) {
-      const presented = digest(credential);
-      const found = byDigest.get(presented.toString('hex'));
-      return found && timingSafeEqual(found.digest, presented) ? found.account : null;
-    },
-  };
 }
 
 /** Spec: `Authorization: SWS <CREDENTIAL>`. */
