@@ -3,6 +3,7 @@ import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { toFailure } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
+import { toPrintable } from './terminal.ts';
 
 interface DoctorOptions {
   readonly advertiser?: string;
@@ -23,7 +24,6 @@ export const doctor = command<DoctorOptions>({
       advertiser,
     });
     const { runChecks } = await import('../app.ts');
-    const { toPrintable } = await import('./terminal.ts');
     const configuration = { check: 'configuration', ok: true, detail: config.warnings.join(' ') || 'complete' };
     const found: Awaited<ReturnType<typeof runChecks>> = [
       configuration,

@@ -5,6 +5,7 @@ import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
+import { toPrintable } from './terminal.ts';
 
 const nothing = 'The quarantine is empty.';
 
@@ -37,7 +38,6 @@ export const quarantine = command<QuarantineOptions>({
     const chosen = toElementId(show ?? id);
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'sync'], advertiser });
     const app = await import('../app/quarantine.ts');
-    const { toPrintable } = await import('./terminal.ts');
     if (action === 'replay') {
       const outcomes = await app.replayQuarantine(config, { id: chosen, advertiser, signal });
       terminal.result(

@@ -40,8 +40,7 @@ export async function openBoard({ stateDir, applications, port }: BoardOptions):
   };
   save();
   let now = () => kept.startedAt;
-  const { weeks = yearWeeks } = kept;
-  const board = await openSandbox({ seed: 1, applications: kept.applications, weeks, port, now: () => now() });
+  const board = await openSandbox({ ...kept, seed: 1, port, now: () => now() });
   board.add(kept.added.map((submittedAt) => ({ submittedAt })));
   now = Date.now;
   return Object.assign(board, {
@@ -56,11 +55,9 @@ export async function openBoard({ stateDir, applications, port }: BoardOptions):
   });
 }
 
-/** Boards of earlier versions spread over a year and have no `weeks`. */
-const yearWeeks = 52;
-
 interface KeptBoard {
   readonly startedAt: number;
+  /** Absent in boards of earlier versions, which spread over a year, as a sandbox does by default. */
   readonly weeks?: number;
   readonly applications: number;
   readonly added: readonly number[];
