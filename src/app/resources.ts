@@ -5,10 +5,8 @@ import { join } from 'node:path';
 import { loadFreeBytes, openDiskBlobs } from '../blobs/disk.ts';
 import type { Config } from '../config.ts';
 import type { BlobStore } from '../domain/blob.ts';
-import { Trouble } from '../domain/trouble.ts';
 import { createSource, type Source, type SourceOptions } from '../source/client.ts';
 import type { Store } from '../store/store.ts';
-import type { KnownAdvertiser } from '../store/sweeps/advertisers.ts';
 import { openSpool, type Spool } from '../sync/files/spool.ts';
 import { createRateLimiter, honourRetryAfter } from '../sync/rate-limiter.ts';
 
@@ -94,19 +92,6 @@ export function openSource(
     }),
     ...more,
   });
-}
-
-/** The advertiser of an account; null if the configuration contradicts the database. */
-export async function findConfigured(
-  store: Store,
-  { name, advertiserId }: ConfiguredAdvertiser,
-): Promise<KnownAdvertiser | null> {
-  try {
-    return await store.advertisers.ensure(name, advertiserId);
-  } catch (error) {
-    if (error instanceof Trouble && error.kind === 'mismatch') return null;
-    throw error;
-  }
 }
 
 /** Opens the configured blob store and checks that it is the one that holds this database's blobs. */

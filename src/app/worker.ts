@@ -29,7 +29,7 @@ import { toOwner } from './actor.ts';
 import { openPlace, toStoreOptions } from './database.ts';
 import { downloadFiles, type FilesEvents } from './files.ts';
 import { createMaintenance } from './maintenance.ts';
-import { openPrefillServer } from './prefill.ts';
+import { openPrefillServer, type PrefillServing } from './prefill.ts';
 import { createPrivacyMaintenance } from './privacy.ts';
 import { openBlobsOf, openSource, version } from './resources.ts';
 
@@ -218,15 +218,15 @@ const prefillRetryMs = 15_000;
 /** Opens the public port, and retries until it succeeds. A wrong setting, such as a port in use, is passed to `onWrong` instead. */
 function openPrefillInTime(
   config: WorkerConfig,
-  request: { readonly log: Log; readonly signal: AbortSignal; readonly store: Store },
+  serving: PrefillServing,
   onWrong: (error: unknown) => void,
 ): AsyncDisposable {
-  const { log, signal } = request;
+  const { log, signal } = serving;
   let server: HttpServer | null = null;
   const opening = (async () => {
     while (!signal.aborted) {
       try {
-        server = await openPrefillServer(config, request);
+        server = await openPrefillServer(config, serving);
         if (server !== null) log.info({ prefill: server.url }, 'the public port answers');
         return;
       } catch (err) {
