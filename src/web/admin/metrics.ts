@@ -6,18 +6,10 @@ import { toUnusualSilence } from '../../domain/silence.ts';
 import { type AdvertiserStatus, isHealthy, type Status } from '../../domain/status.ts';
 import { fileOutcomes, type Pass } from '../../sync/worker/pass.ts';
 
-/** The metrics of one process. */
-export interface Metrics {
-  readonly contentType: string;
-  /** All metrics as text, with the status as gauges; a null status means that the database did not answer. */
-  render(status: Status | null): Promise<string>;
-  /** Counts a finished pass. */
-  observePass(pass: Pass): void;
-  /** Records how long claimed downloads had been due. */
-  observeWaits(waitedMs: readonly number[]): void;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
-export function createMetrics({ version }: { readonly version: string }): Metrics {
+/** The metrics of one process. */
+export function createMetrics({ version }: { readonly version: string }) {
   const register = new Registry();
   const registers = [register];
   const gauge = (name: string, help: string, ...labelNames: string[]) =>
@@ -100,14 +92,17 @@ export function createMetrics({ version }: { readonly version: string }): Metric
 
   return {
     contentType: register.contentType,
-    async render(status) {
+    /** All metrics as text, with the status as gauges; a null status means that the database did not answer. */
+    async render(status: Status | null): Promise<string> {
       show(status);
       return await register.metrics();
     },
-    observeWaits(waitedMs) {
+    /** Records how long claimed downloads had been due. */
+    observeWaits(waitedMs: readonly number[]): void {
       for (const each of waitedMs) downloadWaits.observe(each / 1_000);
     },
-    observePass(ended) {
+    /** Counts a finished pass. */
+    observePass(ended: Pass): void {
       const { pass, outcome, durationMs, kind } = ended;
       passes.inc({ pass, outcome });
       durations.observe({ pass }, durationMs / 1_000);

@@ -95,31 +95,25 @@ export interface FaultTarget {
   readonly applicationId: bigint | null;
 }
 
-/** The faults of one account, in the order in which they were added. */
-export interface Faults {
-  add(plan: FaultPlan): number;
-  /** Removes one fault, or all. */
-  clear(number?: number): void;
-  /** Returns the faults that happen to this request, and counts them. */
-  take(target: FaultTarget): Fault[];
-  list(): { readonly number: number; readonly happened: number; readonly fault: Fault }[];
-}
+export type Faults = ReturnType<typeof createFaults>;
 
-/** Starts without faults. */
-export function createFaults(seed: number): Faults {
+/** The faults of one account, in the order in which they were added. Starts without any. */
+export function createFaults(seed: number) {
   let armed: { readonly number: number; met: number; happened: number; readonly fault: Fault }[] = [];
   let lastNumber = 0;
   const draw = createDraw(seed, 5);
   return {
-    add(plan) {
+    add(plan: FaultPlan): number {
       lastNumber += 1;
       armed.push({ number: lastNumber, met: 0, happened: 0, fault: faultForm.parse(plan) });
       return lastNumber;
     },
-    clear(number) {
+    /** Removes one fault, or all. */
+    clear(number?: number): void {
       armed = number === undefined ? [] : armed.filter((one) => one.number !== number);
     },
-    take(target) {
+    /** Returns the faults that happen to this request, and counts them. */
+    take(target: FaultTarget): Fault[] {
       const taken: Fault[] = [];
       for (const one of armed) {
         const { fault: wanted } = one;

@@ -15,24 +15,15 @@ export interface Grant {
   tokenAt: number;
 }
 
-/** The consents of a sandbox. */
-export interface Grants {
-  issueCode(account: Account, candidate: Candidate, redirectUri: string): Grant;
-  /** Exchanges a code for a token, once. A second attempt revokes the token of the first. */
-  exchange(code: string, redirectUri: string): Grant | null;
-  /** The grant of a token that has not expired. */
-  find(token: string): Grant | null;
-  /** Every grant ever issued, for tests that search for leaked codes and tokens. */
-  issued(): readonly Grant[];
-}
+export type Grants = ReturnType<typeof createGrants>;
 
-/** Starts without grants. */
-export function createGrants(now: () => number): Grants {
+/** The consents of a sandbox. Starts without any. */
+export function createGrants(now: () => number) {
   const grants: Grant[] = [];
   const spent = new Set<string>();
   return {
-    issueCode(account, candidate, redirectUri) {
-      const grant = {
+    issueCode(account: Account, candidate: Candidate, redirectUri: string): Grant {
+      const grant: Grant = {
         account,
         candidate,
         redirectUri,
@@ -44,7 +35,8 @@ export function createGrants(now: () => number): Grants {
       grants.push(grant);
       return grant;
     },
-    exchange(code, redirectUri) {
+    /** Exchanges a code for a token, once. A second attempt revokes the token of the first. */
+    exchange(code: string, redirectUri: string): Grant | null {
       const grant = grants.find((one) => one.code === code);
       if (!grant) return null;
       if (spent.has(code)) {
@@ -59,12 +51,14 @@ export function createGrants(now: () => number): Grants {
       grant.tokenAt = now();
       return grant;
     },
-    find(token) {
+    /** The grant of a token that has not expired. */
+    find(token: string): Grant | null {
       const grant = grants.find((one) => one.token !== null && one.token === token);
       if (!grant) return null;
       return now() - grant.tokenAt < grant.account.choices.tokenLifetimeSeconds * 1000 ? grant : null;
     },
-    issued: () => grants,
+    /** Every grant ever issued, for tests that search for leaked codes and tokens. */
+    issued: (): readonly Grant[] => grants,
   };
 }
 

@@ -16,19 +16,15 @@ export interface RequestEntry {
   faults: readonly string[];
 }
 
-export interface RequestLog {
-  begin(request: Request, advertiserId: bigint | null): RequestEntry;
-  entries(): RequestEntry[];
-  clear(): void;
-}
+export type RequestLog = ReturnType<typeof createRequestLog>;
 
 const capacity = 50_000;
 
-export function createRequestLog(now: () => number): RequestLog {
+export function createRequestLog(now: () => number) {
   let entries: RequestEntry[] = [];
   let count = 0;
   return {
-    begin(request, advertiserId) {
+    begin(request: Request, advertiserId: bigint | null): RequestEntry {
       count += 1;
       const url = new URL(request.url);
       const entry: RequestEntry = {
@@ -48,8 +44,8 @@ export function createRequestLog(now: () => number): RequestLog {
       if (entries.length > capacity * 2) entries = entries.slice(-capacity);
       return entry;
     },
-    entries: () => entries.slice(-capacity),
-    clear() {
+    entries: (): RequestEntry[] => entries.slice(-capacity),
+    clear(): void {
       entries = [];
     },
   };
