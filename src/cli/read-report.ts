@@ -93,14 +93,14 @@ function renderFiles(files: FilesOutcome): string[] {
   const { stored, linked, bytes, infected, missing, rejected, givenUp, waiting, notThere } = files.summary;
   const parts = [
     `${stored} stored (${formatBytes(bytes)}${linked > 0 ? `, ${linked} duplicates skipped` : ''})`,
-    ...(infected > 0 ? [`${infected} infected`] : []),
-    ...(missing > 0 ? [`${missing} missing`] : []),
-    ...(rejected > 0 ? [`${rejected} rejected`] : []),
-    ...(givenUp > 0 ? [`${givenUp} given up`] : []),
-    ...(notThere > 0 ? [`${notThere} not at the source yet`] : []),
-    ...(waiting > notThere ? [`${waiting - notThere} waiting for another try`] : []),
+    infected > 0 && `${infected} infected`,
+    missing > 0 && `${missing} missing`,
+    rejected > 0 && `${rejected} rejected`,
+    givenUp > 0 && `${givenUp} given up`,
+    notThere > 0 && `${notThere} not at the source yet`,
+    waiting > notThere && `${waiting - notThere} waiting for another try`,
   ];
-  return [`files: ${parts.join(', ')}`];
+  return [`files: ${parts.filter((part) => part !== false).join(', ')}`];
 }
 
 /** Of two exit codes, the one that needs a person more. */

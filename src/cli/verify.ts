@@ -53,28 +53,17 @@ export const verify = command<VerifyOptions>({
         isDamaged
           ? `${found.missing} missing, ${found.damaged} damaged: ${formatCount(found.requeued, 'file is', 'files are')} queued again${found.lost > 0 ? `, ${formatCount(found.lost, 'earlier version is', 'earlier versions are')} lost` : ''}. Next: intake sync`
           : `${unrepaired > 0 ? 'No other' : 'None'} is missing or damaged.`,
-        ...(unrepaired > 0
-          ? [
-              `${formatCount(unrepaired, 'file')} found missing or damaged earlier: not downloaded again yet. Next: intake sync. Where the source did not have the file, run intake retry first.`,
-            ]
-          : []),
-        ...(extra > 0
-          ? [
-              `${formatCount(extra, 'object has', 'objects have')} no row. They are marked, and deleted after a day unless a row refers to them by then.`,
-            ]
-          : []),
-        ...(found.foreign > 0
-          ? [`Left alone: ${formatCount(found.foreign, 'object')} whose names are not Intake's.`]
-          : []),
-        ...(found.collected > 0
-          ? [`Deleted: ${formatCount(found.collected, 'object')} that were unreferenced for a day.`]
-          : []),
-        ...(found.braked
-          ? [
-              `${found.orphans} objects are unreferenced. That is too many at once, so none was deleted: a database restored from an older backup looks like this. To delete them anyway: intake verify --collect`,
-            ]
-          : []),
-      ].join('\n'),
+        unrepaired > 0 &&
+          `${formatCount(unrepaired, 'file')} found missing or damaged earlier: not downloaded again yet. Next: intake sync. Where the source did not have the file, run intake retry first.`,
+        extra > 0 &&
+          `${formatCount(extra, 'object has', 'objects have')} no row. They are marked, and deleted after a day unless a row refers to them by then.`,
+        found.foreign > 0 && `Left alone: ${formatCount(found.foreign, 'object')} whose names are not Intake's.`,
+        found.collected > 0 && `Deleted: ${formatCount(found.collected, 'object')} that were unreferenced for a day.`,
+        found.braked &&
+          `${found.orphans} objects are unreferenced. That is too many at once, so none was deleted: a database restored from an older backup looks like this. To delete them anyway: intake verify --collect`,
+      ]
+        .filter((line) => line !== false)
+        .join('\n'),
     );
     return isDamaged || unrepaired + extra > 0 || found.braked ? exitCodes.incomplete : exitCodes.done;
   },
