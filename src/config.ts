@@ -48,7 +48,7 @@ export function loadConfig<const N extends Need>(
         readSetting(name, setting, layered, draft),
       ]),
     ) as Values<S>;
-    rules[section](values, draft);
+    rules[section]?.(values, draft);
     return values;
   };
   const base = toBase(read('process'), production, warnings);

@@ -18,10 +18,8 @@ export interface ConfigDraft {
 
 type Partly<S extends Section> = { [N in keyof Values<S>]: Values<S>[N] | undefined };
 
-/** The rules by section. */
-export const rules: { [S in Section]: (values: Partly<S>, draft: ConfigDraft) => void } = {
-  process() {},
-
+/** The rules by section; some have none. */
+export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) => void } = {
   database({ DATABASE_URL, DATABASE_DIRECT_URL, DATABASE_CA }, { env, production, report, warn }) {
     if (production && DATABASE_URL?.reveal() === 'embedded') {
       report('DATABASE_URL', 'is embedded, which is for development only: production needs a real database');
@@ -65,8 +63,6 @@ export const rules: { [S in Section]: (values: Partly<S>, draft: ConfigDraft) =>
       warn('SOURCE_URL', `is http: ${inTheClear}`);
     }
   },
-
-  sync() {},
 
   blobs({ S3_SSE, S3_KMS_KEY_ID }, { report }) {
     if (S3_KMS_KEY_ID && S3_SSE !== undefined && S3_SSE !== 'aws:kms') {
