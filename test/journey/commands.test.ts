@@ -32,7 +32,7 @@ describe('intake sync', () => {
     expect(JSON.parse(status.stdout)).toMatchObject({
       headline: expect.stringContaining('All is well: 120 applications'),
       problems: [],
-      advertisers: [{ applications: 120, waiting: 0, lastSweep: { certificate: 'proven' } }],
+      advertisers: [{ applications: 120, waiting: 0, coverage: { certificate: 'proven' } }],
     });
   });
 
