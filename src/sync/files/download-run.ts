@@ -362,7 +362,8 @@ class DownloadRun {
       const consequence = await failDownload(this.#deps.store, failed, others, account);
       if (consequence === 'pause') this.#pause(failed.trouble, true);
       // After a check that failed, the file stays stored as it was: nothing was stored, and no download was spared.
-      else if (consequence !== null && consequence !== 'stored') this.#count({ state: consequence, bytes: 0, fetched: false });
+      else if (consequence !== null && consequence !== 'stored')
+        this.#count({ state: consequence, bytes: 0, fetched: false });
     } catch (error) {
       // If the database does not answer, the claim lapses by itself.
       if (!(error instanceof Trouble)) throw error;
