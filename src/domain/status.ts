@@ -1,7 +1,7 @@
 // The status is one value that the CLI, the page, the metrics and the probes render. This file holds its type and the rules that turn
 // facts into problems. It loads nothing and knows no clock.
 
-import type { CertificateLevel, Risk } from './coverage/certificate.ts';
+import type { Conclusion } from './coverage/certificate.ts';
 import { formatCount, formatSpan } from './format.ts';
 import { describeSchema, type Schema } from './schema.ts';
 import { toUnusualSilence } from './silence.ts';
@@ -64,8 +64,8 @@ export interface AdvertiserStatus {
 export interface SweepFacts {
   readonly purpose: string;
   readonly state: string;
-  readonly certificate: CertificateLevel | null;
-  readonly risk: Risk | null;
+  readonly certificate: Conclusion['certificate'] | null;
+  readonly risk: Conclusion['risk'] | null;
   readonly reason: string | null;
   readonly startedAt: Date;
   readonly endedAt: Date | null;
@@ -100,20 +100,13 @@ export function toSweepResult({ purpose, state, certificate, risk, reason }: Swe
   return isPoll ? { word: 'up to date', mood: 'good', note: null } : { word: certificate, mood: 'good', note: reason };
 }
 
-/** What all sweeps together say about an account. */
-export interface AccountVerdict {
-  readonly certificate: CertificateLevel;
-  readonly risk: Risk;
-  readonly reason: string;
-}
-
-/** The verdict with the last evidence hash of each sweep behind it, as SWEEP:HASH. */
-export interface ProvenVerdict extends AccountVerdict {
+/** What all sweeps together say about an account, with the last evidence hash of each sweep behind it, as SWEEP:HASH. */
+export interface ProvenVerdict extends Conclusion {
   readonly evidence: readonly string[];
 }
 
 /** The weakest certificate over all ids. */
-export interface CoverageStatus extends AccountVerdict {
+export interface CoverageStatus extends Conclusion {
   /** When the oldest part of it was proven: the age of the proof counts from here. */
   readonly asOf: Date;
   /** Null while nothing is complete. */

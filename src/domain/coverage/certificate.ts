@@ -17,11 +17,15 @@ export type CertificateLevel = 'proven' | 'assumed' | 'unproven';
 /** none: proven. harmless: nothing speaks against completeness. doubt: something does. */
 export type Risk = 'none' | Reservation['risk'];
 
-/** What a sweep has proven, and what is still open. */
-export interface Certificate {
+/** What one sweep, or all sweeps together, say about a range of ids. */
+export interface Conclusion {
   readonly certificate: CertificateLevel;
   readonly risk: Risk;
   readonly reason: string;
+}
+
+/** What a sweep has proven, and what is still open. */
+export interface Certificate extends Conclusion {
   /** Ranges that the sweep did not close. */
   readonly open: readonly Range[];
   /** Previously stored ids that the source no longer shows; empty when the sweep is unproven or was a walk. */

@@ -1,7 +1,7 @@
 // Explains certificates to a person: whether everything was stored by a given day, which questions were asked, and what would have
 // disproved it.
 
-import { assumptions } from '../coverage/certificate.ts';
+import { assumptions, type Conclusion } from '../coverage/certificate.ts';
 import type { ExportedCertificate } from './export.ts';
 import { type EvidenceRecord, toHex } from './record.ts';
 
@@ -18,15 +18,12 @@ export interface ExplainedCertificate extends Omit<ExportedCertificate, 'last'> 
   readonly evidence: string | null;
 }
 
-/** The answer to "was everything stored by then?". */
-export interface Explanation {
+/** The answer to "was everything stored by then?", with the level and the risk of the weakest certificate. */
+export interface Explanation extends Omit<Conclusion, 'reason'> {
   /** Null if the request names no moment. */
   readonly at: Date | null;
   /** Certificates that reach this moment cover every id from 1, and none of them is unproven. */
   readonly complete: boolean;
-  /** The weakest of the certificates. */
-  readonly certificate: 'proven' | 'assumed' | 'unproven';
-  readonly risk: 'none' | 'harmless' | 'doubt';
   readonly certificates: readonly ExplainedCertificate[];
   readonly assumptions: readonly string[];
   readonly falsifiedBy: readonly string[];

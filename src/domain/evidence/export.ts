@@ -1,16 +1,13 @@
 // A proof as the lines of a file that others can check. docs/proof-format.md defines the format.
 
+import type { Conclusion } from '../coverage/certificate.ts';
+import type { Covered } from '../coverage/range.ts';
 import type { ChainedRecord } from './chain.ts';
 import { seal, toHex } from './record.ts';
 import { type Hash, isErased, rootOf, saltsOf } from './tree.ts';
 
 /** A certificate, and the last hash of the evidence behind it. */
-export interface ExportedCertificate {
-  readonly low: bigint;
-  readonly high: bigint | null;
-  readonly certificate: 'proven' | 'assumed' | 'unproven';
-  readonly risk: 'none' | 'harmless' | 'doubt';
-  readonly reason: string;
+export interface ExportedCertificate extends Covered, Conclusion {
   readonly sweepId: bigint;
   readonly startedAt: Date;
   readonly completeThrough: Date;

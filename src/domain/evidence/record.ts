@@ -2,25 +2,21 @@
 // code; `seal` brings a record into the form that is hashed there. Pure: no clock, no database, no hash function of its own.
 
 import { rowLimit } from '../coverage/capacity.ts';
+import type { Conclusion } from '../coverage/certificate.ts';
 import { believed } from '../coverage/next-question.ts';
-import type { Answer, ListedRow, Question } from '../coverage/question.ts';
-import type { Range } from '../coverage/range.ts';
+import type { Answer, ListedRow, PageAnswer, Question } from '../coverage/question.ts';
+import type { Covered, Range } from '../coverage/range.ts';
 import { isShort } from '../coverage/range-answer.ts';
-import { findChanges, isSorted, type State } from '../coverage/sweep-state.ts';
+import { findChanges, isSorted, type State, type StateFacts } from '../coverage/sweep-state.ts';
 
 /** How a sweep began. */
-export interface OpeningRecord {
+export interface OpeningRecord extends Covered, Pick<StateFacts, 'axis' | 'heldBefore' | 'longestBefore'> {
   readonly type: 'sweep';
   readonly advertiserId: bigint;
   readonly sweepId: bigint;
   readonly purpose: 'recheck' | 'backfill';
-  readonly axis: 'id' | 'date';
-  readonly low: bigint;
-  readonly high: bigint | null;
   readonly startedAt: number;
   readonly recentFrom: bigint;
-  readonly heldBefore: number;
-  readonly longestBefore: number;
   /** The last hashes, at that time, of the sweeps behind the current certificates. So the end of their chains cannot be cut off later. */
   readonly previous: readonly LastHash[];
   readonly bodyKeyHash: Uint8Array;
@@ -53,11 +49,8 @@ export interface AnswerRecord {
 }
 
 /** How a sweep ended. */
-export interface EndRecord {
+export interface EndRecord extends Conclusion {
   readonly type: 'end';
-  readonly certificate: 'proven' | 'assumed' | 'unproven';
-  readonly risk: 'none' | 'harmless' | 'doubt';
-  readonly reason: string;
   readonly open: readonly Bounds[];
   readonly absent: number;
 }
@@ -68,17 +61,12 @@ export type Bounds = Pick<Range, 'from' | 'to'>;
 type PlannedQuestion = Pick<Question, 'axis' | 'after' | 'before' | 'since'>;
 
 /** An answer without its applications, which are leaves. */
-export interface RecordedAnswer {
+export interface RecordedAnswer extends Omit<PageAnswer, 'kind' | 'rows' | 'unheld' | 'unshown'> {
   readonly kind: Answer['kind'];
   readonly rows: number;
   readonly lacks: number;
-  readonly unreadable: number;
-  readonly bytes: number;
   readonly largest: number;
   readonly sizes: readonly [rising: number, falling: number];
-  readonly echo: 'matches' | 'absent' | 'differs';
-  readonly weakEmpty: boolean;
-  readonly cached: boolean;
   readonly body: Uint8Array | null;
 }
 

@@ -5,8 +5,8 @@ import { html } from 'hono/html';
 import { formatCount, formatSpan } from '../../domain/format.ts';
 import { type History, type Period, periods, type RecentSweep } from '../../domain/history.ts';
 import {
-  type AccountVerdict,
   type AdvertiserStatus,
+  type CoverageStatus,
   isHealthy,
   isUpToDate,
   type Problem,
@@ -212,7 +212,7 @@ function renderCoverage({ name, coverage }: AdvertiserStatus, now: Date): Html {
 }
 
 /** A harmless assumption is the normal outcome of a poll and of a small account. */
-function toBadge(certificate: AccountVerdict['certificate'], risk: AccountVerdict['risk']): 'good' | 'fair' | 'bad' {
+function toBadge(certificate: CoverageStatus['certificate'], risk: CoverageStatus['risk']): 'good' | 'fair' | 'bad' {
   if (certificate === 'unproven') return 'bad';
   return risk === 'doubt' ? 'fair' : 'good';
 }
