@@ -27,15 +27,7 @@ import { isCutByBytes } from './capacity.ts';
 import { type Certificate, conclude, hasTooManyAbsent, isOverBudget } from './certificate.ts';
 import { aloneQuestion, believed, type Known, nextRangeQuestion } from './next-question.ts';
 import { lower, noteCut, reopen } from './page-cuts.ts';
-import {
-  type Answer,
-  type Axis,
-  isSameQuestion,
-  lengthOf,
-  type PageAnswer,
-  type Question,
-  shapeOf,
-} from './question.ts';
+import { type Answer, isSameQuestion, lengthOf, type PageAnswer, type Question, shapeOf } from './question.ts';
 import { isInside, openRange, type Range } from './range.ts';
 import { addSuspects, isShort, isUnshownBehind, learnConfirmation, learnRange, noteLate } from './range-answer.ts';
 import {
@@ -47,33 +39,28 @@ import {
   noteRows,
   type State,
   type Suspect,
+  type SweepBounds,
   type SweepDraft,
 } from './sweep-state.ts';
 import { askWalk, learnWalk } from './walk.ts';
 import { planWitnesses } from './witness.ts';
 
-/** What to sweep, and how thoroughly. */
-export interface Plan {
-  readonly axis?: Axis;
-  /** First position; 1 by default. A proof of the whole list begins at id 1. */
-  readonly from?: bigint;
-  /** Last position; null, the default, is no end. */
-  readonly to?: bigint | null;
-  /** A poll asks one question when nothing is new, and is `assumed` at best. */
-  readonly rigor?: 'proof' | 'poll';
-  /** Applications stored in the range before the sweep. */
-  readonly heldBefore?: number;
-  /** Of these, applications that are not erased; all of them by default. */
-  readonly listedBefore?: number;
-  /** Rows of the longest page that earlier sweeps have seen. */
-  readonly longestBefore?: number;
+/** What to sweep, and how thoroughly. The default is a proof of the whole list; `listedBefore` is `heldBefore` by default. */
+export interface Plan extends Partial<SweepBounds> {
   /** For a poll: the page size that an earlier sweep has seen. */
   readonly capacity?: KnownCapacity;
-  /** Applications submitted from this second on may arrive during the sweep. */
-  readonly recentFrom?: bigint;
-  /** Decides where the witnesses split ranges at random. */
-  readonly seed?: number;
 }
+
+const wholeList: Omit<SweepBounds, 'listedBefore'> = {
+  axis: 'id',
+  from: 1n,
+  to: null,
+  rigor: 'proof',
+  heldBefore: 0,
+  longestBefore: 0,
+  recentFrom: null,
+  seed: 1,
+};
 
 /** The end of a sweep. */
 export interface Done extends Certificate {
@@ -81,23 +68,10 @@ export interface Done extends Certificate {
 }
 
 /** Begins a sweep of a range: a backfill, a recheck or a poll. */
-export function begin(plan: Plan): State {
-  const from = plan.from ?? 1n;
-  const to = plan.to ?? null;
-  const facts = createFacts(
-    {
-      axis: plan.axis ?? 'id',
-      from,
-      to,
-      rigor: plan.rigor ?? 'proof',
-      heldBefore: plan.heldBefore ?? 0,
-      listedBefore: plan.listedBefore ?? plan.heldBefore ?? 0,
-      longestBefore: plan.longestBefore ?? 0,
-      recentFrom: plan.recentFrom ?? null,
-      seed: plan.seed ?? 1,
-    },
-    plan.capacity ?? null,
-  );
+export function begin({ capacity, ...bounds }: Plan): State {
+  const listedBefore = bounds.heldBefore ?? 0;
+  const facts = createFacts({ ...wholeList, listedBefore, ...bounds }, capacity ?? null);
+  const { from, to } = facts;
   if (to !== null && to < from) return { facts: { ...facts, witnesses: [] }, ranges: [] };
   return { facts, ranges: [openRange(from, to)] };
 }
@@ -116,8 +90,10 @@ export function renew({ facts, ranges }: State): State {
 export function ask(state: State, inFlight: readonly Question[] = [], known?: Known): Question | Done | null {
   const { facts } = state;
   const isAsked = (question: Question) => inFlight.some((other) => isSameQuestion(other, question));
-  const waitOr = (next: Question | null) =>
-    next !== null && !isAsked(next) ? next : inFlight.length > 0 ? null : toDone(state);
+  const waitOr = (next: Question | null): Question | Done | null => {
+    if (next !== null && !isAsked(next)) return next;
+    return inFlight.length > 0 ? null : { kind: 'done', ...conclude(state) };
+  };
   if (isOverBudget(facts, inFlight.length)) return waitOr(null);
   if (facts.walk !== null) return waitOr(askWalk(facts.walk));
   const suspect = facts.suspects.map(({ id }) => aloneQuestion(id)).find((question) => !isAsked(question));
@@ -247,8 +223,4 @@ function callWitnesses({ facts, ranges }: SweepDraft): void {
   if (facts.witnesses !== null || facts.walk !== null || facts.rigor === 'poll' || facts.axis === 'date') return;
   if (ranges.some((range) => range.state !== 'closed') || facts.suspects.length > 0) return;
   facts.witnesses = planWitnesses(facts, ranges);
-}
-
-function toDone(state: State): Done {
-  return { kind: 'done', ...conclude(state) };
 }

@@ -33,9 +33,11 @@ export interface Suspect {
 /** What the sweep has learned so far. It is valid for this sweep only. */
 export interface StateFacts {
   readonly axis: Axis;
+  /** First position. A proof of the whole list begins at id 1. */
   readonly from: bigint;
+  /** Last position; null is no end. */
   readonly to: bigint | null;
-  /** A proof asks witnesses and confirms empty answers; a poll does neither. */
+  /** A proof asks witnesses and confirms empty answers. A poll does neither, asks one question if nothing is new, and is `assumed` at best. */
   readonly rigor: 'proof' | 'poll';
   /** Rises when the sweep continues after so long a pause that it learns page sizes anew. */
   readonly part: number;
@@ -105,7 +107,8 @@ export interface StateFacts {
   readonly walk: Walk | null;
 }
 
-type SweepBounds = Pick<
+/** What a sweep reads, and what was known before it. */
+export type SweepBounds = Pick<
   StateFacts,
   'axis' | 'from' | 'to' | 'rigor' | 'heldBefore' | 'listedBefore' | 'longestBefore' | 'recentFrom' | 'seed'
 >;
