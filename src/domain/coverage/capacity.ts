@@ -7,6 +7,17 @@ export interface Pairs {
   readonly falling: number;
 }
 
+/** Counts the adjacent pairs of values. */
+export function countPairs(values: readonly (number | bigint)[]): Pairs {
+  let [rising, falling] = [0, 0];
+  for (const [index, value] of values.entries()) {
+    const last = values[index - 1] ?? value;
+    if (value > last) rising++;
+    if (value < last) falling++;
+  }
+  return { rising, falling };
+}
+
 export type Direction = 'ascending' | 'descending' | 'mixed';
 
 /** Fewer pairs than this may be in order by chance. */

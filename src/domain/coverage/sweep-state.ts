@@ -1,7 +1,7 @@
 // Everything that a sweep remembers between two questions, as plain values that are stored after each answer and can be loaded again.
 // `facts` is small and changes with every answer; `ranges` are many, and an answer replaces only a few of them.
 
-import { type Capacity, type Direction, fewestPairs, type Pairs, unknownCapacity } from './capacity.ts';
+import { type Capacity, countPairs, type Direction, fewestPairs, type Pairs, unknownCapacity } from './capacity.ts';
 import { type Axis, type FilterShape, type ListedRow, positionOf, type Question } from './question.ts';
 import type { Range } from './range.ts';
 import type { Walk } from './walk.ts';
@@ -179,23 +179,14 @@ export interface SweepDraft {
 
 /** Counts adjacent rows in rising and falling order, and records the largest row. */
 export function noteRows(facts: SweepDraft['facts'], rows: readonly ListedRow[]): void {
-  let last: bigint | null = null;
-  let lastBytes: number | null = null;
-  let { rising, falling } = facts.sizes;
+  const bySize = countPairs(rows.map((row) => row.bytes));
+  const byPosition = countPairs(rows.map((row) => positionOf(facts.axis, row)).filter((position) => position !== null));
+  facts.sizes = { rising: facts.sizes.rising + bySize.rising, falling: facts.sizes.falling + bySize.falling };
+  facts.rising += byPosition.rising;
+  facts.falling += byPosition.falling;
+  facts.largestRow = rows.reduce((most, row) => Math.max(most, row.bytes), facts.largestRow);
   const bytes = rows.reduce((sum, row) => sum + row.bytes, facts.shown.bytes);
   facts.shown = { rows: facts.shown.rows + rows.length, bytes };
-  for (const row of rows) {
-    if (row.bytes > facts.largestRow) facts.largestRow = row.bytes;
-    if (lastBytes !== null && row.bytes > lastBytes) rising++;
-    if (lastBytes !== null && row.bytes < lastBytes) falling++;
-    lastBytes = row.bytes;
-    const position = positionOf(facts.axis, row);
-    if (position === null) continue;
-    if (last !== null && position > last) facts.rising++;
-    if (last !== null && position < last) facts.falling++;
-    last = position;
-  }
-  facts.sizes = { rising, falling };
 }
 
 /** True when, as far as answers show, the source chooses and returns rows in one order. Then a page is complete up to its last row. */

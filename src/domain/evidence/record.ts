@@ -1,10 +1,10 @@
 // The records of a proof: questions, answers and conclusions. docs/proof-format.md defines them for readers who check a proof without this
 // code; `seal` brings a record into the form that is hashed there. Pure: no clock, no database, no hash function of its own.
 
-import { rowLimit } from '../coverage/capacity.ts';
+import { countPairs, rowLimit } from '../coverage/capacity.ts';
 import type { Conclusion } from '../coverage/certificate.ts';
 import { believed } from '../coverage/next-question.ts';
-import type { Answer, ListedRow, PageAnswer, Question } from '../coverage/question.ts';
+import type { Answer, PageAnswer, Question } from '../coverage/question.ts';
 import type { Covered, Range } from '../coverage/range.ts';
 import { isShort } from '../coverage/range-answer.ts';
 import { findChanges, isSorted, type State, type StateFacts } from '../coverage/sweep-state.ts';
@@ -168,6 +168,7 @@ function toRecorded(answer: Answer, body: Uint8Array | null): RecordedAnswer {
   const { kind } = answer;
   if (kind !== 'page') return { ...nothing, kind, weakEmpty: false, cached: false, body: null };
   const { rows, unreadable, bytes, echo, weakEmpty, cached } = answer;
+  const { rising, falling } = countPairs(rows.map((row) => row.bytes));
   return {
     kind,
     rows: rows.length,
@@ -175,22 +176,12 @@ function toRecorded(answer: Answer, body: Uint8Array | null): RecordedAnswer {
     unreadable,
     bytes,
     largest: rows.reduce((most, row) => Math.max(most, row.bytes), 0),
-    sizes: countSizes(rows),
+    sizes: [rising, falling],
     echo,
     weakEmpty,
     cached,
     body,
   };
-}
-
-function countSizes(rows: readonly ListedRow[]): [rising: number, falling: number] {
-  let [rising, falling] = [0, 0];
-  for (const [index, { bytes }] of rows.entries()) {
-    const last = rows[index - 1]?.bytes ?? bytes;
-    if (bytes > last) rising++;
-    if (bytes < last) falling++;
-  }
-  return [rising, falling];
 }
 
 type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
