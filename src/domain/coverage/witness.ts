@@ -2,7 +2,7 @@
 // other filter shapes, at other places, at random splits and by date. They close nothing and can only contradict.
 
 import { directionOf } from './capacity.ts';
-import type { Question } from './question.ts';
+import { isSameQuestion, type Question } from './question.ts';
 import { largestId, type Range } from './range.ts';
 import { dateSlackSeconds, type StateFacts } from './sweep-state.ts';
 
@@ -16,29 +16,17 @@ const longAgo = 0n;
 export function planWitnesses(facts: StateFacts, ranges: readonly Range[]): Question[] {
   const { lowest, highest, from, to } = facts;
   const questions: Question[] = [];
-  const add = (question: Question) => {
-    const isThere = questions.some(
-      (other) =>
-        other.after === question.after &&
-        other.before === question.before &&
-        other.axis === question.axis &&
-        other.since === question.since,
-    );
-    if (!isThere) questions.push(question);
-  };
-  const addId = (after: bigint | null, before: bigint | null, since: bigint | null = null) =>
-    add(witness(facts, after, before, since));
-  if (lowest !== null) addId(null, lowest);
-  if (highest !== null && highest < largestId && to === null) addId(highest, null);
+  const add = (after: bigint | null, before: bigint | null, since: bigint | null = null) =>
+    questions.push(witness(facts, after, before, since));
+  if (lowest !== null) add(null, lowest);
+  if (highest !== null && highest < largestId && to === null) add(highest, null);
   // The widest question again reveals a list that comes in another order on every request.
-  if (ranges.length > 1) addId(from - 1n, to === null ? null : to + 1n);
+  if (ranges.length > 1) add(from - 1n, to === null ? null : to + 1n);
   // A source that shows only a recent window unless a date is sent now shows the rows before that window.
-  if (lowest !== null && lowest > from) addId(from - 1n, lowest, longAgo);
-  for (const probe of beyondTheEdges(facts)) addId(...probe);
-  for (const [after, before] of places(facts, ranges)) addId(after, before);
-  for (const split of splitQuestions(facts, ranges)) add(split);
-  for (const date of dateQuestions(facts)) add(date);
-  return questions;
+  if (lowest !== null && lowest > from) add(from - 1n, lowest, longAgo);
+  for (const [after, before] of [...beyondTheEdges(facts), ...places(facts, ranges)]) add(after, before);
+  questions.push(...splitQuestions(facts, ranges), ...dateQuestions(facts));
+  return questions.filter((one, index) => questions.findIndex((other) => isSameQuestion(other, one)) === index);
 }
 
 function witness(facts: StateFacts, after: bigint | null, before: bigint | null, since: bigint | null): Question {
