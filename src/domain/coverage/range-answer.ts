@@ -14,7 +14,17 @@ import {
   type Question,
   shapeOf,
 } from './question.ts';
-import { contains, isInside, largestId, openRange, partOf, type Range, remainders, type Shown } from './range.ts';
+import {
+  contains,
+  isInside,
+  largestId,
+  type Origin,
+  openRange,
+  partOf,
+  type Range,
+  remainders,
+  type Shown,
+} from './range.ts';
 import { cutAbandoned, cutAnswered } from './split-range.ts';
 import {
   addFault,
@@ -70,11 +80,10 @@ function piecesOf(draft: SweepDraft, range: Range, question: Question, answer: A
  * cut off and few enough bytes, or the question was for one id and the answer shows it.
  */
 export function isShort(facts: StateFacts, question: Question, page: PageAnswer): boolean {
-  const { rows, unreadable, bytes } = page;
   if (isEmpty(facts, question, page)) return true;
-  if (question.from !== null && question.from === question.to && rows.some(({ id }) => id === question.from))
-    return true;
-  return isShortPage(facts, shapeOf(question), { rows: rows.length + unreadable, bytes });
+  const isSingle = question.from !== null && question.from === question.to;
+  if (isSingle && page.rows.some(({ id }) => id === question.from)) return true;
+  return isShortPage(facts, shapeOf(question), { rows: lengthOf(page), bytes: page.bytes });
 }
 
 /** True if the answer shows no id. Elements without a readable id take up room, so they must leave half of a page free. */
@@ -153,18 +162,24 @@ function closeShort(
   }
   if (isPlain || isSingle || sorted) return [{ ...range, state: 'closed', answer, sorted }];
   if (last === undefined) return cutAnswered(facts, range, question, page, [...inside]);
-  const near = { ...range, state: 'closed', answer, sorted: true } as const;
-  const rest = openRange(falls ? range.from : last + 1n, falls ? last - 1n : range.to);
-  const origin = { ...answer, shape, side: falls ? ('before' as const) : ('after' as const), low: null, high: null };
-  return falls
-    ? [
-        { ...rest, origin },
-        { ...near, from: last },
-      ]
-    : [
-        { ...near, to: last },
-        { ...rest, origin },
-      ];
+  const closed = { ...range, state: 'closed', answer, sorted: true } as const;
+  return closeUpTo(last, falls, closed, { ...answer, shape, low: null, high: null });
+}
+
+/** Closes a range up to the last row of a sorted page. The rest stays open. */
+function closeUpTo(last: bigint, falls: boolean, closed: Range, origin: Omit<Origin, 'side'>): Range[] {
+  if (falls) {
+    const rest = openRange(closed.from, last - 1n);
+    return [
+      { ...rest, origin: { ...origin, side: 'before' } },
+      { ...closed, from: last },
+    ];
+  }
+  const rest = openRange(last + 1n, closed.to);
+  return [
+    { ...closed, to: last },
+    { ...rest, origin: { ...origin, side: 'after' } },
+  ];
 }
 
 /**
@@ -181,18 +196,8 @@ function closePolled(
   const [low, high] = [(inside[0] as Shown).position, (inside.at(-1) as Shown).position];
   const closed = { ...range, state: 'closed', answer: { rows: page.rows, bytes: page.bytes }, sorted: false } as const;
   const origin = { ...page, low, high } as const;
-  if (direction === 'ascending' && high < (range.to ?? largestId)) {
-    return [
-      { ...closed, to: high },
-      { ...openRange(high + 1n, range.to), origin: { ...origin, side: 'after' } },
-    ];
-  }
-  if (direction === 'descending' && low > range.from) {
-    return [
-      { ...openRange(range.from, low - 1n), origin: { ...origin, side: 'before' } },
-      { ...closed, from: low },
-    ];
-  }
+  if (direction === 'ascending' && high < (range.to ?? largestId)) return closeUpTo(high, false, closed, origin);
+  if (direction === 'descending' && low > range.from) return closeUpTo(low, true, closed, origin);
   const middle = (inside[(inside.length - 1) >> 1] as Shown).position;
   if (direction !== 'mixed' || range.origin !== null || middle >= (range.to ?? largestId)) return [closed];
   const below = inside.filter(({ position }) => position <= middle).length;
