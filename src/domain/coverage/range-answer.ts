@@ -14,18 +14,8 @@ import {
   type Question,
   shapeOf,
 } from './question.ts';
-import {
-  contains,
-  isInside,
-  largestId,
-  type Origin,
-  openRange,
-  partOf,
-  type Range,
-  remainders,
-  type Shown,
-} from './range.ts';
-import { cutAbandoned, cutAnswered } from './split-range.ts';
+import { contains, isInside, largestId, type Origin, openRange, partOf, type Range, remainders } from './range.ts';
+import { cutAbandoned, cutAnswered, type Shown } from './split-range.ts';
 import {
   addFault,
   addReservation,

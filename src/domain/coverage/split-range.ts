@@ -1,11 +1,20 @@
-// Splits a range whose answer does not close it: after a page that may have been cut off, and after an abandoned answer.
-// Does not know what an answer proves.
+// Splits a range whose answer does not close it: after a page that may have been cut off, and after an abandoned answer. Cuts are made at
+// ids that were shown. Does not know what an answer proves.
 
-import { directionOf, smallPage } from './capacity.ts';
+import { type Direction, directionOf, smallPage } from './capacity.ts';
 import { rangeQuestion, sizeOfPieces } from './next-question.ts';
 import { isSameQuestion, type ListedRow, lengthOf, type PageAnswer, positionOf, type Question } from './question.ts';
-import { cutRange, isInside, openRange, type Range, type Shown } from './range.ts';
+import { isInside, largestId, type Origin, openRange, type Range, sideOf } from './range.ts';
 import type { StateFacts, SweepDraft } from './sweep-state.ts';
+
+/** A position that an answer showed, and the bytes of its row. */
+export interface Shown {
+  readonly position: bigint;
+  readonly bytes: number;
+}
+
+/** Most cuts in one range, so that one answer changes few ranges. */
+const mostCuts = 15;
 
 /** Cuts the range of a full page into pieces that fit. The range is stuck if no smaller question is possible. */
 export function cutAnswered(
@@ -66,6 +75,114 @@ function farEnd(facts: StateFacts, range: Range, page: PageAnswer): bigint | nul
   return last.sort((a, b) => (a < b ? -1 : 1))[last.length >> 1] ?? null;
 }
 
+/** Where and how a range is cut. */
+interface Cutting {
+  readonly direction: Direction;
+  /** How much a piece may hold. */
+  readonly size: { readonly rows: number; readonly bytes: number };
+  /** The list continues beyond the far end of the answer, so a cut is also made there. */
+  readonly goesOn: boolean;
+  /** Where a sorted list continues if its last row is a straggler; null is the outermost position. */
+  readonly far: bigint | null;
+  readonly origin: Omit<Origin, 'side'>;
+}
+
+/**
+ * Cuts a range at positions that an answer showed (rising, distinct, inside it) into pieces that should close; null when the range cannot
+ * be made smaller. In a sorted list, the far end of a piece is a position that was shown: the answer to the piece then shows that it was
+ * not cut off before. In any other list, the cut positions belong to no piece, because they have already been read.
+ */
+function cutRange(range: Range, shown: readonly Shown[], cutting: Cutting): Range[] | null {
+  const ends =
+    cutting.size.rows === Number.POSITIVE_INFINITY
+      ? stretchEnds(shown)
+      : cutting.direction === 'descending'
+        ? endsFromTop(shown, cutting)
+        : endsFromBottom(shown, cutting);
+  const pieces: Range[] = [];
+  let from = range.from;
+  let at = 0;
+  const add = (to: bigint | null) => {
+    if (from > largestId || (to !== null && to < from)) return;
+    let expected = 0;
+    while (at < shown.length && (shown[at] as Shown).position < from) at++;
+    while (at < shown.length && (to === null || (shown[at] as Shown).position <= to)) {
+      at++;
+      expected++;
+    }
+    pieces.push({ ...openRange(from, to), expected, origin: { ...cutting.origin, side: sideOf(range, from, to) } });
+  };
+  for (const end of ends) {
+    if (range.to !== null && end.to >= range.to && end.next > range.to) continue;
+    add(end.to);
+    from = end.next;
+  }
+  add(range.to);
+  const isSame = pieces.length === 1 && pieces[0]?.from === range.from && pieces[0]?.to === range.to;
+  return isSame ? null : pieces;
+}
+
+/** The last position of a piece, and the first of the next one. */
+interface PieceEnd {
+  readonly to: bigint;
+  readonly next: bigint;
+}
+
+/** While no page with both bounds is known: cuts before the first and after the last position shown. */
+function stretchEnds(shown: readonly Shown[]): PieceEnd[] {
+  const [first, last] = [shown[0], shown.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  return [
+    { to: first.position - 1n, next: first.position },
+    { to: last.position, next: last.position + 1n },
+  ];
+}
+
+function endsFromBottom(shown: readonly Shown[], { direction, size, goesOn, far }: Cutting): PieceEnd[] {
+  // Where only an empty answer closes a range, a piece must contain no id that was shown.
+  const isSorted = direction === 'ascending' && size.rows > 0;
+  const limit = far === null || !isSorted ? shown.length : shown.filter((one) => one.position <= far).length;
+  const ends: PieceEnd[] = [];
+  // Rows shown before are cut evenly: a full piece and a small rest would cost as many requests and be less likely to close.
+  const mostRows = isSorted && goesOn ? size.rows : Math.ceil(limit / Math.max(1, Math.ceil(limit / size.rows)));
+  let rows = 0;
+  let bytes = 0;
+  for (let index = 0; index < limit && ends.length < mostCuts; index++) {
+    const { position, bytes: more } = shown[index] as Shown;
+    const isFull = rows > 0 && (rows + 1 > mostRows || bytes + more > size.bytes);
+    // In a sorted list, a row that nearly fills a piece by itself has been shown and need not be read again.
+    if (isSorted ? more * 4 > size.bytes * 3 : isFull || size.rows === 0) {
+      ends.push({ to: position - 1n, next: position + 1n });
+      [rows, bytes] = [0, 0];
+      continue;
+    }
+    if (isFull) {
+      const last = shown[index - 1] as Shown;
+      ends.push({ to: last.position, next: last.position + 1n });
+      [rows, bytes] = [0, 0];
+    }
+    rows++;
+    bytes += more;
+  }
+  if (isSorted && goesOn && ends.length < mostCuts) {
+    const last = shown[limit - 1];
+    // Reading a short rest again with the next page costs less than a separate question.
+    const isWorth = ends.length === 0 || rows * 4 >= Math.min(size.rows, limit);
+    if (last !== undefined && isWorth) ends.push({ to: last.position, next: last.position + 1n });
+  }
+  const middle = shown[(shown.length - 1) >> 1];
+  if (ends.length > 0 || middle === undefined) return ends;
+  return [{ to: isSorted ? middle.position : middle.position - 1n, next: middle.position + 1n }];
+}
+
+/** Like `endsFromBottom`, from the highest position down: the lowest position of a piece is one that was shown. */
+function endsFromTop(shown: readonly Shown[], cutting: Cutting): PieceEnd[] {
+  const mirrored = shown.toReversed().map((one) => ({ ...one, position: -one.position }));
+  const far = cutting.far === null ? null : -cutting.far;
+  const ends = endsFromBottom(mirrored, { ...cutting, direction: 'ascending', far });
+  return ends.map(({ to, next }) => ({ to: -next, next: -to })).reverse();
+}
+
 /** A cut point proves nothing, so rows from the beginning of an abandoned answer may serve. None of them is stored; all are read again. */
 export function cutAbandoned(facts: StateFacts, range: Range, rows: readonly ListedRow[]): Range[] {
   if (range.from === range.to) return [{ ...range, state: 'stuck' }];
@@ -77,7 +194,7 @@ export function cutAbandoned(facts: StateFacts, range: Range, rows: readonly Lis
   // Four fifths of the rows seen should fit the byte budget. The answer then shows how much a page can hold.
   const wanted = facts.both.rows > 0 ? known : Math.floor(inside.length * 0.8);
   const every = Math.max(1, Math.min(wanted, inside.length - 1));
-  const cuts = inside.filter((_, index) => index % every === every - 1).slice(0, 15);
+  const cuts = inside.filter((_, index) => index % every === every - 1).slice(0, mostCuts);
   const usable = cuts.filter((cut) => range.to === null || cut < range.to);
   const blind = range.to === null ? range.from * 2n + 1024n : (range.from + range.to) / 2n;
   const pieces: Range[] = [];
