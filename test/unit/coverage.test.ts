@@ -3,13 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { isCutByBytes, isShortByBytes, withCut } from '../../src/domain/coverage/capacity.ts';
 import { conclude } from '../../src/domain/coverage/certificate.ts';
 import { ask, begin, type Done, learn, type Plan, renew } from '../../src/domain/coverage/coverage.ts';
-import {
-  aloneQuestion,
-  believed,
-  type Known,
-  rangeQuestion,
-  vouchOf,
-} from '../../src/domain/coverage/next-question.ts';
+import { aloneQuestion, type Known, rangeQuestion } from '../../src/domain/coverage/next-question.ts';
+import { believed, vouchOf } from '../../src/domain/coverage/page-cuts.ts';
 import type { Answer, ListedRow, PageAnswer, Question } from '../../src/domain/coverage/question.ts';
 import { isInside, largestId, openRange } from '../../src/domain/coverage/range.ts';
 import { decodeFacts, encode, findChanges, isSorted, type State } from '../../src/domain/coverage/sweep-state.ts';
@@ -415,7 +410,7 @@ describe('R1: what says that bytes end pages', () => {
 
   test('without order, pages with the smallest rows first vouch for nothing', () => {
     const facts = { ...opened().facts, rising: 10, falling: 10, uneven: true };
-    const vouch = (rising: number, falling: number) => vouchOf({ ...facts, sizes: { rising, falling } }, facts.both);
+    const vouch = (rising: number, falling: number) => vouchOf({ ...facts, sizes: { rising, falling } }, 'both');
     expect([vouch(90, 10), vouch(50, 50), vouch(10, 90)]).toEqual(['none', 'small', 'small']);
   });
 

@@ -25,8 +25,8 @@
 
 import { isCutByBytes } from './capacity.ts';
 import { type Certificate, conclude, hasTooManyAbsent, isOverBudget } from './certificate.ts';
-import { aloneQuestion, believed, type Known, nextRangeQuestion } from './next-question.ts';
-import { lower, noteCut, reopen } from './page-cuts.ts';
+import { aloneQuestion, type Known, nextRangeQuestion } from './next-question.ts';
+import { believed, lower, noteCut, reopen } from './page-cuts.ts';
 import { type Answer, isSameQuestion, lengthOf, type PageAnswer, type Question, shapeOf } from './question.ts';
 import { isInside, openRange, type Range } from './range.ts';
 import { addSuspects, isShort, isUnshownBehind, learnConfirmation, learnRange, noteLate } from './range-answer.ts';

@@ -1,6 +1,7 @@
 // Chooses the next open range and builds the question for it. Decides nothing about answers.
 
-import { directionOf, largeShare, pieceSize, type Vouch } from './capacity.ts';
+import { directionOf, largeShare } from './capacity.ts';
+import { sizeOfPieces } from './page-cuts.ts';
 import type { FilterShape, Question } from './question.ts';
 import { contains, isInside, largestId, type Range } from './range.ts';
 import { isSorted, type State, type StateFacts } from './sweep-state.ts';
@@ -85,30 +86,6 @@ function indexOf(positions: readonly bigint[], from: bigint): number {
     else high = middle;
   }
   return low;
-}
-
-/** How much pieces may hold so that answers of this shape close them. */
-export function sizeOfPieces(facts: StateFacts, shape: 'after' | 'both'): { rows: number; bytes: number } {
-  const { after, before } = facts.inclusive[shape];
-  const capacity = believed(facts, shape);
-  const { rows, bytes } = pieceSize(capacity, facts.largestRow, vouchOf(facts, capacity));
-  return { rows: rows === 0 ? 0 : Math.max(1, rows - Number(after) - Number(before)), bytes };
-}
-
-/** Why a short answer of this source may count as complete. */
-export function vouchOf(facts: StateFacts, capacity: StateFacts['after']): Vouch {
-  const hasLargeRows = facts.largestRow >= capacity.bytes * largeShare;
-  if (!hasLargeRows && !facts.uneven) return 'even';
-  if (isSorted(facts)) return 'sorted';
-  // If pages show small rows first, the large rows may be those that no page shows.
-  return hasLargeRows || directionOf(facts.sizes) === 'ascending' ? 'none' : 'small';
-}
-
-/** Assumes that pages with both bounds may have a lower row cap than pages with one bound, but not a higher one. */
-export function believed({ after, both }: Pick<StateFacts, 'after' | 'both'>, shape: FilterShape): StateFacts['after'] {
-  if (shape !== 'both') return after;
-  if (after.cutRows === null || (both.cutRows !== null && both.cutRows <= after.cutRows)) return both;
-  return { ...both, cutRows: after.cutRows };
 }
 
 /**

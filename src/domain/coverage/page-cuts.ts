@@ -1,17 +1,50 @@
 // Decides which pages may have been cut off. A page was cut off if it lacks known ids, or if a part of its range shows more rows than the
-// page did. Ranges that were closed on such a page are reopened.
+// page did. Ranges that were closed on such a page are reopened. Also decides how much a page may hold.
 
-import { directionOf, isShortByBytes, isShortByRows, rowLimit, smallPage, withCut } from './capacity.ts';
-import { believed, vouchOf } from './next-question.ts';
+import {
+  type Capacity,
+  directionOf,
+  isShortByBytes,
+  isShortByRows,
+  largeShare,
+  pieceSize,
+  rowLimit,
+  smallPage,
+  type Vouch,
+  withCut,
+} from './capacity.ts';
 import { type FilterShape, lengthOf, type PageAnswer, type Question, shapeOf } from './question.ts';
 import type { Origin, Range } from './range.ts';
-import { addReservation, type StateFacts, type SweepDraft } from './sweep-state.ts';
+import { addReservation, isSorted, type StateFacts, type SweepDraft } from './sweep-state.ts';
 import { absentLimit } from './unshown.ts';
+
+/** Assumes that pages with both bounds may have a lower row cap than pages with one bound, but not a higher one. */
+export function believed({ after, both }: Pick<StateFacts, 'after' | 'both'>, shape: FilterShape): Capacity {
+  if (shape !== 'both') return after;
+  if (after.cutRows === null || (both.cutRows !== null && both.cutRows <= after.cutRows)) return both;
+  return { ...both, cutRows: after.cutRows };
+}
+
+/** Why a short answer of this source may count as complete. */
+export function vouchOf(facts: StateFacts, shape: FilterShape): Vouch {
+  const hasLargeRows = facts.largestRow >= believed(facts, shape).bytes * largeShare;
+  if (!hasLargeRows && !facts.uneven) return 'even';
+  if (isSorted(facts)) return 'sorted';
+  // If pages show small rows first, the large rows may be those that no page shows.
+  return hasLargeRows || directionOf(facts.sizes) === 'ascending' ? 'none' : 'small';
+}
+
+/** How much pieces may hold so that answers of this shape close them. */
+export function sizeOfPieces(facts: StateFacts, shape: 'after' | 'both'): { rows: number; bytes: number } {
+  const { after, before } = facts.inclusive[shape];
+  const { rows, bytes } = pieceSize(believed(facts, shape), facts.largestRow, vouchOf(facts, shape));
+  return { rows: rows === 0 ? 0 : Math.max(1, rows - Number(after) - Number(before)), bytes };
+}
 
 /** True when a page of this many rows and bytes cannot have been cut off, judging by the other pages of its shape. */
 export function isShortPage(facts: StateFacts, shape: FilterShape, page: { rows: number; bytes: number }): boolean {
   const capacity = believed(facts, shape);
-  const vouch = vouchOf(facts, capacity);
+  const vouch = vouchOf(facts, shape);
   if (vouch === 'none' || !isShortByRows(capacity, page.rows)) return false;
   return isShortByBytes(capacity, page.bytes, facts.largestRow, vouch);
 }
@@ -122,7 +155,7 @@ export function reopen(draft: SweepDraft): void {
       return range;
     const { rows, bytes } = range.answer;
     const shape = range.to === null ? ('after' as const) : ('both' as const);
-    const isVouchedFor = range.sorted || vouchOf(facts, believed(facts, shape)) !== 'sorted';
+    const isVouchedFor = range.sorted || vouchOf(facts, shape) !== 'sorted';
     if (isVouchedFor && isShortPage(facts, shape, { rows, bytes })) return range;
     const origin = { rows, bytes, shape, side: 'whole' as const, low: null, high: null };
     return { ...range, state: 'open' as const, expected: rows, origin, empty: null };

@@ -2,8 +2,7 @@
 // filters together. Does not know which question comes next or what the whole sweep proves.
 
 import { directionOf, isShortByRows, rowLimit, smallPage, withAnswer } from './capacity.ts';
-import { believed, vouchOf } from './next-question.ts';
-import { findUnexplained, isShortPage, lower, noteCut, noteExcess } from './page-cuts.ts';
+import { believed, findUnexplained, isShortPage, lower, noteCut, noteExcess, vouchOf } from './page-cuts.ts';
 import {
   type Answer,
   type FilterShape,
@@ -80,8 +79,7 @@ export function isShort(facts: StateFacts, question: Question, page: PageAnswer)
 function isEmpty(facts: StateFacts, question: Question, { rows, unreadable, bytes }: PageAnswer): boolean {
   if (rows.length > 0) return false;
   if (unreadable === 0) return true;
-  const capacity = believed(facts, shapeOf(question));
-  if (rowLimit(capacity) < smallPage) return leavesRoom(facts, unreadable);
+  if (rowLimit(believed(facts, shapeOf(question))) < smallPage) return leavesRoom(facts, unreadable);
   return isShortPage(facts, shapeOf(question), { rows: unreadable, bytes });
 }
 
@@ -92,7 +90,7 @@ function leavesRoom({ longest }: StateFacts, unreadable: number): boolean {
 
 /** True if all known ids that the page lacks are behind the last row of a sorted page: a byte cap may have ended it there. */
 export function isUnshownBehind(facts: StateFacts, question: Question, page: PageAnswer): boolean {
-  if (vouchOf(facts, believed(facts, shapeOf(question))) !== 'sorted') return false;
+  if (vouchOf(facts, shapeOf(question)) !== 'sorted') return false;
   const { rows } = page;
   const unshown = findUnexplained(facts, page);
   const falls = directionOf(facts) === 'descending';
@@ -145,8 +143,7 @@ function closeShort(
   const isWhole = last !== undefined && last === (falls ? range.from : range.to);
   const sorted = isSorted(facts) && isWhole;
   const isSingle = range.from === range.to && inside.length > 0;
-  const capacity = believed(facts, shape);
-  const isPlain = isShortByRows(capacity, answer.rows) && vouchOf(facts, capacity) !== 'sorted';
+  const isPlain = isShortByRows(believed(facts, shape), answer.rows) && vouchOf(facts, shape) !== 'sorted';
   if (isPlain && facts.rigor === 'poll' && inside.length > 0) {
     return closePolled(facts, range, { ...answer, shape }, inside);
   }

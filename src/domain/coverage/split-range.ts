@@ -2,7 +2,8 @@
 // ids that were shown. Does not know what an answer proves.
 
 import { type Direction, directionOf, smallPage } from './capacity.ts';
-import { rangeQuestion, sizeOfPieces } from './next-question.ts';
+import { rangeQuestion } from './next-question.ts';
+import { sizeOfPieces } from './page-cuts.ts';
 import { isSameQuestion, type ListedRow, lengthOf, type PageAnswer, positionOf, type Question } from './question.ts';
 import { isInside, largestId, type Origin, openRange, type Range, sideOf } from './range.ts';
 import type { StateFacts, SweepDraft } from './sweep-state.ts';

@@ -3,7 +3,7 @@
 
 import { countPairs, rowLimit } from '../coverage/capacity.ts';
 import type { Conclusion } from '../coverage/certificate.ts';
-import { believed } from '../coverage/next-question.ts';
+import { believed } from '../coverage/page-cuts.ts';
 import type { Answer, PageAnswer, Question } from '../coverage/question.ts';
 import type { Covered, Range } from '../coverage/range.ts';
 import { isShort } from '../coverage/range-answer.ts';
