@@ -2,9 +2,10 @@
 import { createSecretKey } from 'node:crypto';
 import { expect } from 'vitest';
 import type { UnshownId } from '../../src/domain/coverage/question.ts';
-import { type ExpectedIds, findUnshown, type Held } from '../../src/domain/coverage/unshown.ts';
+import type { ExpectedIds } from '../../src/domain/coverage/unshown.ts';
 import { diffPage, loadSurroundings, type ReadPage, type Seen } from '../../src/store/applications/diff-page.ts';
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
+import { findUnshown, type Held } from '../simulation/find-unshown.ts';
 import { anApplication, aPage } from '../support/applications.ts';
 import { createRandom, type Random } from '../support/random.ts';
 import { test as base, type TestDatabase } from '../support/test-database.ts';

@@ -7,8 +7,9 @@ import { ask, begin, type Done, learn, type Plan } from '../../src/domain/covera
 import type { Known } from '../../src/domain/coverage/next-question.ts';
 import type { Answer, PageAnswer, Question } from '../../src/domain/coverage/question.ts';
 import { decodeFacts, decodeRange, encode, type State } from '../../src/domain/coverage/sweep-state.ts';
-import { findUnshown, type Held, toExpectedIds } from '../../src/domain/coverage/unshown.ts';
+import { toExpectedIds } from '../../src/domain/coverage/unshown.ts';
 import { createRandom } from '../support/random.ts';
+import { findUnshown, type Held } from './find-unshown.ts';
 import type { HiddenServer, ListReply, ListRequest } from './hidden-server.ts';
 
 /** What a reader remembers between sweeps: when it first saw each id, and which ids are gone at the source. */

@@ -8,8 +8,9 @@ import { believed, vouchOf } from '../../src/domain/coverage/page-cuts.ts';
 import type { Answer, ListedRow, PageAnswer, Question } from '../../src/domain/coverage/question.ts';
 import { isInside, largestId, openRange } from '../../src/domain/coverage/range.ts';
 import { decodeFacts, encode, findChanges, isSorted, type State } from '../../src/domain/coverage/sweep-state.ts';
-import { findUnshown, type Held, toExpectedIds } from '../../src/domain/coverage/unshown.ts';
+import { toExpectedIds } from '../../src/domain/coverage/unshown.ts';
 import { planWitnesses } from '../../src/domain/coverage/witness.ts';
+import { findUnshown, type Held } from '../simulation/find-unshown.ts';
 import { restore } from '../simulation/simulated-reader.ts';
 
 const second = 1_790_000_000n;

@@ -58,7 +58,7 @@ export interface PageAnswer {
   readonly cached: boolean;
   /** Ids on this page that were not stored before it. */
   readonly unheld: readonly bigint[];
-  /** What `findUnshown` (unshown.ts) finds, at most `mostUnshown` ids. */
+  /** By the rule of unshown.ts, at most `mostUnshown` ids. */
   readonly unshown: readonly UnshownId[];
 }
 

@@ -27,7 +27,7 @@ export interface ReadPage extends WriteContext {
 export interface Seen {
   /** Ids on the page that were not stored. */
   readonly unheld: readonly bigint[];
-  /** The result of `findUnshown` (domain/coverage/unshown.ts); a test checks that the statements below return the same. */
+  /** By the rule of domain/coverage/unshown.ts; a test compares the statements below with a plain function. */
   readonly unshown: readonly UnshownId[];
 }
 
