@@ -50,7 +50,6 @@ export type PrefillError = 'denied' | 'expired' | 'failed';
 export class CodeSpent extends Trouble {
   constructor() {
     super('missing', 'The source does not accept the code any more.');
-    this.name = 'CodeSpent';
   }
 }
 

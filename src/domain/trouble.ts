@@ -30,7 +30,7 @@ export class Trouble extends Error {
 
   constructor(kind: TroubleKind, message: string, facts: TroubleFacts = {}) {
     super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
-    this.name = 'Trouble';
+    this.name = new.target.name;
     this.kind = kind;
     this.at = facts.at;
     this.status = facts.status;
@@ -42,7 +42,6 @@ export class Trouble extends Error {
 export class SettingTrouble extends Trouble {
   constructor(message: string, cause?: unknown, at?: Dependency) {
     super('local', message, { cause, ...(at && { at }) });
-    this.name = 'SettingTrouble';
   }
 }
 
@@ -50,7 +49,6 @@ export class SettingTrouble extends Trouble {
 export class CertificateTrouble extends Trouble {
   constructor(at: 'source' | 'storage', message: string) {
     super(at === 'source' ? 'unreachable' : 'local', message, { at });
-    this.name = 'CertificateTrouble';
   }
 }
 
@@ -61,7 +59,6 @@ export class SchemaTrouble extends Trouble {
 
   constructor(message: string, next: string, cause?: unknown) {
     super('local', message, { cause, at: 'database' });
-    this.name = 'SchemaTrouble';
     this.next = next;
   }
 }
@@ -73,7 +70,6 @@ export class SeveralFit extends Trouble {
       'mismatch',
       `This id is held at ${advertiserIds.length} advertisers (${advertiserIds.join(', ')}), where it may name different people.`,
     );
-    this.name = 'SeveralFit';
   }
 }
 
@@ -81,7 +77,6 @@ export class SeveralFit extends Trouble {
 export class LaneHeld extends Trouble {
   constructor(message: string) {
     super('local', message);
-    this.name = 'LaneHeld';
   }
 }
 
@@ -89,7 +84,6 @@ export class LaneHeld extends Trouble {
 export class LeaseLost extends Trouble {
   constructor(name: string, lane: string) {
     super('local', `The ${lane} lane of ${name} was taken over by another process; nothing of this step was written.`);
-    this.name = 'LeaseLost';
   }
 }
 
@@ -108,6 +102,5 @@ export class SweepDropped extends Trouble {
 export class WrongStore extends Trouble {
   constructor(message: string) {
     super('mismatch', message, { at: 'storage' });
-    this.name = 'WrongStore';
   }
 }
