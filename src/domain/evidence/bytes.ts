@@ -1,20 +1,11 @@
 // Variable-length integers of any size: seven bits per byte, lowest first; the eighth bit says that more bytes follow.
 
 /** Collects bytes. */
-export interface Writer {
-  /** An integer from 0 upwards. */
-  number(value: number | bigint): void;
-  /** An integer of either sign. */
-  signed(value: bigint): void;
-  /** An integer of either sign, or null. */
-  optional(value: bigint | null): void;
-  bytes(value: Uint8Array): void;
-  text(value: string): void;
-  toBytes(): Uint8Array;
-}
+export type Writer = ReturnType<typeof createWriter>;
 
-export function createWriter(): Writer {
+export function createWriter() {
   const out: number[] = [];
+  /** An integer from 0 upwards. */
   function number(value: number | bigint): void {
     let rest = value;
     if (typeof rest === 'bigint' && rest <= Number.MAX_SAFE_INTEGER) rest = Number(rest);
@@ -25,18 +16,17 @@ export function createWriter(): Writer {
     }
     out.push(Number(rest));
   }
-  const signed = (value: bigint) => number(value < 0n ? -value * 2n - 1n : value * 2n);
-  const bytes = (value: Uint8Array) => {
+  function bytes(value: Uint8Array): void {
     for (const byte of value) out.push(byte);
-  };
+  }
   return {
     number,
-    signed,
-    optional(value) {
-      number(value === null ? 0 : value < 0n ? -value * 2n : value * 2n + 1n);
-    },
+    /** An integer of either sign. */
+    signed: (value: bigint) => number(toUnsigned(value)),
+    /** An integer of either sign, or null. */
+    optional: (value: bigint | null) => number(value === null ? 0 : value < 0n ? -value * 2n : value * 2n + 1n),
     bytes,
-    text(value) {
+    text(value: string): void {
       const encoded = new TextEncoder().encode(value);
       number(encoded.length);
       bytes(encoded);
@@ -46,27 +36,15 @@ export function createWriter(): Writer {
 }
 
 /** Reads the values that a writer wrote, in the same order. */
-export interface Reader {
-  number(): number;
-  big(): bigint;
-  signed(): bigint;
-  optional(): bigint | null;
-  bytes(length: number): Uint8Array;
-  text(): string;
-  isAtEnd(): boolean;
-}
+export type Reader = ReturnType<typeof createReader>;
 
-export function createReader(from: Uint8Array): Reader {
+export function createReader(from: Uint8Array) {
   let at = 0;
-  function next(): number {
-    const byte = from[at++];
-    if (byte === undefined) throw new Error('The bytes of a record end too early.');
-    return byte;
-  }
   function big(): bigint {
     let value = 0n;
     for (let shift = 0n; ; shift += 7n) {
-      const byte = next();
+      const byte = from[at++];
+      if (byte === undefined) throw new Error('The bytes of a record end too early.');
       value |= BigInt(byte & 127) << shift;
       if (byte < 128) return value;
     }
@@ -80,11 +58,8 @@ export function createReader(from: Uint8Array): Reader {
   return {
     number,
     big,
-    signed() {
-      const value = big();
-      return value & 1n ? -((value + 1n) >> 1n) : value >> 1n;
-    },
-    optional() {
+    signed: () => toSigned(big()),
+    optional(): bigint | null {
       const value = big();
       if (value === 0n) return null;
       return value & 1n ? value >> 1n : -(value >> 1n);
@@ -93,4 +68,14 @@ export function createReader(from: Uint8Array): Reader {
     text: () => new TextDecoder().decode(bytes(number())),
     isAtEnd: () => at === from.length,
   };
+}
+
+/** An integer of either sign as one from 0 upwards: 0, -1, 1, -2 become 0, 1, 2, 3. */
+export function toUnsigned(value: bigint): bigint {
+  return value < 0n ? -value * 2n - 1n : value * 2n;
+}
+
+/** Reverses `toUnsigned`. */
+export function toSigned(value: bigint): bigint {
+  return value & 1n ? -((value + 1n) >> 1n) : value >> 1n;
 }

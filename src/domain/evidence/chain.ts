@@ -2,7 +2,7 @@
 // or moving a record changes every later hash.
 
 import { canonical, type EvidenceRecord, type Leaf, seal } from './record.ts';
-import { createLeaves, type Hash, join, type Leaves, rootOf } from './tree.ts';
+import { createLeaves, type Hash, type Leaves, rootOf } from './tree.ts';
 
 /** The last record of a chain so far, by its number and hash. */
 export interface ChainEnd {
@@ -29,11 +29,15 @@ export function chain(
 ): ChainedRecord {
   const before = end ?? start;
   const n = before.n + 1;
-  return { n, record, leaves, hash: hashRecord(hash, before.hash, record, n, leaves) };
+  const sealed = utf8.encode(canonical(seal(record, n, rootOf(hash, leaves))));
+  return { n, record, leaves, hash: hash(join(before.hash, sealed)) };
 }
 
-function hashRecord(hash: Hash, before: Uint8Array, record: EvidenceRecord, n: number, leaves: Leaves): Uint8Array {
-  return hash(join([before, utf8.encode(canonical(seal(record, n, rootOf(hash, leaves))))]));
+function join(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const joined = new Uint8Array(first.length + second.length);
+  joined.set(first);
+  joined.set(second, first.length);
+  return joined;
 }
 
 /** Appends an answer to a chain. Its leaves get their salts from `seed`. */

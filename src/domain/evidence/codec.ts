@@ -1,7 +1,7 @@
 // The encoding of records in the database: positions as differences from each other, ids and seconds as differences from the row before.
 // It takes about 3 bytes per row and 50 per question; the exported form takes 60 and 700.
 
-import { createReader, createWriter, type Reader, type Writer } from './bytes.ts';
+import { createReader, createWriter, type Reader, toSigned, toUnsigned, type Writer } from './bytes.ts';
 import type { AnswerRecord, Bounds, EndRecord, EvidenceRecord, Leaf, OpeningRecord, RecordedAnswer } from './record.ts';
 import { isErased, type Leaves, type Seed, saltBytes } from './tree.ts';
 
@@ -244,9 +244,8 @@ export function encodeLeaves({ entries, seeds }: Leaves): Uint8Array | null {
       continue;
     }
     // One number encodes the mark, whether there is a date, and the distance from the id before.
-    const distance = entry.id - last.id;
     const kind = entry.mark === 'lacking' ? 0n : (entry.mark === 'held' ? 1n : 2n) + (entry.at === null ? 2n : 0n);
-    out.number(1n + kind + 5n * (distance < 0n ? -distance * 2n - 1n : distance * 2n));
+    out.number(1n + kind + 5n * toUnsigned(entry.id - last.id));
     if (entry.mark !== 'lacking' && entry.at !== null) out.signed(entry.at - last.at);
     last = { id: entry.id, at: entry.at ?? last.at };
   }
@@ -266,8 +265,7 @@ export function decodeLeaves(bytes: Uint8Array | null): Leaves {
     const code = from.big();
     if (code === 0n) return from.bytes(hashBytes);
     const kind = Number((code - 1n) % 5n);
-    const distance = (code - 1n) / 5n;
-    const id = last.id + (distance & 1n ? -((distance + 1n) >> 1n) : distance >> 1n);
+    const id = last.id + toSigned((code - 1n) / 5n);
     const at = kind === 1 || kind === 2 ? last.at + from.signed() : null;
     last = { id, at: at ?? last.at };
     return { id, at, mark: kind === 0 ? 'lacking' : kind % 2 === 1 ? 'held' : 'new' };

@@ -133,13 +133,3 @@ function withoutSalt(hash: Hash, seeds: readonly Seed[], count: number, place: n
     return beside;
   });
 }
-
-export function join(parts: readonly Uint8Array[]): Uint8Array {
-  const joined = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    joined.set(part, at);
-    at += part.length;
-  }
-  return joined;
-}
