@@ -67,11 +67,10 @@ export function conclude(state: State): Certificate {
 /** The smaller page size of the two shapes of question. */
 function pollCapacity(facts: StateFacts): KnownCapacity {
   const { after, both, largestRow, uneven } = facts;
-  const limits = [after, both].filter(({ rows }) => rows > 0).map(rowLimit);
-  const bytes = [after, both].filter(({ rows }) => rows > 0).map((capacity) => capacity.bytes);
+  const seen = [after, both].filter(({ rows }) => rows > 0);
   return {
-    count: limits.length === 0 ? 0 : Math.min(...limits),
-    bytes: bytes.length === 0 ? 0 : Math.min(...bytes),
+    count: seen.length === 0 ? 0 : Math.min(...seen.map(rowLimit)),
+    bytes: seen.length === 0 ? 0 : Math.min(...seen.map(({ bytes }) => bytes)),
     largestRow,
     // A sweep by date has seen the order of dates, not that of ids.
     order: facts.axis === 'id' && isSorted(facts) ? directionOf(facts) : 'mixed',

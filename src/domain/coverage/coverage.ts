@@ -111,8 +111,7 @@ export function learn(state: State, question: Question, answer: Answer): State {
   // Answers that were in flight when the sweep stopped trusting both filters prove nothing any more.
   if (facts.walk !== null && question.purpose !== 'walk') return draft;
   if (answer.kind !== 'refused') noteRows(facts, answer.rows);
-  if (answer.kind === 'page') notePage(facts, answer);
-  if (answer.kind === 'page') noteEnd(facts, question, answer);
+  if (answer.kind === 'page') notePage(facts, question, answer);
   const isUneven = facts.uneven && !state.facts.uneven;
   if (isUneven || facts.largestRow > state.facts.largestRow || isSorted(state.facts) !== isSorted(facts)) reopen(draft);
   if (question.purpose === 'walk') learnWalkAnswer(facts, answer);
@@ -124,20 +123,15 @@ export function learn(state: State, question: Question, answer: Answer): State {
   return draft;
 }
 
-function notePage(facts: SweepDraft['facts'], page: PageAnswer): void {
+function notePage(facts: SweepDraft['facts'], question: Question, page: PageAnswer): void {
   if (page.echo === 'differs') addFault(facts, 'the source repeats other filters than were sent');
   if (page.echo === 'absent') {
     addReservation(facts, 'harmless', 'the source does not repeat the filters that were sent');
   }
   if (page.cached) addReservation(facts, 'doubt', 'answers came from a cache, although none was asked for');
   facts.longest = Math.max(facts.longest, lengthOf(page));
-}
-
-/** Detects a byte cap. */
-function noteEnd(facts: SweepDraft['facts'], question: Question, page: PageAnswer): void {
-  if (question.axis !== 'id') return;
   const capacity = facts[shapeOf(question) === 'both' ? 'both' : 'after'];
-  if (isCutByBytes(capacity, lengthOf(page), page.bytes)) facts.uneven = true;
+  if (question.axis === 'id' && isCutByBytes(capacity, lengthOf(page), page.bytes)) facts.uneven = true;
 }
 
 /** Applies the answer about a known id that a short answer lacked. */

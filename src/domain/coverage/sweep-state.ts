@@ -229,12 +229,8 @@ function revive(_: string, member: unknown): unknown {
 
 /** The ranges that an answer replaced. They are few, so storing the new state is cheap. */
 export function findChanges(before: State, after: State): { readonly dropped: Range[]; readonly added: Range[] } {
-  const old = new Set(before.ranges);
-  const now = new Set(after.ranges);
-  return {
-    dropped: before.ranges.filter((range) => !now.has(range)),
-    added: after.ranges.filter((range) => !old.has(range)),
-  };
+  const [old, now] = [new Set(before.ranges), new Set(after.ranges)];
+  return { dropped: [...old.difference(now)], added: [...now.difference(old)] };
 }
 
 /** Replaces a range by its pieces. */
