@@ -315,8 +315,8 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null,
     );
   }
   if (a.unreadableScreens > 0) {
-    const stand = a.unreadableScreens === 1 ? 'is' : 'are';
-    add(`${formatCount(a.unreadableScreens, 'screen')} ${stand} stored and cannot be read.`, 'intake reparse');
+    const screens = formatCount(a.unreadableScreens, 'screen is', 'screens are');
+    add(`${screens} stored and cannot be read.`, 'intake reparse');
   }
   if (a.damagedBlobs > 0) {
     const [which, have] =
@@ -330,11 +330,8 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null,
   }
   for (const state of ['given_up', 'rejected'] as const) {
     const count = a.attachments[state] ?? 0;
-    if (count > 0)
-      add(
-        `${formatCount(count, 'file')} ${count === 1 ? 'is' : 'are'} ${state.replace('_', ' ')}.`,
-        `intake retry --state ${state}`,
-      );
+    const files = formatCount(count, 'file is', 'files are');
+    if (count > 0) add(`${files} ${state.replace('_', ' ')}.`, `intake retry --state ${state}`);
   }
   return problems;
 }
@@ -394,6 +391,7 @@ function toHeadline(advertisers: readonly AdvertiserStatus[], problems: readonly
   const held = `${formatCount(total, 'application')} of ${formatCount(advertisers.length, 'advertiser')} stored${files}.`;
   if (problems.length === 0) return `All is well: ${held}`;
   const urgent = problems.filter((problem) => problem.urgent).length;
-  if (urgent > 0) return `${urgent === 1 ? 'One problem needs' : `${urgent} problems need`} you now; ${held}`;
-  return `${problems.length === 1 ? 'One problem needs' : `${problems.length} problems need`} a look; ${held}`;
+  const count = urgent > 0 ? urgent : problems.length;
+  const need = count === 1 ? 'One problem needs' : `${count} problems need`;
+  return `${need} ${urgent > 0 ? 'you now' : 'a look'}; ${held}`;
 }
