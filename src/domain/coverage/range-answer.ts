@@ -34,8 +34,7 @@ export function learnRange(draft: SweepDraft, question: Question, answer: Answer
   const pieces = piecesOf(draft, range, question, answer);
   if (pieces === null) return;
   // `piecesOf` may have reopened other ranges, but never this one.
-  const now = draft.ranges.find((other) => other.from === whole.from) ?? whole;
-  replace(draft, now, [...remainders(whole, question.from, question.to), ...pieces]);
+  replace(draft, whole, [...remainders(whole, question.from, question.to), ...pieces]);
 }
 
 /** The pieces that replace the range; null when the sweep no longer trusts both filters together. */
@@ -223,20 +222,17 @@ export function learnConfirmation(draft: SweepDraft, question: Question, answer:
     return;
   }
   const inside = answer.kind === 'refused' ? [] : answer.rows.filter(({ id }) => isInside(range, id));
-  if (
-    answer.kind === 'refused' ||
-    (answer.kind === 'page' && inside.length === 0 && !leavesRoom(facts, answer.unreadable))
-  )
-    addReservation(facts, 'doubt', 'an empty answer could not be confirmed');
   if (inside.length === 0) {
+    const isUnconfirmed =
+      answer.kind === 'refused' || (answer.kind === 'page' && !leavesRoom(facts, answer.unreadable));
+    if (isUnconfirmed) addReservation(facts, 'doubt', 'an empty answer could not be confirmed');
     replace(draft, range, [{ ...range, state: 'closed', answer: { rows: 0, bytes: 0 }, sorted: false }]);
     return;
   }
   noteLate(facts, inside);
   if (inside.some((row) => !isRecent(facts, row))) lower(draft, { rows: 0, bytes: 0, shape: range.empty ?? 'both' });
   for (const row of inside) noteExtremes(facts, row);
-  const now = draft.ranges.find((other) => other.from === range.from) ?? range;
-  replace(draft, now, [{ ...openRange(range.from, range.to), expected: inside.length }]);
+  replace(draft, range, [{ ...openRange(range.from, range.to), expected: inside.length }]);
 }
 
 /** True if the row may have arrived during the sweep. */
