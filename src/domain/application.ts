@@ -60,13 +60,10 @@ export interface Note {
 }
 
 /** A list element that is not an application: it has no usable id, or is not an object. */
-export interface Reject {
+export interface Reject extends Pick<Application, 'raw' | 'rawText'> {
   readonly reason: string;
   /** Identifies the element across answers: it stays the same even where other parts of the element change. */
   readonly identity: string;
-  /** The element as JSON text that a jsonb column accepts. */
-  readonly raw: string;
-  readonly rawText: string | null;
 }
 
 /** A filter as the answer repeats it: absent, null, a value, or something that cannot be parsed. */

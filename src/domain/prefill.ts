@@ -1,7 +1,8 @@
 // Types of the candidate side: a careers site's request, the profile that came, and how the prefill ended. Pure rules for addresses and
 // tickets. Knows no cookie, no table and no token.
 
-import type { Note } from './application.ts';
+import type { Application } from './application.ts';
+import type { BlobFacts } from './blob.ts';
 import { Trouble } from './trouble.ts';
 
 /** The form that a careers site wants filled in, the advertiser and position, and where the browser goes afterwards. */
@@ -16,16 +17,8 @@ export interface PrefillRequest {
 }
 
 /** A candidate's profile: the whole of it, and the parts that nearly every profile has. */
-export interface Profile {
-  /** JSON text that jsonb accepts. */
-  readonly raw: string;
-  /** The profile exactly as sent, where jsonb cannot hold it; otherwise null. */
-  readonly rawText: string | null;
-  readonly notes: readonly Note[];
-  readonly firstName: string | null;
-  readonly lastName: string | null;
-  readonly email: string | null;
-  readonly phone: string | null;
+export interface Profile
+  extends Pick<Application, 'raw' | 'rawText' | 'notes' | 'firstName' | 'lastName' | 'email' | 'phone'> {
   /** Every address and account id that identifies the candidate, from the profile and from the session that returned it. */
   readonly emails: readonly string[];
   readonly accountIds: readonly string[];
@@ -34,11 +27,8 @@ export interface Profile {
 }
 
 /** A resume with the name and type from its answer. */
-export interface Resume {
+export interface Resume extends BlobFacts {
   readonly bytes: Uint8Array;
-  readonly sizeBytes: number;
-  /** Lower-case hex. */
-  readonly sha256: string;
   readonly fileName: string;
   readonly contentType: string;
 }

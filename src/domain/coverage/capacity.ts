@@ -30,12 +30,14 @@ export function directionOf({ rising, falling }: Pairs): Direction {
   return falling * 4 > pairs * 3 ? 'descending' : 'mixed';
 }
 
-/** How large answers of one shape have been. */
-export interface Capacity {
-  /** Most rows returned. */
+/** The rows and bytes of an answer, or of a part of the list. */
+export interface PageSize {
   readonly rows: number;
-  /** Largest body returned. */
   readonly bytes: number;
+}
+
+/** How large answers of one shape have been: the most rows and the largest body returned. */
+export interface Capacity extends PageSize {
   /** Fewest rows of an answer that proved to be cut off by a row cap; null while none is known. */
   readonly cutRows: number | null;
 }
@@ -90,7 +92,7 @@ export function isCutByBytes(capacity: Capacity, rows: number, bytes: number): b
 }
 
 /** How many rows and bytes a piece may hold so that its answer will be short. */
-export function pieceSize(capacity: Capacity, largestRow: number, vouch: Vouch): { rows: number; bytes: number } {
+export function pieceSize(capacity: Capacity, largestRow: number, vouch: Vouch): PageSize {
   const limit = rowLimit(capacity);
   if (capacity.rows === 0) return { rows: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
   if (limit < smallPage || vouch === 'none') return { rows: 0, bytes: 0 };

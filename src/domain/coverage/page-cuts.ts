@@ -7,6 +7,7 @@ import {
   isShortByBytes,
   isShortByRows,
   largeShare,
+  type PageSize,
   pieceSize,
   rowLimit,
   smallPage,
@@ -35,14 +36,14 @@ export function vouchOf(facts: StateFacts, shape: FilterShape): Vouch {
 }
 
 /** How much pieces may hold so that answers of this shape close them. */
-export function sizeOfPieces(facts: StateFacts, shape: 'after' | 'both'): { rows: number; bytes: number } {
+export function sizeOfPieces(facts: StateFacts, shape: 'after' | 'both'): PageSize {
   const { after, before } = facts.inclusive[shape];
   const { rows, bytes } = pieceSize(believed(facts, shape), facts.largestRow, vouchOf(facts, shape));
   return { rows: rows === 0 ? 0 : Math.max(1, rows - Number(after) - Number(before)), bytes };
 }
 
 /** True when a page of this many rows and bytes cannot have been cut off, judging by the other pages of its shape. */
-export function isShortPage(facts: StateFacts, shape: FilterShape, page: { rows: number; bytes: number }): boolean {
+export function isShortPage(facts: StateFacts, shape: FilterShape, page: PageSize): boolean {
   const capacity = believed(facts, shape);
   const vouch = vouchOf(facts, shape);
   if (vouch === 'none' || !isShortByRows(capacity, page.rows)) return false;
@@ -126,7 +127,7 @@ export function noteCut(draft: SweepDraft, question: Question, page: PageAnswer)
 }
 
 /** Records that an answer of this size was cut off. Ranges that were closed on more than half of that size are reopened. */
-export function lower(draft: SweepDraft, cut: { rows: number; bytes: number; shape: FilterShape }): void {
+export function lower(draft: SweepDraft, cut: PageSize & { shape: FilterShape }): void {
   const { facts } = draft;
   const shape = cut.shape === 'both' ? 'both' : 'after';
   const capacity = facts[shape];

@@ -1,7 +1,7 @@
 // Decides what an answer to a range question proves: the range is closed, or must be asked again, or the source does not honour both
 // filters together. Does not know which question comes next or what the whole sweep proves.
 
-import { directionOf, isShortByRows, rowLimit, smallPage, withAnswer } from './capacity.ts';
+import { directionOf, isShortByRows, type PageSize, rowLimit, smallPage, withAnswer } from './capacity.ts';
 import { believed, findUnexplained, isShortPage, lower, noteCut, noteExcess, vouchOf } from './page-cuts.ts';
 import {
   type Answer,
@@ -175,7 +175,7 @@ function closeUpTo(last: bigint, falls: boolean, closed: Range, origin: Omit<Ori
 function closePolled(
   facts: StateFacts,
   range: Range,
-  page: { readonly rows: number; readonly bytes: number; readonly shape: FilterShape },
+  page: PageSize & { readonly shape: FilterShape },
   inside: readonly Shown[],
 ): Range[] {
   const direction = isSorted(facts) ? directionOf(facts) : 'mixed';

@@ -1,15 +1,14 @@
 // A range of positions that a sweep has closed or still has to read.
 // Knows only integers, counts and bytes; range-answer.ts decides why a range is closed, split-range.ts how it is cut.
 
+import type { PageSize } from './capacity.ts';
 import type { FilterShape } from './question.ts';
 
 /** Which bound differs from the answer that a range was cut from. */
 export type Side = 'after' | 'before' | 'inner' | 'whole';
 
 /** The answer that a range was cut from. */
-export interface Origin {
-  readonly rows: number;
-  readonly bytes: number;
+export interface Origin extends PageSize {
   readonly shape: FilterShape;
   readonly side: Side;
   /** The lowest and the highest position shown. If rows are chosen in the order of ids, nothing is missing from the start up to there. */
@@ -25,7 +24,7 @@ export interface Range {
   /** stuck: cannot be cut smaller and cannot be closed. */
   readonly state: 'open' | 'closed' | 'stuck';
   /** The answer that closed it. */
-  readonly answer: { readonly rows: number; readonly bytes: number } | null;
+  readonly answer: PageSize | null;
   /** The range was closed in a sorted list up to its last position, so no row too large for the page can be missing in it. */
   readonly sorted: boolean;
   /** Number of ids inside it that the answer it was cut from showed. If the range shows more, that answer had been cut off. */

@@ -1,7 +1,7 @@
 // Splits a range whose answer does not close it: after a page that may have been cut off, and after an abandoned answer. Cuts are made at
 // ids that were shown. Does not know what an answer proves.
 
-import { type Direction, directionOf, smallPage } from './capacity.ts';
+import { type Direction, directionOf, type PageSize, smallPage } from './capacity.ts';
 import { rangeQuestion } from './next-question.ts';
 import { sizeOfPieces } from './page-cuts.ts';
 import { isSameQuestion, type ListedRow, lengthOf, type PageAnswer, positionOf, type Question } from './question.ts';
@@ -80,7 +80,7 @@ function farEnd(facts: StateFacts, range: Range, page: PageAnswer): bigint | nul
 interface Cutting {
   readonly direction: Direction;
   /** How much a piece may hold. */
-  readonly size: { readonly rows: number; readonly bytes: number };
+  readonly size: PageSize;
   /** The list continues beyond the far end of the answer, so a cut is also made there. */
   readonly goesOn: boolean;
   /** Where a sorted list continues if its last row is a straggler; null is the outermost position. */

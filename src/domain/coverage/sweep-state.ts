@@ -1,8 +1,16 @@
 // Everything that a sweep remembers between two questions, as plain values that are stored after each answer and can be loaded again.
 // `facts` is small and changes with every answer; `ranges` are many, and an answer replaces only a few of them.
 
-import { type Capacity, countPairs, type Direction, fewestPairs, type Pairs, unknownCapacity } from './capacity.ts';
-import { type Axis, type FilterShape, type ListedRow, positionOf, type Question } from './question.ts';
+import {
+  type Capacity,
+  countPairs,
+  type Direction,
+  fewestPairs,
+  type PageSize,
+  type Pairs,
+  unknownCapacity,
+} from './capacity.ts';
+import { type Axis, type FilterShape, type ListedRow, positionOf, type Question, type UnshownId } from './question.ts';
 import type { Range } from './range.ts';
 import type { Walk } from './walk.ts';
 
@@ -20,11 +28,7 @@ export interface Reservation {
 }
 
 /** A known id that a short answer lacked and that is asked alone next, with the size and shape of that answer. */
-export interface Suspect {
-  readonly id: bigint;
-  readonly old: boolean;
-  readonly rows: number;
-  readonly bytes: number;
+export interface Suspect extends UnshownId, PageSize {
   readonly shape: FilterShape;
   /** The id was asked alone once and did not come back. */
   readonly missedOnce: boolean;
@@ -62,11 +66,11 @@ export interface StateFacts {
   /** Bytes of the largest row that was shown. */
   readonly largestRow: number;
   /** Total rows shown, and their bytes. */
-  readonly shown: { readonly rows: number; readonly bytes: number };
+  readonly shown: PageSize;
   /** Whether the bound itself came back, by the shape of the question. */
   readonly inclusive: Readonly<Record<FilterShape, { readonly after: boolean; readonly before: boolean }>>;
   /** Most rows and bytes of pages that held only the bounds of their question, by shape; null while there was none. */
-  readonly boundsOnly: Readonly<Record<'after' | 'both', { readonly rows: number; readonly bytes: number } | null>>;
+  readonly boundsOnly: Readonly<Record<'after' | 'both', PageSize | null>>;
   /** Adjacent pairs of rows in rising and in falling order of positions. */
   readonly rising: number;
   readonly falling: number;
