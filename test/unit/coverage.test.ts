@@ -363,14 +363,14 @@ describe('R1: what says that bytes end pages', () => {
       [125, 100_000],
       [124, 100_000],
     ] as const;
-    expect(pages.map(([rows, bytes]) => isCutByBytes(capacity, rows, bytes))).toEqual([
+    expect(pages.map(([rows, bytes]) => isCutByBytes(capacity, { rows, bytes }))).toEqual([
       true,
       false,
       false,
       true,
       false,
     ]);
-    expect(isCutByBytes({ ...capacity, rows: 10 }, 5, 100_000)).toBe(false);
+    expect(isCutByBytes({ ...capacity, rows: 10 }, { rows: 5, bytes: 100_000 })).toBe(false);
   });
 
   test('it opens again what was closed by less than 60 % of a page', () => {

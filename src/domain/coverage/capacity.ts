@@ -85,7 +85,7 @@ export function isShortByBytes(capacity: Capacity, bytes: number, largestRow: nu
  * True when the page and the longest page differ by a fifth in rows but hardly in bytes. Then a byte cap ends pages, not only a row cap.
  * The page with the most rows and the one with the most bytes may be two pages; a false positive only makes the sweep more careful.
  */
-export function isCutByBytes(capacity: Capacity, rows: number, bytes: number): boolean {
+export function isCutByBytes(capacity: Capacity, { rows, bytes }: PageSize): boolean {
   const [fewer, more] = [Math.min(rows, capacity.rows), Math.max(rows, capacity.rows)];
   const isAlike = Math.min(bytes, capacity.bytes) >= Math.max(bytes, capacity.bytes) * 0.95;
   return more >= smallPage && fewer * 5 <= more * 4 && isAlike;
@@ -102,7 +102,7 @@ export function pieceSize(capacity: Capacity, largestRow: number, vouch: Vouch):
   return { rows: Math.ceil(limit / 2) - 1, bytes: bytes * 0.98 };
 }
 
-export function withAnswer(capacity: Capacity, rows: number, bytes: number): Capacity {
+export function withAnswer(capacity: Capacity, { rows, bytes }: PageSize): Capacity {
   if (rows <= capacity.rows && bytes <= capacity.bytes) return capacity;
   return { ...capacity, rows: Math.max(capacity.rows, rows), bytes: Math.max(capacity.bytes, bytes) };
 }

@@ -27,7 +27,7 @@ import { isCutByBytes } from './capacity.ts';
 import { type Certificate, conclude, hasTooManyAbsent, isOverBudget } from './certificate.ts';
 import { aloneQuestion, type Known, nextRangeQuestion } from './next-question.ts';
 import { believed, lower, noteCut, reopen } from './page-cuts.ts';
-import { type Answer, isSameQuestion, lengthOf, type PageAnswer, type Question, shapeOf } from './question.ts';
+import { type Answer, isSameQuestion, type PageAnswer, type Question, shapeOf, sizeOf } from './question.ts';
 import { isInside, openRange, type Range } from './range.ts';
 import { addSuspects, isShort, isUnshownBehind, learnConfirmation, learnRange, noteLate } from './range-answer.ts';
 import {
@@ -129,9 +129,9 @@ function notePage(facts: SweepDraft['facts'], question: Question, page: PageAnsw
     addReservation(facts, 'harmless', 'the source does not repeat the filters that were sent');
   }
   if (page.cached) addReservation(facts, 'doubt', 'answers came from a cache, although none was asked for');
-  facts.longest = Math.max(facts.longest, lengthOf(page));
+  facts.longest = Math.max(facts.longest, sizeOf(page).rows);
   const capacity = facts[shapeOf(question) === 'both' ? 'both' : 'after'];
-  if (question.axis === 'id' && isCutByBytes(capacity, lengthOf(page), page.bytes)) facts.uneven = true;
+  if (question.axis === 'id' && isCutByBytes(capacity, sizeOf(page))) facts.uneven = true;
 }
 
 /** Applies the answer about a known id that a short answer lacked. */

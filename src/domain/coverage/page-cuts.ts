@@ -14,7 +14,7 @@ import {
   type Vouch,
   withCut,
 } from './capacity.ts';
-import { type FilterShape, lengthOf, type PageAnswer, type Question, shapeOf } from './question.ts';
+import { type FilterShape, type PageAnswer, type Question, shapeOf, sizeOf } from './question.ts';
 import type { Origin, Range } from './range.ts';
 import { addReservation, isSorted, type StateFacts, type SweepDraft } from './sweep-state.ts';
 import { absentLimit } from './unshown.ts';
@@ -123,7 +123,7 @@ export function noteCut(draft: SweepDraft, question: Question, page: PageAnswer)
   }
   // 8 times 63: the store may report no more than 64 unshown ids, so 64 must be enough on any page.
   if (unshown.length * 8 <= Math.min(rowLimit(facts[shape]), 504)) return;
-  lower(draft, { rows: lengthOf(page), bytes: page.bytes, shape });
+  lower(draft, { ...sizeOf(page), shape });
 }
 
 /** Records that an answer of this size was cut off. Ranges that were closed on more than half of that size are reopened. */

@@ -1,6 +1,8 @@
 // The questions that a sweep asks a list, and the possible answers. A position is an id on the id axis and a whole second since the epoch
 // on the date axis. Only source/ knows how the source writes either.
 
+import type { PageSize } from './capacity.ts';
+
 export type Axis = 'id' | 'date';
 
 /** Which bounds a question sends. A source may treat each shape differently: the page size, inclusive bounds, even which rows it shows. */
@@ -76,9 +78,9 @@ export function positionOf(axis: Axis, row: Pick<ListedRow, 'id' | 'at'>): bigin
   return axis === 'id' ? row.id : row.at;
 }
 
-/** The number of elements on a page. */
-export function lengthOf({ rows, unreadable }: Pick<PageAnswer, 'rows' | 'unreadable'>): number {
-  return rows.length + unreadable;
+/** The number of elements on a page, and its bytes. */
+export function sizeOf({ rows, unreadable, bytes }: PageAnswer): PageSize {
+  return { rows: rows.length + unreadable, bytes };
 }
 
 /** The shape of a question, by the bounds it sends. */

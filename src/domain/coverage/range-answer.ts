@@ -7,11 +7,11 @@ import {
   type Answer,
   type FilterShape,
   type ListedRow,
-  lengthOf,
   type PageAnswer,
   positionOf,
   type Question,
   shapeOf,
+  sizeOf,
 } from './question.ts';
 import { contains, isInside, largestId, type Origin, openRange, partOf, type Range, remainders } from './range.ts';
 import { cutAbandoned, cutAnswered, type Shown } from './split-range.ts';
@@ -52,7 +52,7 @@ function piecesOf(draft: SweepDraft, range: Range, question: Question, answer: A
   noteExcess(draft, range, inside.length);
   facts.recent += answer.rows.filter((row) => answer.unheld.includes(row.id) && isRecent(facts, row)).length;
   const shape = question.before === null ? 'after' : 'both';
-  facts[shape] = withAnswer(facts[shape], lengthOf(answer), answer.bytes);
+  facts[shape] = withAnswer(facts[shape], sizeOf(answer));
   if (!isShort(facts, question, answer)) {
     noteCut(draft, question, answer);
     return cutAnswered(facts, range, question, answer, inside);
@@ -71,7 +71,7 @@ export function isShort(facts: StateFacts, question: Question, page: PageAnswer)
   if (isEmpty(facts, question, page)) return true;
   const isSingle = question.from !== null && question.from === question.to;
   if (isSingle && page.rows.some(({ id }) => id === question.from)) return true;
-  return isShortPage(facts, shapeOf(question), { rows: lengthOf(page), bytes: page.bytes });
+  return isShortPage(facts, shapeOf(question), sizeOf(page));
 }
 
 /** True if the answer shows no id. Elements without a readable id take up room, so they must leave half of a page free. */
@@ -116,7 +116,7 @@ const mostFailures = 5;
 
 export function addSuspects(facts: SweepDraft['facts'], question: Question, page: PageAnswer): void {
   const known = new Set(facts.suspects.map(({ id }) => id));
-  const evidence = { rows: lengthOf(page), bytes: page.bytes, shape: shapeOf(question), missedOnce: false };
+  const evidence = { ...sizeOf(page), shape: shapeOf(question), missedOnce: false };
   const fresh = findUnexplained(facts, page).filter(({ id }) => !known.has(id));
   // The id next to the last row shown comes first. If it had no room on the page, that explains the others too.
   if (directionOf(facts) === 'descending') fresh.reverse();
@@ -131,7 +131,7 @@ function closeShort(
   page: PageAnswer,
   inside: readonly Shown[],
 ): Range[] {
-  const answer = { rows: lengthOf(page), bytes: page.bytes };
+  const answer = sizeOf(page);
   const shape = shapeOf(question);
   if (isEmpty(facts, question, page)) {
     if (needsConfirmation(facts, range)) return [{ ...range, empty: shape, expected: 0 }];

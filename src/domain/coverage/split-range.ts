@@ -4,7 +4,7 @@
 import { type Direction, directionOf, type PageSize, smallPage } from './capacity.ts';
 import { rangeQuestion } from './next-question.ts';
 import { sizeOfPieces } from './page-cuts.ts';
-import { isSameQuestion, type ListedRow, lengthOf, type PageAnswer, positionOf, type Question } from './question.ts';
+import { isSameQuestion, type ListedRow, type PageAnswer, positionOf, type Question, sizeOf } from './question.ts';
 import { isInside, largestId, type Origin, openRange, type Range, sideOf } from './range.ts';
 import type { StateFacts, SweepDraft } from './sweep-state.ts';
 
@@ -25,7 +25,7 @@ export function cutAnswered(
   page: PageAnswer,
   inside: Shown[],
 ): Range[] {
-  const rows = lengthOf(page);
+  const { rows, bytes } = sizeOf(page);
   const direction = directionOf(facts);
   const shape = question.before === null ? 'after' : 'both';
   const one = sizeOfPieces(facts, 'after');
@@ -43,7 +43,7 @@ export function cutAnswered(
   const blur = facts.shift.most - facts.shift.least;
   const isNarrow = facts.axis === 'date' && range.to !== null && range.to - range.from < blur / 4n;
   const [low, high] = [inside[0]?.position ?? null, inside.at(-1)?.position ?? null];
-  const origin = { rows, bytes: page.bytes, shape, low, high } as const;
+  const origin = { rows, bytes, shape, low, high } as const;
   const far = isRead ? null : farEnd(facts, range, page);
   const cutting = { direction, size, goesOn: !isRead, far, origin };
   const betweenIds = { ...cutting, direction: 'mixed', size: { rows: 0, bytes: 0 } } as const;
@@ -58,7 +58,7 @@ export function cutAnswered(
   if (inside.length === 0 && !isSameQuestion(rangeQuestion(facts, next), { ...question, purpose: 'range' })) {
     // No question can tell whether the source includes that bound every time. Later pages show whether it matters.
     const most = facts.boundsOnly[shape];
-    const pageSize = { rows: Math.max(rows, most?.rows ?? 0), bytes: Math.max(page.bytes, most?.bytes ?? 0) };
+    const pageSize = { rows: Math.max(rows, most?.rows ?? 0), bytes: Math.max(bytes, most?.bytes ?? 0) };
     facts.boundsOnly = { ...facts.boundsOnly, [shape]: pageSize };
     return [next];
   }
