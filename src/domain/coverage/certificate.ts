@@ -30,7 +30,6 @@ export interface Certificate extends Conclusion {
   readonly open: readonly Range[];
   /** Previously stored ids that the source no longer shows; empty when the sweep is unproven or was a walk. */
   readonly absent: readonly bigint[];
-  readonly requests: number;
   /** The page size, for the next poll. */
   readonly capacity: KnownCapacity;
   /** The id filters hide applications, or may do so: the date filters are worth trying. */
@@ -58,7 +57,6 @@ export function conclude(state: State): Certificate {
     reason: faults[0] ?? reservations[0]?.reason ?? 'every id range was read; cross-checks agree',
     open: isWalked ? [] : state.ranges.filter((range) => range.state !== 'closed'),
     absent: certificate === 'unproven' || isWalked ? [] : facts.absent,
-    requests: facts.requests,
     capacity: pollCapacity(facts),
     tryDates: facts.axis === 'id' && facts.rigor === 'proof' && risk === 'doubt' && facts.longest > 0,
   };
