@@ -3,7 +3,7 @@
 import type { Conclusion } from '../coverage/certificate.ts';
 import type { Covered } from '../coverage/range.ts';
 import type { ChainedRecord } from './chain.ts';
-import { seal, toHex } from './record.ts';
+import { seal, toHex, toText } from './record.ts';
 import { type Hash, isErased, rootOf, saltsOf } from './tree.ts';
 
 /** A certificate, and the last hash of the evidence behind it. */
@@ -35,7 +35,7 @@ export function toProofLine(
     exportedAt: exportedAt.getTime(),
     certificates: certificates.map((one) => ({
       low: String(one.low),
-      high: one.high === null ? null : String(one.high),
+      high: toText(one.high),
       certificate: one.certificate,
       risk: one.risk,
       reason: one.reason,
@@ -65,7 +65,7 @@ function toLeafEntries(hash: Hash, leaves: ChainedRecord['leaves']) {
   const salts = saltsOf(hash, leaves);
   return leaves.entries.map((entry, at) => {
     if (isErased(entry)) return [toHex(entry)];
-    return [String(entry.id), entry.at === null ? null : String(entry.at), entry.mark, toHex(salts[at] ?? null)];
+    return [String(entry.id), toText(entry.at), entry.mark, toHex(salts[at] ?? null)];
   });
 }
 
@@ -74,8 +74,7 @@ export function toRowsLine(rows: readonly ExportedRow[]): string {
   return JSON.stringify({
     type: 'rows',
     rows: rows.map(({ id, firstSeen, missingSince }) => {
-      if (firstSeen === null) return [String(id)];
-      return [String(id), String(firstSeen), missingSince === null ? null : String(missingSince)];
+      return firstSeen === null ? [String(id)] : [String(id), String(firstSeen), toText(missingSince)];
     }),
   });
 }

@@ -244,7 +244,7 @@ function toPair({ from, to }: Bounds): [string, string | null] {
   return [String(from), toText(to)];
 }
 
-function toText(position: bigint | null): string | null {
+export function toText(position: bigint | null): string | null {
   return position === null ? null : String(position);
 }
 
