@@ -94,7 +94,6 @@ export class SweepDropped extends Trouble {
       'local',
       'While this sweep ran, an audit found an application that the source had hidden, so the sweep was dropped.',
     );
-    this.name = 'SweepDropped';
   }
 }
 
