@@ -4,7 +4,7 @@
 
 import { type AuditPlace, auditQuestions, auditSize, lackingQuestions } from '../../src/domain/coverage/audit.ts';
 import { ask, begin, type Done, learn, type Plan } from '../../src/domain/coverage/coverage.ts';
-import type { Known } from '../../src/domain/coverage/next-question.ts';
+import type { CutPoints } from '../../src/domain/coverage/next-question.ts';
 import type { Answer, PageAnswer, Question } from '../../src/domain/coverage/question.ts';
 import { decodeFacts, decodeRange, encode, type State } from '../../src/domain/coverage/sweep-state.ts';
 import { toExpectedIds } from '../../src/domain/coverage/unshown.ts';
@@ -32,7 +32,7 @@ export function createMemory(startMs: number): Memory {
 
 export interface SweepOptions {
   readonly plan?: Plan;
-  readonly known?: Known | undefined;
+  readonly known?: CutPoints | undefined;
   /** Questions in flight at once. */
   readonly parallel?: number;
   /** Probability that the process crashes before it commits an answer. It then restores the state from its stored text. */
@@ -174,7 +174,7 @@ export function restore(state: State): State {
 }
 
 /** Every `stride`th held id that is not gone. A recheck splits its questions at these ids. */
-export function knownOf({ held, gone, uneven }: Memory, stride = 1): Known {
+export function knownOf({ held, gone, uneven }: Memory, stride = 1): CutPoints {
   const sorted = [...held.keys()].filter((id) => !gone.has(id)).sort((a, b) => (a < b ? -1 : 1));
   return { positions: sorted.filter((_, index) => index % stride === stride - 1), stride, uneven };
 }

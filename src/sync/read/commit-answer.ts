@@ -1,7 +1,7 @@
 // Commits an answer: compares its page with the stored rows (reads), learns from it (pure), and commits both together (writes). Also loads
 // an interrupted sweep from its rows. account-identity.ts has already checked whose data the answer holds.
 import { ask, begin, type Done, learn, type Plan, renew } from '../../domain/coverage/coverage.ts';
-import type { Known } from '../../domain/coverage/next-question.ts';
+import type { CutPoints } from '../../domain/coverage/next-question.ts';
 import type { Question } from '../../domain/coverage/question.ts';
 import { decodeFacts, decodeRange, encode, findChanges, type State } from '../../domain/coverage/sweep-state.ts';
 import { type ExpectedIds, toExpectedIds } from '../../domain/coverage/unshown.ts';
@@ -34,7 +34,7 @@ export interface SweepRequest {
   /** The caller knows that there is no interrupted sweep of this range, so none is looked up. */
   readonly isNew?: boolean | undefined;
   /** Stored ids at which the questions are split, for a range that was read before. */
-  readonly known?: Known | undefined;
+  readonly known?: CutPoints | undefined;
   /** Requests in flight at once. With 2, the next answer is fetched while one is committed. */
   readonly parallel: number;
   /** How long an application may take to appear in the source's list after its submission. */
@@ -285,7 +285,7 @@ function toReadThrough({ facts, ranges }: State, done: Done | null): bigint | nu
   return open.from > 1n ? open.from - 1n : null;
 }
 
-function toLearned({ facts }: State, done: Done, known: Known | undefined): Learned {
+function toLearned({ facts }: State, done: Done, known: CutPoints | undefined): Learned {
   return {
     order: done.capacity.order,
     // Requests to a source that is known to be uneven are small, and small pages no longer show that. So the earlier finding is kept.
