@@ -1352,8 +1352,8 @@ function leavesRoom(evidence: Evidence, page: Answer): boolean {
 
 /** The empty page that this confirmation confirms. */
 function emptyPageOf(evidence: Evidence, { range, answer }: Closing): Answer | null {
-  const { kind, question } = answer;
-  if (kind === 'overflow' || !isSame(question.range, range) || rowsIn(answer, range).length > 0) return null;
+  const { question } = answer;
+  if (!isSame(question.range, range) || rowsIn(answer, range).length > 0) return null;
   if (!confirms(evidence, question, range)) return null;
   const earlier = evidence.asked.findLast(
     (other) => other.n < answer.n && other.question.purpose === 'range' && isSame(other.question.range, range),
@@ -1727,6 +1727,8 @@ function checkConfirmations(evidence: Evidence): void {
     const { kind, question, unreadable } = answer;
     if (question.purpose !== 'confirm') continue;
     if (kind === 'refused') say(evidence, 'assumed', answer.n, 'the source refused to confirm an empty answer');
+    if (kind === 'overflow' && answer.closed.length > 0)
+      say(evidence, 'assumed', answer.n, 'the answer that should confirm an empty one was abandoned');
     if (kind !== 'page' || question.range === null || rowsIn(answer, question.range).length > 0) continue;
     if (unreadable * 2 > stepOf(evidence, answer).totals.longest) {
       say(evidence, 'assumed', answer.n, 'the confirmation is full of elements that cannot be read');

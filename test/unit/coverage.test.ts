@@ -873,6 +873,17 @@ describe('R5: an empty answer is confirmed by a question of another shape', () =
     expect(done).toMatchObject({ risk: 'doubt', reason: 'an empty answer could not be confirmed' });
   });
 
+  test('a confirmation that exceeds the byte budget is asked by the other filter; if that does, too, it confirms nothing', () => {
+    const confirmed: (string | null)[] = [];
+    const { done } = sweep(rowsUpTo(120), (matching, { purpose, from, after }) => {
+      if (purpose !== 'confirm' || from !== 1n) return matching.slice(0, 50);
+      confirmed.push(after === null ? 'before' : 'after');
+      return { kind: 'overflow', rows: [] };
+    });
+    expect(confirmed).toEqual(['after', 'before']);
+    expect(done).toMatchObject({ risk: 'doubt', reason: 'an empty answer could not be confirmed' });
+  });
+
   test('what one shape says is empty and another shows is read', () => {
     const rows = rowsUpTo(100);
     // With both bounds nothing beyond id 700 is shown.

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { checkProof, type Report } from '../../examples/check-proof.ts';
 import type { HiddenServer, Kind } from '../simulation/hidden-server.ts';
 import { isCrowded, openSeed, startMs } from '../simulation/judge.ts';
-import { kinds } from '../simulation/kinds.ts';
+import { kindNamed, kinds } from '../simulation/kinds.ts';
 import { eraseFromProof, proveSweep, type SimulatedProof, toProofLines } from '../simulation/simulated-proof.ts';
 import { createMemory, knownOf, type Memory } from '../simulation/simulated-reader.ts';
 import { createRandom } from '../support/random.ts';
@@ -35,7 +35,9 @@ function* proofsOf(list: readonly Kind[], from = firstSeed): Generator<Case> {
       const { random, server } = openSeed(kind, seed);
       const memory = createMemory(startMs);
       const crashes = random.chance(0.2) ? 0.05 : 0;
-      const shared = { seed, crashes, lanes: random.pick([1, 1, 2, 4]), pauseMs: random.pick([100, 100, 20, 1_000]) };
+      const [lanes, pauseMs] = [random.pick([1, 1, 2, 4]), random.pick([100, 100, 20, 1_000])];
+      const byteBudget = random.chance(0.2) ? 20_000 : Number.POSITIVE_INFINITY;
+      const shared = { seed, crashes, lanes, pauseMs, byteBudget };
       yield* sweepTwice(`${kind.name} ${seed}`, server, memory, shared);
     }
   }
@@ -64,6 +66,22 @@ function toDifference({ name, proof }: Case, report: Report): string[] {
   const found = [...report.findings, ...report.certificates.flatMap((one) => one.findings)];
   return [`${name}: says ${says}, verdict ${report.verdict}: ${JSON.stringify(found[0])}`];
 }
+
+test('an honest proof is accepted, also where answers exceed the byte budget', { timeout }, () => {
+  const differences: string[] = [];
+  let abandoned = 0;
+  for (const name of ['cap-none', 'order-date']) {
+    for (let seed = firstSeed; seed < firstSeed + 10; seed++) {
+      const { server } = openSeed(kindNamed(name), seed);
+      for (const one of sweepTwice(`${name} ${seed}`, server, createMemory(startMs), { seed, byteBudget: 20_000 })) {
+        abandoned += one.proof.result.state.facts.overflowed ? 1 : 0;
+        differences.push(...toDifference(one, checkProof(toProofLines(one.proof, one.memory))));
+      }
+    }
+  }
+  expect(differences).toEqual([]);
+  expect(abandoned).toBeGreaterThan(20);
+});
 
 test('every honest proof is accepted, also after one person in a hundred was erased', { timeout }, () => {
   const differences: string[] = [];

@@ -132,6 +132,10 @@ function findReservations(facts: StateFacts): Reservation[] {
   if (facts.cut && facts.found >= smallPage && !hasReach(facts)) {
     add('doubt', 'the filters were not seen to act before the page is cut off');
   }
+  // Nothing shows where the source would have cut off an answer that was abandoned before its end.
+  if (facts.overflowed && !facts.cut && facts.found >= smallPage && !hasReach(facts)) {
+    add('harmless', 'answers exceed the byte budget, so no page shows whether filters act before it is cut off');
+  }
   if (hasEdgeAbsence(facts)) {
     const reason =
       'applications beyond the outermost page are gone, and a filter that acts after the cap would look the same';

@@ -110,8 +110,11 @@ export function learn(state: State, question: Question, answer: Answer): State {
   const { facts } = draft;
   // Answers that were in flight when the sweep stopped trusting both filters prove nothing any more.
   if (facts.walk !== null && question.purpose !== 'walk') return draft;
-  if (answer.kind !== 'refused') noteRows(facts, answer.rows);
-  if (answer.kind === 'page') notePage(facts, question, answer);
+  if (answer.kind === 'page') {
+    noteRows(facts, answer.rows);
+    notePage(facts, question, answer);
+  }
+  if (answer.kind === 'overflow' && question.purpose !== 'alone') facts.overflowed = true;
   const isUneven = facts.uneven && !state.facts.uneven;
   if (isUneven || facts.largestRow > state.facts.largestRow || isSorted(state.facts) !== isSorted(facts)) reopen(draft);
   if (question.purpose === 'walk') learnWalkAnswer(facts, answer);

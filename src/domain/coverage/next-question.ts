@@ -114,8 +114,8 @@ function confirmQuestion(facts: StateFacts, range: Range, answered: FilterShape)
   const shared = { axis: facts.axis, purpose: 'confirm', from, to, since: null } as const;
   if (answered === 'both' && to !== null) {
     // Uses the filter on the side where the list begins, so that the first rows of the answer are next to the range.
-    const falls = directionOf(facts) === 'descending';
-    return { ...shared, after: falls ? null : from - 1n, before: falls ? to + 1n : null };
+    const usesBefore = range.abandoned ? range.abandoned === 'after' : directionOf(facts) === 'descending';
+    return { ...shared, after: usesBefore ? null : from - 1n, before: usesBefore ? to + 1n : null };
   }
   const beyond = from * 2n + 1_000_000n;
   return { ...shared, after: from - 1n, before: to === null ? (beyond > largestId ? largestId : beyond) : to + 1n };

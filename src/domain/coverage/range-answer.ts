@@ -222,9 +222,13 @@ export function learnConfirmation(draft: SweepDraft, question: Question, answer:
     return;
   }
   const inside = answer.kind === 'refused' ? [] : answer.rows.filter(({ id }) => isInside(range, id));
+  const isByOneFilter = question.after === null || question.before === null;
+  if (answer.kind === 'overflow' && inside.length === 0 && isByOneFilter && range.abandoned === undefined) {
+    replace(draft, range, [{ ...range, abandoned: question.after === null ? 'before' : 'after' }]);
+    return;
+  }
   if (inside.length === 0) {
-    const isUnconfirmed =
-      answer.kind === 'refused' || (answer.kind === 'page' && !leavesRoom(facts, answer.unreadable));
+    const isUnconfirmed = answer.kind !== 'page' || !leavesRoom(facts, answer.unreadable);
     if (isUnconfirmed) addReservation(facts, 'doubt', 'an empty answer could not be confirmed');
     replace(draft, range, [{ ...range, state: 'closed', answer: { rows: 0, bytes: 0 }, sorted: false }]);
     return;

@@ -32,6 +32,8 @@ export interface Range {
   readonly origin: Origin | null;
   /** The shape of the question that was answered empty; another shape has to confirm it. */
   readonly empty: FilterShape | null;
+  /** The only filter of a confirmation whose answer exceeded the byte budget; the other filter is tried next. */
+  readonly abandoned?: 'after' | 'before';
   /** These bounds themselves filled the page, so the question steps over them. */
   readonly step: { readonly after: boolean; readonly before: boolean };
   /** Number of answers that lacked known ids. */

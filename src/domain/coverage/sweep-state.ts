@@ -89,6 +89,8 @@ export interface StateFacts {
   readonly reachInner: boolean;
   /** Some answer is known to have been cut off. */
   readonly cut: boolean;
+  /** Some answer exceeded the byte budget and was abandoned. */
+  readonly overflowed: boolean;
   /** Rows of the longest page, whatever its question. */
   readonly longest: number;
   readonly lowest: bigint | null;
@@ -159,6 +161,7 @@ export function createFacts(given: SweepBounds, known: KnownCapacity | null): St
     reachBefore: false,
     reachInner: false,
     cut: false,
+    overflowed: false,
     longest: 0,
     lowest: null,
     highest: null,
