@@ -881,7 +881,24 @@ describe('R5: an empty answer is confirmed by a question of another shape', () =
       return { kind: 'overflow', rows: [] };
     });
     expect(confirmed).toEqual(['after', 'before']);
-    expect(done).toMatchObject({ risk: 'doubt', reason: 'an empty answer could not be confirmed' });
+    expect(done).toMatchObject({ risk: 'harmless', reason: 'an empty answer could not be confirmed' });
+  });
+
+  test('the other filter confirms by a whole page, and not by one that was cut off far from the range', () => {
+    const empty = answerNext(answerWith(opened(), 40), []);
+    const first = ask({ ...empty, ranges: empty.ranges.filter((range) => range.empty !== null) }) as Question;
+    const abandoned = learn(empty, first, { kind: 'overflow', rows: [] });
+    const second = ask({ ...abandoned, ranges: abandoned.ranges.filter((range) => range.empty !== null) }) as Question;
+    expect(second).toMatchObject({
+      purpose: 'confirm',
+      from: first.from,
+      after: first.before,
+      before: expect.anything(),
+    });
+    const far = Array.from({ length: 50 }, (_, nth) => aRow((first.from as bigint) - 1_000n - BigInt(nth)));
+    const unconfirmed = { risk: 'harmless', reason: 'an empty answer could not be confirmed' };
+    expect(learn(abandoned, second, aPage(far)).facts.reservations).toContainEqual(unconfirmed);
+    expect(learn(abandoned, second, aPage([])).facts.reservations).not.toContainEqual(unconfirmed);
   });
 
   test('what one shape says is empty and another shows is read', () => {

@@ -82,7 +82,7 @@ export function renew({ facts, ranges }: State): State {
   return {
     facts: { ...facts, part: facts.part + 1, inclusive, after, both, largestRow, chosen, cutAt, uneven, shift },
     // Row counts from before the pause say nothing about pages now.
-    ranges: ranges.map((range) => ({ ...range, answer: null, origin: null, empty: null })),
+    ranges: ranges.map(({ abandoned: _, ...range }) => ({ ...range, answer: null, origin: null, empty: null })),
   };
 }
 

@@ -228,8 +228,12 @@ export function learnConfirmation(draft: SweepDraft, question: Question, answer:
     return;
   }
   if (inside.length === 0) {
-    const isUnconfirmed = answer.kind !== 'page' || !leavesRoom(facts, answer.unreadable);
-    if (isUnconfirmed) addReservation(facts, 'doubt', 'an empty answer could not be confirmed');
+    // The filter on the far side shows rows next to the range only on a page that was not cut off.
+    const isFarAndCut = range.abandoned !== undefined && answer.kind === 'page' && !isShort(facts, question, answer);
+    const isUnconfirmed = answer.kind !== 'page' || isFarAndCut || !leavesRoom(facts, answer.unreadable);
+    // Answers that are too large to read say nothing against the empty one.
+    const risk = range.abandoned === undefined ? 'doubt' : 'harmless';
+    if (isUnconfirmed) addReservation(facts, risk, 'an empty answer could not be confirmed');
     replace(draft, range, [{ ...range, state: 'closed', answer: { rows: 0, bytes: 0 }, sorted: false }]);
     return;
   }

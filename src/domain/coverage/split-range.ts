@@ -198,12 +198,14 @@ export function cutAbandoned(facts: StateFacts, range: Range, rows: readonly Lis
   const cuts = inside.filter((_, index) => index % every === every - 1).slice(0, mostCuts);
   const usable = cuts.filter((cut) => range.to === null || cut < range.to);
   const blind = range.to === null ? range.from * 2n + 1024n : (range.from + range.to) / 2n;
+  // If the page that it was cut from showed nothing inside, any row of a piece shows that this page had been cut off.
+  const origin = range.expected === 0 ? range.origin : null;
   const pieces: Range[] = [];
   let { from } = range;
   for (const cut of usable.length > 0 ? usable : [blind]) {
     if (cut < from) continue;
-    pieces.push(openRange(from, cut));
+    pieces.push({ ...openRange(from, cut), origin });
     from = cut + 1n;
   }
-  return [...pieces, openRange(from, range.to)];
+  return [...pieces, { ...openRange(from, range.to), origin }];
 }

@@ -63,7 +63,7 @@ export function findClosed(records: readonly ShownRecord[]): ClosedRange[] {
 }
 
 export function toClosing({ question, answer }: AnswerRecord, { from, to }: Bounds): Closing {
-  if (question.purpose === 'confirm') return 'confirmed';
+  if (question.purpose === 'confirm' && answer.kind === 'page') return 'confirmed';
   if (answer.rows === 0) return 'empty';
   return from === to ? 'single' : 'short';
 }

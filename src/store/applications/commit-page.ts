@@ -93,9 +93,10 @@ async function write(
   const counts = { added: fresh.length, changed, quarantined };
   const received = page.applications.length;
   const gone = new Set([...erased, ...(await findErasedLeaves(tx, page, progress, fresh))]);
+  let ended: readonly ApplicationEvent[] = [];
   if (progress !== null && 'audited' in progress) await saveAudit(tx, page, progress, gone);
-  else if (progress !== null) events.push(...(await saveProgress(tx, page, progress, { ...counts, received }, gone)));
-  await appendEvents(tx, page.advertiserId, events);
+  else if (progress !== null) ended = await saveProgress(tx, page, progress, { ...counts, received }, gone);
+  await appendEvents(tx, page.advertiserId, [...events, ...ended]);
   return { ...counts, stale };
 }
 

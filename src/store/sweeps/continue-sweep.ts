@@ -164,8 +164,8 @@ const neverRead: SyncState = { unfinished: [], pollFrom: null, covered: false, l
 /**
  * For a sweep that reads a range again: the number of stored ids (`held`) and how many of them are not erased (`listed`), every `stride`-th
  * of them as cut points for its requests, and what earlier sweeps saw of pages: whether full pages have different lengths (`uneven`), and
- * the longest page. Rows with a time in the future are not counted: the clock was set back, and a proof could not show that they were
- * stored before it.
+ * the longest page. Rows with a time in the future are not held: the clock was set back, and a proof could not show that they were stored
+ * before it.
  */
 export async function loadHeld(
   db: Queryable,
@@ -182,7 +182,7 @@ export async function loadHeld(
     capacity: Partial<KnownCapacity> | null;
   }>(
     `SELECT count(*)::int AS n, count(*) FILTER (WHERE first_seen_at <= now())::int AS held,
-       count(*) FILTER (WHERE first_seen_at <= now() AND erased_at IS NULL)::int AS listed,
+       count(*) FILTER (WHERE erased_at IS NULL)::int AS listed,
        (SELECT v.learned->'capacity' FROM intake.advertisers v WHERE v.advertiser_id = $1) AS capacity ${inRange}`,
     [advertiserId, low, high],
   );

@@ -30,7 +30,8 @@ export async function raiseCursor(tx: Queryable, advertiserId: bigint, through: 
 /**
  * Confirms that these cursors are still current after polls that found nothing to move them. One statement for any number of advertisers.
  * An account that has no cursor yet, because it has no application or only one with a high id (toCursor), gets a cursor before the first
- * id, so that its polls are visible as well.
+ * id, so that its polls are visible as well. With one application this needs a sweep by ids: a poll would otherwise read what SYNC_START
+ * leaves out.
  */
 export async function confirmCursors(db: Queryable, advertiserIds: readonly bigint[]): Promise<void> {
   await db.query(
@@ -39,7 +40,8 @@ export async function confirmCursors(db: Queryable, advertiserIds: readonly bigi
      )
      INSERT INTO intake.cursors (advertiser_id, after_id, as_of)
      SELECT id, 0, now() FROM (SELECT unnest($1::bigint[]) EXCEPT SELECT advertiser_id FROM confirmed) AS unread (id)
-     WHERE (SELECT count(*) FROM (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = id LIMIT 2) AS few) < 2
+     WHERE (SELECT count(*) FROM (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = id LIMIT 2) AS few)
+       < CASE WHEN EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = id AND k.axis = 'id') THEN 2 ELSE 1 END
      ON CONFLICT (advertiser_id) DO NOTHING`,
     [advertiserIds],
   );
