@@ -219,6 +219,6 @@ function render(all: readonly Run[]): string {
   return [
     table.toString(),
     machine,
-    ever.length > 0 ? `Failed at least once:\n${ever.join('\n')}` : `No test failed in ${all.length} runs.`,
+    ever.length > 0 ? `Failed at least once:\n${ever.join('\n')}` : 'No test failed.',
   ].join('\n');
 }
