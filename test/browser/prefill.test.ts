@@ -3,9 +3,9 @@ import { createAdaptorServer } from '@hono/node-server';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { createCareersSite } from '../../examples/careers-site/site.ts';
+import { findFreePort } from '../support/free-port.ts';
 import {
   createBrowser,
-  findFreePort,
   openPrefillStage,
   type PrefillStage,
   prefillKey,

@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { describe } from 'vitest';
 import { openQueueListener } from '../../src/store/postgres/listen.ts';
-import { findFreePort } from '../support/prefill-stage.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { openTestAdmin } from '../support/admin.ts';
-import { findFreePort } from '../support/prefill-stage.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { openProduct } from '../support/product.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { test as base, openTestDatabase } from '../support/test-database.ts';
@@ -91,11 +91,10 @@ describe('the deployed product', () => {
     await using admin = await openTestAdmin(database);
     const env = { ADMIN_PORT: new URL(admin.url).port };
     expect(await product.node([main, 'healthcheck'], env)).toMatchObject({ code: 0 });
-    let deadPort: string;
+    const deadPort = String(await findFreePort());
     {
       const loadLiveness = () => [{ check: 'work', ok: false, detail: 'no pass for ten minutes' }];
-      await using dead = await openTestAdmin(database, { loadLiveness });
-      deadPort = new URL(dead.url).port;
+      await using _dead = await openTestAdmin(database, { loadLiveness, port: Number(deadPort) });
       expect(await product.node([main, 'healthcheck'], { ADMIN_PORT: deadPort })).toMatchObject({ code: 8 });
     }
     expect(await product.node([main, 'healthcheck'], { ADMIN_PORT: deadPort })).toMatchObject({

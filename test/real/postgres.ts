@@ -21,7 +21,7 @@ import {
 import { join } from 'node:path';
 import { makeAuthority, makeCertificate } from '../support/authority.ts';
 import { query, succeeds } from '../support/embedded-root.ts';
-import { findFreePort } from '../support/prefill-stage.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { until } from '../support/until.ts';
 
 export interface PostgresChoice {

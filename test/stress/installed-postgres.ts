@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { query, succeeds } from '../support/embedded-root.ts';
-import { findFreePort } from '../support/prefill-stage.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { until } from '../support/until.ts';
 
 const password = 'only-a-test';

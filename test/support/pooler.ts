@@ -7,7 +7,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openScratch } from './blob-stores.ts';
 import { answers } from './embedded-root.ts';
-import { findFreePort } from './prefill-stage.ts';
+import { findFreePort } from './free-port.ts';
 import { until } from './until.ts';
 
 export interface Pooler extends AsyncDisposable {

@@ -1,7 +1,6 @@
 // Intake as a careers site sees it: a sandbox with candidates, one or more workers with the public routes, and browsers that keep
 // cookies, follow no redirect on their own and record every address they were redirected to.
 
-import { createServer } from 'node:net';
 import { Writable } from 'node:stream';
 import { openStoreOf } from '../../src/app/database.ts';
 import { createMaintenance } from '../../src/app/maintenance.ts';
@@ -12,6 +11,7 @@ import type { OAuthClient } from '../../src/dev/sandbox/http/oauth.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { createLog } from '../../src/log.ts';
 import { openScratch } from './blob-stores.ts';
+import { findFreePort } from './free-port.ts';
 import { toEnvironment } from './syncing.ts';
 import type { TestDatabase } from './test-database.ts';
 
@@ -160,15 +160,4 @@ export function createBrowser() {
       return new URL(await step(await step(await step(startUrl))));
     },
   };
-}
-
-/** A port on which no process listens at the moment. */
-export function findFreePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject).listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as { port: number };
-      probe.close(() => resolve(port));
-    });
-  });
 }

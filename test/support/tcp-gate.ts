@@ -2,7 +2,8 @@
 // Tests use it for outages of a database, a source or a storage.
 
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import { findFreePort } from './free-port.ts';
 
 export interface TcpGate extends AsyncDisposable {
   /** The URL of the server behind the gate, with the gate's host and port. */
@@ -42,9 +43,9 @@ export async function openTcpGate(target: string, { shut = false, breaks }: TcpG
       });
     }
   });
-  server.listen(0, '127.0.0.1');
+  const port = await findFreePort();
+  server.listen(port, '127.0.0.1');
   await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
   const url = new URL(target);
   url.host = `127.0.0.1:${port}`;
 
