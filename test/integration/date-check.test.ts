@@ -71,9 +71,33 @@ describe('a contradiction makes a recheck of everything due', () => {
     };
     await using source = intake.openSource('json');
     const due: TaskName[] = [];
-    const running = run({ ...intake, store }, source, name, (task) => due.push(task));
-    await expect(running).rejects.toThrow('away');
-    expect(due).toEqual(['everything']);
+    const demand = (task: TaskName) => due.push(task);
+    await expect(run({ ...intake, store }, source, name, demand)).rejects.toThrow('away');
     expect(await database.query(`SELECT certificate FROM intake.coverage`)).toEqual([{ certificate: 'unproven' }]);
+    // The process may have ended meanwhile: the next poll, of whichever worker, finds the contradiction in the rows.
+    await run(intake, source, 'poll', demand);
+    expect(due).toEqual(['everything']);
+  });
+
+  test('until that recheck has ended, whatever it proves', async () => {
+    await using intake = await openSmallIntake({ database, applications: 12 });
+    await intake.sweep();
+    const [{ id } = { id: 0n }] = await database.query<{ id: bigint }>(
+      `SELECT min(application_id) AS id FROM intake.applications`,
+    );
+    await intake.store.coverage.endCertificates(BigInt(intake.board.advertiserId), [id], 'test');
+    await using source = intake.openSource('json');
+    const due: TaskName[] = [];
+    const demand = (task: TaskName) => due.push(task);
+    await run(intake, source, 'poll', demand);
+    expect(due).toEqual(['everything']);
+    const silent: Source = {
+      ...source,
+      list: (filters, ...rest) => source.list({ ...filters, beforeId: 1n }, ...rest),
+    };
+    await run(intake, silent, 'everything', demand);
+    expect(await database.query(`SELECT certificate FROM intake.coverage`)).toEqual([{ certificate: 'unproven' }]);
+    await run(intake, source, 'poll', demand);
+    expect(due).toEqual(['everything']);
   });
 });

@@ -90,6 +90,8 @@ export interface SyncState {
   readonly pollFrom: bigint | null;
   /** Whether any sweep over ids has ended. */
   readonly covered: boolean;
+  /** Whether an audit has ended a certificate and no sweep has read that range again since. */
+  readonly contradicted: boolean;
   /** What earlier sweeps have learned about the source. */
   readonly learned: Learned | null;
 }
@@ -127,12 +129,15 @@ export async function loadSyncStates(
     lag_ms: number;
     poll_from: bigint | null;
     covered: boolean;
+    contradicted: boolean;
     learned: Learned | null;
     unfinished: [purpose: 'live' | 'recheck', axis: Axis, low: string, high: string | null][] | null;
   }>(
     `SELECT asked.advertiser_id, asked.lag_ms, nullif(v.learned, '{}') AS learned,
        CASE WHEN c.after_id IS NOT NULL THEN coalesce(aged.application_id + 1, least(recent.lowest, c.after_id + 1)) END AS poll_from,
        EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = asked.advertiser_id) AS covered,
+       EXISTS (SELECT 1 FROM intake.coverage k JOIN intake.sweeps s USING (advertiser_id, sweep_id)
+        WHERE k.advertiser_id = asked.advertiser_id AND k.certificate = 'unproven' AND s.certificate <> 'unproven') AS contradicted,
        (SELECT json_agg(json_build_array(s.purpose, s.axis, s.low::text, s.high::text) ORDER BY s.sweep_id) FROM intake.sweeps s
         WHERE s.advertiser_id = asked.advertiser_id AND s.lane = 'live' AND s.state = 'running') AS unfinished
      FROM unnest($1::bigint[], $2::float8[]) AS asked (advertiser_id, lag_ms)
@@ -155,11 +160,14 @@ export async function loadSyncStates(
     const unfinished = (row.unfinished ?? []).map(([purpose, axis, low, high]) => {
       return { purpose, axis, low: BigInt(low), high: high === null ? null : BigInt(high) };
     });
-    return { unfinished, pollFrom: row.poll_from, covered: row.covered, learned: row.learned };
+    const { poll_from: pollFrom, covered, contradicted, learned } = row;
+    return { unfinished, pollFrom, covered, contradicted, learned };
   });
 }
 
-const neverRead: SyncState = { unfinished: [], pollFrom: null, covered: false, learned: null };
+const neverRead: SyncState = {
+  ...{ unfinished: [], pollFrom: null, covered: false, contradicted: false, learned: null },
+};
 
 /**
  * For a sweep that reads a range again: the number of stored ids (`held`) and how many of them are not erased (`listed`), every `stride`-th

@@ -38,7 +38,6 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
       leftOut += 1;
       const reason = 'the answer to a random audit left out an application that exists';
       await store.coverage.endCertificates(advertiserId, [id], reason);
-      deps.onContradiction?.();
     }
     await commit(deps, task, asked, 'a random audit');
   }
@@ -104,7 +103,7 @@ async function send({ store, source }: SweepDeps, task: ReadContext, question: Q
  * certificates are ended before these applications are stored; afterwards nothing would show that they had been hidden.
  */
 async function commit(
-  { store, onContradiction }: SweepDeps,
+  { store }: SweepDeps,
   { lane }: ReadContext,
   { sweep, answer, advertiserId }: Asked,
   by: string,
@@ -115,7 +114,6 @@ async function commit(
   if (hidden.length > 0) {
     const reason = `${by} found an application that the proof did not show`;
     await store.coverage.endCertificates(advertiserId, hidden, reason);
-    onContradiction?.();
   }
   await commitAudit(store, lane, advertiserId, sweep, answer);
   return hidden;

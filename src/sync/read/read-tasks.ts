@@ -55,12 +55,15 @@ export async function readUnfinishedAndNew(
     if (keep(await running)) return sweeps;
   }
   if (onlyUnfinished) return sweeps;
-  const isReadJustNow = unfinished.some(
-    ({ purpose, axis, low, high }) => purpose === 'recheck' && axis === 'id' && low <= 1n && high === null,
-  );
+  const isReadJustNow = unfinished.some(isWholeRecheck);
   if (!recheck) keep(await readNew(deps, { ...context, advertiser }));
   else if (!isReadJustNow) keep(await readAgain(deps, { ...context, advertiser }, { from: 1n }));
   return sweeps;
+}
+
+/** True if the sweep reads the whole list again. */
+export function isWholeRecheck({ purpose, axis, low, high }: SyncState['unfinished'][number]): boolean {
+  return purpose === 'recheck' && axis === 'id' && low <= 1n && high === null;
 }
 
 /** Reads a range up to a proof. Ids that are already stored split the range into questions. */

@@ -25,8 +25,6 @@ export interface SweepDeps {
   /** Called after every answer. */
   readonly onStep?: ((totals: SweepTotals) => void) | undefined;
   readonly onWait?: RetryOptions['onWait'];
-  /** Called as soon as an audit has ended a certificate, because the rest of the audit may fail. */
-  readonly onContradiction?: (() => void) | undefined;
 }
 
 export interface SweepTotals {

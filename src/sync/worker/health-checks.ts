@@ -76,7 +76,9 @@ export const nothingRecorded: Recorded = {
   privacy: { loadKeyState: async () => 'untried' },
   blobs: { loadStore: async () => null },
   advertisers: { lookUp: async (name, advertiserId) => ({ name, advertiserId, halt: null, agentId: null }) },
-  sweeps: { loadSyncState: async () => ({ unfinished: [], pollFrom: null, covered: false, learned: null }) },
+  sweeps: {
+    loadSyncState: async () => ({ unfinished: [], pollFrom: null, covered: false, contradicted: false, learned: null }),
+  },
 };
 
 /** Checks that the storage is the one that holds this database's files, and that put, get and delete work. Leaves nothing in it. */

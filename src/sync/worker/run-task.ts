@@ -6,7 +6,7 @@ import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { requireIdentity } from '../read/account-identity.ts';
 import { audit, witnessByDate } from '../read/audit.ts';
 import { type LaneRequest, tryHoldLane } from '../read/held-lane.ts';
-import { type ReadContext, readAgain, readNew, readUnfinishedAndNew } from '../read/read-tasks.ts';
+import { isWholeRecheck, type ReadContext, readAgain, readNew, readUnfinishedAndNew } from '../read/read-tasks.ts';
 import { hasReachedEnd, type SweepDeps, type SweepSummary } from '../read/sweep.ts';
 import type { AccountQueue, TaskName } from './account-queue.ts';
 
@@ -65,7 +65,7 @@ export async function runTask(
     shouldPause: () => !isPoll && due.has('poll'),
     timeLimitMs: sweepLimitMs,
   };
-  const taskDeps = { ...deps, source: account.source, onContradiction: () => deps.demand('everything') };
+  const taskDeps = { ...deps, source: account.source };
   try {
     const result = isPoll ? await poll(taskDeps, queue, context) : await carryOut(taskDeps, context, name);
     if (advertiser.halt !== null) await store.advertisers.unhalt(account.name, 'refused');
@@ -81,7 +81,10 @@ export async function runTask(
   }
 }
 
-/** Reads new applications, and makes unfinished sweeps due. A first sweep of everything is left to the task `unfinished`. */
+/**
+ * Reads new applications, and makes due what the rows show to be undone: unfinished sweeps, and the recheck after a contradiction. A first
+ * sweep of everything is left to the task `unfinished`.
+ */
 async function poll(deps: TaskDeps, queue: AccountQueue, context: ReadContext): Promise<TaskResult> {
   const { advertiserId } = context.advertiser;
   const state = await deps.store.sweeps.loadSyncState({ advertiserId, lagMs: context.lagMs });
@@ -89,6 +92,7 @@ async function poll(deps: TaskDeps, queue: AccountQueue, context: ReadContext): 
   const isTakenUp = longTasks.some((name) => queue.due.has(name));
   if (isFirst || (state.unfinished.length > 0 && !isTakenUp)) deps.demand('unfinished');
   if (isFirst) return nothing;
+  if (state.contradicted && !state.unfinished.some(isWholeRecheck)) deps.demand('everything');
   const sweep = await readNew(deps, context, state);
   return { ...nothing, polled: hasReachedEnd(sweep) ? advertiserId : null, sweeps: [sweep] };
 }
@@ -111,12 +115,12 @@ async function carryOut(deps: TaskDeps, context: ReadContext, name: TaskName): P
     const last = sweeps.at(-1);
     return { ...nothing, polled: isFirst && hasReachedEnd(last) ? last.advertiser.advertiserId : null, sweeps };
   }
-  if (name === 'witness') {
-    const hidden = await witnessByDate(deps, context, deps.now());
+  if (name === 'witness' || name === 'audit') {
+    const hidden =
+      name === 'audit' ? await audit(deps, context, Math.random) : await witnessByDate(deps, context, deps.now());
     if (hidden > 0) deps.demand('everything');
     return { ...nothing, hidden };
   }
-  if (name === 'audit') return { ...nothing, hidden: await audit(deps, context, Math.random) };
   const days = name === 'day' ? 1 : name === 'fortnight' ? 14 : null;
   // Recent days are read only after the first sweep. Otherwise the cursor would pass applications that the first sweep has not read yet.
   if (days !== null && (await loadIsFirst())) {
