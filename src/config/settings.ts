@@ -121,7 +121,8 @@ export const sections = {
       default: '15m',
     },
     SYNC_START: {
-      meaning: 'how far back the first sync reads: `all`, a date (from midnight +10:00) or a time with its zone',
+      meaning:
+        'where the first sync begins: `all`, a date (from midnight +10:00) or a time with its zone; the first recheck reads everything older',
       example: '2026-07-01',
       read: read.start,
       default: 'all',

@@ -234,7 +234,7 @@ const expected: Record<number, (demo: DemoTruth) => Rows> = {
   15: ({ truth }) => {
     const reasons: Record<string, string> = {
       missing: 'not there for a day (404)',
-      given_up: 'an error page, five times',
+      given_up: 'The source sent an error page instead of the file. Tried 8 times.',
       waiting: 'the source answers 503',
     };
     return countBy(

@@ -10,7 +10,7 @@ const titles: Record<keyof typeof sections, string> = {
   sync: 'Sweeps and downloads',
   blobs: 'Files',
   admin: 'Admin port',
-  prefill: 'Prefill (all of its settings, or none)',
+  prefill: 'Prefill (AUTH_URL to SESSION_SECRET: all of them, or none)',
   privacy: 'Privacy',
   process: 'Process',
 };
@@ -23,7 +23,7 @@ export function renderEnvExample(): string {
     return `## ${title}\n\n${lines.join('\n\n')}\n`;
   });
   return `# Settings of Intake, as docs/configuration.md explains them. Written by \`npm run config:docs\`: change src/config/settings.ts.
-# A line that begins with # shows a default or an example; take the # away to set it.
+# A line "# NAME=value" shows a default or an example: remove "# " to set it. Other lines that begin with # are descriptions.
 
 ${blocks.join('\n\n')}`;
 }

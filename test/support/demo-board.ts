@@ -104,7 +104,7 @@ async function writeFates(database: TestDatabase, advertiserId: bigint, truth: r
   );
   const reasons: Record<string, string> = {
     missing: 'not there for a day (404)',
-    given_up: 'an error page, five times',
+    given_up: 'The source sent an error page instead of the file. Tried 8 times.',
   };
   await database.query(
     `WITH fate AS (
