@@ -119,10 +119,10 @@ function judge(kind: Kind, seed: number): Judged {
     return first.lost.some((id) => present.has(id) && !memory.held.has(id));
   };
   for (let night = 1; night <= nights; night++) {
-    const { count } = done.capacity;
+    const { capacity } = done;
     for (let nth = 0; nth < auditsPerDay; nth++) {
       memory.now += (24 * hourMs) / auditsPerDay;
-      const isFound = runAudit(server, memory, { provenAt, pageSize: count, random: () => random.next() });
+      const isFound = runAudit(server, memory, { provenAt, capacity, random: () => random.next() });
       if (isFound || !isLeft()) return { worth, found: 'week' };
     }
     provenAt = memory.now;

@@ -6,7 +6,13 @@ import { type AuditPlace, auditQuestions, auditSize, lackingQuestions } from '..
 import { ask, begin, type Done, learn, type Plan } from '../../src/domain/coverage/coverage.ts';
 import type { CutPoints } from '../../src/domain/coverage/next-question.ts';
 import type { Answer, PageAnswer, Question } from '../../src/domain/coverage/question.ts';
-import { decodeFacts, decodeRange, encode, type State } from '../../src/domain/coverage/sweep-state.ts';
+import {
+  decodeFacts,
+  decodeRange,
+  encode,
+  type KnownCapacity,
+  type State,
+} from '../../src/domain/coverage/sweep-state.ts';
 import { toExpectedIds } from '../../src/domain/coverage/unshown.ts';
 import { createRandom } from '../support/random.ts';
 import { findUnshown, type Held } from './find-unshown.ts';
@@ -127,9 +133,9 @@ export function runSweep(server: HiddenServer, memory: Memory, options: SweepOpt
 export function runAudit(
   server: HiddenServer,
   memory: Memory,
-  { provenAt, pageSize, random }: { provenAt: number; pageSize: number; random: () => number },
+  { provenAt, capacity, random }: { provenAt: number; capacity: KnownCapacity; random: () => number },
 ): boolean {
-  const place = findPlace(memory, random(), auditSize(pageSize));
+  const place = findPlace(memory, random(), auditSize(capacity.count));
   if (place === null) return false;
   const askServer = (question: Question) => {
     memory.now += 100;
@@ -144,8 +150,8 @@ export function runAudit(
     page?.rows.some(({ id, at }) => page.unheld.includes(id) && at !== null && Number(at) * 1_000 < provenAt),
   );
   if (isHidden || !pages[0]) return isHidden;
-  const shown = new Set(pages[0].rows.map(({ id }) => id));
-  return lackingQuestions(place, shown, pageSize).some((question) =>
+  const page = { ids: pages[0].rows.map(({ id }) => id), bytes: pages[0].bytes };
+  return lackingQuestions(place, page, capacity).some((question) =>
     askServer(question)?.rows.some(({ id }) => id === question.from),
   );
 }

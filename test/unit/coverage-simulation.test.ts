@@ -2,8 +2,10 @@
 // COVERAGE_KIND names one kind: COVERAGE_KIND=order-date COVERAGE_FROM=7 COVERAGE_SEEDS=1 replays one server.
 import { expect, test } from 'vitest';
 import type { Kind } from '../simulation/hidden-server.ts';
-import { type JudgedSweep, judgeSeed, type Verdict } from '../simulation/judge.ts';
+import { type JudgedSweep, judgeSeed, openSeed, startMs, type Verdict } from '../simulation/judge.ts';
 import { kinds } from '../simulation/kinds.ts';
+import { createMemory, runAudit, runSweep } from '../simulation/simulated-reader.ts';
+import { createRandom } from '../support/random.ts';
 
 const only = process.env.COVERAGE_KIND;
 const perKind = process.env.COVERAGE_SEEDS === undefined ? null : Number(process.env.COVERAGE_SEEDS);
@@ -78,3 +80,24 @@ test.runIf(isWhole)(
     expect(find(list, ({ risk }) => risk === 'doubt').length).toBeGreaterThan(20);
   },
 );
+
+/** Audits the proof of a first sweep 20 times; gives the number of contradictions. */
+function countContradictions(kind: Kind, seed: number): number {
+  const { server } = openSeed(kind, seed);
+  const memory = createMemory(startMs);
+  const { done } = runSweep(server, memory, { seed });
+  if (done.certificate !== 'proven') return 0;
+  const random = createRandom(seed);
+  const audit = { provenAt: startMs - 900_000, capacity: done.capacity, random: () => random.next() };
+  return Array.from({ length: 20 }, () => runAudit(server, memory, audit)).filter((isFound) => isFound).length;
+}
+
+test('where the assumptions hold audits contradict no proof', { timeout }, () => {
+  const list = chosen.filter((kind) => keepsAll(kind) && !isBusy(kind));
+  const contradicted = list.flatMap((kind) =>
+    Array.from({ length: seedsOf(kind) }, (_, nth) => from + nth)
+      .filter((seed) => countContradictions(kind, seed) > 0)
+      .map((seed) => `COVERAGE_KIND=${kind.name} COVERAGE_FROM=${seed} COVERAGE_SEEDS=1`),
+  );
+  expect(contradicted).toEqual([]);
+});

@@ -1,8 +1,10 @@
 // A random audit: the questions about one place of the list, and the stored ids that the answers should show. The worker runs audits
 // between sweeps. Does not know how a place is chosen or what follows from a contradiction.
 
+import { isShortByBytes, largeShare, type PageSize } from './capacity.ts';
 import { aloneQuestion } from './next-question.ts';
 import type { Question } from './question.ts';
+import type { KnownCapacity } from './sweep-state.ts';
 
 /** A few neighbouring stored ids at a random place, and the ids on either side of them. */
 export interface AuditPlace {
@@ -34,8 +36,19 @@ export function auditQuestions(place: AuditPlace, random: () => number): { both:
 }
 
 /** A question for each stored id that the answer with both bounds lacks; none where the page may have been cut off. */
-export function lackingQuestions(place: AuditPlace, shown: ReadonlySet<bigint>, pageSize: number): Question[] {
-  if (shown.size * 2 >= pageSize) return [];
+export function lackingQuestions(
+  place: AuditPlace,
+  page: { readonly ids: readonly bigint[]; readonly bytes: number },
+  capacity: KnownCapacity,
+): Question[] {
+  if (mayBeCutOff({ rows: page.ids.length, bytes: page.bytes }, capacity)) return [];
+  const shown = new Set(page.ids);
   const lacking = place.ids.filter((id) => !shown.has(id));
   return lacking.slice(0, mostAlone).map(aloneQuestion);
+}
+
+/** True unless the page is short, by rows and by bytes, compared with the pages that sweeps have seen. */
+function mayBeCutOff(page: PageSize, { count, bytes, largestRow, uneven }: KnownCapacity): boolean {
+  if (page.rows * 2 >= count || largestRow >= bytes * largeShare) return true;
+  return !isShortByBytes({ rows: count, bytes, cutRows: null }, page.bytes, largestRow, uneven ? 'small' : 'even');
 }

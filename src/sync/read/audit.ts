@@ -21,14 +21,14 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
   const { advertiserId } = task.advertiser;
   if (advertiserId === null) return 0;
   const { learned } = await store.sweeps.loadSyncState({ advertiserId, lagMs: task.lagMs });
-  const pageSize = learned?.capacity.count ?? 0;
-  const place = await store.coverage.loadAuditPlace(advertiserId, { random: random(), size: auditSize(pageSize) });
+  const size = auditSize(learned?.capacity.count ?? 0);
+  const place = await store.coverage.loadAuditPlace(advertiserId, { random: random(), size });
   if (place === null) return 0;
   const { both, lower } = auditQuestions(place, random);
   const narrow = await ask(deps, task, both);
   const wide = await ask(deps, task, lower);
   const hidden = new Set([...narrow.hidden, ...wide.hidden]);
-  const lacking = narrow.shown ? lackingQuestions(place, new Set(narrow.shown), pageSize) : [];
+  const lacking = narrow.page && learned ? lackingQuestions(place, narrow.page, learned.capacity) : [];
   let leftOut = 0;
   for (const question of lacking) {
     const id = question.from as bigint;
@@ -66,15 +66,15 @@ export async function witnessByDate(deps: SweepDeps, task: ReadContext, now: num
 
 interface AuditAnswer {
   /** Null if the answer is not a page. */
-  readonly shown: readonly bigint[] | null;
+  readonly page: ReceivedPage['heard']['page'] | null;
   readonly hidden: readonly bigint[];
 }
 
 async function ask(deps: SweepDeps, task: ReadContext, question: Question): Promise<AuditAnswer> {
   const asked = await send(deps, task, question);
-  if (asked === null) return { shown: null, hidden: [] };
+  if (asked === null) return { page: null, hidden: [] };
   const hidden = await commit(deps, task, asked, 'a random audit');
-  return { shown: asked.answer.heard.page.ids, hidden };
+  return { page: asked.answer.heard.page, hidden };
 }
 
 /** The page that answered a question outside a sweep. */
