@@ -1,7 +1,10 @@
 // Who may write: leases, their epochs and the fence.
 import { describe, expect } from 'vitest';
+import { LaneHeld } from '../../src/domain/trouble.ts';
 import { type Database, openDatabase, retryOnConflict } from '../../src/store/postgres/database.ts';
+import type { Store } from '../../src/store/store.ts';
 import { fence, loadHolder, releaseLeases, renewLease } from '../../src/store/sweeps/leases.ts';
+import { holdLane } from '../../src/sync/read/held-lane.ts';
 import { claimLease } from '../support/leases.ts';
 import { test as base, openTestDatabase } from '../support/test-database.ts';
 
@@ -46,6 +49,25 @@ describe('a lease', () => {
     expect(await loadHolder(db, 'acme', 'backfill')).toMatchObject({ owner: 'two' });
     expect(await loadHolder(db, 'acme', 'live')).toBeNull();
     expect(await claimLease(db, claim('two'))).not.toBeNull();
+  });
+
+  test('that its holder renews is called held at the second look, even if less time is left than at the first', async ({
+    db,
+  }) => {
+    await claimLease(db, claim('one'));
+    let looks = 0;
+    const leases = {
+      claim: (request: ReturnType<typeof claim>) => claimLease(db, request),
+      loadHolder: async (...whose: ['acme', 'live']) => {
+        looks++;
+        if (looks === 2)
+          await db.query(`UPDATE intake.leases SET expires_at = expires_at + interval '10 milliseconds'`);
+        return await loadHolder(db, ...whose);
+      },
+    } as unknown as Store['leases'];
+    const request = { ...claim('two', 300), signal: AbortSignal.timeout(600_000) };
+    await expect(holdLane({ leases }, request)).rejects.toBeInstanceOf(LaneHeld);
+    expect(looks).toBe(2);
   });
 
   test('of a dead holder that reaches further ahead than any lease is long has lapsed: the clock was set back', async ({

@@ -110,14 +110,14 @@ export async function releaseLeases(
   );
 }
 
-/** The current owner of a lane, and for how much longer. */
+/** The current owner of a lane, and until when. */
 export async function loadHolder(
   db: Queryable,
   name: string,
   lane: Lane,
-): Promise<{ owner: string; remainingMs: number } | null> {
-  const [row] = await db.query<Columns<'leases', 'owner'> & { remainingMs: number }>(
-    `SELECT owner, extract(epoch FROM expires_at - now())::float8 * 1000 AS "remainingMs"
+): Promise<{ owner: string; expiresAt: Date; remainingMs: number } | null> {
+  const [row] = await db.query<Columns<'leases', 'owner'> & { expiresAt: Date; remainingMs: number }>(
+    `SELECT owner, expires_at AS "expiresAt", extract(epoch FROM expires_at - now())::float8 * 1000 AS "remainingMs"
      FROM intake.leases WHERE name = $1 AND lane = $2 AND expires_at > now() AND expires_at <= now() + ${longestLease}`,
     [name, lane],
   );

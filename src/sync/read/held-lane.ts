@@ -32,7 +32,7 @@ export async function tryHoldLane(
 
 /** Takes the lane. If the holder has died, waits until its lease lapses. If the holder is alive, throws LaneHeld. */
 export async function holdLane(store: Pick<Store, 'leases'>, request: LaneRequest): Promise<HeldLane> {
-  let first: { owner: string; remainingMs: number } | undefined;
+  let first: { owner: string; expiresAt: Date } | undefined;
   for (;;) {
     const lease = await store.leases.claim(request);
     if (lease) return keepLane(store, request, lease);
@@ -42,8 +42,8 @@ export async function holdLane(store: Pick<Store, 'leases'>, request: LaneReques
       await sleep(50, undefined, { signal: request.signal });
       continue;
     }
-    // A lease whose remaining time grows is being renewed, so its holder is alive.
-    if (first && (holder.owner !== first.owner || holder.remainingMs > first.remainingMs)) {
+    // A lease whose end moves is being renewed, so its holder is alive.
+    if (first && (holder.owner !== first.owner || holder.expiresAt > first.expiresAt)) {
       throw new LaneHeld(
         `The ${request.lane} lane of ${request.name} is held by ${holder.owner}, which is alive. Nothing was read.`,
       );
