@@ -64,7 +64,7 @@ export interface SweepEnd {
   readonly openRanges: number;
   /** Stored ids that the source no longer shows. */
   readonly absent: readonly bigint[];
-  /** What the sweep learned about the source, as JSON text; null when it sent too few requests to learn anything. */
+  /** What the sweep learned about the source, as JSON text; null for polls and sweeps by date. */
   readonly learned: string | null;
   /** How long an application may take to appear at the source after its submission. */
   readonly lagMs: number;

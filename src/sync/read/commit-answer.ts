@@ -263,7 +263,11 @@ function learnFrom(
       openRanges: done.open.length,
       absent: done.absent,
       lagMs: lagOf(sweep, state, lagMs),
-      learned: state.facts.rigor === 'proof' ? JSON.stringify(toLearned(state, done, known)) : null,
+      // Pages by date may have other sizes, and say nothing about the order of ids.
+      learned:
+        state.facts.rigor === 'proof' && state.facts.axis === 'id'
+          ? JSON.stringify(toLearned(state, done, known))
+          : null,
     },
   };
   return {

@@ -1,5 +1,6 @@
 // A sweep: one pass over a range of the list until it is closed. It sends questions to the source and commits the answers to the store.
 // domain/coverage decides what to ask and what an answer proves. Each step is committed together with the page from which it follows.
+import type { Page } from '../../domain/application.ts';
 import { ask, type Done } from '../../domain/coverage/coverage.ts';
 import { aloneQuestion } from '../../domain/coverage/next-question.ts';
 import type { Question } from '../../domain/coverage/question.ts';
@@ -96,10 +97,15 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
     });
   }
 
+  /** Checks whose data a page holds, before any of it is stored. */
+  async function checkWhose(page: Page | null): Promise<void> {
+    if (page) advertiser = await retry(retryOptions, () => checkIdentity(store, advertiser, page));
+  }
+
   /** Commits an answer. After a failure only the rows show whether it was committed, so the state is loaded again from them. */
   async function commit(answer: ReceivedAnswer): Promise<void> {
     const page = answer.heard.kind === 'page' ? answer.heard.page : null;
-    if (page) advertiser = await retry(retryOptions, () => checkIdentity(store, advertiser, page));
+    await checkWhose(page);
     const stepsBefore = run.state.facts.requests;
     const summary = await retry(retryOptions, async () => {
       if (run.state.facts.requests > stepsBefore || outcome !== null) return null;
@@ -143,6 +149,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
     if (advertiserId === null) return;
     for (let tries = 0; tries < 5; tries++) {
       const answer = await send(aloneQuestion(id));
+      await checkWhose(answer.heard.kind === 'page' ? answer.heard.page : null);
       const { stale } = await retry(retryOptions, () =>
         commitWithoutProgress(store, request, advertiserId, run, answer),
       );
