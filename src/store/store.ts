@@ -71,7 +71,7 @@ import { loadWaits, recordWaits } from './reports/waits.ts';
 import * as advertisers from './sweeps/advertisers.ts';
 import {
   dropUnfinished,
-  findUncovered,
+  findHidden,
   loadAuditPlace,
   loadHeld,
   loadNewest,
@@ -168,7 +168,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       loadSyncState: coalesce((asked: Parameters<typeof loadSyncStates>[1]) => loadSyncStates(db, asked)),
     },
 
-    coverage: bind(db, { loadOpenRanges, loadAuditPlace, findUncovered, endCertificates, confirmCursors }),
+    coverage: bind(db, { loadOpenRanges, loadAuditPlace, findHidden, endCertificates, confirmCursors }),
 
     evidence: {
       ...bind(db, { loadLastHashes, loadAudited: loadAuditedProof, loadCertificates, loadRecords }),

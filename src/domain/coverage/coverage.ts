@@ -29,7 +29,15 @@ import { aloneQuestion, type CutPoints, nextRangeQuestion } from './next-questio
 import { believed, lower, noteCut, reopen } from './page-cuts.ts';
 import { type Answer, isSameQuestion, type PageAnswer, type Question, shapeOf, sizeOf } from './question.ts';
 import { isInside, openRange, type Range } from './range.ts';
-import { addSuspects, isShort, isUnshownBehind, learnConfirmation, learnRange, noteLate } from './range-answer.ts';
+import {
+  addSuspects,
+  isShort,
+  isUnshownBehind,
+  learnConfirmation,
+  learnRange,
+  noteExtremes,
+  noteLate,
+} from './range-answer.ts';
 import {
   addFault,
   addReservation,
@@ -213,6 +221,7 @@ function learnWalkAnswer(facts: SweepDraft['facts'], answer: Answer): void {
   const { walk, found } = learnWalk(facts.walk, answer.kind === 'page' ? answer : null, facts);
   facts.walk = walk;
   facts.found += found;
+  if (answer.kind === 'page') for (const row of answer.rows) noteExtremes(facts, row);
 }
 
 /** Plans the witnesses, once, when every range is closed and no suspect is left. */

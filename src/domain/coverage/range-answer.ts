@@ -300,7 +300,8 @@ function startWalk(facts: SweepDraft['facts'], does: string): null {
   return null;
 }
 
-function noteExtremes(facts: SweepDraft['facts'], { id, at }: Pick<ListedRow, 'id' | 'at'>): void {
+/** Records the lowest and the highest id, and the earliest and the latest date, that were shown. */
+export function noteExtremes(facts: SweepDraft['facts'], { id, at }: Pick<ListedRow, 'id' | 'at'>): void {
   if (facts.lowest === null || id < facts.lowest) facts.lowest = id;
   if (facts.highest === null || id > facts.highest) facts.highest = id;
   if (at === null) return;

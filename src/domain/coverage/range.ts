@@ -75,8 +75,8 @@ export function sideOf(range: Range, from: bigint, to: bigint | null): Side {
 /** A part of a part keeps its side only when the same bound moved both times. */
 function moved(range: Range, side: Side): Range['origin'] {
   if (range.origin === null) return null;
-  const before = range.origin.side;
-  return { ...range.origin, side: before === 'whole' || before === side ? side : 'inner' };
+  const earlier = range.origin.side;
+  return { ...range.origin, side: earlier === 'whole' || earlier === side ? side : 'inner' };
 }
 
 /** True when a position lies in a range. */

@@ -87,7 +87,7 @@ export interface StateFacts {
   readonly reachBefore: boolean;
   /** Moving both bounds revealed ids, so one of the two filters acts before the cap. */
   readonly reachInner: boolean;
-  /** Some answer is known to have been cut off. */
+  /** A part of an answer's range showed clearly more ids than the answer did, so that answer was cut off. */
   readonly cut: boolean;
   /** Some answer exceeded the byte budget and was abandoned. */
   readonly overflowed: boolean;

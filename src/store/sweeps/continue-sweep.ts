@@ -1,7 +1,6 @@
 // Loads what a sweep needs before its first request: ranges that were left open, where a poll begins, and which ids are stored.
 // Reads only, except for dropping an unfinished sweep.
 import type { AuditPlace } from '../../domain/coverage/audit.ts';
-import type { Direction } from '../../domain/coverage/capacity.ts';
 import type { Axis } from '../../domain/coverage/question.ts';
 import type { KnownCapacity } from '../../domain/coverage/sweep-state.ts';
 import type { Queryable } from '../postgres/database.ts';
@@ -96,10 +95,9 @@ export interface SyncState {
   readonly learned: Learned | null;
 }
 
-/** What sweeps have learned about a source. It decides the order of requests and is shown in reports; it never replaces a request. */
+/** What sweeps by id have learned about a source. Polls judge by it whether a page may have been cut off; a proof measures everything itself. */
 export interface Learned {
-  readonly order: Direction;
-  /** The largest page that was returned. */
+  /** The smaller page size of the two shapes of questions. */
   readonly capacity: KnownCapacity;
   /** Whether afterid and beforeid are honoured together. */
   readonly together: boolean;
@@ -268,7 +266,7 @@ export async function loadAuditPlace(
 }
 
 /** Which of these are not stored although a certificate covers their id and they were submitted before its `complete_through`. */
-export async function findUncovered(
+export async function findHidden(
   db: Queryable,
   advertiserId: bigint | null,
   applications: readonly { readonly id: bigint; readonly submittedAt: number | null }[],

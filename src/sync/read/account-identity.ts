@@ -1,5 +1,5 @@
 // The account identity check finds out whose data an answer holds before any of it is stored. An account that answers with the data of
-// another advertiser is halted until an operator resolves it.
+// another advertiser is halted until an operator resolves it. Once the id is pinned, an answer that names no advertiser is accepted.
 import type { Page } from '../../domain/application.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';

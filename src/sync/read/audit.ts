@@ -99,7 +99,7 @@ async function send({ store, source }: SweepDeps, task: ReadContext, question: Q
 }
 
 /**
- * Commits an answer. Returns the hidden ids: those that a certificate covers, that were submitted before it, and that are not stored. The
+ * Commits an answer. Returns the hidden ids: not stored, covered by a certificate, and submitted before its `complete_through`. The
  * certificates are ended before these applications are stored; afterwards nothing would show that they had been hidden.
  */
 async function commit(
@@ -110,7 +110,7 @@ async function commit(
 ): Promise<readonly bigint[]> {
   if (advertiserId === null) return [];
   const submitted = answer.heard.page.applications.map(({ id, submittedAt }) => ({ id, submittedAt }));
-  const hidden = await store.coverage.findUncovered(advertiserId, submitted);
+  const hidden = await store.coverage.findHidden(advertiserId, submitted);
   if (hidden.length > 0) {
     const reason = `${by} found an application that the proof did not show`;
     await store.coverage.endCertificates(advertiserId, hidden, reason);

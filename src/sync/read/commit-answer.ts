@@ -291,7 +291,6 @@ function toReadThrough({ facts, ranges }: State, done: Done | null): bigint | nu
 
 function toLearned({ facts }: State, done: Done, known: CutPoints | undefined): Learned {
   return {
-    order: done.capacity.order,
     // Requests to a source that is known to be uneven are small, and small pages no longer show that. So the earlier finding is kept.
     capacity: { ...done.capacity, uneven: done.capacity.uneven || known?.uneven === true },
     together: facts.walk === null,

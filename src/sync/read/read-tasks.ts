@@ -27,7 +27,7 @@ export async function readNew(deps: SweepDeps, context: ReadContext, known?: Syn
 }
 
 /**
- * Continues unfinished sweeps, because the cursor cannot pass them until they are closed. Then it reads new applications, or with `recheck`
+ * Continues unfinished sweeps first: no poll requests again what they have not read. Then it reads new applications, or with `recheck`
  * everything again. If a sweep stops early, nothing is read after it. The last summary is always the newest.
  */
 export async function readUnfinishedAndNew(
@@ -111,7 +111,6 @@ function addUp(first: SweepSummary, second: SweepSummary): SweepSummary {
     changed: first.changed + second.changed,
     quarantined: first.quarantined + second.quarantined,
     bytes: first.bytes + second.bytes,
-    readByDates: second.added,
   };
 }
 

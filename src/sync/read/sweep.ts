@@ -50,8 +50,6 @@ export interface SweepSummary extends SweepTotals {
   readonly reason: string;
   /** The id filters hide applications, or may do so. */
   readonly tryDates: boolean;
-  /** Applications that only the date filters showed; absent if these were not tried. */
-  readonly readByDates?: number;
   readonly openRanges: number;
   readonly absent: number;
 }

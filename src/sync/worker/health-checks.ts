@@ -245,8 +245,9 @@ function toHaltFinding(name: string, { kind, reason }: NonNullable<KnownAdvertis
 }
 
 /** Describes only what answers have shown. An account without applications has shown nothing. */
-function toLearnedWords({ order, capacity, together, inclusiveAfter, inclusiveBefore }: Learned): string {
+function toLearnedWords({ capacity, together, inclusiveAfter, inclusiveBefore }: Learned): string {
   if (capacity.count === 0) return 'nothing yet: no application was listed so far';
+  const { order } = capacity;
   return [
     // Two rows may be in order by chance.
     capacity.count <= 2 ? '' : order === 'mixed' ? 'lists in no order' : `lists in ${order} order`,
