@@ -56,3 +56,18 @@ test('a sweep by date changes nothing that sweeps by id have learned about pages
   expect(await read(intake, source, { axis: 'date', from: 0n })).toMatchObject({ stopped: null });
   expect(await database.query(`SELECT learned FROM intake.advertisers`)).toEqual(learned);
 });
+
+test('a certificate covers applications up to the beginning of its sweep, less twice the delay that polls have seen', async ({
+  database,
+}) => {
+  await using intake = await openSmallIntake({ database, applications: 40 });
+  await intake.sweep();
+  await database.query(`UPDATE intake.advertisers SET late_ms = 2 * 3600 * 1000, late_at = now()`);
+  await using source = intake.openSource('json');
+  await read(intake, source, { from: 1n });
+  const hours = `SELECT extract(epoch FROM as_of - complete_through)::float8 / 3600 AS hours FROM intake.coverage`;
+  expect(await database.query(hours)).toEqual([{ hours: 4 }]);
+  await database.query(`UPDATE intake.advertisers SET late_at = now() - interval '31 days'`);
+  await read(intake, source, { from: 1n });
+  expect(await database.query(hours)).toEqual([{ hours: 0 }]);
+});

@@ -109,8 +109,8 @@ export interface Learned {
 const afterOlder = (id: string, advertiser: string) => `coalesce((SELECT b.application_id + 1 FROM intake.applications b
   WHERE b.advertiser_id = ${advertiser} AND b.application_id < ${id} ORDER BY b.application_id DESC LIMIT 1), ${id})`;
 
-/** The lag, raised to twice the lateness that live polls have seen within 30 days, but at most to a day. */
-const widened = `greatest(asked.lag_ms, least(86400000, CASE WHEN v.late_at > now() - interval '30 days' THEN 2 * v.late_ms ELSE 0 END))`;
+/** Twice the lateness that live polls have seen within 30 days, at most a day. A lag that is shorter is raised to it. */
+const latenessMs = `least(86400000, CASE WHEN v.late_at > now() - interval '30 days' THEN 2 * v.late_ms ELSE 0 END)`;
 
 /**
  * A poll begins where the cursor was one lag ago, by `first_seen_at`, so that it also reads ids that commit late at the source. Right after
@@ -144,7 +144,7 @@ export async function loadSyncStates(
      LEFT JOIN LATERAL (
        SELECT application_id FROM intake.applications a
        WHERE a.advertiser_id = asked.advertiser_id AND a.application_id <= c.after_id
-         AND a.first_seen_at <= now() - ${widened} * interval '1 millisecond'
+         AND a.first_seen_at <= now() - greatest(asked.lag_ms, ${latenessMs}) * interval '1 millisecond'
        ORDER BY application_id DESC LIMIT 1) AS aged ON true
      LEFT JOIN LATERAL (
        SELECT ${afterOlder('lowest', 'asked.advertiser_id')} AS lowest FROM (SELECT min(application_id) AS lowest FROM intake.applications a
@@ -167,18 +167,33 @@ const neverRead: SyncState = {
   ...{ unfinished: [], pollFrom: null, covered: false, contradicted: false, learned: null },
 };
 
+/** What is known about a range before a sweep reads it again. */
+export interface HeldRange {
+  /** Number of stored ids. */
+  readonly held: number;
+  /** How many of them are not erased. */
+  readonly listed: number;
+  /** Every `stride`-th of them, as cut points for the sweep's requests. */
+  readonly positions: bigint[];
+  readonly stride: number;
+  /** Whether earlier sweeps saw full pages of different lengths. */
+  readonly uneven: boolean;
+  /** Rows of the longest page that earlier sweeps saw. */
+  readonly longest: number;
+  /** How late applications may appear, as far as polls have seen; 0 if none was late. */
+  readonly latenessMs: number;
+}
+
 /**
- * For a sweep that reads a range again: the number of stored ids (`held`) and how many of them are not erased (`listed`), every `stride`-th
- * of them as cut points for its requests, and what earlier sweeps saw of pages: whether full pages have different lengths (`uneven`), and
- * the longest page. Rows with a time in the future are not held: the clock was set back, and a proof could not show that they were stored
- * before it.
+ * Loads what is known about a range. Rows with a time in the future are not held: the clock was set back, and a proof could not show that
+ * they were stored before it.
  */
 export async function loadHeld(
   db: Queryable,
   advertiserId: bigint,
   low: bigint,
   high: bigint | null,
-): Promise<{ held: number; listed: number; positions: bigint[]; stride: number; uneven: boolean; longest: number }> {
+): Promise<HeldRange> {
   const inRange = `FROM intake.applications WHERE advertiser_id = $1 AND application_id >= $2
     AND ($3::bigint IS NULL OR application_id <= $3) AND missing_since IS NULL`;
   const [counted] = await db.query<{
@@ -186,13 +201,15 @@ export async function loadHeld(
     held: number;
     listed: number;
     capacity: Partial<KnownCapacity> | null;
+    lateness: number | null;
   }>(
     `SELECT count(*)::int AS n, count(*) FILTER (WHERE first_seen_at <= now())::int AS held,
        count(*) FILTER (WHERE erased_at IS NULL)::int AS listed,
-       (SELECT v.learned->'capacity' FROM intake.advertisers v WHERE v.advertiser_id = $1) AS capacity ${inRange}`,
+       (SELECT v.learned->'capacity' FROM intake.advertisers v WHERE v.advertiser_id = $1) AS capacity,
+       (SELECT ${latenessMs}::float8 FROM intake.advertisers v WHERE v.advertiser_id = $1) AS lateness ${inRange}`,
     [advertiserId, low, high],
   );
-  const { n = 0, held = 0, listed = 0 } = counted ?? {};
+  const { n = 0, held = 0, listed = 0, lateness } = counted ?? {};
   const { uneven = false, longest = 0 } = counted?.capacity ?? {};
   // 100,000 cut points are enough for any page size and take a few megabytes.
   const stride = Math.max(1, Math.ceil(n / 100_000));
@@ -201,7 +218,8 @@ export async function loadHeld(
      WHERE nth % $4 = 0 ORDER BY application_id`,
     [advertiserId, low, high, stride],
   );
-  return { held, listed, positions: rows.map((row) => row.application_id), stride, uneven, longest };
+  const positions = rows.map((row) => row.application_id);
+  return { held, listed, positions, stride, uneven, longest, latenessMs: lateness ?? 0 };
 }
 
 /** When the newest application was submitted. */

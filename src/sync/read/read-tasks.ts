@@ -70,9 +70,10 @@ export function isWholeRecheck({ purpose, axis, low, high }: SyncState['unfinish
 export async function readToProof(deps: SweepDeps, request: SweepRequest): Promise<SweepSummary> {
   const { advertiser, plan } = request;
   const known = await retry(retryOptions(deps, request), () => loadKnown(deps, advertiser, plan));
-  const { held: heldBefore = 0, listed: listedBefore = 0, longest: longestBefore = 0 } = known ?? {};
+  const { held: heldBefore = 0, listed: listedBefore = 0, longest: longestBefore = 0, latenessMs = 0 } = known ?? {};
   const before = { heldBefore, listedBefore, longestBefore };
-  return await sweep(deps, { ...request, plan: { ...plan, rigor: 'proof', ...before }, known });
+  const lagMs = Math.max(request.lagMs, latenessMs);
+  return await sweep(deps, { ...request, lagMs, plan: { ...plan, rigor: 'proof', ...before }, known });
 }
 
 /** Reads a range again, or for the first time. */
