@@ -268,9 +268,9 @@ export async function findRemains(
   );
   const remains = await tx.query<Columns<'applications', 'application_id'>>(
     `SELECT application_id FROM intake.applications a WHERE ${ofThese}
-       AND (erased_at IS NULL OR content_hash <> '' OR raw IS NOT NULL OR raw_text IS NOT NULL OR person_key IS NOT NULL OR ready_at IS NOT NULL
+       AND (erased_at IS NULL OR content_hash <> '' OR jsonb_strip_nulls(to_jsonb(a) - $3::text[]) <> '{}'
          OR ${childTables.map(hasRow).join(' OR ')})`,
-    [advertiserId, rows.map((row) => row.application_id)],
+    [advertiserId, rows.map((row) => row.application_id), [...kept, ...Object.keys(replaced)]],
   );
   const applicationIds = remains.map((row) => row.application_id);
   if (applicationIds.length === 0) return { applicationIds, hashes: [] };
