@@ -247,9 +247,9 @@ function loadGiven(
   env: Environment,
   { report }: ConfigDraft,
 ): Secret | null | undefined {
-  const text = env[name] || null;
+  const text = (setting.secret ? env[name] : env[name]?.trim()) || null;
   const file = (setting.secret && env[`${name}_FILE`]) || null;
-  if (file === null) return text === null ? null : new Secret(setting.secret ? text : text.trim());
+  if (file === null) return text === null ? null : new Secret(text);
   if (text !== null) {
     report(name, `and ${name}_FILE are both set: keep one of them`);
     return undefined;

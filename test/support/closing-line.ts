@@ -46,7 +46,8 @@ function renderClosingLine(
 function renderSkips(tests: readonly TestCase[]): string[] {
   const reasons = new Map<string, number>();
   for (const test of tests) {
-    // A run filtered by name also skips tests, without mode `skip`.
+    // A run that is filtered by name (-t) also skips tests. These need no reason.
+    if (test.project.config.testNamePattern !== undefined) continue;
     if (test.result().state !== 'skipped' || test.options.mode !== 'skip') continue;
     const reason = /\(([^()]+)\)(?: >|$)/.exec(test.fullName)?.[1] ?? `no reason given: ${test.fullName}`;
     reasons.set(reason, (reasons.get(reason) ?? 0) + 1);

@@ -27,7 +27,7 @@ describe('the documents of the settings', () => {
 
   it('.env.example sets every variable once its # are taken away, to a text that is accepted', () => {
     const env = parseEnv(readFileSync('.env.example', 'utf8').replace(/^# (?=[A-Z0-9_]+=)/gm, ''));
-    expect(new Set(Object.keys(env))).toEqual(new Set(settings.keys()));
+    expect(new Set(Object.keys(env)), hint).toEqual(new Set(settings.keys()));
     for (const [name, text] of Object.entries(env))
       expect(settings.get(name)?.read.safeParse(text).success, name).toBe(true);
   });

@@ -163,14 +163,14 @@ describe('defaults', () => {
     }
   });
 
-  it('an empty text counts as not set', () => {
+  it.each(['', '  '])('an empty text counts as not set (%j)', (empty) => {
     expect(
-      load({ ...account, SOURCE_RATE: '', DATABASE_URL: '', ADVERTISERS_FILE: '' }, 'source', 'database'),
+      load({ ...account, SOURCE_RATE: empty, DATABASE_URL: '', ADVERTISERS_FILE: empty }, 'source', 'database'),
     ).toMatchObject({
       database: { url: 'embedded' },
       source: { requestsPerSecond: 10 },
     });
-    expect(refusedNames({ SOURCE_URL: '', SOURCE_CREDENTIAL: '' }, 'source')).toEqual([
+    expect(refusedNames({ SOURCE_URL: empty, SOURCE_CREDENTIAL: '' }, 'source')).toEqual([
       'SOURCE_URL',
       'SOURCE_CREDENTIAL',
     ]);
