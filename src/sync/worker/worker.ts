@@ -56,6 +56,8 @@ export interface Worker {
   readonly ended: Promise<void>;
 }
 
+/** A task that failed before and finds its lane held tries again after this time. */
+const retryHeldMs = 5_000;
 const backoffRange = { minMs: 1_000, baseMs: 2_000, maxMs: 300_000 };
 /** Limits how often the list of an account is requested because of failed files, however many files fail. */
 const extraPollEveryMs = 10_000;
@@ -103,9 +105,13 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     };
     try {
       const result = await runTask({ store, now, ...moves }, taskRequest, queue, name);
+      if (result === null) {
+        // Another process holds the lane. That says nothing about what this worker waits for, so it tries again soon.
+        if (queue.trouble !== null) queues.pause(queue, name, retryHeldMs);
+        return;
+      }
       queue.failures = 0;
       queue.trouble = null;
-      if (result === null) return;
       if (result.polled !== null) polled.add(result.polled);
       tell('done', toCounts(result));
       logResult(queue.account.name, name, result);
