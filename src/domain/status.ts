@@ -1,7 +1,7 @@
 // The status is one value that the CLI, the page, the metrics and the probes render. This file holds its type and the rules that turn
 // facts into problems. It loads nothing and knows no clock.
 
-import type { Conclusion } from './coverage/certificate.ts';
+import { type Conclusion, tooManyAbsent } from './coverage/certificate.ts';
 import { formatCount, formatSpan } from './format.ts';
 import { describeSchema, type Schema } from './schema.ts';
 import { toUnusualSilence } from './silence.ts';
@@ -349,7 +349,8 @@ function toCoverageProblems(a: AdvertiserStatus, now: Date, limit: ProofLimit | 
   if (coverage === null || coverage.certificate === 'unproven') {
     const open = openRanges > 0 ? ` (${formatCount(openRanges, 'range')} of ids open)` : '';
     const reason = coverage?.reason ?? 'nothing was read to its end yet';
-    return problem(`Completeness is not proven: ${reason}${open}.`, 'intake backfill --gaps', true);
+    const command = reason === tooManyAbsent ? 'intake sync --recheck' : 'intake backfill --gaps';
+    return problem(`Completeness is not proven: ${reason}${open}.`, command, true);
   }
   const ageMs = now.getTime() - coverage.asOf.getTime();
   if (limit !== null && a.halt === null && ageMs > limit.ms) {

@@ -88,6 +88,9 @@ export function isOverBudget(facts: StateFacts, inFlight = 0): boolean {
   return requests >= 96 + 6 * justified;
 }
 
+/** The limit depends on how many applications the range of the sweep holds, so a sweep of everything may accept what a part does not. */
+export const tooManyAbsent = 'too many stored applications are gone at once';
+
 /** True if so many ids are gone at once that the source misbehaves rather than deletes. */
 export function hasTooManyAbsent(facts: StateFacts): boolean {
   return facts.absent.length > absentLimit(facts.listedBefore);
@@ -111,7 +114,7 @@ function findFaults(state: State): string[] {
     faults.push('the sweep has not come to its end');
   }
   // This fault comes first: beyond the limit no unshown id is asked alone any more, so other faults follow from it.
-  if (hasTooManyAbsent(facts)) faults.unshift('too many stored applications are gone at once');
+  if (hasTooManyAbsent(facts)) faults.unshift(tooManyAbsent);
   return faults;
 }
 
