@@ -123,6 +123,6 @@ function render({ name, at, complete, certificate, certificates, assumptions, fa
     ...assumptions.map((text) => `    ${text}`),
     '  It would have been falsified by:',
     ...falsifiedBy.map((text) => `    ${text}`),
-    '  Others can check it: intake prove --export FILE, then node examples/check-proof.ts FILE',
+    '  Others can check it: intake prove --export FILE, then npx node examples/check-proof.ts FILE',
   ].join('\n');
 }
