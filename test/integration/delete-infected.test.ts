@@ -48,7 +48,14 @@ async function openStored(env: Record<string, string> = {}): Promise<Recall> {
       ...request,
     });
   };
-  await run('sync');
+  const outcome = await run('sync');
+  const files = await database.query(
+    `SELECT a.state, a.reason, d.attempts, d.trouble FROM intake.attachments a LEFT JOIN intake.downloads d USING (advertiser_id, application_id, kind)`,
+  );
+  expect(
+    files,
+    JSON.stringify(outcome, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
+  ).toEqual([{ state: 'stored', reason: null, attempts: null, trouble: null }]);
   return {
     board,
     settings,
