@@ -154,7 +154,9 @@ describe('a worker that is paused inside a transaction', () => {
     await holder.connect();
     await holder.query('BEGIN; LOCK TABLE intake.sweeps IN EXCLUSIVE MODE');
     await using paused = await spawnWorker(named('paused'));
-    await until(async () => (await database.query(`SELECT 1 FROM pg_locks WHERE NOT granted`)).length > 0);
+    // Of this database and this worker: pg_locks also shows the waits of other tests.
+    const waits = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'paused' AND wait_event_type = 'Lock'`;
+    await until(async () => (await database.query(waits)).length > 0);
     paused.kill('SIGSTOP');
     const lapsed = `SELECT 1 FROM intake.leases WHERE name = 'account-1' AND lane = 'live' AND expires_at < now()`;
     await until(async () => (await database.query(lapsed)).length > 0);
