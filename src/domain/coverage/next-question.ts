@@ -3,7 +3,7 @@
 import { directionOf, largeShare } from './capacity.ts';
 import { sizeOfPieces } from './page-cuts.ts';
 import type { FilterShape, Question } from './question.ts';
-import { contains, isInside, largestId, type Range } from './range.ts';
+import { contains, isInside, largestBound, largestId, type Range } from './range.ts';
 import { isSorted, type State, type StateFacts } from './sweep-state.ts';
 
 /** A sample of the stored ids in rising order, one in every `stride`. Questions end there so that each expects less than half a page. */
@@ -118,5 +118,6 @@ function confirmQuestion(facts: StateFacts, range: Range, answered: FilterShape)
     return { ...shared, after: usesBefore ? null : from - 1n, before: usesBefore ? to + 1n : null };
   }
   const beyond = from * 2n + 1_000_000n;
-  return { ...shared, after: from - 1n, before: to === null ? (beyond > largestId ? largestId : beyond) : to + 1n };
+  const largest = largestBound(from);
+  return { ...shared, after: from - 1n, before: to === null ? (beyond > largest ? largest : beyond) : to + 1n };
 }

@@ -43,6 +43,12 @@ export interface Range {
 /** Ids are 64-bit. No id is larger, and the source would refuse a larger bound. */
 export const largestId = 2n ** 63n - 1n;
 
+/** The largest bound of a question that looks beyond this id. A source whose ids have 32 bits may refuse a larger one. */
+export function largestBound(id: bigint): bigint {
+  const largest32 = 2n ** 31n - 1n;
+  return id < largest32 ? largest32 : largestId;
+}
+
 const noStep: Range['step'] = { after: false, before: false };
 
 /** A range about which nothing is known. */

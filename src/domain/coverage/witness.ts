@@ -3,7 +3,7 @@
 
 import { directionOf } from './capacity.ts';
 import { isSameQuestion, type Question } from './question.ts';
-import { largestId, type Range } from './range.ts';
+import { largestBound, largestId, type Range } from './range.ts';
 import { dateSlackSeconds, type StateFacts } from './sweep-state.ts';
 
 /** Closed ranges that a sweep asks for again, split at a random position. */
@@ -41,13 +41,17 @@ function witness(facts: StateFacts, after: bigint | null, before: bigint | null,
 function beyondTheEdges({ lowest, highest, from, to, found, longest }: StateFacts): [bigint | null, bigint | null][] {
   // With fewer than two ids, their distance is unknown.
   if (lowest === null || highest === null || found < 2) {
-    const after = highest ?? from - 1n;
-    return to === null ? [1_000n, 1_000_000n, 1_000_000_000n].map((far) => [after + far, null]) : [];
+    const edge = highest ?? from - 1n;
+    if (to !== null) return [];
+    const probes = [1_000n, 1_000_000n, 1_000_000_000n].map((far) => edge + far);
+    return probes
+      .filter((after, nth) => after <= (nth === 0 ? largestId : largestBound(edge)))
+      .map((after) => [after, null]);
   }
   const pageSpan = ((highest - lowest) * BigInt(Math.max(1, longest))) / BigInt(found) + 1n;
   const probes: [bigint | null, bigint | null][] = [];
   for (const far of [1n, pageSpan / 16n + 1n, pageSpan, 10n * pageSpan]) {
-    if (to === null && highest + far < largestId) probes.push([highest + far, null]);
+    if (to === null && highest + far <= largestBound(highest)) probes.push([highest + far, null]);
     if (lowest - far > from) probes.push([null, lowest - far]);
   }
   return probes;
