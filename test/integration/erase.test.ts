@@ -215,7 +215,7 @@ describe('a page on its way', () => {
     await using _intake = intake;
     intake.board.change(id, { lastName: 'Quarlesworth-Smith' });
     const { advertiserId } = intake.board;
-    await using other = openDatabase({ url: database.url, role: 'test', connections: 1 });
+    await using other = openDatabase({ url: database.url, role: 'test', connections: 1, idleInTransactionMs: 600_000 });
     const queued = Promise.withResolvers<void>();
     // While another session holds the lane's lock, first the eraser queues for it, then a page that has been compared by then.
     const holding = other.transaction(() => queued.promise, { class: 1, key: advertiserId, shared: false });
@@ -277,7 +277,7 @@ describe('a download on its way', () => {
           looksLikePage: false,
         };
       };
-      const downloading = intake.runDownloads({ deps: { blobs, describeFile }, leaseMs: 1_500 });
+      const downloading = intake.runDownloads({ deps: { blobs, describeFile }, leaseMs: 1_500, concurrency: 3 });
       await expect
         .poll(() =>
           database.query(`SELECT 1 FROM intake.downloads WHERE lease_token IS NOT NULL AND application_id = $1`, [id]),
@@ -920,5 +920,26 @@ describe('an element in quarantine', () => {
       }
       expect(await traces(intake), moment).toEqual([]);
     }
+  });
+
+  test('goes with the application that it became, also if the source changed the address later', async () => {
+    await using intake = await openSmallIntake({ database });
+    const { store, board } = intake;
+    const { advertiserId } = board;
+    board.add([{ email: 'new@example.com', jobSeekerId: '7788', attachments: [] }]);
+    board.fault({ kind: 'poison', on: 'list', times: null, json: `{"ID":"none","Email":"${zelda.email}"}` });
+    await intake.sweep();
+    await database.query(
+      `UPDATE intake.quarantine SET resolved_at = now(), application_id = (SELECT application_id FROM intake.applications)`,
+    );
+    for (const sought of [
+      { by: 'address', email: 'new@example.com' },
+      { by: 'jobseeker', jobSeekerId: '7788' },
+    ] as const) {
+      const { counts } = await store.privacy.findPerson(advertiserId, sought);
+      expect(counts, sought.by).toMatchObject({ applications: 1, quarantined: 1 });
+    }
+    await store.erasures.begin({ advertiserId, sought: { by: 'address', email: 'new@example.com' }, by: 'test' });
+    expect(await database.query(`SELECT 1 FROM intake.quarantine`)).toEqual([]);
   });
 });

@@ -53,7 +53,7 @@ const isSought: Record<Sought['by'], string> = {
   retention: isAged.applications,
 };
 
-/** A quarantined element is found by the application that it became, or by its text. */
+/** A quarantined element is found by its text. One that became an application is also found by the application. */
 const isQuarantined: Record<Sought['by'], string> = {
   application: `application_id = $2::bigint`,
   jobseeker: isAccountInJson(json, '$2'),
@@ -88,12 +88,14 @@ export async function findPerson(
      ORDER BY application_id LIMIT $3::bigint ${lock ? 'FOR UPDATE' : ''}`,
     [advertiserId, toSoughtColumn(sought), limit],
   );
+  const applicationIds = applications.map((row) => row.application_id);
+  // An element can have another address than the application that it became, if the source changed the address later.
   const quarantined = await db.query<{ fingerprint: string }>(
     `SELECT encode(fingerprint, 'hex') AS fingerprint FROM intake.quarantine
-     WHERE advertiser_id = $1 AND ${isQuarantined[sought.by]} ORDER BY fingerprint LIMIT $3::bigint`,
-    [advertiserId, toSoughtWritten(sought), limit],
+     WHERE advertiser_id = $1 AND (${isQuarantined[sought.by]} OR application_id = ANY ($4::bigint[]))
+     ORDER BY fingerprint LIMIT $3::bigint`,
+    [advertiserId, toSoughtWritten(sought), limit, applicationIds],
   );
-  const applicationIds = applications.map((row) => row.application_id);
   const held = await loadHeld(db, advertiserId, applicationIds);
   const addresses = sought.by === 'jobseeker' ? await loadAddresses(db, advertiserId, applicationIds) : [];
   const prefillIds = await findPrefills(db, key, advertiserId, sought, addresses);
