@@ -41,3 +41,15 @@ export function toSchemaTrouble(schema: Schema): SchemaTrouble {
       : 'Run `intake migrate`, or use the version that the workers run.',
   );
 }
+
+/**
+ * The trouble of a database that is not in UTF8. LATIN1 cannot store every name. In SQL_ASCII, Postgres cannot normalize addresses, so that
+ * the applications of a person could not be found for an erasure.
+ */
+export function toEncodingTrouble(encoding: string): SchemaTrouble | null {
+  if (encoding === 'UTF8') return null;
+  return new SchemaTrouble(
+    `The encoding of the database is ${encoding}; Intake needs UTF8.`,
+    "Create another database: CREATE DATABASE intake ENCODING 'UTF8' TEMPLATE template0.",
+  );
+}

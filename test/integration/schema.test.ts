@@ -3,7 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { ensureSchema, loadSchema, migrate } from '../../src/store/postgres/migrations.ts';
+import { openStore } from '../../src/store/store.ts';
 import { isTemporary } from '../../src/sync/retry.ts';
+import { checkDatabase } from '../../src/sync/worker/health-checks.ts';
+import { testPrivacyKey } from '../support/syncing.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
 
 const ours = `('intake', 'intake_analytics')`;
@@ -99,6 +102,27 @@ describe('migrations', () => {
         `SELECT relname FROM pg_class WHERE relnamespace = 'intake'::regnamespace AND relkind = 'r' ORDER BY 1`,
       ),
     ).toEqual([{ relname: 'migrations' }, { relname: 'sweeps' }]);
+  });
+
+  test.for(['SQL_ASCII', 'LATIN1'])('a database in %s is not migrated, and doctor names it', async (encoding) => {
+    await using server = await openTestDatabase();
+    const name = `other_encoding_${randomBytes(4).toString('hex')}`;
+    await server.query(`CREATE DATABASE ${name} ENCODING '${encoding}' LOCALE 'C' TEMPLATE template0`);
+    try {
+      const url = new URL(server.url);
+      url.pathname = `/${name}`;
+      await expect(migrate(url.href)).rejects.toMatchObject({
+        name: 'SchemaTrouble',
+        message: expect.stringContaining(encoding),
+        next: expect.stringContaining(`ENCODING 'UTF8'`),
+      });
+      await using store = openStore({ url: url.href, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
+      expect(await checkDatabase(store, Date.now)).toContainEqual(
+        expect.objectContaining({ check: 'encoding', ok: false, detail: expect.stringContaining(encoding) }),
+      );
+    } finally {
+      await server.query(`DROP DATABASE ${name} WITH (FORCE)`);
+    }
   });
 
   test('a server that is away while it is to be migrated is trouble that passes, not a failed migration', async () => {

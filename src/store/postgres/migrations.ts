@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
-import { type Schema, toSchemaTrouble } from '../../domain/schema.ts';
+import { type Schema, toEncodingTrouble, toSchemaTrouble } from '../../domain/schema.ts';
 import { SchemaTrouble, Trouble } from '../../domain/trouble.ts';
 import { clientOf, type DatabaseUrl } from './connection.ts';
 import { type Queryable, sqlState, toTrouble } from './database.ts';
@@ -42,6 +42,7 @@ export async function loadSchema(db: Queryable): Promise<Schema> {
 export interface ServerFacts {
   readonly version: string;
   readonly now: Date;
+  readonly encoding: string;
   readonly schema: Schema;
   /** The server's setting. Intake's own transactions turn jit off. */
   readonly jit: boolean;
@@ -53,8 +54,16 @@ export interface ServerFacts {
 
 /** Loads the server's version, clock and settings, and the state of the schema. */
 export async function loadServer(db: Queryable): Promise<ServerFacts> {
-  const [row] = await db.query<{ version: string; now: Date; jit: boolean; read_only: boolean; may_create: boolean }>(
+  const [row] = await db.query<{
+    version: string;
+    now: Date;
+    encoding: string;
+    jit: boolean;
+    read_only: boolean;
+    may_create: boolean;
+  }>(
     `SELECT current_setting('server_version') AS version, clock_timestamp() AS now,
+       current_setting('server_encoding') AS encoding,
        current_setting('jit')::boolean AS jit,
        current_setting('transaction_read_only')::boolean AS read_only,
        has_database_privilege(current_database(), 'CREATE') AS may_create`,
@@ -63,6 +72,7 @@ export async function loadServer(db: Queryable): Promise<ServerFacts> {
   return {
     version: row.version,
     now: row.now,
+    encoding: row.encoding,
     jit: row.jit,
     readOnly: row.read_only,
     schema: await loadSchema(db),
@@ -75,6 +85,9 @@ export async function migrate(url: DatabaseUrl, crashPoint?: PassCrashPoint): Pr
   const client = new (clientOf(url))({ application_name: 'intake migrate' });
   await client.connect();
   try {
+    const { rows } = await client.query<{ encoding: string }>(`SELECT current_setting('server_encoding') AS encoding`);
+    const trouble = toEncodingTrouble(rows[0]?.encoding ?? 'unknown');
+    if (trouble !== null) throw trouble;
     await client.query('SELECT pg_advisory_lock($1)', [lockKey]);
     // `require`, because the ESM entry of drizzle takes six times as long to load.
     const require = createRequire(import.meta.url);

@@ -3,7 +3,7 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { type BlobStore, type Deleted, hasRoom, type Keeping } from '../../domain/blob.ts';
 import { assumptions } from '../../domain/coverage/certificate.ts';
-import { describeSchema, toSchemaTrouble } from '../../domain/schema.ts';
+import { describeSchema, toEncodingTrouble, toSchemaTrouble } from '../../domain/schema.ts';
 import { SettingTrouble, Trouble, WrongStore } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { Store } from '../../store/store.ts';
@@ -25,6 +25,7 @@ export async function checkDatabase(store: Pick<Store, 'schema'>, now: () => num
   try {
     const server = await store.schema.loadServer();
     const jit = server.jit ? '; jit is on here; Intake turns it off in its own transactions' : '';
+    const encoding = toEncodingTrouble(server.encoding);
     const skewMs = Math.abs(server.now.getTime() - (askedAt + now()) / 2);
     return [
       {
@@ -33,6 +34,7 @@ export async function checkDatabase(store: Pick<Store, 'schema'>, now: () => num
         detail: `Postgres ${server.version}, answers in ${Math.round(now() - askedAt)} ms${jit}`,
       },
       ...(server.readOnly ? [readOnly] : []),
+      ...(encoding === null ? [] : [{ check: 'encoding', ok: false, detail: encoding.message, trouble: encoding }]),
       toSchemaFinding(server),
       {
         check: 'clock',
