@@ -334,6 +334,27 @@ describe('the views', () => {
     ).toEqual([{ uploaded: '2026-01-31 10:30:00' }]);
   });
 
+  test('list a download as a problem after it failed, and a file in a final state once', async ({ database }) => {
+    await database.query(`INSERT INTO intake.applications (advertiser_id, application_id, raw, content_hash, observed_seq)
+      SELECT 10, n, '{}', '\\x00', 1 FROM generate_series(1, 5) AS n`);
+    await database.query(`INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, reason)
+      SELECT 10, n, 'resume', CASE WHEN n = 4 THEN 'given_up' ELSE 'pending' END, CASE WHEN n = 4 THEN 'r' END
+      FROM generate_series(1, 5) AS n`);
+    // 1 waits for its first try, 2 is fetched for the first time, 3 waits in an outage, 4 is asked for again, 5 is fetched for the third time.
+    const claim = `'00000000-0000-0000-0000-000000000001', now()`;
+    await database.query(`INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority, attempts, trouble, trouble_kind, lease_token, leased_until)
+      VALUES (10, 1, 'resume', 0, 0, NULL, NULL, NULL, NULL), (10, 2, 'resume', 0, 1, NULL, NULL, ${claim}),
+        (10, 3, 'resume', 0, 0, 'away', 'unreachable', NULL, NULL), (10, 4, 'resume', 0, 1, 'away', 'unreachable', NULL, NULL),
+        (10, 5, 'resume', 0, 3, 'reset', 'unreachable', ${claim})`);
+    const listed = `SELECT application_id::int AS id, problem, reason, attempts FROM intake_analytics.attachment_problems
+      WHERE advertiser_id = 10 ORDER BY 1`;
+    expect(await database.query(listed)).toEqual([
+      { id: 3, problem: 'waiting', reason: 'away', attempts: 0 },
+      { id: 4, problem: 'given_up', reason: 'r', attempts: 0 },
+      { id: 5, problem: 'waiting', reason: 'reset', attempts: 2 },
+    ]);
+  });
+
   test('repeat no text of the source in a command that a person may paste', async ({ database }) => {
     await database.query(`INSERT INTO intake.applications (advertiser_id, application_id, raw, content_hash, observed_seq)
       VALUES (9, 1, '{}', '\\x00', 1)`);

@@ -19,7 +19,7 @@ const harmless = [
     'waits.*',
   ],
   ...['recent_pages.*', 'screen_questions.*', 'screens.*'],
-  ...['lane', 'purpose', 'axis', 'state', 'certificate', 'risk', 'reason', 'facts'].map((name) => `sweeps.${name}`),
+  ...['lane', 'purpose', 'axis', 'state', 'certificate', 'risk', 'reason'].map((name) => `sweeps.${name}`),
   ...['applications.job_reference', 'applications.notes', 'applications.source_offset'],
   ...['attachments.kind', 'attachments.state', 'attachments.reason', 'attachments.notes', 'attachments.detected_type'],
   ...[
