@@ -108,7 +108,16 @@ function showExplanations({ terminal }: Context, explained: readonly Explained[]
   return isWell ? exitCodes.done : exitCodes.incomplete;
 }
 
-function render({ name, at, complete, certificate, certificates, assumptions, falsifiedBy }: Explained): string {
+function render({
+  name,
+  at,
+  complete,
+  certificate,
+  certificates,
+  openRanges,
+  assumptions,
+  falsifiedBy,
+}: Explained): string {
   const moment = at === null ? '' : ` through ${at.toISOString()}`;
   return [
     `${name}: ${complete ? `complete${moment}, ${certificate}` : `not known to be complete${moment}`}`,
@@ -119,6 +128,9 @@ function render({ name, at, complete, certificate, certificates, assumptions, fa
       `    evidence ${one.evidence ?? 'was not recorded by the version that read it; intake sync --recheck records it'}`,
     ]),
     ...(certificates.length === 0 ? ['  nothing was read to its end yet'] : []),
+    ...(openRanges > 0
+      ? [`  ${formatCount(openRanges, 'range')} of ids not read to the end: intake backfill --gaps`]
+      : []),
     '  It rests on:',
     ...assumptions.map((text) => `    ${text}`),
     '  It would have been falsified by:',

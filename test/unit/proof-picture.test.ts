@@ -180,7 +180,7 @@ test('every command of the page names the account', async () => {
     Array.from({ length: 150 }, (_, n) => answer(n, { purpose, from: 1n, to: null, rows: 0 }));
   const records = [...many('witness'), ...many('audit')];
   const report = {
-    ...{ at: new Date(0), advertiser: 'fern', advertiserId: 7n, certificates: [certificate(1n, null)] },
+    ...{ at: new Date(0), advertiser: 'fern', advertiserId: 7n, certificates: [certificate(1n, null)], openRanges: 0 },
     ...{ records: new Map([[1n, records]]), density, history: [] },
   };
   const page = String(await renderProofPage({ report, names: ['fern', 'moss'], id: 5n, version: '1' }));

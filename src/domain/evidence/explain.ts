@@ -22,8 +22,10 @@ export interface ExplainedCertificate extends Omit<ExportedCertificate, 'last'> 
 export interface Explanation extends Omit<Conclusion, 'reason'> {
   /** Null if the request names no moment. */
   readonly at: Date | null;
-  /** Certificates that reach this moment cover every id from 1, and none of them is unproven. */
+  /** Certificates that reach this moment cover every id from 1, none of them is unproven, and no range is open. */
   readonly complete: boolean;
+  /** Ranges of ids without a certificate, or that a sweep has left as a gap since. */
+  readonly openRanges: number;
   readonly certificates: readonly ExplainedCertificate[];
   readonly assumptions: readonly string[];
   readonly falsifiedBy: readonly string[];
@@ -34,14 +36,15 @@ const falsifiedBy: readonly string[] = [
   'an answer that lacks an application which another answer, or an earlier sweep, has shown',
   'a second question over the same ids that shows more than the first',
   'a witness or an audit, in another shape or at another place, that shows somebody in a range that was closed',
-  'filters that the source repeats otherwise than they were sent, or an application outside of what was asked for',
-  'an application with an earlier date that comes to light later',
+  'echoed filters that differ from those sent, or an application outside the requested range',
+  'an application with an earlier date that appears later',
 ];
 
 /** Explains certificates, which must be in the order of their ids. */
 export function explain(
   at: Date | null,
   certificates: readonly ExportedCertificate[],
+  openRanges: number,
   recordsOf: (sweepId: bigint) => readonly EvidenceRecord[],
 ): Explanation {
   const explained = certificates.map(({ last, ...one }) => ({
@@ -54,7 +57,7 @@ export function explain(
     const before = certificates[index - 1];
     return before === undefined ? low <= 1n : before.high !== null && low === before.high + 1n;
   });
-  const isWhole = isTiled && certificates.at(-1)?.high === null;
+  const isWhole = isTiled && certificates.at(-1)?.high === null && openRanges === 0;
   const weakest = <T>(order: readonly T[], pick: (one: ExportedCertificate) => T) =>
     order.find((value) => certificates.some((one) => pick(one) === value));
   const certificate = weakest(['unproven', 'assumed', 'proven'] as const, (one) => one.certificate);
@@ -64,6 +67,7 @@ export function explain(
     complete: isWhole && certificate !== 'unproven' && explained.every(({ reaches }) => reaches),
     certificate: isWhole ? (certificate ?? 'unproven') : 'unproven',
     risk: isWhole ? (risk ?? 'doubt') : 'doubt',
+    openRanges,
     certificates: explained,
     assumptions,
     falsifiedBy,

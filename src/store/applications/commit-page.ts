@@ -83,7 +83,9 @@ async function write(
   const isToBeWritten = await resolveElements(tx, page);
   const { fresh, erased } = await splitOffErased(tx, key, page, diff.fresh.filter(isToBeWritten), events);
   if (fresh.length > 0) {
-    if (page.sweep.purpose === 'live') await noteLateness(tx, page, fresh);
+    // The check by date shows late applications that polls no longer ask for, because they are later than the lag.
+    const isCheckByDate = page.sweep.purpose === 'witness' && page.sweep.axis === 'date';
+    if (page.sweep.purpose === 'live' || isCheckByDate) await noteLateness(tx, page, fresh);
     await insertNew(tx, key, page, fresh, events);
   }
   const { changed, stale } = await applyChanges(tx, key, page, diff.changed.filter(isToBeWritten), events);

@@ -7,6 +7,7 @@ import { isErased } from '../../domain/evidence/tree.ts';
 import type { SweepFacts } from '../../domain/status.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
+import { loadOpenRanges } from '../sweeps/continue-sweep.ts';
 import { loadCertificates } from '../sweeps/sweeps.ts';
 import { type SweepColumns, toSweepFacts } from './status.ts';
 
@@ -16,6 +17,7 @@ export interface ProofReport {
   readonly advertiser: string;
   readonly advertiserId: bigint;
   readonly certificates: readonly ExportedCertificate[];
+  readonly openRanges: number;
   /** By sweep. */
   readonly records: ReadonlyMap<bigint, readonly ShownRecord[]>;
   /** Null where nothing is stored. */
@@ -39,7 +41,11 @@ export async function loadProofReport(db: Database, name: string): Promise<Proof
     const { advertiser_id: advertiserId, at } = advertiser;
     const certificates = await loadCertificates(tx, advertiserId);
     return {
-      ...{ at, advertiser: name, advertiserId, certificates },
+      at,
+      advertiser: name,
+      advertiserId,
+      certificates,
+      openRanges: (await loadOpenRanges(tx, advertiserId)).length,
       records: await loadShownRecords(tx, advertiserId, [...new Set(certificates.map(({ sweepId }) => sweepId))]),
       density: await loadDensity(tx, advertiserId),
       history: await loadEndedProofs(tx, advertiserId),

@@ -51,9 +51,7 @@ export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<Unfi
   };
 }
 
-export interface SweepOutcome extends Pick<SweepEnd, 'certificate' | 'risk' | 'reason'> {
-  readonly openRanges: number;
-}
+export type SweepOutcome = Pick<SweepEnd, 'certificate' | 'risk' | 'reason' | 'openRanges'>;
 
 /** How a sweep ended; null where it has not ended or has no row. A process whose last commit got no answer learns the result here. */
 export async function loadOutcome(db: Queryable, advertiserId: bigint, sweepId: bigint): Promise<SweepOutcome | null> {
@@ -109,7 +107,7 @@ export interface Learned {
 const afterOlder = (id: string, advertiser: string) => `coalesce((SELECT b.application_id + 1 FROM intake.applications b
   WHERE b.advertiser_id = ${advertiser} AND b.application_id < ${id} ORDER BY b.application_id DESC LIMIT 1), ${id})`;
 
-/** Twice the lateness that live polls have seen within 30 days, at most a day. A lag that is shorter is raised to it. */
+/** Twice the lateness that polls and checks by date have seen within 30 days, at most a day. A lag that is shorter is raised to it. */
 const latenessMs = `least(86400000, CASE WHEN v.late_at > now() - interval '30 days' THEN 2 * v.late_ms ELSE 0 END)`;
 
 /**
@@ -163,9 +161,7 @@ export async function loadSyncStates(
   });
 }
 
-const neverRead: SyncState = {
-  ...{ unfinished: [], pollFrom: null, covered: false, contradicted: false, learned: null },
-};
+const neverRead: SyncState = { unfinished: [], pollFrom: null, covered: false, contradicted: false, learned: null };
 
 /** What is known about a range before a sweep reads it again. */
 export interface HeldRange {
@@ -283,7 +279,10 @@ export async function loadAuditPlace(
   return { ids: ids.slice(1, -1), after: first, before: last };
 }
 
-/** Which of these are not stored although a certificate covers their id and they were submitted before its `complete_through`. */
+/**
+ * Which of these are not stored although a certificate covers their id and they were submitted before its `complete_through`; or although a
+ * sweep that goes on has closed the range of their id, and they were submitted before the time that its certificate would cover.
+ */
 export async function findHidden(
   db: Queryable,
   advertiserId: bigint | null,
@@ -292,8 +291,12 @@ export async function findHidden(
   const rows = await db.query<{ id: bigint }>(
     `SELECT s.id FROM unnest($2::bigint[], $3::timestamptz[]) AS s (id, at)
      WHERE NOT EXISTS (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = $1 AND a.application_id = s.id)
-       AND EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = $1 AND k.axis = 'id' AND k.certificate <> 'unproven'
-         AND k.low <= s.id AND (k.high IS NULL OR k.high >= s.id) AND s.at < k.complete_through)`,
+       AND (EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = $1 AND k.axis = 'id' AND k.certificate <> 'unproven'
+           AND k.low <= s.id AND (k.high IS NULL OR k.high >= s.id) AND s.at < k.complete_through)
+         OR EXISTS (SELECT 1 FROM intake.ranges r JOIN intake.sweeps w USING (advertiser_id, sweep_id)
+           WHERE r.advertiser_id = $1 AND r.state = 'closed' AND r.low <= s.id AND (r.high IS NULL OR r.high >= s.id)
+             AND w.state = 'running' AND w.axis = 'id' AND w.purpose IN ('recheck', 'backfill')
+             AND s.at < to_timestamp(rtrim(w.facts->>'recentFrom', 'n')::float8)))`,
     [
       advertiserId,
       applications.map(({ id }) => id),

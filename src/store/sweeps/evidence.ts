@@ -189,8 +189,10 @@ export async function pruneEvidence(tx: Queryable, advertiserId: bigint): Promis
   const kept = findKept(sweeps);
   const rest = sweeps.filter((sweep) => !kept.has(sweep)).map((sweep) => sweep.sweep_id);
   if (rest.length === 0) return;
-  await tx.query(`DELETE FROM intake.evidence WHERE advertiser_id = $1 AND sweep_id = ANY ($2::bigint[])`, [
-    advertiserId,
-    rest,
-  ]);
+  // The doubt of an older sweep can still stand (recordCoverage), and keeps its evidence.
+  await tx.query(
+    `DELETE FROM intake.evidence e WHERE advertiser_id = $1 AND sweep_id = ANY ($2::bigint[])
+       AND NOT EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = $1 AND k.sweep_id = e.sweep_id)`,
+    [advertiserId, rest],
+  );
 }

@@ -140,7 +140,8 @@ async function saveSweep(
       ended ? 'closed' : 'running',
       ended?.certificate ?? null,
       ended?.reason ?? null,
-      facts,
+      // Only a sweep that goes on needs them. They can hold the id and the date of an application that is erased later.
+      ended ? '{}' : facts,
       counts.received,
       counts.added,
       counts.changed,
@@ -236,7 +237,8 @@ async function healGaps(tx: Queryable, advertiserId: bigint, sweep: Sweep): Prom
 }
 
 /**
- * Replaces the coverage of the sweep's range; coverage of other ids stays. The lane lock keeps sweeps of the two lanes from ending at the
+ * Replaces the coverage of the sweep's range. Coverage of other ids stays, and so does the doubt of a sweep that began later: it would be found
+ * again, but only by the next recheck. The lane lock keeps sweeps of the two lanes from ending at the
  * same time.
  */
 async function recordCoverage(tx: Queryable, advertiserId: bigint, sweep: Sweep, ended: SweepEnd): Promise<void> {
@@ -245,9 +247,9 @@ async function recordCoverage(tx: Queryable, advertiserId: bigint, sweep: Sweep,
   const completeThrough = new Date(startedAt.getTime() - lagMs);
   const certificates = await loadCertificates(tx, advertiserId);
   const before = new Set(certificates);
-  const after = new Set(
-    withRange(certificates, { low, high, certificate, risk, reason, sweepId, startedAt, completeThrough, last: null }),
-  );
+  const issued = { low, high, certificate, risk, reason, sweepId, startedAt, completeThrough, last: null };
+  const later = certificates.filter((row) => row.sweepId > sweepId && row.risk === 'doubt');
+  const after = new Set(later.reduce((rows, row) => withRange(rows, row), withRange(certificates, issued)));
   const added = [...after.difference(before)];
   await tx.query(`DELETE FROM intake.coverage WHERE advertiser_id = $1 AND axis = 'id' AND low = ANY ($2::bigint[])`, [
     advertiserId,
@@ -349,7 +351,8 @@ const covers = (row: string) =>
 /** Drops unfinished sweeps: deletes their ranges and evidence. Their rows stay as history, and the applications that they stored stay. */
 export function dropSweeps(where: string): string {
   return `WITH dropped AS (
-       UPDATE intake.sweeps s SET state = 'dropped', ended_at = now() WHERE ${where} AND state = 'running' RETURNING advertiser_id, sweep_id
+       UPDATE intake.sweeps s SET state = 'dropped', facts = '{}', ended_at = now() WHERE ${where} AND state = 'running'
+       RETURNING advertiser_id, sweep_id
      ), unproven AS (
        DELETE FROM intake.evidence e USING dropped d WHERE e.advertiser_id = d.advertiser_id AND e.sweep_id = d.sweep_id
      )

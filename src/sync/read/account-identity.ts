@@ -21,7 +21,7 @@ export async function checkIdentity(
   if (advertiserId === null && page.advertiserId === null) {
     throw new Trouble(
       'mismatch',
-      'The answer does not say whose applications it lists; set ADVERTISER_ID. None of it was stored.',
+      'The answer does not say whose applications it lists; set ADVERTISER_ID, or advertiserId in ADVERTISERS_FILE. None of it was stored.',
     );
   }
   if (advertiserId !== null && page.advertiserId !== null && page.advertiserId !== advertiserId) {

@@ -7,7 +7,7 @@ import type { Question } from '../../domain/coverage/question.ts';
 import { dateSlackSeconds } from '../../domain/coverage/sweep-state.ts';
 import type { Sweep } from '../../store/sweeps/sweeps.ts';
 import { checkIdentity } from './account-identity.ts';
-import { commitAudit, type ReceivedPage } from './commit-answer.ts';
+import { commitAudit, endContradicted, type ReceivedPage } from './commit-answer.ts';
 import type { ReadContext } from './read-tasks.ts';
 import { requestPage } from './request-page.ts';
 import type { SweepDeps } from './sweep.ts';
@@ -98,10 +98,7 @@ async function send({ store, source }: SweepDeps, task: ReadContext, question: Q
   return { sweep, answer, advertiserId };
 }
 
-/**
- * Commits an answer. Returns the hidden ids: not stored, covered by a certificate, and submitted before its `complete_through`. The
- * certificates are ended before these applications are stored; afterwards nothing would show that they had been hidden.
- */
+/** Commits an answer. Returns the ids that contradict a certificate. */
 async function commit(
   { store }: SweepDeps,
   { lane }: ReadContext,
@@ -109,12 +106,7 @@ async function commit(
   by: string,
 ): Promise<readonly bigint[]> {
   if (advertiserId === null) return [];
-  const submitted = answer.heard.page.applications.map(({ id, submittedAt }) => ({ id, submittedAt }));
-  const hidden = await store.coverage.findHidden(advertiserId, submitted);
-  if (hidden.length > 0) {
-    const reason = `${by} found an application that the proof did not show`;
-    await store.coverage.endCertificates(advertiserId, hidden, reason);
-  }
+  const hidden = await endContradicted(store, advertiserId, answer.heard.page.applications, by);
   await commitAudit(store, lane, advertiserId, sweep, answer);
   return hidden;
 }

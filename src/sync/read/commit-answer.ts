@@ -1,5 +1,6 @@
 // Commits an answer: compares its page with the stored rows (reads), learns from it (pure), and commits both together (writes). Also loads
 // an interrupted sweep from its rows. account-identity.ts has already checked whose data the answer holds.
+import type { Application } from '../../domain/application.ts';
 import { ask, begin, type Done, learn, type Plan, renew } from '../../domain/coverage/coverage.ts';
 import type { CutPoints } from '../../domain/coverage/next-question.ts';
 import type { Question } from '../../domain/coverage/question.ts';
@@ -34,7 +35,7 @@ export interface SweepRequest {
   /** The caller knows that there is no interrupted sweep of this range, so none is looked up. */
   readonly isNew?: boolean | undefined;
   /** Stored ids at which the questions are split, for a range that was read before. */
-  readonly known?: CutPoints | undefined;
+  readonly cutPoints?: CutPoints | undefined;
   /** Requests in flight at once. With 2, the next answer is fetched while one is committed. */
   readonly parallel: number;
   /** How long an application may take to appear in the source's list after its submission. */
@@ -140,6 +141,25 @@ export async function commitAnswer(
   });
 }
 
+/**
+ * Ends the certificates that these applications contradict, and returns their ids: not stored, covered by a certificate, and submitted before
+ * its `complete_through`. To be called before they are stored; afterwards nothing would show that they had been hidden.
+ */
+export async function endContradicted(
+  store: Pick<Store, 'coverage'>,
+  advertiserId: bigint,
+  applications: readonly Pick<Application, 'id' | 'submittedAt'>[],
+  by: string,
+): Promise<readonly bigint[]> {
+  const submitted = applications.map(({ id, submittedAt }) => ({ id, submittedAt }));
+  const hidden = await store.coverage.findHidden(advertiserId, submitted);
+  if (hidden.length > 0) {
+    const reason = `${by} found an application that the proof did not show`;
+    await store.coverage.endCertificates(advertiserId, hidden, reason);
+  }
+  return hidden;
+}
+
 /** The lag with which the sweep began, by which its records separate recent applications from others. The setting may have changed. */
 function lagOf({ startedAt }: Sweep, { facts: { recentFrom } }: State, lagMs: number): number {
   if (recentFrom === null) return lagMs;
@@ -148,7 +168,7 @@ function lagOf({ startedAt }: Sweep, { facts: { recentFrom } }: State, lagMs: nu
   return begunMs >= lagMs && begunMs < lagMs + 1_000 ? lagMs : begunMs;
 }
 
-function toEnd({ certificate, risk, reason, open, absent }: Done): EndRecord {
+function toEndRecord({ certificate, risk, reason, open, absent }: Done): EndRecord {
   return { type: 'end', certificate, risk, reason, open: open.map(toBounds), absent: absent.length };
 }
 
@@ -239,7 +259,7 @@ function toReadPage(
 
 /** What the sweep learns from an answer, given which ids were stored before it. Pure. */
 function learnFrom(
-  { lane, lagMs, known }: SweepRequest,
+  { lane, lagMs, cutPoints }: SweepRequest,
   { sweep, state: before, recorded }: SweepRun,
   { question, heard, ...exchange }: ReceivedAnswer,
   others: readonly Question[],
@@ -247,7 +267,7 @@ function learnFrom(
 ): { readonly state: State; readonly progress: Omit<SweepProgress, 'evidence'>; readonly step: Step } {
   const answer = heard.kind === 'page' ? { ...heard.answer, ...seen } : heard.answer;
   const state = learn(before, question, answer);
-  const next = ask(state, others, known);
+  const next = ask(state, others, cutPoints);
   const done = next !== null && 'kind' in next ? next : null;
   const { dropped, added } = findChanges(recorded ? before : { ...before, ranges: [] }, state);
   const progress = {
@@ -266,14 +286,14 @@ function learnFrom(
       // Pages by date may have other sizes, and say nothing about the order of ids.
       learned:
         state.facts.rigor === 'proof' && state.facts.axis === 'id'
-          ? JSON.stringify(toLearned(state, done, known))
+          ? JSON.stringify(toLearned(state, done, cutPoints))
           : null,
     },
   };
   return {
     state,
     progress,
-    step: { question, answer, heard, exchange, before, after: state, end: done && toEnd(done) },
+    step: { question, answer, heard, exchange, before, after: state, end: done && toEndRecord(done) },
   };
 }
 
@@ -289,10 +309,10 @@ function toReadThrough({ facts, ranges }: State, done: Done | null): bigint | nu
   return open.from > 1n ? open.from - 1n : null;
 }
 
-function toLearned({ facts }: State, done: Done, known: CutPoints | undefined): Learned {
+function toLearned({ facts }: State, done: Done, cutPoints: CutPoints | undefined): Learned {
   return {
     // Requests to a source that is known to be uneven are small, and small pages no longer show that. So the earlier finding is kept.
-    capacity: { ...done.capacity, uneven: done.capacity.uneven || known?.uneven === true },
+    capacity: { ...done.capacity, uneven: done.capacity.uneven || cutPoints?.uneven === true },
     together: facts.walk === null,
     inclusiveAfter: facts.inclusive.after.after || facts.inclusive.both.after,
     inclusiveBefore: facts.inclusive.before.before || facts.inclusive.both.before,

@@ -16,7 +16,7 @@ export async function* toProofLines(advertiserId: bigint, proofs: StoredProofs):
 
 /** What the certificates of an advertiser state about a moment, and on what they rest. */
 export async function explainProof(
-  store: Pick<Store, 'evidence'>,
+  store: Pick<Store, 'coverage' | 'evidence'>,
   advertiserId: bigint,
   at: Date | null,
 ): Promise<Explanation> {
@@ -25,5 +25,6 @@ export async function explainProof(
   for (const { sweepId } of certificates) {
     if (!records.has(sweepId)) records.set(sweepId, await store.evidence.loadRecords(advertiserId, sweepId));
   }
-  return explain(at, certificates, (sweepId) => records.get(sweepId) ?? []);
+  const { length: openRanges } = await store.coverage.loadOpenRanges(advertiserId);
+  return explain(at, certificates, openRanges, (sweepId) => records.get(sweepId) ?? []);
 }

@@ -8,15 +8,15 @@ import type { SweepRequest } from './commit-answer.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 
 /** The account to read, its held lane, and how to read. */
-export interface ReadContext extends Omit<SweepRequest, 'purpose' | 'plan' | 'isNew' | 'known' | 'parallel'> {
+export interface ReadContext extends Omit<SweepRequest, 'purpose' | 'plan' | 'isNew' | 'cutPoints' | 'parallel'> {
   /** Submission date at which the first sweep begins, in milliseconds since the epoch; null reads everything. */
   readonly startAt: number | null;
 }
 
 /** Reads on from where the cursor was one lag ago; the first time, from `startAt`. Continues an unfinished poll from the same id. */
-export async function readNew(deps: SweepDeps, context: ReadContext, known?: SyncState): Promise<SweepSummary> {
+export async function readNew(deps: SweepDeps, context: ReadContext, state?: SyncState): Promise<SweepSummary> {
   const { pollFrom, learned, unfinished } =
-    known ??
+    state ??
     (await retry(retryOptions(deps, context), () =>
       deps.store.sweeps.loadSyncState({ advertiserId: context.advertiser.advertiserId, lagMs: context.lagMs }),
     ));
@@ -73,7 +73,7 @@ export async function readToProof(deps: SweepDeps, request: SweepRequest): Promi
   const { held: heldBefore = 0, listed: listedBefore = 0, longest: longestBefore = 0, latenessMs = 0 } = known ?? {};
   const before = { heldBefore, listedBefore, longestBefore };
   const lagMs = Math.max(request.lagMs, latenessMs);
-  return await sweep(deps, { ...request, lagMs, plan: { ...plan, rigor: 'proof', ...before }, known });
+  return await sweep(deps, { ...request, lagMs, plan: { ...plan, rigor: 'proof', ...before }, cutPoints: known });
 }
 
 /** Reads a range again, or for the first time. */

@@ -10,7 +10,7 @@ import {
   recordAnswer,
   recordAudit,
 } from '../../domain/evidence/record.ts';
-import { type Hash, saltBytes } from '../../domain/evidence/tree.ts';
+import { digestBytes, type Hash, saltBytes } from '../../domain/evidence/tree.ts';
 import type { Sweep, Ticket } from '../../store/sweeps/sweeps.ts';
 import type { Heard } from './request-page.ts';
 
@@ -102,8 +102,6 @@ export function recordAudited(
 function toSent({ ticket, tookMs, knew }: Exchange) {
   return { knew, seq: ticket.seq, sentAt: ticket.at.getTime(), tookMs: Math.round(tookMs) };
 }
-
-const digestBytes = 16;
 
 function toDigest({ bodyKey }: Proof, heard: Heard): Uint8Array | null {
   const bodyHash = heard.kind === 'page' ? heard.page.bodyHash : null;

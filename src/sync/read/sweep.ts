@@ -14,6 +14,7 @@ import { checkIdentity } from './account-identity.ts';
 import {
   commitAnswer,
   commitWithoutProgress,
+  endContradicted,
   loadOrBeginSweep,
   type ReceivedAnswer,
   type SweepRequest,
@@ -100,10 +101,27 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
     if (page) advertiser = await retry(retryOptions, () => checkIdentity(store, advertiser, page));
   }
 
+  /**
+   * Holds applications against the certificates of other sweeps, if this sweep's own certificate says nothing about them: those outside its
+   * ids, and all of a backfill by date. Once they are stored, no later check would find them hidden. A recheck by date follows a sweep by ids
+   * whose certificate is a doubt already.
+   */
+  async function judgeOthers(page: Page | null): Promise<void> {
+    const { advertiserId } = advertiser;
+    const { axis, purpose, low, high } = run.sweep;
+    const isByDate = axis === 'date' && purpose === 'backfill';
+    const isOutside = (id: bigint) => axis === 'id' && (id < low || (high !== null && id > high));
+    const others = page?.applications.filter(({ id }) => isByDate || isOutside(id)) ?? [];
+    if (advertiserId === null || others.length === 0) return;
+    const by = isByDate ? 'a backfill by date' : 'a sweep of other ids';
+    await retry(retryOptions, () => endContradicted(store, advertiserId, others, by));
+  }
+
   /** Commits an answer. After a failure only the rows show whether it was committed, so the state is loaded again from them. */
   async function commit(answer: ReceivedAnswer): Promise<void> {
     const page = answer.heard.kind === 'page' ? answer.heard.page : null;
     await checkWhose(page);
+    await judgeOthers(page);
     const stepsBefore = run.state.facts.requests;
     const summary = await retry(retryOptions, async () => {
       if (run.state.facts.requests > stepsBefore || outcome !== null) return null;
@@ -160,7 +178,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
       let done: Done | undefined;
       const stopped = request.shouldPause?.() ? 'paused' : isOutOfTime() ? 'outOfTime' : null;
       while (inFlight.size < request.parallel && !done) {
-        const next = ask(run.state, [...inFlight.keys()], request.known);
+        const next = ask(run.state, [...inFlight.keys()], request.cutPoints);
         if (next === null) break;
         if ('kind' in next) done = next;
         else if (stopped) break;
@@ -171,7 +189,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
           inFlight.set(next, sent);
         }
       }
-      if (done) return { ...totals, advertiser, stopped: null, ...toEnd(done) };
+      if (done) return { ...totals, advertiser, stopped: null, ...toResult(done) };
       if (stopped && inFlight.size === 0) {
         const reason = reasons[stopped];
         if (run.recorded)
@@ -189,7 +207,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
   }
 }
 
-function toEnd({ certificate, risk, reason, open, absent, tryDates }: Done) {
+function toResult({ certificate, risk, reason, open, absent, tryDates }: Done) {
   return { certificate, risk, reason, tryDates, openRanges: open.length, absent: absent.length };
 }
 

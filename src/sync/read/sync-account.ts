@@ -25,7 +25,11 @@ export async function syncAccount(deps: SweepDeps, request: SyncAccountRequest):
   await using lane = await retry(retryOptions, () => holdLane(store, { ...request, lane: 'live' }));
   try {
     const { lagMs, startAt, retryForMs } = request;
-    const sweeps = await readUnfinishedAndNew(deps, { lane, advertiser, lagMs, startAt, retryForMs }, request);
+    const sweeps = await readUnfinishedAndNew(
+      deps,
+      { lane, advertiser, lagMs, startAt, retryForMs },
+      { recheck: request.recheck },
+    );
     await retry(retryOptions, () => store.advertisers.unhalt(request.name, 'refused'));
     const last = sweeps.at(-1);
     if (hasReachedEnd(last)) {

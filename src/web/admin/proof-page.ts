@@ -15,7 +15,7 @@ import type { Bounds } from '../../domain/evidence/record.ts';
 import { formatBytes, formatCount } from '../../domain/format.ts';
 import { toSweepName } from '../../domain/status.ts';
 import type { ProofReport } from '../../store/reports/proof.ts';
-import { renderAgo, renderDocument, renderSweepCells, renderTable, sweepColumns, toUtc } from './page.ts';
+import { renderAgo, renderDocument, renderResult, renderSweepCells, renderTable, sweepColumns, toUtc } from './page.ts';
 import type { Html } from './svg-chart.ts';
 
 /** What the page shows, and the parameters of its address. */
@@ -29,9 +29,9 @@ export interface ProofPage {
 }
 
 export function renderProofPage({ report, names, id, version }: ProofPage): Html {
-  const { advertiser, at, certificates, records, density } = report;
+  const { advertiser, at, certificates, openRanges, records, density } = report;
   const recordsOf = (sweepId: bigint) => records.get(sweepId) ?? [];
-  const explanation = explain(at, certificates, (sweepId) => recordsOf(sweepId).map((one) => one.record));
+  const explanation = explain(at, certificates, openRanges, (sweepId) => recordsOf(sweepId).map((one) => one.record));
   const answers = certificates.length === 0 ? [] : [...records.values()].flatMap(answersOf);
   const body = html`<main>
 ${renderHeadline(advertiser, explanation)}
@@ -258,7 +258,7 @@ function renderCertificates({ certificates }: Explanation): Html {
     ],
     rows: certificates.map((one) => [
       toRange({ from: one.low, to: one.high }),
-      html`<span class="badge ${moods[one.certificate].name}">${one.certificate}</span> <span class="aside">${one.reason}</span>`,
+      renderResult({ word: one.certificate, mood: moods[one.certificate].name, note: one.reason }),
       toUtc(one.startedAt),
       toUtc(one.completeThrough),
       formatCount(one.questions),

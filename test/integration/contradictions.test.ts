@@ -1,0 +1,179 @@
+// Evidence against a certificate counts, wherever it comes from and whenever: from a backfill by date, a sweep of other ids, an audit while a recheck is
+// paused, a sweep that began later. What is found is also what later lags are measured by.
+import { expect } from 'vitest';
+import { witnessByDate } from '../../src/sync/read/audit.ts';
+import { backfill } from '../../src/sync/read/backfill.ts';
+import { explainProof } from '../../src/sync/read/export-evidence.ts';
+import { holdLane } from '../../src/sync/read/held-lane.ts';
+import { readAgain } from '../../src/sync/read/read-tasks.ts';
+import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
+import { type TestDatabase, test } from '../support/test-database.ts';
+
+const hour = 3_600_000;
+const signal = () => AbortSignal.timeout(600_000);
+
+/** Holds the live lane of the account while `work` reads. */
+async function inLane<T>(
+  { store, openSource }: SmallIntake,
+  work: (read: Parameters<typeof readAgain>) => Promise<T>,
+  shouldPause = () => false,
+): Promise<T> {
+  await using source = openSource('json');
+  const advertiser = await store.advertisers.ensure('default', null);
+  const request = { name: 'default', lane: 'live', owner: 'test', leaseMs: 600_000, signal: signal() } as const;
+  await using lane = await holdLane(store, request);
+  const context = { lane, advertiser, lagMs: 0, startAt: null, retryForMs: 0, shouldPause };
+  return await work([{ store, source }, context, {}]);
+}
+
+const readFrom = (intake: SmallIntake, from: bigint) =>
+  inLane(intake, ([deps, context]) => readAgain(deps, context, { from }));
+
+/** Reads everything again until so many answers are committed. */
+async function readSome(intake: SmallIntake, most: number) {
+  let steps = 0;
+  return await inLane(
+    intake,
+    ([deps, context]) => readAgain({ ...deps, onStep: () => steps++ }, context, { from: 1n }),
+    () => steps >= most,
+  );
+}
+
+async function loadId(database: TestDatabase, nth: number): Promise<bigint> {
+  const [row] = await database.query<{ id: string }>(
+    `SELECT application_id AS id FROM intake.applications ORDER BY application_id OFFSET $1 LIMIT 1`,
+    [nth],
+  );
+  return BigInt(row?.id ?? 0);
+}
+
+const certificates = (database: TestDatabase) =>
+  database.query<{ low: string; certificate: string; risk: string; reason: string }>(
+    `SELECT low, certificate, risk, reason FROM intake.coverage ORDER BY low`,
+  );
+
+/** Applications of yesterday with these ids. */
+function addOld({ board }: SmallIntake, ids: readonly bigint[]): void {
+  board.add(ids.map((id) => ({ id, submittedAt: Date.now() - 24 * hour, attachments: [] })));
+}
+
+const everyTen = (count: number) => Array.from({ length: count }, (_, nth) => BigInt(1_000 + 10 * nth));
+
+test('a backfill by date that shows a hidden application ends the certificate', async ({ database }) => {
+  await using intake = await openSmallIntake({ database });
+  addOld(intake, everyTen(40));
+  await intake.sweep();
+  expect(await certificates(database)).toMatchObject([{ certificate: 'proven' }]);
+  addOld(intake, [1_005n]);
+  await using source = intake.openSource('json');
+  const seconds = BigInt(Math.floor(Date.now() / 1_000));
+  await backfill(
+    { store: intake.store, source },
+    {
+      ...{ name: 'default', advertiserId: null, owner: 'test', leaseMs: 600_000, lagMs: 0, retryForMs: 0, parallel: 1 },
+      ...{ range: { axis: 'date', from: seconds - 172_800n, to: seconds }, restart: false, signal: signal() },
+    },
+  );
+  expect(await database.query(`SELECT 1 FROM intake.applications WHERE application_id = 1005`)).toHaveLength(1);
+  expect(await certificates(database)).toMatchObject([
+    { certificate: 'unproven', reason: expect.stringContaining('a backfill by date') },
+  ]);
+});
+
+test('a recheck of the newest ids whose cross-check shows a hidden one below them ends the other certificate', async ({
+  database,
+}) => {
+  await using intake = await openSmallIntake({ database });
+  addOld(intake, everyTen(40));
+  await intake.sweep();
+  addOld(intake, [1_005n]);
+  await readFrom(intake, await loadId(database, 20));
+  expect(await database.query(`SELECT 1 FROM intake.applications WHERE application_id = 1005`)).toHaveLength(1);
+  expect(await certificates(database)).toMatchObject([
+    { low: '1', certificate: 'unproven', reason: expect.stringContaining('a sweep of other ids') },
+    { certificate: 'proven' },
+  ]);
+});
+
+test('an application in a range that a paused sweep has closed is hidden, whatever the certificates say', async ({
+  database,
+}) => {
+  await using intake = await openSmallIntake({ database, choices: { pageCap: 30 } });
+  addOld(intake, everyTen(120));
+  await intake.sweep();
+  const { store } = intake;
+  const { advertiserId } = await store.advertisers.ensure('default', null);
+  if (advertiserId === null) throw new Error('The first sweep pins the id.');
+  await store.coverage.endCertificates(advertiserId, [1_000n], 'an earlier contradiction');
+  expect(await readSome(intake, 12)).toMatchObject({ stopped: 'paused' });
+  const [closed] = await database.query<{ low: string }>(
+    `SELECT low FROM intake.ranges WHERE state = 'closed' AND high > low + 20 ORDER BY low LIMIT 1`,
+  );
+  const low = BigInt(closed?.low ?? 0);
+  const id = low % 10n === 0n ? low + 1n : low;
+  const find = (submittedAt: number) => store.coverage.findHidden(advertiserId, [{ id, submittedAt }]);
+  expect(await find(Date.now() - 24 * hour)).toEqual([id]);
+  expect(await find(Date.now() + hour)).toEqual([]);
+  // Without the sweep, nothing says that it should have been stored.
+  await database.query(`UPDATE intake.sweeps SET state = 'dropped' WHERE state = 'running'`);
+  expect(await find(Date.now() - 24 * hour)).toEqual([]);
+});
+
+test('the doubt of a sweep that began later stays when an earlier one ends, with its evidence', async ({
+  database,
+}) => {
+  await using intake = await openSmallIntake({ database, choices: { pageCap: 30 } });
+  addOld(intake, everyTen(120));
+  await intake.sweep();
+  expect(await readSome(intake, 5)).toMatchObject({ stopped: 'paused' });
+  const middle = await loadId(database, 60);
+  await readFrom(intake, middle);
+  await database.query(
+    `UPDATE intake.coverage SET certificate = 'assumed', risk = 'doubt', reason = 'test' WHERE low > 1`,
+  );
+  expect(await readSome(intake, 10_000)).toMatchObject({ stopped: null, certificate: 'proven' });
+  expect(await certificates(database)).toEqual([
+    expect.objectContaining({ low: '1', certificate: 'proven' }),
+    { low: String(middle), certificate: 'assumed', risk: 'doubt', reason: 'test' },
+  ]);
+  const bare = `SELECT 1 FROM intake.coverage k WHERE NOT EXISTS (SELECT 1 FROM intake.evidence e WHERE e.sweep_id = k.sweep_id)`;
+  expect(await database.query(bare)).toEqual([]);
+  // A recheck that begins after both replaces it.
+  await readFrom(intake, 1n);
+  expect(await certificates(database)).toMatchObject([{ low: '1', certificate: 'proven' }]);
+});
+
+test('the check by date measures how late an application came, beyond the lag of polls', async ({ database }) => {
+  await using intake = await openSmallIntake({ database });
+  addOld(intake, everyTen(12));
+  await intake.sweep();
+  await database.query(`UPDATE intake.applications SET first_seen_at = now() - interval '40 minutes'`);
+  addOld(intake, [1_105n]);
+  await inLane(intake, ([deps, context]) => witnessByDate(deps, context, Date.now()));
+  const minutes = `SELECT late_ms / 60000 >= 40 AS late FROM intake.advertisers`;
+  expect(await database.query(minutes)).toEqual([{ late: true }]);
+});
+
+test('a proof says no more than the view: a gap that a poll has left since is in both', async ({ database }) => {
+  await using intake = await openSmallIntake({ database });
+  addOld(intake, everyTen(40));
+  await intake.sweep();
+  const { store } = intake;
+  const { advertiserId } = await store.advertisers.ensure('default', null);
+  if (advertiserId === null) throw new Error('The first sweep pins the id.');
+  const view = `SELECT certificate, risk FROM intake_analytics.completeness`;
+  const explained = async () => await explainProof(store, advertiserId, null);
+  expect(await explained()).toMatchObject({ complete: true, openRanges: 0, ...(await database.query(view))[0] });
+  await database.query(
+    `INSERT INTO intake.sweeps (advertiser_id, sweep_id, lane, purpose, axis, low, state, certificate, risk, reason, started_at, last_progress_at, ended_at)
+     VALUES ($1, 999999, 'live', 'live', 'id', 1005, 'open', 'unproven', 'doubt', 'too large', now(), now(), now())`,
+    [advertiserId],
+  );
+  await database.query(
+    `INSERT INTO intake.ranges (advertiser_id, sweep_id, low, high, state, evidence) VALUES ($1, 999999, 1005, 1005, 'stuck', '{}')`,
+    [advertiserId],
+  );
+  const [row] = await database.query(view);
+  expect(row).toMatchObject({ certificate: 'unproven' });
+  expect(await explained()).toMatchObject({ complete: false, openRanges: 1, ...row });
+});
