@@ -46,7 +46,7 @@ async function untilWaiting(sessions: number) {
     database.query(
       `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query NOT LIKE '%pg_stat%'`,
     );
-  await expect.poll(async () => (await load()).length, { timeout: 20_000 }).toBe(sessions);
+  await expect.poll(async () => (await load()).length).toBe(sessions);
 }
 
 describe('a retry of everything that waits', () => {
@@ -80,7 +80,7 @@ describe('a retry of everything that waits', () => {
     expect((await intake.file()).state).toBe('stored');
   });
 
-  test('opens nothing that a run stores beside it', { timeout: 120_000 }, async () => {
+  test('opens nothing that a run stores beside it', async () => {
     await using intake = await openSmallIntake({ database, rigor: 'poll' });
     const { advertiserId } = intake.board;
     const attached = (content: string) => ({ attachments: [{ kind: 'resume' as const, content }] });

@@ -79,17 +79,14 @@ const names = Object.keys(deleters) as (keyof typeof deleters)[];
 /** Starts one, and returns once its delete is asked for. */
 async function start(intake: SmallIntake & { id: bigint }, name: keyof typeof deleters) {
   const { slow, asked, open } = toSlow(intake.blobs);
-  const store = openStore({
-    ...{ url: database.url, role: 'deleter', privacyKey: Buffer.from(testPrivacyKey) },
-    idleInTransactionMs: 300,
-  });
+  const store = openStore({ url: database.url, role: 'deleter', privacyKey: Buffer.from(testPrivacyKey) });
   const deleting = deleters[name]({ ...intake, store }, slow)
     // A run that was broken off is repeated by the next.
     .catch((error: unknown) => {
       if (!(error instanceof Trouble)) throw error;
     })
     .finally(() => store[Symbol.asyncDispose]());
-  await asked;
+  await Promise.race([asked, deleting]);
   return { deleting, open };
 }
 

@@ -452,7 +452,7 @@ describe('a file during whose download the process ended', () => {
       await held.promise;
       return { contentType: null, detectedType: null, fileName: null, encoding: null, looksLikePage: false };
     };
-    const first = intake.runDownloads({ leaseMs: 3_000, deps: { describeFile } });
+    const first = intake.runDownloads({ concurrency: 1, leaseMs: 3_000, deps: { describeFile } });
     const claimed = (since: string) =>
       database.query<{ until: string }>(
         `SELECT leased_until::text AS until FROM intake.downloads WHERE leased_until > $1::timestamptz`,

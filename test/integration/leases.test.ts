@@ -137,8 +137,7 @@ describe('the fence', () => {
 
   test('does not block a successor for ever: a transaction that stops working is ended by the server', async () => {
     await using database = await openTestDatabase();
-    // Real time, so that the server ends it: long enough for a busy machine to come from BEGIN to the fence.
-    await using paused = openDatabase({ url: database.url, role: 'test', idleInTransactionMs: 1_500 });
+    await using paused = openDatabase({ url: database.url, role: 'test' });
     await using db = openDatabase({ url: database.url, role: 'test' });
     const lease = await claimLease(db, claim('one'));
     await lapse(db);
@@ -146,6 +145,8 @@ describe('the fence', () => {
     const succeeded = Promise.withResolvers<void>();
     const stuck = paused.transaction(async (tx) => {
       if (lease) await fence(tx, lease);
+      // Real time, so that the server ends it.
+      await tx.query(`SET LOCAL idle_in_transaction_session_timeout = '1500ms'`);
       fenced.resolve();
       await succeeded.promise;
       await tx.query('SELECT 1');

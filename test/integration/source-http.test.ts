@@ -280,7 +280,8 @@ describe('time', () => {
     const trouble = await troubleOf(source.list({}, never));
     expect(trouble.kind).toBe('unreachable');
     expect(trouble.message).toContain('total timeout');
-    expect(requests).toHaveLength(1);
+    // None, if the time was over before the request was sent.
+    expect(requests.length).toBeLessThan(2);
   });
 
   test.for([

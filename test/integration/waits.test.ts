@@ -213,7 +213,7 @@ describe('what a worker waits for', () => {
     let waiting: Waiting[] = [];
     const written: unknown[] = [];
     const store = { waits: { record: async (_: string, waits: readonly unknown[]) => void written.push(waits) } };
-    const waits = createWaits({ store, worker: 'w', loadWaiting: () => waiting, now: () => now });
+    const waits = createWaits({ store, worker: 'w', loadWaitingTasks: () => waiting, now: () => now });
     const look = async (afterMs: number) => {
       now += afterMs;
       await waits.look();
@@ -247,7 +247,7 @@ describe('what a worker waits for', () => {
         },
       },
     };
-    const waits = createWaits({ store, worker: 'w', loadWaiting: () => [source], now: () => 0 });
+    const waits = createWaits({ store, worker: 'w', loadWaitingTasks: () => [source], now: () => 0 });
     await expect(waits.look()).rejects.toThrow('away');
     await waits.look();
     expect(written).toHaveLength(1);

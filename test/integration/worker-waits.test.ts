@@ -2,11 +2,10 @@
 import { expect } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';
 import type { Lease } from '../../src/store/sweeps/leases.ts';
-import { createWatchdog } from '../../src/sync/worker/watchdog.ts';
-import { startWorker } from '../../src/sync/worker/worker.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
 import { test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
+import { startBareWorker } from '../support/worker.ts';
 
 test('a source that is away stays named while a command that tries it holds the lane', async ({ database }) => {
   await using intake = await openSmallIntake({ database, applications: 12 });
@@ -27,26 +26,8 @@ test('a source that is away stays named while a command that tries it holds the 
     if (request.owner === 'a worker') claims++;
     return await store.leases.claim(request);
   };
-  const log = { debug() {}, info() {}, warn() {}, error() {} };
-  const worker = startWorker(
-    {
-      store: { ...store, leases: { ...store.leases, claim } },
-      accounts: [account],
-      maintenance: [],
-      log,
-      watchdog: createWatchdog(() => 0),
-      onPass: () => {},
-      loadRecallTrouble: () => null,
-      now: Date.now,
-      runDownloads: async () => null,
-      untilQueued: (_, signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())),
-    },
-    {
-      ...{ schedule: null, recheckSchedule: null, auditSchedule: null, owner: 'a worker', leaseMs: 30_000 },
-      ...{ lagMs: 0, startAt: null, accountsAtOnce: 1, longAtOnce: 1, probeEveryMs: 1_000 },
-      signal: stop.signal,
-    },
-  );
+  const counting = { ...store, leases: { ...store.leases, claim } };
+  const worker = startBareWorker({ store: counting, accounts: [account], maintenance: [] }, stop.signal);
   try {
     const command = { name: 'default', lane: 'live', owner: 'a command', leaseMs: 600_000 } as const;
     await until(() => worker.facts().troubled === 1);

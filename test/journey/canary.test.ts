@@ -194,7 +194,7 @@ async function watchWorker(
   env: Record<string, string>,
   folder: string,
 ): Promise<{ readonly said: readonly string[]; readonly arguments: readonly string[] }> {
-  await using worker = await spawnWorker({ ...env, SYNC_SCHEDULE: '* * * * * *', LEASE: '2s' });
+  await using worker = await spawnWorker({ ...env, SYNC_SCHEDULE: '* * * * * *' });
   const findPublic = () => /"prefill":"([^"]+)"/.exec(worker.lines.join('\n'))?.[1];
   await until(async () => findPublic() !== undefined && (await isRead(database, board)));
   // By then files have come, failed and been read, the screen of the marked person among them.

@@ -50,7 +50,7 @@ async function openTlsDoor(authority: Authority, url: string): Promise<{ readonl
   };
 }
 
-describe('a source whose authority is not known', { timeout: 120_000 }, () => {
+describe('a source whose authority is not known', () => {
   test('is a setting to correct, by every command, and works with NODE_EXTRA_CA_CERTS', async ({
     database,
     authority,
@@ -81,7 +81,7 @@ describe('a source whose authority is not known', { timeout: 120_000 }, () => {
   });
 });
 
-describe('a storage whose authority is not known', { timeout: 120_000 }, () => {
+describe('a storage whose authority is not known', () => {
   test('is a setting to correct, and works with NODE_EXTRA_CA_CERTS', async ({ authority }) => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 2 });

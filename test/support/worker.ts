@@ -10,6 +10,8 @@ import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { createLog } from '../../src/log.ts';
 import type { Pass } from '../../src/sync/worker/pass.ts';
+import { createWatchdog } from '../../src/sync/worker/watchdog.ts';
+import { startWorker, type Worker, type WorkerDeps } from '../../src/sync/worker/worker.ts';
 import { openScratch } from './blob-stores.ts';
 import { type Ended, startIntake } from './intake.ts';
 import { toEnvironment } from './syncing.ts';
@@ -126,6 +128,38 @@ export async function spawnWorker(env: Record<string, string>): Promise<SpawnedW
       await ended;
     },
   };
+}
+
+/** Starts the tasks of a worker without ports, downloads and schedules of reading. */
+export function startBareWorker(
+  deps: Pick<WorkerDeps, 'store' | 'accounts' | 'maintenance'>,
+  signal: AbortSignal,
+): Worker {
+  return startWorker(
+    {
+      ...deps,
+      log: { debug() {}, info() {}, warn() {} },
+      watchdog: createWatchdog(() => 0),
+      onPass: () => {},
+      loadRecallTrouble: () => null,
+      now: Date.now,
+      runDownloads: async () => null,
+      untilQueued: (_, ended) => new Promise((resolve) => ended.addEventListener('abort', () => resolve())),
+    },
+    {
+      schedule: null,
+      recheckSchedule: null,
+      auditSchedule: null,
+      owner: 'a worker',
+      leaseMs: 30_000,
+      lagMs: 0,
+      startAt: null,
+      accountsAtOnce: 1,
+      longAtOnce: 1,
+      probeEveryMs: 1_000,
+      signal,
+    },
+  );
 }
 
 /** The answer of a probe: its status, and the names of the checks that failed. */
