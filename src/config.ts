@@ -228,26 +228,28 @@ function readSetting(name: string, setting: Setting, env: Environment, draft: Co
   const given = loadGiven(name, setting, env, draft);
   if (given === undefined) return undefined;
   const fallback = setting.default ?? (draft.production ? undefined : setting.developmentDefault);
-  const source = given ?? (fallback === undefined ? null : new Secret(fallback));
-  if (source === null) {
+  const chosen = given ?? (fallback === undefined ? null : new Secret(fallback));
+  if (chosen === null) {
     if (setting.developmentDefault === undefined) return null;
     draft.report(name, 'is required in production');
     return undefined;
   }
-  const result = setting.read.safeParse(source.reveal());
-  if (result.success) return setting.secret ? source : result.data;
-  draft.report(name, `${result.error.issues[0]?.message}${source.file === null ? '' : ` (read from ${source.file})`}`);
+  const result = setting.read.safeParse(chosen.reveal());
+  if (result.success) return setting.secret ? chosen : result.data;
+  draft.report(name, `${result.error.issues[0]?.message}${chosen.file === null ? '' : ` (read from ${chosen.file})`}`);
   return undefined;
 }
 
-/** The text of a variable, from the variable itself or from its file; an empty text counts as not set. */
+/** The text of a variable, from the variable itself or from its file; an empty text, or one of blanks only, counts as not set. */
 function loadGiven(
   name: string,
   setting: Setting,
   env: Environment,
   { report }: ConfigDraft,
 ): Secret | null | undefined {
-  const text = (setting.secret ? env[name] : env[name]?.trim()) || null;
+  const trimmed = env[name]?.trim() || null;
+  // The blanks around a secret may belong to it.
+  const text = setting.secret && trimmed !== null ? (env[name] ?? null) : trimmed;
   const file = (setting.secret && env[`${name}_FILE`]) || null;
   if (file === null) return text === null ? null : new Secret(text);
   if (text !== null) {

@@ -19,7 +19,7 @@ export const quarantine = command<QuarantineOptions>({
   name: 'quarantine',
   summary: 'list elements that could not be parsed as an application, show one, or parse them again',
   examples: [
-    ['intake quarantine list', 'ids and reasons, without their content'],
+    ['intake quarantine list', 'ids and reasons without content, at most 1,000 per account'],
     ['intake quarantine list --show 5f0c2a', 'one whole element: personal data on your screen, recorded in the audit'],
     ['intake quarantine replay', 'after an upgrade: elements that can be parsed now become applications'],
   ],

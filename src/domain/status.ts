@@ -274,7 +274,10 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null,
   if (a.halt?.kind === 'refused') {
     add(`Halted: ${a.halt.reason} It is tried again every few minutes.`, 'intake doctor', true);
   }
-  if (a.readAt === null && a.halt === null && !isWaiting) add('Nothing has been read yet.', 'intake sync', true);
+  if (a.readAt === null && a.halt === null && !isWaiting) {
+    if (a.lastSweep?.state === 'running') add('The first sweep has not finished.', 'intake status --watch', true);
+    else add('Nothing has been read yet.', 'intake sync', true);
+  }
   if (a.readAt !== null && a.halt === null && !isWaiting && staleAfterMs !== null && since(a.readAt) > staleAfterMs) {
     add(`Nothing has been read for ${formatSpan(since(a.readAt))}: is a worker running?`, 'intake doctor', true);
   }
@@ -394,5 +397,5 @@ function toHeadline(advertisers: readonly AdvertiserStatus[], problems: readonly
   const urgent = problems.filter((problem) => problem.urgent).length;
   const count = urgent > 0 ? urgent : problems.length;
   const need = count === 1 ? 'One problem needs' : `${count} problems need`;
-  return `${need} ${urgent > 0 ? 'you now' : 'a look'}; ${held}`;
+  return `${need} attention${urgent > 0 ? ' now' : ''}; ${held}`;
 }

@@ -90,7 +90,7 @@ describe('the status page', () => {
     });
     await page.goto(admin.url);
     expect(await page.title()).toBe('Needs attention · Intake');
-    expect(await page.getByRole('heading', { level: 1 }).innerText()).toMatch(/^One problem needs you now;/);
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).toMatch(/^One problem needs attention now;/);
     const problems = page.getByRole('region', { name: 'What to do' }).getByRole('listitem');
     expect(await problems.first().innerText()).toMatch(/urgent\s+northside-clinics Halted: The source refused/);
     expect(await problems.first().getByText('intake doctor', { exact: true }).isVisible()).toBe(true);

@@ -233,9 +233,9 @@ const expected: Record<number, (demo: DemoTruth) => Rows> = {
       .sort(([a], [b]) => byName(a as string, b as string)),
   15: ({ truth }) => {
     const reasons: Record<string, string> = {
-      missing: 'not there for a day (404)',
+      missing: 'The source does not have it (404).',
       given_up: 'The source sent an error page instead of the file. Tried 8 times.',
-      waiting: 'the source answers 503',
+      waiting: 'The source failed (503).',
     };
     return countBy(
       truth.flatMap((row) =>

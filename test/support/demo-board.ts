@@ -103,7 +103,7 @@ async function writeFates(database: TestDatabase, advertiserId: bigint, truth: r
     row.attachments.map((attachment) => ({ ...attachment, id: row.id, state: toFate(row, attachment) })),
   );
   const reasons: Record<string, string> = {
-    missing: 'not there for a day (404)',
+    missing: 'The source does not have it (404).',
     given_up: 'The source sent an error page instead of the file. Tried 8 times.',
   };
   await database.query(
@@ -115,7 +115,7 @@ async function writeFates(database: TestDatabase, advertiserId: bigint, truth: r
          stored_at = CASE WHEN f.state = 'stored' THEN now() END
        FROM fate f WHERE a.advertiser_id = $1 AND a.application_id = f.id AND a.kind = f.kind
      ), tried AS (
-       UPDATE intake.downloads d SET attempts = 3, trouble = 'the source answers 503'
+       UPDATE intake.downloads d SET attempts = 3, trouble = 'The source failed (503).'
        FROM fate f WHERE d.advertiser_id = $1 AND d.application_id = f.id AND d.kind = f.kind AND f.state = 'pending'
      )
      DELETE FROM intake.downloads d USING fate f

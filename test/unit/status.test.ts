@@ -86,8 +86,8 @@ describe('the headline', () => {
     expect(statusOf({}, { name: 'south', applications: 20_000 }).headline).toBe(
       'All is well: 20,001 applications of 2 advertisers stored.',
     );
-    expect(statusOf({ quarantined: 2 }).headline).toContain('One problem needs a look');
-    expect(statusOf({ quarantined: 2, readAt: null }).headline).toContain('One problem needs you now');
+    expect(statusOf({ quarantined: 2 }).headline).toContain('One problem needs attention;');
+    expect(statusOf({ quarantined: 2, readAt: null }).headline).toContain('One problem needs attention now');
     expect(statusOf().headline).toBe('No advertiser has been read yet.');
   });
 

@@ -60,7 +60,7 @@ ${renderSweeps(history, status)}
 export function renderUnknownPage({ version, at, reason, since }: UnknownPage): Html {
   const body = html`<main>
 <section class="headline bad" aria-labelledby="headline">
-<p class="mood"><span class="sign" aria-hidden="true">!</span>Not known</p>
+<p class="mood"><span class="sign" aria-hidden="true">!</span>Unknown</p>
 <h1 id="headline">The database does not answer, so the status is unknown.</h1>
 ${reason === null ? '' : html`<p>${reason}${since === null ? '' : ` Since ${toUtc(since)}.`}</p>`}
 </section>
@@ -68,7 +68,7 @@ ${reason === null ? '' : html`<p>${reason}${since === null ? '' : ` Since ${toUt
 <ol class="problems"><li class="problem urgent"><p><strong class="badge bad">urgent</strong> The worker waits and continues by itself once the database is back. To see what is wrong, run:</p>
 <p class="command"><code>intake doctor</code></p></li></ol></section>
 </main>`;
-  return renderDocument({ title: 'Not known · Intake', body, version, at, refreshSeconds: 30 });
+  return renderDocument({ title: 'Unknown · Intake', body, version, at, refreshSeconds: 30 });
 }
 
 export interface UnknownPage {
@@ -166,7 +166,7 @@ function renderAdvertisers({ advertisers, problems, at }: Status): Html {
   });
 }
 
-/** Files without bytes that Intake does not fetch again. Files that `intake retry` may bring are listed as problems instead. */
+/** The final states without bytes that are no problem of Intake: the source has no file, or none that may be stored. */
 const lostFiles: readonly { readonly state: string; readonly means: string; readonly todo: string }[] = [
   {
     state: 'infected',
@@ -175,8 +175,8 @@ const lostFiles: readonly { readonly state: string; readonly means: string; read
   },
   {
     state: 'missing',
-    means: 'The source has said for a day that there is no such file; the application itself is stored.',
-    todo: 'Ask the applicant for the file.',
+    means: 'The source does not have the file (404 for a day, or 410); the application itself is stored.',
+    todo: 'Ask the applicant for the file. If the source has it by now, run intake retry --state missing.',
   },
 ];
 
