@@ -284,7 +284,7 @@ function tellWaits(store: Store, owner: string) {
   const waiting = new Map<string | symbol, Waiting>();
   const stop = new AbortController();
   const told = keepWaits(
-    createWaits({ store, worker: owner, loadWaiting: () => [...waiting.values()], now: () => performance.now() }),
+    createWaits({ store, worker: owner, loadWaitingTasks: () => [...waiting.values()], now: () => performance.now() }),
     stop.signal,
   );
   const begin = (task: string | symbol, wait: Waiting | null) => wait !== null && waiting.set(task, wait);

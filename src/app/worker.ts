@@ -145,11 +145,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
       },
       maintenance: [...createMaintenance({ config, store }), ...createPrivacyMaintenance(config, store, log)],
     },
-    {
-      ...config.sync,
-      ...{ owner, accountsAtOnce, longAtOnce, signal },
-      probeEveryMs,
-    },
+    { ...config.sync, owner, accountsAtOnce, longAtOnce, signal, probeEveryMs },
   );
   log.info({ advertisers: accounts.length }, 'the worker has started');
   await Promise.race([worker.ended, failed.promise]);

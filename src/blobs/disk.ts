@@ -28,7 +28,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
 
   await guard('opened', async () => {
     await makeFolder(aside);
-    await sweepAside(aside);
+    await removeLeftovers(aside);
   });
 
   return {
@@ -270,7 +270,7 @@ async function loadIdentity(root: string): Promise<string | null> {
   return text?.trim() || null;
 }
 
-async function sweepAside(aside: string): Promise<void> {
+async function removeLeftovers(aside: string): Promise<void> {
   for (const name of await readdir(aside)) {
     const path = join(aside, name);
     const found = await stat(path).catch(ignore('ENOENT'));

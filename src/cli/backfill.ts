@@ -93,7 +93,7 @@ function showEstimates({ terminal }: Context, estimates: Estimates): ExitCode {
     () =>
       estimates
         .map(({ name, plan, estimate: { applications, requests, durationMs, pageSize } }) => {
-          const range = `${plan.axis === 'date' ? 'submitted' : 'ids'} ${toEnd(plan.axis, plan.from)} to ${toEnd(plan.axis, plan.to)}`;
+          const range = `${plan.axis === 'date' ? 'submitted' : 'ids'} ${formatPosition(plan.axis, plan.from)} to ${formatPosition(plan.axis, plan.to)}`;
           if (applications === null || requests === null || durationMs === null)
             return `${name}: ${range}; size unknown.`;
           return `${name}: ${range}; about ${formatCount(applications, 'application')}, ${formatCount(requests, 'request')} of up to ${pageSize}, ${formatSpan(durationMs)}.`;
@@ -103,7 +103,7 @@ function showEstimates({ terminal }: Context, estimates: Estimates): ExitCode {
   return exitCodes.done;
 }
 
-function toEnd(axis: string | undefined, position: bigint | null | undefined): string {
+function formatPosition(axis: string | undefined, position: bigint | null | undefined): string {
   if (position === null || position === undefined) return 'the newest';
   return axis === 'date' ? new Date(Number(position) * 1_000).toISOString() : String(position);
 }

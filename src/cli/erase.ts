@@ -133,7 +133,7 @@ function toReceipt({ advertiserId, jobId, soughtBy, requestedAt, requestedBy, cl
   return { advertiserId, jobId, soughtBy, requestedAt, requestedBy, closedAt, checks, counts };
 }
 
-const names: readonly (readonly [keyof ErasureCounts, string, string?])[] = [
+const labels: readonly (readonly [keyof ErasureCounts, string, string?])[] = [
   ['applications', 'application'],
   ['attachments', 'attachment'],
   ['versions', 'earlier version'],
@@ -146,7 +146,7 @@ const names: readonly (readonly [keyof ErasureCounts, string, string?])[] = [
 ];
 
 function toWords(counts: ErasureCounts): string {
-  const parts = names.flatMap(([name, one, many]) =>
+  const parts = labels.flatMap(([name, one, many]) =>
     counts[name] === 0 ? [] : [formatCount(counts[name], one, many)],
   );
   if (parts.length === 0) return 'nothing';

@@ -34,9 +34,9 @@ export const status = command<StatusOptions>({
     const { openStatus } = await import('../app/status.ts');
     const { isHealthy, toReport } = await import('../domain/status.ts');
     const { renderStatus } = await import('./render-status.ts');
-    await using source = await openStatus(config);
+    await using view = await openStatus(config);
     for (;;) {
-      const value = await (watch ? source.watch() : source.load());
+      const value = await (watch ? view.watch() : view.load());
       terminal.result(toReport(value), () => `${watch && terminal.isScreen ? clear : ''}${renderStatus(value)}`);
       if (!watch) return check && !isHealthy(value) ? exitCodes.unhealthy : exitCodes.done;
       await sleep(betweenLooksMs, undefined, { signal }).catch(() => {});

@@ -45,7 +45,7 @@ export function createWorkerCommand(timing: { readonly stuckMs?: number } = {}) 
           next: 'Its supervisor restarts it; its log says what it did last.',
         });
       }
-      if (end === 'late') log.warn({}, 'shutdown took too long; leases and claims lapse by themselves');
+      if (end === 'late') log.warn({}, 'shutdown took too long; leases and claims expire after LEASE');
       terminal.event({ worker: end });
       return exitCodes.done;
     },

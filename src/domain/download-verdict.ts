@@ -48,7 +48,6 @@ export function dependsOnOthers({ trouble, at }: Pick<FailedAttempt, 'trouble' |
   return at === 'source' && ['refused', 'unreachable', 'malformed'].includes(trouble.kind);
 }
 
-/** The single place that decides on a failure. */
 export function toVerdict(failed: FailedAttempt): Verdict {
   const { trouble, at, attempts, others, random } = failed;
   if (at === 'storage' && trouble.kind !== 'mismatch') {

@@ -17,7 +17,7 @@ export interface WaitsDeps {
   readonly store: { readonly waits: Pick<Store['waits'], 'record'> };
   readonly worker: string;
   /** The tasks that wait at this moment. */
-  readonly loadWaiting: () => readonly Waiting[];
+  readonly loadWaitingTasks: () => readonly Waiting[];
   readonly now: () => number;
 }
 
@@ -27,7 +27,7 @@ const lookEveryMs = 1_000;
 /** Readers ignore a row that is three times as old: its worker was killed (store/reports/waits.ts). */
 const refreshEveryMs = 30_000;
 
-export function createWaits({ store, worker, loadWaiting, now }: WaitsDeps) {
+export function createWaits({ store, worker, loadWaitingTasks, now }: WaitsDeps) {
   /** When each task began to wait. */
   let beganAt = new Map<string, number>();
   let recorded = '[]';
@@ -35,17 +35,13 @@ export function createWaits({ store, worker, loadWaiting, now }: WaitsDeps) {
 
   /** Tasks that wait for the same dependency for the same reason form one wait. It began when the first of them did. */
   function group() {
-    const waiting = loadWaiting();
+    const waiting = loadWaitingTasks();
     beganAt = new Map(waiting.map(toKey).map((key) => [key, beganAt.get(key) ?? now()]));
     return [...Map.groupBy(waiting, ({ dependency, reason }) => `${dependency} ${reason}`).values()].map((tasks) => {
       const [{ dependency, reason }] = tasks as [Waiting, ...Waiting[]];
       const named = tasks.flatMap(({ advertiser }) => (advertiser === null ? [] : [advertiser])).sort();
       const began = Math.min(...tasks.map((task) => beganAt.get(toKey(task)) ?? now()));
-      return {
-        ...{ dependency, reason },
-        advertisers: named.length < tasks.length ? [] : named,
-        waitedMs: now() - began,
-      };
+      return { dependency, reason, advertisers: named.length < tasks.length ? [] : named, waitedMs: now() - began };
     });
   }
 

@@ -46,10 +46,10 @@ export async function openServer(options: {
       });
       if (!('closeIdleConnections' in server)) return void (await closed);
       // A connection that was busy at the start becomes idle a moment later, and keep-alive would hold it open for seconds.
-      const sweeping = setInterval(() => server.closeIdleConnections(), 20);
+      const closingIdle = setInterval(() => server.closeIdleConnections(), 20);
       const late = setTimeout(() => server.closeAllConnections(), closingMs);
       await closed;
-      clearInterval(sweeping);
+      clearInterval(closingIdle);
       clearTimeout(late);
     },
   };

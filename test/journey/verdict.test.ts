@@ -20,7 +20,7 @@ describe('of an account whose filters hide applications', () => {
     const env = toEnvironment(database, board);
     expect(await callIntake(noFiles, env)).toMatchObject({
       code: 3,
-      stdout: expect.stringContaining('coverage assumed: an application came to light in a range that had been read'),
+      stdout: expect.stringContaining('coverage assumed: an application appeared in a range that had been read'),
     });
     expect((await callIntake(['status'], env)).stdout).not.toContain('All is well');
     expect(await callIntake(noFiles, env)).toMatchObject({ code: 3 });

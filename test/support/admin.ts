@@ -81,7 +81,7 @@ export async function fillMonth(database: TestDatabase, now = Date.now()): Promi
        SELECT $1::bigint, 1000 * ($1::bigint % 10) + i, 'live', purpose, 'id', 100000, CASE WHEN is_open THEN 'open' ELSE 'closed' END,
          CASE WHEN is_open THEN 'unproven' WHEN purpose = 'recheck' THEN 'proven' ELSE 'assumed' END,
          CASE WHEN is_open THEN 'doubt' WHEN purpose = 'recheck' THEN 'none' ELSE 'harmless' END,
-         CASE WHEN is_open THEN 'the sweep has not come to its end' WHEN purpose = 'recheck' THEN 'every id range was read; cross-checks agree' ELSE 'normal poll; the next recheck brings the proof' END,
+         CASE WHEN is_open THEN 'the sweep has not finished' WHEN purpose = 'recheck' THEN 'every id range was read; cross-checks agree' ELSE 'normal poll; the next recheck brings the proof' END,
          t, t, t + (CASE purpose WHEN 'recheck' THEN 1400 ELSE 200 END + (i * 7919 + $1::bigint % 10 * 1543) % 600) * interval '1 millisecond', CASE purpose WHEN 'recheck' THEN 14 ELSE 1 END, 20, i % 5
        FROM generate_series(1, 700) AS i CROSS JOIN LATERAL (
          SELECT $2::timestamptz - (701 - i) * interval '61 minutes' + interval '55 minutes' AS t,

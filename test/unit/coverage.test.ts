@@ -4,7 +4,7 @@ import { isCutByBytes, isShortByBytes, withCut } from '../../src/domain/coverage
 import { conclude } from '../../src/domain/coverage/certificate.ts';
 import { ask, begin, type Done, learn, type Plan, renew } from '../../src/domain/coverage/coverage.ts';
 import { aloneQuestion, type CutPoints, rangeQuestion } from '../../src/domain/coverage/next-question.ts';
-import { believed, vouchOf } from '../../src/domain/coverage/page-cuts.ts';
+import { capacityOf, vouchOf } from '../../src/domain/coverage/page-cuts.ts';
 import type { Answer, ListedRow, PageAnswer, Question } from '../../src/domain/coverage/question.ts';
 import { isInside, largestId, openRange } from '../../src/domain/coverage/range.ts';
 import { decodeFacts, encode, findChanges, isSorted, type State } from '../../src/domain/coverage/sweep-state.ts';
@@ -209,7 +209,7 @@ describe('R1: a range is closed by an empty answer or by one well below the smal
     const limits = [60, 80, 40].map((rows) => withCut(withCut(capacity, 60), rows).cutRows);
     expect(limits).toEqual([60, 60, 40]);
     const limit = (after: number, both: number) =>
-      believed({ after: { ...capacity, cutRows: after }, both: { ...capacity, cutRows: both } }, 'both').cutRows;
+      capacityOf({ after: { ...capacity, cutRows: after }, both: { ...capacity, cutRows: both } }, 'both').cutRows;
     expect([limit(80, 60), limit(60, 80)]).toEqual([60, 60]);
   });
 
@@ -519,6 +519,23 @@ describe('R2: every position lies in a range or is an id that a whole answer sho
     expect(ranges.length).toBeGreaterThan(1);
     expect(ranges.map(({ from }) => from)).toEqual([100n, ...ranges.slice(0, -1).map(({ to }) => (to as bigint) + 1n)]);
     expect(ranges.at(-1)?.to).toBe(200n);
+  });
+
+  test.for<[string, bigint, bigint]>([
+    ['of one page whose ids lie far apart', 300_000_000n, 3_300_000n],
+    ['whose ids are near the end of 32 bits', 2_147_483_000n, 10n],
+    ['of one application', 1_500_000_000n, 0n],
+  ])('no bound above 2^31-1 is asked for in a list %s', ([, first, step]) => {
+    const ids = new Set(Array.from({ length: 60 }, (_, nth) => first + BigInt(nth) * step));
+    const rows = [...ids].map((id) => aRow(id, { at: second }));
+    const asked: bigint[] = [];
+    const swept = sweep(rows, (matching, { axis, after, before }) => {
+      if (axis === 'id') asked.push(after ?? 0n, before ?? 0n);
+      return matching.slice(0, 100);
+    });
+    expect(lostOf(rows, swept)).toEqual([]);
+    expect(asked.filter((bound) => bound >= 2n ** 31n)).toEqual([]);
+    expect(asked.some((bound) => bound > (rows.at(-1)?.id ?? 0n))).toBe(true);
   });
 
   test('2^63-1 is read like any other id, and nothing beyond it is asked for', () => {
@@ -921,7 +938,7 @@ describe('R5: an empty answer is confirmed by a question of another shape', () =
     const { facts, ranges } = learn(empty, question, aPage([aRow(question.from as bigint)]));
     expect(ranges.find(({ from }) => from === question.from)?.state).toBe('open');
     expect(closedOf({ facts, ranges }).filter(({ answer }) => answer?.rows !== 0)).toEqual([]);
-    const reason = 'an application came to light in a range that had been read';
+    const reason = 'an application appeared in a range that had been read';
     expect(facts.reservations).toContainEqual({ risk: 'doubt', reason });
   });
 
@@ -1843,7 +1860,7 @@ describe('the same reasoning over other ranges', () => {
     const plan = { axis: 'date', from: second - 86_400n, to: second + 86_400n } as const;
     const { done, steps } = sweep(rows, capped(50), { plan });
     expect(done.certificate).toBe('unproven');
-    expect(done.reason).toContain('the time zone of the filter is not known well enough');
+    expect(done.reason).toContain('the time zone of the date filter is not known well enough');
     expect(steps.length).toBeLessThan(40);
   });
 

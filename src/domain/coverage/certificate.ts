@@ -14,7 +14,7 @@ import { isWalkInOrder } from './walk.ts';
  */
 export type CertificateLevel = 'proven' | 'assumed' | 'unproven';
 
-/** none: proven. harmless: nothing speaks against completeness. doubt: something does. */
+/** none: proven. harmless: there is no evidence against completeness. doubt: something does. */
 export type Risk = 'none' | Reservation['risk'];
 
 /** What one sweep, or all sweeps together, say about a range of ids. */
@@ -107,11 +107,11 @@ function findFaults(state: State): string[] {
   } else if (ranges.some((range) => range.state === 'stuck')) {
     faults.push(
       facts.axis === 'date'
-        ? 'more applications fall within a few hours than a page surely holds, and the time zone of the filter is not known well enough to cut finer'
+        ? 'more applications were submitted within a few hours than fit into a page, and the time zone of the date filter is not known well enough to split further'
         : 'a range could not be cut small enough to be closed',
     );
   } else if (!isFinished(state)) {
-    faults.push('the sweep has not come to its end');
+    faults.push('the sweep has not finished');
   }
   // This fault comes first: beyond the limit no unshown id is asked alone any more, so other faults follow from it.
   if (hasTooManyAbsent(facts)) faults.unshift(tooManyAbsent);

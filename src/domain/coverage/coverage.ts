@@ -26,7 +26,7 @@
 import { isCutByBytes } from './capacity.ts';
 import { type Certificate, conclude, hasTooManyAbsent, isOverBudget } from './certificate.ts';
 import { aloneQuestion, type CutPoints, nextRangeQuestion } from './next-question.ts';
-import { believed, lower, noteCut, reopen } from './page-cuts.ts';
+import { capacityOf, lower, noteCut, reopen } from './page-cuts.ts';
 import { type Answer, isSameQuestion, type PageAnswer, type Question, shapeOf, sizeOf } from './question.ts';
 import { isInside, openRange, type Range } from './range.ts';
 import {
@@ -180,7 +180,7 @@ function noteVanished(facts: SweepDraft['facts'], id: bigint): void {
 function contradict(draft: SweepDraft, suspect: Suspect, answer: Answer): void {
   const { facts } = draft;
   const size = answer.kind === 'page' ? answer.bytes : 0;
-  if (suspect.bytes + size > believed(facts, suspect.shape).bytes) {
+  if (suspect.bytes + size > capacityOf(facts, suspect.shape).bytes) {
     // The row had no room on that page: a byte cap ends pages, not only a row cap.
     facts.uneven = true;
     reopen(draft);

@@ -20,7 +20,7 @@ import { addReservation, isSorted, type StateFacts, type SweepDraft } from './sw
 import { absentLimit } from './unshown.ts';
 
 /** Assumes that pages with both bounds may have a lower row cap than pages with one bound, but not a higher one. */
-export function believed({ after, both }: Pick<StateFacts, 'after' | 'both'>, shape: FilterShape): Capacity {
+export function capacityOf({ after, both }: Pick<StateFacts, 'after' | 'both'>, shape: FilterShape): Capacity {
   if (shape !== 'both') return after;
   if (after.cutRows === null || (both.cutRows !== null && both.cutRows <= after.cutRows)) return both;
   return { ...both, cutRows: after.cutRows };
@@ -28,7 +28,7 @@ export function believed({ after, both }: Pick<StateFacts, 'after' | 'both'>, sh
 
 /** Why a short answer of this source may count as complete. */
 export function vouchOf(facts: StateFacts, shape: FilterShape): Vouch {
-  const hasLargeRows = facts.largestRow >= believed(facts, shape).bytes * largeShare;
+  const hasLargeRows = facts.largestRow >= capacityOf(facts, shape).bytes * largeShare;
   if (!hasLargeRows && !facts.uneven) return 'even';
   if (isSorted(facts)) return 'sorted';
   // If pages show small rows first, the large rows may be those that no page shows.
@@ -38,13 +38,13 @@ export function vouchOf(facts: StateFacts, shape: FilterShape): Vouch {
 /** How much pieces may hold so that answers of this shape close them. */
 export function sizeOfPieces(facts: StateFacts, shape: 'after' | 'both'): PageSize {
   const { after, before } = facts.inclusive[shape];
-  const { rows, bytes } = pieceSize(believed(facts, shape), facts.largestRow, vouchOf(facts, shape));
+  const { rows, bytes } = pieceSize(capacityOf(facts, shape), facts.largestRow, vouchOf(facts, shape));
   return { rows: rows === 0 ? 0 : Math.max(1, rows - Number(after) - Number(before)), bytes };
 }
 
 /** True when a page of this many rows and bytes cannot have been cut off, judging by the other pages of its shape. */
 export function isShortPage(facts: StateFacts, shape: FilterShape, page: PageSize): boolean {
-  const capacity = believed(facts, shape);
+  const capacity = capacityOf(facts, shape);
   const vouch = vouchOf(facts, shape);
   if (vouch === 'none' || !isShortByRows(capacity, page.rows)) return false;
   return isShortByBytes(capacity, page.bytes, facts.largestRow, vouch);
@@ -71,7 +71,7 @@ export function noteExcess(draft: SweepDraft, range: Range, count: number): void
     noteReach(facts, side);
   }
   // Otherwise a few more ids, up to an eighth of a page, are late commits or arrivals, not a page that was cut off.
-  const limit = rowLimit(believed(facts, shape));
+  const limit = rowLimit(capacityOf(facts, shape));
   const few = facts.rigor === 'poll' ? Math.max(2, range.origin.rows / 8) : limit / 8;
   if (limit >= smallPage && excess <= few) return;
   facts.cut = true;

@@ -2,7 +2,7 @@
 // filters together. Does not know which question comes next or what the whole sweep proves.
 
 import { directionOf, isShortByRows, type PageSize, rowLimit, smallPage, withAnswer } from './capacity.ts';
-import { believed, findUnexplained, isShortPage, lower, noteCut, noteExcess, vouchOf } from './page-cuts.ts';
+import { capacityOf, findUnexplained, isShortPage, lower, noteCut, noteExcess, vouchOf } from './page-cuts.ts';
 import {
   type Answer,
   type FilterShape,
@@ -14,7 +14,7 @@ import {
   sizeOf,
 } from './question.ts';
 import { contains, isInside, largestId, type Origin, openRange, partOf, type Range, remainders } from './range.ts';
-import { cutAbandoned, cutAnswered, type Shown } from './split-range.ts';
+import { type Shown, splitAbandoned, splitAnswered } from './split-range.ts';
 import {
   addFault,
   addReservation,
@@ -46,7 +46,7 @@ function piecesOf(draft: SweepDraft, range: Range, question: Question, answer: A
     addFault(facts, 'the source refuses the filters of a question');
     return [{ ...range, state: 'stuck' }];
   }
-  if (answer.kind === 'overflow') return cutAbandoned(facts, range, answer.rows);
+  if (answer.kind === 'overflow') return splitAbandoned(facts, range, answer.rows);
   const inside = readRange(facts, range, question, answer);
   if (inside === null) return null;
   noteExcess(draft, range, inside.length);
@@ -55,10 +55,11 @@ function piecesOf(draft: SweepDraft, range: Range, question: Question, answer: A
   facts[shape] = withAnswer(facts[shape], sizeOf(answer));
   if (!isShort(facts, question, answer)) {
     noteCut(draft, question, answer);
-    return cutAnswered(facts, range, question, answer, inside);
+    return splitAnswered(facts, range, question, answer, inside);
   }
   const unshown = findUnexplained(facts, answer);
-  if (unshown.length > 0 && !isUnshownBehind(facts, question, answer)) return suspect(draft, range, question, answer);
+  if (unshown.length > 0 && !isUnshownBehind(facts, question, answer))
+    return markSuspects(draft, range, question, answer);
   if (answer.weakEmpty) addReservation(facts, 'harmless', 'the source says "nothing" without an empty list');
   return closeShort(facts, range, question, answer, inside);
 }
@@ -78,7 +79,7 @@ export function isShort(facts: StateFacts, question: Question, page: PageAnswer)
 function isEmpty(facts: StateFacts, question: Question, { rows, unreadable, bytes }: PageAnswer): boolean {
   if (rows.length > 0) return false;
   if (unreadable === 0) return true;
-  if (rowLimit(believed(facts, shapeOf(question))) < smallPage) return leavesRoom(facts, unreadable);
+  if (rowLimit(capacityOf(facts, shapeOf(question))) < smallPage) return leavesRoom(facts, unreadable);
   return isShortPage(facts, shapeOf(question), { rows: unreadable, bytes });
 }
 
@@ -104,7 +105,7 @@ export function isUnshownBehind(facts: StateFacts, question: Question, page: Pag
  * Handles an answer that lacks known ids although it is too short to have been cut off: the source has deleted them, or the answer is
  * wrong. It closes nothing. Each of the ids is asked alone, and then the question is asked again.
  */
-function suspect(draft: SweepDraft, range: Range, question: Question, page: PageAnswer): Range[] {
+function markSuspects(draft: SweepDraft, range: Range, question: Question, page: PageAnswer): Range[] {
   addSuspects(draft.facts, question, page);
   const failures = range.failures + 1;
   if (failures < mostFailures) return [{ ...range, failures, empty: null }];
@@ -142,12 +143,12 @@ function closeShort(
   const isWhole = last !== undefined && last === (falls ? range.from : range.to);
   const sorted = isSorted(facts) && isWhole;
   const isSingle = range.from === range.to && inside.length > 0;
-  const isPlain = isShortByRows(believed(facts, shape), answer.rows) && vouchOf(facts, shape) !== 'sorted';
+  const isPlain = isShortByRows(capacityOf(facts, shape), answer.rows) && vouchOf(facts, shape) !== 'sorted';
   if (isPlain && facts.rigor === 'poll' && inside.length > 0) {
     return closePolled(facts, range, { ...answer, shape }, inside);
   }
   if (isPlain || isSingle || sorted) return [{ ...range, state: 'closed', answer, sorted }];
-  if (last === undefined) return cutAnswered(facts, range, question, page, [...inside]);
+  if (last === undefined) return splitAnswered(facts, range, question, page, [...inside]);
   const closed = { ...range, state: 'closed', answer, sorted: true } as const;
   return closeUpTo(last, falls, closed, { ...answer, shape, low: null, high: null });
 }
@@ -201,7 +202,7 @@ function needsConfirmation(facts: StateFacts, range: Range): boolean {
   if (facts.rigor === 'poll' || facts.axis === 'date' || range.empty !== null || range.from === range.to) return false;
   if (isBetweenNeighbours(facts, range)) return false;
   const isEnd = range.to === null || range.from <= facts.from || range.to === facts.to;
-  return isEnd || rowLimit(believed(facts, 'both')) >= smallPage;
+  return isEnd || rowLimit(capacityOf(facts, 'both')) >= smallPage;
 }
 
 /** True if a page of a sorted list showed ids on both sides of the range and none inside. That page already proves the range empty. */
@@ -251,7 +252,7 @@ function isRecent({ recentFrom }: StateFacts, { at }: ListedRow): boolean {
 /** Records rows that appeared in a range that had been read: a recent row arrived meanwhile, an older one may have been hidden. */
 export function noteLate(facts: SweepDraft['facts'], rows: readonly ListedRow[]): void {
   if (rows.every((row) => isRecent(facts, row))) return;
-  addReservation(facts, 'doubt', 'an application came to light in a range that had been read');
+  addReservation(facts, 'doubt', 'an application appeared in a range that had been read');
 }
 
 /** The positions that a page shows inside the range, distinct and rising; null when it shows ids outside the question. */

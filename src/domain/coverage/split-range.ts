@@ -1,4 +1,4 @@
-// Splits a range whose answer does not close it: after a page that may have been cut off, and after an abandoned answer. Cuts are made at
+// Splits a range whose answer does not close it: after a page that may have been cut off, and after an abandoned answer. It splits at
 // ids that were shown. Does not know what an answer proves.
 
 import { type Direction, directionOf, type PageSize, smallPage } from './capacity.ts';
@@ -14,11 +14,11 @@ export interface Shown {
   readonly bytes: number;
 }
 
-/** Most cuts in one range, so that one answer changes few ranges. */
-const mostCuts = 15;
+/** Most splits of one range, so that one answer changes few ranges. */
+const mostSplits = 15;
 
 /** Cuts the range of a full page into pieces that fit. The range is stuck if no smaller question is possible. */
-export function cutAnswered(
+export function splitAnswered(
   facts: SweepDraft['facts'],
   range: Range,
   question: Question,
@@ -39,16 +39,16 @@ export function cutAnswered(
           bytes: Math.min(known.bytes, one.bytes),
         }
       : known;
-  // On the date axis, a range narrower than the uncertainty of the time zone cannot be cut: its pieces would ask nearly the same question.
+  // On the date axis, a range narrower than the uncertainty of the time zone cannot be split: its pieces would ask nearly the same question.
   const blur = facts.shift.most - facts.shift.least;
   const isNarrow = facts.axis === 'date' && range.to !== null && range.to - range.from < blur / 4n;
   const [low, high] = [inside[0]?.position ?? null, inside.at(-1)?.position ?? null];
   const origin = { rows, bytes, shape, low, high } as const;
   const far = isRead ? null : farEnd(facts, range, page);
-  const cutting = { direction, size, goesOn: !isRead, far, origin };
-  const betweenIds = { ...cutting, direction: 'mixed', size: { rows: 0, bytes: 0 } } as const;
-  const cut = isNarrow ? null : (cutRange(range, inside, cutting) ?? cutRange(range, inside, betweenIds));
-  if (cut !== null) return cut;
+  const splitting = { direction, size, goesOn: !isRead, far, origin };
+  const betweenIds = { ...splitting, direction: 'mixed', size: { rows: 0, bytes: 0 } } as const;
+  const pieces = isNarrow ? null : (splitRange(range, inside, splitting) ?? splitRange(range, inside, betweenIds));
+  if (pieces !== null) return pieces;
   // Only the bounds came back and filled the page. Ask for the same range with bounds that step over them.
   const step = {
     after: range.step.after || page.rows.some(({ id }) => id === question.after),
@@ -76,12 +76,12 @@ function farEnd(facts: StateFacts, range: Range, page: PageAnswer): bigint | nul
   return last.sort((a, b) => (a < b ? -1 : 1))[last.length >> 1] ?? null;
 }
 
-/** Where and how a range is cut. */
-interface Cutting {
+/** Where and how a range is split. */
+interface Splitting {
   readonly direction: Direction;
   /** How much a piece may hold. */
   readonly size: PageSize;
-  /** The list continues beyond the far end of the answer, so a cut is also made there. */
+  /** The list continues beyond the far end of the answer, so the range is also split there. */
   readonly goesOn: boolean;
   /** Where a sorted list continues if its last row is a straggler; null is the outermost position. */
   readonly far: bigint | null;
@@ -91,15 +91,15 @@ interface Cutting {
 /**
  * Cuts a range at positions that an answer showed (rising, distinct, inside it) into pieces that should close; null when the range cannot
  * be made smaller. In a sorted list, the far end of a piece is a position that was shown: the answer to the piece then shows that it was
- * not cut off before. In any other list, the cut positions belong to no piece, because they have already been read.
+ * not cut off before. In any other list, the positions at which it is split belong to no piece, because they have already been read.
  */
-function cutRange(range: Range, shown: readonly Shown[], cutting: Cutting): Range[] | null {
+function splitRange(range: Range, shown: readonly Shown[], splitting: Splitting): Range[] | null {
   const ends =
-    cutting.size.rows === Number.POSITIVE_INFINITY
+    splitting.size.rows === Number.POSITIVE_INFINITY
       ? stretchEnds(shown)
-      : cutting.direction === 'descending'
-        ? endsFromTop(shown, cutting)
-        : endsFromBottom(shown, cutting);
+      : splitting.direction === 'descending'
+        ? endsFromTop(shown, splitting)
+        : endsFromBottom(shown, splitting);
   const pieces: Range[] = [];
   let from = range.from;
   let at = 0;
@@ -111,7 +111,7 @@ function cutRange(range: Range, shown: readonly Shown[], cutting: Cutting): Rang
       at++;
       expected++;
     }
-    pieces.push({ ...openRange(from, to), expected, origin: { ...cutting.origin, side: sideOf(range, from, to) } });
+    pieces.push({ ...openRange(from, to), expected, origin: { ...splitting.origin, side: sideOf(range, from, to) } });
   };
   for (const end of ends) {
     if (range.to !== null && end.to >= range.to && end.next > range.to) continue;
@@ -129,7 +129,7 @@ interface PieceEnd {
   readonly next: bigint;
 }
 
-/** While no page with both bounds is known: cuts before the first and after the last position shown. */
+/** While no page with both bounds is known: splits before the first and after the last position shown. */
 function stretchEnds(shown: readonly Shown[]): PieceEnd[] {
   const [first, last] = [shown[0], shown.at(-1)];
   if (first === undefined || last === undefined) return [];
@@ -139,16 +139,16 @@ function stretchEnds(shown: readonly Shown[]): PieceEnd[] {
   ];
 }
 
-function endsFromBottom(shown: readonly Shown[], { direction, size, goesOn, far }: Cutting): PieceEnd[] {
+function endsFromBottom(shown: readonly Shown[], { direction, size, goesOn, far }: Splitting): PieceEnd[] {
   // Where only an empty answer closes a range, a piece must contain no id that was shown.
   const isSorted = direction === 'ascending' && size.rows > 0;
   const limit = far === null || !isSorted ? shown.length : shown.filter((one) => one.position <= far).length;
   const ends: PieceEnd[] = [];
-  // Rows shown before are cut evenly: a full piece and a small rest would cost as many requests and be less likely to close.
+  // Rows shown before are split evenly: a full piece and a small rest would cost as many requests and be less likely to close.
   const mostRows = isSorted && goesOn ? size.rows : Math.ceil(limit / Math.max(1, Math.ceil(limit / size.rows)));
   let rows = 0;
   let bytes = 0;
-  for (let index = 0; index < limit && ends.length < mostCuts; index++) {
+  for (let index = 0; index < limit && ends.length < mostSplits; index++) {
     const { position, bytes: more } = shown[index] as Shown;
     const isFull = rows > 0 && (rows + 1 > mostRows || bytes + more > size.bytes);
     // In a sorted list, a row that nearly fills a piece by itself has been shown and need not be read again.
@@ -165,7 +165,7 @@ function endsFromBottom(shown: readonly Shown[], { direction, size, goesOn, far 
     rows++;
     bytes += more;
   }
-  if (isSorted && goesOn && ends.length < mostCuts) {
+  if (isSorted && goesOn && ends.length < mostSplits) {
     const last = shown[limit - 1];
     // Reading a short rest again with the next page costs less than a separate question.
     const isWorth = ends.length === 0 || rows * 4 >= Math.min(size.rows, limit);
@@ -177,15 +177,15 @@ function endsFromBottom(shown: readonly Shown[], { direction, size, goesOn, far 
 }
 
 /** Like `endsFromBottom`, from the highest position down: the lowest position of a piece is one that was shown. */
-function endsFromTop(shown: readonly Shown[], cutting: Cutting): PieceEnd[] {
+function endsFromTop(shown: readonly Shown[], splitting: Splitting): PieceEnd[] {
   const mirrored = shown.toReversed().map((one) => ({ ...one, position: -one.position }));
-  const far = cutting.far === null ? null : -cutting.far;
-  const ends = endsFromBottom(mirrored, { ...cutting, direction: 'ascending', far });
+  const far = splitting.far === null ? null : -splitting.far;
+  const ends = endsFromBottom(mirrored, { ...splitting, direction: 'ascending', far });
   return ends.map(({ to, next }) => ({ to: -next, next: -to })).reverse();
 }
 
-/** A cut point proves nothing, so rows from the beginning of an abandoned answer may serve. None of them is stored; all are read again. */
-export function cutAbandoned(facts: StateFacts, range: Range, rows: readonly ListedRow[]): Range[] {
+/** The place of a split proves nothing, so rows from the beginning of an abandoned answer may serve. None of them is stored; all are read again. */
+export function splitAbandoned(facts: StateFacts, range: Range, rows: readonly ListedRow[]): Range[] {
   if (range.from === range.to) return [{ ...range, state: 'stuck' }];
   const positions = rows.map((row) => positionOf(facts.axis, row)).filter((position) => position !== null);
   const inside = [...new Set(positions.filter((position) => isInside(range, position)))].sort((a, b) =>
@@ -195,17 +195,17 @@ export function cutAbandoned(facts: StateFacts, range: Range, rows: readonly Lis
   // Four fifths of the rows seen should fit the byte budget. The answer then shows how much a page can hold.
   const wanted = facts.both.rows > 0 ? known : Math.floor(inside.length * 0.8);
   const every = Math.max(1, Math.min(wanted, inside.length - 1));
-  const cuts = inside.filter((_, index) => index % every === every - 1).slice(0, mostCuts);
-  const usable = cuts.filter((cut) => range.to === null || cut < range.to);
+  const places = inside.filter((_, index) => index % every === every - 1).slice(0, mostSplits);
+  const usable = places.filter((place) => range.to === null || place < range.to);
   const blind = range.to === null ? range.from * 2n + 1024n : (range.from + range.to) / 2n;
-  // If the page that it was cut from showed nothing inside, any row of a piece shows that this page had been cut off.
+  // If the page that it was split from showed nothing inside, any row of a piece shows that this page had been cut off.
   const origin = range.expected === 0 ? range.origin : null;
   const pieces: Range[] = [];
   let { from } = range;
-  for (const cut of usable.length > 0 ? usable : [blind]) {
-    if (cut < from) continue;
-    pieces.push({ ...openRange(from, cut), origin });
-    from = cut + 1n;
+  for (const place of usable.length > 0 ? usable : [blind]) {
+    if (place < from) continue;
+    pieces.push({ ...openRange(from, place), origin });
+    from = place + 1n;
   }
   return [...pieces, { ...openRange(from, range.to), origin }];
 }

@@ -21,7 +21,7 @@ export interface State {
   readonly ranges: readonly Range[];
 }
 
-/** Why a sweep is not a proof. harmless: nothing speaks against completeness. doubt: something does. */
+/** Why a sweep is not a proof. harmless: there is no evidence against completeness. doubt: something does. */
 export interface Reservation {
   readonly risk: 'harmless' | 'doubt';
   readonly reason: string;

@@ -3,7 +3,7 @@
 
 import { createReader, createWriter, type Reader, toSigned, toUnsigned, type Writer } from './bytes.ts';
 import type { AnswerRecord, Bounds, EndRecord, EvidenceRecord, Leaf, OpeningRecord, RecordedAnswer } from './record.ts';
-import { hashBytes, isErased, type Leaves, type Seed, saltBytes } from './tree.ts';
+import { digestBytes, hashBytes, isErased, type Leaves, type Seed, saltBytes } from './tree.ts';
 
 const types = ['sweep', 'answer', 'end'] as const;
 const sweepPurposes = ['recheck', 'backfill'] as const;
@@ -14,7 +14,6 @@ const echoes = ['matches', 'absent', 'differs'] as const;
 const orders = [null, 'rising', 'falling'] as const;
 const certificates = ['proven', 'assumed', 'unproven'] as const;
 const risks = ['none', 'harmless', 'doubt'] as const;
-const digestBytes = 16;
 
 export function encodeRecord(record: EvidenceRecord): Uint8Array {
   const out = createWriter();

@@ -3,7 +3,7 @@
 
 import { countPairs, rowLimit } from '../coverage/capacity.ts';
 import type { Conclusion } from '../coverage/certificate.ts';
-import { believed } from '../coverage/page-cuts.ts';
+import { capacityOf } from '../coverage/page-cuts.ts';
 import type { Answer, PageAnswer, Question } from '../coverage/question.ts';
 import type { Covered, Range } from '../coverage/range.ts';
 import { isShort } from '../coverage/range-answer.ts';
@@ -103,7 +103,7 @@ export function recordAnswer(
       answer: toRecorded(answer, body),
       closed: added.filter(isClosed).map(toBounds),
       opened: dropped.filter(isClosed).map(toBounds),
-      limit: [rowLimit(facts.after), rowLimit(believed(facts, 'both'))],
+      limit: [rowLimit(facts.after), rowLimit(capacityOf(facts, 'both'))],
       uneven: facts.uneven,
       sorted: isSorted(facts) ? (facts.falling === 0 ? 'rising' : 'falling') : null,
       planned: isPlanned ? (facts.witnesses ?? []).map(toPlanned) : null,

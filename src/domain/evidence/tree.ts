@@ -22,6 +22,8 @@ export interface Leaves {
 
 /** Bytes of a salt and of a seed. */
 export const saltBytes = 16;
+/** Length of the digest of an answer's body. */
+export const digestBytes = 16;
 
 /** Leaves whose salts come from one random seed. */
 export function createLeaves(entries: readonly Leaf[], seed: Uint8Array): Leaves {

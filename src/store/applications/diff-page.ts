@@ -139,7 +139,7 @@ function toUnshown(text: string): UnshownId {
   return { id: BigInt(id), old: mark === 'old' };
 }
 
-/** Loads the surroundings of many empty pages in one statement: most polls of most advertisers return nothing. */
+/** Loads the stored ids in the requested ranges of many empty pages in one statement: most polls of most advertisers return nothing. */
 export async function loadSurroundings(db: Queryable, pages: readonly ReadPage[]): Promise<Surroundings[]> {
   const rows = await db.query<{ other_lane: boolean; unshown: string[] }>(
     `SELECT EXISTS (SELECT 1 FROM intake.leases l WHERE l.name = q.name AND l.lane <> q.lane AND l.expires_at > '-infinity') AS other_lane,

@@ -1,6 +1,5 @@
 // Commands on stored files: find a file, download files again, and parse stored screens again.
-import type { AttachmentState, Note } from '../../domain/application.ts';
-import { attachmentKinds } from '../../domain/application.ts';
+import { type AttachmentState, attachmentKinds, type Note } from '../../domain/application.ts';
 import type { ParsedScreens } from '../../domain/screen.ts';
 import { appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import type { Database, Queryable } from '../postgres/database.ts';

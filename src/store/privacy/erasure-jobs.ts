@@ -2,8 +2,7 @@
 // that was running at the time, check again. A crash between two steps leaves a job that any process can continue.
 import { type KeyObject, randomUUID } from 'node:crypto';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
-import type { ErasureCounts, ErasureJob, Sought } from '../../domain/erasure.ts';
-import { isNothing, toSoughtText } from '../../domain/erasure.ts';
+import { type ErasureCounts, type ErasureJob, isNothing, type Sought, toSoughtText } from '../../domain/erasure.ts';
 import { type ApplicationEvent, appendEvents } from '../events.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
@@ -94,7 +93,7 @@ async function findOpenJob(tx: Queryable, advertiserId: bigint, requestHash: Buf
  * The time by which every lease and every claimed download of the advertiser has expired unless it is renewed, and every put of these
  * prefills' resumes has ended. An expiry further ahead than the longest lease counts as expired.
  */
-const checkAgainAt = `greatest(now(),
+const checkAgainAtSql = `greatest(now(),
   (SELECT max(leased_until) FROM intake.downloads
    WHERE advertiser_id = $1 AND lease_token IS NOT NULL AND leased_until <= now() + ${longestLease}),
   (SELECT max(l.expires_at) FROM intake.leases l JOIN intake.advertisers v USING (name)
@@ -107,10 +106,10 @@ async function loadCheckAgainAt(
   advertiserId: bigint,
   prefillIds: readonly string[] = [],
 ): Promise<Date> {
-  const [row] = await tx.query<Columns<'erasure_jobs', 'check_again_at'>>(`SELECT ${checkAgainAt} AS check_again_at`, [
-    advertiserId,
-    prefillIds,
-  ]);
+  const [row] = await tx.query<Columns<'erasure_jobs', 'check_again_at'>>(
+    `SELECT ${checkAgainAtSql} AS check_again_at`,
+    [advertiserId, prefillIds],
+  );
   return row?.check_again_at ?? new Date();
 }
 
@@ -124,7 +123,7 @@ export async function loadOpenErasures(
   const wanted = sought && toTombstone(key, advertiserId, 'request', toSoughtText(sought));
   // If the clock was set back, the wait must not become longer by as much.
   await db.query(
-    `UPDATE intake.erasure_jobs SET check_again_at = ${checkAgainAt}
+    `UPDATE intake.erasure_jobs SET check_again_at = ${checkAgainAtSql}
      WHERE advertiser_id = $1 AND closed_at IS NULL AND check_again_at > now() + ${longestLease}`,
     [advertiserId, null],
   );

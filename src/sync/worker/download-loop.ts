@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Trouble } from '../../domain/trouble.ts';
 import type { DownloadSummary } from '../files/download-run.ts';
 import { backoffAfter, toTrouble } from '../retry.ts';
-import { createTeller, type Pass, toKind } from './pass.ts';
+import { createTeller, type Pass, toErrorKind } from './pass.ts';
 import type { Watchdog } from './watchdog.ts';
 
 /** What the loop passes to a download run: the signal to stop, and callbacks. */
@@ -82,7 +82,7 @@ export function startDownloadLoop(deps: DownloadLoopDeps & Pick<DownloadWatch, '
         }
       } catch (error) {
         if (signal.aborted) return;
-        const kind = toKind(error);
+        const kind = toErrorKind(error);
         tell('failed', { kind });
         const found = toTrouble(error);
         noteTrouble(found);

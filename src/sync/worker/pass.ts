@@ -42,6 +42,6 @@ export function createTeller(
 }
 
 /** Maps any error to one of a fixed set of words. */
-export function toKind(error: unknown): TroubleKind | 'unexpected' {
+export function toErrorKind(error: unknown): TroubleKind | 'unexpected' {
   return error instanceof Trouble ? error.kind : 'unexpected';
 }

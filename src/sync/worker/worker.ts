@@ -11,7 +11,7 @@ import { type AccountQueue, createAccountQueues, type TaskName, type WorkerAccou
 import { type Schedule, startSchedules } from './cron.ts';
 import { type DownloadLoopDeps, startDownloadLoop } from './download-loop.ts';
 import { type MaintenanceTask, runMaintenance } from './maintenance.ts';
-import { createTeller, type Pass, type PassName, toKind } from './pass.ts';
+import { createTeller, type Pass, type PassName, toErrorKind } from './pass.ts';
 import { type RunTaskRequest, runTask, type TaskResult } from './run-task.ts';
 
 export interface WorkerDeps extends DownloadLoopDeps {
@@ -117,7 +117,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
       logResult(queue.account.name, name, result);
     } catch (error) {
       if (signal.aborted) return;
-      tell('failed', { kind: toKind(error) });
+      tell('failed', { kind: toErrorKind(error) });
       pauseAfter(queue, name, error);
     } finally {
       queue.account.watch(null);
@@ -139,7 +139,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     const waitMs = isHalted ? request.probeEveryMs : backoffAfter(trouble, queue.failures, backoffRange);
     queues.pause(queue, name, waitMs);
     log.warn(
-      { ...facts, kind: toKind(error), attempt: queue.failures, waitMs: Math.round(waitMs), err: error },
+      { ...facts, kind: toErrorKind(error), attempt: queue.failures, waitMs: Math.round(waitMs), err: error },
       'task failed; retrying',
     );
   }
@@ -174,7 +174,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
       if (await runMaintenance(store, task, { ...request, onStep, skipIfDoneWithinMs })) tell('done');
     } catch (error) {
       if (signal.aborted) return;
-      tell('failed', { kind: toKind(error) });
+      tell('failed', { kind: toErrorKind(error) });
       log.warn({ maintenance: task.name, err: error }, 'maintenance task failed; next run by its schedule');
     }
   }
@@ -218,7 +218,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
   const waits = createWaits({
     store,
     worker: request.owner,
-    loadWaiting: () => toWaiting(queues.all, downloadLoop.trouble(), deps.loadRecallTrouble()),
+    loadWaitingTasks: () => toWaiting(queues.all, downloadLoop.trouble(), deps.loadRecallTrouble()),
     now: () => performance.now(),
   });
   const telling = keepWaits(waits, signal);

@@ -156,7 +156,7 @@ const advertiserGauges: Record<string, { help: string; value: (one: AdvertiserSt
     value: ({ coverage }) => toSeconds(coverage?.completeThrough ?? null),
   },
   intake_coverage_doubt: {
-    help: '1 while something speaks against completeness, or nothing is proven.',
+    help: '1 while there is evidence against completeness, or nothing is proven.',
     value: ({ coverage }) => (coverage === null || coverage.risk === 'doubt' ? 1 : 0),
   },
   intake_proof_age_seconds: {

@@ -15,7 +15,6 @@ import { Trouble } from '../../domain/trouble.ts';
 import type { Wait } from '../../domain/wait.ts';
 import type { ProofReport } from '../../store/reports/proof.ts';
 import type { Finding } from '../../sync/worker/health-checks.ts';
-import { createMemory } from './cache.ts';
 import type { Metrics } from './metrics.ts';
 import { renderNoProofPage, renderProofPage } from './proof-page.ts';
 import { renderStatusPage, renderUnknownPage } from './status-page.ts';
@@ -51,10 +50,10 @@ const readinessMs = 5_000;
 
 export function createAdmin(deps: AdminDeps): Hono {
   const { version, metrics, login } = deps;
-  const loadStatus = createMemory(deps.loadStatus, statusAgeMs);
+  const loadStatus = createCache(deps.loadStatus, statusAgeMs);
   const histories: Record<Period, () => Promise<History>> = {
-    '24h': createMemory(() => deps.loadHistory('24h'), historyAgeMs),
-    '30d': createMemory(() => deps.loadHistory('30d'), historyAgeMs),
+    '24h': createCache(() => deps.loadHistory('24h'), historyAgeMs),
+    '30d': createCache(() => deps.loadHistory('30d'), historyAgeMs),
   };
   const isUser = async (user: string, password: string) =>
     login !== null && (await timingSafeEqual(user, login.user)) && (await timingSafeEqual(password, login.password()));
@@ -68,7 +67,7 @@ export function createAdmin(deps: AdminDeps): Hono {
     const names = (await loadStatus()).advertisers.map(({ name }) => name);
     const name = asked ?? names[0];
     if (name === undefined || !names.includes(name)) return { names, isKnown: name === undefined, report: null };
-    const load = proofs.get(name) ?? createMemory(() => deps.loadProof(name), proofAgeMs);
+    const load = proofs.get(name) ?? createCache(() => deps.loadProof(name), proofAgeMs);
     proofs.set(name, load);
     return { names, isKnown: true, report: await load() };
   };
@@ -196,4 +195,24 @@ async function loadInTime(load: () => Promise<readonly Finding[]>): Promise<read
   } finally {
     timeout.abort();
   }
+}
+
+/** Caches a loaded value: at most one load at a time, and at most one per `ageMs`. A failure is not cached. */
+function createCache<T>(load: () => Promise<T>, ageMs: number): () => Promise<T> {
+  let kept: { readonly value: Promise<T>; readonly until: number } | undefined;
+  return () => {
+    if (kept && performance.now() < kept.until) return kept.value;
+    const value = load();
+    const entry = { value, until: Number.POSITIVE_INFINITY };
+    kept = entry;
+    value.then(
+      () => {
+        entry.until = performance.now() + ageMs;
+      },
+      () => {
+        if (kept === entry) kept = undefined;
+      },
+    );
+    return value;
+  };
 }

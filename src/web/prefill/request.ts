@@ -10,11 +10,10 @@ export function parseStart(
   query: URLSearchParams,
   returnUrls: readonly string[],
 ): PrefillRequest | { readonly wrong: readonly string[] } {
+  const form = startForm(returnUrls);
   const names = [...query.keys()];
-  const doubled = Object.keys(startForm(returnUrls).shape).filter(
-    (name) => names.indexOf(name) !== names.lastIndexOf(name),
-  );
-  const { data, error } = startForm(returnUrls).safeParse(Object.fromEntries(query));
+  const doubled = Object.keys(form.shape).filter((name) => names.indexOf(name) !== names.lastIndexOf(name));
+  const { data, error } = form.safeParse(Object.fromEntries(query));
   const wrong = [...doubled, ...(error?.issues.map(({ path }) => String(path[0])) ?? [])];
   if (data === undefined || wrong.length > 0) return { wrong: [...new Set(wrong)] };
   return {

@@ -2,7 +2,7 @@
 // answers 303. Nothing is cached, no part of a request is logged, and every path ends on a page that a candidate understands.
 
 import type { HttpBindings } from '@hono/node-server';
-import { create } from 'content-disposition';
+import { create as toContentDisposition } from 'content-disposition';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import { bearerAuth } from 'hono/bearer-auth';
 import { bodyLimit } from 'hono/body-limit';
@@ -121,7 +121,7 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
     const resume = key && (await openResume(deps, key, context.req.raw.signal));
     if (!resume) return notice(context, 'stopped');
     context.header('Content-Type', 'application/octet-stream');
-    context.header('Content-Disposition', create(resume.fileName));
+    context.header('Content-Disposition', toContentDisposition(resume.fileName));
     context.header('Content-Length', String(resume.sizeBytes));
     return stream(
       context,
