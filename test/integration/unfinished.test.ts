@@ -56,6 +56,12 @@ test('a recheck begins anew if an audit finds a hidden application while it is p
     return await readAgain({ store, source, onStep: () => steps++ }, context, { from: 1n });
   };
   expect(await readUpTo(5)).toMatchObject({ stopped: 'paused', requests: 6 });
+  // The state of a sweep can name an application that is erased later, so it is kept only while it is needed.
+  const kept = `SELECT state, facts = '{}' AS empty FROM intake.sweeps ORDER BY sweep_id`;
+  expect(await database.query(kept)).toEqual([
+    { state: 'closed', empty: true },
+    { state: 'running', empty: false },
+  ]);
   const [first] = await database.query<{ id: string }>(
     `SELECT min(application_id) AS id FROM intake.applications WHERE advertiser_id = $1`,
     [advertiserId],
@@ -71,6 +77,7 @@ test('a recheck begins anew if an audit finds a hidden application while it is p
     { state: 'closed', ranges: 0, evidence: true },
     { state: 'dropped', ranges: 0, evidence: false },
   ]);
+  expect(await database.query(kept)).toContainEqual({ state: 'dropped', empty: true });
   expect(await readUpTo(1_000)).toMatchObject({ certificate: 'proven' });
   expect(await load()).toMatchObject([{ state: 'closed' }, { state: 'dropped' }, { state: 'closed' }]);
 });

@@ -171,6 +171,10 @@ describe('urgent is', () => {
   it('not: a first sweep that is under way', () => {
     const running = { ...sweep, purpose: 'recheck', state: 'running', certificate: null, risk: null, endedAt: null };
     expect(statusOf({ coverage: null, openRanges: 1, lastSweep: running }).problems).toMatchObject([{ urgent: false }]);
+    // A list that begins with the newest has no cursor before its end.
+    expect(statusOf({ readAt: null, cursor: null, coverage: null, lastSweep: running }).problems).toMatchObject([
+      { what: 'The first sweep has not finished.', command: 'intake status --watch' },
+    ]);
   });
 
   it('not: retention that its brake holds back, nor an erasure that waits for its receipt', () => {
