@@ -1,5 +1,5 @@
--- A claimed download counts its attempt before it has failed, and an outage of the source or the storage is no attempt. A failure is a
--- download with a trouble. A file in a final state is listed once, also while the source is asked for it again.
+-- Claiming a download increments attempts before the outcome is known, and an outage of the source or the storage does not count as an
+-- attempt. So a download has failed if its trouble is set. A file in a final state is listed once, even while it is requested again.
 CREATE OR REPLACE VIEW intake_analytics.attachment_problems AS
 SELECT f.advertiser_id, f.application_id, f.kind, f.state AS problem, f.reason, 0 AS attempts, f.uploaded_at,
   a.job_reference, a.submitted_at, intake.local_time(a.submitted_at, a.source_offset) AS submitted_local,
@@ -22,12 +22,12 @@ JOIN intake.applications a ON a.advertiser_id = d.advertiser_id AND a.applicatio
 LEFT JOIN intake.advertisers v ON v.advertiser_id = d.advertiser_id
 WHERE a.erased_at IS NULL AND d.trouble IS NOT NULL AND f.state IN ('pending', 'stored');
 --> statement-breakpoint
-COMMENT ON COLUMN intake_analytics.attachment_problems.attempts IS 'Failed tries of one that waits; failures during an outage of the source or the storage do not count.';
+COMMENT ON COLUMN intake_analytics.attachment_problems.attempts IS 'Failed attempts of a waiting download; failures during an outage of the source or the storage do not count.';
 --> statement-breakpoint
-COMMENT ON COLUMN intake.coverage.complete_through IS 'Applications submitted up to here are covered: the beginning of the sweep less SYNC_LAG, or less twice the longest delay that polls saw in 30 days (at most a day) if that is longer.';
+COMMENT ON COLUMN intake.coverage.complete_through IS 'Applications submitted up to here are covered: the beginning of the sweep less SYNC_LAG, or less twice the longest delay that polls and checks by date saw in 30 days (at most a day) if that is longer.';
 --> statement-breakpoint
 -- The state of a sweep has the lowest and highest id and date of its applications. A sweep that has ended does not need it, and it would
--- outlive an erasure. Setting the type, though it is the same, removes the values that Postgres has kept for its planner.
+-- outlive an erasure. ALTER COLUMN TYPE, with the same type, makes Postgres delete the planner statistics of the column.
 UPDATE intake.sweeps SET facts = '{}' WHERE state <> 'running';
 --> statement-breakpoint
 ALTER TABLE intake.sweeps ALTER COLUMN facts TYPE jsonb, ALTER COLUMN facts SET STATISTICS 0;

@@ -35,7 +35,7 @@ export async function showQuarantined(
   for (const advertiserId of await loadKnownIds(config, app.store, request.advertiser)) {
     found.push(...(await app.store.quarantine.loadTexts(advertiserId, { id: request.id, after: '', limit: 10 })));
   }
-  // The id of an element without an application is a hash of its content, and would outlive an erasure here.
+  // The id of an element without an application is a hash of its content, and would outlive an erasure in the audit log.
   for (const { advertiserId } of found) {
     await recordUse(app.store, advertiserId, { shown: 1 });
   }

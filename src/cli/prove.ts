@@ -129,7 +129,7 @@ function render({
     ]),
     ...(certificates.length === 0 ? ['  nothing was read to its end yet'] : []),
     ...(openRanges > 0
-      ? [`  ${formatCount(openRanges, 'range')} of ids not read to the end: intake backfill --gaps`]
+      ? [`  ${formatCount(openRanges, 'id range is', 'id ranges are')} not covered; run intake backfill --gaps`]
       : []),
     '  It rests on:',
     ...assumptions.map((text) => `    ${text}`),

@@ -69,7 +69,7 @@ export const sections = {
       meaning: 'the account of the credential; an answer with another id halts it',
       example: '12345678',
       read: read.advertiserId,
-      absent: 'learned from the first answer, then pinned; required if answers name none',
+      absent: 'learned from the first answer, then pinned; required if the answers contain no advertiser id',
     },
     ADVERTISERS_FILE: {
       meaning: 'several accounts: a JSON list of `{name, url?, credential or credentialFile, advertiserId?}`',
@@ -106,7 +106,7 @@ export const sections = {
     },
     RECHECK_SCHEDULE: {
       meaning:
-        'when everything is read again, which renews the proof: cron, or `off`; the last day is read again hourly and the last fortnight every six hours, also with `off`',
+        'when everything is read again, which renews the proof: cron, or `off`; the last day is read again hourly and the last fortnight every six hours, even if this is `off`',
       read: read.schedule,
       default: '17 3 * * *',
     },

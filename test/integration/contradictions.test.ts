@@ -1,5 +1,5 @@
 // Evidence against a certificate counts, wherever it comes from and whenever: from a backfill by date, a sweep of other ids, an audit while a recheck is
-// paused, a sweep that began later. What is found is also what later lags are measured by.
+// paused, a sweep that began later. The delay of a hidden application also lengthens later lags.
 import { expect } from 'vitest';
 import { witnessByDate } from '../../src/sync/read/audit.ts';
 import { backfill } from '../../src/sync/read/backfill.ts';
@@ -80,7 +80,7 @@ test('a backfill by date that shows a hidden application ends the certificate', 
   ]);
 });
 
-test('a recheck of the newest ids whose cross-check shows a hidden one below them ends the other certificate', async ({
+test('a recheck of the newest ids ends the certificate of lower ids if its cross-check shows a hidden application there', async ({
   database,
 }) => {
   await using intake = await openSmallIntake({ database });
@@ -90,12 +90,12 @@ test('a recheck of the newest ids whose cross-check shows a hidden one below the
   await readFrom(intake, await loadId(database, 20));
   expect(await database.query(`SELECT 1 FROM intake.applications WHERE application_id = 1005`)).toHaveLength(1);
   expect(await certificates(database)).toMatchObject([
-    { low: '1', certificate: 'unproven', reason: expect.stringContaining('a sweep of other ids') },
+    { low: '1', certificate: 'unproven', reason: expect.stringContaining('a sweep of another id range') },
     { certificate: 'proven' },
   ]);
 });
 
-test('an application in a range that a paused sweep has closed is hidden, whatever the certificates say', async ({
+test('an application that is not stored is hidden if a paused sweep has closed its range, even without a certificate', async ({
   database,
 }) => {
   await using intake = await openSmallIntake({ database, choices: { pageCap: 30 } });
@@ -119,7 +119,7 @@ test('an application in a range that a paused sweep has closed is hidden, whatev
   expect(await find(Date.now() - 24 * hour)).toEqual([]);
 });
 
-test('the doubt of a sweep that began later stays when earlier ones end, with its evidence', async ({ database }) => {
+test('a doubt and its evidence survive the end of sweeps that began earlier', async ({ database }) => {
   await using intake = await openSmallIntake({ database, choices: { pageCap: 30 } });
   addOld(intake, everyTen(120));
   await intake.sweep();
@@ -136,8 +136,8 @@ test('the doubt of a sweep that began later stays when earlier ones end, with it
     expect.objectContaining({ low: '1', certificate: 'proven' }),
     { low: String(middle), certificate: 'assumed', risk: 'doubt', reason: 'test' },
   ]);
-  const bare = `SELECT 1 FROM intake.coverage k WHERE NOT EXISTS (SELECT 1 FROM intake.evidence e WHERE e.sweep_id = k.sweep_id)`;
-  expect(await database.query(bare)).toEqual([]);
+  const withoutEvidence = `SELECT 1 FROM intake.coverage k WHERE NOT EXISTS (SELECT 1 FROM intake.evidence e WHERE e.sweep_id = k.sweep_id)`;
+  expect(await database.query(withoutEvidence)).toEqual([]);
   // A recheck that begins after both replaces it.
   await readFrom(intake, 1n);
   expect(await certificates(database)).toMatchObject([{ low: '1', certificate: 'proven' }]);
@@ -154,7 +154,7 @@ test('the check by date measures how late an application came, beyond the lag of
   expect(await database.query(minutes)).toEqual([{ late: true }]);
 });
 
-test('a proof says no more than the view: a gap that a poll has left since is in both', async ({ database }) => {
+test('the proof and the completeness view both report a gap that a poll left', async ({ database }) => {
   await using intake = await openSmallIntake({ database });
   addOld(intake, everyTen(40));
   await intake.sweep();

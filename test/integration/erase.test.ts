@@ -922,7 +922,7 @@ describe('an element in quarantine', () => {
     }
   });
 
-  test('goes with the application that it became, also if the source changed the address later', async () => {
+  test('is erased with the application that it became, even if the source changed the address later', async () => {
     await using intake = await openSmallIntake({ database });
     const { store, board } = intake;
     const { advertiserId } = board;

@@ -28,7 +28,7 @@ test('a run that lasts is not begun again by either schedule, though the lease i
     // It ends at once and was done a moment ago, so that its next runs only tell that time passes.
     { name: 'prune', schedule: everySecond, run: async () => {} },
   ];
-  const counting: Store = {
+  const countingStore: Store = {
     ...store,
     leases: {
       ...store.leases,
@@ -38,7 +38,7 @@ test('a run that lasts is not begun again by either schedule, though the lease i
       },
     },
   };
-  const worker = startBareWorker({ store: counting, accounts: [], maintenance }, stop.signal);
+  const worker = startBareWorker({ store: countingStore, accounts: [], maintenance }, stop.signal);
   try {
     await until(() => begun > 0 && ticks > 2);
     expect(begun).toBe(1);

@@ -280,7 +280,7 @@ describe('time', () => {
     const trouble = await troubleOf(source.list({}, never));
     expect(trouble.kind).toBe('unreachable');
     expect(trouble.message).toContain('total timeout');
-    // None, if the time was over before the request was sent.
+    // No request, if the timeout passes before it is sent.
     expect(requests.length).toBeLessThan(2);
   });
 

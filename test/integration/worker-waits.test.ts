@@ -26,8 +26,8 @@ test('a source that is away stays named while a command that tries it holds the 
     if (request.owner === 'a worker') claims++;
     return await store.leases.claim(request);
   };
-  const counting = { ...store, leases: { ...store.leases, claim } };
-  const worker = startBareWorker({ store: counting, accounts: [account], maintenance: [] }, stop.signal);
+  const countingStore = { ...store, leases: { ...store.leases, claim } };
+  const worker = startBareWorker({ store: countingStore, accounts: [account], maintenance: [] }, stop.signal);
   try {
     const command = { name: 'default', lane: 'live', owner: 'a command', leaseMs: 600_000 } as const;
     await until(() => worker.facts().troubled === 1);

@@ -186,7 +186,7 @@ describe('a source that asks to be left alone for long', () => {
     await until(() => asked().length === 2);
     const [first = 0, second = 0] = asked();
     const early = board.requests().filter(({ at }) => at > first + 1_000 && at < first + 10_900);
-    // A request may have been on its way when the source asked to be left alone. Ignored, there would be one every second.
+    // A request may have been on its way when the source asked to be left alone. A worker that ignored Retry-After would send one every second.
     expect(early.length).toBeLessThan(3);
     board.add([{ attachments: [{ kind: 'resume', content: 'served' }] }]);
     await until(() => isRead(database, board));

@@ -208,7 +208,7 @@ async function readTwice(database: TestDatabase, store: Store, one: Case, accoun
       ...opened.task,
       purpose: 'recheck',
       plan: { from: 1n, rigor: 'proof', heldBefore: known?.held ?? 0, longestBefore: known?.longest ?? 0 },
-      cutPoints: known,
+      splitPoints: known,
       parallel: 1,
     });
     const seed = await loadAuditSeed(database, opened.advertiserId);

@@ -4,7 +4,7 @@
 
 import { type AuditPlace, auditQuestions, auditSize, lackingQuestions } from '../../src/domain/coverage/audit.ts';
 import { ask, begin, type Done, learn, type Plan } from '../../src/domain/coverage/coverage.ts';
-import type { CutPoints } from '../../src/domain/coverage/next-question.ts';
+import type { SplitPoints } from '../../src/domain/coverage/next-question.ts';
 import type { Answer, PageAnswer, Question } from '../../src/domain/coverage/question.ts';
 import {
   decodeFacts,
@@ -38,7 +38,7 @@ export function createMemory(startMs: number): Memory {
 
 export interface SweepOptions {
   readonly plan?: Plan;
-  readonly known?: CutPoints | undefined;
+  readonly known?: SplitPoints | undefined;
   /** Questions in flight at once. */
   readonly parallel?: number;
   /** Probability that the process crashes before it commits an answer. It then restores the state from its stored text. */
@@ -180,7 +180,7 @@ export function restore(state: State): State {
 }
 
 /** Every `stride`th held id that is not gone. A recheck splits its questions at these ids. */
-export function knownOf({ held, gone, uneven }: Memory, stride = 1): CutPoints {
+export function knownOf({ held, gone, uneven }: Memory, stride = 1): SplitPoints {
   const sorted = [...held.keys()].filter((id) => !gone.has(id)).sort((a, b) => (a < b ? -1 : 1));
   return { positions: sorted.filter((_, index) => index % stride === stride - 1), stride, uneven };
 }

@@ -64,7 +64,7 @@ function openLeakGuard(): LeakGuard {
         const open = opened.filter(({ isOpen }) => isOpen());
         if (open.length === 0) return [];
         if (performance.now() > deadlineAt) {
-          // After a stall, what has closed meanwhile is reported only in the next ticks of the event loop.
+          // After a stall of the event loop, handles that have closed are marked so only in its next ticks.
           for (let nth = 0; nth < 3; nth++) await nextTick();
           return open.filter(({ isOpen }) => isOpen()).map(({ name, from }) => `${name()}, opened ${from}`);
         }

@@ -130,7 +130,7 @@ export async function spawnWorker(env: Record<string, string>): Promise<SpawnedW
   };
 }
 
-/** Starts the tasks of a worker without ports, downloads and schedules of reading. */
+/** Starts the tasks of a worker without ports, downloads or read schedules. */
 export function startBareWorker(
   deps: Pick<WorkerDeps, 'store' | 'accounts' | 'maintenance'>,
   signal: AbortSignal,

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { isCutByBytes, isShortByBytes, withCut } from '../../src/domain/coverage/capacity.ts';
 import { conclude } from '../../src/domain/coverage/certificate.ts';
 import { ask, begin, type Done, learn, type Plan, renew } from '../../src/domain/coverage/coverage.ts';
-import { aloneQuestion, type CutPoints, rangeQuestion } from '../../src/domain/coverage/next-question.ts';
+import { aloneQuestion, rangeQuestion, type SplitPoints } from '../../src/domain/coverage/next-question.ts';
 import { capacityOf, vouchOf } from '../../src/domain/coverage/page-cuts.ts';
 import type { Answer, ListedRow, PageAnswer, Question } from '../../src/domain/coverage/question.ts';
 import { isInside, largestId, openRange } from '../../src/domain/coverage/range.ts';
@@ -58,7 +58,7 @@ interface Swept {
 
 interface Sweeping {
   readonly plan?: Plan;
-  readonly known?: CutPoints;
+  readonly known?: SplitPoints;
   /** Ids stored before the sweep. */
   readonly held?: readonly bigint[];
   readonly onStep?: (step: Step) => void;
@@ -136,7 +136,7 @@ const inOrder = (rows: readonly ListedRow[]) => rows.toSorted((a, b) => (a.id < 
 const isNoticed = ({ done }: Swept) => done.certificate === 'unproven' || done.risk === 'doubt';
 const lostOf = (rows: readonly ListedRow[], { held }: Swept) => idsOf(rows).filter((id) => !held.has(id));
 const closedOf = ({ ranges }: State) => ranges.filter(({ state }) => state === 'closed');
-const knownOf = (ids: readonly bigint[]): CutPoints => ({ positions: [...ids], stride: 1, uneven: false });
+const knownOf = (ids: readonly bigint[]): SplitPoints => ({ positions: [...ids], stride: 1, uneven: false });
 
 /** Asks the next question and answers it with these rows. */
 function answerNext(state: State, rows: readonly ListedRow[], more: Partial<PageAnswer> = {}): State {

@@ -14,7 +14,7 @@ import { isWalkInOrder } from './walk.ts';
  */
 export type CertificateLevel = 'proven' | 'assumed' | 'unproven';
 
-/** none: proven. harmless: there is no evidence against completeness. doubt: something does. */
+/** none: proven. harmless: there is no evidence against completeness. doubt: there is such evidence. */
 export type Risk = 'none' | Reservation['risk'];
 
 /** What one sweep, or all sweeps together, say about a range of ids. */
@@ -108,7 +108,7 @@ function findFaults(state: State): string[] {
     faults.push(
       facts.axis === 'date'
         ? 'more applications were submitted within a few hours than fit into a page, and the time zone of the date filter is not known well enough to split further'
-        : 'a range could not be cut small enough to be closed',
+        : 'a range could not be split small enough to be closed',
     );
   } else if (!isFinished(state)) {
     faults.push('the sweep has not finished');

@@ -25,7 +25,7 @@
 
 import { isCutByBytes } from './capacity.ts';
 import { type Certificate, conclude, hasTooManyAbsent, isOverBudget } from './certificate.ts';
-import { aloneQuestion, type CutPoints, nextRangeQuestion } from './next-question.ts';
+import { aloneQuestion, nextRangeQuestion, type SplitPoints } from './next-question.ts';
 import { capacityOf, lower, noteCut, reopen } from './page-cuts.ts';
 import { type Answer, isSameQuestion, type PageAnswer, type Question, shapeOf, sizeOf } from './question.ts';
 import { isInside, openRange, type Range } from './range.ts';
@@ -95,7 +95,11 @@ export function renew({ facts, ranges }: State): State {
 }
 
 /** The next question, the end of the sweep, or null when that depends on answers in flight. */
-export function ask(state: State, inFlight: readonly Question[] = [], cutPoints?: CutPoints): Question | Done | null {
+export function ask(
+  state: State,
+  inFlight: readonly Question[] = [],
+  splitPoints?: SplitPoints,
+): Question | Done | null {
   const { facts } = state;
   const isAsked = (question: Question) => inFlight.some((other) => isSameQuestion(other, question));
   const waitOr = (next: Question | null): Question | Done | null => {
@@ -106,7 +110,7 @@ export function ask(state: State, inFlight: readonly Question[] = [], cutPoints?
   if (facts.walk !== null) return waitOr(askWalk(facts.walk));
   const suspect = facts.suspects.map(({ id }) => aloneQuestion(id)).find((question) => !isAsked(question));
   if (suspect !== undefined) return suspect;
-  const next = nextRangeQuestion(state, inFlight, cutPoints);
+  const next = nextRangeQuestion(state, inFlight, splitPoints);
   if (next !== null) return next;
   if (state.ranges.some((range) => range.state === 'open')) return waitOr(null);
   return waitOr(facts.witnesses?.find((question) => !isAsked(question)) ?? null);

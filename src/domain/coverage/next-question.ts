@@ -7,7 +7,7 @@ import { contains, isInside, largestBound, largestId, type Range } from './range
 import { isSorted, type State, type StateFacts } from './sweep-state.ts';
 
 /** A sample of the stored ids in rising order, one in every `stride`. Questions end there so that each expects less than half a page. */
-export interface CutPoints {
+export interface SplitPoints {
   readonly positions: readonly bigint[];
   readonly stride: number;
   /** An earlier sweep saw pages end at different lengths. This only makes questions smaller: answers are judged by what this sweep sees. */
@@ -18,14 +18,14 @@ export interface CutPoints {
 export function nextRangeQuestion(
   { facts, ranges }: State,
   inFlight: readonly Question[],
-  cutPoints: CutPoints | undefined,
+  splitPoints: SplitPoints | undefined,
 ): Question | null {
   const asked = inFlight.filter(({ purpose }) => purpose === 'range' || purpose === 'confirm');
   const isUnread = (range: Range) => range.expected === 0;
   const first = (wanted: (range: Range) => boolean) => {
     for (const range of ranges) {
       if (range.state !== 'open' || !wanted(range) || hasSuspect(facts, range)) continue;
-      const question = partQuestion(facts, range, asked, cutPoints);
+      const question = partQuestion(facts, range, asked, splitPoints);
       if (question !== null) return question;
     }
     return null;
@@ -47,17 +47,17 @@ function partQuestion(
   facts: StateFacts,
   range: Range,
   asked: readonly Question[],
-  cutPoints: CutPoints | undefined,
+  splitPoints: SplitPoints | undefined,
 ): Question | null {
   let { from } = range;
   for (const question of asked) {
     if (!contains(range, question)) continue;
-    if (cutPoints === undefined || question.to === null || question.to === range.to) return null;
+    if (splitPoints === undefined || question.to === null || question.to === range.to) return null;
     if (question.to >= from) from = question.to + 1n;
   }
   if (range.empty !== null && from === range.from) return confirmQuestion(facts, range, range.empty);
   const whole = rangeQuestion(facts, { ...range, from });
-  const size = sizeOfPieces(cutPoints?.uneven && isSorted(facts) ? { ...facts, uneven: true } : facts, 'both');
+  const size = sizeOfPieces(splitPoints?.uneven && isSorted(facts) ? { ...facts, uneven: true } : facts, 'both');
   // The sizes of stored rows are unknown here. The mean size is used, with room for larger rows.
   const mean = facts.shown.bytes / Math.max(1, facts.shown.rows);
   const rows = Math.max(1, Math.min(size.rows, Math.floor((size.bytes * 0.9) / Math.max(1, mean))));
@@ -66,13 +66,14 @@ function partQuestion(
   const reach = direction !== 'mixed' || (facts.reachAfter && facts.reachBefore);
   // Where single rows take up much of a page, parts cut by the mean size are too large. Ask for the whole range to learn the sizes, as in a
   // first sweep.
-  const isUneven = cutPoints?.uneven === true && facts.largestRow >= facts.both.bytes * largeShare;
-  if (cutPoints === undefined || size.rows === 0 || facts.both.rows === 0 || !reach || isUneven) return whole;
-  const step = Math.max(1, Math.floor(rows / cutPoints.stride));
-  const ahead = indexOf(cutPoints.positions, from) + step;
+  const isUneven = splitPoints?.uneven === true && facts.largestRow >= facts.both.bytes * largeShare;
+  if (splitPoints === undefined || size.rows === 0 || facts.both.rows === 0 || !reach || isUneven) return whole;
+  const step = Math.max(1, Math.floor(rows / splitPoints.stride));
+  const ahead = indexOf(splitPoints.positions, from) + step;
   // A part has a stored id at its far end: its last position, or its first in a descending list.
-  const next = cutPoints.positions[ahead];
-  const to = direction === 'descending' ? (next === undefined ? undefined : next - 1n) : cutPoints.positions[ahead - 1];
+  const next = splitPoints.positions[ahead];
+  const to =
+    direction === 'descending' ? (next === undefined ? undefined : next - 1n) : splitPoints.positions[ahead - 1];
   if (to === undefined || to < from || (range.to !== null && to >= range.to)) return whole;
   return rangeQuestion(facts, { from, to, step: { after: range.step.after, before: false } });
 }

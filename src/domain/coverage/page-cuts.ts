@@ -19,7 +19,7 @@ import type { Origin, Range } from './range.ts';
 import { addReservation, isSorted, type StateFacts, type SweepDraft } from './sweep-state.ts';
 import { absentLimit } from './unshown.ts';
 
-/** Assumes that pages with both bounds may have a lower row cap than pages with one bound, but not a higher one. */
+/** The page capacity that is assumed for a shape of question. Pages with both bounds may have a lower row cap than those with one, not a higher one. */
 export function capacityOf({ after, both }: Pick<StateFacts, 'after' | 'both'>, shape: FilterShape): Capacity {
   if (shape !== 'both') return after;
   if (after.cutRows === null || (both.cutRows !== null && both.cutRows <= after.cutRows)) return both;

@@ -43,7 +43,7 @@ export interface Range {
 /** Ids are 64-bit. No id is larger, and the source would refuse a larger bound. */
 export const largestId = 2n ** 63n - 1n;
 
-/** The largest bound of a question that looks beyond this id. A source whose ids have 32 bits may refuse a larger one. */
+/** The largest bound of a question that looks beyond this id. A source with signed 32-bit ids may refuse a larger one. */
 export function largestBound(id: bigint): bigint {
   const largest32 = 2n ** 31n - 1n;
   return id < largest32 ? largest32 : largestId;

@@ -17,7 +17,7 @@ export interface Shown {
 /** Most splits of one range, so that one answer changes few ranges. */
 const mostSplits = 15;
 
-/** Cuts the range of a full page into pieces that fit. The range is stuck if no smaller question is possible. */
+/** Splits the range of a full page into pieces that fit. The range is stuck if no smaller question is possible. */
 export function splitAnswered(
   facts: SweepDraft['facts'],
   range: Range,
@@ -45,9 +45,9 @@ export function splitAnswered(
   const [low, high] = [inside[0]?.position ?? null, inside.at(-1)?.position ?? null];
   const origin = { rows, bytes, shape, low, high } as const;
   const far = isRead ? null : farEnd(facts, range, page);
-  const splitting = { direction, size, goesOn: !isRead, far, origin };
-  const betweenIds = { ...splitting, direction: 'mixed', size: { rows: 0, bytes: 0 } } as const;
-  const pieces = isNarrow ? null : (splitRange(range, inside, splitting) ?? splitRange(range, inside, betweenIds));
+  const plan = { direction, size, goesOn: !isRead, far, origin };
+  const betweenIds = { ...plan, direction: 'mixed', size: { rows: 0, bytes: 0 } } as const;
+  const pieces = isNarrow ? null : (splitRange(range, inside, plan) ?? splitRange(range, inside, betweenIds));
   if (pieces !== null) return pieces;
   // Only the bounds came back and filled the page. Ask for the same range with bounds that step over them.
   const step = {
@@ -77,7 +77,7 @@ function farEnd(facts: StateFacts, range: Range, page: PageAnswer): bigint | nul
 }
 
 /** Where and how a range is split. */
-interface Splitting {
+interface SplitPlan {
   readonly direction: Direction;
   /** How much a piece may hold. */
   readonly size: PageSize;
@@ -89,17 +89,17 @@ interface Splitting {
 }
 
 /**
- * Cuts a range at positions that an answer showed (rising, distinct, inside it) into pieces that should close; null when the range cannot
+ * Splits a range at positions that an answer showed (rising, distinct, inside it) into pieces that should close; null when the range cannot
  * be made smaller. In a sorted list, the far end of a piece is a position that was shown: the answer to the piece then shows that it was
  * not cut off before. In any other list, the positions at which it is split belong to no piece, because they have already been read.
  */
-function splitRange(range: Range, shown: readonly Shown[], splitting: Splitting): Range[] | null {
+function splitRange(range: Range, shown: readonly Shown[], plan: SplitPlan): Range[] | null {
   const ends =
-    splitting.size.rows === Number.POSITIVE_INFINITY
+    plan.size.rows === Number.POSITIVE_INFINITY
       ? stretchEnds(shown)
-      : splitting.direction === 'descending'
-        ? endsFromTop(shown, splitting)
-        : endsFromBottom(shown, splitting);
+      : plan.direction === 'descending'
+        ? endsFromTop(shown, plan)
+        : endsFromBottom(shown, plan);
   const pieces: Range[] = [];
   let from = range.from;
   let at = 0;
@@ -111,7 +111,7 @@ function splitRange(range: Range, shown: readonly Shown[], splitting: Splitting)
       at++;
       expected++;
     }
-    pieces.push({ ...openRange(from, to), expected, origin: { ...splitting.origin, side: sideOf(range, from, to) } });
+    pieces.push({ ...openRange(from, to), expected, origin: { ...plan.origin, side: sideOf(range, from, to) } });
   };
   for (const end of ends) {
     if (range.to !== null && end.to >= range.to && end.next > range.to) continue;
@@ -139,7 +139,7 @@ function stretchEnds(shown: readonly Shown[]): PieceEnd[] {
   ];
 }
 
-function endsFromBottom(shown: readonly Shown[], { direction, size, goesOn, far }: Splitting): PieceEnd[] {
+function endsFromBottom(shown: readonly Shown[], { direction, size, goesOn, far }: SplitPlan): PieceEnd[] {
   // Where only an empty answer closes a range, a piece must contain no id that was shown.
   const isSorted = direction === 'ascending' && size.rows > 0;
   const limit = far === null || !isSorted ? shown.length : shown.filter((one) => one.position <= far).length;
@@ -177,14 +177,14 @@ function endsFromBottom(shown: readonly Shown[], { direction, size, goesOn, far 
 }
 
 /** Like `endsFromBottom`, from the highest position down: the lowest position of a piece is one that was shown. */
-function endsFromTop(shown: readonly Shown[], splitting: Splitting): PieceEnd[] {
+function endsFromTop(shown: readonly Shown[], plan: SplitPlan): PieceEnd[] {
   const mirrored = shown.toReversed().map((one) => ({ ...one, position: -one.position }));
-  const far = splitting.far === null ? null : -splitting.far;
-  const ends = endsFromBottom(mirrored, { ...splitting, direction: 'ascending', far });
+  const far = plan.far === null ? null : -plan.far;
+  const ends = endsFromBottom(mirrored, { ...plan, direction: 'ascending', far });
   return ends.map(({ to, next }) => ({ to: -next, next: -to })).reverse();
 }
 
-/** The place of a split proves nothing, so rows from the beginning of an abandoned answer may serve. None of them is stored; all are read again. */
+/** Where a range is split proves nothing, so the first rows of an abandoned answer can be the split points. None of them is stored; all are read again. */
 export function splitAbandoned(facts: StateFacts, range: Range, rows: readonly ListedRow[]): Range[] {
   if (range.from === range.to) return [{ ...range, state: 'stuck' }];
   const positions = rows.map((row) => positionOf(facts.axis, row)).filter((position) => position !== null);
@@ -198,7 +198,7 @@ export function splitAbandoned(facts: StateFacts, range: Range, rows: readonly L
   const places = inside.filter((_, index) => index % every === every - 1).slice(0, mostSplits);
   const usable = places.filter((place) => range.to === null || place < range.to);
   const blind = range.to === null ? range.from * 2n + 1024n : (range.from + range.to) / 2n;
-  // If the page that it was split from showed nothing inside, any row of a piece shows that this page had been cut off.
+  // If the page from which this range was made showed no row inside it, any row in a piece shows that the page was cut off.
   const origin = range.expected === 0 ? range.origin : null;
   const pieces: Range[] = [];
   let { from } = range;

@@ -21,7 +21,7 @@ export interface State {
   readonly ranges: readonly Range[];
 }
 
-/** Why a sweep is not a proof. harmless: there is no evidence against completeness. doubt: something does. */
+/** Why a sweep is not a proof. harmless: there is no evidence against completeness. doubt: there is such evidence. */
 export interface Reservation {
   readonly risk: 'harmless' | 'doubt';
   readonly reason: string;

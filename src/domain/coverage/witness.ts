@@ -43,6 +43,7 @@ function beyondTheEdges({ lowest, highest, from, to, found, longest }: StateFact
   if (lowest === null || highest === null || found < 2) {
     const edge = highest ?? from - 1n;
     if (to !== null) return [];
+    // The checker needs one probe beyond the edge, so the nearest has no limit.
     const probes = [1_000n, 1_000_000n, 1_000_000_000n].map((far) => edge + far);
     return probes
       .filter((after, nth) => after <= (nth === 0 ? largestId : largestBound(edge)))

@@ -24,7 +24,7 @@ export interface Explanation extends Omit<Conclusion, 'reason'> {
   readonly at: Date | null;
   /** Certificates that reach this moment cover every id from 1, none of them is unproven, and no range is open. */
   readonly complete: boolean;
-  /** Ranges of ids without a certificate, or that a sweep has left as a gap since. */
+  /** Ranges of ids without a certificate, or that a later sweep could not close. */
   readonly openRanges: number;
   readonly certificates: readonly ExplainedCertificate[];
   readonly assumptions: readonly string[];
@@ -37,7 +37,7 @@ const falsifiedBy: readonly string[] = [
   'a second question over the same ids that shows more than the first',
   'a witness or an audit, in another shape or at another place, that shows somebody in a range that was closed',
   'echoed filters that differ from those sent, or an application outside the requested range',
-  'an application with an earlier date that appears later',
+  'an application submitted within the covered time that appears only afterwards',
 ];
 
 /** Explains certificates, which must be in the order of their ids. */

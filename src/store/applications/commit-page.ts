@@ -83,7 +83,7 @@ async function write(
   const isToBeWritten = await resolveElements(tx, page);
   const { fresh, erased } = await splitOffErased(tx, key, page, diff.fresh.filter(isToBeWritten), events);
   if (fresh.length > 0) {
-    // The check by date shows late applications that polls no longer ask for, because they are later than the lag.
+    // The check by date also shows applications that appeared after more than the lag. Polls no longer request their ids.
     const isCheckByDate = page.sweep.purpose === 'witness' && page.sweep.axis === 'date';
     if (page.sweep.purpose === 'live' || isCheckByDate) await noteLateness(tx, page, fresh);
     await insertNew(tx, key, page, fresh, events);

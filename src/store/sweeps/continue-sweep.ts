@@ -280,8 +280,9 @@ export async function loadAuditPlace(
 }
 
 /**
- * Which of these are not stored although a certificate covers their id and they were submitted before its `complete_through`; or although a
- * sweep that goes on has closed the range of their id, and they were submitted before the time that its certificate would cover.
+ * The hidden ids among these. A hidden application is not stored, and either a certificate covers its id and it was submitted before the
+ * certificate's `complete_through`, or a running sweep has closed the range of its id and it was submitted before the `complete_through` that
+ * this sweep would get.
  */
 export async function findHidden(
   db: Queryable,

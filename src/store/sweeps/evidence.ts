@@ -189,7 +189,7 @@ export async function pruneEvidence(tx: Queryable, advertiserId: bigint): Promis
   const kept = findKept(sweeps);
   const rest = sweeps.filter((sweep) => !kept.has(sweep)).map((sweep) => sweep.sweep_id);
   if (rest.length === 0) return;
-  // The doubt of an older sweep can still stand (recordCoverage), and keeps its evidence.
+  // A sweep that began later but ended earlier can still own a doubt (recordCoverage). Its evidence stays.
   await tx.query(
     `DELETE FROM intake.evidence e WHERE advertiser_id = $1 AND sweep_id = ANY ($2::bigint[])
        AND NOT EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = $1 AND k.sweep_id = e.sweep_id)`,

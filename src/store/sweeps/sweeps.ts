@@ -237,9 +237,8 @@ async function healGaps(tx: Queryable, advertiserId: bigint, sweep: Sweep): Prom
 }
 
 /**
- * Replaces the coverage of the sweep's range. Coverage of other ids stays, and so does the doubt of a sweep that began later: it would be found
- * again, but only by the next recheck. The lane lock keeps sweeps of the two lanes from ending at the
- * same time.
+ * Replaces the coverage of the sweep's range. Coverage of other ids stays, and so does a doubt from a sweep that began after this one; otherwise
+ * that doubt would be lost until the next recheck. The lane lock keeps sweeps of the two lanes from ending at the same time.
  */
 async function recordCoverage(tx: Queryable, advertiserId: bigint, sweep: Sweep, ended: SweepEnd): Promise<void> {
   const { sweepId, low, high, startedAt } = sweep;

@@ -7,7 +7,7 @@ import type { Question } from '../../domain/coverage/question.ts';
 import { dateSlackSeconds } from '../../domain/coverage/sweep-state.ts';
 import type { Sweep } from '../../store/sweeps/sweeps.ts';
 import { checkIdentity } from './account-identity.ts';
-import { commitAudit, endContradicted, type ReceivedPage } from './commit-answer.ts';
+import { commitAudit, endContradictedCertificates, type ReceivedPage } from './commit-answer.ts';
 import type { ReadContext } from './read-tasks.ts';
 import { requestPage } from './request-page.ts';
 import type { SweepDeps } from './sweep.ts';
@@ -106,7 +106,7 @@ async function commit(
   by: string,
 ): Promise<readonly bigint[]> {
   if (advertiserId === null) return [];
-  const hidden = await endContradicted(store, advertiserId, answer.heard.page.applications, by);
+  const hidden = await endContradictedCertificates(store, advertiserId, answer.heard.page.applications, by);
   await commitAudit(store, lane, advertiserId, sweep, answer);
   return hidden;
 }

@@ -2,7 +2,7 @@
 // an interrupted sweep from its rows. account-identity.ts has already checked whose data the answer holds.
 import type { Application } from '../../domain/application.ts';
 import { ask, begin, type Done, learn, type Plan, renew } from '../../domain/coverage/coverage.ts';
-import type { CutPoints } from '../../domain/coverage/next-question.ts';
+import type { SplitPoints } from '../../domain/coverage/next-question.ts';
 import type { Question } from '../../domain/coverage/question.ts';
 import { decodeFacts, decodeRange, encode, findChanges, type State } from '../../domain/coverage/sweep-state.ts';
 import { type ExpectedIds, toExpectedIds } from '../../domain/coverage/unshown.ts';
@@ -35,7 +35,7 @@ export interface SweepRequest {
   /** The caller knows that there is no interrupted sweep of this range, so none is looked up. */
   readonly isNew?: boolean | undefined;
   /** Stored ids at which the questions are split, for a range that was read before. */
-  readonly cutPoints?: CutPoints | undefined;
+  readonly splitPoints?: SplitPoints | undefined;
   /** Requests in flight at once. With 2, the next answer is fetched while one is committed. */
   readonly parallel: number;
   /** How long an application may take to appear in the source's list after its submission. */
@@ -142,10 +142,10 @@ export async function commitAnswer(
 }
 
 /**
- * Ends the certificates that these applications contradict, and returns their ids: not stored, covered by a certificate, and submitted before
- * its `complete_through`. To be called before they are stored; afterwards nothing would show that they had been hidden.
+ * Finds the hidden applications among these (findHidden), ends the certificates that cover them, and returns their ids. Must be called before
+ * the applications are stored: a stored application cannot be found hidden any more.
  */
-export async function endContradicted(
+export async function endContradictedCertificates(
   store: Pick<Store, 'coverage'>,
   advertiserId: bigint,
   applications: readonly Pick<Application, 'id' | 'submittedAt'>[],
@@ -259,7 +259,7 @@ function toReadPage(
 
 /** What the sweep learns from an answer, given which ids were stored before it. Pure. */
 function learnFrom(
-  { lane, lagMs, cutPoints }: SweepRequest,
+  { lane, lagMs, splitPoints }: SweepRequest,
   { sweep, state: before, recorded }: SweepRun,
   { question, heard, ...exchange }: ReceivedAnswer,
   others: readonly Question[],
@@ -267,7 +267,7 @@ function learnFrom(
 ): { readonly state: State; readonly progress: Omit<SweepProgress, 'evidence'>; readonly step: Step } {
   const answer = heard.kind === 'page' ? { ...heard.answer, ...seen } : heard.answer;
   const state = learn(before, question, answer);
-  const next = ask(state, others, cutPoints);
+  const next = ask(state, others, splitPoints);
   const done = next !== null && 'kind' in next ? next : null;
   const { dropped, added } = findChanges(recorded ? before : { ...before, ranges: [] }, state);
   const progress = {
@@ -286,7 +286,7 @@ function learnFrom(
       // Pages by date may have other sizes, and say nothing about the order of ids.
       learned:
         state.facts.rigor === 'proof' && state.facts.axis === 'id'
-          ? JSON.stringify(toLearned(state, done, cutPoints))
+          ? JSON.stringify(toLearned(state, done, splitPoints))
           : null,
     },
   };
@@ -309,10 +309,10 @@ function toReadThrough({ facts, ranges }: State, done: Done | null): bigint | nu
   return open.from > 1n ? open.from - 1n : null;
 }
 
-function toLearned({ facts }: State, done: Done, cutPoints: CutPoints | undefined): Learned {
+function toLearned({ facts }: State, done: Done, splitPoints: SplitPoints | undefined): Learned {
   return {
     // Requests to a source that is known to be uneven are small, and small pages no longer show that. So the earlier finding is kept.
-    capacity: { ...done.capacity, uneven: done.capacity.uneven || cutPoints?.uneven === true },
+    capacity: { ...done.capacity, uneven: done.capacity.uneven || splitPoints?.uneven === true },
     together: facts.walk === null,
     inclusiveAfter: facts.inclusive.after.after || facts.inclusive.both.after,
     inclusiveBefore: facts.inclusive.before.before || facts.inclusive.both.before,

@@ -8,7 +8,7 @@ import type { SweepRequest } from './commit-answer.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 
 /** The account to read, its held lane, and how to read. */
-export interface ReadContext extends Omit<SweepRequest, 'purpose' | 'plan' | 'isNew' | 'cutPoints' | 'parallel'> {
+export interface ReadContext extends Omit<SweepRequest, 'purpose' | 'plan' | 'isNew' | 'splitPoints' | 'parallel'> {
   /** Submission date at which the first sweep begins, in milliseconds since the epoch; null reads everything. */
   readonly startAt: number | null;
 }
@@ -73,7 +73,7 @@ export async function readToProof(deps: SweepDeps, request: SweepRequest): Promi
   const { held: heldBefore = 0, listed: listedBefore = 0, longest: longestBefore = 0, latenessMs = 0 } = known ?? {};
   const before = { heldBefore, listedBefore, longestBefore };
   const lagMs = Math.max(request.lagMs, latenessMs);
-  return await sweep(deps, { ...request, lagMs, plan: { ...plan, rigor: 'proof', ...before }, cutPoints: known });
+  return await sweep(deps, { ...request, lagMs, plan: { ...plan, rigor: 'proof', ...before }, splitPoints: known });
 }
 
 /** Reads a range again, or for the first time. */

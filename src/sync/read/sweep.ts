@@ -14,7 +14,7 @@ import { checkIdentity } from './account-identity.ts';
 import {
   commitAnswer,
   commitWithoutProgress,
-  endContradicted,
+  endContradictedCertificates,
   loadOrBeginSweep,
   type ReceivedAnswer,
   type SweepRequest,
@@ -102,26 +102,26 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
   }
 
   /**
-   * Holds applications against the certificates of other sweeps, if this sweep's own certificate says nothing about them: those outside its
-   * ids, and all of a backfill by date. Once they are stored, no later check would find them hidden. A recheck by date follows a sweep by ids
-   * whose certificate is a doubt already.
+   * Ends certificates of other sweeps that this page contradicts. It checks the applications about which this sweep's own certificate says
+   * nothing: those outside its id range, and all of a backfill by date. A recheck by date is not checked, because the sweep by ids before it
+   * has already ended with a doubt.
    */
-  async function judgeOthers(page: Page | null): Promise<void> {
+  async function checkOtherCertificates(page: Page | null): Promise<void> {
     const { advertiserId } = advertiser;
     const { axis, purpose, low, high } = run.sweep;
     const isByDate = axis === 'date' && purpose === 'backfill';
     const isOutside = (id: bigint) => axis === 'id' && (id < low || (high !== null && id > high));
     const others = page?.applications.filter(({ id }) => isByDate || isOutside(id)) ?? [];
     if (advertiserId === null || others.length === 0) return;
-    const by = isByDate ? 'a backfill by date' : 'a sweep of other ids';
-    await retry(retryOptions, () => endContradicted(store, advertiserId, others, by));
+    const by = isByDate ? 'a backfill by date' : 'a sweep of another id range';
+    await retry(retryOptions, () => endContradictedCertificates(store, advertiserId, others, by));
   }
 
   /** Commits an answer. After a failure only the rows show whether it was committed, so the state is loaded again from them. */
   async function commit(answer: ReceivedAnswer): Promise<void> {
     const page = answer.heard.kind === 'page' ? answer.heard.page : null;
     await checkWhose(page);
-    await judgeOthers(page);
+    await checkOtherCertificates(page);
     const stepsBefore = run.state.facts.requests;
     const summary = await retry(retryOptions, async () => {
       if (run.state.facts.requests > stepsBefore || outcome !== null) return null;
@@ -178,7 +178,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
       let done: Done | undefined;
       const stopped = request.shouldPause?.() ? 'paused' : isOutOfTime() ? 'outOfTime' : null;
       while (inFlight.size < request.parallel && !done) {
-        const next = ask(run.state, [...inFlight.keys()], request.cutPoints);
+        const next = ask(run.state, [...inFlight.keys()], request.splitPoints);
         if (next === null) break;
         if ('kind' in next) done = next;
         else if (stopped) break;

@@ -166,7 +166,7 @@ function renderAdvertisers({ advertisers, problems, at }: Status): Html {
   });
 }
 
-/** The final states without bytes that are no problem of Intake: the source has no file, or none that may be stored. */
+/** The final states without bytes that the page does not list as problems: the source has no file, or none that may be stored. */
 const lostFiles: readonly { readonly state: string; readonly means: string; readonly todo: string }[] = [
   {
     state: 'infected',
@@ -176,7 +176,7 @@ const lostFiles: readonly { readonly state: string; readonly means: string; read
   {
     state: 'missing',
     means: 'The source does not have the file (404 for a day, or 410); the application itself is stored.',
-    todo: 'Ask the applicant for the file. If the source has it by now, run intake retry --state missing.',
+    todo: 'Ask the applicant for the file. If the source has it again, run intake retry --state missing.',
   },
 ];
 
