@@ -625,7 +625,7 @@ describe('R3: a sweep ends', () => {
     expect(lostOf(rows, swept)).toEqual([500n]);
     expect(swept.done).toMatchObject({
       certificate: 'unproven',
-      reason: 'a range could not be cut small enough to be closed',
+      reason: 'a range could not be split small enough to be closed',
       open: [{ from: 500n, to: 500n }],
     });
   });
