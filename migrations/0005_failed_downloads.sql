@@ -24,7 +24,7 @@ WHERE a.erased_at IS NULL AND d.trouble IS NOT NULL AND f.state IN ('pending', '
 --> statement-breakpoint
 COMMENT ON COLUMN intake_analytics.attachment_problems.attempts IS 'Failed attempts of a waiting download; failures during an outage of the source or the storage do not count.';
 --> statement-breakpoint
-COMMENT ON COLUMN intake.coverage.complete_through IS 'Applications submitted up to here are covered: the beginning of the sweep less SYNC_LAG, or less twice the longest delay that polls and checks by date saw in 30 days (at most a day) if that is longer.';
+COMMENT ON COLUMN intake.coverage.complete_through IS 'Applications submitted up to here are covered: the beginning of the sweep less SYNC_LAG, or less twice the longest delay that polls and rechecks saw in 30 days (at most a day) if that is longer.';
 --> statement-breakpoint
 -- The state of a sweep has the lowest and highest id and date of its applications. A sweep that has ended does not need it, and it would
 -- outlive an erasure. ALTER COLUMN TYPE, with the same type, makes Postgres delete the planner statistics of the column.

@@ -250,7 +250,7 @@ function loadGiven(
   const trimmed = env[name]?.trim() || null;
   // The blanks around a secret may belong to it.
   const text = setting.secret && trimmed !== null ? (env[name] ?? null) : trimmed;
-  const file = (setting.secret && env[`${name}_FILE`]) || null;
+  const file = (setting.secret && env[`${name}_FILE`]?.trim()) || null;
   if (file === null) return text === null ? null : new Secret(text);
   if (text !== null) {
     report(name, `and ${name}_FILE are both set: keep one of them`);

@@ -275,7 +275,7 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null,
     add(`Halted: ${a.halt.reason} It is tried again every few minutes.`, 'intake doctor', true);
   }
   if (a.readAt === null && a.halt === null && !isWaiting) {
-    if (a.lastSweep?.state === 'running') add('The first sweep has not finished.', 'intake status --watch', true);
+    if (a.lastSweep?.state === 'running') add('The first sweep has not finished.', 'intake sync', true);
     else add('Nothing has been read yet.', 'intake sync', true);
   }
   if (a.readAt !== null && a.halt === null && !isWaiting && staleAfterMs !== null && since(a.readAt) > staleAfterMs) {

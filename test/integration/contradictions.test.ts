@@ -57,6 +57,19 @@ function addOld({ board }: SmallIntake, ids: readonly bigint[]): void {
   board.add(ids.map((id) => ({ id, submittedAt: Date.now() - 24 * hour, attachments: [] })));
 }
 
+/** As a poll does that meets an application above the size limit. */
+async function leaveGap(database: TestDatabase, advertiserId: bigint, id: bigint): Promise<void> {
+  await database.query(
+    `INSERT INTO intake.sweeps (advertiser_id, sweep_id, lane, purpose, axis, low, state, certificate, risk, reason, started_at, last_progress_at, ended_at)
+     VALUES ($1, 999999, 'live', 'live', 'id', $2, 'open', 'unproven', 'doubt', 'too large', now(), now(), now())`,
+    [advertiserId, id],
+  );
+  await database.query(
+    `INSERT INTO intake.ranges (advertiser_id, sweep_id, low, high, state, evidence) VALUES ($1, 999999, $2, $2, 'stuck', '{}')`,
+    [advertiserId, id],
+  );
+}
+
 const everyTen = (count: number) => Array.from({ length: count }, (_, nth) => BigInt(1_000 + 10 * nth));
 
 test('a backfill by date that shows a hidden application ends the certificate', async ({ database }) => {
@@ -143,15 +156,21 @@ test('a doubt and its evidence survive the end of sweeps that began earlier', as
   expect(await certificates(database)).toMatchObject([{ low: '1', certificate: 'proven' }]);
 });
 
-test('the check by date measures how late an application came, beyond the lag of polls', async ({ database }) => {
+test('a recheck measures how late an application came, beyond the lag of polls', async ({ database }) => {
   await using intake = await openSmallIntake({ database });
   addOld(intake, everyTen(12));
   await intake.sweep();
   await database.query(`UPDATE intake.applications SET first_seen_at = now() - interval '40 minutes'`);
-  addOld(intake, [1_105n]);
+  const late = `SELECT late_ms / 60000 >= 40 AS late FROM intake.advertisers`;
+  // An old application that no sweep asked for before is not late, and one that only the date filter shows is hidden.
+  addOld(intake, [1_103n]);
+  await readFrom(intake, 1_050n);
+  intake.board.add([{ id: 1_104n, submittedAt: Date.now() - hour, attachments: [] }]);
   await inLane(intake, ([deps, context]) => witnessByDate(deps, context, Date.now()));
-  const minutes = `SELECT late_ms / 60000 >= 40 AS late FROM intake.advertisers`;
-  expect(await database.query(minutes)).toEqual([{ late: true }]);
+  expect(await database.query(late)).toEqual([{ late: null }]);
+  intake.board.add([{ id: 1_105n, submittedAt: Date.now() - hour, attachments: [] }]);
+  await readFrom(intake, 1_050n);
+  expect(await database.query(late)).toEqual([{ late: true }]);
 });
 
 test('the proof and the completeness view both report a gap that a poll left', async ({ database }) => {
@@ -164,16 +183,69 @@ test('the proof and the completeness view both report a gap that a poll left', a
   const view = `SELECT certificate, risk FROM intake_analytics.completeness`;
   const explained = async () => await explainProof(store, advertiserId, null);
   expect(await explained()).toMatchObject({ complete: true, openRanges: 0, ...(await database.query(view))[0] });
-  await database.query(
-    `INSERT INTO intake.sweeps (advertiser_id, sweep_id, lane, purpose, axis, low, state, certificate, risk, reason, started_at, last_progress_at, ended_at)
-     VALUES ($1, 999999, 'live', 'live', 'id', 1005, 'open', 'unproven', 'doubt', 'too large', now(), now(), now())`,
-    [advertiserId],
-  );
-  await database.query(
-    `INSERT INTO intake.ranges (advertiser_id, sweep_id, low, high, state, evidence) VALUES ($1, 999999, 1005, 1005, 'stuck', '{}')`,
-    [advertiserId],
-  );
+  await leaveGap(database, advertiserId, 1_005n);
   const [row] = await database.query(view);
   expect(row).toMatchObject({ certificate: 'unproven' });
   expect(await explained()).toMatchObject({ complete: false, openRanges: 1, ...row });
+  // The certificates still cover an earlier day.
+  const aWeekAgo = new Date(Date.now() - 168 * hour);
+  expect(await explainProof(store, advertiserId, aWeekAgo)).toMatchObject({ complete: true, certificate: 'proven' });
+});
+
+test('an unproven certificate keeps its first reason, which the end of its sweep recorded', async ({ database }) => {
+  await using intake = await openSmallIntake({ database });
+  addOld(intake, everyTen(12));
+  await intake.sweep();
+  const { coverage } = intake.store;
+  await coverage.endCertificates(intake.board.advertiserId, [1_000n], 'first');
+  await coverage.endCertificates(intake.board.advertiserId, [1_010n], 'second');
+  expect(await certificates(database)).toMatchObject([{ certificate: 'unproven', reason: 'first' }]);
+});
+
+test('a sweep leaves the gaps of sweeps that began later', async ({ database }) => {
+  await using intake = await openSmallIntake({ database, choices: { pageCap: 30 } });
+  addOld(intake, everyTen(120));
+  await intake.sweep();
+  expect(await readSome(intake, 5)).toMatchObject({ stopped: 'paused' });
+  await leaveGap(database, intake.board.advertiserId, 1_005n);
+  expect(await readSome(intake, 10_000)).toMatchObject({ certificate: 'proven' });
+  expect(await database.query(`SELECT low FROM intake.gaps`)).toEqual([{ low: '1005' }]);
+});
+
+test('a proof names as previous only sweeps that began before it', async ({ database }) => {
+  await using intake = await openSmallIntake({ database });
+  addOld(intake, everyTen(40));
+  await intake.sweep();
+  await using inner = intake.openSource('json');
+  let isFirst = true;
+  const list: typeof inner.list = async (...args) => {
+    // While the first answer of the recheck is under way, a backfill begins and ends.
+    if (isFirst) {
+      isFirst = false;
+      await backfill(
+        { store: intake.store, source: inner },
+        {
+          ...{
+            name: 'default',
+            advertiserId: null,
+            owner: 'b',
+            leaseMs: 600_000,
+            lagMs: 0,
+            retryForMs: 0,
+            parallel: 1,
+          },
+          ...{ range: { axis: 'id', from: 1n, to: 1_100n }, restart: false, signal: signal() },
+        },
+      );
+    }
+    return await inner.list(...args);
+  };
+  await inLane(intake, ([deps, context]) => readAgain({ ...deps, source: { ...inner, list } }, context, { from: 1n }));
+  const sweeps = await database.query<{ id: string; purpose: string }>(
+    `SELECT sweep_id AS id, purpose FROM intake.sweeps ORDER BY sweep_id`,
+  );
+  expect(sweeps.map(({ purpose }) => purpose)).toEqual(['recheck', 'recheck', 'backfill']);
+  const [first, second] = sweeps.map(({ id }) => BigInt(id));
+  const [opening] = await intake.store.evidence.loadRecords(intake.board.advertiserId, second ?? 0n);
+  expect(opening).toMatchObject({ type: 'sweep', previous: [{ sweepId: first }] });
 });

@@ -1,7 +1,7 @@
 // Queues by a hand-held clock: which is worked on, which is paused, and for how long.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Source } from '../../src/source/client.ts';
-import { type AccountQueues, createAccountQueues } from '../../src/sync/worker/account-queue.ts';
+import { type AccountQueues, createAccountQueues, type TaskName } from '../../src/sync/worker/account-queue.ts';
 
 const noon = Date.UTC(2026, 4, 4, 12);
 
@@ -29,4 +29,17 @@ test('a queue at rest is worked on again when its time is over, also when the cl
   expect(polls).toBe(1);
   await vi.advanceTimersByTimeAsync(200);
   expect(polls).toBe(2);
+});
+
+test('the last day is read before the checks: a late application is stored by then, and not taken for a hidden one', async () => {
+  const account = { name: 'acme', advertiserId: null, source: {} as Source, watch: () => {} };
+  const done: TaskName[] = [];
+  const queues = createAccountQueues({
+    accounts: [account],
+    ...{ atOnce: 1, longAtOnce: 1, signal: new AbortController().signal },
+    work: async (_, task) => void done.push(task),
+  });
+  queues.demand('everything', 'audit', 'witness', 'day', 'poll');
+  await vi.advanceTimersByTimeAsync(100);
+  expect(done).toEqual(['poll', 'day', 'witness', 'audit', 'everything']);
 });

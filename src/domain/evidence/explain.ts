@@ -57,16 +57,18 @@ export function explain(
     const before = certificates[index - 1];
     return before === undefined ? low <= 1n : before.high !== null && low === before.high + 1n;
   });
-  const isWhole = isTiled && certificates.at(-1)?.high === null && openRanges === 0;
+  const isWhole = isTiled && certificates.at(-1)?.high === null;
+  // A gap that a later sweep left says nothing about an earlier day.
+  const isOpen = at === null && openRanges > 0;
   const weakest = <T>(order: readonly T[], pick: (one: ExportedCertificate) => T) =>
     order.find((value) => certificates.some((one) => pick(one) === value));
   const certificate = weakest(['unproven', 'assumed', 'proven'] as const, (one) => one.certificate);
   const risk = weakest(['doubt', 'harmless', 'none'] as const, (one) => one.risk);
   return {
     at,
-    complete: isWhole && certificate !== 'unproven' && explained.every(({ reaches }) => reaches),
-    certificate: isWhole ? (certificate ?? 'unproven') : 'unproven',
-    risk: isWhole ? (risk ?? 'doubt') : 'doubt',
+    complete: isWhole && !isOpen && certificate !== 'unproven' && explained.every(({ reaches }) => reaches),
+    certificate: isWhole && !isOpen ? (certificate ?? 'unproven') : 'unproven',
+    risk: isWhole && !isOpen ? (risk ?? 'doubt') : 'doubt',
     openRanges,
     certificates: explained,
     assumptions,

@@ -10,7 +10,7 @@ import { notifyQueued } from '../files/download-queue.ts';
 import { type Database, isConflict, type Queryable, type Transaction } from '../postgres/database.ts';
 import { deleteBodyKeys, findErasedRows, isChainKept, noteLastHash, saveEvidence } from '../sweeps/evidence.ts';
 import { fence, laneLock } from '../sweeps/leases.ts';
-import { type SweepProgress, saveProgress } from '../sweeps/sweeps.ts';
+import { type Sweep, type SweepProgress, saveProgress } from '../sweeps/sweeps.ts';
 import { findErasedIds } from '../tombstones.ts';
 import { diffPage, isSameDiff, type PageDiff, type ReadPage } from './diff-page.ts';
 import { isReady, toCopies } from './insert.ts';
@@ -83,9 +83,7 @@ async function write(
   const isToBeWritten = await resolveElements(tx, page);
   const { fresh, erased } = await splitOffErased(tx, key, page, diff.fresh.filter(isToBeWritten), events);
   if (fresh.length > 0) {
-    // The check by date also shows applications that appeared after more than the lag. Polls no longer request their ids.
-    const isCheckByDate = page.sweep.purpose === 'witness' && page.sweep.axis === 'date';
-    if (page.sweep.purpose === 'live' || isCheckByDate) await noteLateness(tx, page, fresh);
+    if (isMeasured(page.sweep)) await noteLateness(tx, page, fresh);
     await insertNew(tx, key, page, fresh, events);
   }
   const { changed, stale } = await applyChanges(tx, key, page, diff.changed.filter(isToBeWritten), events);
@@ -151,21 +149,38 @@ async function insertNew(
   }
 }
 
-/** Records how late an id below the cursor arrived: at least the time since the next higher id was stored. */
+/**
+ * Polls measure how late applications appear. So do rechecks by id, which also show applications that appeared after more than the lag. Date
+ * filters do not: an application that only they show is hidden, not late.
+ */
+function isMeasured({ purpose, axis }: Sweep): boolean {
+  return purpose === 'live' || (purpose === 'recheck' && axis === 'id');
+}
+
+/**
+ * Records how late an id below the cursor appeared: at least the time since the next higher id was stored, and at most its own age. A recheck
+ * may read old applications for the first time (after SYNC_START); only those of the last day count.
+ */
 async function noteLateness(tx: Queryable, page: ReadPage, fresh: readonly Application[]): Promise<void> {
   await tx.query(
     `WITH late AS (
-       SELECT max(extract(epoch FROM now() - passed.first_seen_at) * 1000)::bigint AS ms
-       FROM unnest($2::bigint[]) AS id
-       JOIN intake.cursors c ON c.advertiser_id = $1 AND id < c.after_id
+       SELECT max(extract(epoch FROM now() - greatest(passed.first_seen_at, s.at)) * 1000)::bigint AS ms
+       FROM unnest($2::bigint[], $3::timestamptz[]) AS s (id, at)
+       JOIN intake.cursors c ON c.advertiser_id = $1 AND s.id < c.after_id
        CROSS JOIN LATERAL (
          SELECT a.first_seen_at FROM intake.applications a
-         WHERE a.advertiser_id = $1 AND a.application_id > id ORDER BY a.application_id LIMIT 1) AS passed
+         WHERE a.advertiser_id = $1 AND a.application_id > s.id ORDER BY a.application_id LIMIT 1) AS passed
+       WHERE $4 OR s.at > now() - interval '1 day'
      )
      UPDATE intake.advertisers v SET late_ms = late.ms, late_at = now() FROM late
      WHERE v.advertiser_id = $1 AND late.ms > 0
        AND (v.late_ms IS NULL OR late.ms >= v.late_ms OR v.late_at < now() - interval '30 days')`,
-    [page.advertiserId, fresh.map((a) => a.id)],
+    [
+      page.advertiserId,
+      fresh.map((a) => a.id),
+      fresh.map(({ submittedAt }) => (submittedAt === null ? null : new Date(submittedAt))),
+      page.sweep.purpose === 'live',
+    ],
   );
 }
 

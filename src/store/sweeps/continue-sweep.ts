@@ -107,7 +107,7 @@ export interface Learned {
 const afterOlder = (id: string, advertiser: string) => `coalesce((SELECT b.application_id + 1 FROM intake.applications b
   WHERE b.advertiser_id = ${advertiser} AND b.application_id < ${id} ORDER BY b.application_id DESC LIMIT 1), ${id})`;
 
-/** Twice the lateness that polls and checks by date have seen within 30 days, at most a day. A lag that is shorter is raised to it. */
+/** Twice the lateness that polls and rechecks have measured within 30 days, at most a day. A lag that is shorter is raised to it. */
 const latenessMs = `least(86400000, CASE WHEN v.late_at > now() - interval '30 days' THEN 2 * v.late_ms ELSE 0 END)`;
 
 /**

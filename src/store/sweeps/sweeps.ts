@@ -220,13 +220,13 @@ async function endSweep(
   return ended.absent.length > 0 ? await markAbsent(tx, advertiserId, ended) : [];
 }
 
-/** Closes gaps that earlier sweeps left inside this sweep's range. */
+/** Closes gaps inside this sweep's range that sweeps left which began earlier. */
 async function healGaps(tx: Queryable, advertiserId: bigint, sweep: Sweep): Promise<void> {
   await tx.query(
     `WITH healed AS (
        DELETE FROM intake.ranges r USING intake.sweeps s
        WHERE r.advertiser_id = $1 AND s.advertiser_id = $1 AND s.sweep_id = r.sweep_id AND s.axis = 'id' AND s.state = 'open'
-         AND r.sweep_id <> $2 AND r.low >= $3 AND ($4::bigint IS NULL OR r.high <= $4)
+         AND r.sweep_id < $2 AND r.low >= $3 AND ($4::bigint IS NULL OR r.high <= $4)
        RETURNING r.sweep_id, r.low
      )
      UPDATE intake.sweeps s SET state = 'closed' WHERE s.advertiser_id = $1 AND s.sweep_id IN (SELECT sweep_id FROM healed)
@@ -331,7 +331,7 @@ export async function endCertificates(
     async (tx) => {
       await tx.query(
         `UPDATE intake.coverage k SET certificate = 'unproven', risk = 'doubt', reason = $3
-         WHERE k.advertiser_id = $1 AND k.axis = 'id' AND ${covers('k')}`,
+         WHERE k.advertiser_id = $1 AND k.axis = 'id' AND k.certificate <> 'unproven' AND ${covers('k')}`,
         [advertiserId, ids, reason],
       );
       await tx.query(

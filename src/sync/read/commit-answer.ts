@@ -120,7 +120,9 @@ export async function commitAnswer(
     return { run: { ...run, state }, summary: nothingWritten };
   }
   const { advertiserId } = advertiser;
-  const previous = run.proof?.end === null ? await store.evidence.loadLastHashes(advertiserId) : [];
+  // The certificates that were valid when this sweep began. A sweep of the other lane may have begun and ended since.
+  const isEarlier = ({ sweepId }: { readonly sweepId: bigint }) => sweepId < run.sweep.sweepId;
+  const previous = run.proof?.end === null ? (await store.evidence.loadLastHashes(advertiserId)).filter(isEarlier) : [];
   const asked = answer.heard.kind === 'page' ? toExpectedIds(answer.question, run.state.facts.listedBefore) : null;
   const page = toReadPage(request.lane, advertiserId, run.sweep, answer, asked);
   return await untilCommitted(async () => {

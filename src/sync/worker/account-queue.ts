@@ -13,8 +13,11 @@ export interface WorkerAccount {
   readonly watch: (heartbeat: Heartbeat | null) => void;
 }
 
-/** In the order in which an account runs its due tasks. */
-const taskNames = ['poll', 'unfinished', 'witness', 'audit', 'day', 'fortnight', 'everything'] as const;
+/**
+ * In the order in which an account runs its due tasks. `day` comes before the checks: it stores an application that only appeared late, which
+ * a check would take for a hidden one.
+ */
+const taskNames = ['poll', 'unfinished', 'day', 'witness', 'audit', 'fortnight', 'everything'] as const;
 export type TaskName = (typeof taskNames)[number];
 
 export interface AccountQueue {

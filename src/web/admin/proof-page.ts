@@ -31,7 +31,7 @@ export interface ProofPage {
 export function renderProofPage({ report, names, id, version }: ProofPage): Html {
   const { advertiser, at, certificates, openRanges, records, density } = report;
   const recordsOf = (sweepId: bigint) => records.get(sweepId) ?? [];
-  const explanation = explain(at, certificates, openRanges, (sweepId) => recordsOf(sweepId).map((one) => one.record));
+  const explanation = explain(null, certificates, openRanges, (sweepId) => recordsOf(sweepId).map((one) => one.record));
   const answers = certificates.length === 0 ? [] : [...records.values()].flatMap(answersOf);
   const body = html`<main>
 ${renderHeadline(advertiser, explanation)}
@@ -68,13 +68,14 @@ const moods = {
   unproven: { name: 'bad', sign: '!' },
 } as const;
 
-function renderHeadline(advertiser: string, { certificate, certificates }: Explanation): Html {
+function renderHeadline(advertiser: string, { certificate, certificates, openRanges }: Explanation): Html {
   const through = certificates.map((one) => one.completeThrough.getTime());
   const until = through.length === 0 ? '' : ` submitted before ${toUtc(new Date(Math.min(...through)))}`;
+  const open = openRanges > 0 ? `: ${formatCount(openRanges, 'id range is', 'id ranges are')} not covered` : '';
   const sentence = {
     proven: `Every application of ${advertiser}${until} is stored.`,
     assumed: `Every application of ${advertiser}${until} is stored, under one more assumption.`,
-    unproven: `It is not proven that every application of ${advertiser} is stored.`,
+    unproven: `It is not proven that every application of ${advertiser} is stored${open}.`,
   }[certificate];
   const { name, sign } = moods[certificate];
   return html`<section class="headline ${name}" aria-labelledby="headline">
