@@ -21,6 +21,7 @@ export default defineConfig({
     root: join(import.meta.dirname, '..'),
     include: ['test/**/*.test.ts'],
     exclude: ['test/browser/**', 'test/chaos/**'],
+    tags: [{ name: 'slow', description: 'Only `npm run test:all` runs it.' }],
     globalSetup: ['test/support/global-setup.ts'],
     setupFiles: ['test/support/leak-guard.ts', ...(process.env.TEST_STALLS ? ['test/stress/stalls.ts'] : [])],
     // A process runs one file after the other and loads the product once, which saves 60 s of CPU. The leak guard detects resources that a

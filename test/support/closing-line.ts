@@ -1,5 +1,5 @@
 // A reporter that ends a run with one plain line, `N passed, N failed`, for readers of the last line only. The lines before it count the
-// skipped tests by reason and, with --slow, list the slowest files and tests.
+// tests that the run left out and the skipped tests by reason, name the slowest file, and, with --slow, list the slowest files and tests.
 // Everything that makes vitest fail counts as a failure: a file that cannot be loaded, a broken hook, an unhandled error.
 // A Node warning in the runner itself fails the run. The leak guard checks for warnings in the tests' processes.
 
@@ -10,6 +10,8 @@ interface Failing {
 }
 
 const isSlowAsked = process.env.TEST_SLOWEST === '1';
+/** How many seconds the run should take; 0 for a run without a goal. */
+const goalSeconds = Number(process.env.TEST_GOAL ?? 0);
 
 // biome-ignore lint/style/noDefaultExport: vitest takes a reporter from the default export.
 export default class ClosingLine implements Reporter {
@@ -21,7 +23,12 @@ export default class ClosingLine implements Reporter {
 
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[]): void {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
-    const lines = [...renderSkips(tests), ...(isSlowAsked ? renderSlowest(modules, tests) : [])];
+    const lines = [
+      ...renderLeftOut(tests),
+      ...renderSkips(tests),
+      ...(isSlowAsked ? renderSlowest(modules, tests) : []),
+      ...renderDuration(modules),
+    ];
     if (this.#warnings.length > 0) {
       lines.push(...this.#warnings.map(({ name, message }) => `Node warned: ${name}: ${message}`));
       process.exitCode = 1;
@@ -42,13 +49,22 @@ function renderClosingLine(
   return `${count('passed')} passed, ${count('failed') + broken + unhandled.length} failed`;
 }
 
+/** A run that is filtered by tag (`npm test`) leaves out the tests that carry `slow`. */
+const isLeftOut = (test: TestCase) =>
+  test.project.config.tagsFilter !== undefined && test.tags.includes('slow') && test.result().state === 'skipped';
+
+function renderLeftOut(tests: readonly TestCase[]): string[] {
+  const count = tests.filter(isLeftOut).length;
+  return count > 0 ? [`${count} left to npm run test:all`] : [];
+}
+
 /** One line per reason, `N skipped: reason`. The reason stands in parentheses at the end of the test's or group's name. */
 function renderSkips(tests: readonly TestCase[]): string[] {
   const reasons = new Map<string, number>();
   for (const test of tests) {
     // A run that is filtered by name (-t) also skips tests. These need no reason.
     if (test.project.config.testNamePattern !== undefined) continue;
-    if (test.result().state !== 'skipped' || test.options.mode !== 'skip') continue;
+    if (test.result().state !== 'skipped' || test.options.mode !== 'skip' || isLeftOut(test)) continue;
     const reason = /\(([^()]+)\)(?: >|$)/.exec(test.fullName)?.[1] ?? `no reason given: ${test.fullName}`;
     reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
   }
@@ -57,18 +73,32 @@ function renderSkips(tests: readonly TestCase[]): string[] {
 
 const most = 10;
 
+const renderSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
+
+function duration(module: TestModule): number {
+  const { duration: ms, prepareDuration, collectDuration, setupDuration } = module.diagnostic();
+  return ms + prepareDuration + collectDuration + setupDuration;
+}
+
+/** One line that names the slowest of several files, after a hint when the run took longer than its goal. */
+function renderDuration(modules: readonly TestModule[]): string[] {
+  const [slowest] = modules.toSorted((a, b) => duration(b) - duration(a));
+  if (!slowest || modules.length === 1) return [];
+  const seconds = Math.round(performance.now() / 1_000);
+  const isLate = goalSeconds > 0 && seconds > goalSeconds;
+  const hint = isLate ? `npm test took ${seconds} s; its goal is ${goalSeconds} s on two quiet cores. ` : '';
+  const named = `${slowest.relativeModuleId} (${renderSeconds(duration(slowest))})`;
+  return [`${hint}Slowest file: ${named}, see npm test -- --slow`];
+}
+
 function renderSlowest(modules: readonly TestModule[], tests: readonly TestCase[]): string[] {
   const render = (what: string, named: readonly (readonly [name: string, ms: number])[]) => [
     `Slowest ${what}:`,
     ...named
       .toSorted(([, a], [, b]) => b - a)
       .slice(0, most)
-      .map(([name, ms]) => `${(ms / 1_000).toFixed(1).padStart(7)} s  ${name}`),
+      .map(([name, ms]) => `${renderSeconds(ms).padStart(9)}  ${name}`),
   ];
-  const duration = (module: TestModule) => {
-    const { duration: ms, prepareDuration, collectDuration, setupDuration } = module.diagnostic();
-    return ms + prepareDuration + collectDuration + setupDuration;
-  };
   return [
     ...render(
       'files',

@@ -92,11 +92,19 @@ function loadCaller(): string | undefined {
   return (ours ?? lines.at(-1) ?? '').trim();
 }
 
+// A file whose tests are all left out is loaded, but runs no hook. The next file of the process ends its guard.
+const shared = globalThis as { endGuard?: () => void };
+shared.endGuard?.();
+
 // Starts here because a file may open something while it is loaded.
 const guard = openLeakGuard();
 const warnings: string[] = [];
 const onWarning = (warning: Error) => void warnings.push(`${warning.name}: ${warning.message}`);
 process.on('warning', onWarning);
+shared.endGuard = () => {
+  guard[Symbol.dispose]();
+  process.off('warning', onWarning);
+};
 
 // Runs around everything else in the file, including its hooks and fixtures.
 aroundAll(async (runFile) => {
