@@ -70,6 +70,9 @@ async function loadNames(): Promise<string[]> {
   return [...(await metrics.render(status)).matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name ?? '');
 }
 
+/** There is no promtool, or a folder of PATH in which it might be may not be entered. */
+const cannotBeRun = ['ENOENT', 'EACCES'];
+
 const isOurs = (name: string) => name.startsWith('intake_');
 
 describe('a scrape', () => {
@@ -125,7 +128,7 @@ describe('a scrape', () => {
       input: await metrics.render(status),
       encoding: 'utf8',
     });
-    if (found.error) return expect((found.error as NodeJS.ErrnoException).code).toBe('ENOENT');
+    if (found.error) return expect(cannotBeRun).toContain((found.error as NodeJS.ErrnoException).code);
     expect({ code: found.status, said: found.stdout + found.stderr }).toEqual({ code: 0, said: '' });
   });
 });
@@ -206,7 +209,7 @@ describe('the alert rules', () => {
     ];
     writeFileSync(file, JSON.stringify({ rule_files: [resolve('deploy/prometheus-rules.yaml')], tests }));
     const found = spawnSync('promtool', ['test', 'rules', file], { encoding: 'utf8' });
-    if (found.error) return expect((found.error as NodeJS.ErrnoException).code).toBe('ENOENT');
+    if (found.error) return expect(cannotBeRun).toContain((found.error as NodeJS.ErrnoException).code);
     expect({ code: found.status, said: found.stdout + found.stderr }).toMatchObject({ code: 0 });
   });
 });
