@@ -1,3 +1,4 @@
+// @module-tag slow
 // What a first load costs before the server has gathered any statistics by itself.
 import { expect, test } from 'vitest';
 import { openSmallIntake } from '../support/small-intake.ts';

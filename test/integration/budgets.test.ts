@@ -11,7 +11,7 @@ import type { SweepSummary } from '../../src/sync/read/sweep.ts';
 import { findDifferences } from '../support/equality.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 
-describe('reading again what is held', () => {
+describe('reading again what is held', { tags: ['slow'] }, () => {
   test.for(['ascending', 'descending'] as const)(
     'costs two requests a page and some forty more, and finds who was late, in a list that is %s',
     async (order) => {
@@ -31,7 +31,9 @@ describe('reading again what is held', () => {
 });
 
 describe('a sweep that has used its time', () => {
-  test('says so, keeps its gaps, and goes on where it stopped until it is proven', async ({ database }) => {
+  test('says so, keeps its gaps, and goes on where it stopped until it is proven', { tags: ['slow'] }, async ({
+    database,
+  }) => {
     await using board = await openSandbox({ applications: 600, choices: { pageCap: 20, order: 'descending' } });
     await using sweeping = await openSweeping(database, board);
     const stops: (string | null)[] = [];
@@ -61,6 +63,7 @@ describe('an application that is larger than a list may be', () => {
 
   test.for(['ascending', 'descending'] as const)(
     'L14: is asked for alone and stored, in a list that is %s',
+    { tags: ['slow'] },
     async (order) => {
       await using database = await openTestDatabase();
       await using board = await openSandbox({ applications: 60, choices: { order } });

@@ -26,65 +26,68 @@ const jumps = [
   ['a year', 365 * dayMs],
 ] as const;
 
-describe.for(jumps)('a clock that is set back by %s', ([, jumpMs]) => {
-  test('keeps no command waiting: lanes, rate, files and what a dead process held are free', async () => {
-    await using database = await openTestDatabase();
-    await using scratch = await openScratch();
-    await using board = await openSandbox({ applications: 5 });
-    const env = { ...toEnvironment(database, board, scratch.path), SOURCE_RATE: '200/s' };
-    const config = loadConfig(env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });
-    const run = (files: boolean) => syncOnce(config, { recheck: false, files, signal: AbortSignal.timeout(600_000) });
-    await run(true);
-    board.add(5);
-    await run(false);
-    // Processes that died meanwhile: one with the lane, one with a file.
-    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
-    await store.leases.claim({ name: 'default', lane: 'live', owner: 'a dead process', leaseMs: 30_000 });
-    const token = crypto.randomUUID();
-    const advertisers = [board.advertiserId];
-    const { claims } = await store.downloads.claim({ advertisers, tier: 'usual', limit: 1, token, leaseMs: 30_000 });
-    expect(claims).toHaveLength(1);
-    await setClockBack(database.query, jumpMs);
+for (const [name, jumpMs] of jumps) {
+  describe(`a clock that is set back by ${name}`, { tags: name === 'a day' ? [] : ['slow'] }, () => {
+    test('keeps no command waiting: lanes, rate, files and what a dead process held are free', async () => {
+      await using database = await openTestDatabase();
+      await using scratch = await openScratch();
+      await using board = await openSandbox({ applications: 5 });
+      const env = { ...toEnvironment(database, board, scratch.path), SOURCE_RATE: '200/s' };
+      const config = loadConfig(env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });
+      const run = (files: boolean) => syncOnce(config, { recheck: false, files, signal: AbortSignal.timeout(600_000) });
+      await run(true);
+      board.add(5);
+      await run(false);
+      // Processes that died meanwhile: one with the lane, one with a file.
+      await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
+      await store.leases.claim({ name: 'default', lane: 'live', owner: 'a dead process', leaseMs: 30_000 });
+      const token = crypto.randomUUID();
+      const advertisers = [board.advertiserId];
+      const { claims } = await store.downloads.claim({ advertisers, tier: 'usual', limit: 1, token, leaseMs: 30_000 });
+      expect(claims).toHaveLength(1);
+      await setClockBack(database.query, jumpMs);
 
-    board.add(5);
-    const { advertisers: outcomes, files } = await run(true);
-    expect(outcomes).toMatchObject([{ trouble: null }]);
-    expect(await isRead(database, board)).toBe(true);
-    expect(files).toMatchObject({ summary: { waiting: 0 } });
-  });
+      board.add(5);
+      const { advertisers: outcomes, files } = await run(true);
+      expect(outcomes).toMatchObject([{ trouble: null }]);
+      expect(await isRead(database, board)).toBe(true);
+      expect(files).toMatchObject({ summary: { waiting: 0 } });
+    });
 
-  test('keeps no worker waiting that runs meanwhile, nor one that starts', async () => {
-    await using database = await openTestDatabase();
-    await using board = await openSandbox({ applications: 5 });
-    await using settings = await openSettings(database, board, { SOURCE_RATE: '200/s' });
-    const isDone = async () =>
-      (await isRead(database, board)) && (await database.query(`SELECT 1 FROM intake.downloads LIMIT 1`)).length === 0;
-    {
+    test('keeps no worker waiting that runs meanwhile, nor one that starts', async () => {
+      await using database = await openTestDatabase();
+      await using board = await openSandbox({ applications: 5 });
+      await using settings = await openSettings(database, board, { SOURCE_RATE: '200/s' });
+      const isDone = async () =>
+        (await isRead(database, board)) &&
+        (await database.query(`SELECT 1 FROM intake.downloads LIMIT 1`)).length === 0;
+      {
+        await using _worker = await hireWorker(settings.env);
+        await until(isDone);
+        await setClockBack(database.query, jumpMs);
+        board.add(3);
+        await until(isDone);
+      }
+      board.add(3);
+      await setClockBack(database.query, jumpMs);
       await using _worker = await hireWorker(settings.env);
       await until(isDone);
-      await setClockBack(database.query, jumpMs);
-      board.add(3);
-      await until(isDone);
-    }
-    board.add(3);
-    await setClockBack(database.query, jumpMs);
-    await using _worker = await hireWorker(settings.env);
-    await until(isDone);
-  });
+    });
 
-  test('gives a rate its next slot at once', async () => {
-    await using database = await openTestDatabase();
-    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
-    const takeSlot = createRateLimiter(store, 'http://source.example', 100);
-    await takeSlot(AbortSignal.timeout(600_000));
-    await setClockBack(database.query, jumpMs);
-    await takeSlot(AbortSignal.timeout(600_000));
-    const [row] = await database.query<{ ahead: number }>(
-      `SELECT extract(epoch FROM next_at - now())::float8 AS ahead FROM intake.rate_limits`,
-    );
-    expect(row?.ahead).toBeLessThan(10);
+    test('gives a rate its next slot at once', async () => {
+      await using database = await openTestDatabase();
+      await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
+      const takeSlot = createRateLimiter(store, 'http://source.example', 100);
+      await takeSlot(AbortSignal.timeout(600_000));
+      await setClockBack(database.query, jumpMs);
+      await takeSlot(AbortSignal.timeout(600_000));
+      const [row] = await database.query<{ ahead: number }>(
+        `SELECT extract(epoch FROM next_at - now())::float8 AS ahead FROM intake.rate_limits`,
+      );
+      expect(row?.ahead).toBeLessThan(10);
+    });
   });
-});
+}
 
 describe('a download', () => {
   test('that waits longer than any may is due; one that waits its time is left alone', async () => {
@@ -176,7 +179,7 @@ describe('what was noted by a clock that was a year ahead', () => {
     expect(await intake.keys()).toEqual([kept]);
   });
 
-  test('an absent application becomes missing after a day', async () => {
+  test('an absent application becomes missing after a day', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using intake = await openSmallIntake({ database });
     const ids = intake.board.add(Array.from({ length: 40 }, () => ({ attachments: [] })));

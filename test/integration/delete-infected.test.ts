@@ -77,7 +77,7 @@ function flag({ board, id }: Recall): void {
 }
 
 describe('infected bytes are deleted', () => {
-  test('by a worker whose download run does not come to an end', async () => {
+  test('by a worker whose download run does not come to an end', { tags: ['slow'] }, async () => {
     await using recall = await openStored({ RECHECK_SCHEDULE: '* * * * * *' });
     const { board } = recall;
     expect(await recall.keys()).toHaveLength(1);
@@ -92,7 +92,7 @@ describe('infected bytes are deleted', () => {
     expect(await database.query(`SELECT 1 FROM intake.downloads WHERE lease_token IS NOT NULL`)).toHaveLength(1);
   });
 
-  test.for(['sync', 'backfill'] as const)('by %s while it fetches files', async (command) => {
+  test.for(['sync', 'backfill'] as const)('by %s while it fetches files', { tags: ['slow'] }, async (command) => {
     await using recall = await openStored();
     recall.board.fault({ kind: 'hang', on: 'files', times: null });
     recall.board.add([{ attachments: [{ kind: 'resume', content: 'never comes' }] }]);
@@ -178,7 +178,7 @@ describe('a recall whose deletes the store refuses', () => {
 });
 
 describe('a worker whose store cannot be reached', () => {
-  test('deletes infected bytes when it is back', async () => {
+  test('deletes infected bytes when it is back', { tags: ['slow'] }, async () => {
     await using recall = await openStored({ RECHECK_SCHEDULE: '* * * * * *' });
     const isEmptied = async () =>
       (await database.query(`SELECT 1 FROM intake.blobs WHERE deleted_at IS NOT NULL`)).length > 0;

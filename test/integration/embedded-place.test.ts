@@ -36,7 +36,9 @@ test('where install scripts were blocked, the package is mended in its place', a
   expect(stdout).toContain('PostgreSQL');
 });
 
-test('a package that the server’s account cannot reach is copied to where it can, once', async () => {
+test('a package that the server’s account cannot reach is copied to where it can, once', {
+  tags: ['slow'],
+}, async () => {
   using root = openRoot({ mode: 0o700 });
   const order = createOrder(root.path, unpack(join(root.path, 'package')));
   const place = await openPlace(order);
@@ -48,7 +50,7 @@ test('a package that the server’s account cannot reach is copied to where it c
   expect(stdout).toContain('PostgreSQL');
 });
 
-test('binaries that this system cannot run are reported with the way out', async () => {
+test('binaries that this system cannot run are reported with the way out', { tags: ['slow'] }, async () => {
   using root = openRoot();
   const order = createOrder(root.path, unpack(join(root.path, 'package')));
   // As on a system with another C library: the file is there, its loader is not.

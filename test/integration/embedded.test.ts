@@ -25,7 +25,7 @@ describe('one server per folder', () => {
     expect(await query(second.url, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
   });
 
-  test('a second process joins, and the server stops with the last of them', async () => {
+  test('a second process joins, and the server stops with the last of them', { tags: ['slow'] }, async () => {
     const here = await openEmbedded({ root: root.path });
     const there = await startUser(root.path);
     expect(there.url).toBe(here.url);
@@ -38,7 +38,7 @@ describe('one server per folder', () => {
     expect(await answers(there.url)).toBe(false);
   });
 
-  test('a port that someone else has taken meanwhile is left to them', async () => {
+  test('a port that someone else has taken meanwhile is left to them', { tags: ['slow'] }, async () => {
     const first = await openEmbedded({ root: root.path });
     await first[Symbol.asyncDispose]();
     const squatter = createServer().listen(Number(new URL(first.url).port), '127.0.0.1');
@@ -51,7 +51,9 @@ describe('one server per folder', () => {
     squatter.close();
   });
 
-  test('a keeper’s port that another program has taken meanwhile is not believed, whatever it answers', async () => {
+  test('a keeper’s port that another program has taken meanwhile is not believed, whatever it answers', {
+    tags: ['slow'],
+  }, async () => {
     const first = await openEmbedded({ root: root.path });
     const folder = realpathSync(join(root.path, '.intake/postgres'));
     const { keeperPort } = loadNotice(folder) ?? { keeperPort: 0 };
@@ -65,7 +67,7 @@ describe('one server per folder', () => {
     await new Promise((closed) => squatter.close(closed));
   });
 
-  test('a scratch server begins empty every time and leaves no data', async () => {
+  test('a scratch server begins empty every time and leaves no data', { tags: ['slow'] }, async () => {
     using root = openRoot({ folder: 'scratch' });
     const first = await openEmbedded({ root: root.path, scratch: true });
     await query(first.url, 'CREATE TABLE lost (id int)');
@@ -91,7 +93,7 @@ describe('one server per folder', () => {
 });
 
 describe('after kill -9', () => {
-  test('of the last user, the server stops by itself', async () => {
+  test('of the last user, the server stops by itself', { tags: ['slow'] }, async () => {
     const { child, url } = await startUser(root.path);
     child.kill('SIGKILL');
     await until(async () => !(await answers(url)));
@@ -106,7 +108,7 @@ describe('after kill -9', () => {
     expect(root.serverPid()).not.toBe(killed);
   });
 
-  test('of the keeper, its server gets a new one and still stops with the last user', async () => {
+  test('of the keeper, its server gets a new one and still stops with the last user', { tags: ['slow'] }, async () => {
     const embedded = await openEmbedded({ root: root.path });
     const orphan = root.serverPid();
     process.kill(loadParent(orphan), 'SIGKILL');
@@ -127,7 +129,9 @@ describe('after kill -9', () => {
     expect(await answers(embedded.url)).toBe(false);
   });
 
-  test('of everything, a pid file whose number is another process by now stands in nobody’s way', async () => {
+  test('of everything, a pid file whose number is another process by now stands in nobody’s way', {
+    tags: ['slow'],
+  }, async () => {
     const first = await openEmbedded({ root: root.path });
     const pidFile = readFileSync(join(root.home(), 'data/postmaster.pid'), 'utf8');
     await first[Symbol.asyncDispose]();
@@ -145,7 +149,7 @@ describe('after kill -9', () => {
 });
 
 describe('many at once', () => {
-  test('eight users who come and go never meet a dead server, and leave none behind', async () => {
+  test('eight users who come and go never meet a dead server, and leave none behind', { tags: ['slow'] }, async () => {
     const urls = new Set<string>();
     const comeAndGo = async (user: number) => {
       for (let visit = 0; visit < 3; visit += 1) {
@@ -191,7 +195,9 @@ async function refuses(port: number): Promise<boolean> {
 }
 
 describe('what can be in the way', () => {
-  test('in a folder that the server’s account cannot reach, data lies elsewhere, noted in .intake/; a copy has a server of its own', async () => {
+  test('in a folder that the server’s account cannot reach, data lies elsewhere, noted in .intake/; a copy has a server of its own', {
+    tags: ['slow'],
+  }, async () => {
     using far = openRoot({ mode: 0o700, folder: 'scratch' });
     using copy = openRoot({ mode: 0o700, folder: 'scratch' });
     await using original = await openEmbedded({ root: far.path, scratch: true });
@@ -211,7 +217,9 @@ describe('what can be in the way', () => {
     expect(copy.home()).not.toBe(far.home());
   });
 
-  test('data of another Postgres version is kept, and the message says so and what to do', async () => {
+  test('data of another Postgres version is kept, and the message says so and what to do', {
+    tags: ['slow'],
+  }, async () => {
     const version = join(root.home(), 'data/PG_VERSION');
     const ours = readFileSync(version, 'utf8');
     writeFileSync(version, '17\n');

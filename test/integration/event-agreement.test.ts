@@ -338,7 +338,10 @@ describe('examples/events.schema.json', () => {
 });
 
 describe('a consumer that looks an application up at each of its events', () => {
-  test('always holds what is stored, and hears of nothing that did not change', { timeout: 600_000 }, async () => {
+  test('always holds what is stored, and hears of nothing that did not change', {
+    tags: ['slow'],
+    timeout: 600_000,
+  }, async () => {
     await fc.assert(fc.asyncProperty(fc.array(steps, { minLength: 4, maxLength: 14 }), follow), {
       numRuns: Number(process.env.EVENT_RUNS ?? 60),
     });

@@ -101,7 +101,7 @@ describe('two writers of one advertiser', () => {
   });
 });
 
-describe('a consumer under eight writers and kill -9', () => {
+describe('a consumer under eight writers and kill -9', { tags: ['slow'] }, () => {
   test('in TypeScript sees every event once and in order', async () => {
     await using database = await openTestDatabase();
     await prepare(database);

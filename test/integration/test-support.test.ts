@@ -103,7 +103,9 @@ describe('the leak guard', () => {
     nothing: 'createServer()',
   };
 
-  test('sees a file that leaves a server, a pool or a child process open, says which line opened it, and a warning of Node', () => {
+  test('sees a file that leaves a server, a pool or a child process open, says which line opened it, and a warning of Node', {
+    tags: ['slow'],
+  }, () => {
     for (const [name, leak] of Object.entries(leaks)) {
       writeFileSync(
         join(folder, `${name}.test.ts`),

@@ -67,7 +67,9 @@ describe('an erasure', () => {
 });
 
 describe('infected files', () => {
-  test('that the storage will not delete are a problem in the status of every process, with the cause', async () => {
+  test('that the storage will not delete are a problem in the status of every process, with the cause', {
+    tags: ['slow'],
+  }, async () => {
     await emptyDatabase(database);
     await using s3 = await openStrictS3();
     await using board = await openSandbox({ applications: 0 });

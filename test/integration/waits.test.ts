@@ -72,7 +72,7 @@ describe('a source that is away', () => {
 });
 
 describe('a source that is away while a command reads', () => {
-  test('is named by the status of another process until the command goes on', async () => {
+  test('is named by the status of another process until the command goes on', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 5 });
     await using gate = await openTcpGate(board.url, { shut: true });
@@ -94,7 +94,7 @@ describe('a source that is away while a command reads', () => {
 });
 
 describe('a source that goes away between two polls', () => {
-  test('is named as soon as a download meets it', async () => {
+  test('is named as soon as a download meets it', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 5 });
     board.fault({ kind: 'fail', status: 503, on: 'files', times: null });
@@ -115,7 +115,9 @@ describe('a source that goes away between two polls', () => {
 });
 
 describe('a storage that is away while files wait', () => {
-  test('is named by the status of another process, and no longer when files are stored again', async () => {
+  test('is named by the status of another process, and no longer when files are stored again', {
+    tags: ['slow'],
+  }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 40 });
     await using s3 = await openStrictS3();
@@ -146,7 +148,7 @@ describe('a storage that is away while files wait', () => {
 });
 
 describe('a storage that takes requests and answers none', () => {
-  test('is named while its client still tries', async () => {
+  test('is named while its client still tries', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 3 });
     await using silent = await openSilentServer();

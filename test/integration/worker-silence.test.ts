@@ -1,3 +1,4 @@
+// @module-tag slow
 // What lasts longer than silence may last and yet is no silence: a worker that waits for a slow source, store or rate limit is not stuck.
 import { rmSync, writeFileSync } from 'node:fs';
 import { describe, expect, vi } from 'vitest';

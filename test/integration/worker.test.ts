@@ -140,7 +140,7 @@ describe('a worker with nothing to do', () => {
 });
 
 describe('a source that asks to be left alone for long', () => {
-  test('is, by one download run after the other, while infected bytes still go', async () => {
+  test('is, by one download run after the other, while infected bytes still go', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 0, advertisers: [{ applications: 0 }] });
     const [, other] = board.advertisers;
@@ -171,7 +171,9 @@ describe('a source that asks to be left alone for long', () => {
     expect(await database.query(`SELECT 1 FROM intake.downloads`)).toHaveLength(10);
   });
 
-  test('whenever it is asked for one file is left alone once: after that the file waits, and the list is read', async () => {
+  test('whenever it is asked for one file is left alone once: after that the file waits, and the list is read', {
+    tags: ['slow'],
+  }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 0 });
     const [id = 0n] = board.add([{ attachments: [{ kind: 'resume', content: 'never served' }] }]);
@@ -268,7 +270,7 @@ describe('a worker whose storage is away', () => {
   });
 });
 
-describe('what is new', () => {
+describe('what is new', { tags: ['slow'] }, () => {
   test('is read while everything is being read again', async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 90, choices: { pageCap: 3 } });

@@ -1,3 +1,4 @@
+// @module-tag slow
 // Runs a small, fixed part of the exploration: two schedules of every scenario except the migrations, and the guards whose absence shows
 // within the first schedules. `npm run interleave` runs all of it, with two or three preemptions.
 import { readdirSync, readFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @module-tag slow
 // Unique markers go in as credential, secrets, names, addresses, phone numbers, file names and answers, through a journey with faults at
 // log level trace, by commands and by a worker with both ports open. Afterwards they are looked for everywhere: they may be where they
 // belong, and nowhere else (P18). A listener on a foreign origin hears no credential, whatever Href and redirects say (P19).

@@ -1,3 +1,4 @@
+// @module-tag slow
 // Every combination that matters of what a source may do, through HTTP and Postgres, with one assertion:
 // every application that the source holds is stored exactly once and equal to the truth, or the status says that it cannot be proven.
 import { writeFile } from 'node:fs/promises';

@@ -73,7 +73,9 @@ describe('intake sync', () => {
     expect(code).toBe(0);
   });
 
-  test('reads everybody when a page is chosen by date and drafts were committed under old ids', async () => {
+  test('reads everybody when a page is chosen by date and drafts were committed under old ids', {
+    tags: ['slow'],
+  }, async () => {
     // Every fifth application bears an old id and the date of its commit; places of deleted rows are spaced in between.
     const rows = createRows(120, 3_600).map((row, nth) =>
       nth % 5 === 0 ? { ...row, submittedAt: now - 600 - nth } : row,
@@ -93,7 +95,7 @@ describe('intake sync', () => {
     expect(stdout).toMatch(/coverage (proven|assumed)/);
   });
 
-  test('is not taken in by answers that are empty although applications are there', async () => {
+  test('is not taken in by answers that are empty although applications are there', { tags: ['slow'] }, async () => {
     const rows = createRows(90, 600);
     const server = createRuled(rows, (matching, _, nth) => (nth % 5 === 2 ? [] : matching.slice(0, 20)));
     const { code, stdout, ids } = await sync(server);
@@ -102,7 +104,9 @@ describe('intake sync', () => {
     expect([0, 3]).toContain(code);
   });
 
-  test('stores whom the date filters show where id filters act after the cap, and does not call it complete', async () => {
+  test('stores whom the date filters show where id filters act after the cap, and does not call it complete', {
+    tags: ['slow'],
+  }, async () => {
     // 400 applications of one day; a page is the newest 100, and ids filter that page.
     const rows = createRows(400, 200);
     const server = createRuled(rows, (_, { afterId, beforeId, afterDate, beforeDate }) => {
@@ -116,7 +120,7 @@ describe('intake sync', () => {
     expect([0, 3]).toContain(code);
   });
 
-  test('ends well at a source that refuses date filters', async () => {
+  test('ends well at a source that refuses date filters', { tags: ['slow'] }, async () => {
     const rows = createRows(50, 600);
     const server = createRuled(rows, (matching, { afterDate, beforeDate }) =>
       afterDate !== null || beforeDate !== null ? 400 : matching.slice(0, 20),

@@ -19,7 +19,7 @@ const loadCoverage = (database: TestDatabase) =>
 
 const loadOpen = (database: TestDatabase) => database.query(`SELECT low, high FROM intake.open_ranges ORDER BY low`);
 
-describe('intake backfill --before-id', () => {
+describe('intake backfill --before-id', { tags: ['slow'] }, () => {
   test.for([
     ['proven', 0],
     ['unproven', 3],
@@ -80,7 +80,7 @@ describe('gaps', () => {
   });
 });
 
-describe('what was learned of the pages', () => {
+describe('what was learned of the pages', { tags: ['slow'] }, () => {
   const loadLearned = async (database: TestDatabase) => {
     const [row] = await database.query<{ learned: { capacity: { longest: number } } }>(
       `SELECT learned FROM intake.advertisers`,

@@ -1,3 +1,4 @@
+// @module-tag slow
 // Amazon RDS lets a role in by a token instead of a password. The token is made anew for every connection, since it holds for 15 minutes.
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';

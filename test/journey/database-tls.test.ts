@@ -71,7 +71,9 @@ describe('a database over TLS', () => {
     expect(await migrate(`${server.url}?sslmode=verify-full&sslrootcert=`)).toMatchObject({ code: 2 });
   });
 
-  test('is used by each mode as psql uses it, and the driver prints nothing of its own', async ({ server }) => {
+  test('is used by each mode as psql uses it, and the driver prints nothing of its own', { tags: ['slow'] }, async ({
+    server,
+  }) => {
     const other = server.url.replace('localhost', '127.0.0.1');
     const [root, stranger] = [`sslrootcert=${server.rootFile}`, `sslrootcert=${server.strangerFile}`];
     for (const url of [

@@ -1,3 +1,4 @@
+// @module-tag slow
 // The product as it is deployed: no package of development, no right to write, no root; see test/support/product.ts for its two forms.
 import { rmSync } from 'node:fs';
 import { describe, expect } from 'vitest';

@@ -250,32 +250,36 @@ describe('files at the command line', { timeout: 600_000 + 30_000 * kills }, () 
     });
   });
 
-  test.for(crashPoints)('survive kill -9 at "%s" while one request in ten fails on both sides', async (point) => {
-    await using s3 = await openUnreliableS3(kills);
-    await using store = openS3Blobs(toSettings(s3));
-    await using intake = await openSmallIntake({ applications: 8 + 2 * kills, blobs: store });
-    const { board, database } = intake;
-    trouble(board);
-    const env = { ...toEnvironment(database, board), ...toS3Environment(s3), LEASE: '1s' };
-    // Nobody waits for a day here.
-    const haste = setInterval(() => void intake.hasten().catch(() => {}), 200);
-    try {
-      for (let kill = 0; kill < kills; kill++) {
-        const killed = await runIntake(['sync'], { ...env, INTAKE_CRASH_AT: `${point}:2` });
-        expect(killed, `kill ${kill + 1}`).toMatchObject({ code: null });
+  test.for(crashPoints)(
+    'survive kill -9 at "%s" while one request in ten fails on both sides',
+    { tags: ['slow'] },
+    async (point) => {
+      await using s3 = await openUnreliableS3(kills);
+      await using store = openS3Blobs(toSettings(s3));
+      await using intake = await openSmallIntake({ applications: 8 + 2 * kills, blobs: store });
+      const { board, database } = intake;
+      trouble(board);
+      const env = { ...toEnvironment(database, board), ...toS3Environment(s3), LEASE: '1s' };
+      // Nobody waits for a day here.
+      const haste = setInterval(() => void intake.hasten().catch(() => {}), 200);
+      try {
+        for (let kill = 0; kill < kills; kill++) {
+          const killed = await runIntake(['sync'], { ...env, INTAKE_CRASH_AT: `${point}:2` });
+          expect(killed, `kill ${kill + 1}`).toMatchObject({ code: null });
+        }
+        for (let nth = 0; nth < 5 && (await database.query('SELECT 1 FROM intake.downloads')).length > 0; nth++) {
+          expect(await callIntake(['sync'], env)).toMatchObject({ code: 0 });
+        }
+      } finally {
+        clearInterval(haste);
       }
-      for (let nth = 0; nth < 5 && (await database.query('SELECT 1 FROM intake.downloads')).length > 0; nth++) {
-        expect(await callIntake(['sync'], env)).toMatchObject({ code: 0 });
-      }
-    } finally {
-      clearInterval(haste);
-    }
-    s3.behave();
-    expect(await findFileDifferences(intake, 'json')).toEqual([]);
-    const verified = await callIntake(['verify', '--full', '--json'], env);
-    expect(verified.code).toBe(0);
-    expect(answer(verified.stdout)).toMatchObject({ missing: 0, damaged: 0, extra: 0 });
-  });
+      s3.behave();
+      expect(await findFileDifferences(intake, 'json')).toEqual([]);
+      const verified = await callIntake(['verify', '--full', '--json'], env);
+      expect(verified.code).toBe(0);
+      expect(answer(verified.stdout)).toMatchObject({ missing: 0, damaged: 0, extra: 0 });
+    },
+  );
 });
 
 function toS3Environment({ bucket, endpoint, region, credentials }: StrictS3): Record<string, string> {

@@ -1,3 +1,4 @@
+// @module-tag slow
 // A source and a storage whose certificates are of a private authority: what is wrong is named, no wait is advised where only a setting
 // helps, and with the authority's certificate everything works.
 

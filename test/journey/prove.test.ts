@@ -54,7 +54,9 @@ describe('the evidence of a sweep', () => {
     expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true });
   });
 
-  test('stands with its last hash in coverage, in the view and in the JSON of the command', async () => {
+  test('stands with its last hash in coverage, in the view and in the JSON of the command', {
+    tags: ['slow'],
+  }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     const synced = await callIntake(['sync', '--no-files', '--json'], toEnvironment(database, board));
@@ -67,7 +69,7 @@ describe('the evidence of a sweep', () => {
     ]);
   });
 
-  test('is one whole chain after the sweep was stopped and went on', async () => {
+  test('is one whole chain after the sweep was stopped and went on', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 160, choices: { pageCap: 20 } });
     for (const stopAfter of [3, 4, 9]) {
@@ -84,7 +86,9 @@ describe('the evidence of a sweep', () => {
     expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true });
   });
 
-  test('is accepted where another sweep found an application missing meanwhile, and it returned since', async () => {
+  test('is accepted where another sweep found an application missing meanwhile, and it returned since', {
+    tags: ['slow'],
+  }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 160, choices: { pageCap: 20 } });
     await syncBoard(database, board);
@@ -103,7 +107,9 @@ describe('the evidence of a sweep', () => {
     expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true, findings: [] });
   });
 
-  test('is accepted where the range begins at an application, below which no id is left to ask for', async () => {
+  test('is accepted where the range begins at an application, below which no id is left to ask for', {
+    tags: ['slow'],
+  }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 40 } });
     await syncBoard(database, board);
@@ -113,7 +119,7 @@ describe('the evidence of a sweep', () => {
     expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true, findings: [] });
   });
 
-  test('is accepted where the database holds ids below 1, of which no proof speaks', async () => {
+  test('is accepted where the database holds ids below 1, of which no proof speaks', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 120, firstId: -2n, choices: { pageCap: 40 } });
     await syncBoard(database, board);
@@ -175,7 +181,7 @@ async function auditBoard(
 }
 
 describe('audits and the witness by date', () => {
-  test('are appended to the proof that they were asked of, and its last hash follows', async () => {
+  test('are appended to the proof that they were asked of, and its last hash follows', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     await syncBoard(database, board);
@@ -207,7 +213,7 @@ describe('audits and the witness by date', () => {
     expect(await check(database)).toMatchObject({ verdict: 'unproven', supported: true });
   });
 
-  test('end it also where the next question of the audit fails', async () => {
+  test('end it also where the next question of the audit fails', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     await syncBoard(database, board);
@@ -227,7 +233,7 @@ describe('audits and the witness by date', () => {
     expect(await check(database)).toMatchObject({ verdict: 'unproven', supported: true });
   });
 
-  test('end it also where the check by date is the one that shows somebody', async () => {
+  test('end it also where the check by date is the one that shows somebody', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     await syncBoard(database, board);
@@ -249,7 +255,7 @@ describe('audits and the witness by date', () => {
     expect(await check(database)).toMatchObject({ verdict: 'unproven', supported: true });
   });
 
-  test('are kept up to a number of each sweep, and beyond it where they contradict', async () => {
+  test('are kept up to a number of each sweep, and beyond it where they contradict', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     await syncBoard(database, board);
@@ -266,7 +272,7 @@ describe('audits and the witness by date', () => {
     expect(await check(database)).toMatchObject({ verdict: 'unproven', supported: true });
   });
 
-  test('at a place of one application contradict nothing', async () => {
+  test('at a place of one application contradict nothing', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     await syncBoard(database, board);
@@ -277,7 +283,7 @@ describe('audits and the witness by date', () => {
 });
 
 describe('erasing people', () => {
-  test('takes them out of the evidence, and every proof still checks', async () => {
+  test('takes them out of the evidence, and every proof still checks', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using scratch = await openScratch();
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 40 } });
@@ -313,7 +319,7 @@ describe('erasing people', () => {
   });
 });
 
-test('one id far from all others does not squeeze the picture', async () => {
+test('one id far from all others does not squeeze the picture', { tags: ['slow'] }, async () => {
   await using database = await openTestDatabase();
   await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
   await syncBoard(database, board);
@@ -328,7 +334,7 @@ test('one id far from all others does not squeeze the picture', async () => {
 });
 
 describe('what is kept', () => {
-  test('the first proof, the newest and the one before it', async () => {
+  test('the first proof, the newest and the one before it', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     await syncBoard(database, board);
@@ -342,7 +348,7 @@ describe('what is kept', () => {
     expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true });
   });
 
-  test('nothing of a poll, and no record of a sweep by date', async () => {
+  test('nothing of a poll, and no record of a sweep by date', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     await syncBoard(database, board);
@@ -352,7 +358,7 @@ describe('what is kept', () => {
     expect(await loadEvidence(database)).toEqual(before);
   });
 
-  test('few bytes: at most 5 for a row and 200 for a question', async () => {
+  test('few bytes: at most 5 for a row and 200 for a question', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 1_000, choices: { pageCap: 100 } });
     const [first] = await syncBoard(database, board);
@@ -365,7 +371,7 @@ describe('what is kept', () => {
   });
 });
 
-test('the rows of an export are loaded some at a time, and none is left out', async () => {
+test('the rows of an export are loaded some at a time, and none is left out', { tags: ['slow'] }, async () => {
   await using database = await openTestDatabase();
   await using board = await openSandbox({ applications: 20 });
   await syncBoard(database, board);

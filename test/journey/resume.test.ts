@@ -32,7 +32,7 @@ async function killAfter(database: TestDatabase, board: Sandbox, questions: numb
   board.clearFaults(number);
 }
 
-describe('a backfill that is killed five times', () => {
+describe('a backfill that is killed five times', { tags: ['slow'] }, () => {
   test('ends equal to the truth and asks at most a fifth more than an undisturbed one', { timeout: 1_800_000 }, async ({
     database,
   }) => {
@@ -79,7 +79,9 @@ describe('a first sync whose first answer is too long to be read whole', () => {
     expect(await database.query(`SELECT 1 FROM intake.gaps`)).toEqual([]);
   });
 
-  test('and whose database connection breaks once at every kind of statement reads everything all the same', async () => {
+  test('and whose database connection breaks once at every kind of statement reads everything all the same', {
+    tags: ['slow'],
+  }, async () => {
     await using database = await openTestDatabase();
     await using board = await openLongBoard();
     const broken = new Set<string>();

@@ -28,7 +28,7 @@ describe('of an account whose filters hide applications', () => {
 });
 
 describe('of an account whose newest page is all that its filters show', () => {
-  test('a backfill doubts as a recheck does that what left the page was deleted', async () => {
+  test('a backfill doubts as a recheck does that what left the page was deleted', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({
       applications: 50,
@@ -72,7 +72,7 @@ describe('of an account that is proven', () => {
     });
   });
 
-  test('a poll that meets a contradiction itself ends with 3, and says so', async () => {
+  test('a poll that meets a contradiction itself ends with 3, and says so', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
     const env = toEnvironment(database, board);
@@ -85,7 +85,7 @@ describe('of an account that is proven', () => {
     });
   });
 
-  test('a poll that ends with a doubt ends with 3', async () => {
+  test('a poll that ends with a doubt ends with 3', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 50, order: 'descending' } });
     const env = toEnvironment(database, board);
@@ -99,7 +99,7 @@ describe('of an account that is proven', () => {
     });
   });
 
-  test('a backfill by date ends with 0, since it takes nothing from the proof', async () => {
+  test('a backfill by date ends with 0, since it takes nothing from the proof', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
     const env = toEnvironment(database, board);
@@ -114,7 +114,7 @@ describe('of an account that is proven', () => {
 });
 
 describe('of an account that is not proven', () => {
-  test('a backfill of some ids ends with 3 while others were never read', async () => {
+  test('a backfill of some ids ends with 3 while others were never read', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
     const env = toEnvironment(database, board);
@@ -127,7 +127,9 @@ describe('of an account that is not proven', () => {
     expect(await callIntake(['backfill', '--no-files', '--gaps'], env)).toMatchObject({ code: 0 });
   });
 
-  test('a sync ends with 3 where a doubt stands from an earlier sweep, and with 0 where the assumption is harmless', async () => {
+  test('a sync ends with 3 where a doubt stands from an earlier sweep, and with 0 where the assumption is harmless', {
+    tags: ['slow'],
+  }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 5 });
     const env = toEnvironment(database, board);
@@ -145,7 +147,7 @@ describe('of an account that is not proven', () => {
 });
 
 describe('a backfill beside a live worker', () => {
-  test('does not count as a poll, and leaves the proof of other ids as old as it is', async () => {
+  test('does not count as a poll, and leaves the proof of other ids as old as it is', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
     const env = toEnvironment(database, board);
@@ -187,7 +189,9 @@ describe('intake status --check', () => {
     });
   });
 
-  test('ends with 8 when the proof is older than two rechecks, whatever polls have read since', async () => {
+  test('ends with 8 when the proof is older than two rechecks, whatever polls have read since', {
+    tags: ['slow'],
+  }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
     const env = toEnvironment(database, board);

@@ -96,7 +96,7 @@ describe('a worker', () => {
 });
 
 describe('three workers of one database', () => {
-  test('together keep the rate, and leave nothing out when one of them is killed', async () => {
+  test('together keep the rate, and leave nothing out when one of them is killed', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     const lag = monitorEventLoopDelay({ resolution: 5 });
     lag.enable();
@@ -132,7 +132,7 @@ describe('three workers of one database', () => {
 });
 
 describe('a worker that is paused inside a transaction', () => {
-  test('commits nothing once another one holds its lane', async () => {
+  test('commits nothing once another one holds its lane', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 10 });
     await using settings = await openSettings(database, board, { LEASE: '2s' });

@@ -150,21 +150,30 @@ const wrongUses: Readonly<Record<string, WrongUse>> = {
   },
 };
 
+/** Those that need no process of their own, and the two that a first evening brings; `npm run test:all` runs all of them. */
+const isQuick = (name: string, { line }: WrongUse) =>
+  line !== 'doctor' || ['a credential that is refused', 'a bucket that is not there'].includes(name);
+
 describe('a wrong use', () => {
-  test.for(Object.entries(wrongUses))('is answered in words: %s', async ([, use], { database, places }) => {
-    const { board, storage, folder, boardPort, storePort } = places;
-    const fill = (text: string) =>
-      text.replaceAll('BOARD', boardPort).replaceAll('STORE', storePort).replaceAll('FOLDER', folder);
-    const changed = Object.fromEntries(Object.entries(use.env).map(([name, text]) => [name, fill(text)]));
-    const env = { ...toEnvironment(database, board), ...storage, ...changed };
-    // The storage's client reads its credentials from the process.
-    const run = use.line === 'doctor' ? runIntake : callIntake;
-    const { code, stdout, stderr } = await run(use.line.split(' '), env);
-    const said = stdout + stderr;
-    expect({ code, said }).toEqual({ code: use.code, said: expect.stringContaining(fill(use.says)) });
-    if (use.next !== '') expect(said).toContain(`Next: ${use.next}`);
-    expect(said).not.toMatch(/bug in Intake|\n {4}at /);
-  });
+  for (const [name, use] of Object.entries(wrongUses)) {
+    test(`is answered in words: ${name}`, { tags: isQuick(name, use) ? [] : ['slow'] }, async ({
+      database,
+      places,
+    }) => {
+      const { board, storage, folder, boardPort, storePort } = places;
+      const fill = (text: string) =>
+        text.replaceAll('BOARD', boardPort).replaceAll('STORE', storePort).replaceAll('FOLDER', folder);
+      const changed = Object.fromEntries(Object.entries(use.env).map(([name, text]) => [name, fill(text)]));
+      const env = { ...toEnvironment(database, board), ...storage, ...changed };
+      // The storage's client reads its credentials from the process.
+      const run = use.line === 'doctor' ? runIntake : callIntake;
+      const { code, stdout, stderr } = await run(use.line.split(' '), env);
+      const said = stdout + stderr;
+      expect({ code, said }).toEqual({ code: use.code, said: expect.stringContaining(fill(use.says)) });
+      if (use.next !== '') expect(said).toContain(`Next: ${use.next}`);
+      expect(said).not.toMatch(/bug in Intake|\n {4}at /);
+    });
+  }
 
   test('of a file that is not stored names it', async ({ database, places }) => {
     const env = toEnvironment(database, places.board, join(places.folder, 'blobs'));
@@ -197,7 +206,7 @@ test('before `npm ci` is answered with that command', () => {
 });
 
 describe('a database that cannot be written', () => {
-  test('is called read-only by doctor and by sync', async ({ places }) => {
+  test('is called read-only by doctor and by sync', { tags: ['slow'] }, async ({ places }) => {
     await using database = await openTestDatabase();
     const name = new URL(database.url).pathname.slice(1);
     await database.query(`ALTER DATABASE "${name}" SET default_transaction_read_only = on`);
@@ -213,7 +222,9 @@ describe('a database that cannot be written', () => {
     expect((await sync.ended).stderr).toMatch(/^default: The database at \S+ is read-only \(25006\)\./);
   });
 
-  test('whose role may not create the schema is waited for, and sync says so', async ({ places }) => {
+  test('whose role may not create the schema is waited for, and sync says so', { tags: ['slow'] }, async ({
+    places,
+  }) => {
     await using database = await openTestDatabase();
     await database.query(`DROP SCHEMA intake CASCADE; DROP SCHEMA intake_analytics CASCADE`);
     const url = new URL(database.url);

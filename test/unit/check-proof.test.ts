@@ -1073,7 +1073,7 @@ describe('a noted hash', () => {
   });
 });
 
-test('any number of findings is reported', () => {
+test('any number of findings is reported', { tags: ['slow'] }, () => {
   const proof = forge(proofOf(small), ({ sweeps: [lines = []] }) => {
     sealedOf(lines[1]).opened = Array.from({ length: 150_000 }, (_, at) => [`${at + 1}`, `${at + 1}`]);
   });
@@ -1111,17 +1111,20 @@ describe('the database', () => {
 });
 
 describe('erased people', () => {
-  test.each<[string, Setting]>([
+  const few: readonly [string, Setting][] = [
     ['in no order', large],
+    ['three applications', small],
+    ['neighbouring ids', { ...small, applications: list(9, 1n) }],
+  ];
+  const more: readonly [string, Setting][] = [
     ['rising', { ...large, order: 'rising' }],
     ['rising, whose bytes end pages', { ...large, order: 'rising', uneven: true }],
     ['falling, whose bytes end pages', { ...large, order: 'falling', uneven: true }],
     ['with one huge application', { ...large, applications: withHuge }],
     ['stored before', { ...large, held: list(100) }],
-    ['three applications', small],
-    ['neighbouring ids', { ...small, applications: list(9, 1n) }],
     ['a source that includes bounds', { ...large, inclusive: true }],
-  ])('leave a proof that still checks: %s', (_, setting) => {
+  ];
+  const expectStillChecks = (setting: Setting) => {
     const proof = proofOf(setting);
     const { verdict } = check(proof);
     const ids = proof.rows.map(([id]) => id);
@@ -1139,7 +1142,12 @@ describe('erased people', () => {
       expect({ group, verdict: report.verdict, text: renderReport(report) }).toMatchObject({ group, verdict });
       expect(report.supported).toBe(true);
     }
-  });
+  };
+
+  test.each(few)('leave a proof that still checks: %s', (_, setting) => expectStillChecks(setting));
+  test.each(more)('leave a proof that still checks: %s', { tags: ['slow'] }, (_, setting) =>
+    expectStillChecks(setting),
+  );
 });
 
 test('a witness beside somebody who was erased stands at an erased id, and nowhere further out', () => {

@@ -67,7 +67,7 @@ function toDifference({ name, proof }: Case, report: Report): string[] {
   return [`${name}: says ${says}, verdict ${report.verdict}: ${JSON.stringify(found[0])}`];
 }
 
-test('an honest proof is accepted, also where answers exceed the byte budget', { timeout }, () => {
+test('an honest proof is accepted, also where answers exceed the byte budget', { tags: ['slow'], timeout }, () => {
   const differences: string[] = [];
   let abandoned = 0;
   for (const name of ['cap-none', 'order-date']) {
@@ -83,7 +83,10 @@ test('an honest proof is accepted, also where answers exceed the byte budget', {
   expect(abandoned).toBeGreaterThan(20);
 });
 
-test('every honest proof is accepted, also after one person in a hundred was erased', { timeout }, () => {
+test('every honest proof is accepted, also after one person in a hundred was erased', {
+  tags: ['slow'],
+  timeout,
+}, () => {
   const differences: string[] = [];
   let [proofs, proven] = [0, 0];
   const chosen = sampleOf(kinds);
@@ -270,18 +273,25 @@ const forgeries: Record<string, (lines: Line[]) => Line[] | null> = {
 describe('a forged proof is refused', () => {
   /** Proofs that have something to forge: proven, with rows, witnesses and several closed ranges. */
   const keeps = kinds.filter(({ keeps: all }) => all.filtersBeforeCap && all.capAboveHalf && all.oneCurrentList);
-  const honest = proofsOf(sampleOf(keeps))
-    .filter(({ proof, memory }) => proof.result.done.certificate === 'proven' && memory.held.size > 30)
-    .take(isSample ? 12 : seeds * 50)
-    .map((one) => ({ ...one, lines: toProofLines(one.proof, one.memory) }))
-    .toArray();
+  const makeHonest = () =>
+    proofsOf(sampleOf(keeps))
+      .filter(({ proof, memory }) => proof.result.done.certificate === 'proven' && memory.held.size > 30)
+      .take(isSample ? 12 : seeds * 50)
+      .map((one) => ({ ...one, lines: toProofLines(one.proof, one.memory) }))
+      .toArray();
+  let kept: ReturnType<typeof makeHonest> | undefined;
+  // Made by the first test that needs them: a run that leaves these tests out still loads this file.
+  const honest = () => {
+    kept ??= makeHonest();
+    return kept;
+  };
   const parse = (lines: readonly string[]) => lines.map((line) => JSON.parse(line) as Line);
   const print = (lines: readonly Line[]) => lines.map((line) => JSON.stringify(line));
 
-  test.each(Object.entries(forgeries))('%s', { timeout }, (kind, forge) => {
+  test.each(Object.entries(forgeries))('%s', { tags: ['slow'], timeout }, (kind, forge) => {
     const accepted: string[] = [];
     let forged = 0;
-    for (const { name, lines } of honest) {
+    for (const { name, lines } of honest()) {
       const made = forge(parse(lines));
       if (made === null) continue;
       forged++;
@@ -293,7 +303,7 @@ describe('a forged proof is refused', () => {
     expect(forged).toBeGreaterThan(4);
   });
 
-  test('a certificate raised', { timeout }, () => {
+  test('a certificate raised', { tags: ['slow'], timeout }, () => {
     const weak = proofsOf(sampleOf(kinds))
       .filter(({ proof }) => proof.result.done.certificate !== 'proven')
       .take(isSample ? 8 : seeds * 20)
@@ -339,8 +349,8 @@ describe('a forged proof is refused', () => {
     expect(checkProof(without, { noted: [noted] })).toMatchObject({ verdict: 'forged', supported: false });
   });
 
-  test('everything computed anew, against a hash that was noted before', { timeout }, () => {
-    for (const { lines } of honest) {
+  test('everything computed anew, against a hash that was noted before', { tags: ['slow'], timeout }, () => {
+    for (const { lines } of honest()) {
       const made = parse(lines);
       const noted = `${made[1]?.sealed.sweep}:${made[0]?.certificates[0].last}`;
       expect(checkProof(lines, { noted: [noted] })).toMatchObject({ verdict: 'proven', supported: true });

@@ -171,7 +171,7 @@ function record(kind: Kind, seed: number): string {
   return lines.join('\n');
 }
 
-describe('the hidden servers', () => {
+describe('the hidden servers', { tags: ['slow'] }, () => {
   it('are many, and each has a name of its own', () => {
     expect(kinds.length).toBeGreaterThanOrEqual(80);
     expect(new Set(kinds.map((kind) => kind.name)).size).toBe(kinds.length);
