@@ -23,7 +23,7 @@ const looks = [
 describe('the page of a proof', () => {
   test.each(looks)('says what it rests on and leads to the questions: $name', async ({ name, ...look }) => {
     await using database = await openTestDatabase();
-    await using intake = await openSmallIntake({ database, applications: 120 });
+    await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120 });
     await intake.sweep();
     await using admin = await openTestAdmin(database);
     const { page, requests, complaints } = await openPage(browser, { ...look, javaScriptEnabled: false });
@@ -63,7 +63,7 @@ describe('the page of a proof', () => {
 
   test('holds nothing of a person', async () => {
     await using database = await openTestDatabase();
-    await using intake = await openSmallIntake({ database, applications: 40 });
+    await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 40 });
     await intake.sweep();
     await using admin = await openTestAdmin(database);
     const text = await (await fetch(`${admin.url}/proof`)).text();

@@ -9,7 +9,7 @@ test('a first load reads a row a few times, however many came before it', async 
   await using database = await openTestDatabase();
   await database.query('ALTER TABLE intake.applications SET (autovacuum_enabled = off)');
   {
-    await using intake = await openSmallIntake({ applications, choices: { pageCap: 30 }, database });
+    await using intake = await openSmallIntake({ rigor: 'proof', applications, choices: { pageCap: 30 }, database });
     await intake.sweep();
   }
   // A session reports what it has read when it ends, and is gone a moment after its client.

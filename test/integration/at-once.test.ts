@@ -51,7 +51,7 @@ async function untilWaiting(sessions: number) {
 
 describe('a retry of everything that waits', () => {
   test('does not open a file that is flagged at the same time', async () => {
-    await using intake = await openSmallIntake({ database, rigor: 'poll', choices: { virusBody: 'bytes' } });
+    await using intake = await openSmallIntake({ database, choices: { virusBody: 'bytes' } });
     const { advertiserId } = intake.board;
     const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'a virus' }] }]);
     await intake.sweep();
@@ -68,7 +68,7 @@ describe('a retry of everything that waits', () => {
   });
 
   test('does not open a file that is stored at the same time', async () => {
-    await using intake = await openSmallIntake({ database, rigor: 'poll' });
+    await using intake = await openSmallIntake({ database });
     const { advertiserId } = intake.board;
     intake.board.add([{ attachments: [{ kind: 'resume', content: 'mine' }] }]);
     await intake.sweep();
@@ -81,7 +81,7 @@ describe('a retry of everything that waits', () => {
   });
 
   test('opens nothing that a run stores beside it', async () => {
-    await using intake = await openSmallIntake({ database, rigor: 'poll' });
+    await using intake = await openSmallIntake({ database });
     const { advertiserId } = intake.board;
     const attached = (content: string) => ({ attachments: [{ kind: 'resume' as const, content }] });
     intake.board.add(Array.from({ length: 300 }, (_, nth) => attached(`file ${nth}`)));
@@ -106,14 +106,14 @@ describe('the last event of an erased application is that it was erased', () => 
   }
 
   test('beside a retry', async () => {
-    await using intake = await openSmallIntake({ database, rigor: 'poll' });
+    await using intake = await openSmallIntake({ database });
     const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'mine' }] }]);
     await intake.sweep();
     await eraseBeside(intake, id, () => intake.store.downloads.retry(intake.board.advertiserId, everything));
   });
 
   test('beside a look at the store that finds its bytes gone', async () => {
-    await using intake = await openSmallIntake({ database, rigor: 'poll' });
+    await using intake = await openSmallIntake({ database });
     const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'mine' }] }]);
     await intake.sweep();
     await intake.runDownloads();
@@ -172,7 +172,7 @@ describe('the last event of a missing application is that it is missing', () => 
   }
 
   test('beside a flag on the same bytes, which another file was fetched with', async () => {
-    await using intake = await openSmallIntake({ database, rigor: 'poll' });
+    await using intake = await openSmallIntake({ database });
     const world = await openWorld(intake);
     await world.commit([toApplication(2n)]);
     const fetched = await world.claim();
@@ -183,7 +183,7 @@ describe('the last event of a missing application is that it is missing', () => 
   });
 
   test('beside a look at the store that finds the bytes of an earlier version gone', async () => {
-    await using intake = await openSmallIntake({ database, rigor: 'poll' });
+    await using intake = await openSmallIntake({ database });
     const world = await openWorld(intake);
     await world.commit([toApplication(1n, { uploads: 1 })]);
     await world.age();

@@ -15,7 +15,7 @@ beforeAll(async () => {
   database = await openTestDatabase();
 });
 afterAll(() => database[Symbol.asyncDispose]());
-const open = (options: SandboxOptions = {}) => openSmallIntake({ database, rigor: 'poll', ...options });
+const open = (options: SandboxOptions = {}) => openSmallIntake({ database, ...options });
 
 const resume = (content: string, more: object = {}) => ({
   kind: 'resume',

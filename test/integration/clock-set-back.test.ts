@@ -160,7 +160,7 @@ describe('what was noted by a clock that was a year ahead', () => {
 
   test('orphans are collected after their grace', async () => {
     await using database = await openTestDatabase();
-    await using intake = await openSmallIntake({ database });
+    await using intake = await openSmallIntake({ rigor: 'proof', database });
     const { advertiserId } = intake.board;
     intake.board.add([{ attachments: [{ kind: 'resume', content: 'kept' }] }]);
     await intake.sweep();
@@ -181,7 +181,7 @@ describe('what was noted by a clock that was a year ahead', () => {
 
   test('an absent application becomes missing after a day', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
-    await using intake = await openSmallIntake({ database });
+    await using intake = await openSmallIntake({ rigor: 'proof', database });
     const ids = intake.board.add(Array.from({ length: 40 }, () => ({ attachments: [] })));
     const isMissing = async () =>
       (await database.query(`SELECT 1 FROM intake.events WHERE type = 'application.missing'`)).length > 0;
@@ -198,7 +198,7 @@ describe('what was noted by a clock that was a year ahead', () => {
 
   test('infected bytes are deleted until no put of them can be under way, and not for a year', async () => {
     await using database = await openTestDatabase();
-    await using intake = await openSmallIntake({ database });
+    await using intake = await openSmallIntake({ rigor: 'proof', database });
     const resume = { kind: 'resume' as const, content: 'bad', uploadedAt: 1_700_000_000_000 };
     const [id = 0n] = intake.board.add([{ attachments: [resume] }]);
     await intake.sweep();
@@ -234,7 +234,7 @@ describe('what was noted by a clock that was a year ahead', () => {
 
   test('the list was not read in the future: the status tells when it was', async () => {
     await using database = await openTestDatabase();
-    await using intake = await openSmallIntake({ database });
+    await using intake = await openSmallIntake({ rigor: 'proof', database });
     intake.board.add(3);
     await intake.sweep();
     await setClockBack(database.query, 365 * dayMs);

@@ -73,7 +73,7 @@ async function leaveGap(database: TestDatabase, advertiserId: bigint, id: bigint
 const everyTen = (count: number) => Array.from({ length: count }, (_, nth) => BigInt(1_000 + 10 * nth));
 
 test('a backfill by date that shows a hidden application ends the certificate', async ({ database }) => {
-  await using intake = await openSmallIntake({ database });
+  await using intake = await openSmallIntake({ rigor: 'proof', database });
   addOld(intake, everyTen(40));
   await intake.sweep();
   expect(await certificates(database)).toMatchObject([{ certificate: 'proven' }]);
@@ -96,7 +96,7 @@ test('a backfill by date that shows a hidden application ends the certificate', 
 test('a recheck of the newest ids ends the certificate of lower ids if its cross-check shows a hidden application there', async ({
   database,
 }) => {
-  await using intake = await openSmallIntake({ database });
+  await using intake = await openSmallIntake({ rigor: 'proof', database });
   addOld(intake, everyTen(40));
   await intake.sweep();
   addOld(intake, [1_005n]);
@@ -111,7 +111,7 @@ test('a recheck of the newest ids ends the certificate of lower ids if its cross
 test('an application that is not stored is hidden if a paused sweep has closed its range, even without a certificate', async ({
   database,
 }) => {
-  await using intake = await openSmallIntake({ database, choices: { pageCap: 30 } });
+  await using intake = await openSmallIntake({ rigor: 'proof', database, choices: { pageCap: 30 } });
   addOld(intake, everyTen(120));
   await intake.sweep();
   const { store } = intake;
@@ -133,7 +133,7 @@ test('an application that is not stored is hidden if a paused sweep has closed i
 });
 
 test('a doubt and its evidence survive the end of sweeps that began earlier', async ({ database }) => {
-  await using intake = await openSmallIntake({ database, choices: { pageCap: 30 } });
+  await using intake = await openSmallIntake({ rigor: 'proof', database, choices: { pageCap: 30 } });
   addOld(intake, everyTen(120));
   await intake.sweep();
   const [quarter, middle] = [await loadId(database, 30), await loadId(database, 60)];
@@ -157,7 +157,7 @@ test('a doubt and its evidence survive the end of sweeps that began earlier', as
 });
 
 test('a recheck measures how late an application came, beyond the lag of polls', async ({ database }) => {
-  await using intake = await openSmallIntake({ database });
+  await using intake = await openSmallIntake({ rigor: 'proof', database });
   addOld(intake, everyTen(12));
   await intake.sweep();
   await database.query(`UPDATE intake.applications SET first_seen_at = now() - interval '40 minutes'`);
@@ -174,7 +174,7 @@ test('a recheck measures how late an application came, beyond the lag of polls',
 });
 
 test('the proof and the completeness view both report a gap that a poll left', async ({ database }) => {
-  await using intake = await openSmallIntake({ database });
+  await using intake = await openSmallIntake({ rigor: 'proof', database });
   addOld(intake, everyTen(40));
   await intake.sweep();
   const { store } = intake;
@@ -193,7 +193,7 @@ test('the proof and the completeness view both report a gap that a poll left', a
 });
 
 test('an unproven certificate keeps its first reason, which the end of its sweep recorded', async ({ database }) => {
-  await using intake = await openSmallIntake({ database });
+  await using intake = await openSmallIntake({ rigor: 'proof', database });
   addOld(intake, everyTen(12));
   await intake.sweep();
   const { coverage } = intake.store;
@@ -203,7 +203,7 @@ test('an unproven certificate keeps its first reason, which the end of its sweep
 });
 
 test('a sweep leaves the gaps of sweeps that began later', async ({ database }) => {
-  await using intake = await openSmallIntake({ database, choices: { pageCap: 30 } });
+  await using intake = await openSmallIntake({ rigor: 'proof', database, choices: { pageCap: 30 } });
   addOld(intake, everyTen(120));
   await intake.sweep();
   expect(await readSome(intake, 5)).toMatchObject({ stopped: 'paused' });
@@ -213,7 +213,7 @@ test('a sweep leaves the gaps of sweeps that began later', async ({ database }) 
 });
 
 test('a proof names as previous only sweeps that began before it', async ({ database }) => {
-  await using intake = await openSmallIntake({ database });
+  await using intake = await openSmallIntake({ rigor: 'proof', database });
   addOld(intake, everyTen(40));
   await intake.sweep();
   await using inner = intake.openSource('json');

@@ -30,7 +30,7 @@ async function run(intake: SmallIntake, source: Source, name: TaskName, demand: 
 
 describe('a source that answers date filters', () => {
   test.each([400, 401, 403])('with %i and serves its list is not halted', async (status) => {
-    await using intake = await openSmallIntake({ database });
+    await using intake = await openSmallIntake({ rigor: 'proof', database });
     intake.board.add([{ attachments: [] }]);
     await intake.sweep();
     await using inner = intake.openSource('json');
@@ -48,7 +48,7 @@ describe('a source that answers date filters', () => {
 
 describe('a contradiction makes a recheck of everything due', () => {
   test.each(['witness', 'audit'] as const)('also where the rest of the %s fails', async (name) => {
-    await using intake = await openSmallIntake({ database, applications: 12 });
+    await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 12 });
     await intake.sweep();
     // Of the same day as the newest, and above it: wherever an audit asks, it meets them.
     const [newest] = await database.query<{ at: Date }>(`SELECT max(submitted_at) AS at FROM intake.applications`);
@@ -80,7 +80,7 @@ describe('a contradiction makes a recheck of everything due', () => {
   });
 
   test('until that recheck has ended, whatever it proves', async () => {
-    await using intake = await openSmallIntake({ database, applications: 12 });
+    await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 12 });
     await intake.sweep();
     const [{ id } = { id: 0n }] = await database.query<{ id: bigint }>(
       `SELECT min(application_id) AS id FROM intake.applications`,

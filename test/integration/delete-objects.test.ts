@@ -25,7 +25,7 @@ const signal = () => AbortSignal.timeout(600_000);
 
 /** One person's stored resume. */
 async function openOne(): Promise<SmallIntake & { id: bigint }> {
-  const intake = await openSmallIntake({ database, rigor: 'poll' });
+  const intake = await openSmallIntake({ database });
   const [id = 0n] = intake.board.add([{ attachments: [resume] }]);
   await intake.sweep();
   await intake.runDownloads();
@@ -220,7 +220,7 @@ describe('infected bytes', () => {
       intended_at = intended_at - interval '31 seconds', infected_at = infected_at - interval '31 seconds'`);
 
   test('that were put just before the flag was read are deleted, although their process died', async () => {
-    await using intake = await openSmallIntake({ database, rigor: 'poll' });
+    await using intake = await openSmallIntake({ database });
     const [id = 0n] = intake.board.add([{ attachments: [resume] }]);
     await intake.sweep();
     await putAndDie(intake, async (put) => {
@@ -235,7 +235,7 @@ describe('infected bytes', () => {
   test.each(['the flagged file', 'the equal file of another person'])(
     'of %s whose put ends after they were deleted are deleted again within a minute',
     async (whose) => {
-      await using intake = await openSmallIntake({ database, rigor: 'poll' });
+      await using intake = await openSmallIntake({ database });
       const [id = 0n] = intake.board.add([{ attachments: [resume] }]);
       await intake.sweep();
       if (whose !== 'the flagged file') {
@@ -277,7 +277,7 @@ describe('infected bytes', () => {
   });
 
   test('of a replaced file that was announced before are not what a flag on its replacement is about', async () => {
-    await using intake = await openSmallIntake({ database, rigor: 'poll' });
+    await using intake = await openSmallIntake({ database });
     const [id = 0n] = intake.board.add([{ attachments: [resume] }, { attachments: [resume] }]);
     await intake.sweep();
     const other = { ...resume, content: 'other bytes of the same person', uploadedAt: resume.uploadedAt + 60_000 };

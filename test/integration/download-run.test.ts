@@ -20,7 +20,7 @@ afterAll(() => database[Symbol.asyncDispose]());
 
 /** So many applications with one resume each, read but not fetched. */
 async function openWith(count: number, options: SmallIntakeOptions = {}): Promise<SmallIntake> {
-  const intake = await openSmallIntake({ database, rigor: 'poll', ...options });
+  const intake = await openSmallIntake({ database, ...options });
   intake.board.add(
     Array.from({ length: count }, (_, at) => ({ attachments: [{ kind: 'resume', content: `resume ${at}` }] })),
   );

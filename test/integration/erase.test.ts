@@ -16,7 +16,7 @@ import { erase, finishErasures, retain } from '../../src/sync/privacy/erase.ts';
 import { exportPerson } from '../../src/sync/privacy/export.ts';
 import { replay } from '../../src/sync/read/replay-quarantine.ts';
 import { findTraces } from '../support/dump.ts';
-import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
+import { openSmallIntake, type SmallIntake, type SmallIntakeOptions } from '../support/small-intake.ts';
 import { syncBoard, toEnvironment } from '../support/syncing.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
@@ -59,8 +59,8 @@ const screens = [
   },
 ];
 
-async function openWithZelda(): Promise<{ intake: SmallIntake; id: bigint }> {
-  const intake = await openSmallIntake({ database });
+async function openWithZelda(options: SmallIntakeOptions = {}): Promise<{ intake: SmallIntake; id: bigint }> {
+  const intake = await openSmallIntake({ database, ...options });
   const [id = 0n] = intake.board.add([
     { ...zelda, attachments: [resume, { kind: 'screen' }], screens },
     { attachments: [{ kind: 'resume', content: 'somebody else' }] },
@@ -75,7 +75,7 @@ const traces = (intake: SmallIntake) => findTraces({ database, folders: [intake.
 
 describe('an erased person', () => {
   test('is in no table and in no file, and only advertiser, id and the date stay', async () => {
-    const { intake, id } = await openWithZelda();
+    const { intake, id } = await openWithZelda({ rigor: 'proof' });
     await using _intake = intake;
     await intake.runDownloads();
     await database.query(`ANALYZE`);
@@ -127,7 +127,7 @@ describe('an erased person', () => {
   });
 
   test('does not come back by sweeps, also when the source changes them, and no sweep is spoiled by it', async () => {
-    const { intake, id } = await openWithZelda();
+    const { intake, id } = await openWithZelda({ rigor: 'proof' });
     await using _intake = intake;
     await eraseAt(intake, { by: 'jobseeker', jobSeekerId: zelda.jobSeekerId });
     intake.board.add(20);

@@ -9,7 +9,7 @@ import { test } from '../support/test-database.ts';
 
 test.for(['day', 'fortnight'] as const)('is continued before the recheck of a %s', async (name, { database }) => {
   const choices = { pageCap: 20, order: 'descending' } as const;
-  await using intake = await openSmallIntake({ database, applications: 120, choices });
+  await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices });
   const { store } = intake;
   await using source = intake.openSource('json');
   const signal = AbortSignal.timeout(600_000);
@@ -43,7 +43,7 @@ test.for(['day', 'fortnight'] as const)('is continued before the recheck of a %s
 });
 
 test('a poll that leaves ranges open does not count as a poll that read to the end', async ({ database }) => {
-  await using intake = await openSmallIntake({ database, applications: 120, choices: { pageCap: 20 } });
+  await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices: { pageCap: 20 } });
   await intake.sweep();
   await using source = intake.openSource('json');
   const signal = AbortSignal.timeout(600_000);

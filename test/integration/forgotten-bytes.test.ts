@@ -37,7 +37,7 @@ async function eraseOnly({ board, store, blobs }: SmallIntake, applicationId: bi
 test('bytes of a put without an answer do not survive an erasure where the file was replaced since', async ({
   database,
 }) => {
-  await using intake = await openSmallIntake({ database, rigor: 'poll' });
+  await using intake = await openSmallIntake({ database });
   const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'first' }] }]);
   await intake.sweep();
   const blobs = losingAnswers(intake.blobs, 1);
@@ -52,7 +52,7 @@ test('bytes of a put without an answer do not survive an erasure where the file 
 });
 
 test('nor where the source took the file away since', async ({ database }) => {
-  await using intake = await openSmallIntake({ database, rigor: 'poll' });
+  await using intake = await openSmallIntake({ database });
   const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'only' }] }]);
   await intake.sweep();
   await intake.runDownloads({ deps: { blobs: losingAnswers(intake.blobs, 1) } }).catch(() => {});
@@ -66,7 +66,7 @@ test('nor where the source took the file away since', async ({ database }) => {
 });
 
 test('an erasure leaves alone what another download has announced', async ({ database }) => {
-  await using intake = await openSmallIntake({ database, rigor: 'poll' });
+  await using intake = await openSmallIntake({ database });
   const [id = 0n] = intake.board.add([
     { attachments: [] },
     { attachments: [{ kind: 'resume', content: 'on its way' }] },
@@ -80,7 +80,7 @@ test('an erasure leaves alone what another download has announced', async ({ dat
 test('verify collects bytes that nobody names also at an account that is no longer configured', async ({
   database,
 }) => {
-  await using intake = await openSmallIntake({ database, rigor: 'poll' });
+  await using intake = await openSmallIntake({ database });
   const { advertiserId } = intake.board;
   intake.board.add([{ attachments: [{ kind: 'resume', content: 'kept' }] }]);
   await intake.sweep();

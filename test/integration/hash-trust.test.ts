@@ -9,7 +9,7 @@ beforeAll(async () => {
   database = await openTestDatabase();
 });
 afterAll(() => database[Symbol.asyncDispose]());
-const open = (options: SandboxOptions = {}) => openSmallIntake({ database, rigor: 'poll', ...options });
+const open = (options: SandboxOptions = {}) => openSmallIntake({ database, ...options });
 
 /** Applications of one jobseeker, each with this resume, read one after the other so that each can know the earlier ones. */
 async function apply(intake: SmallIntake, contents: readonly string[], hash: 'learn' | 'always' | 'never' = 'learn') {

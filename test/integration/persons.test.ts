@@ -63,7 +63,7 @@ const others = [
 
 describe('an address', () => {
   test('is found in an application however it was typed, and nobody else’s is', async () => {
-    await using intake = await openSmallIntake({ database, rigor: 'poll' });
+    await using intake = await openSmallIntake({ database });
     const ids = intake.board.add([...typed, ...others].map((email) => ({ email, attachments: [] })));
     await intake.sweep();
     const { applicationIds } = await find(intake, byAddress);
@@ -71,7 +71,7 @@ describe('an address', () => {
   });
 
   test('is found in quarantine however it was typed, and nobody else’s is', async () => {
-    await using intake = await openSmallIntake({ database, rigor: 'poll' });
+    await using intake = await openSmallIntake({ database });
     intake.board.add([{ attachments: [] }]);
     for (const email of [...typed, ...others]) {
       const json = JSON.stringify({ ID: 'none', Comment: email });
@@ -89,7 +89,7 @@ describe('an address', () => {
   test.for(['zelda@example.com', `'zelda@example.com'`, 'zel\u200bda@example.com', '\uff5aelda@example.com'])(
     'is sought as %j',
     async (email) => {
-      await using intake = await openSmallIntake({ database, rigor: 'poll' });
+      await using intake = await openSmallIntake({ database });
       const [id] = intake.board.add([{ email: 'zelda@example.com', attachments: [] }]);
       await intake.sweep();
       expect((await find(intake, { by: 'address', email })).applicationIds).toEqual([id]);
@@ -99,7 +99,7 @@ describe('an address', () => {
   test.for(['["zelda@example.com"]', '{"Address":"zelda@example.com"}', '["home:\\nzelda@example.com"]'])(
     'is found where the source gives no text: %s',
     async (email) => {
-      await using intake = await openSmallIntake({ database, rigor: 'poll' });
+      await using intake = await openSmallIntake({ database });
       intake.board.add([{ attachments: [] }]);
       for (const [id, value] of [
         [555, email],
@@ -121,7 +121,7 @@ describe('a jobseeker account', () => {
   test.for(['s1', ' s1\u200b'])(
     'is found by %j with whatever cannot be seen around it, its letters as they are',
     async (id) => {
-      await using intake = await openSmallIntake({ database, rigor: 'poll' });
+      await using intake = await openSmallIntake({ database });
       const ids = intake.board.add(
         [...accounts, ...strangers].map((jobSeekerId) => ({ jobSeekerId, attachments: [] })),
       );

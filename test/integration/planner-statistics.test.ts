@@ -88,7 +88,7 @@ const words = ['quarlesworth', 'zeldabeth', '0491 570 737', 'seeker-zq-7788', 'z
 
 /** Somebody in every table that can hold a person, an erasure under way included; many rows, so that there are common values. */
 async function fill(database: TestDatabase): Promise<void> {
-  await using intake = await openSmallIntake({ database });
+  await using intake = await openSmallIntake({ rigor: 'proof', database });
   const { advertiserId } = intake.board;
   const person = {
     firstName: 'Zeldabeth',

@@ -31,7 +31,7 @@ function refusing(blobs: BlobStore, refused: string): BlobStore {
 }
 
 test('one erasure that cannot be finished keeps no other from its receipt', async ({ database }) => {
-  await using intake = await openSmallIntake({ database, rigor: 'poll' });
+  await using intake = await openSmallIntake({ database });
   const { advertiserId } = intake.board;
   const ids = intake.board.add([
     { attachments: [{ kind: 'resume', content: 'held' }] },
@@ -55,7 +55,7 @@ test('one erasure that cannot be finished keeps no other from its receipt', asyn
 });
 
 test('a resume of someone else that cannot be deleted keeps nobody from their receipt', async ({ database }) => {
-  await using intake = await openSmallIntake({ database, rigor: 'poll' });
+  await using intake = await openSmallIntake({ database });
   const { advertiserId } = intake.board;
   const [applicationId = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'other' }] }]);
   await intake.sweep();
@@ -76,7 +76,7 @@ test('a resume of someone else that cannot be deleted keeps nobody from their re
 });
 
 test('the own resume of an erased person that cannot be deleted leaves the receipt open', async ({ database }) => {
-  await using intake = await openSmallIntake({ database, rigor: 'poll' });
+  await using intake = await openSmallIntake({ database });
   const { advertiserId } = intake.board;
   const held = await lendResume(intake, 'zelda@example.com');
   const deps = { store: intake.store, blobs: refusing(intake.blobs, held) };
@@ -87,7 +87,7 @@ test('the own resume of an erased person that cannot be deleted leaves the recei
 });
 
 test('infected bytes that the file system does not delete keep no others', async ({ database }) => {
-  await using intake = await openSmallIntake({ database, rigor: 'poll' });
+  await using intake = await openSmallIntake({ database });
   const contents = Array.from({ length: 6 }, (_, nth) => `virus ${nth}`);
   const ids = intake.board.add(contents.map((content) => ({ attachments: [{ kind: 'resume', content }] })));
   await intake.sweep();
@@ -108,7 +108,7 @@ test('infected bytes that the file system does not delete keep no others', async
 });
 
 test('verify collects orphans also where one object cannot be looked at', async ({ database }) => {
-  await using intake = await openSmallIntake({ database, rigor: 'poll' });
+  await using intake = await openSmallIntake({ database });
   const { advertiserId } = intake.board;
   intake.board.add([
     { attachments: [{ kind: 'resume', content: 'unreadable' }] },
@@ -137,7 +137,7 @@ test('verify collects orphans also where one object cannot be looked at', async 
 });
 
 test('verify stops where the store answers nothing at all', async ({ database }) => {
-  await using intake = await openSmallIntake({ database, rigor: 'poll' });
+  await using intake = await openSmallIntake({ database });
   const { advertiserId } = intake.board;
   intake.board.add(
     Array.from({ length: 40 }, (_, nth) => ({ attachments: [{ kind: 'resume', content: `file ${nth}` }] })),

@@ -17,7 +17,7 @@ async function read({ store }: Pick<SmallIntake, 'store'>, source: Source, plan:
 test('an application that is requested alone is not stored if the answer holds data of another advertiser', async ({
   database,
 }) => {
-  await using intake = await openSmallIntake({ database, applications: 40 });
+  await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 40 });
   await intake.sweep();
   const [{ id } = { id: '0' }] = await database.query<{ id: string }>(
     `SELECT max(application_id) AS id FROM intake.applications`,
@@ -49,7 +49,7 @@ test('an application that is requested alone is not stored if the answer holds d
 });
 
 test('a sweep by date changes nothing that sweeps by id have learned about pages', async ({ database }) => {
-  await using intake = await openSmallIntake({ database, applications: 120, choices: { pageCap: 20 } });
+  await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices: { pageCap: 20 } });
   await intake.sweep();
   const learned = await database.query(`SELECT learned FROM intake.advertisers`);
   await using source = intake.openSource('json');
@@ -60,7 +60,7 @@ test('a sweep by date changes nothing that sweeps by id have learned about pages
 test('a certificate covers applications up to the beginning of its sweep, less twice the delay that polls have seen', async ({
   database,
 }) => {
-  await using intake = await openSmallIntake({ database, applications: 40 });
+  await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 40 });
   await intake.sweep();
   await database.query(`UPDATE intake.advertisers SET late_ms = 2 * 3600 * 1000, late_at = now()`);
   await using source = intake.openSource('json');

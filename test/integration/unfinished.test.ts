@@ -8,7 +8,7 @@ import { openSmallIntake } from '../support/small-intake.ts';
 import { test } from '../support/test-database.ts';
 
 test('a recheck reads everything, also after a recheck of the newest ids that stopped early', async ({ database }) => {
-  await using intake = await openSmallIntake({ database, applications: 120, choices: { pageCap: 20 } });
+  await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices: { pageCap: 20 } });
   await intake.sweep();
   const { store } = intake;
   const [middle] = await database.query<{ id: string }>(
@@ -40,7 +40,7 @@ test('a recheck reads everything, also after a recheck of the newest ids that st
 });
 
 test('a recheck begins anew if an audit finds a hidden application while it is paused', async ({ database }) => {
-  await using intake = await openSmallIntake({ database, applications: 120, choices: { pageCap: 20 } });
+  await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices: { pageCap: 20 } });
   await intake.sweep();
   const { store } = intake;
   const { advertiserId } = await store.advertisers.ensure('default', null);
@@ -85,7 +85,7 @@ test('a recheck begins anew if an audit finds a hidden application while it is p
 test('what is gone is measured against what the source should show: not erased, and stored before', async ({
   database,
 }) => {
-  await using intake = await openSmallIntake({ database, applications: 90, choices: { pageCap: 30 } });
+  await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 90, choices: { pageCap: 30 } });
   await intake.sweep();
   const { store } = intake;
   const { advertiserId } = await store.advertisers.ensure('default', null);
@@ -99,7 +99,7 @@ test('what is gone is measured against what the source should show: not erased, 
 });
 
 test('an account with one application, whose id is high, is polled from a cursor', async ({ database }) => {
-  await using intake = await openSmallIntake({ database });
+  await using intake = await openSmallIntake({ rigor: 'proof', database });
   intake.board.add([{ id: 30_000_000n, attachments: [] }]);
   await intake.sweep();
   const { store } = intake;
@@ -111,7 +111,7 @@ test('an account with one application, whose id is high, is polled from a cursor
 test('a backfill fails if an audit finds a hidden application meanwhile; run again, it reads its whole range', async ({
   database,
 }) => {
-  await using intake = await openSmallIntake({ database, applications: 120, choices: { pageCap: 20 } });
+  await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices: { pageCap: 20 } });
   await intake.sweep();
   const { store } = intake;
   const { advertiserId } = await store.advertisers.ensure('default', null);

@@ -23,7 +23,7 @@ const dayMs = 86_400_000;
 
 /** Three stored files. */
 async function openThree(): Promise<SmallIntake & { paths: string[] }> {
-  const intake = await openSmallIntake({ database, rigor: 'poll' });
+  const intake = await openSmallIntake({ database });
   intake.board.add(['one', 'two!', 'three'].map((content) => ({ attachments: [{ kind: 'resume', content }] })));
   await intake.sweep();
   await intake.runDownloads();
@@ -223,7 +223,7 @@ describe('verify', () => {
   });
 
   test('finds nothing wrong with a file whose object was there before it, cut', async () => {
-    await using intake = await openSmallIntake({ database, rigor: 'poll' });
+    await using intake = await openSmallIntake({ database });
     const bytes = 'whole bytes';
     const key = toBlobKey(intake.board.advertiserId, createHash('sha256').update(bytes).digest('hex'));
     intake.board.add([{ attachments: [{ kind: 'resume', content: 'another' }] }]);
@@ -315,7 +315,7 @@ describe('another store than the first', () => {
 
 describe('reparse', () => {
   test('rebuilds the rows of screens from their bytes, without the network', async () => {
-    await using intake = await openSmallIntake({ database, rigor: 'poll', applications: 30 });
+    await using intake = await openSmallIntake({ database, applications: 30 });
     await intake.sweep();
     await intake.runDownloads();
     const rows = `SELECT a.application_id, a.text, a.selected, s.parser_version FROM intake.screen_answers a

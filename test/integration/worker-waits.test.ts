@@ -8,7 +8,7 @@ import { until } from '../support/until.ts';
 import { startBareWorker } from '../support/worker.ts';
 
 test('a source that is away stays named while a command that tries it holds the lane', async ({ database }) => {
-  await using intake = await openSmallIntake({ database, applications: 12 });
+  await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 12 });
   await intake.sweep();
   // A worker skips its poll if the account was read a moment ago.
   await database.query(`UPDATE intake.leases SET done_at = now() - interval '1 hour'`);

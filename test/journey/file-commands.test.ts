@@ -256,7 +256,7 @@ describe('files at the command line', { timeout: 600_000 + 30_000 * kills }, () 
     async (point) => {
       await using s3 = await openUnreliableS3(kills);
       await using store = openS3Blobs(toSettings(s3));
-      await using intake = await openSmallIntake({ applications: 8 + 2 * kills, blobs: store });
+      await using intake = await openSmallIntake({ rigor: 'proof', applications: 8 + 2 * kills, blobs: store });
       const { board, database } = intake;
       trouble(board);
       const env = { ...toEnvironment(database, board), ...toS3Environment(s3), LEASE: '1s' };

@@ -13,7 +13,7 @@ const signal = () => AbortSignal.timeout(timeout);
 
 describe('a board with its files', { timeout }, () => {
   test.for(['json', 'xml'] as const)('ends as its truth says, each content once, by %s', async (format) => {
-    await using intake = await openSmallIntake({ applications, choices: { pageCap: 500 } });
+    await using intake = await openSmallIntake({ rigor: 'proof', applications, choices: { pageCap: 500 } });
     await intake.sweep();
     const startedAt = performance.now();
     const summary = await intake.runDownloads({ format, signal: signal() });
@@ -25,7 +25,7 @@ describe('a board with its files', { timeout }, () => {
   test('ends as its truth says when one request in ten fails, at the source and at the store', async () => {
     await using s3 = await openUnreliableS3(7);
     await using blobs = openS3Blobs(toSettings(s3));
-    await using intake = await openSmallIntake({ applications, blobs, choices: { pageCap: 500 } });
+    await using intake = await openSmallIntake({ rigor: 'proof', applications, blobs, choices: { pageCap: 500 } });
     await intake.sweep();
     trouble(intake.board);
     const startedAt = performance.now();

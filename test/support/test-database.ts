@@ -18,6 +18,8 @@ export interface TestDatabase extends AsyncDisposable {
   readonly url: string;
   /** Runs one statement on the test's own connections and returns its rows. */
   query<Row extends pg.QueryResultRow = pg.QueryResultRow>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
+  /** What the tests of a file share; disposed before the database is dropped. */
+  readonly shared: AsyncDisposableStack;
 }
 
 /** `test` with a `database` fixture: created when a test of the file first uses it, shared by the whole file, dropped after it. */
@@ -38,12 +40,15 @@ export async function openTestDatabase({ serverUrl, name }: TestTemplate = injec
   const pool = new pg.Pool({ connectionString: url, application_name: 'test', max: 2 });
   // Tests restart servers and terminate sessions on purpose.
   pool.on('error', () => undefined);
+  const shared = new AsyncDisposableStack();
   return {
     url,
+    shared,
     async query<Row extends pg.QueryResultRow>(sql: string, values: readonly unknown[] = []) {
       return (await pool.query<Row>(sql, [...values])).rows;
     },
     async [Symbol.asyncDispose]() {
+      await shared.disposeAsync();
       await pool.end();
       await onServer(serverUrl, async (server) => {
         const open = await loadSessions(server, database);
