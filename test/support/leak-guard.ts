@@ -12,7 +12,7 @@ import { aroundAll } from 'vitest';
 interface Opened {
   readonly isOpen: () => boolean;
   readonly name: () => string;
-  readonly from: string;
+  readonly trace: Error;
 }
 
 interface LeakGuard extends Disposable {
@@ -24,8 +24,7 @@ interface LeakGuard extends Disposable {
 function openLeakGuard(): LeakGuard {
   const opened: Opened[] = [];
   const note = (isOpen: () => boolean, name: () => string) => {
-    const from = loadCaller();
-    if (from !== undefined) opened.push({ isOpen, name, from });
+    opened.push({ isOpen, name, trace: takeTrace() });
   };
   const noters = {
     'tracing:net.server.listen:asyncStart': (message: unknown) => {
@@ -61,12 +60,14 @@ function openLeakGuard(): LeakGuard {
     async findOpen() {
       const deadlineAt = performance.now() + graceMs;
       for (;;) {
-        const open = opened.filter(({ isOpen }) => isOpen());
+        const open = opened.filter(({ isOpen, trace }) => isOpen() && findCaller(trace) !== undefined);
         if (open.length === 0) return [];
         if (performance.now() > deadlineAt) {
           // After a stall of the event loop, handles that have closed are marked so only in its next ticks.
           for (let nth = 0; nth < 3; nth++) await nextTick();
-          return open.filter(({ isOpen }) => isOpen()).map(({ name, from }) => `${name()}, opened ${from}`);
+          return open
+            .filter(({ isOpen }) => isOpen())
+            .map(({ name, trace }) => `${name()}, opened ${findCaller(trace)}`);
         }
         await sleep(10);
       }
@@ -80,13 +81,19 @@ function openLeakGuard(): LeakGuard {
 /** Long enough for a close to finish on a busy machine. */
 const graceMs = 5_000;
 
-/** The nearest line of the project's code. Undefined for the built-in fetch: it shares idle sockets, and no caller can close them. */
-function loadCaller(): string | undefined {
+/** Notes the frames. Only reading `stack` makes a text of them, which would take 3% of a file's CPU. */
+function takeTrace(): Error {
   const usual = Error.stackTraceLimit;
   // The frames of a pool alone fill the default limit of ten.
   Error.stackTraceLimit = 50;
-  const lines = new Error().stack?.split('\n').slice(4) ?? [];
+  const noted = new Error();
   Error.stackTraceLimit = usual;
+  return noted;
+}
+
+/** The nearest line of the project's code. Undefined for the built-in fetch: it shares idle sockets, and no caller can close them. */
+function findCaller({ stack }: Error): string | undefined {
+  const lines = stack?.split('\n').slice(4) ?? [];
   if (lines.some((line) => line.includes('node:internal/deps/undici'))) return undefined;
   const ours = lines.find((line) => !line.includes('node:') && !line.includes('/node_modules/'));
   return (ours ?? lines.at(-1) ?? '').trim();
