@@ -7,7 +7,7 @@ import { findFileDifferences } from '../support/file-equality.ts';
 import { openUnreliableS3, trouble } from '../support/mishaps.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
 
-const applications = Number(process.env.JOURNEY_APPLICATIONS ?? 100);
+const applications = Number(process.env.JOURNEY_APPLICATIONS ?? 50);
 const timeout = 600_000 + applications * 300;
 const signal = () => AbortSignal.timeout(timeout);
 
@@ -22,7 +22,9 @@ describe('a board with its files', { timeout }, () => {
     expect(await findFileDifferences(intake, format)).toEqual([]);
   });
 
-  test('ends as its truth says when one request in ten fails, at the source and at the store', async () => {
+  test('ends as its truth says when one request in ten fails, at the source and at the store', {
+    tags: ['slow'],
+  }, async () => {
     await using s3 = await openUnreliableS3(7);
     await using blobs = openS3Blobs(toSettings(s3));
     await using intake = await openSmallIntake({ rigor: 'proof', applications, blobs, choices: { pageCap: 500 } });

@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import pg from 'pg';
 import { describe, expect } from 'vitest';
-import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
+import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { findDifferences } from '../support/equality.ts';
-import { callIntake, runIntake } from '../support/intake.ts';
+import { callIntake } from '../support/intake.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { isRead, openSettings, probe, spawnWorker } from '../support/worker.ts';
@@ -19,7 +19,7 @@ const loadLeases = (database: TestDatabase) =>
 describe('a worker', () => {
   test('keeps a board up to date, tells how it fares, and ends well when it is asked to', async () => {
     await using database = await openTestDatabase();
-    await using board = await openSandbox({ applications: 30 });
+    await using board = await openSandbox({ applications: 10 });
     await using settings = await openSettings(database, board);
     await using worker = await spawnWorker(settings.env);
     await until(() => isRead(database, board));
@@ -31,15 +31,15 @@ describe('a worker', () => {
     await until(async () => (await probe(worker, '/readyz')).status === 200);
     // The first sweep brings its proof after its last application.
     await until(async () =>
-      (await (await fetch(worker.adminUrl)).text()).includes('All is well: 32 applications of 1 advertiser stored.'),
+      (await (await fetch(worker.adminUrl)).text()).includes('All is well: 12 applications of 1 advertiser stored.'),
     );
     const metrics = await (await fetch(`${worker.adminUrl}/metrics`)).text();
     expect(metrics).toMatch(/^intake_passes_total\{pass="live",outcome="done"\} [1-9]/m);
-    expect(metrics).toContain('intake_applications_taken_total{how="added"} 32');
+    expect(metrics).toContain('intake_applications_taken_total{how="added"} 12');
     expect(metrics).toMatch(/^intake_files_total\{outcome="stored"\} [1-9]/m);
     const health = await callIntake(['healthcheck'], { ADMIN_PORT: new URL(worker.adminUrl).port });
     expect(health).toMatchObject({ code: 0, stdout: expect.stringContaining('alive') });
-    const taken = await runIntake(['worker'], { ...settings.env, ADMIN_PORT: new URL(worker.adminUrl).port });
+    const taken = await callIntake(['worker'], { ...settings.env, ADMIN_PORT: new URL(worker.adminUrl).port });
     expect(taken).toMatchObject({ code: 2, stderr: expect.stringContaining('ADMIN_PORT: port') });
 
     // Quiet polls are recorded as well: what is new was read just now, though nothing was.
@@ -53,26 +53,31 @@ describe('a worker', () => {
     expect(await loadLeases(database)).toEqual([{ owner: expect.stringContaining('worker on'), held: false }]);
   });
 
-  test('that is stopped amid its files gives them back unspent, and a second signal ends it at once', async () => {
+  const isFetching = (board: Sandbox) => board.requests().some((one) => !one.path.endsWith('/applications'));
+
+  test('that is stopped amid its files gives them back unspent', async () => {
     await using database = await openTestDatabase();
-    await using board = await openSandbox({ applications: 20 });
+    await using board = await openSandbox({ applications: 10 });
     board.fault({ kind: 'hang', on: 'attachments', times: null });
     await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
-    const isFetching = () => board.requests().some((one) => !one.path.endsWith('/applications'));
-    {
-      await using worker = await spawnWorker(settings.env);
-      await until(isFetching);
-      worker.kill('SIGTERM');
-      expect(await worker.ended).toMatchObject({ code: 0 });
-      expect(
-        await database.query(
-          `SELECT sum(attempts)::int AS attempts, count(lease_token)::int AS claimed FROM intake.downloads`,
-        ),
-      ).toEqual([{ attempts: 0, claimed: 0 }]);
-    }
-    board.clearRequests();
+    await using worker = await spawnWorker(settings.env);
+    await until(() => isFetching(board));
+    worker.kill('SIGTERM');
+    expect(await worker.ended).toMatchObject({ code: 0 });
+    expect(
+      await database.query(
+        `SELECT sum(attempts)::int AS attempts, count(lease_token)::int AS claimed FROM intake.downloads`,
+      ),
+    ).toEqual([{ attempts: 0, claimed: 0 }]);
+  });
+
+  test('that is asked to stop a second time ends at once', { tags: ['slow'] }, async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 10 });
+    board.fault({ kind: 'hang', on: 'attachments', times: null });
+    await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
     await using hasty = await spawnWorker(settings.env);
-    await until(isFetching);
+    await until(() => isFetching(board));
     hasty.kill('SIGTERM');
     // Two that the process has not taken yet count as one, so it is asked until it has ended.
     const signals = setInterval(() => hasty.kill('SIGTERM'), 50);

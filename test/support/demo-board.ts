@@ -75,9 +75,9 @@ export function isWaiting(row: TruthRow): boolean {
 
 async function writeScreens(database: TestDatabase, advertiserId: bigint, truth: readonly TruthRow[]): Promise<void> {
   await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
-  await db.transaction(async (tx) => {
-    for (const { id, screens } of truth) {
-      if (screens.length === 0) continue;
+  const replacements = truth
+    .filter(({ screens }) => screens.length > 0)
+    .map(({ id, screens }) => {
       const parsed = {
         parserVersion: screenParserVersion,
         screens: screens.map((screen) => ({
@@ -93,9 +93,9 @@ async function writeScreens(database: TestDatabase, advertiserId: bigint, truth:
           })),
         })),
       };
-      await replaceScreens(tx, advertiserId, [{ applicationId: id, sha256: '00', parsed }]);
-    }
-  });
+      return { applicationId: id, sha256: '00', parsed };
+    });
+  await db.transaction((tx) => replaceScreens(tx, advertiserId, replacements));
 }
 
 async function writeFates(database: TestDatabase, advertiserId: bigint, truth: readonly TruthRow[]): Promise<void> {
