@@ -54,7 +54,7 @@ describe('a person who is erased', () => {
       )
       .toHaveLength(1);
     await expect.poll(() => board.requests().some(({ path }) => path.endsWith(`/resume/${id}`))).toBe(true);
-    const erased = await runIntake(['erase', '--email', zelda.email, '--yes', '--json'], env);
+    const erased = await callIntake(['erase', '--email', zelda.email, '--yes', '--json'], env);
     expect(erased.code, erased.stderr).toBe(0);
     expect(answer(erased.stdout)).toMatchObject({
       erased: true,
