@@ -15,7 +15,7 @@ import { openScratch } from '../support/blob-stores.ts';
 import { setClockBack } from '../support/moved-clock.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
 import { testPrivacyKey, toEnvironment } from '../support/syncing.ts';
-import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
+import { type TestDatabase, test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { hireWorker, isRead, openSettings } from '../support/worker.ts';
 
@@ -28,8 +28,9 @@ const jumps = [
 
 for (const [name, jumpMs] of jumps) {
   describe(`a clock that is set back by ${name}`, { tags: name === 'a day' ? [] : ['slow'] }, () => {
-    test('keeps no command waiting: lanes, rate, files and what a dead process held are free', async () => {
-      await using database = await openTestDatabase();
+    test('keeps no command waiting: lanes, rate, files and what a dead process held are free', async ({
+      emptied: database,
+    }) => {
       await using scratch = await openScratch();
       await using board = await openSandbox({ applications: 5 });
       const env = { ...toEnvironment(database, board, scratch.path), SOURCE_RATE: '200/s' };
@@ -54,8 +55,7 @@ for (const [name, jumpMs] of jumps) {
       expect(files).toMatchObject({ summary: { waiting: 0 } });
     });
 
-    test('keeps no worker waiting that runs meanwhile, nor one that starts', async () => {
-      await using database = await openTestDatabase();
+    test('keeps no worker waiting that runs meanwhile, nor one that starts', async ({ emptied: database }) => {
       await using board = await openSandbox({ applications: 5 });
       await using settings = await openSettings(database, board, { SOURCE_RATE: '200/s' });
       const isDone = async () =>
@@ -74,8 +74,7 @@ for (const [name, jumpMs] of jumps) {
       await until(isDone);
     });
 
-    test('gives a rate its next slot at once', async () => {
-      await using database = await openTestDatabase();
+    test('gives a rate its next slot at once', async ({ emptied: database }) => {
       await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
       const takeSlot = createRateLimiter(store, 'http://source.example', 100);
       await takeSlot(AbortSignal.timeout(600_000));
@@ -90,8 +89,9 @@ for (const [name, jumpMs] of jumps) {
 }
 
 describe('a download', () => {
-  test('that waits longer than any may is due; one that waits its time is left alone', async () => {
-    await using database = await openTestDatabase();
+  test('that waits longer than any may is due; one that waits its time is left alone', async ({
+    emptied: database,
+  }) => {
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
     await store.advertisers.ensure('acme', 1n);
     const claimed = '00000000-0000-4000-8000-000000000001';
@@ -129,8 +129,7 @@ describe('a download', () => {
     expect(rows.map((row) => row.due)).toEqual(waits.map(([, , , , due]) => due));
   });
 
-  test('that was claimed by a clock ahead is taken up by intake retry', async () => {
-    await using database = await openTestDatabase();
+  test('that was claimed by a clock ahead is taken up by intake retry', async ({ emptied: database }) => {
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
     await store.advertisers.ensure('acme', 1n);
     await database.query(
@@ -158,8 +157,7 @@ describe('what was noted by a clock that was a year ahead', () => {
     await query(`UPDATE intake.applications SET absent_since = absent_since - interval '25 hours'`);
   };
 
-  test('orphans are collected after their grace', async () => {
-    await using database = await openTestDatabase();
+  test('orphans are collected after their grace', async ({ emptied: database }) => {
     await using intake = await openSmallIntake({ rigor: 'proof', database });
     const { advertiserId } = intake.board;
     intake.board.add([{ attachments: [{ kind: 'resume', content: 'kept' }] }]);
@@ -179,8 +177,7 @@ describe('what was noted by a clock that was a year ahead', () => {
     expect(await intake.keys()).toEqual([kept]);
   });
 
-  test('an absent application becomes missing after a day', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('an absent application becomes missing after a day', { tags: ['slow'] }, async ({ emptied: database }) => {
     await using intake = await openSmallIntake({ rigor: 'proof', database });
     const ids = intake.board.add(Array.from({ length: 40 }, () => ({ attachments: [] })));
     const isMissing = async () =>
@@ -196,8 +193,9 @@ describe('what was noted by a clock that was a year ahead', () => {
     expect(await isMissing()).toBe(true);
   });
 
-  test('infected bytes are deleted until no put of them can be under way, and not for a year', async () => {
-    await using database = await openTestDatabase();
+  test('infected bytes are deleted until no put of them can be under way, and not for a year', async ({
+    emptied: database,
+  }) => {
     await using intake = await openSmallIntake({ rigor: 'proof', database });
     const resume = { kind: 'resume' as const, content: 'bad', uploadedAt: 1_700_000_000_000 };
     const [id = 0n] = intake.board.add([{ attachments: [resume] }]);
@@ -218,8 +216,7 @@ describe('what was noted by a clock that was a year ahead', () => {
     expect(await deleteOnce()).toBe(0);
   });
 
-  test('events are pruned a month after the clock was right again', async () => {
-    await using database = await openTestDatabase();
+  test('events are pruned a month after the clock was right again', async ({ emptied: database }) => {
     await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
     await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('a', 1)`);
     await database.query(
@@ -232,8 +229,7 @@ describe('what was noted by a clock that was a year ahead', () => {
     expect(await database.query(`SELECT event_id::int AS id FROM intake.events`)).toEqual([{ id: 4 }]);
   });
 
-  test('the list was not read in the future: the status tells when it was', async () => {
-    await using database = await openTestDatabase();
+  test('the list was not read in the future: the status tells when it was', async ({ emptied: database }) => {
     await using intake = await openSmallIntake({ rigor: 'proof', database });
     intake.board.add(3);
     await intake.sweep();
@@ -245,8 +241,7 @@ describe('what was noted by a clock that was a year ahead', () => {
     expect(Number(clock?.now) - Number(status?.readAt)).toBeGreaterThanOrEqual(0);
   });
 
-  test('a killed worker waits for nothing', async () => {
-    await using database = await openTestDatabase();
+  test('a killed worker waits for nothing', async ({ emptied: database }) => {
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
     const wait = { dependency: 'source', reason: 'ECONNREFUSED', advertisers: [], waitedMs: 0 } as const;
     await store.waits.record('killed', [wait]);

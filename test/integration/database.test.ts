@@ -4,18 +4,13 @@ import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect } from 'vitest';
 import { toCopy } from '../../src/store/postgres/copy.ts';
 import { openDatabase, retryOnConflict, type Transaction } from '../../src/store/postgres/database.ts';
-import { test as base, openTestDatabase } from '../support/test-database.ts';
+import { test as base } from '../support/test-database.ts';
 
-// biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern what a fixture needs; this one needs nothing.
-const test = base.extend('db', { scope: 'test' }, async ({}, { onCleanup }) => {
-  const database = await openTestDatabase();
+const test = base.extend('db', { scope: 'test' }, async ({ database }, { onCleanup }) => {
   // One connection, so that whatever is asked next comes after what was asked before.
   const db = openDatabase({ url: database.url, role: 'test', connections: 1 });
-  onCleanup(async () => {
-    await db[Symbol.asyncDispose]();
-    await database[Symbol.asyncDispose]();
-  });
-  await db.query('CREATE TABLE kept (id int PRIMARY KEY)');
+  onCleanup(() => db[Symbol.asyncDispose]());
+  await database.query('DROP TABLE IF EXISTS kept; CREATE TABLE kept (id int PRIMARY KEY)');
   return db;
 });
 

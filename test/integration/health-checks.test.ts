@@ -1,8 +1,9 @@
 // What `intake doctor` says of a storage.
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { BlobStore } from '../../src/domain/blob.ts';
 import { checkBlobs } from '../../src/sync/worker/health-checks.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
+import { type TestDatabase, test } from '../support/test-database.ts';
 
 const signal = AbortSignal.timeout(600_000);
 
@@ -12,8 +13,10 @@ function spoil(blobs: BlobStore, some: Partial<BlobStore>): BlobStore {
 }
 
 describe('a storage', () => {
-  test('is fine when it takes, gives back and deletes; nothing stays, and none is marked as ours', async () => {
-    await using intake = await openSmallIntake();
+  test('is fine when it takes, gives back and deletes; nothing stays, and none is marked as ours', async ({
+    database,
+  }) => {
+    await using intake = await openSmallIntake({ database });
     const [finding] = await checkBlobs(intake.store, async () => spoil(intake.blobs, {}), signal);
     expect(finding).toMatchObject({
       check: 'storage',
@@ -28,14 +31,14 @@ describe('a storage', () => {
     ['gives back other bytes', { get: () => ReadableStream.from([Buffer.from('other')]) }, /other bytes/],
     ['does not delete', { delete: async () => ({ keptVersions: 0, refused: [] }) }, /still holds/],
     ['is nearly full', { freeBytes: async () => 1_000 }, /nearly full/],
-  ])('that %s is not', async ([, some, words]) => {
-    await using intake = await openSmallIntake();
+  ])('that %s is not', async ([, some, words], { database }) => {
+    await using intake = await openSmallIntake({ database });
     const [finding] = await checkBlobs(intake.store, async () => spoil(intake.blobs, some), signal);
     expect(finding).toMatchObject({ ok: false, detail: expect.stringMatching(words) });
   });
 
-  test('that is another than the one in use is not touched', async () => {
-    await using intake = await openSmallIntake();
+  test('that is another than the one in use is not touched', async ({ database }) => {
+    await using intake = await openSmallIntake({ database });
     await intake.store.blobs.pinStore('the id of another', 's3://another');
     const put = () => Promise.reject(new Error('It was touched.'));
     const [finding] = await checkBlobs(intake.store, async () => spoil(intake.blobs, { put }), signal);
@@ -44,29 +47,29 @@ describe('a storage', () => {
 });
 
 describe('a storage that keeps what is deleted', () => {
-  const runChecks = async (some: Partial<BlobStore>) => {
-    await using intake = await openSmallIntake();
+  const runChecks = async (database: TestDatabase, some: Partial<BlobStore>) => {
+    await using intake = await openSmallIntake({ database });
     return await checkBlobs(intake.store, async () => spoil(intake.blobs, some), signal);
   };
   const keeping = (versions: boolean, locks: boolean) => ({ loadKeeping: async () => ({ versions, locks }) });
 
-  test('is fine when Intake may delete the versions as well', async () => {
-    expect(await runChecks(keeping(true, false))).toEqual([
+  test('is fine when Intake may delete the versions as well', async ({ database }) => {
+    expect(await runChecks(database, keeping(true, false))).toEqual([
       expect.objectContaining({ check: 'storage', ok: true }),
       { check: 'erasure', ok: true, detail: expect.stringContaining('deletes them with their files') },
     ]);
   });
 
-  test('is not when versions stay, or when objects can be locked: nothing could be erased', async () => {
+  test('is not when versions stay, or when objects can be locked: nothing could be erased', async ({ database }) => {
     const stays: Partial<BlobStore> = {
       ...keeping(true, false),
       delete: async () => ({ keptVersions: 1, refused: [] }),
     };
-    await using intake = await openSmallIntake();
+    await using intake = await openSmallIntake({ database });
     const verify: BlobStore['verify'] = async () => 'missing';
     const findings = await checkBlobs(intake.store, async () => spoil(intake.blobs, { ...stays, verify }), signal);
     expect(findings[1]).toMatchObject({ check: 'erasure', ok: false, detail: expect.stringContaining('versions') });
-    const locked = await runChecks(keeping(true, true));
+    const locked = await runChecks(database, keeping(true, true));
     expect(locked[1]).toMatchObject({ check: 'erasure', ok: false, detail: expect.stringContaining('object lock') });
     expect(locked[1]?.trouble).toMatchObject({ name: 'SettingTrouble' });
   });

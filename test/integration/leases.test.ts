@@ -8,14 +8,9 @@ import { holdLane } from '../../src/sync/read/held-lane.ts';
 import { claimLease } from '../support/leases.ts';
 import { test as base, openTestDatabase } from '../support/test-database.ts';
 
-// biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern what a fixture needs; this one needs nothing.
-const test = base.extend('db', { scope: 'test' }, async ({}, { onCleanup }) => {
-  const database = await openTestDatabase();
-  const db = openDatabase({ url: database.url, role: 'test' });
-  onCleanup(async () => {
-    await db[Symbol.asyncDispose]();
-    await database[Symbol.asyncDispose]();
-  });
+const test = base.extend('db', { scope: 'test' }, async ({ emptied: { url } }, { onCleanup }) => {
+  const db = openDatabase({ url, role: 'test' });
+  onCleanup(() => db[Symbol.asyncDispose]());
   return db;
 });
 /** Time passes for the database: every lease that was given has lapsed. */
@@ -135,10 +130,11 @@ describe('the fence', () => {
     expect(await claimLease(db, claim('two'))).not.toBeNull();
   });
 
-  test('does not block a successor for ever: a transaction that stops working is ended by the server', async () => {
-    await using database = await openTestDatabase();
+  test('does not block a successor for ever: a transaction that stops working is ended by the server', async ({
+    db,
+    database,
+  }) => {
     await using paused = openDatabase({ url: database.url, role: 'test' });
-    await using db = openDatabase({ url: database.url, role: 'test' });
     const lease = await claimLease(db, claim('one'));
     await lapse(db);
     const fenced = Promise.withResolvers<void>();
@@ -179,7 +175,7 @@ describe('a transaction', () => {
 
 describe('a conflict with another transaction', () => {
   test('that outlasts its repeats is a database that cannot take work now, not a mistake of ours', async ({
-    database,
+    emptied: database,
   }) => {
     await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('seven', 7)`);
     await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });

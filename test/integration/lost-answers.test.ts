@@ -1,9 +1,10 @@
 // A commit whose answer is lost: the rows say whether it was carried out, and the sweep goes on from there, whichever page it was.
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';
 import type { Store } from '../../src/store/store.ts';
 import { syncAccount } from '../../src/sync/read/sync-account.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
+import { test } from '../support/test-database.ts';
 
 /** The store, whose commits are carried out and once not heard of: the one that `isMeant` chooses. */
 function loseAnswer(store: Store, isMeant: (ended: boolean) => boolean) {
@@ -32,25 +33,28 @@ async function read(intake: SmallIntake, store: Store) {
 }
 
 describe('a sweep whose commit is not heard of', () => {
-  test.each([
+  test.for([
     ['the first page', (ended: boolean) => !ended, 40],
     ['the page that ends it', (ended: boolean) => ended, 40],
     ['the page that ends it, which is its only one', (ended: boolean) => ended, 0],
-  ] as const)('%s: ends as if it had been, and commits nothing twice', async (_, isMeant, applications) => {
-    await using intake = await openSmallIntake({ rigor: 'proof', applications });
-    const { store, count } = loseAnswer(intake.store, isMeant);
-    const sweeps = await read(intake, store);
-    const { lost, commits } = count();
-    expect(lost).toBe(1);
-    const [row] = await intake.database.query<{ certificate: string; reason: string; requests: number }>(
-      `SELECT certificate, reason, requests FROM intake.sweeps WHERE purpose = 'recheck'`,
-    );
-    expect(sweeps.at(-1)).toMatchObject({ certificate: row?.certificate, reason: row?.reason, openRanges: 0 });
-    expect(row?.requests).toBe(commits);
-    const evidence = await intake.database.query<{ n: number }>(`SELECT n FROM intake.evidence ORDER BY n`);
-    expect(evidence.map(({ n }) => n)).toEqual(evidence.map((_one, index) => index));
-    expect(await intake.database.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([
-      { n: applications },
-    ]);
-  });
+  ] as const)(
+    '%s: ends as if it had been, and commits nothing twice',
+    async ([, isMeant, applications], { database }) => {
+      await using intake = await openSmallIntake({ database, rigor: 'proof', applications });
+      const { store, count } = loseAnswer(intake.store, isMeant);
+      const sweeps = await read(intake, store);
+      const { lost, commits } = count();
+      expect(lost).toBe(1);
+      const [row] = await intake.database.query<{ certificate: string; reason: string; requests: number }>(
+        `SELECT certificate, reason, requests FROM intake.sweeps WHERE purpose = 'recheck'`,
+      );
+      expect(sweeps.at(-1)).toMatchObject({ certificate: row?.certificate, reason: row?.reason, openRanges: 0 });
+      expect(row?.requests).toBe(commits);
+      const evidence = await intake.database.query<{ n: number }>(`SELECT n FROM intake.evidence ORDER BY n`);
+      expect(evidence.map(({ n }) => n)).toEqual(evidence.map((_one, index) => index));
+      expect(await intake.database.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([
+        { n: applications },
+      ]);
+    },
+  );
 });

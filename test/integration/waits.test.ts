@@ -1,14 +1,14 @@
 // What a worker waits for is told by the status of every process within seconds, with its cause and its beginning, and is gone when it is over.
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { openStore } from '../../src/store/store.ts';
 import { createWaits, type Waiting } from '../../src/sync/waits.ts';
 import { callIntake } from '../support/intake.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
 import { openTcpGate } from '../support/tcp-gate.ts';
-import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { type TestDatabase, test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { hireWorker, isRead, openSettings, spawnWorker } from '../support/worker.ts';
 
@@ -32,8 +32,9 @@ async function isStored(database: TestDatabase): Promise<boolean> {
 }
 
 describe('a source that is away', () => {
-  test('is named by the status of another process, with host, port and cause; nobody asks whether a worker runs', async () => {
-    await using database = await openTestDatabase();
+  test('is named by the status of another process, with host, port and cause; nobody asks whether a worker runs', async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 5 });
     await using gate = await openTcpGate(board.url);
     const seen = { url: gate.url, credential: board.credential, advertisers: board.advertisers };
@@ -72,8 +73,9 @@ describe('a source that is away', () => {
 });
 
 describe('a source that is away while a command reads', () => {
-  test('is named by the status of another process until the command goes on', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('is named by the status of another process until the command goes on', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 5 });
     await using gate = await openTcpGate(board.url, { shut: true });
     const seen = { url: gate.url, credential: board.credential, advertisers: board.advertisers };
@@ -94,8 +96,7 @@ describe('a source that is away while a command reads', () => {
 });
 
 describe('a source that goes away between two polls', () => {
-  test('is named as soon as a download meets it', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('is named as soon as a download meets it', { tags: ['slow'] }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 5 });
     board.fault({ kind: 'fail', status: 503, on: 'files', times: null });
     await using gate = await openTcpGate(board.url);
@@ -117,8 +118,7 @@ describe('a source that goes away between two polls', () => {
 describe('a storage that is away while files wait', () => {
   test('is named by the status of another process, and no longer when files are stored again', {
     tags: ['slow'],
-  }, async () => {
-    await using database = await openTestDatabase();
+  }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 40 });
     await using s3 = await openStrictS3();
     await using gate = await openTcpGate(s3.endpoint, { shut: true });
@@ -148,8 +148,7 @@ describe('a storage that is away while files wait', () => {
 });
 
 describe('a storage that takes requests and answers none', () => {
-  test('is named while its client still tries', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('is named while its client still tries', { tags: ['slow'] }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 3 });
     await using silent = await openSilentServer();
     await using settings = await openSettings(database, board, {
@@ -186,8 +185,7 @@ async function openSilentServer(): Promise<{ readonly url: string } & AsyncDispo
 }
 
 describe('a database that is away', () => {
-  test('is named by the page of the worker, with host and port', async () => {
-    await using database = await openTestDatabase();
+  test('is named by the page of the worker, with host and port', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 3 });
     await using gate = await openTcpGate(database.url);
     await using settings = await openSettings({ url: gate.url }, board);
@@ -255,8 +253,7 @@ describe('what a worker waits for', () => {
     expect(written).toHaveLength(1);
   });
 
-  test('is no longer shown when its worker was killed and says nothing any more', async () => {
-    await using database = await openTestDatabase();
+  test('is no longer shown when its worker was killed and says nothing any more', async ({ emptied: database }) => {
     await using store = openStore({
       url: database.url,
       role: 'test',

@@ -9,7 +9,7 @@ import { createLog } from '../../src/log.ts';
 import type { Pass } from '../../src/sync/worker/pass.ts';
 import { callIntake } from '../support/intake.ts';
 import { openTcpGate } from '../support/tcp-gate.ts';
-import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
+import { type TestDatabase, test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { hireWorker, isRead, openSettings, probe } from '../support/worker.ts';
 
@@ -38,8 +38,9 @@ const requeue = (database: TestDatabase, { advertiserId }: Pick<BoardAdvertiser,
   );
 
 describe('several advertisers', () => {
-  test('do not wait for one that is refused, one whose answers are of another account, or one that is slow', async () => {
-    await using database = await openTestDatabase();
+  test('do not wait for one that is refused, one whose answers are of another account, or one that is slow', async ({
+    emptied: database,
+  }) => {
     const some = { applications: 12 };
     await using board = await openSandbox({ ...some, advertisers: [some, some, some] });
     const [well, refused, mixed, slow] = board.advertisers;
@@ -67,8 +68,7 @@ describe('several advertisers', () => {
     expect(worker.lines.join('')).not.toContain(refused.credential);
   });
 
-  test('refused for a while lose no file and spend no attempt', async () => {
-    await using database = await openTestDatabase();
+  test('refused for a while lose no file and spend no attempt', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 20 });
     await using settings = await openSettings(database, board);
     expect(await callIntake(['sync', '--no-files'], settings.env)).toMatchObject({ code: 0 });
@@ -87,8 +87,9 @@ describe('several advertisers', () => {
 });
 
 describe('an account', () => {
-  test('that one worker has just polled is left alone by another, which also polls once at its start', async () => {
-    await using database = await openTestDatabase();
+  test('that one worker has just polled is left alone by another, which also polls once at its start', async ({
+    emptied: database,
+  }) => {
     const some = { applications: 3 };
     await using board = await openSandbox({ ...some, advertisers: [some] });
     const [left, polled] = board.advertisers;
@@ -118,8 +119,7 @@ describe('an account', () => {
 });
 
 describe('a worker with nothing to do', () => {
-  test('hears of a queued file and fetches it without looking by itself', async () => {
-    await using database = await openTestDatabase();
+  test('hears of a queued file and fetches it without looking by itself', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 0 });
     board.add([{ attachments: [{ kind: 'resume', content: 'asked for again and again' }] }]);
     await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
@@ -140,8 +140,9 @@ describe('a worker with nothing to do', () => {
 });
 
 describe('a source that asks to be left alone for long', () => {
-  test('is, by one download run after the other, while infected bytes still go', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('is, by one download run after the other, while infected bytes still go', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 0, advertisers: [{ applications: 0 }] });
     const [, other] = board.advertisers;
     if (!other) throw new Error('Two accounts are there.');
@@ -173,8 +174,7 @@ describe('a source that asks to be left alone for long', () => {
 
   test('whenever it is asked for one file is left alone once: after that the file waits, and the list is read', {
     tags: ['slow'],
-  }, async () => {
-    await using database = await openTestDatabase();
+  }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 0 });
     const [id = 0n] = board.add([{ attachments: [{ kind: 'resume', content: 'never served' }] }]);
     await using settings = await openSettings(database, board);
@@ -202,8 +202,9 @@ describe('a source that asks to be left alone for long', () => {
 });
 
 describe('a worker whose database is away', () => {
-  test('at its start answers on its admin port, is not ready, and begins when it comes', async () => {
-    await using database = await openTestDatabase();
+  test('at its start answers on its admin port, is not ready, and begins when it comes', async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 10 });
     await using gate = await openTcpGate(database.url, { shut: true });
     await using settings = await openSettings({ url: gate.url }, board);
@@ -218,8 +219,7 @@ describe('a worker whose database is away', () => {
     await until(async () => (await probe(worker, '/readyz')).status === 200);
   });
 
-  test('later goes on by itself, with everything that came meanwhile', async () => {
-    await using database = await openTestDatabase();
+  test('later goes on by itself, with everything that came meanwhile', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 10 });
     await using gate = await openTcpGate(database.url);
     await using settings = await openSettings({ url: gate.url }, board);
@@ -236,8 +236,7 @@ describe('a worker whose database is away', () => {
 });
 
 describe('a worker whose source is away', () => {
-  test('is not ready, and reads on when it comes back', async () => {
-    await using database = await openTestDatabase();
+  test('is not ready, and reads on when it comes back', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 10 });
     await using gate = await openTcpGate(board.url);
     const seen = { url: gate.url, credential: board.credential, advertisers: board.advertisers };
@@ -254,8 +253,7 @@ describe('a worker whose source is away', () => {
 });
 
 describe('a worker whose storage is away', () => {
-  test('is not ready, spends no attempt, and stores everything when it comes back', async () => {
-    await using database = await openTestDatabase();
+  test('is not ready, spends no attempt, and stores everything when it comes back', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 8 });
     await using settings = await openSettings(database, board);
     writeFileSync(settings.blobsPath, 'not a folder');
@@ -271,8 +269,7 @@ describe('a worker whose storage is away', () => {
 });
 
 describe('what is new', { tags: ['slow'] }, () => {
-  test('is read while everything is being read again', async () => {
-    await using database = await openTestDatabase();
+  test('is read while everything is being read again', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 90, choices: { pageCap: 3 } });
     await using settings = await openSettings(database, board, { RECHECK_SCHEDULE: '*/3 * * * * *' });
     await using _worker = await hireWorker(settings.env);
@@ -294,8 +291,7 @@ describe('what is new', { tags: ['slow'] }, () => {
 });
 
 describe('a worker with the settings of prefill', () => {
-  test('opens the public port as well, and a port that is taken is said in one line', async () => {
-    await using database = await openTestDatabase();
+  test('opens the public port as well, and a port that is taken is said in one line', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 1 });
     const prefill = (port: number) => ({
       PORT: String(port),

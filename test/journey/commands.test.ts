@@ -12,7 +12,7 @@ import { toEnvironment } from '../support/syncing.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
 
 describe('intake sync', () => {
-  test('brings the board into the database, says so, and status shows it', async ({ database }) => {
+  test('brings the board into the database, says so, and status shows it', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 40, choices: { pageCap: 20 } });
     using blobs = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
     const env = toEnvironment(database, board, blobs.path);
@@ -36,8 +36,9 @@ describe('intake sync', () => {
     });
   });
 
-  test('of an account that nobody applied to yet ends well, and nothing is called open', async () => {
-    await using database = await openTestDatabase();
+  test('of an account that nobody applied to yet ends well, and nothing is called open', async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 0 });
     const env = toEnvironment(database, board);
     expect(await callIntake(['sync', '--no-files'], env)).toMatchObject({ code: 0 });
@@ -58,8 +59,9 @@ describe('intake sync', () => {
     expect(stderr).not.toMatch(/ {4}at /);
   });
 
-  test('with a refused credential ends with 4, halts the advertiser, and recovers with the right one', async () => {
-    await using database = await openTestDatabase();
+  test('with a refused credential ends with 4, halts the advertiser, and recovers with the right one', async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 3 });
     const env = toEnvironment(database, board);
     const refused = await callIntake(['sync', '--no-files'], {
@@ -74,8 +76,7 @@ describe('intake sync', () => {
     expect((await callIntake(['status'], env)).stdout).toContain('All is well');
   });
 
-  test('whose answer is of another advertiser stores nothing, halts and ends with 4', async () => {
-    await using database = await openTestDatabase();
+  test('whose answer is of another advertiser stores nothing, halts and ends with 4', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 3 });
     const env = toEnvironment(database, board);
     const { code, stderr } = await callIntake(['sync', '--no-files'], { ...env, ADVERTISER_ID: '999' });
@@ -90,8 +91,7 @@ describe('intake sync', () => {
     expect(await database.query(`SELECT state FROM intake.advertisers`)).toEqual([{ state: 'active' }]);
   });
 
-  test('beside a living holder of the lane ends with 6', async () => {
-    await using database = await openTestDatabase();
+  test('beside a living holder of the lane ends with 6', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 3 });
     await using db = openDatabase({ url: database.url, role: 'test' });
     const holder = { name: 'default', lane: 'live', owner: 'a living process', leaseMs: 60_000 } as const;
@@ -104,8 +104,7 @@ describe('intake sync', () => {
     expect(stderr).toContain('a living process');
   });
 
-  test('after a holder that died goes on when its lease has lapsed', async () => {
-    await using database = await openTestDatabase();
+  test('after a holder that died goes on when its lease has lapsed', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 3 });
     await using db = openDatabase({ url: database.url, role: 'test' });
     await claimLease(db, { name: 'default', lane: 'live', owner: 'a dead process', leaseMs: 1_500 });
@@ -156,8 +155,9 @@ describe('intake sync', () => {
 });
 
 describe('intake backfill', () => {
-  test('of gaps where there are none names the advertiser, and fetches what is queued', async () => {
-    await using database = await openTestDatabase();
+  test('of gaps where there are none names the advertiser, and fetches what is queued', async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 0 });
     board.add([{ attachments: [{ kind: 'resume', content: 'queued' }] }]);
     using blobs = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
@@ -184,8 +184,9 @@ describe('intake backfill', () => {
 });
 
 describe('intake backfill --dry-run', () => {
-  test('of dates takes none of them for an id: what is held says nothing of how many fall within', async () => {
-    await using database = await openTestDatabase();
+  test('of dates takes none of them for an id: what is held says nothing of how many fall within', async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 30, choices: { pageCap: 20 } });
     const env = toEnvironment(database, board);
     expect((await callIntake(['sync', '--no-files'], env)).code).toBe(0);

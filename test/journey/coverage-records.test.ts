@@ -3,7 +3,7 @@ import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { callIntake } from '../support/intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
-import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
+import { type TestDatabase, test } from '../support/test-database.ts';
 
 interface Coverage {
   readonly low: string;
@@ -23,35 +23,36 @@ describe('intake backfill --before-id', { tags: ['slow'] }, () => {
   test.for([
     ['proven', 0],
     ['unproven', 3],
-  ] as const)('that ends %s leaves proven coverage of the other ids alone', async ([certificate, code]) => {
-    await using database = await openTestDatabase();
-    await using board = await openSandbox({ applications: 90, choices: { pageCap: 30 } });
-    const env = toEnvironment(database, board);
-    expect((await callIntake(['sync', '--no-files'], env)).code).toBe(0);
-    const [whole] = await loadCoverage(database);
-    expect(await loadCoverage(database)).toMatchObject([{ low: '1', high: null, certificate: 'proven' }]);
-    const middle = [...board.truth()].map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1))[45] ?? 0n;
-    if (certificate === 'unproven') board.choose({ echo: 'wrong' });
-    const ended = await callIntake(['backfill', '--no-files', '--before-id', String(middle)], env);
-    expect(ended.code).toBe(code);
-    const [below, rest, ...more] = await loadCoverage(database);
-    expect(below).toMatchObject({ low: '1', high: String(middle - 1n), certificate });
-    expect(rest).toEqual({ ...whole, low: String(middle) });
-    expect(more).toEqual([]);
-    const open = certificate === 'proven' ? [] : [{ low: '1', high: String(middle - 1n) }];
-    expect(await loadOpen(database)).toEqual(open);
-    // Read again well, the lower part is as good as the rest.
-    if (certificate === 'proven') return;
-    board.choose({ echo: 'right' });
-    expect((await callIntake(['backfill', '--no-files', '--gaps'], env)).code).toBe(0);
-    expect(await loadOpen(database)).toEqual([]);
-    expect((await loadCoverage(database)).map((row) => row.certificate)).toEqual(['proven', 'proven']);
-  });
+  ] as const)(
+    'that ends %s leaves proven coverage of the other ids alone',
+    async ([certificate, code], { emptied: database }) => {
+      await using board = await openSandbox({ applications: 90, choices: { pageCap: 30 } });
+      const env = toEnvironment(database, board);
+      expect((await callIntake(['sync', '--no-files'], env)).code).toBe(0);
+      const [whole] = await loadCoverage(database);
+      expect(await loadCoverage(database)).toMatchObject([{ low: '1', high: null, certificate: 'proven' }]);
+      const middle = [...board.truth()].map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1))[45] ?? 0n;
+      if (certificate === 'unproven') board.choose({ echo: 'wrong' });
+      const ended = await callIntake(['backfill', '--no-files', '--before-id', String(middle)], env);
+      expect(ended.code).toBe(code);
+      const [below, rest, ...more] = await loadCoverage(database);
+      expect(below).toMatchObject({ low: '1', high: String(middle - 1n), certificate });
+      expect(rest).toEqual({ ...whole, low: String(middle) });
+      expect(more).toEqual([]);
+      const open = certificate === 'proven' ? [] : [{ low: '1', high: String(middle - 1n) }];
+      expect(await loadOpen(database)).toEqual(open);
+      // Read again well, the lower part is as good as the rest.
+      if (certificate === 'proven') return;
+      board.choose({ echo: 'right' });
+      expect((await callIntake(['backfill', '--no-files', '--gaps'], env)).code).toBe(0);
+      expect(await loadOpen(database)).toEqual([]);
+      expect((await loadCoverage(database)).map((row) => row.certificate)).toEqual(['proven', 'proven']);
+    },
+  );
 });
 
 describe('gaps', () => {
-  test('are not left by a list that was walked to its end by one filter', async () => {
-    await using database = await openTestDatabase();
+  test('are not left by a list that was walked to its end by one filter', async ({ emptied: database }) => {
     await using board = await openSandbox({
       applications: 90,
       choices: { pageCap: 30, combination: 'refuse400', order: 'ascending' },
@@ -67,8 +68,7 @@ describe('gaps', () => {
     expect(await loadCompleteness()).toEqual([walked]);
   });
 
-  test('may end at the highest id there is', async () => {
-    await using database = await openTestDatabase();
+  test('may end at the highest id there is', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 90, choices: { pageCap: 30 } });
     await callIntake(['sync', '--no-files'], toEnvironment(database, board));
     await database.query(
@@ -88,8 +88,7 @@ describe('what was learned of the pages', { tags: ['slow'] }, () => {
     return row?.learned.capacity;
   };
 
-  test('keeps the longest page, also after a sweep of few ids', async () => {
-    await using database = await openTestDatabase();
+  test('keeps the longest page, also after a sweep of few ids', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 90, choices: { pageCap: 30 } });
     const env = toEnvironment(database, board);
     await callIntake(['sync', '--no-files'], env);
@@ -98,8 +97,7 @@ describe('what was learned of the pages', { tags: ['slow'] }, () => {
     expect((await loadLearned(database))?.longest).toBe(30);
   });
 
-  test('is nothing where the list was read by date', async () => {
-    await using database = await openTestDatabase();
+  test('is nothing where the list was read by date', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 90, choices: { pageCap: 30, order: 'ascending' } });
     const env = { ...toEnvironment(database, board), SYNC_START: '2000-01-01' };
     await callIntake(['sync', '--no-files'], env);

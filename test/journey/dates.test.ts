@@ -1,10 +1,10 @@
 // The nights on which Melbourne's clocks change, read by date filters whose zone nobody knows.
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { findDifferences } from '../support/equality.ts';
 import { callIntake } from '../support/intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
-import { openTestDatabase } from '../support/test-database.ts';
+import { test } from '../support/test-database.ts';
 
 const minute = 60_000;
 const nights = [
@@ -13,10 +13,9 @@ const nights = [
 ] as const;
 
 describe.each(nights)('the night in which daylight saving %s', (_, changesAt) => {
-  test.each(['standard', 'melbourne', 'utc'] as const)(
+  test.for(['standard', 'melbourne', 'utc'] as const)(
     'is read whole by dates that the source reads as %s',
-    async (dateZone) => {
-      await using database = await openTestDatabase();
+    async (dateZone, { emptied: database }) => {
       await using board = await openSandbox({ applications: 0, choices: { dateZone } });
       // Every ten minutes from three hours before the change to three hours after it.
       board.add(

@@ -22,7 +22,7 @@ async function runChecks(env: Record<string, string>) {
 }
 
 describe('doctor', () => {
-  test('finds everything well, or says which part is not and ends with its code', async ({ database }) => {
+  test('finds everything well, or says which part is not and ends with its code', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 3 });
     await using scratch = await openScratch();
     const folder = join(scratch.path, 'blobs');
@@ -57,8 +57,7 @@ describe('doctor', () => {
     expect(await ask({ BLOBS_URL: `file:${blocked}` })).toMatchObject({ code: 5, bad: ['storage'] });
   });
 
-  test('and other looks write no row of an account', async () => {
-    await using database = await openTestDatabase();
+  test('and other looks write no row of an account', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 3 });
     await using scratch = await openScratch();
     const rows = () => database.query(`SELECT name, advertiser_id, state, answered_url FROM intake.advertisers`);
@@ -94,7 +93,9 @@ describe('doctor', () => {
     expect((await runChecks(env)).said.database).not.toContain('jit');
   });
 
-  test('does not call complete what a worker would refuse: a prefill that is set by half', async ({ database }) => {
+  test('does not call complete what a worker would refuse: a prefill that is set by half', async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox();
     await using scratch = await openScratch();
     const env = { ...toEnvironment(database, board, scratch.path), OAUTH_CLIENT_ID: 'careers' };
@@ -122,7 +123,7 @@ describe('doctor', () => {
     });
   });
 
-  test('checks storage and credential while the database is away', async ({ database }) => {
+  test('checks storage and credential while the database is away', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 3 });
     await using scratch = await openScratch();
     await using gate = await openTcpGate(database.url, { shut: true });
@@ -148,8 +149,7 @@ describe('doctor', () => {
     });
   });
 
-  test('names a halt after another advertiser answered, and ends with 4', async () => {
-    await using database = await openTestDatabase();
+  test('names a halt after another advertiser answered, and ends with 4', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 3 });
     await using scratch = await openScratch();
     await syncBoard(database, board);
@@ -163,10 +163,9 @@ describe('doctor', () => {
     );
   });
 
-  test('says of the source only what answers have shown', async () => {
+  test('says of the source only what answers have shown', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 45, choices: { pageCap: 20 } });
     await using scratch = await openScratch();
-    await using database = await openTestDatabase();
     await syncBoard(database, board);
     const { said } = await runChecks(toEnvironment(database, board, scratch.path));
     expect(said['default: learned']).toMatch(/returned \d+ applications or more in one page/);
@@ -180,7 +179,7 @@ describe('doctor', () => {
     expect(nothing).toBe('nothing yet: no application was listed so far');
   });
 
-  test('ends where BLOBS_URL names a folder that the system will not make', async ({ database }) => {
+  test('ends where BLOBS_URL names a folder that the system will not make', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 3 });
     const env = { ...toEnvironment(database, board), BLOBS_URL: 'file:/proc/intake/blobs' };
     // A process of its own: one that spins in the file system could not be ended from within.

@@ -15,7 +15,7 @@ import { openUnreliableS3, trouble } from '../support/mishaps.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
 import { openStrictS3, type StrictS3 } from '../support/strict-s3.ts';
 import { toEnvironment } from '../support/syncing.ts';
-import { openTestDatabase, test } from '../support/test-database.ts';
+import { test } from '../support/test-database.ts';
 
 const answer = (text: string) => JSON.parse(text.trim().split('\n').at(-1) ?? '');
 
@@ -24,7 +24,7 @@ const kills = Number(process.env.KILLS ?? 1);
 const crashPoints = process.env.KILLS ? ['claimed', 'fetched', 'intended', 'put', 'completed'] : ['fetched', 'put'];
 
 describe('files at the command line', { timeout: 600_000 + 30_000 * kills }, () => {
-  test('are fetched, verified, shown, lost, found to be lost and fetched again', async ({ database }) => {
+  test('are fetched, verified, shown, lost, found to be lost and fetched again', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 0 });
     board.add([
       { attachments: [{ kind: 'resume', content: 'the first' }] },
@@ -102,8 +102,9 @@ describe('files at the command line', { timeout: 600_000 + 30_000 * kills }, () 
     expect(readdirSync(elsewhere.path)).not.toContain('.intake-store');
   });
 
-  test('of one application are listed with address, name, type, size and sha256, and those that are not held with why', async () => {
-    await using database = await openTestDatabase();
+  test('of one application are listed with address, name, type, size and sha256, and those that are not held with why', async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 0 });
     const [id = 0n, bare = 0n] = board.add([
       {
@@ -166,18 +167,21 @@ describe('files at the command line', { timeout: 600_000 + 30_000 * kills }, () 
     });
   });
 
-  test.for(['sync', 'backfill'])('are counted with their bytes while %s goes on', async (name) => {
-    await using database = await openTestDatabase();
-    await using board = await openSandbox({ applications: 0 });
-    board.add(['first', 'second'].map((content) => ({ attachments: [{ kind: 'resume', content }] })));
-    using blobs = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
-    const { code, stdout, stderr } = await callIntake([name], toEnvironment(database, board, blobs.path));
-    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('2 stored (11 B)') });
-    expect(stderr).toMatch(/^files 2 of 2.*, 11 B$/m);
-  });
+  test.for(['sync', 'backfill'])(
+    'are counted with their bytes while %s goes on',
+    async (name, { emptied: database }) => {
+      await using board = await openSandbox({ applications: 0 });
+      board.add(['first', 'second'].map((content) => ({ attachments: [{ kind: 'resume', content }] })));
+      using blobs = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
+      const { code, stdout, stderr } = await callIntake([name], toEnvironment(database, board, blobs.path));
+      expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('2 stored (11 B)') });
+      expect(stderr).toMatch(/^files 2 of 2.*, 11 B$/m);
+    },
+  );
 
-  test('lie in a bucket as the settings say, and are shown by an address that works for five minutes', async () => {
-    await using database = await openTestDatabase();
+  test('lie in a bucket as the settings say, and are shown by an address that works for five minutes', async ({
+    emptied: database,
+  }) => {
     await using s3 = await openStrictS3();
     // The SDK finds its credentials in the environment of the process.
     toSettings(s3);
@@ -212,8 +216,9 @@ describe('files at the command line', { timeout: 600_000 + 30_000 * kills }, () 
     vi.unstubAllEnvs();
   });
 
-  test('that the source does not have yet leave 0, those that failed 3, and retry makes them due', async () => {
-    await using database = await openTestDatabase();
+  test('that the source does not have yet leave 0, those that failed 3, and retry makes them due', async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 0 });
     const [, second] = board.add([
       { attachments: [{ kind: 'resume', content: 'not there yet' }] },

@@ -1,11 +1,12 @@
 // Applications with their files from the sandbox into database and blob store, compared with the sandbox's truth.
 // JOURNEY_APPLICATIONS takes more of them: `JOURNEY_APPLICATIONS=20000 npx vitest run test/journey/files.test.ts`.
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { openS3Blobs } from '../../src/blobs/s3.ts';
 import { toSettings } from '../support/blob-stores.ts';
 import { findFileDifferences } from '../support/file-equality.ts';
 import { openUnreliableS3, trouble } from '../support/mishaps.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
+import { test } from '../support/test-database.ts';
 
 const asked = process.env.JOURNEY_APPLICATIONS;
 const applications = Number(asked ?? 50);
@@ -15,22 +16,26 @@ const timeout = 600_000 + withFaults * 300;
 const signal = () => AbortSignal.timeout(timeout);
 
 describe('a board with its files', { timeout }, () => {
-  test.for(['json', 'xml'] as const)('ends as its truth says, each content once, by %s', async (format) => {
-    await using intake = await openSmallIntake({ rigor: 'proof', applications, choices: { pageCap: 500 } });
-    await intake.sweep();
-    const startedAt = performance.now();
-    const summary = await intake.runDownloads({ format, signal: signal() });
-    tell(`${format}: ${summary.stored} files, ${summary.linked} linked`, summary.stored, startedAt);
-    expect(summary).toMatchObject({ waiting: 0, givenUp: 0, rejected: 0, failures: 0 });
-    expect(await findFileDifferences(intake, format)).toEqual([]);
-  });
+  test.for(['json', 'xml'] as const)(
+    'ends as its truth says, each content once, by %s',
+    async (format, { database }) => {
+      await using intake = await openSmallIntake({ database, rigor: 'proof', applications, choices: { pageCap: 500 } });
+      await intake.sweep();
+      const startedAt = performance.now();
+      const summary = await intake.runDownloads({ format, signal: signal() });
+      tell(`${format}: ${summary.stored} files, ${summary.linked} linked`, summary.stored, startedAt);
+      expect(summary).toMatchObject({ waiting: 0, givenUp: 0, rejected: 0, failures: 0 });
+      expect(await findFileDifferences(intake, format)).toEqual([]);
+    },
+  );
 
   test('ends as its truth says when one request in ten fails, at the source and at the store', {
     tags: ['slow'],
-  }, async () => {
+  }, async ({ database }) => {
     await using s3 = await openUnreliableS3(7);
     await using blobs = openS3Blobs(toSettings(s3));
     await using intake = await openSmallIntake({
+      database,
       rigor: 'proof',
       applications: withFaults,
       blobs,

@@ -4,13 +4,13 @@ import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { findDifferences } from '../support/equality.ts';
 import { callIntake } from '../support/intake.ts';
 import { syncBoard, toEnvironment } from '../support/syncing.ts';
-import { openTestDatabase, test } from '../support/test-database.ts';
+import { test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
 const choices = { pageCap: 20, order: 'descending' } as const;
 
 describe('an application that shows only after a higher id was read', () => {
-  test('is met by the next poll within the lag, and its lateness is noted', async ({ database }) => {
+  test('is met by the next poll within the lag, and its lateness is noted', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 30, choices });
     await syncBoard(database, board);
     board.holdBack(1);
@@ -28,8 +28,9 @@ describe('an application that shows only after a higher id was read', () => {
     expect(await findDifferences(database, board)).toEqual([]);
   });
 
-  test('is missed by polls once the lag has passed, and found by a recheck', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('is missed by polls once the lag has passed, and found by a recheck', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 60, choices });
     await syncBoard(database, board);
     board.holdBack(1);
@@ -42,8 +43,7 @@ describe('an application that shows only after a higher id was read', () => {
     expect(await findDifferences(database, board)).toEqual([]);
   });
 
-  test('widens the window that polls read again', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('widens the window that polls read again', { tags: ['slow'] }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 60, choices });
     await syncBoard(database, board);
     board.holdBack(1);
@@ -57,8 +57,9 @@ describe('an application that shows only after a higher id was read', () => {
 });
 
 describe('an application that the source no longer shows', () => {
-  test('is marked absent, then missing a day later with an event, and unmarked when it returns', async () => {
-    await using database = await openTestDatabase();
+  test('is marked absent, then missing a day later with an event, and unmarked when it returns', async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 40, choices });
     await syncBoard(database, board);
     const gone = [...board.truth()][20]?.id ?? 0n;
@@ -89,8 +90,7 @@ describe('an application that the source no longer shows', () => {
 
   test('is not marked when too many are gone at once: then the source is not believed', {
     tags: ['slow'],
-  }, async () => {
-    await using database = await openTestDatabase();
+  }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 120, choices });
     await syncBoard(database, board);
     for (const { id } of [...board.truth()].slice(20, 60)) board.remove(id);
@@ -101,8 +101,7 @@ describe('an application that the source no longer shows', () => {
 });
 
 describe('a live sync beside a backfill', () => {
-  test('meets new applications at once, and neither blocks the other', async () => {
-    await using database = await openTestDatabase();
+  test('meets new applications at once, and neither blocks the other', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 40, choices: { pageCap: 20 } });
     const env = toEnvironment(database, board);
     expect((await callIntake(['sync', '--no-files'], env)).code).toBe(0);

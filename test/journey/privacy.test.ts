@@ -9,7 +9,7 @@ import { openStore } from '../../src/store/store.ts';
 import { findTraces } from '../support/dump.ts';
 import { callIntake, type Ended, runIntake, startIntake } from '../support/intake.ts';
 import { testPrivacyKey, toEnvironment } from '../support/syncing.ts';
-import { openTestDatabase, test } from '../support/test-database.ts';
+import { test } from '../support/test-database.ts';
 import { openSettings } from '../support/worker.ts';
 
 const answer = (text: string) => JSON.parse(text.trim().split('\n').at(-1) ?? '');
@@ -25,8 +25,9 @@ const zelda = {
 const words = ['quarlesworth', 'zeldabeth', '0491 570 737', 'seeker-zq-7788', 'zelda-cv', 'zeldas resume'];
 
 describe('a person who is erased', () => {
-  test('during a running download, before three sweeps and a backfill, leaves no trace', async () => {
-    await using database = await openTestDatabase();
+  test('during a running download, before three sweeps and a backfill, leaves no trace', async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 24 });
     // Large enough for the spool; its second piece does not come while the test runs.
     const content = 'zeldas resume '.repeat(700_000);
@@ -86,8 +87,7 @@ describe('a person who is erased', () => {
     ]);
   });
 
-  test('is shown first, and goes only when told twice', async () => {
-    await using database = await openTestDatabase();
+  test('is shown first, and goes only when told twice', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 0 });
     const [first, second] = board.add([
       { ...zelda, attachments: [{ kind: 'resume', content: 'zeldas resume' }] },
@@ -139,8 +139,9 @@ describe('a person who is erased', () => {
 });
 
 describe('with another PRIVACY_KEY', () => {
-  test('nothing is read: who was erased, and what lay of them in quarantine, would return', async () => {
-    await using database = await openTestDatabase();
+  test('nothing is read: who was erased, and what lay of them in quarantine, would return', async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 0 });
     board.add([{ ...zelda, attachments: [] }]);
     const json = JSON.stringify({ ID: 'none', Email: zelda.email });
@@ -166,8 +167,7 @@ describe('with another PRIVACY_KEY', () => {
 });
 
 describe('an id that two advertisers use for different people', () => {
-  test('is neither erased nor exported until somebody says whose it is', async () => {
-    await using database = await openTestDatabase();
+  test('is neither erased nor exported until somebody says whose it is', async ({ emptied: database }) => {
     const others = { applications: 0, firstId: 500_001n };
     await using board = await openSandbox({ ...others, advertisers: [others] });
     const [mine, yours] = board.advertisers;
@@ -216,7 +216,7 @@ describe('an id that two advertisers use for different people', () => {
 });
 
 describe('a person who asks what is held', () => {
-  test('gets a folder with every row and file of theirs, and nobody else’s', async ({ database }) => {
+  test('gets a folder with every row and file of theirs, and nobody else’s', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 5 });
     const screens = [
       {
@@ -304,8 +304,9 @@ describe('a person who asks what is held', () => {
 });
 
 describe('quarantine', () => {
-  test('tells reasons and ids, shows an element only when asked for it, and is read again after an upgrade', async () => {
-    await using database = await openTestDatabase();
+  test('tells reasons and ids, shows an element only when asked for it, and is read again after an upgrade', async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 3 });
     const [held] = [...board.truth()];
     const poison = (json: string) => board.fault({ kind: 'poison', on: 'list', times: null, json });

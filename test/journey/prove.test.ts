@@ -17,7 +17,7 @@ import { openScratch } from '../support/blob-stores.ts';
 import { callIntake } from '../support/intake.ts';
 import { createRandom } from '../support/random.ts';
 import { syncBoard, testPrivacyKey, toEnvironment } from '../support/syncing.ts';
-import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
+import { type TestDatabase, test } from '../support/test-database.ts';
 
 async function loadLines(database: TestDatabase): Promise<string[]> {
   await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
@@ -43,8 +43,7 @@ const leafIdsOf = (lines: readonly string[]) =>
 const idsOf = (board: Sandbox) => [...board.truth()].map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1));
 
 describe('the evidence of a sweep', () => {
-  test('has one record for every question, and the checker calls it proven', async () => {
-    await using database = await openTestDatabase();
+  test('has one record for every question, and the checker calls it proven', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 40 } });
     const [sweep] = await syncBoard(database, board);
     expect(sweep?.certificate).toBe('proven');
@@ -56,8 +55,7 @@ describe('the evidence of a sweep', () => {
 
   test('stands with its last hash in coverage, in the view and in the JSON of the command', {
     tags: ['slow'],
-  }, async () => {
-    await using database = await openTestDatabase();
+  }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     const synced = await callIntake(['sync', '--no-files', '--json'], toEnvironment(database, board));
     const [last] = await database.query<{ note: string }>(
@@ -69,8 +67,9 @@ describe('the evidence of a sweep', () => {
     ]);
   });
 
-  test('is one whole chain after the sweep was stopped and went on', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('is one whole chain after the sweep was stopped and went on', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 160, choices: { pageCap: 20 } });
     for (const stopAfter of [3, 4, 9]) {
       const stop = new AbortController();
@@ -88,8 +87,7 @@ describe('the evidence of a sweep', () => {
 
   test('is accepted where another sweep found an application missing meanwhile, and it returned since', {
     tags: ['slow'],
-  }, async () => {
-    await using database = await openTestDatabase();
+  }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 160, choices: { pageCap: 20 } });
     await syncBoard(database, board);
     const gone = idsOf(board)[150] ?? 0n;
@@ -109,8 +107,7 @@ describe('the evidence of a sweep', () => {
 
   test('is accepted where the range begins at an application, below which no id is left to ask for', {
     tags: ['slow'],
-  }, async () => {
-    await using database = await openTestDatabase();
+  }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 40 } });
     await syncBoard(database, board);
     const afterId = String((idsOf(board)[60] ?? 0n) - 1n);
@@ -119,16 +116,16 @@ describe('the evidence of a sweep', () => {
     expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true, findings: [] });
   });
 
-  test('is accepted where the database holds ids below 1, of which no proof speaks', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('is accepted where the database holds ids below 1, of which no proof speaks', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 120, firstId: -2n, choices: { pageCap: 40 } });
     await syncBoard(database, board);
     expect(idsOf(board)[0]).toBeLessThan(1n);
     expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true });
   });
 
-  test('is refused when an application is deleted from the database', async () => {
-    await using database = await openTestDatabase();
+  test('is refused when an application is deleted from the database', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     await syncBoard(database, board);
     const [id] = idsOf(board);
@@ -181,8 +178,9 @@ async function auditBoard(
 }
 
 describe('audits and the witness by date', () => {
-  test('are appended to the proof that they were asked of, and its last hash follows', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('are appended to the proof that they were asked of, and its last hash follows', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     await syncBoard(database, board);
     const before = await loadEvidence(database);
@@ -200,8 +198,7 @@ describe('audits and the witness by date', () => {
     expect(checkProof(lines.toSpliced(lastAudit, 1))).toMatchObject({ verdict: 'forged' });
   });
 
-  test('end a certificate that they contradict, and the checker says the same', async () => {
-    await using database = await openTestDatabase();
+  test('end a certificate that they contradict, and the checker says the same', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     await syncBoard(database, board);
     // As if the sweep had been shown everybody but one.
@@ -213,8 +210,7 @@ describe('audits and the witness by date', () => {
     expect(await check(database)).toMatchObject({ verdict: 'unproven', supported: true });
   });
 
-  test('end it also where the next question of the audit fails', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('end it also where the next question of the audit fails', { tags: ['slow'] }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     await syncBoard(database, board);
     const hidden = idsOf(board)[30];
@@ -233,8 +229,9 @@ describe('audits and the witness by date', () => {
     expect(await check(database)).toMatchObject({ verdict: 'unproven', supported: true });
   });
 
-  test('end it also where the check by date is the one that shows somebody', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('end it also where the check by date is the one that shows somebody', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     await syncBoard(database, board);
     const hidden = idsOf(board).at(-2);
@@ -255,8 +252,9 @@ describe('audits and the witness by date', () => {
     expect(await check(database)).toMatchObject({ verdict: 'unproven', supported: true });
   });
 
-  test('are kept up to a number of each sweep, and beyond it where they contradict', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('are kept up to a number of each sweep, and beyond it where they contradict', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     await syncBoard(database, board);
     await auditBoard(database, board, 1);
@@ -272,8 +270,7 @@ describe('audits and the witness by date', () => {
     expect(await check(database)).toMatchObject({ verdict: 'unproven', supported: true });
   });
 
-  test('at a place of one application contradict nothing', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('at a place of one application contradict nothing', { tags: ['slow'] }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     await syncBoard(database, board);
     // Above the last application but one.
@@ -283,8 +280,9 @@ describe('audits and the witness by date', () => {
 });
 
 describe('erasing people', () => {
-  test('takes them out of the evidence, and every proof still checks', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('takes them out of the evidence, and every proof still checks', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     await using scratch = await openScratch();
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 40 } });
     const env = toEnvironment(database, board, join(scratch.path, 'blobs'));
@@ -319,8 +317,7 @@ describe('erasing people', () => {
   });
 });
 
-test('one id far from all others does not squeeze the picture', { tags: ['slow'] }, async () => {
-  await using database = await openTestDatabase();
+test('one id far from all others does not squeeze the picture', { tags: ['slow'] }, async ({ emptied: database }) => {
   await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
   await syncBoard(database, board);
   await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
@@ -334,8 +331,7 @@ test('one id far from all others does not squeeze the picture', { tags: ['slow']
 });
 
 describe('what is kept', () => {
-  test('the first proof, the newest and the one before it', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('the first proof, the newest and the one before it', { tags: ['slow'] }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     await syncBoard(database, board);
     for (let night = 0; night < 4; night++) await syncBoard(database, board, { recheck: true });
@@ -348,8 +344,7 @@ describe('what is kept', () => {
     expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true });
   });
 
-  test('nothing of a poll, and no record of a sweep by date', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('nothing of a poll, and no record of a sweep by date', { tags: ['slow'] }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     await syncBoard(database, board);
     const before = await loadEvidence(database);
@@ -358,8 +353,7 @@ describe('what is kept', () => {
     expect(await loadEvidence(database)).toEqual(before);
   });
 
-  test('few bytes: at most 5 for a row and 200 for a question', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('few bytes: at most 5 for a row and 200 for a question', { tags: ['slow'] }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 1_000, choices: { pageCap: 100 } });
     const [first] = await syncBoard(database, board);
     const [again] = await syncBoard(database, board, { recheck: true });
@@ -371,8 +365,9 @@ describe('what is kept', () => {
   });
 });
 
-test('the rows of an export are loaded some at a time, and none is left out', { tags: ['slow'] }, async () => {
-  await using database = await openTestDatabase();
+test('the rows of an export are loaded some at a time, and none is left out', { tags: ['slow'] }, async ({
+  emptied: database,
+}) => {
   await using board = await openSandbox({ applications: 20 });
   await syncBoard(database, board);
   const count = 2 * rowsAtATime + 5;
@@ -389,8 +384,7 @@ test('the rows of an export are loaded some at a time, and none is left out', { 
 });
 
 describe('intake prove', () => {
-  test('exports a file that the checker accepts, and refuses it after a change', async () => {
-    await using database = await openTestDatabase();
+  test('exports a file that the checker accepts, and refuses it after a change', async ({ emptied: database }) => {
     await using scratch = await openScratch();
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     const env = toEnvironment(database, board);
@@ -415,8 +409,9 @@ describe('intake prove', () => {
     });
   });
 
-  test('puts a whole file into place that only its user may read, and names one that it cannot write or read', async () => {
-    await using database = await openTestDatabase();
+  test('puts a whole file into place that only its user may read, and names one that it cannot write or read', async ({
+    emptied: database,
+  }) => {
     await using scratch = await openScratch();
     await using board = await openSandbox({ applications: 20 });
     const env = toEnvironment(database, board);
@@ -446,8 +441,7 @@ describe('intake prove', () => {
     expect((await callIntake(['prove', '--help'], {})).stdout).toContain('+10:00');
   });
 
-  test('says what a day rests on, and what would have falsified it', async () => {
-    await using database = await openTestDatabase();
+  test('says what a day rests on, and what would have falsified it', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     const env = toEnvironment(database, board);
     await syncBoard(database, board);

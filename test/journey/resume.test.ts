@@ -6,14 +6,14 @@ import { findDifferences } from '../support/equality.ts';
 import { callIntake, startIntake } from '../support/intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { openTcpGate } from '../support/tcp-gate.ts';
-import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
+import { emptyDatabase, type TestDatabase, test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
 // INTAKE_RESUME_APPLICATIONS=200000 tries the size of a real account.
 const many = Number(process.env.INTAKE_RESUME_APPLICATIONS ?? 1_200);
 
-async function readUndisturbed(options: SandboxOptions): Promise<number> {
-  await using database = await openTestDatabase();
+async function readUndisturbed(database: TestDatabase, options: SandboxOptions): Promise<number> {
+  await emptyDatabase(database);
   await using board = await openSandbox(options);
   expect(await callIntake(['backfill', '--no-files'], toEnvironment(database, board))).toMatchObject({ code: 0 });
   return board.requests().length;
@@ -36,10 +36,10 @@ describe('a backfill', () => {
     { applications: many, kills: 5, tags: ['slow'] },
   ]) {
     const name = `of ${applications} that is killed ${kills} times ends equal to the truth and asks at most a fifth more than an undisturbed one`;
-    test(name, { tags, timeout: 1_800_000 }, async () => {
+    test(name, { tags, timeout: 1_800_000 }, async ({ database }) => {
       const options = { applications, choices: { pageCap: applications > 10_000 ? 500 : 20 } };
-      const needed = await readUndisturbed(options);
-      await using database = await openTestDatabase();
+      const needed = await readUndisturbed(database, options);
+      await emptyDatabase(database);
       await using board = await openSandbox(options);
       for (let kill = 0; kill < kills; kill++) {
         // Together less than it takes: a backfill that has come to its end would begin again.
@@ -64,8 +64,9 @@ describe('a first sync whose first answer is too long to be read whole', () => {
     return board;
   }
 
-  test('and that is killed after its first page goes on with every range', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('and that is killed after its first page goes on with every range', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     await using board = await openLongBoard();
     const env = { ...toEnvironment(database, board), LEASE: '1s' };
     const { child, ended } = startIntake(['sync', '--no-files'], env);
@@ -85,8 +86,7 @@ describe('a first sync whose first answer is too long to be read whole', () => {
 
   test('and whose database connection breaks once at every kind of statement reads everything all the same', {
     tags: ['slow'],
-  }, async () => {
-    await using database = await openTestDatabase();
+  }, async ({ emptied: database }) => {
     await using board = await openLongBoard();
     const broken = new Set<string>();
     const amidst = new WeakSet<Socket>();
@@ -115,8 +115,9 @@ function toStatement(said: Buffer): string | undefined {
 }
 
 describe('a first sync that is interrupted', () => {
-  test('ends with 5, says how to go on, and the next sync reads the rest before what is new', async () => {
-    await using database = await openTestDatabase();
+  test('ends with 5, says how to go on, and the next sync reads the rest before what is new', async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 240, choices: { pageCap: 20, order: 'descending' } });
     const env = toEnvironment(database, board);
     const { child, ended } = startIntake(['sync', '--no-files'], env);

@@ -3,7 +3,7 @@
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { syncBoard } from '../support/syncing.ts';
-import { openTestDatabase, test } from '../support/test-database.ts';
+import { test } from '../support/test-database.ts';
 
 const noon = Date.UTC(2024, 0, 15, 12);
 const at = (time: number | null) => ({ submitted_at: time === null ? null : new Date(time) });
@@ -145,8 +145,7 @@ describe('every value is stored as it came, or noted', () => {
     ['json', 'utf8WithMark'],
     ['xml', 'utf8'],
     ['xml', 'mislabelled'],
-  ] as const)('by %s in %s', async ([format, charset]) => {
-    await using database = await openTestDatabase();
+  ] as const)('by %s in %s', async ([format, charset], { emptied: database }) => {
     await using board = await openSandbox({ applications: 0, choices: { charset } });
     const played = rows.filter((row) => format === 'json' || !row.jsonOnly);
     const ids = board.add(

@@ -1,9 +1,9 @@
 // What `intake sync` and `intake backfill` say of the account as it stands, and how they end.
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { callIntake } from '../support/intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
-import { openTestDatabase } from '../support/test-database.ts';
+import { test } from '../support/test-database.ts';
 
 const noFiles = ['sync', '--no-files'];
 
@@ -11,8 +11,9 @@ const noFiles = ['sync', '--no-files'];
 const toResult = (stdout: string) => JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
 
 describe('of an account whose filters hide applications', () => {
-  test('the first sync and every later one end with 3, and nobody is told that all is well', async () => {
-    await using database = await openTestDatabase();
+  test('the first sync and every later one end with 3, and nobody is told that all is well', async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({
       applications: 90,
       choices: { pageCap: 20, filtersAfterCap: ['afterid', 'beforeid'] },
@@ -28,8 +29,9 @@ describe('of an account whose filters hide applications', () => {
 });
 
 describe('of an account whose newest page is all that its filters show', () => {
-  test('a backfill doubts as a recheck does that what left the page was deleted', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('a backfill doubts as a recheck does that what left the page was deleted', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({
       applications: 50,
       choices: { pageCap: 50, order: 'descending', filtersAfterCap: ['afterid', 'beforeid'] },
@@ -50,8 +52,7 @@ describe('of an account whose newest page is all that its filters show', () => {
 });
 
 describe('of an account that is proven', () => {
-  test('a poll ends with 0, and says what is proven and on what that rests', async () => {
-    await using database = await openTestDatabase();
+  test('a poll ends with 0, and says what is proven and on what that rests', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
     const env = toEnvironment(database, board);
     await callIntake(noFiles, env);
@@ -72,8 +73,9 @@ describe('of an account that is proven', () => {
     });
   });
 
-  test('a poll that meets a contradiction itself ends with 3, and says so', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('a poll that meets a contradiction itself ends with 3, and says so', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
     const env = toEnvironment(database, board);
     await callIntake(noFiles, env);
@@ -85,8 +87,7 @@ describe('of an account that is proven', () => {
     });
   });
 
-  test('a poll that ends with a doubt ends with 3', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('a poll that ends with a doubt ends with 3', { tags: ['slow'] }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 50, order: 'descending' } });
     const env = toEnvironment(database, board);
     await callIntake(noFiles, env);
@@ -99,8 +100,9 @@ describe('of an account that is proven', () => {
     });
   });
 
-  test('a backfill by date ends with 0, since it takes nothing from the proof', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('a backfill by date ends with 0, since it takes nothing from the proof', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
     const env = toEnvironment(database, board);
     await callIntake(noFiles, env);
@@ -114,8 +116,9 @@ describe('of an account that is proven', () => {
 });
 
 describe('of an account that is not proven', () => {
-  test('a backfill of some ids ends with 3 while others were never read', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('a backfill of some ids ends with 3 while others were never read', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
     const env = toEnvironment(database, board);
     const ids = [...board.truth()].map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1));
@@ -129,8 +132,7 @@ describe('of an account that is not proven', () => {
 
   test('a sync ends with 3 where a doubt stands from an earlier sweep, and with 0 where the assumption is harmless', {
     tags: ['slow'],
-  }, async () => {
-    await using database = await openTestDatabase();
+  }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 5 });
     const env = toEnvironment(database, board);
     expect(await callIntake(noFiles, env)).toMatchObject({
@@ -147,8 +149,9 @@ describe('of an account that is not proven', () => {
 });
 
 describe('a backfill beside a live worker', () => {
-  test('does not count as a poll, and leaves the proof of other ids as old as it is', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('does not count as a poll, and leaves the proof of other ids as old as it is', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
     const env = toEnvironment(database, board);
     await callIntake(noFiles, env);
@@ -172,8 +175,9 @@ describe('a backfill beside a live worker', () => {
 });
 
 describe('intake status --check', () => {
-  test('ends with 8 while completeness is not proven, and names the command that helps', async () => {
-    await using database = await openTestDatabase();
+  test('ends with 8 while completeness is not proven, and names the command that helps', async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
     const env = toEnvironment(database, board);
     await callIntake(noFiles, env);
@@ -191,8 +195,7 @@ describe('intake status --check', () => {
 
   test('ends with 8 when the proof is older than two rechecks, whatever polls have read since', {
     tags: ['slow'],
-  }, async () => {
-    await using database = await openTestDatabase();
+  }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
     const env = toEnvironment(database, board);
     await callIntake(noFiles, env);

@@ -17,8 +17,9 @@ const loadLeases = (database: TestDatabase) =>
   );
 
 describe('a worker', () => {
-  test('keeps a board up to date, tells how it fares, and ends well when it is asked to', async () => {
-    await using database = await openTestDatabase();
+  test('keeps a board up to date, tells how it fares, and ends well when it is asked to', async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 10 });
     await using settings = await openSettings(database, board);
     await using worker = await spawnWorker(settings.env);
@@ -55,8 +56,7 @@ describe('a worker', () => {
 
   const isFetching = (board: Sandbox) => board.requests().some((one) => !one.path.endsWith('/applications'));
 
-  test('that is stopped amid its files gives them back unspent', async () => {
-    await using database = await openTestDatabase();
+  test('that is stopped amid its files gives them back unspent', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 10 });
     board.fault({ kind: 'hang', on: 'attachments', times: null });
     await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
@@ -71,8 +71,7 @@ describe('a worker', () => {
     ).toEqual([{ attempts: 0, claimed: 0 }]);
   });
 
-  test('that is asked to stop a second time ends at once', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('that is asked to stop a second time ends at once', { tags: ['slow'] }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 10 });
     board.fault({ kind: 'hang', on: 'attachments', times: null });
     await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
@@ -87,8 +86,7 @@ describe('a worker', () => {
     expect(code).toBe(5);
   });
 
-  test('in which something has stopped moving ends by itself with 8', async () => {
-    await using database = await openTestDatabase();
+  test('in which something has stopped moving ends by itself with 8', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 5 });
     board.fault({ kind: 'hang', on: 'list', times: null });
     await using settings = await openSettings(database, board);
@@ -101,8 +99,9 @@ describe('a worker', () => {
 });
 
 describe('three workers of one database', () => {
-  test('together keep the rate, and leave nothing out when one of them is killed', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
+  test('together keep the rate, and leave nothing out when one of them is killed', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     const lag = monitorEventLoopDelay({ resolution: 5 });
     lag.enable();
     const rate = 20;

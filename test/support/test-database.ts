@@ -22,13 +22,21 @@ export interface TestDatabase extends AsyncDisposable {
   readonly shared: AsyncDisposableStack;
 }
 
-/** `test` with a `database` fixture: created when a test of the file first uses it, shared by the whole file, dropped after it. */
-// biome-ignore lint/correctness/noEmptyPattern: vitest reads a fixture's dependencies from the pattern; this one has none.
-export const test = base.extend('database', { scope: 'file' }, async ({}, { onCleanup }) => {
-  const database = await openTestDatabase();
-  onCleanup(() => database[Symbol.asyncDispose]());
-  return database;
-});
+/**
+ * `test` with two fixtures. `database` is created when a test of the file first uses it, shared by the whole file and dropped after it.
+ * `emptied` is the same database without rows: it costs 3 ms of CPU instead of the 30 to 100 ms of a separate one.
+ */
+export const test = base
+  // biome-ignore lint/correctness/noEmptyPattern: vitest reads a fixture's dependencies from the pattern; this one has none.
+  .extend('database', { scope: 'file' }, async ({}, { onCleanup }) => {
+    const database = await openTestDatabase();
+    onCleanup(() => database[Symbol.asyncDispose]());
+    return database;
+  })
+  .extend('emptied', async ({ database }) => {
+    await emptyDatabase(database);
+    return database;
+  });
 
 /** Creates a database as a copy of the template. */
 export async function openTestDatabase({ serverUrl, name }: TestTemplate = inject('template')): Promise<TestDatabase> {
