@@ -80,7 +80,7 @@ describe('a retry of everything that waits', () => {
     expect((await intake.file()).state).toBe('stored');
   });
 
-  test('opens nothing that a run stores beside it', async () => {
+  test('opens nothing that a run stores beside it', { tags: ['slow'] }, async () => {
     await using intake = await openSmallIntake({ database });
     const { advertiserId } = intake.board;
     const attached = (content: string) => ({ attachments: [{ kind: 'resume' as const, content }] });

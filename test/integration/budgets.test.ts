@@ -1,3 +1,4 @@
+// @module-tag slow
 // What one sweep may cost: its requests, its time, and the bytes of an answer. Whatever the bound, nothing is lost and the status says so.
 import { describe, expect } from 'vitest';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
@@ -11,7 +12,7 @@ import type { SweepSummary } from '../../src/sync/read/sweep.ts';
 import { findDifferences } from '../support/equality.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 
-describe('reading again what is held', { tags: ['slow'] }, () => {
+describe('reading again what is held', () => {
   test.for(['ascending', 'descending'] as const)(
     'costs two requests a page and some forty more, and finds who was late, in a list that is %s',
     async (order) => {
@@ -31,9 +32,7 @@ describe('reading again what is held', { tags: ['slow'] }, () => {
 });
 
 describe('a sweep that has used its time', () => {
-  test('says so, keeps its gaps, and goes on where it stopped until it is proven', { tags: ['slow'] }, async ({
-    database,
-  }) => {
+  test('says so, keeps its gaps, and goes on where it stopped until it is proven', async ({ database }) => {
     await using board = await openSandbox({ applications: 600, choices: { pageCap: 20, order: 'descending' } });
     await using sweeping = await openSweeping(database, board);
     const stops: (string | null)[] = [];
@@ -63,7 +62,6 @@ describe('an application that is larger than a list may be', () => {
 
   test.for(['ascending', 'descending'] as const)(
     'L14: is asked for alone and stored, in a list that is %s',
-    { tags: ['slow'] },
     async (order) => {
       await using database = await openTestDatabase();
       await using board = await openSandbox({ applications: 60, choices: { order } });

@@ -149,7 +149,7 @@ describe('a download', () => {
   });
 });
 
-describe('what was noted by a clock that was a year ahead', () => {
+describe('what was noted by a clock that was a year ahead', { tags: ['slow'] }, () => {
   const dayPasses = async ({ query }: Pick<TestDatabase, 'query'>) => {
     await query(
       `UPDATE intake.blobs SET orphaned_at = orphaned_at - interval '25 hours', intended_at = intended_at - interval '25 hours'`,

@@ -93,9 +93,9 @@ test('a backfill by date that shows a hidden application ends the certificate', 
   ]);
 });
 
-test('a recheck of the newest ids ends the certificate of lower ids if its cross-check shows a hidden application there', async ({
-  database,
-}) => {
+test('a recheck of the newest ids ends the certificate of lower ids if its cross-check shows a hidden application there', {
+  tags: ['slow'],
+}, async ({ database }) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database });
   addOld(intake, everyTen(40));
   await intake.sweep();
@@ -108,9 +108,9 @@ test('a recheck of the newest ids ends the certificate of lower ids if its cross
   ]);
 });
 
-test('an application that is not stored is hidden if a paused sweep has closed its range, even without a certificate', async ({
-  database,
-}) => {
+test('an application that is not stored is hidden if a paused sweep has closed its range, even without a certificate', {
+  tags: ['slow'],
+}, async ({ database }) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, choices: { pageCap: 30 } });
   addOld(intake, everyTen(120));
   await intake.sweep();
@@ -132,7 +132,9 @@ test('an application that is not stored is hidden if a paused sweep has closed i
   expect(await find(Date.now() - 24 * hour)).toEqual([]);
 });
 
-test('a doubt and its evidence survive the end of sweeps that began earlier', async ({ database }) => {
+test('a doubt and its evidence survive the end of sweeps that began earlier', { tags: ['slow'] }, async ({
+  database,
+}) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, choices: { pageCap: 30 } });
   addOld(intake, everyTen(120));
   await intake.sweep();
@@ -156,7 +158,9 @@ test('a doubt and its evidence survive the end of sweeps that began earlier', as
   expect(await certificates(database)).toMatchObject([{ low: '1', certificate: 'proven' }]);
 });
 
-test('a recheck measures how late an application came, beyond the lag of polls', async ({ database }) => {
+test('a recheck measures how late an application came, beyond the lag of polls', { tags: ['slow'] }, async ({
+  database,
+}) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database });
   addOld(intake, everyTen(12));
   await intake.sweep();
@@ -202,7 +206,7 @@ test('an unproven certificate keeps its first reason, which the end of its sweep
   expect(await certificates(database)).toMatchObject([{ certificate: 'unproven', reason: 'first' }]);
 });
 
-test('a sweep leaves the gaps of sweeps that began later', async ({ database }) => {
+test('a sweep leaves the gaps of sweeps that began later', { tags: ['slow'] }, async ({ database }) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, choices: { pageCap: 30 } });
   addOld(intake, everyTen(120));
   await intake.sweep();
@@ -212,7 +216,7 @@ test('a sweep leaves the gaps of sweeps that began later', async ({ database }) 
   expect(await database.query(`SELECT low FROM intake.gaps`)).toEqual([{ low: '1005' }]);
 });
 
-test('a proof names as previous only sweeps that began before it', async ({ database }) => {
+test('a proof names as previous only sweeps that began before it', { tags: ['slow'] }, async ({ database }) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database });
   addOld(intake, everyTen(40));
   await intake.sweep();

@@ -189,80 +189,82 @@ const forEver = [
   ['that is an error page', { kind: 'html' }, /page.*8 times/],
 ] as const;
 
-describe.for(forEver)('a file %s for ever', ([, fault, reason]) => {
-  /** Runs so often, each time with everything due. */
-  async function runOften(intake: SmallIntake, times: number) {
-    const halted: unknown[] = [];
-    for (let tries = 0; tries < times; tries++) {
+for (const [nth, [what, fault, reason]] of forEver.entries()) {
+  describe(`a file ${what} for ever`, { tags: nth === 0 ? [] : ['slow'] }, () => {
+    /** Runs so often, each time with everything due. */
+    async function runOften(intake: SmallIntake, times: number) {
+      const halted: unknown[] = [];
+      for (let tries = 0; tries < times; tries++) {
+        await intake.hasten();
+        halted.push(...(await intake.runDownloads()).halted);
+      }
+      return halted;
+    }
+    const states = async (intake: SmallIntake) => (await intake.files()).map((file) => file.state);
+
+    test('spends its attempts while others are served, and is given up with the reason; its account goes on', async () => {
+      await using intake = await openWith(3);
+      const [id] = [...intake.board.truth()].map((one) => one.id);
+      intake.board.fault({ ...fault, on: 'resume', times: null, applicationId: id });
+      expect(await runOften(intake, 8)).toEqual([]);
+      expect(await states(intake)).toEqual(['given_up', 'stored', 'stored']);
+      expect((await intake.files())[0]?.reason).toMatch(reason);
+      expect(await database.query(`SELECT state FROM intake.advertisers`)).toEqual([{ state: 'active' }]);
+    });
+
+    test('that is the only one of its account spends its attempts while the list is served', async () => {
+      await using intake = await openWith(1);
+      intake.board.fault({ ...fault, on: 'resume', times: null });
+      expect(await runOften(intake, 8)).toEqual([]);
+      expect((await intake.file()).reason).toMatch(reason);
+    });
+
+    test('is no outage, also where there are many of them: a file that is stored is asked for, and comes', async () => {
+      await using intake = await openWith(14);
+      const ids = [...intake.board.truth()].map((one) => one.id);
+      for (const applicationId of ids.slice(4)) {
+        intake.board.fault({ ...fault, on: 'resume', times: null, applicationId });
+      }
+      // The first run may see eight failures before anything is stored.
+      expect(await runOften(intake, 10)).toEqual([]);
+      expect(await states(intake)).toEqual([...Array(4).fill('stored'), ...Array(10).fill('given_up')]);
+    });
+
+    test('for every file spends nobody’s attempts, however few wait, and halts nothing', async () => {
+      await using intake = await openWith(2);
+      await intake.runDownloads();
+      intake.board.add([{ attachments: [{ kind: 'resume', content: 'one more' }] }]);
+      await intake.sweep();
+      const number = intake.board.fault({ ...fault, on: 'resume', times: null });
+      expect(await runOften(intake, 10)).toEqual([]);
+      expect(await queue()).toMatchObject([{ attempts: 0, claimed: false }]);
+      intake.board.clearFaults(number);
       await intake.hasten();
-      halted.push(...(await intake.runDownloads()).halted);
-    }
-    return halted;
-  }
-  const states = async (intake: SmallIntake) => (await intake.files()).map((file) => file.state);
+      expect(await intake.runDownloads()).toMatchObject({ stored: 1, waiting: 0 });
+    });
 
-  test('spends its attempts while others are served, and is given up with the reason; its account goes on', async () => {
-    await using intake = await openWith(3);
-    const [id] = [...intake.board.truth()].map((one) => one.id);
-    intake.board.fault({ ...fault, on: 'resume', times: null, applicationId: id });
-    expect(await runOften(intake, 8)).toEqual([]);
-    expect(await states(intake)).toEqual(['given_up', 'stored', 'stored']);
-    expect((await intake.files())[0]?.reason).toMatch(reason);
-    expect(await database.query(`SELECT state FROM intake.advertisers`)).toEqual([{ state: 'active' }]);
-  });
+    test('spends nothing while the list does not answer either', async () => {
+      await using intake = await openWith(1);
+      intake.board.fault({ ...fault, on: 'resume', times: null });
+      intake.board.fault({ kind: 'fail', status: 502, on: 'list', times: null });
+      expect(await runOften(intake, 10)).toEqual([]);
+      expect(await queue()).toMatchObject([{ attempts: 0, claimed: false }]);
+    });
 
-  test('that is the only one of its account spends its attempts while the list is served', async () => {
-    await using intake = await openWith(1);
-    intake.board.fault({ ...fault, on: 'resume', times: null });
-    expect(await runOften(intake, 8)).toEqual([]);
-    expect((await intake.file()).reason).toMatch(reason);
+    test('goes back unspent when the run is stopped before it is clear whose fault it was', async () => {
+      await using intake = await openWith(1);
+      intake.board.fault({ ...fault, on: 'resume', times: null });
+      intake.board.fault({ kind: 'hang', on: 'list', times: null });
+      const stop = new AbortController();
+      const downloaded = intake.runDownloads({ signal: stop.signal });
+      const isAsked = () => intake.board.requests().some((one) => one.faults.includes('hang'));
+      await expect.poll(isAsked).toBe(true);
+      stop.abort(new Error('stopped'));
+      await expect(downloaded).rejects.toThrow('stopped');
+      expect(await queue()).toMatchObject([{ attempts: 0, claimed: false }]);
+    });
   });
-
-  test('is no outage, also where there are many of them: a file that is stored is asked for, and comes', async () => {
-    await using intake = await openWith(14);
-    const ids = [...intake.board.truth()].map((one) => one.id);
-    for (const applicationId of ids.slice(4)) {
-      intake.board.fault({ ...fault, on: 'resume', times: null, applicationId });
-    }
-    // The first run may see eight failures before anything is stored.
-    expect(await runOften(intake, 10)).toEqual([]);
-    expect(await states(intake)).toEqual([...Array(4).fill('stored'), ...Array(10).fill('given_up')]);
-  });
-
-  test('for every file spends nobody’s attempts, however few wait, and halts nothing', async () => {
-    await using intake = await openWith(2);
-    await intake.runDownloads();
-    intake.board.add([{ attachments: [{ kind: 'resume', content: 'one more' }] }]);
-    await intake.sweep();
-    const number = intake.board.fault({ ...fault, on: 'resume', times: null });
-    expect(await runOften(intake, 10)).toEqual([]);
-    expect(await queue()).toMatchObject([{ attempts: 0, claimed: false }]);
-    intake.board.clearFaults(number);
-    await intake.hasten();
-    expect(await intake.runDownloads()).toMatchObject({ stored: 1, waiting: 0 });
-  });
-
-  test('spends nothing while the list does not answer either', async () => {
-    await using intake = await openWith(1);
-    intake.board.fault({ ...fault, on: 'resume', times: null });
-    intake.board.fault({ kind: 'fail', status: 502, on: 'list', times: null });
-    expect(await runOften(intake, 10)).toEqual([]);
-    expect(await queue()).toMatchObject([{ attempts: 0, claimed: false }]);
-  });
-
-  test('goes back unspent when the run is stopped before it is clear whose fault it was', async () => {
-    await using intake = await openWith(1);
-    intake.board.fault({ ...fault, on: 'resume', times: null });
-    intake.board.fault({ kind: 'hang', on: 'list', times: null });
-    const stop = new AbortController();
-    const downloaded = intake.runDownloads({ signal: stop.signal });
-    const isAsked = () => intake.board.requests().some((one) => one.faults.includes('hang'));
-    await expect.poll(isAsked).toBe(true);
-    stop.abort(new Error('stopped'));
-    await expect(downloaded).rejects.toThrow('stopped');
-    expect(await queue()).toMatchObject([{ attempts: 0, claimed: false }]);
-  });
-});
+}
 
 describe('storage that cannot take bytes', () => {
   test('stops the claiming, spends nothing, and is waited for', async () => {
@@ -308,7 +310,7 @@ describe('storage that cannot take bytes', () => {
     return { intake, tryAgain };
   }
 
-  test('of one file, and takes others meanwhile, has that file given up', async () => {
+  test('of one file, and takes others meanwhile, has that file given up', { tags: ['slow'] }, async () => {
     const { intake, tryAgain } = await openWithRefused();
     await using _intake = intake;
     for (let nth = 0; nth < 20; nth++) {

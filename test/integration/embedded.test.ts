@@ -99,7 +99,9 @@ describe('after kill -9', () => {
     await until(async () => !(await answers(url)));
   });
 
-  test('of the server, it comes back at the same URL for its users, with all that was committed', async () => {
+  test('of the server, it comes back at the same URL for its users, with all that was committed', {
+    tags: ['slow'],
+  }, async () => {
     await using embedded = await openEmbedded({ root: root.path });
     await query(embedded.url, 'CREATE TABLE survives AS SELECT 42 AS answer');
     const killed = root.serverPid();
@@ -162,7 +164,9 @@ describe('many at once', () => {
     for (const url of urls) expect(await answers(url)).toBe(false);
   });
 
-  test('who has come in and says who they are only when the server is already on its way out is told to come again', async () => {
+  test('who has come in and says who they are only when the server is already on its way out is told to come again', {
+    tags: ['slow'],
+  }, async () => {
     const last = await openEmbedded({ root: root.path });
     const folder = realpathSync(join(root.path, '.intake/postgres'));
     const { keeperPort, token } = loadNotice(folder) ?? { keeperPort: 0, token: '' };

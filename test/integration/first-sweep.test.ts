@@ -7,40 +7,44 @@ import { runTask } from '../../src/sync/worker/run-task.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
 import { test } from '../support/test-database.ts';
 
-test.for(['day', 'fortnight'] as const)('is continued before the recheck of a %s', async (name, { database }) => {
-  const choices = { pageCap: 20, order: 'descending' } as const;
-  await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices });
-  const { store } = intake;
-  await using source = intake.openSource('json');
-  const signal = AbortSignal.timeout(600_000);
-  const whose = { owner: 'test', leaseMs: 30_000, signal };
-  const how = { lagMs: 0, startAt: null, skipIfDoneWithinMs: 0 };
-  {
-    const advertiser = await store.advertisers.ensure('default', intake.board.advertiserId);
-    await using lane = await holdLane(store, { ...whose, name: 'default', lane: 'live' });
-    let steps = 0;
-    const context = { ...how, lane, advertiser, retryForMs: 0, shouldPause: () => steps > 0 };
-    await readAgain({ store, source, onStep: () => steps++ }, context, { from: 1n });
-  }
-  const account = { name: 'default', advertiserId: null, source, watch: () => {} };
-  const [queue] = createAccountQueues({
-    accounts: [account],
-    atOnce: 1,
-    longAtOnce: 1,
-    work: async () => {},
-    signal,
-  }).all;
-  if (!queue) throw new Error('There is no account.');
-  const demanded: string[] = [];
-  const deps = { store, now: Date.now, demand: (task: string) => demanded.push(task) };
-  expect(await runTask(deps, { ...whose, ...how }, queue, name)).toMatchObject({ sweeps: [] });
-  expect(demanded).toEqual(['unfinished']);
-  expect(await database.query(`SELECT after_id FROM intake.cursors`)).toEqual([]);
-  expect(await runTask(deps, { ...whose, ...how }, queue, 'unfinished')).toMatchObject({
-    sweeps: [{ stopped: null }, {}],
-  });
-  expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([{ n: 120 }]);
-});
+test.for(['day', 'fortnight'] as const)(
+  'is continued before the recheck of a %s',
+  { tags: ['slow'] },
+  async (name, { database }) => {
+    const choices = { pageCap: 20, order: 'descending' } as const;
+    await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices });
+    const { store } = intake;
+    await using source = intake.openSource('json');
+    const signal = AbortSignal.timeout(600_000);
+    const whose = { owner: 'test', leaseMs: 30_000, signal };
+    const how = { lagMs: 0, startAt: null, skipIfDoneWithinMs: 0 };
+    {
+      const advertiser = await store.advertisers.ensure('default', intake.board.advertiserId);
+      await using lane = await holdLane(store, { ...whose, name: 'default', lane: 'live' });
+      let steps = 0;
+      const context = { ...how, lane, advertiser, retryForMs: 0, shouldPause: () => steps > 0 };
+      await readAgain({ store, source, onStep: () => steps++ }, context, { from: 1n });
+    }
+    const account = { name: 'default', advertiserId: null, source, watch: () => {} };
+    const [queue] = createAccountQueues({
+      accounts: [account],
+      atOnce: 1,
+      longAtOnce: 1,
+      work: async () => {},
+      signal,
+    }).all;
+    if (!queue) throw new Error('There is no account.');
+    const demanded: string[] = [];
+    const deps = { store, now: Date.now, demand: (task: string) => demanded.push(task) };
+    expect(await runTask(deps, { ...whose, ...how }, queue, name)).toMatchObject({ sweeps: [] });
+    expect(demanded).toEqual(['unfinished']);
+    expect(await database.query(`SELECT after_id FROM intake.cursors`)).toEqual([]);
+    expect(await runTask(deps, { ...whose, ...how }, queue, 'unfinished')).toMatchObject({
+      sweeps: [{ stopped: null }, {}],
+    });
+    expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([{ n: 120 }]);
+  },
+);
 
 test('a poll that leaves ranges open does not count as a poll that read to the end', async ({ database }) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices: { pageCap: 20 } });

@@ -102,7 +102,7 @@ describe('damage of a stored file', () => {
     expect(await findFileDifferences(intake, 'json')).toEqual([]);
   });
 
-  test('is found and repaired in an S3 bucket that still vouches for the bytes', async () => {
+  test('is found and repaired in an S3 bucket that still vouches for the bytes', { tags: ['slow'] }, async () => {
     await using s3 = await openStrictS3();
     await using blobs = openS3Blobs(toSettings(s3));
     await using intake = await openStored(10, { blobs });
@@ -212,7 +212,7 @@ describe('a night', () => {
     expect(old).toEqual([{ key: refused }]);
   });
 
-  test('reads the others in time where many that come first cannot be read', async () => {
+  test('reads the others in time where many that come first cannot be read', { tags: ['slow'] }, async () => {
     await using intake = await openStored(30);
     await dayPasses();
     const refused = new Set((await intake.keys()).slice(0, 12));

@@ -1,3 +1,4 @@
+// @module-tag slow
 // Credentials of S3 that a platform gives: a token in a file is exchanged for keys that hold for a while, and nothing is set by hand.
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';

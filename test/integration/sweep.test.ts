@@ -57,9 +57,9 @@ test('a sweep by date changes nothing that sweeps by id have learned about pages
   expect(await database.query(`SELECT learned FROM intake.advertisers`)).toEqual(learned);
 });
 
-test('a certificate covers applications up to the beginning of its sweep, less twice the delay that polls have seen', async ({
-  database,
-}) => {
+test('a certificate covers applications up to the beginning of its sweep, less twice the delay that polls have seen', {
+  tags: ['slow'],
+}, async ({ database }) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 40 });
   await intake.sweep();
   await database.query(`UPDATE intake.advertisers SET late_ms = 2 * 3600 * 1000, late_at = now()`);

@@ -7,7 +7,9 @@ import { readAgain } from '../../src/sync/read/read-tasks.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
 import { test } from '../support/test-database.ts';
 
-test('a recheck reads everything, also after a recheck of the newest ids that stopped early', async ({ database }) => {
+test('a recheck reads everything, also after a recheck of the newest ids that stopped early', {
+  tags: ['slow'],
+}, async ({ database }) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices: { pageCap: 20 } });
   await intake.sweep();
   const { store } = intake;
@@ -39,7 +41,9 @@ test('a recheck reads everything, also after a recheck of the newest ids that st
   ]);
 });
 
-test('a recheck begins anew if an audit finds a hidden application while it is paused', async ({ database }) => {
+test('a recheck begins anew if an audit finds a hidden application while it is paused', { tags: ['slow'] }, async ({
+  database,
+}) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices: { pageCap: 20 } });
   await intake.sweep();
   const { store } = intake;
@@ -108,9 +112,9 @@ test('an account with one application, whose id is high, is polled from a cursor
   expect(await store.sweeps.loadSyncState({ advertiserId, lagMs: 0 })).toMatchObject({ pollFrom: 1n });
 });
 
-test('a backfill fails if an audit finds a hidden application meanwhile; run again, it reads its whole range', async ({
-  database,
-}) => {
+test('a backfill fails if an audit finds a hidden application meanwhile; run again, it reads its whole range', {
+  tags: ['slow'],
+}, async ({ database }) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices: { pageCap: 20 } });
   await intake.sweep();
   const { store } = intake;

@@ -28,7 +28,9 @@ const filled = [
 ];
 
 describe('migrations', () => {
-  test('keep every row that was written before them, from whichever one on', async ({ database }) => {
+  test('keep every row that was written before them, from whichever one on', { tags: ['slow'] }, async ({
+    database,
+  }) => {
     // Every table that a sync fills holds something: applications, files and their versions, the queue, screens, quarantine, events, sweeps.
     await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 12 });
     intake.board.fault({ kind: 'poison', on: 'list', json: '{"ID": null}' });

@@ -62,7 +62,7 @@ describe('after a restore', () => {
     expect(await findUnheld(older, bucket)).toEqual([]);
   });
 
-  test('a newer database beside an older bucket fetches again what the bucket lost', async () => {
+  test('a newer database beside an older bucket fetches again what the bucket lost', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 12 });
     await using scratch = await openScratch();
