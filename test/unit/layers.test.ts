@@ -107,7 +107,7 @@ const toFile = (name: string) => (name.endsWith('.ts') ? `src/${name}` : `src/${
 const moduleFiles = Object.keys(modules).map(toFile);
 const packages = [...new Set(Object.values(modules).flatMap((one) => one.packages)), 'drizzle-orm/pg-core', 'left-pad'];
 
-describe('Biome refuses', { tags: ['slow'] }, { tags: ['slow'] }, () => {
+describe('Biome refuses', { tags: ['slow'] }, () => {
   let tree: string;
   let refusals: Map<string, string[]>;
 
