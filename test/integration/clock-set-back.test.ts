@@ -55,7 +55,9 @@ for (const [name, jumpMs] of jumps) {
       expect(files).toMatchObject({ summary: { waiting: 0 } });
     });
 
-    test('keeps no worker waiting that runs meanwhile, nor one that starts', async ({ emptied: database }) => {
+    test('keeps no worker waiting that runs meanwhile, nor one that starts', { tags: ['slow'] }, async ({
+      emptied: database,
+    }) => {
       await using board = await openSandbox({ applications: 5 });
       await using settings = await openSettings(database, board, { SOURCE_RATE: '200/s' });
       const isDone = async () =>

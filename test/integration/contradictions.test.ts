@@ -72,7 +72,9 @@ async function leaveGap(database: TestDatabase, advertiserId: bigint, id: bigint
 
 const everyTen = (count: number) => Array.from({ length: count }, (_, nth) => BigInt(1_000 + 10 * nth));
 
-test('a backfill by date that shows a hidden application ends the certificate', async ({ database }) => {
+test('a backfill by date that shows a hidden application ends the certificate', { tags: ['slow'] }, async ({
+  database,
+}) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database });
   addOld(intake, everyTen(40));
   await intake.sweep();

@@ -46,7 +46,7 @@ describe('a source that answers date filters', () => {
   });
 });
 
-describe('a contradiction makes a recheck of everything due', () => {
+describe('a contradiction makes a recheck of everything due', { tags: ['slow'] }, () => {
   test.each(['witness', 'audit'] as const)('also where the rest of the %s fails', async (name) => {
     await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 12 });
     await intake.sweep();

@@ -14,7 +14,7 @@ const root = openRoot();
 afterAll(() => root[Symbol.dispose]());
 
 describe('one server per folder', () => {
-  test('what one run stored is there for the next, at the same URL', async () => {
+  test('what one run stored is there for the next, at the same URL', { tags: ['slow'] }, async () => {
     const first = await openEmbedded({ root: root.path });
     await query(first.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
     await first[Symbol.asyncDispose]();

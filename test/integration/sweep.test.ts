@@ -48,7 +48,9 @@ test('an application that is requested alone is not stored if the answer holds d
   expect(await database.query(`SELECT halt_kind FROM intake.advertisers`)).toEqual([{ halt_kind: 'mismatch' }]);
 });
 
-test('a sweep by date changes nothing that sweeps by id have learned about pages', async ({ database }) => {
+test('a sweep by date changes nothing that sweeps by id have learned about pages', { tags: ['slow'] }, async ({
+  database,
+}) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices: { pageCap: 20 } });
   await intake.sweep();
   const learned = await database.query(`SELECT learned FROM intake.advertisers`);

@@ -86,9 +86,9 @@ test('a recheck begins anew if an audit finds a hidden application while it is p
   expect(await load()).toMatchObject([{ state: 'closed' }, { state: 'dropped' }, { state: 'closed' }]);
 });
 
-test('what is gone is measured against what the source should show: not erased, and stored before', async ({
-  database,
-}) => {
+test('what is gone is measured against what the source should show: not erased, and stored before', {
+  tags: ['slow'],
+}, async ({ database }) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 90, choices: { pageCap: 30 } });
   await intake.sweep();
   const { store } = intake;

@@ -66,7 +66,7 @@ describe('migrations', () => {
     expect(times).toEqual([...new Set(times)].sort((a, b) => a - b));
   });
 
-  test('lead nowhere from a schema of before the first release, and say so', async () => {
+  test('lead nowhere from a schema of before the first release, and say so', { tags: ['slow'] }, async () => {
     await using unreleased = await openBare();
     await unreleased.query(
       `CREATE TABLE intake.applications (); INSERT INTO intake.migrations (hash, created_at) VALUES ('x', 1)`,
@@ -78,7 +78,7 @@ describe('migrations', () => {
     expect({ code, stderr }).toEqual({ code: 7, stderr: expect.stringContaining('made before the first release') });
   });
 
-  test('of a newer version stop an older worker with one clear line and exit code 7', async () => {
+  test('of a newer version stop an older worker with one clear line and exit code 7', { tags: ['slow'] }, async () => {
     await using newer = await openTestDatabase();
     await newer.query(`INSERT INTO intake.migrations (hash, created_at) VALUES ('x', 9999999999999)`);
     const env = { ...toEnvironment(newer, { url: 'http://127.0.0.1:1', credential: 'x' }), LOG_FORMAT: 'json' };

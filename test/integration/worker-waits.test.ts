@@ -1,3 +1,4 @@
+// @module-tag slow
 // What a worker waits for while another process holds the lane of the account.
 import { expect } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';

@@ -68,7 +68,7 @@ describe('several advertisers', () => {
     expect(worker.lines.join('')).not.toContain(refused.credential);
   });
 
-  test('refused for a while lose no file and spend no attempt', async ({ emptied: database }) => {
+  test('refused for a while lose no file and spend no attempt', { tags: ['slow'] }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 20 });
     await using settings = await openSettings(database, board);
     expect(await callIntake(['sync', '--no-files'], settings.env)).toMatchObject({ code: 0 });

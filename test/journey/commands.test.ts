@@ -210,7 +210,7 @@ describe('intake demo', () => {
 });
 
 describe('intake sandbox', () => {
-  test('prints settings that can be pasted, and ends with its signal', async () => {
+  test('prints settings that can be pasted, and ends with its signal', { tags: ['slow'] }, async () => {
     const { child, ended } = startIntake(['sandbox', '--applications', '5'], {});
     const [line] = await new Promise<string[]>((resolve) => {
       child.stdout?.once('data', (chunk: Buffer) => resolve(chunk.toString().split('\n')));

@@ -63,7 +63,7 @@ const missingOf = (rows: readonly ListedRow[], ids: ReadonlySet<bigint>) =>
   rows.map(({ id }) => id).filter((id) => !ids.has(id));
 
 describe('intake sync', () => {
-  test('reads everybody when pages of 30 become pages of exactly 15', async () => {
+  test('reads everybody when pages of 30 become pages of exactly 15', { tags: ['slow'] }, async () => {
     const rows = createRows(65, 600);
     const server = createRuled(rows, (matching, _, nth) => matching.slice(0, nth === 0 ? 30 : 15));
     const { code, stdout, ids } = await sync(server);

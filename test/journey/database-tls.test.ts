@@ -33,7 +33,9 @@ describe('a database over TLS', () => {
     expect(await migrate(url)).toEqual({ code: 0, stderr: '' });
   });
 
-  test('whose authority is not known is a setting to correct, by every command', async ({ server }) => {
+  test('whose authority is not known is a setting to correct, by every command', { tags: ['slow'] }, async ({
+    server,
+  }) => {
     await using board = await openSandbox();
     await using scratch = await openScratch();
     for (const parameters of ['sslmode=verify-full', `sslmode=verify-full&sslrootcert=${server.strangerFile}`]) {
@@ -49,13 +51,15 @@ describe('a database over TLS', () => {
     }
   });
 
-  test('whose certificate is for another name is a setting to correct', async ({ server }) => {
+  test('whose certificate is for another name is a setting to correct', { tags: ['slow'] }, async ({ server }) => {
     const url = server.url.replace('localhost', '127.0.0.1');
     const { code, stderr } = await migrate(`${url}?sslmode=verify-full&sslrootcert=${server.rootFile}`);
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/127\.0\.0\.1:\d+ .+ another name/) });
   });
 
-  test('whose root certificate cannot be read, or is none, is a setting to correct', async ({ server }) => {
+  test('whose root certificate cannot be read, or is none, is a setting to correct', { tags: ['slow'] }, async ({
+    server,
+  }) => {
     await using scratch = await openScratch();
     const missing = join(scratch.path, 'no-such.crt');
     expect(await migrate(`${server.url}?sslmode=verify-full&sslrootcert=${missing}`)).toEqual({
@@ -98,7 +102,9 @@ describe('a database over TLS', () => {
     expect(await runIntake(['migrate'], { DATABASE_URL: `${other}?sslmode=require` })).toMatchObject(done);
   });
 
-  test('is used with the authority as a text, and not by those that the system knows', async ({ server }) => {
+  test('is used with the authority as a text, and not by those that the system knows', { tags: ['slow'] }, async ({
+    server,
+  }) => {
     const url = `${server.url}?sslmode=verify-full`;
     expect(await migrate(url, { DATABASE_CA: readFileSync(server.rootFile, 'utf8') })).toEqual(done);
     expect(await migrate(url, { DATABASE_CA: server.rootFile })).toEqual(done);
@@ -111,7 +117,9 @@ describe('a database over TLS', () => {
     }
   });
 
-  test('that is asked for without TLS is a setting to correct, and says which', async ({ server }) => {
+  test('that is asked for without TLS is a setting to correct, and says which', { tags: ['slow'] }, async ({
+    server,
+  }) => {
     for (const url of [server.url, `${server.url}?sslmode=disable`]) {
       expect(await migrate(url)).toEqual({
         code: 2,
@@ -120,7 +128,7 @@ describe('a database over TLS', () => {
     }
   });
 
-  test('is bound to the login by channel_binding as psql does it', async ({ server }) => {
+  test('is bound to the login by channel_binding as psql does it', { tags: ['slow'] }, async ({ server }) => {
     await using scratch = await openScratch();
     await using between = await openTlsRelay(server, scratch.path);
     for (const url of [server.url, between.url]) {

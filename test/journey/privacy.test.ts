@@ -25,7 +25,7 @@ const zelda = {
 const words = ['quarlesworth', 'zeldabeth', '0491 570 737', 'seeker-zq-7788', 'zelda-cv', 'zeldas resume'];
 
 describe('a person who is erased', () => {
-  test('during a running download, before three sweeps and a backfill, leaves no trace', async ({
+  test('during a running download, before three sweeps and a backfill, leaves no trace', { tags: ['slow'] }, async ({
     emptied: database,
   }) => {
     await using board = await openSandbox({ applications: 24 });

@@ -37,7 +37,9 @@ async function findUnheld(database: TestDatabase, bucket: string): Promise<strin
 }
 
 describe('after a restore', () => {
-  test('an older database beside a newer bucket is complete again after a recheck, and verify agrees', async () => {
+  test('an older database beside a newer bucket is complete again after a recheck, and verify agrees', {
+    tags: ['slow'],
+  }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 12 });
     await using scratch = await openScratch();

@@ -42,7 +42,7 @@ async function loadDatabaseDetail({ adminUrl }: TestWorker): Promise<string> {
 }
 
 describe('a database password that is changed', () => {
-  test('costs a worker no restart and loses nothing, also when its file follows late', async () => {
+  test('costs a worker no restart and loses nothing, also when its file follows late', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using role = await openRole(database);
     await using scratch = await openScratch();

@@ -86,7 +86,9 @@ describe('a worker', () => {
     expect(code).toBe(5);
   });
 
-  test('in which something has stopped moving ends by itself with 8', async ({ emptied: database }) => {
+  test('in which something has stopped moving ends by itself with 8', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 5 });
     board.fault({ kind: 'hang', on: 'list', times: null });
     await using settings = await openSettings(database, board);

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { parseScreens, screenParserVersion } from '../../src/source/parse/screen.ts';
+import { drawsOf } from '../support/draws-of.ts';
 import { type Pick, renderScreensJson, renderScreensXml, screenLists } from '../support/screens.ts';
 
 const renderers = { JSON: renderScreensJson, XML: renderScreensXml };
@@ -25,29 +26,35 @@ function encode(text: string, pick: Pick): Buffer {
 const contentTypes = [undefined, 'application/json; charset=utf-8', 'application/xml; charset=utf-8', 'text/html'];
 
 describe.for(['JSON', 'XML'] as const)('a screen in %s', (form) => {
-  test('is read to the value it was written from, in whatever shape and whatever the header says', () => {
-    fc.assert(
-      fc.property(screenLists, fc.gen(), (screens, gen) => {
-        const pick = toPick(gen);
-        const body = encode(renderers[form](screens, pick), pick);
-        expect(parseScreens(body, pick(...contentTypes))).toEqual({ screens, parserVersion: screenParserVersion });
-      }),
-      { numRuns: 500 },
-    );
-  });
+  for (const { runs, tags } of drawsOf(500)) {
+    test(`is read to the value it was written from, in whatever shape and whatever the header says (${runs} draws)`, {
+      tags,
+    }, () => {
+      fc.assert(
+        fc.property(screenLists, fc.gen(), (screens, gen) => {
+          const pick = toPick(gen);
+          const body = encode(renderers[form](screens, pick), pick);
+          expect(parseScreens(body, pick(...contentTypes))).toEqual({ screens, parserVersion: screenParserVersion });
+        }),
+        { numRuns: runs },
+      );
+    });
+  }
 
-  test('is refused when it ends early, wherever that is', () => {
-    fc.assert(
-      fc.property(screenLists, fc.gen(), (screens, gen) => {
-        const pick = toPick(gen);
-        const body = encode(renderers[form](screens, pick), pick);
-        for (let end = 0; end < body.length; end += gen(fc.integer, { min: 1, max: 60 })) {
-          expect(() => parseScreens(body.subarray(0, end), undefined)).toThrow(Trouble);
-        }
-      }),
-      { numRuns: 100 },
-    );
-  });
+  for (const { runs, tags } of drawsOf(100)) {
+    test(`is refused when it ends early, wherever that is (${runs} draws)`, { tags }, () => {
+      fc.assert(
+        fc.property(screenLists, fc.gen(), (screens, gen) => {
+          const pick = toPick(gen);
+          const body = encode(renderers[form](screens, pick), pick);
+          for (let end = 0; end < body.length; end += gen(fc.integer, { min: 1, max: 60 })) {
+            expect(() => parseScreens(body.subarray(0, end), undefined)).toThrow(Trouble);
+          }
+        }),
+        { numRuns: runs },
+      );
+    });
+  }
 });
 
 test.for(['JSON', 'XML'] as const)('every proper prefix of one whole screen in %s is refused', (form) => {

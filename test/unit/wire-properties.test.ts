@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { parseElement, parsePage, scanIds } from '../../src/source/parse/list.ts';
+import { drawsOf } from '../support/draws-of.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -101,30 +102,36 @@ function toBodies(applications: readonly Members[]): { json: string; xml: string
 }
 
 describe('for every list', () => {
-  test('JSON and XML give the same applications, facts and hashes', () => {
-    fc.assert(
-      fc.property(fc.array(application, { maxLength: 4 }), (applications) => {
-        const bodies = toBodies(applications);
-        const [json, xml] = [parsePage(bodies.json), parsePage(bodies.xml)];
-        const facts = (page: typeof json) => page.applications.map(({ raw: _, ...rest }) => rest);
-        expect(facts(xml)).toEqual(facts(json));
-        expect(xml.ids).toEqual(json.ids);
-        expect(xml.echo).toEqual(json.echo);
-      }),
-      { numRuns: 300 },
-    );
-  });
+  for (const { runs, tags } of drawsOf(300)) {
+    test(`JSON and XML give the same applications, facts and hashes (${runs} draws)`, { tags }, () => {
+      fc.assert(
+        fc.property(fc.array(application, { maxLength: 4 }), (applications) => {
+          const bodies = toBodies(applications);
+          const [json, xml] = [parsePage(bodies.json), parsePage(bodies.xml)];
+          const facts = (page: typeof json) => page.applications.map(({ raw: _, ...rest }) => rest);
+          expect(facts(xml)).toEqual(facts(json));
+          expect(xml.ids).toEqual(json.ids);
+          expect(xml.echo).toEqual(json.echo);
+        }),
+        { numRuns: runs },
+      );
+    });
+  }
 
-  test('what is known of an application lies in raw in the same form by JSON and by XML', () => {
-    fc.assert(
-      fc.property(application, ({ Extra: _a, ExtraList: _b, ExtraObject: _c, ...known }) => {
-        const bodies = toBodies([known]);
-        const [json, xml] = [parsePage(bodies.json), parsePage(bodies.xml)];
-        expect(JSON.parse(xml.applications[0]?.raw ?? '')).toEqual(JSON.parse(json.applications[0]?.raw ?? ''));
-      }),
-      { numRuns: 200 },
-    );
-  });
+  for (const { runs, tags } of drawsOf(200)) {
+    test(`what is known of an application lies in raw in the same form by JSON and by XML (${runs} draws)`, {
+      tags,
+    }, () => {
+      fc.assert(
+        fc.property(application, ({ Extra: _a, ExtraList: _b, ExtraObject: _c, ...known }) => {
+          const bodies = toBodies([known]);
+          const [json, xml] = [parsePage(bodies.json), parsePage(bodies.xml)];
+          expect(JSON.parse(xml.applications[0]?.raw ?? '')).toEqual(JSON.parse(json.applications[0]?.raw ?? ''));
+        }),
+        { numRuns: runs },
+      );
+    });
+  }
 
   test('a changed fact changes the hash, null for absent does not', () => {
     fc.assert(
@@ -140,20 +147,22 @@ describe('for every list', () => {
     );
   });
 
-  test('no proper prefix of a body is read', () => {
-    fc.assert(
-      fc.property(fc.array(application, { minLength: 1, maxLength: 2 }), (applications) => {
-        for (const body of Object.values(toBodies(applications))) {
-          parsePage(body);
-          for (let length = 1; length < body.length; length++) {
-            const prefix = body.slice(0, length);
-            expect(() => parsePage(prefix), `${length} of ${body.length}`).toThrow(Trouble);
+  for (const { runs, tags } of drawsOf(6)) {
+    test(`no proper prefix of a body is read (${runs} draws)`, { tags }, () => {
+      fc.assert(
+        fc.property(fc.array(application, { minLength: 1, maxLength: 2 }), (applications) => {
+          for (const body of Object.values(toBodies(applications))) {
+            parsePage(body);
+            for (let length = 1; length < body.length; length++) {
+              const prefix = body.slice(0, length);
+              expect(() => parsePage(prefix), `${length} of ${body.length}`).toThrow(Trouble);
+            }
           }
-        }
-      }),
-      { numRuns: 6 },
-    );
-  });
+        }),
+        { numRuns: runs },
+      );
+    });
+  }
 });
 
 // Even numbers just above 2^53 and multiples of powers of two: a double prints many of these with all their digits.
@@ -166,27 +175,31 @@ const id64 = fc.oneof(
 );
 
 describe('for every integer of 64 bits', () => {
-  test('it is an id, an advertiser, an echo and a jobseeker with all its digits, as number and as text, in JSON and XML', () => {
-    fc.assert(
-      fc.property(id64, fc.boolean(), (id, asText) => {
-        const written = asText ? `"${id}"` : `${id}`;
-        const element = `{"ID":${written},"JobSeekerID":${written}}`;
-        const pages = [
-          `{"AdvertiserID":${written},"AfterID":${written},"JobApplicationsList":[${element}]}`,
-          `<JobApplications><AdvertiserID>${id}</AdvertiserID><AfterID>${id}</AfterID><JobApplicationsList><JobApplication>` +
-            `<ID>${id}</ID><JobSeekerID>${id}</JobSeekerID></JobApplication></JobApplicationsList></JobApplications>`,
-        ].map((body) => parsePage(body));
-        for (const page of pages) {
-          expect(page).toMatchObject({ advertiserId: id, ids: [id], rejects: [], echo: { afterId: id } });
-          expect(page.applications[0]).toMatchObject({ id, jobSeekerId: String(id), notes: [] });
-          expect(page.applications[0]?.raw).toMatch(new RegExp(`"ID":"?${id}"?,`));
-        }
-        expect(pages[1]?.applications[0]?.contentHash).toBe(pages[0]?.applications[0]?.contentHash);
-        expect(parseElement(element)).toMatchObject({ id });
-      }),
-      { numRuns: 400 },
-    );
-  });
+  for (const { runs, tags } of drawsOf(400)) {
+    test(`it is an id, an advertiser, an echo and a jobseeker with all its digits, as number and as text, in JSON and XML (${runs} draws)`, {
+      tags,
+    }, () => {
+      fc.assert(
+        fc.property(id64, fc.boolean(), (id, asText) => {
+          const written = asText ? `"${id}"` : `${id}`;
+          const element = `{"ID":${written},"JobSeekerID":${written}}`;
+          const pages = [
+            `{"AdvertiserID":${written},"AfterID":${written},"JobApplicationsList":[${element}]}`,
+            `<JobApplications><AdvertiserID>${id}</AdvertiserID><AfterID>${id}</AfterID><JobApplicationsList><JobApplication>` +
+              `<ID>${id}</ID><JobSeekerID>${id}</JobSeekerID></JobApplication></JobApplicationsList></JobApplications>`,
+          ].map((body) => parsePage(body));
+          for (const page of pages) {
+            expect(page).toMatchObject({ advertiserId: id, ids: [id], rejects: [], echo: { afterId: id } });
+            expect(page.applications[0]).toMatchObject({ id, jobSeekerId: String(id), notes: [] });
+            expect(page.applications[0]?.raw).toMatch(new RegExp(`"ID":"?${id}"?,`));
+          }
+          expect(pages[1]?.applications[0]?.contentHash).toBe(pages[0]?.applications[0]?.contentHash);
+          expect(parseElement(element)).toMatchObject({ id });
+        }),
+        { numRuns: runs },
+      );
+    });
+  }
 
   test('it is found in the beginning of a list that is too large to read', () => {
     fc.assert(
