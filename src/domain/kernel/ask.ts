@@ -1,0 +1,105 @@
+// Decides what a sweep asks next.
+
+import { conclude, type Done, hasReach, isOverBudget } from './certificate.ts';
+import {
+  contains,
+  type IdRange,
+  isSingle,
+  lowerBound,
+  type Position,
+  rising,
+  toRange,
+  upperBound,
+  widthOf,
+} from './position.ts';
+import { isSameQuestion, type Question } from './question.ts';
+import { partRows } from './room.ts';
+import { type Facts, type OpenRange, orderOf, type State } from './state.ts';
+import { askWalk } from './walk.ts';
+
+/** Stored ids in rising order from a position on: the next few thousand, or all that there are. */
+export interface KnownIds {
+  readonly from: Position;
+  readonly ids: readonly Position[];
+  /** No further id is stored behind these. */
+  readonly isAll: boolean;
+}
+
+/** wait: an answer in flight decides. load: the question depends on the stored ids from here on. */
+export type Next = Question | Done | { readonly kind: 'wait' } | { readonly kind: 'load'; readonly from: Position };
+
+/** The next question; `known` splits what was read before into parts that close at once. */
+export function ask(state: State, inFlight: readonly Question[] = [], known?: KnownIds): Next {
+  const { facts, open } = state;
+  const isAsked = (question: Question) => inFlight.some((other) => isSameQuestion(other, question));
+  const orEnd = (question: Question | null | undefined): Next => {
+    if (question && !isAsked(question)) return question;
+    return inFlight.length > 0 ? { kind: 'wait' } : conclude(state);
+  };
+  if (isOverBudget(state, inFlight.length)) return orEnd(null);
+  if (facts.walk !== null) return orEnd(askWalk(facts.walk));
+  // The narrowest range comes first: what is known closes before new ranges are opened, and few stay open.
+  const ready = open.filter(({ stuck }) => stuck === null).sort((a, b) => rising(widthOf(a), widthOf(b)));
+  for (const range of ready) {
+    const next = askRange(facts, range, inFlight, known);
+    if (next !== null) return next;
+  }
+  if (ready.length > 0) return orEnd(null);
+  return orEnd(facts.witnesses?.find((question) => !isAsked(question)));
+}
+
+/** The question for a range, or for its first part that is not in flight; null while all of it is. */
+function askRange(
+  facts: Facts,
+  range: OpenRange,
+  inFlight: readonly Question[],
+  known: KnownIds | undefined,
+): Next | null {
+  let rest: IdRange | null = range;
+  for (const { purpose, covers } of inFlight) {
+    if (purpose !== 'range' || covers === null || !contains(range, covers.from)) continue;
+    if (known === undefined || covers.to >= range.to) return null;
+    if (rest !== null && covers.to >= rest.from) rest = toRange(covers.to + 1n, range.to);
+  }
+  if (rest === null) return null;
+  const isWhole = rest.from === range.from;
+  const steps = isWhole ? range.steps : { ...range.steps, after: false };
+  const size = partRows(facts, 'both');
+  // In a list without order, only wide questions show whether the filters act before the cap.
+  const mustLearn = facts.pages.both.rows === 0 || (orderOf(facts) === 'mixed' && !hasReach(facts));
+  if (known === undefined || size === 0 || mustLearn || isSingle(rest)) return rangeQuestion(rest, steps);
+  if (rest.from < known.from) return { kind: 'load', from: rest.from };
+  const end = known.ids[indexOf(known.ids, rest.from) + size - 1];
+  if (end === undefined) return known.isAll ? rangeQuestion(rest, steps) : { kind: 'load', from: rest.from };
+  return rangeQuestion(end < rest.to ? { from: rest.from, to: end } : rest, steps);
+}
+
+/** Index of the first id that is not below `from`. */
+function indexOf(ids: readonly Position[], from: Position): number {
+  let [low, high] = [0, ids.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((ids[middle] as Position) < from) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+const noDates = { afterDate: null, beforeDate: null } as const;
+
+function rangeQuestion(range: IdRange, { after, before }: OpenRange['steps']): Question {
+  const covers = { from: range.from, to: range.to };
+  const upper = upperBound(range);
+  return {
+    purpose: 'range',
+    covers,
+    afterId: after ? range.from : lowerBound(range),
+    beforeId: before && upper !== null ? range.to : upper,
+    ...noDates,
+  };
+}
+
+/** Asks whether an id is in the list. */
+export function aloneQuestion(id: Position): Question {
+  return { ...rangeQuestion({ from: id, to: id }, { after: false, before: false }), purpose: 'witness' };
+}

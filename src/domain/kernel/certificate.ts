@@ -1,0 +1,140 @@
+// Judges a sweep when it ends: proven, assumed or unproven, with the reason.
+
+import { firstPosition, lastPosition } from './position.ts';
+import { smallPage } from './room.ts';
+import { type Facts, type KnownPages, type OpenRange, orderOf, type Reason, type State } from './state.ts';
+import { isWalkInOrder } from './walk.ts';
+
+export type CertificateLevel = 'proven' | 'assumed' | 'unproven';
+
+export interface Done {
+  readonly kind: 'done';
+  readonly certificate: CertificateLevel;
+  readonly risk: 'none' | 'harmless' | 'doubt';
+  readonly reason: string;
+  readonly open: readonly OpenRange[];
+  /** How many stored ids the source no longer shows; 0 if the sweep cannot tell. */
+  readonly absent: number;
+  readonly pages: KnownPages;
+  /** The id filters hide applications, or may do so: the date filters are worth trying. */
+  readonly tryDates: boolean;
+}
+
+/** Most stored ids that may be gone at once. Beyond it a person decides. A choice. */
+function absentLimit(listedBefore: number): number {
+  return Math.max(20, Math.floor(listedBefore * 0.02));
+}
+
+const tooManyAbsent = 'too many stored applications are gone at once';
+
+/** True if a sweep has asked more than what it found justifies. A choice: what it leaves open is read next time. */
+export function isOverBudget({ facts, open }: State, inFlight = 0): boolean {
+  const unread = open.filter(({ stuck }) => stuck !== null).length;
+  // If applications arrive faster than answers show them, a sweep would follow them for ever.
+  const older = facts.found - facts.recent + facts.absent;
+  return facts.requests + inFlight >= 200 + 6 * (older + Math.min(facts.recent, older)) + 64 * unread;
+}
+
+const risks = ['fault', 'doubt', 'harmless'] as const;
+
+export function conclude(state: State): Done {
+  const { facts, open } = state;
+  const reasons = [...facts.reasons, ...findReasons(state)];
+  const worst = risks.map((risk) => reasons.find((one) => one.risk === risk)).find((one) => one !== undefined);
+  const certificate = worst === undefined ? 'proven' : worst.risk === 'fault' ? 'unproven' : 'assumed';
+  return {
+    kind: 'done',
+    certificate,
+    risk: worst === undefined ? 'none' : worst.risk === 'harmless' ? 'harmless' : 'doubt',
+    reason: worst?.reason ?? 'every id range was read; cross-checks agree',
+    open: facts.walk !== null && certificate === 'assumed' ? [] : open,
+    absent: certificate === 'unproven' || facts.walk !== null ? 0 : facts.absent,
+    pages: {
+      ...facts.pages,
+      largestRow: facts.largestRow,
+      order:
+        facts.rising + facts.falling >= 10 && Math.min(facts.rising, facts.falling) === 0 ? orderOf(facts) : 'mixed',
+      longest: Math.max(longestOf(facts), facts.longestBefore),
+    },
+    tryDates: facts.rigor === 'proof' && worst !== undefined && worst.risk !== 'harmless' && longestOf(facts) > 0,
+  };
+}
+
+function longestOf({ pages }: Facts): number {
+  return Math.max(pages.after.rows, pages.both.rows);
+}
+
+function findReasons(state: State): Reason[] {
+  const { facts, open } = state;
+  const found: Reason[] = [];
+  const add = (risk: Reason['risk'], is: boolean, reason: string) => {
+    if (is) found.push({ risk, reason });
+  };
+  const { walk, absent } = facts;
+  if (walk !== null) {
+    const isDone = walk.directions.length === 0 && isWalkInOrder(walk, facts);
+    return [
+      {
+        risk: isDone ? 'doubt' : 'fault',
+        reason: isDone ? `${walk.why}; the list was walked by one filter` : walk.why,
+      },
+    ];
+  }
+  const isEnded = open.every(({ stuck }) => stuck !== null) && facts.witnesses?.length === 0;
+  const isNone = facts.lowest === null;
+  const isAll = facts.from === firstPosition && facts.to === lastPosition;
+  add('fault', absent > absentLimit(facts.listedBefore), tooManyAbsent);
+  add(
+    'fault',
+    !isEnded && isOverBudget(state),
+    'the sweep asked more questions than the applications it found can justify',
+  );
+  add('fault', !isEnded && !isOverBudget(state), 'the sweep has not finished');
+  add('doubt', open.length > 0, 'a range could not be read');
+  if (facts.rigor === 'poll') {
+    add(
+      'fault',
+      isNone && facts.lifelines.length > 0 && isEnded,
+      'the source shows none of the applications that it has shown before',
+    );
+    add('harmless', true, 'normal poll; the next recheck brings the proof');
+    return found;
+  }
+  const longest = longestOf(facts);
+  add(
+    'doubt',
+    isCut(facts) && facts.found >= smallPage && !hasReach(facts),
+    'the filters were not seen to act before the page is cut off',
+  );
+  add(
+    'doubt',
+    isEdgeGone(facts) && !hasReach(facts) && (isNone || longest === facts.longestBefore),
+    'stored applications are gone, and a filter that acts after the cap would look the same',
+  );
+  add('doubt', facts.vanished > 2, 'the source shows applications by one question that it hides from another');
+  add('harmless', facts.vanished > 0, 'an application was deleted at the source while the list was read');
+  add('harmless', isNone && isAll, 'the source shows no application at all');
+  add('harmless', !isNone && longest < smallPage, 'there are too few applications to tell whether pages are cut short');
+  const isSmall = [facts.pages.after, facts.pages.both].some(({ rows }) => rows > 0 && rows < smallPage);
+  add('harmless', isCut(facts) && isSmall, 'pages are too small for their length to prove anything');
+  return found;
+}
+
+/** True if ids are gone beyond what was shown, where a filter that acts after the cap would hide them. */
+function isEdgeGone({ goneSample, lowest, highest, ...facts }: Facts): boolean {
+  if (lowest === null || highest === null) return facts.absent > 0;
+  const order = orderOf(facts);
+  return goneSample.some((id) => (order === 'ascending' ? id > highest : order === 'descending' ? id < lowest : true));
+}
+
+/** True if a page is known to have been cut off. */
+export function isCut({ reach }: Pick<Facts, 'reach'>): boolean {
+  return reach.after || reach.before || reach.both;
+}
+
+/** In a list without order either bound can hide rows; in a sorted one only the bound towards its far end. */
+export function hasReach(facts: Facts): boolean {
+  const { after, before } = facts.reach;
+  const isSorted = orderOf(facts) !== 'mixed' || facts.rising + facts.falling < 10;
+  return isSorted ? isCut(facts) : after && before;
+}

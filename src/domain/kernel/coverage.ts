@@ -1,0 +1,43 @@
+// Reads a list whose order, paging and filters are unknown without missing an application. A pure state machine without clock, network or
+// database: `ask` gives the next question, `learn` applies its answer. docs/coverage.md has the rules and the proof.
+
+import { wholeAxis } from './position.ts';
+import { type Facts, type KnownPages, openRange, type Plan, type State } from './state.ts';
+
+/** Begins a sweep. The default is a proof of the whole list of an account of which nothing is stored. */
+export function begin(plan: Partial<Plan>, known?: KnownPages): State {
+  const nothing = { rows: 0, bytes: 0 };
+  const facts: Facts = {
+    ...wholeAxis,
+    rigor: 'proof',
+    listedBefore: 0,
+    longestBefore: 0,
+    recentFrom: null,
+    lifelines: [],
+    seed: 1,
+    ...plan,
+    requests: 0,
+    found: 0,
+    recent: 0,
+    pages: { after: known?.after ?? nothing, both: known?.both ?? nothing },
+    largestRow: known?.largestRow ?? 0,
+    shown: nothing,
+    rising: known?.order === 'ascending' ? 10 : 0,
+    falling: known?.order === 'descending' ? 10 : 0,
+    reach: { after: false, before: false, both: false },
+    lowest: null,
+    highest: null,
+    earliestAt: null,
+    latestAt: null,
+    reasons: [],
+    absent: 0,
+    vanished: 0,
+    goneSample: [],
+    gaps: [],
+    samples: [],
+    closedRanges: 0,
+    witnesses: null,
+    walk: null,
+  };
+  return { facts, open: [openRange(facts)] };
+}

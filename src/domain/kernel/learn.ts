@@ -1,0 +1,294 @@
+// Decides what an answer proves: its range is closed, or is asked again in parts, or the source does not honour its filters.
+
+import {
+  contains,
+  containsRange,
+  gapsBetween,
+  type IdRange,
+  isSingle,
+  type Position,
+  rising,
+  widthOf,
+  without,
+} from './position.ts';
+import {
+  type Answer,
+  isSameQuestion,
+  type LackingId,
+  mostLacking,
+  type PageAnswer,
+  type PageSize,
+  type Question,
+  shapeOf,
+  sizeOf,
+} from './question.ts';
+import { createRandom } from './random.ts';
+import { hasRoom } from './room.ts';
+import { splitShown, splitUnanswered } from './split.ts';
+import {
+  addReason,
+  type Draft,
+  type Facts,
+  type Learned,
+  type OpenRange,
+  openRange,
+  replaceOpen,
+  type State,
+  type Wider,
+} from './state.ts';
+import { beginWalk, learnWalk } from './walk.ts';
+import { planWitnesses } from './witness.ts';
+
+/** Applies an answer. */
+export function learn(state: State, question: Question, answer: Answer): Learned {
+  const draft: Draft = { facts: { ...state.facts, requests: state.facts.requests + 1 }, open: state.open };
+  const { facts } = draft;
+  // Answers that were in flight when a walk began say nothing more.
+  if (facts.walk !== null && question.purpose !== 'walk') return { state: draft, closed: null, lacked: [] };
+  if (answer.kind === 'page') notePage(facts, question, answer);
+  const effect = { closed: null as Learned['closed'], lacked: [] as readonly LackingId[] };
+  if (question.purpose === 'walk') facts.walk = facts.walk && learnWalk(facts, facts.walk, answer);
+  else if (question.purpose === 'range') Object.assign(effect, learnRange(draft, question, answer));
+  else learnWitness(draft, question, answer);
+  const isRead = draft.open.every(({ stuck }) => stuck !== null);
+  if (facts.witnesses === null && facts.walk === null && isRead) facts.witnesses = planWitnesses(facts);
+  return { state: draft, ...effect };
+}
+
+/** What every page tells, whatever it was asked for. */
+function notePage(facts: Draft['facts'], question: Question, page: PageAnswer): void {
+  if (page.echo === 'differs') addReason(facts, 'fault', 'the source repeats other filters than were sent');
+  if (page.echo === 'absent') addReason(facts, 'harmless', 'the source does not repeat the filters that were sent');
+  if (page.cached) addReason(facts, 'doubt', 'answers came from a cache, although none was asked for');
+  if (page.weakEmpty) addReason(facts, 'harmless', 'the source says "nothing" without an empty list');
+  if (question.covers === null) return;
+  let last: bigint | null = null;
+  for (const { id, at, bytes } of page.rows) {
+    if (last !== null && id > last) facts.rising++;
+    if (last !== null && id < last) facts.falling++;
+    last = id;
+    if (!contains(facts, id)) continue;
+    if (bytes > facts.largestRow) facts.largestRow = bytes;
+    if (facts.lowest === null || id < facts.lowest) facts.lowest = id;
+    if (facts.highest === null || id > facts.highest) facts.highest = id;
+    if (at !== null && (facts.earliestAt === null || at < facts.earliestAt)) facts.earliestAt = at;
+    if (at !== null && (facts.latestAt === null || at > facts.latestAt)) facts.latestAt = at;
+  }
+  if (question.purpose !== 'range') return;
+  const size = sizeOf(page);
+  const shape = shapeOf(question) === 'both' ? 'both' : 'after';
+  facts.pages = { ...facts.pages, [shape]: largest(facts.pages[shape], size) };
+  facts.shown = { rows: facts.shown.rows + size.rows, bytes: facts.shown.bytes + size.bytes };
+}
+
+function largest(a: PageSize, b: PageSize): PageSize {
+  return { rows: Math.max(a.rows, b.rows), bytes: Math.max(a.bytes, b.bytes) };
+}
+
+type Effect = Pick<Learned, 'closed' | 'lacked'>;
+const noEffect: Effect = { closed: null, lacked: [] };
+
+function learnRange(draft: Draft, question: Question, answer: Answer): Effect {
+  const { covers } = question;
+  const whole = covers && draft.open.find((range) => range.stuck === null && containsRange(range, covers));
+  if (!covers || !whole) return noEffect;
+  const isWhole = covers.from === whole.from && covers.to === whole.to;
+  const range = isWhole ? whole : openRange(covers);
+  const { parts, ...effect } = judge(draft, range, question, answer);
+  if (draft.facts.walk !== null) return noEffect;
+  const rest = isWhole ? [] : without(whole, covers).map((part) => openRange(part));
+  replaceOpen(draft, whole, [...rest, ...parts]);
+  return effect;
+}
+
+/** The open ranges that remain of a range after an answer to all of it. */
+function judge(draft: Draft, range: OpenRange, question: Question, answer: Answer): Effect & { parts: OpenRange[] } {
+  const { facts } = draft;
+  if (answer.kind === 'refused') {
+    startWalk(facts, 'the source refuses afterid and beforeid together');
+    return { ...noEffect, parts: [] };
+  }
+  if (answer.kind === 'unanswered') return { ...noEffect, parts: splitUnanswered(range, answer.ids, answer.why) };
+  const isStray = ({ id }: { id: bigint }) =>
+    !contains(range, id) && id !== question.afterId && id !== question.beforeId;
+  if (answer.rows.some(isStray)) {
+    startWalk(facts, 'the source does not honour afterid and beforeid together');
+    return { ...noEffect, parts: [] };
+  }
+  const shown = [...new Set(answer.rows.map(({ id }) => id))]
+    .filter((id): id is Position => contains(range, id))
+    .sort(rising);
+  const news = answer.rows.filter(({ id }) => answer.news.has(id) && contains(range, id));
+  const page = { ...sizeOf(answer), shape: shapeOf(question) };
+  const recents = new Set(
+    answer.rows.filter((row) => contains(range, row.id) && isRecent(facts, row)).map(({ id }) => id),
+  );
+  const recent = recents.size;
+  const arrived = [...recents].filter((id) => answer.news.has(id)).length;
+  if (range.wider !== null && shown.length - arrived > range.wider.inside) noteCut(facts, range.wider);
+  // Elements without a readable id, and bounds that come back, take up room.
+  const longest = Math.max(facts.pages.after.rows, facts.pages.both.rows);
+  const isEmpty = shown.length === 0 && (page.rows === 0 || page.rows * 2 < longest);
+  const isOne = isSingle(range) && (shown.length === 1 || isEmpty);
+  const isWhole = isEmpty || isOne || hasRoom(facts, page.shape, page);
+  const isExact = news.length === 0 && answer.lacking.length === 0;
+  if (isWhole && answer.lacking.length > 0 && answer.lacking.length < mostLacking) {
+    const lacked = answer.lacking;
+    const isConfirmed = news.length === 0 && lacked.every(({ again }) => again);
+    noteGone(
+      facts,
+      lacked.filter(({ again }) => again),
+    );
+    if (isConfirmed) return { ...close(facts, range, shown, isEmpty, recent), lacked };
+    return { closed: null, lacked, parts: halve(range, shown, lacked, page) };
+  }
+  if (isWhole && isExact) return close(facts, range, shown, isEmpty, recent);
+  if (isOne) return close(facts, range, shown, isEmpty, recent);
+  if (shown.length === 0) return { ...noEffect, parts: stepOver(facts, range, question, answer, page) };
+  const parts = splitShown(facts, range, shown, page, isExact);
+  // Ids between the parts have been read and belong to none of them.
+  facts.found += shown.filter((id) => !parts.some((part) => contains(part, id))).length;
+  const isSame = parts.length === 1 && parts[0]?.from === range.from && parts[0]?.to === range.to;
+  // One id alone cannot be split: the same question is asked again.
+  return { ...noEffect, parts: isSame && isExact ? stepOver(facts, range, question, answer, page) : parts };
+}
+
+function close(facts: Draft['facts'], range: IdRange, shown: readonly Position[], isEmpty: boolean, recent: number) {
+  const closed = { from: range.from, to: range.to };
+  facts.closedRanges++;
+  facts.found += shown.length;
+  facts.recent += recent;
+  {
+    // The ends of the list are asked apart.
+    const gaps = gapsBetween(range, shown).filter((gap) => gap.from !== facts.from && gap.to !== facts.to);
+    facts.gaps = [...facts.gaps, ...gaps].sort((a, b) => rising(widthOf(b), widthOf(a))).slice(0, mostGaps);
+  }
+  if (shown.length > 0) sample(facts, closed);
+  const rule = isEmpty ? 'empty' : isSingle(range) ? 'single' : 'reading';
+  return { closed: { range: closed, rule }, lacked: [] as readonly LackingId[], parts: [] as OpenRange[] } as const;
+}
+
+/** The widest gaps that are asked again, the closed ranges that are split at random, and the lost ids that are asked alone. Choices. */
+const mostGaps = 6;
+const mostSamples = 6;
+const mostGone = 20;
+
+/** Keeps each closed range with the same probability. */
+function sample(facts: Draft['facts'], range: IdRange): void {
+  if (facts.samples.length < mostSamples) {
+    facts.samples = [...facts.samples, range];
+    return;
+  }
+  const at = Math.floor(createRandom(facts.seed + facts.closedRanges)() * facts.closedRanges);
+  if (at < mostSamples) facts.samples = facts.samples.with(at, range);
+}
+
+/** Known ids are lacking: reads both halves of the range again. If it holds one known id only, the same question again. */
+function halve(
+  range: OpenRange,
+  shown: readonly Position[],
+  lacking: readonly LackingId[],
+  page: Omit<Wider, 'inside' | 'moved'>,
+): OpenRange[] {
+  const ids = [...shown, ...lacking.map(({ id }) => id as Position)].sort(rising);
+  const cut = ids[Math.floor((ids.length - 1) / 2)] as Position;
+  const count = (part: IdRange) => shown.filter((id) => contains(part, id)).length;
+  if (ids.length < 2 || cut >= range.to) return [openRange(range, { ...page, inside: shown.length, moved: 'both' })];
+  const parts = [
+    { from: range.from, to: cut },
+    { from: nextOf(cut), to: range.to },
+  ];
+  return parts.map((part) =>
+    openRange(part, { ...page, inside: count(part), moved: part.to === range.to ? 'after' : 'before' }),
+  );
+}
+
+function nextOf(id: Position): Position {
+  return (id + 1n) as Position;
+}
+
+/** A page that shows only the bounds of its question: asks again with bounds that step over them. */
+function stepOver(
+  facts: Draft['facts'],
+  range: OpenRange,
+  question: Question,
+  page: PageAnswer,
+  size: PageSize,
+): OpenRange[] {
+  const came = (bound: bigint | null) => bound !== null && page.rows.some(({ id }) => id === bound);
+  const steps = {
+    after: range.steps.after || came(question.afterId),
+    before: range.steps.before || came(question.beforeId),
+  };
+  const isSame = steps.after === range.steps.after && steps.before === range.steps.before;
+  if (isSame) {
+    addReason(facts, 'fault', 'a range could not be split small enough to be closed');
+    return [{ ...range, stuck: 'the page holds no more than the bounds of its question' }];
+  }
+  addReason(
+    facts,
+    size.rows * 2 >= facts.pages.after.rows ? 'doubt' : 'harmless',
+    'a page holds no more than the bounds of its question',
+  );
+  return [{ ...range, steps }];
+}
+
+/** A page is known to have been cut off. If it had room, the second assumption is wrong. */
+function noteCut(facts: Draft['facts'], wider: Wider): void {
+  facts.reach = { ...facts.reach, [wider.moved]: true };
+  if (hasRoom(facts, wider.shape, wider))
+    addReason(facts, 'doubt', 'an answer left out applications although it had room for them');
+}
+
+function noteGone(facts: Draft['facts'], gone: readonly LackingId[]): void {
+  for (const { id, old } of gone) {
+    if (old) facts.absent++;
+    else facts.vanished++;
+    if (facts.goneSample.length < mostGone) facts.goneSample = [...facts.goneSample, id as Position];
+  }
+}
+
+function isRecent({ recentFrom }: Facts, { at }: { at: bigint | null }): boolean {
+  return recentFrom !== null && at !== null && at >= recentFrom;
+}
+
+function learnWitness(draft: Draft, question: Question, answer: Answer): void {
+  const { facts } = draft;
+  facts.witnesses = facts.witnesses?.filter((other) => !isSameQuestion(other, question)) ?? null;
+  if (answer.kind !== 'page') return;
+  const { covers } = question;
+  const isAlone = covers !== null && isSingle(covers);
+  if (isAlone && facts.goneSample.includes(covers.from) && answer.rows.some(({ id }) => id === covers.from))
+    addReason(facts, 'doubt', 'the source left out applications that it shows when asked again');
+  const size = sizeOf(answer);
+  const lacksSome = answer.lacking.length > 0 && (answer.rows.length === 0 || hasRoom(facts, shapeOf(question), size));
+  if (lacksSome && covers !== null && !isAlone) {
+    const ids = answer.lacking.map(({ id }) => id as Position);
+    reopen(draft, { from: ids[0] as Position, to: ids.at(-1) as Position });
+  }
+  const ids = [...new Set(answer.rows.map(({ id }) => id))]
+    .filter((id): id is Position => contains(facts, id))
+    .sort(rising);
+  const dates = new Map(answer.rows.map(({ id, at }) => [id, at] as const));
+  for (const [nth, id] of ids.entries()) {
+    if (!answer.news.has(id) || draft.open.some((range) => contains(range, id))) continue;
+    if (!isRecent(facts, { at: dates.get(id) ?? null }))
+      addReason(facts, 'doubt', 'an application appeared in a range that had been read');
+    reopen(draft, { from: ids[nth - 1] ?? facts.from, to: ids[nth + 1] ?? facts.to });
+  }
+}
+
+/** Opens a closed range again, as far as it does not overlap with ranges that are open. */
+function reopen(draft: Draft, range: IdRange): void {
+  let parts: readonly IdRange[] = [range];
+  for (const open of draft.open) parts = parts.flatMap((part) => (overlaps(part, open) ? without(part, open) : [part]));
+  draft.open = [...draft.open, ...parts.map((part) => openRange(part))].sort((a, b) => rising(a.from, b.from));
+}
+
+function overlaps(a: IdRange, b: IdRange): boolean {
+  return a.from <= b.to && b.from <= a.to;
+}
+
+function startWalk(facts: Draft['facts'], why: string): void {
+  facts.walk = beginWalk(facts, facts, why);
+}

@@ -1,0 +1,99 @@
+// Positions: the places on the axis of application ids, from 1 to 2^63 - 1. Only this file knows where the axis begins and ends, and only
+// here is 1 added to or taken from an id. A sum of two positions is a plain bigint, so that it cannot be used as a position unchecked.
+
+declare const isPosition: unique symbol;
+
+export type Position = bigint & { readonly [isPosition]: true };
+
+export const firstPosition = 1n as Position;
+export const lastPosition = (2n ** 63n - 1n) as Position;
+
+/** Ids from `from` to `to`, both included. */
+export interface IdRange {
+  readonly from: Position;
+  readonly to: Position;
+}
+
+export const wholeAxis: IdRange = { from: firstPosition, to: lastPosition };
+
+/** The position nearest to a number. */
+export function nearestPosition(number: bigint): Position {
+  return number < firstPosition ? firstPosition : number > lastPosition ? lastPosition : (number as Position);
+}
+
+export function contains(range: IdRange, id: bigint): id is Position {
+  return id >= range.from && id <= range.to;
+}
+
+export function containsRange(range: IdRange, part: IdRange): boolean {
+  return part.from >= range.from && part.to <= range.to;
+}
+
+export function isSingle(range: IdRange): boolean {
+  return range.from === range.to;
+}
+
+/** The range from one position to another; null if nothing lies between them. */
+export function toRange(from: bigint, to: bigint): IdRange | null {
+  const range = { from: nearestPosition(from), to: nearestPosition(to) };
+  return from > to || from > lastPosition || to < firstPosition ? null : range;
+}
+
+/** The part of a range up to a position, and the part after it; null where nothing is left. */
+export function splitAfter(range: IdRange, at: Position): readonly [IdRange | null, IdRange | null] {
+  return [toRange(range.from, at < range.to ? at : range.to), toRange(at + 1n, range.to)];
+}
+
+/** What is left of a range when a part of it is taken out. */
+export function without(range: IdRange, part: IdRange): readonly IdRange[] {
+  return [toRange(range.from, part.from - 1n), toRange(part.to + 1n, range.to)].filter((rest) => rest !== null);
+}
+
+/** The lower bound to send for a range. Bounds are meant as excluded; a source that includes them shows one id more. */
+export function lowerBound(range: IdRange): bigint {
+  return range.from - 1n;
+}
+
+/** The upper bound to send for a range; null at the end of the axis, beyond which there is no id. */
+export function upperBound(range: IdRange): bigint | null {
+  return range.to === lastPosition ? null : range.to + 1n;
+}
+
+/** The number of positions in a range. */
+export function widthOf(range: IdRange): bigint {
+  return range.to - range.from + 1n;
+}
+
+/** The runs of ids between neighbours in a rising list, and before its first and after its last id, inside a range. */
+export function gapsBetween(range: IdRange, rising: readonly Position[]): IdRange[] {
+  const gaps: IdRange[] = [];
+  let from: bigint = range.from;
+  for (const id of rising) {
+    const gap = toRange(from, id - 1n);
+    if (gap) gaps.push(gap);
+    from = id + 1n;
+  }
+  const last = toRange(from, range.to);
+  return last ? [...gaps, last] : gaps;
+}
+
+/** The largest id of a signed 32-bit column. A source with such ids may refuse a larger bound. */
+const last32 = nearestPosition(2n ** 31n - 1n);
+
+/** The largest bound that a question beyond this id may send. */
+export function largestBound(id: bigint): Position {
+  return id < last32 ? last32 : lastPosition;
+}
+
+/** A position inside a range that splits it in two: the middle, or twice as far from 0 where the range has no known end. */
+export function middleOf(range: IdRange): Position {
+  const end = largestBound(range.from);
+  if (range.to <= end) return nearestPosition((range.from + range.to) / 2n);
+  const far = range.from * 2n + 1_024n;
+  return far < end ? nearestPosition(far) : end > range.from ? end : nearestPosition((range.from + range.to) / 2n);
+}
+
+/** Compares two ids, for sorting. */
+export function rising(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

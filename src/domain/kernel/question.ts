@@ -1,0 +1,96 @@
+// The questions that a sweep sends to the source's list, and the answers. Only source/ knows how the source writes either.
+
+import type { IdRange } from './position.ts';
+
+/** The elements and bytes of an answer. */
+export interface PageSize {
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+/** Which id bounds a question sends. A source may have another page size for each. */
+export type Shape = 'after' | 'before' | 'both';
+
+/**
+ * range: read a range. witness: ask in another shape or at another place; it closes nothing and can only contradict. walk: read page by page
+ * with one filter, because the source does not honour two.
+ */
+export type Purpose = 'range' | 'witness' | 'walk';
+
+/** One request of the list, and what it is for. Null leaves a filter out. */
+export interface Question {
+  readonly purpose: Purpose;
+  /** The ids that the answer should show; null for a question by date. */
+  readonly covers: IdRange | null;
+  readonly afterId: bigint | null;
+  readonly beforeId: bigint | null;
+  /** In whole seconds since 1970. */
+  readonly afterDate: bigint | null;
+  readonly beforeDate: bigint | null;
+}
+
+/** An application in the list: its id, when it was submitted (seconds since 1970), and its share of the body. */
+export interface ListedRow {
+  readonly id: bigint;
+  readonly at: bigint | null;
+  readonly bytes: number;
+}
+
+/** A stored id that the answer should show and does not. */
+export interface LackingId {
+  readonly id: bigint;
+  /** Stored before the sweep began. Otherwise this sweep saw it first. */
+  readonly old: boolean;
+  /** An earlier answer of this sweep lacked it too. */
+  readonly again: boolean;
+}
+
+/** A complete answer of the right account, compared with what is stored. */
+export interface PageAnswer {
+  readonly kind: 'page';
+  /** In the order of the answer, with duplicates and with ids outside the question. */
+  readonly rows: readonly ListedRow[];
+  /** Elements without a readable id. They take up room and are kept in quarantine. */
+  readonly unreadable: number;
+  readonly bytes: number;
+  /** Whether the filters that the answer repeats are those that were sent. */
+  readonly echo: 'matches' | 'absent' | 'differs';
+  /** Empty by 204, 404 or no body instead of an empty list. */
+  readonly weakEmpty: boolean;
+  /** The answer says that it comes from a cache. */
+  readonly cached: boolean;
+  /** Ids of the page that were not stored before it. */
+  readonly news: ReadonlySet<bigint>;
+  /** In rising order, at most `mostLacking`. Ids that two answers of this sweep have lacked are gone, and left out. */
+  readonly lacking: readonly LackingId[];
+}
+
+/** Most lacking ids that an answer reports. */
+export const mostLacking = 500;
+
+/**
+ * unanswered: the source fails for this question while it serves others, or the body is larger than the byte budget; `ids` were readable.
+ * refused: the source does not accept these filters.
+ */
+export type Answer =
+  | PageAnswer
+  | { readonly kind: 'unanswered'; readonly why: string; readonly ids: readonly bigint[] }
+  | { readonly kind: 'refused' };
+
+export function sizeOf({ rows, unreadable, bytes }: PageAnswer): PageSize {
+  return { rows: rows.length + unreadable, bytes };
+}
+
+export function shapeOf({ afterId, beforeId }: Question): Shape {
+  return afterId === null ? 'before' : beforeId === null ? 'after' : 'both';
+}
+
+export function isSameQuestion(a: Question, b: Question): boolean {
+  return (
+    a.purpose === b.purpose &&
+    a.afterId === b.afterId &&
+    a.beforeId === b.beforeId &&
+    a.afterDate === b.afterDate &&
+    a.beforeDate === b.beforeDate
+  );
+}

@@ -1,0 +1,148 @@
+// What a sweep remembers between two answers: a fixed number of facts, and the ranges of ids that are still open. All other ids of the
+// sweep are closed. An answer replaces one open range by a few, so what is stored after each answer is small.
+
+import type { IdRange, Position } from './position.ts';
+import type { LackingId, PageSize, Question, Shape } from './question.ts';
+import type { Walk } from './walk.ts';
+
+/** The answer that an open range was cut from. */
+export interface Wider extends PageSize {
+  readonly shape: Shape;
+  /** How many ids it showed inside the range. If the range shows more, it was cut off. */
+  readonly inside: number;
+  /** Which bound of the question has moved since. */
+  readonly moved: 'after' | 'before' | 'both';
+}
+
+/** A range that is not closed yet. */
+export interface OpenRange extends IdRange {
+  /** Null if no answer has covered it yet. */
+  readonly wider: Wider | null;
+  /** Bounds that came back and filled the page. The question steps over them. */
+  readonly steps: { readonly after: boolean; readonly before: boolean };
+  /** Why it is not asked again in this sweep; null while it is. */
+  readonly stuck: string | null;
+}
+
+/** A reason why a sweep is less than a proof. fault: unproven. doubt: evidence against completeness. harmless: none. */
+export interface Reason {
+  readonly risk: 'harmless' | 'doubt' | 'fault';
+  readonly reason: string;
+}
+
+/** What a sweep reads, and what is known before it. */
+export interface Plan extends IdRange {
+  /** A poll asks no witnesses and takes the page size from the sweep before. */
+  readonly rigor: 'proof' | 'poll';
+  /** Stored applications in the range that the source should show. */
+  readonly listedBefore: number;
+  /** Rows of the longest page that earlier sweeps have seen. */
+  readonly longestBefore: number;
+  /** Applications submitted from this second on may have arrived during the sweep; null without a clock. */
+  readonly recentFrom: bigint | null;
+  /** Stored ids that a poll asks alone if it is shown nothing at all. */
+  readonly lifelines: readonly Position[];
+  /** Decides where witnesses split ranges. */
+  readonly seed: number;
+}
+
+export interface Facts extends Plan {
+  readonly requests: number;
+  /** Applications in closed ranges. */
+  readonly found: number;
+  /** How many of them may have arrived during the sweep. */
+  readonly recent: number;
+  /** Most rows and most bytes of a page without and with an upper bound. */
+  readonly pages: { readonly after: PageSize; readonly both: PageSize };
+  /** Bytes of the largest row. */
+  readonly largestRow: number;
+  /** Rows and bytes of all pages. */
+  readonly shown: PageSize;
+  /** Neighbouring rows with rising and with falling ids. */
+  readonly rising: number;
+  readonly falling: number;
+  /** Moving this bound showed more ids: the page before was cut off, and the source applies the bound before it cuts. */
+  readonly reach: { readonly after: boolean; readonly before: boolean; readonly both: boolean };
+  readonly lowest: Position | null;
+  readonly highest: Position | null;
+  readonly earliestAt: bigint | null;
+  readonly latestAt: bigint | null;
+  readonly reasons: readonly Reason[];
+  /** How many stored ids are gone: two answers with room lacked them. */
+  readonly absent: number;
+  /** The same for ids that this sweep saw first. */
+  readonly vanished: number;
+  /** Some of the ids that are gone. They are asked alone at the end. */
+  readonly goneSample: readonly Position[];
+  /** The widest runs of ids without an application in closed ranges. What hides as a block lies in one of them. */
+  readonly gaps: readonly IdRange[];
+  /** Some closed ranges, chosen at random. They are asked again at the end, split at random. */
+  readonly samples: readonly IdRange[];
+  readonly closedRanges: number;
+  /** The witnesses that are still to be asked; null before all ranges are closed. */
+  readonly witnesses: readonly Question[] | null;
+  /** The progress of a walk by one filter; null while two filters are trusted. */
+  readonly walk: Walk | null;
+}
+
+export interface State {
+  readonly facts: Facts;
+  /** In rising order, without overlap. */
+  readonly open: readonly OpenRange[];
+}
+
+/** What an answer changes, beside the state. */
+export interface Learned {
+  readonly state: State;
+  /** The range that the answer closes, and by which rule. */
+  readonly closed: { readonly range: IdRange; readonly rule: 'reading' | 'empty' | 'single' } | null;
+  /** Ids that an answer with room lacked. The store counts them: those that two answers lack are gone. */
+  readonly lacked: readonly LackingId[];
+}
+
+/** The state while an answer is applied. */
+export interface Draft {
+  readonly facts: { -readonly [Name in keyof Facts]: Facts[Name] };
+  open: readonly OpenRange[];
+}
+
+/** What a sweep tells the polls after it. */
+export interface KnownPages {
+  readonly after: PageSize;
+  readonly both: PageSize;
+  readonly largestRow: number;
+  readonly order: Order;
+  readonly longest: number;
+}
+
+export type Order = 'ascending' | 'descending' | 'mixed';
+
+/** The order that more than three pairs in four have. It only decides where a range is split, never what is proven. */
+export function orderOf({ rising, falling }: Pick<Facts, 'rising' | 'falling'>): Order {
+  if (rising * 4 > (rising + falling) * 3) return 'ascending';
+  return falling * 4 > (rising + falling) * 3 ? 'descending' : 'mixed';
+}
+
+export function openRange(range: IdRange, wider: Wider | null = null): OpenRange {
+  return { from: range.from, to: range.to, wider, steps: { after: false, before: false }, stuck: null };
+}
+
+export function addReason(facts: Draft['facts'], risk: Reason['risk'], reason: string): void {
+  if (!facts.reasons.some((one) => one.reason === reason)) facts.reasons = [...facts.reasons, { risk, reason }];
+}
+
+/** Replaces an open range by its parts. */
+export function replaceOpen(draft: Draft, old: OpenRange, parts: readonly OpenRange[]): void {
+  const sorted = [...parts].sort((a, b) => (a.from < b.from ? -1 : 1));
+  draft.open = draft.open.toSpliced(draft.open.indexOf(old), 1, ...sorted);
+}
+
+export function encode(value: unknown): string {
+  return JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? `${member}n` : member));
+}
+
+export function decode<Value>(text: string): Value {
+  return JSON.parse(text, (_, member: unknown) =>
+    typeof member === 'string' && /^-?\d+n$/.test(member) ? BigInt(member.slice(0, -1)) : member,
+  ) as Value;
+}

@@ -1,0 +1,129 @@
+// Reads a list with one filter, page by page, if the source does not honour two. A walk is complete only if the list is sorted, which no
+// question can prove. So it ends with a doubt at best.
+
+import {
+  firstPosition,
+  type IdRange,
+  lastPosition,
+  lowerBound,
+  nearestPosition,
+  type Position,
+  toRange,
+  upperBound,
+} from './position.ts';
+import type { Answer, Question } from './question.ts';
+
+type Direction = 'forward' | 'backward';
+
+/** Neighbouring rows with rising and with falling ids. */
+interface Pairs {
+  readonly rising: number;
+  readonly falling: number;
+}
+
+/** The progress of a walk. */
+export interface Walk extends IdRange {
+  /** Why two filters together are not trusted. */
+  readonly why: string;
+  /** Directions still to walk, the current one first. */
+  readonly directions: readonly Direction[];
+  /** The first id of the next page in the current direction; null at its start. */
+  readonly at: Position | null;
+  /** The outermost id reached in the current direction; null at its start. */
+  readonly reached: Position | null;
+  /** The directions that were walked to the end. */
+  readonly ended: readonly Direction[];
+  /** Pages skipped ids that are known. */
+  readonly disagrees: boolean;
+}
+
+/** Begins a walk, first in the direction in which the pages so far are sorted. */
+export function beginWalk({ from, to }: IdRange, { rising, falling }: Pairs, why: string): Walk {
+  const directions: Direction[] = falling > rising ? ['backward', 'forward'] : ['forward', 'backward'];
+  return { from, to, why, directions, at: null, reached: null, ended: [], disagrees: false };
+}
+
+/** The question for the next page; null when every direction is done. */
+export function askWalk(walk: Walk): Question | null {
+  const [direction] = walk.directions;
+  if (direction === undefined) return null;
+  const shared = { purpose: 'walk', afterDate: null, beforeDate: null } as const;
+  if (direction === 'forward') {
+    const covers = { from: walk.at ?? walk.from, to: walk.to };
+    return { ...shared, covers, afterId: lowerBound(covers), beforeId: null };
+  }
+  const covers = { from: walk.from, to: walk.at ?? walk.to };
+  const beforeId = upperBound(covers);
+  // At the end of the axis there is no upper bound. Without any bound a source may show only a recent window.
+  return { ...shared, covers, afterId: beforeId === null ? lowerBound(covers) : null, beforeId };
+}
+
+/** Advances the walk by an answer. */
+export function learnWalk(facts: { found: number } & Pairs, walk: Walk, answer: Answer): Walk {
+  const [direction] = walk.directions;
+  if (direction === undefined) return walk;
+  if (answer.kind !== 'page') return turn(walk, false, facts);
+  const question = askWalk(walk) as Question;
+  const covers = question.covers as IdRange;
+  const forward = direction === 'forward';
+  const isPast = (id: bigint, than: bigint) => (forward ? id > than : id < than);
+  const ids = [...new Set(answer.rows.map(({ id }) => id))];
+  const isStray = (id: bigint) =>
+    (id < covers.from || id > covers.to) && id !== question.afterId && id !== question.beforeId;
+  if (ids.some(isStray)) return turn(walk, false, facts);
+  const inside = ids
+    .filter((id): id is Position => id >= covers.from && id <= covers.to)
+    .sort((a, b) => (isPast(a, b) ? 1 : -1));
+  const beyond = inside.filter((id) => walk.reached === null || isPast(id, walk.reached));
+  const far = inside.at(-1) ?? null;
+  facts.found += beyond.length;
+  const skips = answer.lacking.some(({ id }) => beyond.length === 0 || (far !== null && isPast(far, id)));
+  const seen = { ...walk, disagrees: walk.disagrees || skips };
+  if (beyond.length === 0) {
+    // The overlap alone filled the page: go on from the outermost id, then from the one behind it.
+    const next = stepFrom(walk, forward);
+    return next === null || ids.length === 0 ? turn(seen, true, facts) : { ...seen, at: next };
+  }
+  const reached = far as Position;
+  // Half of the page is read again, to notice pages that were not cut off in the order of ids.
+  const middle = inside[inside.length >> 1] as Position;
+  const at = walk.at !== null && !isPast(middle, walk.at) ? reached : middle;
+  const isOver = forward ? reached >= walk.to : reached <= walk.from;
+  return isOver ? turn({ ...seen, reached }, true, facts) : { ...seen, reached, at };
+}
+
+function stepFrom({ at, reached, from, to }: Walk, forward: boolean): Position | null {
+  if (reached === null) return null;
+  if (at !== reached && at !== null && (forward ? at < reached : at > reached)) return reached;
+  const next = forward ? reached + 1n : reached - 1n;
+  const isNew = at === null || at === reached;
+  return isNew &&
+    toRange(from, to) !== null &&
+    next >= from &&
+    next <= to &&
+    next >= firstPosition &&
+    next <= lastPosition
+    ? nearestPosition(next)
+    : null;
+}
+
+/** True if a walk reached the end, all pages were sorted in its direction, and no page skipped a known id. */
+export function isWalkInOrder({ ended, disagrees }: Walk, { rising, falling }: Pairs): boolean {
+  if (disagrees) return false;
+  if (ended.includes('forward') && falling === 0 && rising >= 10) return true;
+  return ended.includes('backward') && rising === 0 && falling >= 10;
+}
+
+/** Ends the current direction. The other one is left out if this one reached the end and all pages were sorted. */
+function turn(walk: Walk, hasEnded: boolean, { rising, falling }: Pairs): Walk {
+  const [done, ...rest] = walk.directions;
+  if (done === undefined) return walk;
+  const isEnough = hasEnded && (rising === 0 || falling === 0);
+  return {
+    ...walk,
+    directions: isEnough ? [] : rest,
+    ended: hasEnded ? [...walk.ended, done] : walk.ended,
+    at: null,
+    reached: null,
+  };
+}

@@ -1,0 +1,127 @@
+// Plans the questions that follow when all ranges are closed. They look for applications that the range questions may have hidden: with one
+// filter, beyond the ends, in the widest gaps, at random splits and by date. They close nothing and can only contradict.
+
+import { aloneQuestion } from './ask.ts';
+import { isCut } from './certificate.ts';
+import {
+  firstPosition,
+  type IdRange,
+  isSingle,
+  largestBound,
+  lastPosition,
+  lowerBound,
+  nearestPosition,
+  toRange,
+  upperBound,
+} from './position.ts';
+import { isSameQuestion, type Question } from './question.ts';
+import { createRandom } from './random.ts';
+import { smallPage } from './room.ts';
+import { type Facts, orderOf } from './state.ts';
+
+/** Covers every interpretation of "Australian Eastern Standard time", with a margin. */
+const dateSlackSeconds = 26n * 3600n;
+
+const noDates = { afterDate: null, beforeDate: null } as const;
+
+export function planWitnesses(facts: Facts): Question[] {
+  if (facts.rigor === 'poll') return facts.highest === null ? facts.lifelines.map(aloneQuestion) : [];
+  const longest = Math.max(facts.pages.after.rows, facts.pages.both.rows);
+  const questions = [
+    ...facts.goneSample.map(aloneQuestion),
+    // The widest question again shows a list that comes in another order each time.
+    ...(facts.closedRanges > 1 ? [within(facts)] : []),
+    ...beyondTheEnds(facts),
+    ...facts.gaps.flatMap((gap) =>
+      longest < smallPage
+        ? [
+            within(gap),
+            orderOf(facts) === 'descending'
+              ? upTo({ from: facts.from, to: gap.to })
+              : from({ from: gap.from, to: facts.to }),
+          ]
+        : [within(gap)],
+    ),
+    ...randomSplits(facts),
+    ...byDate(facts),
+  ];
+  return questions.filter((one, nth) => questions.findIndex((other) => isSameQuestion(other, one)) === nth);
+}
+
+function within(range: IdRange): Question {
+  return {
+    purpose: 'witness',
+    covers: { from: range.from, to: range.to },
+    afterId: lowerBound(range),
+    beforeId: upperBound(range),
+    ...noDates,
+  };
+}
+
+function from(range: IdRange): Question {
+  return { ...within(range), beforeId: null };
+}
+
+function upTo(range: IdRange): Question {
+  return { ...within(range), afterId: null };
+}
+
+/** Distances beyond the ends, in pages. A page of rows that are dropped after the cut hides what lies behind it, over many pages. */
+const pagesBeyond = [1 / 16, 1, 2, 4, 8, 16, 32];
+
+function beyondTheEnds(facts: Facts): Question[] {
+  const { lowest, highest } = facts;
+  const toEnd = facts.to === lastPosition;
+  const isFirst = facts.from === firstPosition;
+  if (lowest === null || highest === null) {
+    // Nothing was ever shown: several distances of ids before the account is called empty.
+    const places = [1_000n, 1_000_000n, 1_000_000_000n].map((far) => nearestPosition(facts.from + far));
+    return toEnd ? places.map((place) => from({ from: place, to: facts.to })) : [];
+  }
+  const rows = Math.max(1, facts.pages.after.rows, facts.pages.both.rows);
+  const page = ((highest - lowest) * BigInt(rows)) / BigInt(Math.max(1, facts.found)) + 1n;
+  const distances = [1n, ...pagesBeyond.map((pages) => BigInt(Math.ceil(Number(page) * pages)) + 1n)];
+  const questions: Question[] = [];
+  for (const distance of distances) {
+    const above = toRange(highest + distance, facts.to);
+    if (toEnd && above !== null && above.from <= largestBound(highest)) questions.push(from(above));
+    const below = toRange(facts.from, lowest - distance);
+    if (isFirst && below !== null && below.from <= below.to) questions.push(upTo(below));
+  }
+  const before = toRange(facts.from, lowest - 1n);
+  // A date turns off a default window of the source ("the last 90 days").
+  if (isFirst && before !== null) questions.push({ ...within(before), afterDate: 0n });
+  return questions;
+}
+
+/** Splits closed ranges at random: the lower part with both bounds, the upper one with the bound where the list begins. */
+function randomSplits(facts: Facts): Question[] {
+  const random = createRandom(facts.seed);
+  const order = orderOf(facts);
+  return facts.samples.flatMap((range, nth) => {
+    const end = facts.highest !== null && range.to > facts.highest ? facts.highest : range.to;
+    if (isSingle(range) || end <= range.from) return [];
+    const at = nearestPosition(range.from + BigInt(Math.floor(random() * Number(end - range.from))));
+    const upper = toRange(at + 1n, facts.to) as IdRange;
+    const isFromTop = order === 'descending' || (order === 'mixed' && nth % 2 === 1);
+    return [within({ from: range.from, to: at }), isFromTop ? upTo({ from: facts.from, to: end }) : from(upper)];
+  });
+}
+
+/**
+ * Beyond the first and the last date, by more than any time zone explains, nothing may come. If no page is known to have been cut off, the
+ * account may be one page of a longer list whose id filters act after the cap; then the dates at the edges are asked as well.
+ */
+function byDate({ earliestAt, latestAt, reach, from: first, to }: Facts): Question[] {
+  const shared = { purpose: 'witness', covers: null, afterId: null, beforeId: null } as const;
+  const before = (at: bigint): Question => ({ ...shared, afterDate: null, beforeDate: at });
+  const after = (at: bigint): Question => ({ ...shared, afterDate: at, beforeDate: null });
+  if (earliestAt === null || latestAt === null)
+    return first === firstPosition && to === lastPosition ? [after(0n)] : [];
+  const hours = isCut({ reach }) ? [] : [0n, 10n, 11n];
+  return [
+    before(earliestAt - dateSlackSeconds),
+    after(latestAt + dateSlackSeconds),
+    ...hours.flatMap((many) => [before(earliestAt - many * 3600n), after(latestAt - many * 3600n)]),
+  ];
+}

@@ -1,0 +1,188 @@
+// Reads a hidden server with the new kernel (src/domain/kernel) and a map of ids as the store, as simulated-reader.ts does with
+// src/domain/coverage.
+import { ask, type KnownIds } from '../../src/domain/kernel/ask.ts';
+import type { Done } from '../../src/domain/kernel/certificate.ts';
+import { begin } from '../../src/domain/kernel/coverage.ts';
+import { learn } from '../../src/domain/kernel/learn.ts';
+import { contains, type Position } from '../../src/domain/kernel/position.ts';
+import { type Answer, type LackingId, mostLacking, type Question } from '../../src/domain/kernel/question.ts';
+import { decode, encode, type KnownPages, type Plan, type State } from '../../src/domain/kernel/state.ts';
+import { createRandom } from '../support/random.ts';
+import type { HiddenServer, ListReply, ListRequest } from './hidden-server.ts';
+
+interface HeldId {
+  readonly id: bigint;
+  readonly firstSeenAt: number;
+  readonly submittedAt: bigint | null;
+}
+export interface KernelMemory {
+  now: number;
+  readonly held: Map<bigint, HeldId>;
+  readonly gone: Set<bigint>;
+  readonly absentSince: Map<bigint, number>;
+  longest: number;
+}
+export function createKernelMemory(startMs: number): KernelMemory {
+  return { now: startMs, held: new Map(), gone: new Set(), absentSince: new Map(), longest: 0 };
+}
+export interface KernelOptions {
+  readonly plan?: Partial<Plan>;
+  readonly pages?: KnownPages | undefined;
+  readonly known?: boolean;
+  readonly parallel?: number;
+  readonly crashes?: number;
+  readonly seed?: number;
+  readonly pauseMs?: number;
+  readonly byteBudget?: number;
+  readonly onStep?: (step: {
+    question: Question;
+    answer: Answer;
+    before: State;
+    after: State;
+    closed: unknown;
+  }) => void;
+}
+export interface KernelResult {
+  readonly done: Done;
+  readonly requests: number;
+  readonly lost: readonly bigint[];
+  readonly state: State;
+  readonly mostOpen: number;
+}
+interface InFlight {
+  readonly question: Question;
+  readonly reply: Answer;
+  readonly sentAt: number;
+}
+
+export function runKernelSweep(server: HiddenServer, memory: KernelMemory, options: KernelOptions = {}): KernelResult {
+  const random = createRandom(options.seed ?? 1);
+  const startedAt = memory.now;
+  const plan: Partial<Plan> = {
+    listedBefore: memory.held.size,
+    longestBefore: memory.longest,
+    recentFrom: BigInt(Math.floor(startedAt / 1_000)) - 900n,
+    seed: options.seed ?? 1,
+    ...options.plan,
+  };
+  const lackedOnce = new Set<bigint>();
+  const lackedTwice = new Set<bigint>();
+  let known: KnownIds | undefined;
+  const sorted = options.known
+    ? [...memory.held.keys()].filter((id) => !memory.gone.has(id)).sort((a, b) => (a < b ? -1 : 1))
+    : [];
+  if (options.known) known = { from: 1n as Position, ids: sorted as Position[], isAll: true };
+  let requests = 0;
+  let mostOpen = 0;
+  let state = begin(plan, options.pages);
+  let inFlight: InFlight[] = [];
+  for (;;) {
+    const next =
+      inFlight.length < (options.parallel ?? 1)
+        ? ask(
+            state,
+            inFlight.map(({ question }) => question),
+            known,
+          )
+        : { kind: 'wait' as const };
+    if ('kind' in next && next.kind === 'done') {
+      const present = server.presentThroughout(startedAt, memory.now);
+      const lost = present.filter((id) => contains(state.facts, id) && !memory.held.has(id));
+      if (next.certificate !== 'unproven') markAbsent(memory, lackedTwice, next.certificate);
+      if (state.facts.rigor !== 'poll') memory.longest = next.pages.longest;
+      return { done: next, requests, lost, state, mostOpen };
+    }
+    if ('purpose' in next) {
+      memory.now += options.pauseMs ?? 100;
+      requests++;
+      inFlight.push({
+        question: next,
+        reply: toAnswer(server.list(toRequest(next), memory.now), options.byteBudget),
+        sentAt: memory.now,
+      });
+      continue;
+    }
+    if (random.chance(options.crashes ?? 0)) {
+      inFlight = [];
+      state = decode<State>(encode(state));
+      continue;
+    }
+    const [came] = inFlight.splice(random.between(0, inFlight.length - 1), 1);
+    if (came === undefined) throw new Error('The sweep is not done, but no question is in flight.');
+    const answer = commit(memory, came, startedAt, lackedOnce, lackedTwice);
+    const before = state;
+    const learned = learn(state, came.question, answer);
+    state = learned.state;
+    for (const { id, again } of learned.lacked) (again ? lackedTwice : lackedOnce).add(id);
+    mostOpen = Math.max(mostOpen, state.open.length);
+    options.onStep?.({ question: came.question, answer, before, after: state, closed: learned.closed });
+  }
+}
+
+function toRequest({ afterId, beforeId, afterDate, beforeDate }: Question): ListRequest {
+  const seconds = (bound: bigint | null) => (bound === null ? null : Number(bound));
+  return { afterId, beforeId, afterDate: seconds(afterDate), beforeDate: seconds(beforeDate) };
+}
+
+function toAnswer(reply: ListReply, byteBudget = Number.POSITIVE_INFINITY): Answer {
+  if (reply.status === 400 || reply.status === 403) return { kind: 'refused' };
+  const readable = reply.rows.filter((row) => !row.unreadable);
+  const perByte = reply.bytes / readable.reduce((sum, { bytes }) => sum + bytes, 0);
+  const rows = readable.map(({ id, submittedAt, bytes }) => ({
+    id,
+    at: submittedAt === null ? null : BigInt(Math.floor(submittedAt)),
+    bytes: Math.ceil(bytes * perByte),
+  }));
+  if (reply.bytes > byteBudget) {
+    const beginning = rows.slice(0, Math.floor((rows.length * byteBudget) / reply.bytes));
+    return { kind: 'unanswered', why: 'too long', ids: beginning.map(({ id }) => id) };
+  }
+  return {
+    kind: 'page',
+    rows,
+    unreadable: reply.rows.length - readable.length,
+    bytes: reply.bytes,
+    echo: reply.echo,
+    weakEmpty: reply.status !== 200,
+    cached: (reply.age ?? 0) > 0,
+    news: new Set(),
+    lacking: [],
+  };
+}
+
+function commit(
+  memory: KernelMemory,
+  { question, reply, sentAt }: InFlight,
+  startedAt: number,
+  once: Set<bigint>,
+  twice: Set<bigint>,
+): Answer {
+  if (reply.kind !== 'page') return reply;
+  const news = new Set(reply.rows.map(({ id }) => id).filter((id) => !memory.held.has(id)));
+  const shown = new Set(reply.rows.map(({ id }) => id));
+  const lacking: LackingId[] = [];
+  const { covers } = question;
+  if (covers !== null) {
+    for (const { id, firstSeenAt } of memory.held.values()) {
+      if (!contains(covers, id) || shown.has(id) || firstSeenAt > sentAt || memory.gone.has(id) || twice.has(id))
+        continue;
+      lacking.push({ id, old: firstSeenAt < startedAt, again: once.has(id) });
+    }
+    lacking.sort((a, b) => (a.id < b.id ? -1 : 1));
+    lacking.splice(mostLacking);
+  }
+  for (const { id, at } of reply.rows) {
+    if (news.has(id) && !memory.held.has(id)) memory.held.set(id, { id, firstSeenAt: memory.now, submittedAt: at });
+    memory.gone.delete(id);
+    memory.absentSince.delete(id);
+  }
+  return { ...reply, news, lacking };
+}
+
+function markAbsent(memory: KernelMemory, absent: ReadonlySet<bigint>, certificate: Done['certificate']): void {
+  for (const id of absent) {
+    const since = memory.absentSince.get(id);
+    if (since === undefined) memory.absentSince.set(id, memory.now);
+    else if (certificate === 'proven' && memory.now - since > 86_400_000) memory.gone.add(id);
+  }
+}
