@@ -1,3 +1,4 @@
+// @module-tag slow
 // The new kernel of the coverage logic beside the old one, on the same hidden servers. The old one goes when the new one is in the product.
 import { expect, test } from 'vitest';
 import type { Kind } from '../simulation/hidden-server.ts';
