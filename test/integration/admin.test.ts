@@ -175,7 +175,7 @@ describe('when the database does not answer', () => {
     }
   });
 
-  test('readiness that fails or hangs is a no', async ({ month }) => {
+  test('readiness that fails or hangs is a no', { tags: ['slow'] }, async ({ month }) => {
     await using admin = await openTestAdmin(month, { loadReadiness: gone });
     expect((await fetch(`${admin.url}/readyz`)).status).toBe(503);
     await using hanging = await openTestAdmin(month, { loadReadiness: () => new Promise(() => {}) });

@@ -633,7 +633,7 @@ describe('A13 a packed file', () => {
     expect(file.notes).toContainEqual({ field: 'Content-Encoding', reason: 'gzip, kept as it came' });
   });
 
-  test('a gzip bomb costs what it weighs', async () => {
+  test('a gzip bomb costs what it weighs', { tags: ['slow'] }, async () => {
     await using intake = await openOne();
     intake.board.fault({ kind: 'gzipBomb', sizeBytes: 10_000_000, on: 'resume', times: null });
     expect(await intake.runDownloads()).toMatchObject({ stored: 1 });

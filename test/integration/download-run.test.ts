@@ -147,7 +147,7 @@ describe('a source', () => {
     expect(await intake.runDownloads()).toMatchObject({ stored: 30, waiting: 0 });
   });
 
-  test('that answers 500 to everything is down as well', async () => {
+  test('that answers 500 to everything is down as well', { tags: ['slow'] }, async () => {
     await using intake = await openWith(40);
     intake.board.fault({ kind: 'fail', status: 503, on: 'resume', times: null });
     await intake.runDownloads({ concurrency: 4 });
@@ -219,7 +219,9 @@ for (const [nth, [what, fault, reason]] of forEver.entries()) {
       expect((await intake.file()).reason).toMatch(reason);
     });
 
-    test('is no outage, also where there are many of them: a file that is stored is asked for, and comes', async () => {
+    test('is no outage, also where there are many of them: a file that is stored is asked for, and comes', {
+      tags: ['slow'],
+    }, async () => {
       await using intake = await openWith(14);
       const ids = [...intake.board.truth()].map((one) => one.id);
       for (const applicationId of ids.slice(4)) {

@@ -233,7 +233,7 @@ describe('after a restore that gives the same numbers to other events', () => {
     { id: 11, type: 'snapshot' },
   ];
 
-  test('the consumer in SQL starts over from the applications', async () => {
+  test('the consumer in SQL starts over from the applications', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await prepare(database);
     await database.query(readFileSync('examples/consume-events.sql', 'utf8'));
@@ -271,7 +271,7 @@ describe('after a restore that gives the same numbers to other events', () => {
 });
 
 describe('the rights that docs/integrate.md gives', () => {
-  test('are all that a consumer needs', async () => {
+  test('are all that a consumer needs', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await prepare(database);
     const [, sql = ''] = /## Rights[\s\S]+?```sql\n([\s\S]+?)```/.exec(readFileSync('docs/integrate.md', 'utf8')) ?? [];

@@ -332,7 +332,7 @@ describe('a Hash that changes while the bytes do not', () => {
     expect(await types()).toEqual(['received', 'ready']);
   });
 
-  test('of many files at once is looked into three times, not for each', async () => {
+  test('of many files at once is looked into three times, not for each', { tags: ['slow'] }, async () => {
     await using intake = await open({ choices: { hash: 'volatile' } });
     intake.board.add(
       Array.from({ length: 40 }, (_, nth) => ({ attachments: [{ kind: 'resume', content: `resume ${nth}` }] })),

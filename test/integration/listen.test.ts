@@ -23,7 +23,7 @@ describe('a listener', () => {
     await isHeard('2');
   });
 
-  test('that finds no database at first keeps trying and ends when it is asked to', async () => {
+  test('that finds no database at first keeps trying and ends when it is asked to', { tags: ['slow'] }, async () => {
     const port = await findFreePort();
     const url = `postgres://intake:no@127.0.0.1:${port}/intake`;
     let tries = 0;
@@ -39,7 +39,7 @@ describe('a listener', () => {
     await nextTick();
   });
 
-  test('that is asked to end while it connects ends when its connection does', async () => {
+  test('that is asked to end while it connects ends when its connection does', { tags: ['slow'] }, async () => {
     const port = await findFreePort();
     const listener = await openQueueListener({
       url: `postgres://intake:no@127.0.0.1:${port}/intake`,

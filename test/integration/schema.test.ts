@@ -104,26 +104,30 @@ describe('migrations', () => {
     ).toEqual([{ relname: 'migrations' }, { relname: 'sweeps' }]);
   });
 
-  test.for(['SQL_ASCII', 'LATIN1'])('a database in %s is not migrated, and doctor names it', async (encoding) => {
-    await using server = await openTestDatabase();
-    const name = `other_encoding_${randomBytes(4).toString('hex')}`;
-    await server.query(`CREATE DATABASE ${name} ENCODING '${encoding}' LOCALE 'C' TEMPLATE template0`);
-    try {
-      const url = new URL(server.url);
-      url.pathname = `/${name}`;
-      await expect(migrate(url.href)).rejects.toMatchObject({
-        name: 'SchemaTrouble',
-        message: expect.stringContaining(encoding),
-        next: expect.stringContaining(`ENCODING 'UTF8'`),
-      });
-      await using store = openStore({ url: url.href, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
-      expect(await checkDatabase(store, Date.now)).toContainEqual(
-        expect.objectContaining({ check: 'encoding', ok: false, detail: expect.stringContaining(encoding) }),
-      );
-    } finally {
-      await server.query(`DROP DATABASE ${name} WITH (FORCE)`);
-    }
-  });
+  test.for(['SQL_ASCII', 'LATIN1'])(
+    'a database in %s is not migrated, and doctor names it',
+    { tags: ['slow'] },
+    async (encoding) => {
+      await using server = await openTestDatabase();
+      const name = `other_encoding_${randomBytes(4).toString('hex')}`;
+      await server.query(`CREATE DATABASE ${name} ENCODING '${encoding}' LOCALE 'C' TEMPLATE template0`);
+      try {
+        const url = new URL(server.url);
+        url.pathname = `/${name}`;
+        await expect(migrate(url.href)).rejects.toMatchObject({
+          name: 'SchemaTrouble',
+          message: expect.stringContaining(encoding),
+          next: expect.stringContaining(`ENCODING 'UTF8'`),
+        });
+        await using store = openStore({ url: url.href, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
+        expect(await checkDatabase(store, Date.now)).toContainEqual(
+          expect.objectContaining({ check: 'encoding', ok: false, detail: expect.stringContaining(encoding) }),
+        );
+      } finally {
+        await server.query(`DROP DATABASE ${name} WITH (FORCE)`);
+      }
+    },
+  );
 
   test('a server that is away while it is to be migrated is trouble that passes, not a failed migration', async () => {
     await using empty = await openTestDatabase();
@@ -135,7 +139,9 @@ describe('migrations', () => {
     expect(isTemporary(error)).toBe(true);
   });
 
-  test('a role that may not migrate waits for the owner, then says who must act', async ({ database }) => {
+  test('a role that may not migrate waits for the owner, then says who must act', { tags: ['slow'] }, async ({
+    database,
+  }) => {
     const role = `intake_test_${randomBytes(4).toString('hex')}`;
     await database.query(`CREATE ROLE ${role} LOGIN PASSWORD 'only-a-test'`);
     await using empty = await openTestDatabase();

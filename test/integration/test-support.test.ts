@@ -35,7 +35,9 @@ describe('a database per file', () => {
     expect(database.url).toContain(row?.name);
   });
 
-  test('a pool left open fails the close of the database, which is dropped all the same', async () => {
+  test('a pool left open fails the close of the database, which is dropped all the same', {
+    tags: ['slow'],
+  }, async () => {
     const database = await openTestDatabase();
     const forgotten = new pg.Pool({ connectionString: database.url, application_name: 'forgotten' });
     forgotten.on('error', () => undefined);

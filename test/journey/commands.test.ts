@@ -91,7 +91,7 @@ describe('intake sync', () => {
     expect(await database.query(`SELECT state FROM intake.advertisers`)).toEqual([{ state: 'active' }]);
   });
 
-  test('beside a living holder of the lane ends with 6', async ({ emptied: database }) => {
+  test('beside a living holder of the lane ends with 6', { tags: ['slow'] }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 3 });
     await using db = openDatabase({ url: database.url, role: 'test' });
     const holder = { name: 'default', lane: 'live', owner: 'a living process', leaseMs: 60_000 } as const;
@@ -104,7 +104,9 @@ describe('intake sync', () => {
     expect(stderr).toContain('a living process');
   });
 
-  test('after a holder that died goes on when its lease has lapsed', async ({ emptied: database }) => {
+  test('after a holder that died goes on when its lease has lapsed', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 3 });
     await using db = openDatabase({ url: database.url, role: 'test' });
     await claimLease(db, { name: 'default', lane: 'live', owner: 'a dead process', leaseMs: 1_500 });
@@ -155,7 +157,7 @@ describe('intake sync', () => {
 });
 
 describe('intake backfill', () => {
-  test('of gaps where there are none names the advertiser, and fetches what is queued', async ({
+  test('of gaps where there are none names the advertiser, and fetches what is queued', { tags: ['slow'] }, async ({
     emptied: database,
   }) => {
     await using board = await openSandbox({ applications: 0 });
@@ -184,9 +186,9 @@ describe('intake backfill', () => {
 });
 
 describe('intake backfill --dry-run', () => {
-  test('of dates takes none of them for an id: what is held says nothing of how many fall within', async ({
-    emptied: database,
-  }) => {
+  test('of dates takes none of them for an id: what is held says nothing of how many fall within', {
+    tags: ['slow'],
+  }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 30, choices: { pageCap: 20 } });
     const env = toEnvironment(database, board);
     expect((await callIntake(['sync', '--no-files'], env)).code).toBe(0);

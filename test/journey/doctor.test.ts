@@ -57,7 +57,7 @@ describe('doctor', () => {
     expect(await ask({ BLOBS_URL: `file:${blocked}` })).toMatchObject({ code: 5, bad: ['storage'] });
   });
 
-  test('and other looks write no row of an account', async ({ emptied: database }) => {
+  test('and other looks write no row of an account', { tags: ['slow'] }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 3 });
     await using scratch = await openScratch();
     const rows = () => database.query(`SELECT name, advertiser_id, state, answered_url FROM intake.advertisers`);
@@ -79,7 +79,7 @@ describe('doctor', () => {
     expect(await rows()).toMatchObject([{ answered_url: null }]);
   });
 
-  test('says what Intake does about a server that compiles plans', async () => {
+  test('says what Intake does about a server that compiles plans', { tags: ['slow'] }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 1 });
     await using scratch = await openScratch();
@@ -133,7 +133,7 @@ describe('doctor', () => {
     expect(said.storage).toContain('put, get and delete');
   });
 
-  test('names the version to use on a schema that is ahead, and not intake migrate', async () => {
+  test('names the version to use on a schema that is ahead, and not intake migrate', { tags: ['slow'] }, async () => {
     await using newer = await openTestDatabase();
     await newer.query(
       `INSERT INTO intake.migrations (hash, created_at, version) VALUES ('x', 9999999999999, '99.1.0')`,
@@ -179,7 +179,9 @@ describe('doctor', () => {
     expect(nothing).toBe('nothing yet: no application was listed so far');
   });
 
-  test('ends where BLOBS_URL names a folder that the system will not make', async ({ emptied: database }) => {
+  test('ends where BLOBS_URL names a folder that the system will not make', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 3 });
     const env = { ...toEnvironment(database, board), BLOBS_URL: 'file:/proc/intake/blobs' };
     // A process of its own: one that spins in the file system could not be ended from within.

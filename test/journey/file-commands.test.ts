@@ -169,6 +169,7 @@ describe('files at the command line', { timeout: 600_000 + 30_000 * kills }, () 
 
   test.for(['sync', 'backfill'])(
     'are counted with their bytes while %s goes on',
+    { tags: ['slow'] },
     async (name, { emptied: database }) => {
       await using board = await openSandbox({ applications: 0 });
       board.add(['first', 'second'].map((content) => ({ attachments: [{ kind: 'resume', content }] })));
@@ -179,9 +180,9 @@ describe('files at the command line', { timeout: 600_000 + 30_000 * kills }, () 
     },
   );
 
-  test('lie in a bucket as the settings say, and are shown by an address that works for five minutes', async ({
-    emptied: database,
-  }) => {
+  test('lie in a bucket as the settings say, and are shown by an address that works for five minutes', {
+    tags: ['slow'],
+  }, async ({ emptied: database }) => {
     await using s3 = await openStrictS3();
     // The SDK finds its credentials in the environment of the process.
     toSettings(s3);

@@ -107,7 +107,7 @@ describe('a live sync beside a backfill', () => {
     expect((await callIntake(['sync', '--no-files'], env)).code).toBe(0);
     board.clearRequests();
     let isRunning = true;
-    const backfill = callIntake(['backfill', '--no-files'], { ...env, SOURCE_RATE: '3/s' }).finally(() => {
+    const backfill = callIntake(['backfill', '--no-files'], { ...env, SOURCE_RATE: '6/s' }).finally(() => {
       isRunning = false;
     });
     await until(() => board.requests().length >= 3 || !isRunning);

@@ -54,18 +54,22 @@ describe('every application is stored once and equal when', () => {
   test.for([
     { xmlNamespace: 'prefixed', xmlNull: 'xsiNil', xmlOrder: 'reversed', xmlDates: 'milliseconds' },
     { xmlNamespace: 'default', xmlNull: 'absent', xmlOrder: 'sorted' },
-  ] as const)('L18 XML comes as %o, and JSON afterwards changes nothing', async (choices, { database }) => {
-    await emptyDatabase(database);
-    await using board = await openSandbox({ applications: 8, choices });
-    await syncBoard(database, board, { env: { SOURCE_FORMAT: 'xml' } });
-    expect(await findDifferences(database, board)).toEqual([]);
-    const [again] = await syncBoard(database, board, { recheck: true, env: { SOURCE_FORMAT: 'json' } });
-    expect(again).toMatchObject({ added: 0, changed: 0 });
-  });
+  ] as const)(
+    'L18 XML comes as %o, and JSON afterwards changes nothing',
+    { tags: ['slow'] },
+    async (choices, { database }) => {
+      await emptyDatabase(database);
+      await using board = await openSandbox({ applications: 8, choices });
+      await syncBoard(database, board, { env: { SOURCE_FORMAT: 'xml' } });
+      expect(await findDifferences(database, board)).toEqual([]);
+      const [again] = await syncBoard(database, board, { recheck: true, env: { SOURCE_FORMAT: 'json' } });
+      expect(again).toMatchObject({ added: 0, changed: 0 });
+    },
+  );
 });
 
 describe('the list', () => {
-  test('L6 shows id 100 after 101: met by the next sync', async ({ database }) => {
+  test('L6 shows id 100 after 101: met by the next sync', { tags: ['slow'] }, async ({ database }) => {
     await using board = await openBoard(database, { applications: 5 });
     const held = board.holdBack(2);
     board.add(2);
@@ -88,7 +92,9 @@ describe('the list', () => {
     expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([{ n: 3 }]);
   });
 
-  test('L17 carries an AgentID, then another: the newest is kept, and nothing else changes', async ({ database }) => {
+  test('L17 carries an AgentID, then another: the newest is kept, and nothing else changes', {
+    tags: ['slow'],
+  }, async ({ database }) => {
     await using board = await openBoard(database, { applications: 2, choices: { agentId: 'number' } });
     const loadAgent = async () => (await database.query(`SELECT agent_id FROM intake.advertisers`))[0]?.agent_id;
     await syncBoard(database, board);

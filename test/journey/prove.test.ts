@@ -198,7 +198,9 @@ describe('audits and the witness by date', () => {
     expect(checkProof(lines.toSpliced(lastAudit, 1))).toMatchObject({ verdict: 'forged' });
   });
 
-  test('end a certificate that they contradict, and the checker says the same', async ({ emptied: database }) => {
+  test('end a certificate that they contradict, and the checker says the same', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     await syncBoard(database, board);
     // As if the sweep had been shown everybody but one.
@@ -409,9 +411,9 @@ describe('intake prove', () => {
     });
   });
 
-  test('puts a whole file into place that only its user may read, and names one that it cannot write or read', async ({
-    emptied: database,
-  }) => {
+  test('puts a whole file into place that only its user may read, and names one that it cannot write or read', {
+    tags: ['slow'],
+  }, async ({ emptied: database }) => {
     await using scratch = await openScratch();
     await using board = await openSandbox({ applications: 20 });
     const env = toEnvironment(database, board);

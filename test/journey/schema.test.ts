@@ -50,7 +50,9 @@ describe('a schema that is behind', () => {
     expect(stdout).toContain('Nothing has been read yet.');
   });
 
-  test('stays as it is when any other command is run, which ends with 7 and names intake migrate', async () => {
+  test('stays as it is when any other command is run, which ends with 7 and names intake migrate', {
+    tags: ['slow'],
+  }, async () => {
     await using older = await openOlder();
     await using board = await openSandbox();
     await using scratch = await openScratch();
@@ -64,7 +66,9 @@ describe('a schema that is behind', () => {
 });
 
 describe('a schema that is ahead', () => {
-  test('is shown by status as far as this version can, with the version to use; the others end with 7', async () => {
+  test('is shown by status as far as this version can, with the version to use; the others end with 7', {
+    tags: ['slow'],
+  }, async () => {
     await using newer = await openTestDatabase();
     await using board = await openSandbox({ applications: 3 });
     await using scratch = await openScratch();

@@ -35,7 +35,9 @@ describe('intake status --check', () => {
 });
 
 describe('intake status --watch', () => {
-  test('tells the status again and again, one object per line, and ends well with its signal', async ({ database }) => {
+  test('tells the status again and again, one object per line, and ends well with its signal', {
+    tags: ['slow'],
+  }, async ({ database }) => {
     await using board = await openSandbox({ applications: 5 });
     const { child, ended } = startIntake(['status', '--watch', '--json'], toEnvironment(database, board));
     for (let line = 0; line < 2 && child.stdout; line++) await once(child.stdout, 'data');
@@ -50,7 +52,9 @@ describe('intake status --watch', () => {
     expect(lines[1]).toMatchObject({ headline: expect.any(String), healthy: expect.any(Boolean) });
   });
 
-  test('goes on while the database restarts, and says since when it is unreachable', async ({ database }) => {
+  test('goes on while the database restarts, and says since when it is unreachable', { tags: ['slow'] }, async ({
+    database,
+  }) => {
     await using board = await openSandbox({ applications: 5 });
     await using gate = await openTcpGate(database.url, { shut: true });
     const { child, ended } = startIntake(['status', '--watch', '--json'], toEnvironment(gate, board));

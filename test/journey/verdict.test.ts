@@ -11,9 +11,9 @@ const noFiles = ['sync', '--no-files'];
 const toResult = (stdout: string) => JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
 
 describe('of an account whose filters hide applications', () => {
-  test('the first sync and every later one end with 3, and nobody is told that all is well', async ({
-    emptied: database,
-  }) => {
+  test('the first sync and every later one end with 3, and nobody is told that all is well', {
+    tags: ['slow'],
+  }, async ({ emptied: database }) => {
     await using board = await openSandbox({
       applications: 90,
       choices: { pageCap: 20, filtersAfterCap: ['afterid', 'beforeid'] },

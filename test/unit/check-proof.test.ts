@@ -839,7 +839,7 @@ function expectRefused(proof: Proof, verdict: string): void {
   );
 }
 
-describe('what supports less than the certificate says', () => {
+describe('what supports less than the certificate says', { tags: ['slow'] }, () => {
   const salt = 'ab'.repeat(16);
   /** One more answer, right before the end. */
   const append = (proof: Proof, question: Json, leaves: Leaf[] = [], page: Json = {}) => {
@@ -1281,7 +1281,7 @@ test('a certificate repeats the risk and the reason of the end, which names no m
   expect(check(absent)).toMatchObject({ verdict: 'forged', findings: [{ reason: expect.stringContaining('absent') }] });
 });
 
-describe('certificates', () => {
+describe('certificates', { tags: ['slow'] }, () => {
   const changed = (change: Json, proof = honest) =>
     checkProof(
       write(
