@@ -1,7 +1,7 @@
 // The tables of accounts and sweeps: the advertisers, the leases of workers, the cursors, sweeps with their evidence and coverage, the
 // quarantine and the events. See applications.ts for how these files are used.
 import { sql } from 'drizzle-orm';
-import { check, foreignKey, index, integer, jsonb, primaryKey, text, unique } from 'drizzle-orm/pg-core';
+import { boolean, check, foreignKey, index, integer, jsonb, primaryKey, text, unique } from 'drizzle-orm/pg-core';
 import { at, bytea, id64, intake, isOneOf } from './columns.ts';
 
 // The values that CHECKs allow, which are also the types of the columns.
@@ -21,7 +21,7 @@ const axes = ['id', 'date'] as const;
 const sweepStates = ['running', 'closed', 'open', 'dropped'] as const;
 const certificates = ['proven', 'assumed', 'unproven'] as const;
 const risks = ['none', 'harmless', 'doubt'] as const;
-const rangeStates = ['open', 'closed', 'stuck'] as const;
+const rangeStates = ['open', 'stuck'] as const;
 
 /** Every request takes a number before it starts, so that answers can be ordered by when they were requested. */
 export const requestSeq = intake.sequence('request_seq');
@@ -157,7 +157,6 @@ export const sweeps = intake.table(
     added: id64('added').notNull().default(sql`0`),
     changed: id64('changed').notNull().default(sql`0`),
     bytes: id64('bytes').notNull().default(sql`0`),
-    bodyKey: bytea('body_key'),
   },
   (t) => [
     primaryKey({ name: 'sweeps_pkey', columns: [t.advertiserId, t.sweepId] }),
@@ -222,11 +221,7 @@ export const evidence = intake.table(
     advertiserId: id64('advertiser_id').notNull(),
     sweepId: id64('sweep_id').notNull(),
     n: integer().notNull(),
-    record: bytea().notNull(),
-    leaves: bytea(),
-    lowestId: id64('lowest_id'),
-    highestId: id64('highest_id'),
-    hash: bytea().notNull(),
+    line: text().notNull(),
   },
   (t) => [
     primaryKey({ name: 'evidence_pkey', columns: [t.advertiserId, t.sweepId, t.n] }),
@@ -236,6 +231,41 @@ export const evidence = intake.table(
       foreignColumns: [sweeps.advertiserId, sweeps.sweepId],
     }),
   ],
+);
+
+/** Stored ids that answers of a running sweep have lacked. Two answers that had room for an id and lack it show that it is gone. */
+export const lacked = intake.table(
+  'lacked',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    sweepId: id64('sweep_id').notNull(),
+    applicationId: id64('application_id').notNull(),
+    gone: boolean().notNull(),
+  },
+  (t) => [
+    primaryKey({ name: 'lacked_pkey', columns: [t.advertiserId, t.sweepId, t.applicationId] }),
+    foreignKey({
+      name: 'lacked_sweep',
+      columns: [t.advertiserId, t.sweepId],
+      foreignColumns: [sweeps.advertiserId, sweeps.sweepId],
+    }),
+  ],
+);
+
+/** Ids for which the source fails while it serves others. Each is requested again after a pause that grows. */
+export const unreadable = intake.table(
+  'unreadable',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    applicationId: id64('application_id').notNull(),
+    reason: text().notNull(),
+    since: at('since').notNull().defaultNow(),
+    tries: integer().notNull().default(1),
+    nextAt: at('next_at').notNull(),
+    acceptedAt: at('accepted_at'),
+    acceptedBy: text('accepted_by'),
+  },
+  (t) => [primaryKey({ name: 'unreadable_pkey', columns: [t.advertiserId, t.applicationId] })],
 );
 
 export const recentPages = intake.table(
