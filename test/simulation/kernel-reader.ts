@@ -6,7 +6,7 @@ import { begin } from '../../src/domain/kernel/coverage.ts';
 import { learn } from '../../src/domain/kernel/learn.ts';
 import { contains, type Position } from '../../src/domain/kernel/position.ts';
 import { type Answer, type LackingId, mostLacking, type Question } from '../../src/domain/kernel/question.ts';
-import { decode, encode, type KnownPages, type Plan, type State } from '../../src/domain/kernel/state.ts';
+import { decode, encode, type KnownPages, type Learned, type Plan, type State } from '../../src/domain/kernel/state.ts';
 import { createRandom } from '../support/random.ts';
 import type { HiddenServer, ListReply, ListRequest } from './hidden-server.ts';
 
@@ -39,7 +39,8 @@ export interface KernelOptions {
     answer: Answer;
     before: State;
     after: State;
-    closed: unknown;
+    learned: Learned;
+    sentAt: number;
   }) => void;
 }
 export interface KernelResult {
@@ -115,7 +116,7 @@ export function runKernelSweep(server: HiddenServer, memory: KernelMemory, optio
     state = learned.state;
     for (const { id, again } of learned.lacked) (again ? lackedTwice : lackedOnce).add(id);
     mostOpen = Math.max(mostOpen, state.open.length);
-    options.onStep?.({ question: came.question, answer, before, after: state, closed: learned.closed });
+    options.onStep?.({ question: came.question, answer, before, after: state, learned, sentAt: came.sentAt });
   }
 }
 

@@ -1,10 +1,9 @@
-// A proof as the lines of a file that others can check. docs/proof-format.md defines the format.
+// The lines of an exported proof around the lines of its sweeps: the certificates, and the stored applications. docs/proof-format.md defines
+// them.
 
 import type { Conclusion } from '../coverage/certificate.ts';
 import type { Covered } from '../coverage/range.ts';
-import type { ChainedRecord } from './chain.ts';
-import { seal, toHex, toText } from './record.ts';
-import { type Hash, isErased, rootOf, saltsOf } from './tree.ts';
+import { toHex } from './record.ts';
 
 /** A certificate, and the last hash of the evidence behind it. */
 export interface ExportedCertificate extends Covered, Conclusion {
@@ -30,51 +29,30 @@ export function toProofLine(
 ): string {
   return JSON.stringify({
     type: 'proof',
-    format: 1,
+    format: 2,
     advertiser: String(advertiserId),
     exportedAt: exportedAt.getTime(),
-    certificates: certificates.map((one) => ({
-      low: String(one.low),
-      high: toText(one.high),
-      certificate: one.certificate,
-      risk: one.risk,
-      reason: one.reason,
+    certificates: certificates.map(({ low, high, certificate, risk, reason, ...one }) => ({
+      low: String(low),
+      high: high === null ? null : String(high),
+      certificate,
+      risk,
+      reason,
       sweep: String(one.sweepId),
       startedAt: one.startedAt.getTime(),
       completeThrough: one.completeThrough.getTime(),
-      last: toHex(one.last),
+      last: one.last && toHex(one.last),
     })),
-  });
-}
-
-/** The line of a record. Only the first record of a sweep contains `bodyKey`. */
-export function toRecordLine(hash: Hash, chained: ChainedRecord, bodyKey: Uint8Array | null): string {
-  const { n, record, leaves } = chained;
-  const { type } = record;
-  return JSON.stringify({
-    type,
-    n,
-    sealed: seal(record, n, rootOf(hash, leaves)),
-    ...(type === 'sweep' && { bodyKey: toHex(bodyKey) }),
-    ...(type === 'answer' && { leaves: toLeafEntries(hash, leaves) }),
-    hash: toHex(chained.hash),
-  });
-}
-
-function toLeafEntries(hash: Hash, leaves: ChainedRecord['leaves']) {
-  const salts = saltsOf(hash, leaves);
-  return leaves.entries.map((entry, at) => {
-    if (isErased(entry)) return [toHex(entry)];
-    return [String(entry.id), toText(entry.at), entry.mark, toHex(salts[at] ?? null)];
   });
 }
 
 /** A line of stored applications. */
 export function toRowsLine(rows: readonly ExportedRow[]): string {
+  const text = (seconds: bigint | null) => (seconds === null ? null : String(seconds));
   return JSON.stringify({
     type: 'rows',
-    rows: rows.map(({ id, firstSeen, missingSince }) => {
-      return firstSeen === null ? [String(id)] : [String(id), String(firstSeen), toText(missingSince)];
-    }),
+    rows: rows.map(({ id, firstSeen, missingSince }) =>
+      firstSeen === null ? [String(id)] : [String(id), text(firstSeen), text(missingSince)],
+    ),
   });
 }
