@@ -6,36 +6,19 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
+/** What a certificate, or a file, is worth, from the lowest. */
 export type Word = 'forged' | 'unproven' | 'assumed' | 'proven';
-/** What something is worth, from the lowest. `doubt` and `harmless` are the two risks of `assumed`. */
-const worths = ['forged', 'unproven', 'doubt', 'harmless', 'proven'] as const;
-type Worth = (typeof worths)[number];
+/** The same, with the two risks of `assumed`. */
+type Worth = 'forged' | 'unproven' | 'doubt' | 'harmless' | 'proven';
+const worths: readonly Worth[] = ['forged', 'unproven', 'doubt', 'harmless', 'proven'];
+const wordOf = (worth: Worth): Word => (worth === 'doubt' || worth === 'harmless' ? 'assumed' : worth);
+const lowest = (all: readonly { worth: Worth }[]) =>
+  worths.find((worth) => all.some((one) => one.worth === worth)) ?? 'proven';
 
 /** Why a proof is worth less than `proven`. `n` is the number of the line in its sweep. */
-export interface Finding {
-  readonly verdict: Word;
-  readonly worth: Worth;
-  readonly sweep: string | null;
-  readonly n: number | null;
-  readonly reason: string;
-}
-
-export interface Report {
-  readonly verdict: Word;
-  /** True if the file is not forged and has every noted hash, and no certificate says more than its lines support. */
-  readonly supported: boolean;
-  readonly advertiser: string;
-  readonly exportedAt: string;
-  readonly certificates: readonly ReturnType<typeof checkCertificate>[];
-  readonly sweeps: readonly string[];
-  /** About the whole file. */
-  readonly findings: readonly Finding[];
-}
-
-export interface Options {
-  readonly noted?: readonly string[];
-  /** Lines of a database dump that replace the rows in the file: id, first stored, missing since. */
-  readonly rows?: Iterable<string>;
+export type Finding = ReturnType<typeof find>;
+function find(worth: Worth, sweep: string | null, n: number | null, reason: string) {
+  return { verdict: wordOf(worth), worth, sweep, n, reason };
 }
 
 /** Wrong arguments; says nothing about the proof. */
@@ -44,16 +27,10 @@ export class WrongUse extends Error {}
 // ---- The file ----
 
 const lastId = 2n ** 63n - 1n;
+const axis: Range = { from: 1n, to: lastId };
 const hourMs = 3_600_000;
 
-interface Range {
-  readonly from: bigint;
-  readonly to: bigint;
-}
-type Certificate = ReturnType<typeof readCertificate>;
-type Sweep = ReturnType<typeof readSweep>;
-type Answer = ReturnType<typeof readAnswer>;
-type ProofFile = ReturnType<typeof readProof>;
+type Range = Readonly<Record<'from' | 'to', bigint>>;
 /** The second in which each row was first stored; null if it was erased. */
 type Rows = Map<bigint, number | null>;
 // biome-ignore lint/suspicious/noExplicitAny: each member is checked when it is read.
@@ -73,11 +50,6 @@ function count(value: Json): number {
   return value;
 }
 
-function oneOf<Name extends string>(value: Json, ...names: Name[]): Name {
-  must(names.includes(value), `none of ${names.join(', ')}`);
-  return value;
-}
-
 function rangeOf([from, to]: Json): Range {
   const range = { from: id(from), to: to === null ? lastId : id(to) };
   must(range.from >= 1n && range.from <= range.to && range.to <= lastId, 'a range has no ids');
@@ -91,28 +63,16 @@ function idsOf(list: Json): bigint[] {
 }
 
 function worthOf({ certificate, risk }: Json): Worth {
-  oneOf(`${certificate} ${risk}`, 'proven none', 'assumed harmless', 'assumed doubt', 'unproven doubt');
+  const pairs = ['proven none', 'assumed harmless', 'assumed doubt', 'unproven doubt'];
+  must(pairs.includes(`${certificate} ${risk}`), 'no certificate has this risk');
   return certificate === 'assumed' ? risk : certificate;
 }
 
-function wordOf(worth: Worth): Word {
-  return worth === 'doubt' || worth === 'harmless' ? 'assumed' : worth;
-}
-
-function find(worth: Worth, sweep: string | null, n: number | null, reason: string): Finding {
-  return { verdict: wordOf(worth), worth, sweep, n, reason };
-}
-
+type ProofFile = ReturnType<typeof readProof>;
 /** Reads all lines. What does not follow docs/proof-format.md is a forgery. */
 function readProof(lines: Iterable<string>) {
-  const file = {
-    advertiser: 'unknown',
-    exportedAt: 0,
-    certificates: [] as Certificate[],
-    sweeps: new Map<string, Sweep>(),
-    rows: new Map() as Rows,
-    forged: [] as Finding[],
-  };
+  const [sweeps, rows, forged] = [new Map<string, Sweep>(), new Map() as Rows, [] as Finding[]];
+  let head = { advertiser: 'unknown', exportedAt: 0, certificates: [] as Certificate[] };
   let sweep: Sweep | null = null;
   let [number, lastRow] = [0, -1n];
   for (const text of lines) {
@@ -122,50 +82,42 @@ function readProof(lines: Iterable<string>) {
       // Of two members with one name, different programs read different ones.
       must(JSON.stringify(line) === text, 'not written as JSON.stringify writes it');
       must((line.type === 'proof') === (number === 1), 'the first line, and no other, is the proof line');
-      must(line.type === 'rows' || file.rows.size === 0, 'only rows follow rows');
+      must(line.type === 'rows' || rows.size === 0, 'only rows follow rows');
+      must(!['proof', 'sweep'].includes(line.type) || line.format === 2, 'the format is not 2');
       if (line.type === 'proof') {
-        must(line.format === 2, 'the format is not 2');
-        file.advertiser = String(id(line.advertiser));
-        file.exportedAt = count(line.exportedAt);
-        file.certificates = line.certificates.map(readCertificate);
-      } else if (line.type === 'rows') {
-        for (const [row, first] of line.rows) {
-          must(id(row) > lastRow, 'the rows are not in the order of ids, each once');
-          lastRow = id(row);
-          file.rows.set(lastRow, first === undefined ? null : Number(id(first)));
-        }
-      } else {
-        if (line.type === 'sweep') {
-          sweep = readSweep(line);
-          must(line.advertiser === file.advertiser, 'a sweep of another advertiser');
-          must(BigInt(sweep.number) > BigInt([...file.sweeps.keys()].at(-1) ?? 0), 'the sweeps are not in their order');
-          file.sweeps.set(sweep.number, sweep);
-        }
-        must(sweep !== null, 'it belongs to no sweep');
-        addLine(sweep, line, text);
+        const certificates = line.certificates.map(readCertificate);
+        head = { advertiser: String(id(line.advertiser)), exportedAt: count(line.exportedAt), certificates };
       }
+      for (const [row, first] of line.rows ?? []) {
+        must(id(row) > lastRow, 'the rows are not in the order of ids, each once');
+        lastRow = id(row);
+        rows.set(lastRow, first === undefined ? null : Number(id(first)));
+      }
+      if (line.type === 'sweep') {
+        must(line.advertiser === head.advertiser, 'a sweep of another advertiser');
+        must(id(line.sweep) > BigInt(sweep?.number ?? 0), 'the sweeps are not in their order');
+        sweep = readSweep(line);
+        sweeps.set(sweep.number, sweep);
+      }
+      if (line.type !== 'proof' && line.type !== 'rows') addLine(sweep, line, text);
     } catch (error) {
-      file.forged.push(find('forged', sweep?.number ?? null, null, `line ${number}: ${(error as Error).message}`));
+      forged.push(find('forged', sweep?.number ?? null, null, `line ${number}: ${(error as Error).message}`));
     }
   }
-  if (number === 0) file.forged.push(find('forged', null, null, 'the file is empty'));
-  return file;
+  if (number === 0) forged.push(find('forged', null, null, 'the file is empty'));
+  return { ...head, sweeps, rows, forged };
 }
 
+type Certificate = ReturnType<typeof readCertificate>;
 function readCertificate(line: Json) {
-  return {
-    range: rangeOf([line.low, line.high]),
-    worth: worthOf(line),
-    reason: String(line.reason),
-    sweep: String(id(line.sweep)),
-    startedAt: count(line.startedAt),
-    completeThrough: count(line.completeThrough),
-    last: line.last as string | null,
-  };
+  const [startedAt, completeThrough] = [count(line.startedAt), count(line.completeThrough)];
+  const last: string | null = line.last;
+  const about = { worth: worthOf(line), reason: String(line.reason), sweep: String(id(line.sweep)) };
+  return { range: rangeOf([line.low, line.high]), ...about, startedAt, completeThrough, last };
 }
 
+type Sweep = ReturnType<typeof readSweep>;
 function readSweep(line: Json) {
-  must(line.format === 2, 'the format is not 2');
   return {
     number: String(id(line.sweep)),
     range: rangeOf([line.from, line.to]),
@@ -184,7 +136,13 @@ function readSweep(line: Json) {
   };
 }
 
-function addLine(sweep: Sweep, line: Json, text: string): void {
+function readEnd(n: number, line: Json) {
+  const open: Range[] = line.open.map(rangeOf);
+  return { n, worth: worthOf(line), reason: String(line.reason), open, absent: count(line.absent) };
+}
+
+function addLine(sweep: Sweep | null, line: Json, text: string): void {
+  must(sweep !== null, 'it belongs to no sweep');
   const n = sweep.hashes.length;
   const before = sweep.hashes.at(-1) ?? '0'.repeat(64);
   sweep.hashes.push(hash('sha256', text, 'hex'));
@@ -195,334 +153,55 @@ function addLine(sweep: Sweep, line: Json, text: string): void {
   else if (line.type === 'audit') sweep.audits.push(readAnswer(n, { ...line, purpose: 'audit' }));
   else if (line.type === 'decision') {
     const ids = idsOf(line.ids);
-    const what = oneOf(line.what, 'deletions', 'unreadable');
-    const about = `${spellTime(count(line.at))}: ${line.by} accepted ${ids.length} ids (${what})`;
-    sweep.decisions.push({ n, ids, what, about });
+    const about = `${spellTime(count(line.at))}: ${line.by} accepted ${ids.length} ids (${line.what})`;
+    sweep.decisions.push({ n, ids, what: line.what, about });
   } else must(line.type === 'sweep', 'a line of no known type');
 }
 
+type Answer = ReturnType<typeof readAnswer>;
 function readAnswer(n: number, line: Json) {
-  const purpose = oneOf(line.purpose, 'range', 'witness', 'walk', 'audit');
+  const { purpose, answer: kind = 'page', echo = 'matches', weakEmpty = false, cached = false, byDate = false } = line;
   const range = line.from === undefined ? null : rangeOf([line.from, line.to]);
-  must(range !== null || purpose === 'witness' || purpose === 'audit', 'a question without a range');
+  const isFree = purpose === 'witness' || purpose === 'audit';
+  must(isFree || (range !== null && (purpose === 'range' || purpose === 'walk')), 'no such question');
   const ids = idsOf(line.ids);
   const fresh = new Set(line.new === 'all' ? ids : idsOf(line.new));
   must(fresh.isSubsetOf(new Set(ids)), 'a new id that the page does not show');
+  must(kind === 'page' || (ids.length === 0 && line.closed === undefined), 'only a page shows ids or closes a range');
   const bound = (sent: Json, usual: bigint | null) => (sent === undefined ? usual : sent === null ? null : id(sent));
   const afterId = bound(line.afterId, range && range.from - 1n);
   const beforeId = bound(line.beforeId, range && (range.to === lastId ? null : range.to + 1n));
+  const shape: 'after' | 'both' = afterId === null || beforeId === null ? 'after' : 'both';
   return {
-    n,
-    purpose,
-    range,
+    ...{ n, purpose, range, afterId, beforeId, shape, kind, ids, echo, weakEmpty, cached, fresh },
+    filters: filtersOf(afterId, beforeId, byDate),
     sentAt: count(line.sentAt),
     tookMs: count(line.tookMs),
-    afterId,
-    beforeId,
-    byDate: line.byDate === true,
-    shape: afterId === null || beforeId === null ? ('after' as const) : ('both' as const),
-    kind: oneOf(line.answer ?? 'page', 'page', 'unanswered', 'refused'),
-    ids,
     rows: ids.length + count(line.unreadable ?? 0),
     bytes: count(line.bytes ?? 0),
     largest: count(line.largest ?? 0),
-    echo: oneOf(line.echo ?? 'matches', 'matches', 'absent', 'differs'),
-    weakEmpty: line.weakEmpty === true,
-    cached: line.cached === true,
-    fresh,
     arrived: new Set(idsOf(line.arrived)),
     lacking: idsOf(line.lacking),
-    closed: line.closed === undefined ? null : oneOf(line.closed, 'reading', 'empty', 'single'),
+    closed: (line.closed ?? null) as string | null,
     open: ((line.open ?? []) as Json[]).map(rangeOf),
   };
 }
 
-function readEnd(n: number, line: Json) {
-  const open: Range[] = line.open.map(rangeOf);
-  return { n, worth: worthOf(line), reason: String(line.reason), open, absent: count(line.absent) };
-}
+// ---- Ranges ----
 
-// ---- The rules of a sweep ----
+const contains = ({ from, to }: Range, one: bigint) => from <= one && one <= to;
+const within = (part: Range, range: Range) => range.from <= part.from && part.to <= range.to;
+const isSame = (a: Range, b: Range) => a.from === b.from && a.to === b.to;
+const isSingle = ({ from, to }: Range) => from === to;
+const compare = (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0);
+const byFrom = (a: Range, b: Range) => compare(a.from, b.from);
+const spell = ({ from, to }: Range) => (from === to ? `${from}` : `${from} to ${to === lastId ? 'infinity' : to}`);
+const spellTime = (milliseconds: number) => new Date(milliseconds).toISOString();
 
-interface Open extends Range {
-  /** The page that it was cut from, how many ids that page showed in it, and which of its bounds has moved since. */
-  readonly wider: (Pick<Answer, 'rows' | 'bytes' | 'shape'> & { inside: number; moved: Moved }) | null;
-  /** Ids that earlier pages have shown in it. */
-  readonly known: readonly bigint[];
-  /** One id for which the source failed. */
-  readonly stuck: boolean;
-}
-type Moved = 'after' | 'before' | 'both';
-
-const smallPage = 16;
-const fresh = { wider: null, known: [], stuck: false } as const;
-
-/** Goes through the answers of a sweep in their order, as docs/proof-format.md says. */
-class Replay {
-  readonly findings: Finding[] = [];
-  sweep: Sweep;
-  rows: Rows;
-  open: Open[];
-  pages = { after: { rows: 0, bytes: 0 }, both: { rows: 0, bytes: 0 } };
-  largest = 0;
-  closings = 0;
-  found = 0;
-  rising = 0;
-  falling = 0;
-  lowest: bigint | null = null;
-  highest: bigint | null = null;
-  reach = { after: false, before: false, both: false };
-  gaps: Range[] = [];
-  isInclusive = false;
-  isSkipping = false;
-  isWalk = false;
-  plan: Set<string> | null = null;
-  readonly firstShown = new Set<bigint>();
-  readonly lacked = new Set<bigint>();
-  readonly gone = new Set<bigint>();
-
-  constructor(sweep: Sweep, rows: Rows) {
-    this.sweep = sweep;
-    this.rows = rows;
-    this.open = [{ ...sweep.range, ...fresh }];
-    for (const answer of sweep.answers) this.learn(answer);
-    this.finish();
-    this.findings.sort((a, b) => (a.n ?? 0) - (b.n ?? 0));
-  }
-
-  say(worth: Worth, n: number, reason: string): void {
-    if (!this.findings.some((one) => one.reason === reason))
-      this.findings.push(find(worth, this.sweep.number, n, reason));
-  }
-
-  learn(answer: Answer): void {
-    if (this.isWalk && answer.purpose !== 'walk') return;
-    if (answer.purpose === 'witness') this.plan ??= this.planWitnesses();
-    if (answer.kind === 'page') this.notePage(answer);
-    if (answer.purpose === 'walk') this.isSkipping ||= answer.lacking.length > 0;
-    else if (answer.purpose === 'range') this.learnRange(answer, answer.range as Range);
-    else this.learnWitness(answer);
-    for (const one of answer.fresh) this.firstShown.add(one);
-  }
-
-  notePage({ n, ids, range, ...page }: Answer): void {
-    if (page.echo === 'differs') this.say('unproven', n, 'the answer repeats other filters than were sent');
-    if (page.echo === 'absent') this.say('harmless', n, 'the answer does not repeat its filters');
-    if (page.cached) this.say('doubt', n, 'the answer came from a cache');
-    if (page.weakEmpty) this.say('harmless', n, 'the answer is empty without an empty list');
-    if (range === null) return;
-    this.largest = Math.max(this.largest, page.largest);
-    for (const [nth, one] of ids.entries()) {
-      if (one > (ids[nth - 1] ?? one)) this.rising++;
-      if (one < (ids[nth - 1] ?? one)) this.falling++;
-      if (!contains(this.sweep.range, one)) continue;
-      if (this.lowest === null || one < this.lowest) this.lowest = one;
-      if (this.highest === null || one > this.highest) this.highest = one;
-    }
-    if (page.purpose !== 'range') return;
-    const most = this.pages[page.shape];
-    this.pages[page.shape] = { rows: Math.max(most.rows, page.rows), bytes: Math.max(most.bytes, page.bytes) };
-  }
-
-  /** True if a page of this size cannot have been cut off. */
-  hasRoom({ rows, bytes, shape }: Pick<Answer, 'rows' | 'bytes' | 'shape'>): boolean {
-    const most = this.pages[shape];
-    if (most.rows < smallPage || this.largest * 8 >= most.bytes) return false;
-    return rows * 2 < most.rows && bytes * 16 < most.bytes * 9;
-  }
-
-  get longest(): number {
-    return Math.max(this.pages.after.rows, this.pages.both.rows);
-  }
-
-  get order(): 'rising' | 'falling' | 'mixed' {
-    const threeQuarters = (this.rising + this.falling) * 3;
-    return this.rising * 4 > threeQuarters ? 'rising' : this.falling * 4 > threeQuarters ? 'falling' : 'mixed';
-  }
-
-  learnRange(answer: Answer, range: Range): void {
-    const { n, ids, afterId, beforeId } = answer;
-    const whole = this.open.find((one) => !one.stuck && within(range, one));
-    if (whole === undefined) return;
-    const isAsked =
-      (afterId === range.from - 1n || (this.isInclusive && afterId === range.from)) &&
-      (beforeId === (range.to === lastId ? null : range.to + 1n) || (this.isInclusive && beforeId === range.to));
-    if (!isAsked) this.say('unproven', n, 'the question asks for less than its range');
-    if (answer.kind === 'refused' || ids.some((one) => !contains(range, one) && one !== afterId && one !== beforeId)) {
-      this.isWalk = true;
-      return;
-    }
-    this.isInclusive ||= ids.some((one) => !contains(range, one));
-    const shown = inside(ids, range);
-    const wider = isSame(range, whole) ? whole.wider : null;
-    if (answer.kind === 'page') this.judge(answer, range, shown, { ...whole, wider });
-    const known = [...new Set([...whole.known, ...shown])];
-    const rest = without(whole, range).map((part) => ({ ...fresh, ...part, known: inside(known, part) }));
-    const parts = answer.closed === null ? this.cut(answer, range, shown, { ...whole, wider, known }) : [];
-    this.open.splice(this.open.indexOf(whole), 1, ...[...rest, ...parts].sort(byFrom));
-    this.found += shown.filter((one) => !parts.some((part) => contains(part, one))).length;
-  }
-
-  /** Whether a page may close its range, and what it tells about the page that the range was cut from. */
-  judge(page: Answer, range: Range, shown: readonly bigint[], { wider, known }: Open): void {
-    const { n, lacking, closed } = page;
-    const late = shown.filter((one) => page.fresh.has(one) && page.arrived.has(one)).length;
-    if (wider !== null && shown.length - late > wider.inside) {
-      this.reach[wider.moved] = true;
-      if (this.hasRoom(wider)) this.say('doubt', n, 'an earlier page left ids out although it had room');
-    }
-    const isEmpty = shown.length === 0 && (page.rows === 0 || page.rows * 2 < this.longest);
-    const isOne = range.from === range.to && (shown.length === 1 || isEmpty);
-    const isWhole = isEmpty || isOne || this.hasRoom(page);
-    const isNew = shown.some((one) => page.fresh.has(one)) && (!isOne || lacking.length > 0);
-    const isLacking = lacking.some((one) => !this.lacked.has(one));
-    if (closed !== null) {
-      const rule = isEmpty ? 'empty' : isOne ? 'single' : 'reading';
-      const not = (why: string) => this.say('unproven', n, `ids ${spell(range)} are not closed: ${why}`);
-      if (!isWhole) not('the page may have been cut off');
-      if (isNew) not('the page shows new ids');
-      if (isLacking) not('the page lacks stored ids');
-      if (closed !== rule) not(`the rule is ${rule}`);
-      const there = new Set([...shown, ...lacking, ...this.gone]);
-      const lost = inside(known, range).find((one) => !there.has(one) && this.rows.get(one) !== null);
-      if (lost !== undefined) not(`the page lacks ${lost}, which was shown before`);
-      this.closings++;
-      const gaps = gapsBetween(range, shown).filter(({ from, to }) => {
-        return from !== this.sweep.range.from && to !== this.sweep.range.to;
-      });
-      this.gaps = [...this.gaps, ...gaps].sort((a, b) => compare(b.to - b.from, a.to - a.from)).slice(0, 6);
-    }
-    for (const one of lacking) (this.lacked.has(one) ? this.gone : this.lacked).add(one);
-  }
-
-  /** The parts that stay open. With the ids that were shown they cover the range. */
-  cut(answer: Answer, range: Range, shown: readonly bigint[], whole: Open): Open[] {
-    const { n, lacking, rows, bytes, shape } = answer;
-    // Neighbouring parts share an id. So a part may belong to the neighbour, which is open already.
-    const isOther = (part: Range) => this.open.some((one) => isSame(one, part) && !isSame(one, range));
-    const left = answer.open.reduce((rest, part) => rest.flatMap((one) => without(one, part)), [range]);
-    const lost = left.find((one) => BigInt(inside(shown, one).length) <= one.to - one.from);
-    if (lost !== undefined) this.say('unproven', n, `ids ${spell(lost)} are neither closed nor open nor shown`);
-    const parts = answer.open.filter((part) => within(part, range) && !isOther(part));
-    const isAgain = parts.length === 1 && isSame(parts[0] as Range, range);
-    if (answer.kind === 'unanswered')
-      return parts.map((part) => ({ ...fresh, ...part, stuck: range.from === range.to }));
-    if (isAgain && lacking.length === 0 && !shown.some((one) => answer.fresh.has(one))) {
-      const risk = rows * 2 >= this.pages.after.rows ? 'doubt' : 'harmless';
-      this.say(risk, n, 'a page holds no more than the bounds of its question');
-      return [{ ...whole, ...range }];
-    }
-    return parts.map((part) => {
-      const moved: Moved = part.from === range.from ? 'before' : part.to === range.to ? 'after' : 'both';
-      const isSecond = isAgain && lacking.length > 0;
-      const wider = { rows, bytes, shape, inside: inside(shown, part).length, moved: isSecond ? 'both' : moved };
-      return { ...fresh, ...part, wider, known: inside(whole.known, part) };
-    });
-  }
-
-  learnWitness(answer: Answer): void {
-    const { n, range, ids, lacking } = answer;
-    this.plan?.delete(keyOf(answer.afterId, answer.beforeId, answer.byDate));
-    const alone = range !== null && range.from === range.to ? range.from : null;
-    if (alone !== null && [...this.gone].slice(0, 20).includes(alone) && ids.includes(alone))
-      this.say('doubt', n, `the answer shows ${alone}, which two answers had left out`);
-    if (lacking.length > 0 && range !== null && alone === null && (ids.length === 0 || this.hasRoom(answer)))
-      this.reopen(lacking[0] as bigint, lacking.at(-1) as bigint);
-    const shown = inside(ids, this.sweep.range);
-    for (const [nth, one] of shown.entries()) {
-      if (!answer.fresh.has(one) || this.open.some((part) => contains(part, one))) continue;
-      if (!answer.arrived.has(one)) this.say('doubt', n, `the answer shows ${one} in a range that had been closed`);
-      this.reopen(shown[nth - 1] ?? this.sweep.range.from, shown[nth + 1] ?? this.sweep.range.to);
-    }
-  }
-
-  reopen(from: bigint, to: bigint): void {
-    const parts = this.open.reduce<Range[]>((rest, one) => rest.flatMap((part) => without(part, one)), [{ from, to }]);
-    this.open = [...this.open, ...parts.map((part) => ({ ...fresh, ...part }))].sort(byFrom);
-  }
-
-  /** The witnesses that follow from the answers so far. */
-  planWitnesses(): Set<string> {
-    const { from, to } = this.sweep.range;
-    const plan = new Set<string>();
-    const need = (after: bigint | null, before: bigint | null, byDate = false) =>
-      plan.add(keyOf(after, before, byDate));
-    for (const one of [...this.gone].slice(0, 20)) need(one - 1n, one + 1n);
-    if (this.closings > 1) need(from - 1n, to + 1n);
-    for (const gap of this.gaps) need(gap.from - 1n, gap.to + 1n);
-    if (from === 1n && to === lastId) need(null, null, true);
-    if (this.highest !== null && to === lastId && this.highest < lastId) need(this.highest, null);
-    if (this.lowest !== null && from === 1n && this.lowest > 1n) need(null, this.lowest);
-    if (this.lowest !== null && from === 1n && this.lowest > 1n) need(0n, this.lowest, true);
-    if (this.lowest === null && to === lastId) for (const far of [999n, 999_999n, 999_999_999n]) need(from + far, null);
-    return plan;
-  }
-
-  finish(): void {
-    const { end, range, unreadable, accepted, startedAt, listedBefore, longestBefore } = this.sweep;
-    const n = end?.n ?? this.sweep.answers.at(-1)?.n ?? 0;
-    const add = (worth: Worth, is: boolean, reason: string) => is && this.say(worth, n, reason);
-    add('unproven', end === null, 'the sweep has no end');
-    add('unproven', end?.worth === 'unproven', `the sweep ended unproven: ${end?.reason}`);
-    const isSorted = (this.rising === 0 || this.falling === 0) && this.rising + this.falling >= 10;
-    add('doubt', this.isWalk, 'two filters are not honoured; the list was walked by one');
-    add('unproven', this.isWalk && (!isSorted || this.isSkipping), 'the walk does not show a sorted list');
-    if (this.isWalk) return;
-    for (const part of this.open) {
-      const isOne = part.from === part.to && (part.stuck || unreadable.has(part.from));
-      const isNamed = accepted.has(part.from) || end?.open.some((one) => isSame(one, part));
-      add('unproven', !isOne || !isNamed, `ids ${spell(part)} are not closed`);
-      add('doubt', isOne && !accepted.has(part.from), `id ${part.from} could not be read`);
-    }
-    this.plan ??= this.planWitnesses();
-    for (const witness of this.plan) add('unproven', true, `the witness ${witness} was not asked`);
-    const isOld = (one: bigint) => !this.firstShown.has(one) && (this.rows.get(one) ?? 0) * 1_000 <= startedAt;
-    const absent = [...this.gone].filter(isOld).length;
-    const vanished = this.gone.size - absent;
-    add('unproven', absent > Math.max(20, Math.floor(listedBefore * 0.02)), `${absent} stored applications are gone`);
-    add('unproven', (end?.absent ?? 0) > this.gone.size, 'the end names more ids as absent than two answers lacked');
-    const { after, before, both } = this.reach;
-    const isCut = after || before || both;
-    const isMixed = this.order === 'mixed' && this.rising + this.falling >= 10;
-    const hasReach = isMixed ? after && before : isCut;
-    add('doubt', isCut && this.found >= smallPage && !hasReach, 'the filters were not seen to act before the cut');
-    const isEdge = [...this.gone].slice(0, 20).some((one) => {
-      if (this.lowest === null || this.highest === null) return absent > 0;
-      return this.order === 'mixed' || (this.order === 'rising' ? one > this.highest : one < this.lowest);
-    });
-    const isNone = this.lowest === null;
-    const isLikeBefore = isNone || this.longest === longestBefore;
-    add(
-      'doubt',
-      isEdge && !hasReach && isLikeBefore,
-      'ids are gone where a filter that acts after the cut would hide them',
-    );
-    add(vanished > 2 ? 'doubt' : 'harmless', vanished > 0, `${vanished} ids were shown and then hidden`);
-    add('harmless', isNone && range.from === 1n && range.to === lastId, 'nothing was shown at all');
-    add('harmless', !isNone && this.longest < smallPage, 'no page is long enough to tell whether pages are cut off');
-    const isSmall = [this.pages.after, this.pages.both].some(({ rows }) => rows > 0 && rows < smallPage);
-    add('harmless', isCut && isSmall, 'pages are too small for their length to prove anything');
-  }
-}
-
-function contains({ from, to }: Range, one: bigint): boolean {
-  return from <= one && one <= to;
-}
-
-function within(part: Range, range: Range): boolean {
-  return range.from <= part.from && part.to <= range.to;
-}
-
-function isSame(a: Range, b: Range): boolean {
-  return a.from === b.from && a.to === b.to;
-}
-
-function compare(a: bigint, b: bigint): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
-
-function byFrom(a: Range, b: Range): number {
-  return compare(a.from, b.from);
+/** The filters of a question, in words. */
+function filtersOf(after: bigint | null, before: bigint | null, byDate = false): string {
+  const end = before === null || before > lastId ? 'nothing' : before;
+  return `after ${after ?? 'nothing'}, before ${end}${byDate ? ', with a date' : ''}`;
 }
 
 /** The ids inside a range, rising, each once. */
@@ -530,225 +209,392 @@ function inside(ids: readonly bigint[], range: Range): bigint[] {
   return [...new Set(ids)].filter((one) => contains(range, one)).sort(compare);
 }
 
-function without(range: Range, part: Range): Range[] {
-  if (part.from > range.to || part.to < range.from) return [range];
-  const rest = [
-    { from: range.from, to: part.from - 1n },
-    { from: part.to + 1n, to: range.to },
-  ];
-  return rest.filter(({ from, to }) => from <= to);
+/** What is left of ranges without these parts. */
+function without(ranges: readonly Range[], ...parts: readonly Range[]): Range[] {
+  const cut = ({ from, to }: Range, part: Range) => {
+    if (part.from > to || part.to < from) return [{ from, to }];
+    return [toRange(from, part.from - 1n), toRange(part.to + 1n, to)].flat();
+  };
+  return parts.reduce((rest, part) => rest.flatMap((range) => cut(range, part)), [...ranges]);
 }
+const toRange = (from: bigint, to: bigint): Range[] => (from <= to ? [{ from, to }] : []);
 
-function gapsBetween({ from, to }: Range, shown: readonly bigint[]): Range[] {
-  const ends = [from - 1n, ...shown, to + 1n];
-  return ends.slice(1).flatMap((end, nth) => {
-    const begin = (ends[nth] as bigint) + 1n;
-    return begin < end ? [{ from: begin, to: end - 1n }] : [];
-  });
+// ---- The rules of a sweep ----
+
+type PageSize = Pick<Answer, 'rows' | 'bytes' | 'shape'>;
+interface Open extends Range {
+  /** The page that it was cut from, how many ids that page showed in it, and which of its bounds has moved since. */
+  readonly wider: (PageSize & { inside: number; moved: 'after' | 'before' | 'both' }) | null;
+  /** Ids that earlier pages have shown in it. */
+  readonly known: readonly bigint[];
+  /** One id for which the source failed. */
+  readonly stuck: boolean;
 }
+const untouched = { wider: null, known: [], stuck: false } as const;
+const smallPage = 16;
 
-/** The filters of a question. */
-function keyOf(after: bigint | null, before: bigint | null, byDate: boolean): string {
-  if (after === null && before === null && byDate) return 'by date';
-  const end = before === null || before > lastId ? 'nothing' : before;
-  return `after ${after ?? 'nothing'}, before ${end}${byDate ? ', with a date' : ''}`;
+/** Goes through the answers of a sweep in their order. Returns why they support less than `proven`. */
+function replay(sweep: Sweep, rows: Rows): Finding[] {
+  const findings = new Map<string, Finding>();
+  let open: Open[] = [{ ...sweep.range, ...untouched }];
+  const pages = { after: { rows: 0, bytes: 0 }, both: { rows: 0, bytes: 0 } };
+  const reach = { after: false, before: false, both: false };
+  let [largest, longest, closings, found, rising, falling] = [0, 0, 0, 0, 0, 0];
+  let [isWalk, isSkipping] = [false, false];
+  let [lowest, highest, gaps]: [bigint | null, bigint | null, Range[]] = [null, null, []];
+  let plan: Set<string> | null = null;
+  const [firstShown, lacked, gone] = [new Set<bigint>(), new Set<bigint>(), new Set<bigint>()];
+
+  const say = (worth: Worth, n: number, is: boolean, reason: string) => {
+    if (is && !findings.has(reason)) findings.set(reason, find(worth, sweep.number, n, reason));
+  };
+  const goneSample = () => [...gone].slice(0, 20);
+  /** True if a page of this size cannot have been cut off. */
+  const hasRoom = (page: PageSize) => {
+    const most = pages[page.shape];
+    const isMeasured = most.rows >= smallPage && largest * 8 < most.bytes;
+    return isMeasured && page.rows * 2 < most.rows && page.bytes * 16 < most.bytes * 9;
+  };
+
+  for (const answer of sweep.answers) {
+    if (isWalk && answer.purpose !== 'walk') continue;
+    if (answer.purpose === 'witness') plan ??= planWitnesses();
+    if (answer.kind === 'page') notePage(answer);
+    if (answer.purpose === 'walk') isSkipping ||= answer.lacking.length > 0;
+    else if (answer.purpose === 'range') learnRange(answer, answer.range as Range);
+    else learnWitness(answer);
+    for (const one of answer.fresh) firstShown.add(one);
+  }
+  finish();
+  return [...findings.values()].sort((a, b) => (a.n ?? 0) - (b.n ?? 0));
+
+  function notePage({ n, ids, range, ...page }: Answer): void {
+    say('harmless', n, page.echo === 'absent', 'the answer does not repeat its filters');
+    say('unproven', n, !['matches', 'absent'].includes(page.echo), 'the answer repeats other filters than were sent');
+    say('doubt', n, page.cached, 'the answer came from a cache');
+    say('harmless', n, page.weakEmpty, 'the answer is empty without an empty list');
+    if (range === null) return;
+    largest = Math.max(largest, page.largest);
+    for (const [nth, one] of ids.entries()) {
+      if (one > (ids[nth - 1] ?? one)) rising++;
+      if (one < (ids[nth - 1] ?? one)) falling++;
+      if (!contains(sweep.range, one)) continue;
+      if (lowest === null || one < lowest) lowest = one;
+      if (highest === null || one > highest) highest = one;
+    }
+    if (page.purpose !== 'range') return;
+    const most = pages[page.shape];
+    pages[page.shape] = { rows: Math.max(most.rows, page.rows), bytes: Math.max(most.bytes, page.bytes) };
+    longest = Math.max(longest, page.rows);
+  }
+
+  function learnRange(answer: Answer, range: Range): void {
+    const { n, ids, afterId, beforeId } = answer;
+    const whole = open.find((one) => !one.stuck && within(range, one));
+    if (whole === undefined) return;
+    const isNarrow = afterId === null || afterId > range.from || (beforeId ?? lastId) < range.to;
+    say('unproven', n, isNarrow, 'the question asks for less than its range');
+    const isStray = (one: bigint) => !contains(range, one) && one !== afterId && one !== beforeId;
+    isWalk = answer.kind === 'refused' || ids.some(isStray);
+    if (isWalk) return;
+    const shown = inside(ids, range);
+    const known = [...whole.known, ...shown];
+    const asked = { ...whole, ...range, known, wider: isSame(range, whole) ? whole.wider : null };
+    if (answer.kind === 'page') judge(answer, shown, asked);
+    const parts = answer.closed === null ? cut(answer, shown, asked) : [];
+    const rest = without([whole], range).map((part) => ({ ...untouched, ...part, known: inside(known, part) }));
+    open.splice(open.indexOf(whole), 1, ...[...rest, ...parts].sort(byFrom));
+    found += shown.filter((one) => !parts.some((part) => contains(part, one))).length;
+  }
+
+  /** Whether a page may close its range, and what it tells about the page that the range was cut from. */
+  function judge(
+    { n, lacking, closed, ...page }: Answer,
+    shown: readonly bigint[],
+    { wider, known, ...range }: Open,
+  ): void {
+    const fresh = shown.filter((one) => page.fresh.has(one));
+    if (wider !== null && shown.length - fresh.filter((one) => page.arrived.has(one)).length > wider.inside) {
+      reach[wider.moved] = true;
+      say('doubt', n, hasRoom(wider), 'an earlier page left ids out although it had room');
+    }
+    if (closed !== null) {
+      const isEmpty = shown.length === 0 && (page.rows === 0 || page.rows * 2 < longest);
+      const isOne = isSingle(range) && (shown.length === 1 || isEmpty);
+      const rule = isEmpty ? 'empty' : isOne ? 'single' : 'reading';
+      const there = new Set([...shown, ...lacking]);
+      const isLost = (one: bigint) => !there.has(one) && !gone.has(one) && rows.get(one) !== null;
+      const lost = [...lacking.filter((one) => !lacked.has(one)), ...inside(known, range).filter(isLost)];
+      const not = (is: boolean, why: string) => say('unproven', n, is, `ids ${spell(range)} are not closed: ${why}`);
+      not(rule === 'reading' && !hasRoom(page), 'the page may have been cut off');
+      not(fresh.length > 0 && (!isOne || lacking.length > 0), 'the page shows new ids');
+      not(lost.length > 0, `the page lacks ${lost[0]}`);
+      not(closed !== rule, `the rule is ${rule}`);
+      closings++;
+      const between = without([range], ...shown.map((one) => ({ from: one, to: one })));
+      const inner = between.filter(({ from, to }) => from !== sweep.range.from && to !== sweep.range.to);
+      gaps = [...gaps, ...inner].sort((a, b) => compare(b.to - b.from, a.to - a.from)).slice(0, 6);
+    }
+    for (const one of lacking) (lacked.has(one) ? gone : lacked).add(one);
+  }
+
+  /** The parts that stay open. With the ids that were shown they cover the range. */
+  function cut({ n, lacking, rows, bytes, shape, ...answer }: Answer, shown: readonly bigint[], range: Open): Open[] {
+    const all = answer.open.filter((part) => within(part, range));
+    const lost = without([range], ...all).find((one) => BigInt(inside(shown, one).length) <= one.to - one.from);
+    if (lost) say('unproven', n, true, `ids ${spell(lost)} are neither closed nor open nor shown`);
+    // Neighbouring parts share an id. So a part may belong to the neighbour, which is open already.
+    const parts = all.filter((part) => isSame(part, range) || !open.some((one) => isSame(one, part)));
+    if (answer.kind !== 'page') return parts.map((part) => ({ ...untouched, ...part, stuck: isSingle(range) }));
+    const isAgain = parts.length === 1 && isSame(parts[0] as Range, range);
+    if (isAgain && lacking.length === 0 && !shown.some((one) => answer.fresh.has(one))) {
+      say(rows * 2 >= pages.after.rows ? 'doubt' : 'harmless', n, true, 'a page holds no more than its bounds');
+      return [range];
+    }
+    return parts.map((part) => {
+      const isBoth = isAgain ? lacking.length > 0 : part.from !== range.from && part.to !== range.to;
+      const moved = isBoth ? 'both' : part.from === range.from ? 'before' : 'after';
+      const wider = { rows, bytes, shape, inside: inside(shown, part).length, moved } as const;
+      return { ...part, wider, known: inside(range.known, part), stuck: false };
+    });
+  }
+
+  function learnWitness(witness: Answer): void {
+    const { n, range, ids, lacking } = witness;
+    plan?.delete(witness.filters);
+    const alone = range !== null && isSingle(range) ? range.from : null;
+    const isBack = alone !== null && ids.includes(alone) && goneSample().includes(alone);
+    say('doubt', n, isBack, `the answer shows ${alone}, which two answers had left out`);
+    if (lacking.length > 0 && range !== null && alone === null && (ids.length === 0 || hasRoom(witness)))
+      reopen(lacking[0] as bigint, lacking.at(-1) as bigint);
+    const shown = inside(ids, sweep.range);
+    for (const [nth, one] of shown.entries()) {
+      if (!witness.fresh.has(one) || open.some((part) => contains(part, one))) continue;
+      say('doubt', n, !witness.arrived.has(one), `the answer shows ${one} in a range that had been closed`);
+      reopen(shown[nth - 1] ?? sweep.range.from, shown[nth + 1] ?? sweep.range.to);
+    }
+  }
+
+  function reopen(from: bigint, to: bigint): void {
+    const parts = without([{ from, to }], ...open).map((part) => ({ ...untouched, ...part }));
+    open = [...open, ...parts].sort(byFrom);
+  }
+
+  /** The witnesses that follow from the answers so far, by their filters. */
+  function planWitnesses(): Set<string> {
+    const { from, to } = sweep.range;
+    const needed = [
+      ...goneSample().map((one) => filtersOf(one - 1n, one + 1n)),
+      ...gaps.map((gap) => filtersOf(gap.from - 1n, gap.to + 1n)),
+      ...(closings > 1 ? [filtersOf(from - 1n, to + 1n)] : []),
+      ...(from === 1n && to === lastId ? [filtersOf(null, null, true)] : []),
+    ];
+    const places = highest === null ? [999n, 999_999n, 999_999_999n].map((far) => from + far) : [highest];
+    if (to === lastId) needed.push(...places.filter((one) => one < lastId).map((one) => filtersOf(one, null)));
+    if (from === 1n && lowest !== null && lowest > 1n)
+      needed.push(filtersOf(null, lowest), filtersOf(0n, lowest, true));
+    return new Set(needed);
+  }
+
+  function finish(): void {
+    const { end, range, accepted } = sweep;
+    const add = (worth: Worth, is: boolean, why: string) => say(worth, end?.n ?? sweep.answers.length, is, why);
+    add('unproven', end === null, 'the sweep has no end');
+    add('unproven', end?.worth === 'unproven', `the sweep ended unproven: ${end?.reason}`);
+    const isOneWay = (rising === 0 || falling === 0) && rising + falling >= 10;
+    add('doubt', isWalk, 'two filters are not honoured; the list was walked by one');
+    add('unproven', isWalk && (!isOneWay || isSkipping), 'the walk does not show a sorted list');
+    if (isWalk) return;
+    for (const part of open) {
+      const isOne = isSingle(part) && (part.stuck || sweep.unreadable.has(part.from));
+      const isNamed = accepted.has(part.from) || end?.open.some((one) => isSame(one, part));
+      add('unproven', !isOne || !isNamed, `ids ${spell(part)} are not closed`);
+      add('doubt', isOne && !accepted.has(part.from), `id ${part.from} could not be read`);
+    }
+    for (const witness of plan ?? planWitnesses()) add('unproven', true, `the witness ${witness} was not asked`);
+    const isOld = (one: bigint) => !firstShown.has(one) && (rows.get(one) ?? 0) * 1_000 <= sweep.startedAt;
+    const absent = [...gone].filter(isOld).length;
+    const vanished = gone.size - absent;
+    const isPurge = absent > Math.max(20, Math.floor(sweep.listedBefore * 0.02));
+    add('unproven', isPurge, `${absent} stored ids are gone at once`);
+    add('unproven', (end?.absent ?? 0) > gone.size, 'the end names more ids as absent than two answers lacked');
+    const isMostly = (pairs: number) => pairs * 4 > (rising + falling) * 3;
+    const isMixed = !isMostly(rising) && !isMostly(falling);
+    const isCut = Object.values(reach).includes(true);
+    const hasReach = isMixed && rising + falling >= 10 ? reach.after && reach.before : isCut;
+    add('doubt', isCut && found >= smallPage && !hasReach, 'the filters were not seen to act before the cut');
+    const isBeyond = (one: bigint) => (isMostly(rising) ? one > (highest ?? 0n) : one < (lowest ?? 0n));
+    const isEdge = longest === sweep.longestBefore && goneSample().some((one) => isMixed || isBeyond(one));
+    const isHidden = (lowest === null ? absent > 0 : isEdge) && !hasReach;
+    add('doubt', isHidden, 'ids are gone where a filter that acts after the cut would hide them');
+    add(vanished > 2 ? 'doubt' : 'harmless', vanished > 0, `${vanished} ids were shown and then hidden`);
+    add('harmless', lowest === null && isSame(range, axis), 'nothing was shown at all');
+    add('harmless', lowest !== null && longest < smallPage, 'no page is long enough to tell whether pages are cut off');
+    const isSmall = Object.values(pages).some((most) => most.rows > 0 && most.rows < smallPage);
+    add('harmless', isCut && isSmall, 'pages are too small for their length to prove anything');
+  }
 }
 
 // ---- The file as a whole ----
 
 /** Ids against rows, times, and what sweeps know of each other. */
-function checkSweep(file: ProofFile, sweep: Sweep): void {
-  const { rows, exportedAt } = file;
+function checkSweep({ rows, exportedAt, sweeps }: ProofFile, sweep: Sweep): Finding[] {
   const { range, startedAt, end } = sweep;
-  const forge = (n: number, is: boolean, reason: string) => {
-    if (is) file.forged.push(find('forged', sweep.number, n, reason));
-  };
+  const findings: Finding[] = [];
+  const forge = (n: number, is: boolean, why: string) => is && findings.push(find('forged', sweep.number, n, why));
   const latest = exportedAt + 24 * hourMs;
   forge(0, startedAt > latest || (sweep.recentFrom ?? 0) * 1_000 > startedAt, 'it began at another time');
   for (const [number, last] of sweep.previous)
     forge(
       0,
-      file.sweeps.get(number)?.hashes.includes(last) === false,
-      `it knew lines of sweep ${number} that are not there`,
+      sweeps.get(number)?.hashes.includes(last) === false,
+      `lines of sweep ${number} that it knew are not there`,
     );
   const seen = new Set<bigint>();
   for (const { n, ids, lacking, fresh, sentAt, tookMs } of [...sweep.answers, ...sweep.audits]) {
     forge(n, sentAt < startedAt - 24 * hourMs || sentAt > latest, 'it was sent at another time');
-    for (const one of [...ids, ...lacking].filter((id) => id >= 1n && id <= lastId)) {
+    for (const one of [...ids, ...lacking].filter((any) => any >= 1n && any <= lastId)) {
       const first = rows.get(one);
       forge(n, first === undefined, `id ${one} is not a row`);
       if (first === undefined || first === null) continue;
       forge(n, first * 1_000 > sentAt + tookMs + hourMs, `id ${one} was stored later`);
-      forge(n, fresh.has(one) && first * 1_000 < sentAt - hourMs, `id ${one} is new, and was stored before`);
-      forge(n, fresh.has(one) && seen.has(one), `id ${one} is new, and was shown before`);
+      const isKnown = seen.has(one) || first * 1_000 < sentAt - hourMs;
+      forge(n, fresh.has(one) && isKnown, `id ${one} is called new, and was known before`);
     }
     for (const one of [...ids, ...lacking]) seen.add(one);
   }
   for (const { n, ids, what } of sweep.decisions)
-    forge(
-      n,
-      what === 'deletions' && ids.some((one) => !rows.has(one)),
-      'it accepts the deletion of an id that is not a row',
-    );
-  if (end === null || end.worth === 'unproven' || sweep.answers.some(({ purpose }) => purpose === 'walk')) return;
+    forge(n, what === 'deletions' && ids.some((one) => !rows.has(one)), 'an id of the decision is not a row');
+  const isWalk = sweep.answers.some(({ purpose }) => purpose === 'walk');
+  if (end === null || end.worth === 'unproven' || isWalk) return findings;
   const isNamed = (one: bigint) => seen.has(one) || end.open.some((part) => contains(part, one));
   const named = [...rows].filter(([one, first]) => {
     return contains(range, one) && (first === null || (first * 1_000 <= startedAt && isNamed(one)));
   });
-  forge(
-    end.n,
-    named.length < sweep.listedBefore,
-    'applications that were stored before the sweep are not in its lines',
-  );
+  forge(end.n, named.length < sweep.listedBefore, 'ids that were stored before the sweep are not in its lines');
+  return findings;
 }
 
-function checkCertificate(file: ProofFile, certificate: Certificate, replayed: ReadonlyMap<string, Replay>) {
-  const { range, worth, last, completeThrough } = certificate;
-  const sweep = last === null ? undefined : file.sweeps.get(certificate.sweep);
-  const isReplaced = (other: Sweep) =>
-    other.end !== null && other.previous.has(certificate.sweep) && without(range, other.range)[0] !== range;
-  const isFalse =
-    last !== null &&
-    (sweep?.hashes.at(-1) !== last ||
-      !within(range, sweep.range) ||
-      certificate.startedAt !== sweep.startedAt ||
-      (sweep.recentFrom !== null && Math.floor(completeThrough / 1_000) !== sweep.recentFrom) ||
-      worths.indexOf(worth) > worths.indexOf(sweep.end?.worth ?? 'unproven') ||
-      (worth !== 'unproven' && worth === sweep.end?.worth && certificate.reason !== sweep.end.reason) ||
-      [...file.sweeps.values()].some(isReplaced));
-  if (isFalse) {
-    const reason = `the certificate of ids ${spell(range)} is not that of its sweep, or a later sweep replaced it`;
-    file.forged.push(find('forged', certificate.sweep, null, reason));
-  }
-  const audits = sweep?.audits.flatMap(({ n, range: asked, ids, fresh, arrived }) => {
-    const isHidden = (one: bigint) =>
-      (fresh.has(one) && !arrived.has(one)) || (asked?.from === one && asked.to === one);
-    const hidden = inside(ids, range).filter(isHidden);
-    return hidden.map((one) => find('unproven', sweep.number, n, `an audit shows ${one}, which was left out`));
+/** True if a certificate is what its sweep ended with, or less, and no later sweep has replaced it. */
+function isOfSweep(one: Certificate, sweep: Sweep, others: Iterable<Sweep>): boolean {
+  const end = sweep.end?.worth ?? 'unproven';
+  const isReplaced = [...others].some(({ end, previous, range }) => {
+    return end !== null && previous.has(sweep.number) && !isSame(one.range, without([one.range], range)[0] ?? range);
   });
-  const findings = [
-    ...(sweep ? [] : [find('unproven', certificate.sweep, null, 'no evidence of this sweep is kept')]),
-    ...(replayed.get(certificate.sweep)?.findings ?? []),
-    ...(audits ?? []),
-    ...file.forged.filter((one) => one.sweep === certificate.sweep),
-  ];
-  const supports = lowest(findings);
-  return {
-    ids: spell(range),
-    sweep: certificate.sweep,
-    completeThrough: spellTime(completeThrough),
-    says: wordOf(worth),
-    supports: wordOf(supports),
-    /** True if the certificate says more than its lines support. */
-    refused: worths.indexOf(supports) < worths.indexOf(worth),
-    findings,
-  };
+  const isSameTime = one.startedAt === sweep.startedAt && one.completeThrough <= one.startedAt;
+  const isThrough = sweep.recentFrom === null || Math.floor(one.completeThrough / 1_000) === sweep.recentFrom;
+  const isSameReason = one.worth !== end || one.worth === 'unproven' || one.reason === sweep.end?.reason;
+  const isLower = worths.indexOf(one.worth) <= worths.indexOf(end);
+  const isLast = sweep.hashes.at(-1) === one.last && within(one.range, sweep.range);
+  return isLast && isSameTime && isThrough && isLower && isSameReason && !isReplaced;
 }
 
-function lowest(all: readonly { readonly worth: Worth }[]): Worth {
-  return worths.find((worth) => all.some((one) => one.worth === worth)) ?? 'proven';
+function checkCertificate(file: ProofFile, certificate: Certificate, replayed: readonly Finding[]) {
+  const { range, worth, last, sweep: number } = certificate;
+  const sweep = last === null ? undefined : file.sweeps.get(number);
+  const findings = [...replayed, ...file.forged].filter((one) => one.sweep === number);
+  const say = (is: Worth, n: number | null, why: string) => findings.push(find(is, number, n, why));
+  if (sweep === undefined) say('unproven', null, 'no evidence of this sweep is kept');
+  if (last !== null && !(sweep && isOfSweep(certificate, sweep, file.sweeps.values())))
+    say('forged', null, `the certificate of ids ${spell(range)} is not that of its sweep, or was replaced`);
+  for (const { n, range: asked, ids, fresh, arrived } of sweep?.audits ?? []) {
+    const alone = asked !== null && isSingle(asked) ? asked.from : null;
+    for (const one of inside(ids, range))
+      if (one === alone || (fresh.has(one) && !arrived.has(one)))
+        say('unproven', n, `an audit shows ${one}, left out before`);
+  }
+  const supports = lowest(findings);
+  const refused = worths.indexOf(supports) < worths.indexOf(worth);
+  const about = { ids: spell(range), sweep: number, completeThrough: spellTime(certificate.completeThrough) };
+  return { ...about, says: wordOf(worth), supports: wordOf(supports), refused, findings };
 }
 
 /** Finds noted hashes that the file does not have: forged if it has another in their place, else unproven. */
 function checkNoted({ sweeps }: ProofFile, note: string): Finding[] {
-  const [, number = '', noted = ''] = /^(\d+):([0-9a-f]{64})$/.exec(note) ?? [];
+  const [, number = '', noted = ''] = /^0*(\d+):([0-9a-f]{64})$/.exec(note) ?? [];
   if (noted === '') throw new WrongUse('a noted hash is written as SWEEP:HASH');
-  const all = [...sweeps.values()];
-  const own = sweeps.get(String(BigInt(number)));
-  if (own?.hashes.includes(noted) || all.some(({ previous }) => previous.get(String(BigInt(number))) === noted))
-    return [];
+  const [own, all] = [sweeps.get(number), [...sweeps.values()]];
+  if (own?.hashes.includes(noted) || all.some(({ previous }) => previous.get(number) === noted)) return [];
   const isThere = own !== undefined || all.some(({ hashes }) => hashes.includes(noted));
   return [find(isThere ? 'forged' : 'unproven', null, null, `the hash that was noted of sweep ${number} is not there`)];
 }
 
-export function checkProof(lines: Iterable<string>, options: Options = {}): Report {
-  const file = readProof(lines);
-  if (options.rows !== undefined) file.rows = readDump(options.rows);
-  const replayed = new Map([...file.sweeps].map(([number, sweep]) => [number, new Replay(sweep, file.rows)]));
-  for (const sweep of file.sweeps.values()) checkSweep(file, sweep);
-  const certificates = file.certificates.map((one) => checkCertificate(file, one, replayed));
-  const noted = (options.noted ?? []).flatMap((note) => checkNoted(file, note));
-  const gaps = file.certificates.reduce(
-    (rest, { range }) => rest.flatMap((one) => without(one, range)),
-    [{ from: 1n, to: lastId }],
-  );
-  const uncovered = gaps.map((gap) => find('unproven', null, null, `no certificate speaks of ids ${spell(gap)}`));
-  const findings = [...file.forged, ...noted, ...uncovered];
-  const verdict = wordOf(lowest([...findings, ...file.certificates, ...certificates.flatMap((one) => one.findings)]));
-  return {
-    verdict,
-    supported: verdict !== 'forged' && noted.length === 0 && !certificates.some(({ refused }) => refused),
-    advertiser: file.advertiser,
-    exportedAt: spellTime(file.exportedAt),
-    certificates,
-    sweeps: [...file.sweeps.values()].flatMap(({ number, range, answers, audits, decisions }) => {
-      const closed = answers.filter((answer) => answer.closed !== null).length;
-      const about = `sweep ${number}: ids ${spell(range)}, ${answers.length} questions, ${closed} ranges closed, ${audits.length} audits`;
-      return [about, ...decisions.map((one) => `  ${one.about}`)];
+/** Three columns, separated by commas, tabs or bars, with or without a header. Erased applications have only an id. */
+function readDump(lines: readonly string[]): Rows {
+  const isRow = (line: string, nth: number) => line.trim() !== '' && (nth > 0 || /^[-\d]/.test(line));
+  return new Map(
+    lines.filter(isRow).map((line) => {
+      const [row = '', first = ''] = line.split(/[,\t|]/).map((column) => column.trim());
+      if (!/^-?\d+ \d*$/.test(`${row} ${first}`)) throw new WrongUse(`no row of a dump: ${line}`);
+      return [BigInt(row), first === '' ? null : Number(first)];
     }),
-    findings,
-  };
+  );
 }
 
-/** Three columns, separated by commas, tabs or bars, with or without a header. Erased applications have only an id. */
-function readDump(lines: Iterable<string>): Rows {
-  const rows: Rows = new Map();
-  for (const [nth, line] of [...lines].entries()) {
-    const [row = '', first = ''] = line.split(/[,\t|]/).map((column) => column.trim());
-    if (line.trim() === '' || (nth === 0 && !/^-?\d/.test(row))) continue;
-    if (!/^-?\d{1,30} \d{0,15}$/.test(`${row} ${first}`)) throw new WrongUse(`line ${nth + 1} of the dump is no row`);
-    rows.set(BigInt(row), first === '' ? null : Number(first));
-  }
-  return rows;
+export interface Options {
+  readonly noted?: readonly string[];
+  /** Lines of a database dump that replace the rows in the file: id, first stored, missing since. */
+  readonly rows?: readonly string[];
+}
+
+export type Report = ReturnType<typeof checkProof>;
+export function checkProof(lines: Iterable<string>, options: Options = {}) {
+  const read = readProof(lines);
+  const file = { ...read, rows: options.rows ? readDump(options.rows) : read.rows };
+  const all = [...file.sweeps.values()];
+  file.forged.push(...all.flatMap((sweep) => checkSweep(file, sweep)));
+  const replayed = all.flatMap((sweep) => replay(sweep, file.rows));
+  const certificates = file.certificates.map((one) => checkCertificate(file, one, replayed));
+  const noted = (options.noted ?? []).flatMap((note) => checkNoted(file, note));
+  const gaps = without([axis], ...file.certificates.map(({ range }) => range));
+  const uncovered = gaps.map((gap) => find('unproven', null, null, `no certificate speaks of ids ${spell(gap)}`));
+  const findings = [...file.forged, ...noted, ...uncovered];
+  const why = [...findings, ...file.certificates, ...certificates.flatMap((one) => one.findings)];
+  const verdict = wordOf(lowest(why));
+  /** The file is not forged and has every noted hash, and no certificate says more than its lines support. */
+  const supported = verdict !== 'forged' && noted.length === 0 && !certificates.some(({ refused }) => refused);
+  const sweeps = all.flatMap(({ number, range, answers, audits, decisions }) => [
+    `sweep ${number}: ids ${spell(range)}, ${answers.length} questions, ${audits.length} audits`,
+    ...decisions.map(({ about }) => `  ${about}`),
+  ]);
+  const exportedAt = spellTime(file.exportedAt);
+  return { verdict, supported, advertiser: file.advertiser, exportedAt, certificates, sweeps, findings };
 }
 
 // ---- The report ----
-
-function spell({ from, to }: Range): string {
-  return from === to ? `${from}` : `${from} to ${to === lastId ? 'infinity' : to}`;
-}
-
-function spellTime(milliseconds: number): string {
-  return new Date(milliseconds).toISOString();
-}
 
 function spellFinding({ verdict, sweep, n, reason }: Finding): string {
   return `${verdict}: ${sweep === null ? '' : `sweep ${sweep}, `}${n === null ? '' : `line ${n}: `}${reason}`;
 }
 
 function spellFindings(findings: readonly Finding[]): string[] {
-  const lines = findings.map((one) => `  ${spellFinding(one)}`);
-  return lines.length > 10 ? [...lines.slice(0, 10), `  and ${lines.length - 10} more`] : lines;
+  const more = findings.length > 10 ? [`  and ${findings.length - 10} more`] : [];
+  return [...findings.slice(0, 10).map((one) => `  ${spellFinding(one)}`), ...more];
 }
 
 /** The report as text. */
 export function renderReport({ verdict, supported, certificates, findings, ...report }: Report): string {
   const first = [...findings, ...certificates.flatMap((one) => one.findings)].find((one) => one.verdict === verdict);
-  return [
+  const why = first === undefined ? '' : ` (${spellFinding(first)})`;
+  const lines = [
     `advertiser ${report.advertiser}, exported at ${report.exportedAt}`,
     ...report.sweeps,
-    ...certificates.flatMap(({ ids, sweep, says, supports, refused, ...one }) => [
-      `certificate for ids ${ids} (sweep ${sweep}): ${says}: ${refused ? `refused, its lines support ${supports}` : 'supported'}`,
+    ...certificates.flatMap(({ refused, supports, ...one }) => [
+      `certificate for ids ${one.ids} (sweep ${one.sweep}): ${one.says}: ${refused ? `refused, its lines support ${supports}` : 'supported'}`,
       `  speaks of what was submitted before ${one.completeThrough}`,
       ...spellFindings(one.findings),
     ]),
     ...(findings.length > 0 ? ['the file as a whole', ...spellFindings(findings)] : []),
-    '',
-    `verdict: ${verdict}${supported ? '' : ', refused'}${first === undefined ? '' : ` (${spellFinding(first)})`}\n`,
-  ].join('\n');
-}
-
-function readLines(file: string): string[] {
-  return readFileSync(file, 'utf8').replace(/\n$/, '').split('\n');
+    `\nverdict: ${verdict}${supported ? '' : ', refused'}${why}\n`,
+  ];
+  return lines.join('\n');
 }
 
 if (import.meta.main) {
+  const readLines = (file: string) => readFileSync(file, 'utf8').replace(/\n$/, '').split('\n');
   try {
-    const options = {
-      noted: { type: 'string', multiple: true },
-      rows: { type: 'string' },
-      json: { type: 'boolean' },
-    } as const;
+    const text = { type: 'string' } as const;
+    const options = { noted: { ...text, multiple: true }, rows: text, json: { type: 'boolean' } } as const;
     const { values, positionals } = parseArgs({ allowPositionals: true, options });
     const [file, ...others] = positionals;
     if (file === undefined || others.length > 0) throw new WrongUse('name one file');
