@@ -7,10 +7,9 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Config } from '../config.ts';
 import type { Explanation } from '../domain/evidence/explain.ts';
-import type { ExportedRow } from '../domain/evidence/export.ts';
 import { toHex } from '../domain/evidence/record.ts';
 import { Trouble } from '../domain/trouble.ts';
-import { explainProof, toProofLines } from '../sync/read/export-evidence.ts';
+import { explainProof, toProofLines } from '../sync/read/evidence.ts';
 import { openStoreOf } from './database.ts';
 import { type Chosen, toChosen } from './resources.ts';
 
@@ -37,37 +36,17 @@ export async function exportProof(
   for (const account of toChosen(config, request.advertiser)) {
     const { advertiserId } = await app.store.advertisers.lookUp(account.name, account.advertiserId);
     if (advertiserId === null) continue;
-    return await app.store.evidence.withProofs(advertiserId, async (proofs) => {
-      let applications = 0;
-      const rows = countRows(proofs.rows, (count) => {
-        applications += count;
-      });
-      const lines = await writeLines(request.file, toProofLines(advertiserId, { ...proofs, rows }), request.signal);
-      return {
-        name: account.name,
-        advertiserId,
-        file: request.file,
-        lines,
-        sweeps: proofs.sweeps.length,
-        applications,
-        evidence: proofs.sweeps.flatMap(({ sweepId, records }) => {
-          const last = records.at(-1);
-          return last === undefined ? [] : [`${sweepId}:${toHex(last.hash)}`];
-        }),
-      };
-    });
+    return await app.store.evidence.withProofs(advertiserId, async (proofs) => ({
+      name: account.name,
+      advertiserId,
+      file: request.file,
+      lines: await writeLines(request.file, toProofLines(advertiserId, proofs), request.signal),
+      sweeps: proofs.ends.length,
+      applications: proofs.applications,
+      evidence: proofs.ends.map(({ sweepId, hash }) => `${sweepId}:${toHex(hash)}`),
+    }));
   }
   return null;
-}
-
-async function* countRows(
-  batches: AsyncIterable<readonly ExportedRow[]>,
-  onCount: (count: number) => void,
-): AsyncGenerator<readonly ExportedRow[]> {
-  for await (const rows of batches) {
-    onCount(rows.filter(({ firstSeen }) => firstSeen !== null).length);
-    yield rows;
-  }
 }
 
 /** A named file cannot be read or written. */
@@ -128,7 +107,7 @@ async function requireReadable(file: string): Promise<void> {
 /** The checker's report on a file. */
 export interface CheckReport {
   readonly verdict: 'forged' | 'unproven' | 'assumed' | 'proven';
-  /** True if no certificate claims more than its records support. */
+  /** True if no certificate claims more than its lines support. */
   readonly supported: boolean;
 }
 

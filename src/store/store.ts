@@ -84,8 +84,8 @@ import {
   loadUnheld,
 } from './sweeps/continue-sweep.ts';
 import { confirmCursors } from './sweeps/cursors.ts';
-import { loadAuditedProof, loadLastHashes } from './sweeps/evidence.ts';
-import { loadRecords, type StoredProofs, withProofs } from './sweeps/export-evidence.ts';
+import { loadAuditedProof, loadChainEnd, loadLastHashes, loadLines } from './sweeps/evidence.ts';
+import { type StoredProofs, withProofs } from './sweeps/export-evidence.ts';
 import { claimLeases, type Lease, type LeaseClaim, loadHolder, releaseLeases, renewLease } from './sweeps/leases.ts';
 import { beginSweeps, endCertificates, loadCertificates, noteStop, pruneSweeps, takeTickets } from './sweeps/sweeps.ts';
 import { loadKeyState } from './tombstones.ts';
@@ -171,7 +171,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     coverage: bind(db, { loadOpenRanges, loadAuditPlace, findHidden, endCertificates, confirmCursors }),
 
     evidence: {
-      ...bind(db, { loadLastHashes, loadAudited: loadAuditedProof, loadCertificates, loadRecords }),
+      ...bind(db, { loadLastHashes, loadChainEnd, loadAudited: loadAuditedProof, loadCertificates, loadLines }),
       withProofs: <T>(advertiserId: bigint, work: (proofs: StoredProofs) => Promise<T>) =>
         withProofs(db, advertiserId, work),
     },

@@ -3,7 +3,7 @@
 
 import { assumptions, type Conclusion } from '../coverage/certificate.ts';
 import type { ExportedCertificate } from './export.ts';
-import { type EvidenceRecord, toHex } from './record.ts';
+import { type AnswerLine, countIds, toHex } from './record.ts';
 
 /** A certificate with counts of the questions behind it. */
 export interface ExplainedCertificate extends Omit<ExportedCertificate, 'last'> {
@@ -45,11 +45,11 @@ export function explain(
   at: Date | null,
   certificates: readonly ExportedCertificate[],
   openRanges: number,
-  recordsOf: (sweepId: bigint) => readonly EvidenceRecord[],
+  answersOf: (sweepId: bigint) => readonly AnswerLine[],
 ): Explanation {
   const explained = certificates.map(({ last, ...one }) => ({
     ...one,
-    ...countRecords(recordsOf(one.sweepId)),
+    ...countAnswers(answersOf(one.sweepId)),
     reaches: at === null || one.completeThrough.getTime() >= at.getTime(),
     evidence: last === null ? null : `${one.sweepId}:${toHex(last)}`,
   }));
@@ -76,14 +76,12 @@ export function explain(
   };
 }
 
-function countRecords(records: readonly EvidenceRecord[]) {
-  const answers = records.filter((record) => record.type === 'answer');
-  const count = (purpose: string) => answers.filter(({ question }) => question.purpose === purpose).length;
-  const audits = count('audit');
+function countAnswers(answers: readonly AnswerLine[]) {
+  const audits = answers.filter(({ type }) => type === 'audit').length;
   return {
     questions: answers.length - audits,
-    shown: answers.reduce((sum, { answer }) => sum + answer.rows, 0),
-    witnesses: count('witness'),
+    shown: answers.reduce((sum, { ids }) => sum + countIds(ids), 0),
+    witnesses: answers.filter(({ purpose }) => purpose === 'witness').length,
     audits,
   };
 }

@@ -2,26 +2,15 @@
 // how many audits checked it. Also the questions about one id.
 
 import type { ExportedCertificate } from './export.ts';
-import type { AnswerRecord, Bounds, EvidenceRecord } from './record.ts';
+import type { AnswerLine } from './record.ts';
 
-/**
- * Why nothing can be missing from a range. empty: the source shows nothing there. confirmed: empty in two shapes of question. short: its
- * page was less than half full. single: a range of one id, which was shown.
- */
-export type Closing = 'empty' | 'confirmed' | 'short' | 'single';
-
-/** A range that an answer closed and no later answer reopened. */
-export interface ClosedRange extends Bounds {
-  readonly how: Closing;
-  readonly at: number;
+/** From and to, both included; null at the end of the axis. */
+export interface Bounds {
+  readonly from: bigint;
+  readonly to: bigint | null;
 }
 
-/** A record of a sweep, with the number of applications that it showed first. */
-export interface ShownRecord {
-  readonly n: number;
-  readonly record: EvidenceRecord;
-  readonly added: number;
-}
+type Closing = NonNullable<AnswerLine['closed']>;
 
 /** The stored applications of an advertiser, counted in equal parts of the id axis. A few outliers are counted as `below` and `above`. */
 export interface Density {
@@ -42,58 +31,42 @@ export interface PictureColumn extends Bounds {
    * evidence was kept.
    */
   readonly state: Closing | 'open' | 'shown' | 'unrecorded';
-  readonly certificate: ExportedCertificate['certificate'] | null;
   /** When the first of its closed ranges was closed; null if it has none. */
   readonly closedAt: number | null;
   readonly applications: number;
   readonly audits: number;
 }
 
-/** The ranges that are closed at the end of a sweep. */
-export function findClosed(records: readonly ShownRecord[]): ClosedRange[] {
-  const closed = new Map<string, ClosedRange>();
-  for (const { record } of records) {
-    if (record.type !== 'answer') continue;
-    for (const range of record.opened) closed.delete(toKey(range));
-    for (const range of record.closed) {
-      closed.set(toKey(range), { ...range, how: toClosing(record, range), at: record.sentAt });
-    }
-  }
-  return [...closed.values()];
-}
-
-export function toClosing({ question, answer }: AnswerRecord, { from, to }: Bounds): Closing {
-  if (question.purpose === 'confirm' && answer.kind === 'page') return 'confirmed';
-  if (answer.rows === 0) return 'empty';
-  return from === to ? 'single' : 'short';
+/** The ids that a question covers; null for a question by date alone. */
+export function boundsOf({ from, to }: AnswerLine): Bounds | null {
+  return from === undefined ? null : { from: BigInt(from), to: to ? BigInt(to) : null };
 }
 
 /** Columns for the part of the axis with applications, plus one column before it and one after it. */
 export function toColumns(
   certificates: readonly ExportedCertificate[],
-  recordsOf: (sweepId: bigint) => readonly ShownRecord[],
+  answersOf: (sweepId: bigint) => readonly AnswerLine[],
   density: Density | null,
 ): PictureColumn[] {
-  const parts = toParts(density);
-  const closed = certificates.map((one) => ({ ...one, ranges: findClosed(recordsOf(one.sweepId)) }));
-  const audits = [...new Set(certificates.map(({ sweepId }) => sweepId))].flatMap((id) => findAudits(recordsOf(id)));
-  return parts.map(({ applications, isEdge, ...part }) => {
-    const touching = closed.filter((one) => overlapOf({ from: one.low, to: one.high }, part) > 0n);
-    const ranges = touching.flatMap((one) => one.ranges).filter((range) => overlapOf(range, part) > 0n);
-    const covered = touching.reduce((sum, one) => sum + overlapOf({ from: one.low, to: one.high }, part), 0n);
+  const covered = certificates.map((one) => ({ from: one.low, to: one.high, last: one.last }));
+  const lines = [...new Set(certificates.map(({ sweepId }) => sweepId))].flatMap(answersOf);
+  const asked = lines.flatMap((line) => {
+    const bounds = boundsOf(line);
+    return bounds === null ? [] : [{ ...bounds, closed: line.closed, at: line.sentAt, isAudit: line.type === 'audit' }];
+  });
+  return toParts(density).map((part) => {
+    const touching = covered.filter((one) => overlapOf(one, part) > 0n);
+    const inside = asked.filter((one) => overlapOf(one, part) > 0n);
+    const closed = inside.flatMap((one) => (one.closed ? [{ ...one, closed: one.closed }] : []));
+    const length = touching.reduce((sum, one) => sum + overlapOf(one, part), 0n);
     return {
       ...part,
-      isEdge,
-      applications,
-      state: covered < lengthOf(part) ? 'open' : toState(touching, ranges, part),
-      certificate: weakest.find((word) => touching.some((one) => one.certificate === word)) ?? null,
-      closedAt: ranges.reduce<number | null>((first, { at }) => (first === null || at < first ? at : first), null),
-      audits: audits.filter(({ from, to }) => from !== null && overlapOf({ from, to }, part) > 0n).length,
+      state: length < lengthOf(part) ? 'open' : toState(touching, closed, part),
+      closedAt: closed.reduce<number | null>((first, { at }) => (first === null || at < first ? at : first), null),
+      audits: inside.filter(({ isAudit }) => isAudit).length,
     };
   });
 }
-
-const weakest = ['unproven', 'assumed', 'proven'] as const;
 
 /** The axis begins at 1 and has no end: the columns before and after the applications may be very long. */
 function toParts(density: Density | null): (Bounds & Pick<PictureColumn, 'isEdge' | 'applications'>)[] {
@@ -116,12 +89,12 @@ function toParts(density: Density | null): (Bounds & Pick<PictureColumn, 'isEdge
 /** How the largest share of a column was closed. */
 function toState(
   certificates: readonly { readonly last: Uint8Array | null }[],
-  ranges: readonly ClosedRange[],
+  closed: readonly (Bounds & { readonly closed: Closing })[],
   part: Bounds,
 ): PictureColumn['state'] {
-  if (ranges.length === 0) return certificates.some(({ last }) => last === null) ? 'unrecorded' : 'shown';
+  if (closed.length === 0) return certificates.some(({ last }) => last === null) ? 'unrecorded' : 'shown';
   const lengths = new Map<Closing, bigint>();
-  for (const range of ranges) lengths.set(range.how, (lengths.get(range.how) ?? 0n) + overlapOf(range, part));
+  for (const one of closed) lengths.set(one.closed, (lengths.get(one.closed) ?? 0n) + overlapOf(one, part));
   return [...lengths].reduce((most, one) => (one[1] > most[1] ? one : most))[0];
 }
 
@@ -138,29 +111,10 @@ function overlapOf(a: Bounds, b: Bounds): bigint {
   return to < from ? 0n : to - from + 1n;
 }
 
-function toKey({ from, to }: Bounds): string {
-  return `${from} ${to}`;
-}
-
-function findAudits(records: readonly ShownRecord[]): AnswerRecord['question'][] {
-  return answersOf(records)
-    .map(({ record }) => record.question)
-    .filter(({ purpose }) => purpose === 'audit');
-}
-
-/** An answer among the records. */
-export type ShownAnswer = ShownRecord & { readonly record: AnswerRecord };
-
-/** The answers of a sweep, in order. */
-export function answersOf(records: readonly ShownRecord[]): ShownAnswer[] {
-  return records.filter((one): one is ShownAnswer => one.record.type === 'answer');
-}
-
 /** The questions of a sweep whose range contains the id. Witnesses and audits are left out. */
-export function findQuestionsAbout(records: readonly ShownRecord[], id: bigint): ShownAnswer[] {
-  return answersOf(records).filter(({ record: { question } }) => {
-    const { purpose, axis, from, to } = question;
-    if (purpose === 'witness' || purpose === 'audit' || axis !== 'id' || from === null) return false;
-    return from <= id && (to === null || id <= to);
+export function findQuestionsAbout(answers: readonly AnswerLine[], id: bigint): AnswerLine[] {
+  return answers.filter((line) => {
+    const bounds = line.purpose === 'range' || line.purpose === 'walk' ? boundsOf(line) : null;
+    return bounds !== null && overlapOf(bounds, { from: id, to: id }) > 0n;
   });
 }

@@ -33,75 +33,26 @@ export interface LastHash {
 /** Ids as text: the first one, then the difference of each to the one before. */
 export type IdList = string;
 
-/** From and to, both included; to is null at the end of the axis. */
-export type Bounds = readonly [from: string, to: string | null];
-
-export interface SweepBody {
-  readonly type: 'sweep';
-  readonly format: 2;
-  readonly advertiser: string;
-  readonly sweep: string;
-  readonly purpose: 'recheck' | 'backfill';
-  readonly from: string;
-  readonly to: string | null;
-  readonly startedAt: number;
-  readonly recentFrom: string | null;
-  readonly listedBefore: number;
-  readonly longestBefore: number;
-  readonly unreadable: IdList;
-  readonly accepted: IdList;
-  /** The last hashes, at that time, of the sweeps behind the certificates. So the end of their chains cannot be cut off later. */
-  readonly previous: readonly (readonly [sweep: string, hash: string])[];
-}
-
 /** A question and its answer. Members with their usual value are left out. */
 export interface AnswerBody extends Sent {
   readonly type: 'answer' | 'audit';
-  /** Left out in audits. */
   readonly purpose?: Question['purpose'] | undefined;
-  /** The ids that the answer should show; left out in a question by date alone. */
   readonly from?: string | undefined;
   readonly to?: string | null | undefined;
-  /** The bounds that were sent. Usually from - 1 and to + 1. */
   readonly afterId?: string | null | undefined;
   readonly beforeId?: string | null | undefined;
   readonly byDate?: true | undefined;
-  /** Usually a page. */
   readonly answer?: 'unanswered' | 'refused' | undefined;
   readonly ids?: IdList | undefined;
-  readonly unreadable?: number | undefined;
   readonly bytes?: number | undefined;
-  readonly largest?: number | undefined;
-  /** Usually matches. */
-  readonly echo?: 'absent' | 'differs' | undefined;
-  readonly weakEmpty?: true | undefined;
-  readonly cached?: true | undefined;
-  /** Ids that were not stored before, or all of the page. */
   readonly new?: IdList | 'all' | undefined;
-  /** Those of the new ids that may have arrived during the sweep. */
-  readonly arrived?: IdList | undefined;
-  /** Stored ids that the answer had room for and does not show. */
   readonly lacking?: IdList | undefined;
-  /** The rule by which the answer closes its range. */
-  readonly closed?: 'reading' | 'empty' | 'single' | undefined;
-  /** The parts of its range that are still open. */
-  readonly open?: readonly Bounds[] | undefined;
+  readonly closed?: NonNullable<Learned['closed']>['rule'] | undefined;
+  readonly [other: string]: unknown;
 }
 
-export interface EndBody extends Pick<Done, 'certificate' | 'risk' | 'reason' | 'absent'> {
-  readonly type: 'end';
-  readonly open: readonly Bounds[];
-}
-
-export interface DecisionBody {
-  readonly type: 'decision';
-  readonly at: number;
-  readonly by: string;
-  readonly what: 'deletions' | 'unreadable';
-  readonly ids: IdList;
-}
-
-export type LineBody = SweepBody | AnswerBody | EndBody | DecisionBody;
+/** A line without its place in the chain. */
+export type LineBody = AnswerBody | { readonly type: 'sweep' | 'end' | 'decision'; readonly [member: string]: unknown };
 
 /** How a sweep began. */
 export interface Opening {
@@ -113,11 +64,12 @@ export interface Opening {
   /** Ids that could not be read before, and those of them that an operator has accepted. */
   readonly unreadable: readonly bigint[];
   readonly accepted: readonly bigint[];
+  /** The last hashes of the sweeps behind the certificates at this time. So the end of their chains cannot be cut off later. */
   readonly previous: readonly LastHash[];
 }
 
 export function toSweepBody({ facts, ...opening }: Opening): LineBody {
-  const [from, to] = toBounds(facts);
+  const [from, to] = toPair(facts);
   return {
     type: 'sweep',
     format: 2,
@@ -139,10 +91,8 @@ export function toSweepBody({ facts, ...opening }: Opening): LineBody {
 export function toAnswerBody(sent: Sent, question: Question, answer: Answer, learned: Learned): LineBody {
   const { facts, open } = learned.state;
   const { purpose, covers } = question;
-  const parts =
-    purpose === 'range' && covers !== null && learned.closed === null
-      ? open.filter(({ from, to }) => from >= covers.from && to <= covers.to)
-      : [];
+  const isOpen = purpose === 'range' && covers !== null && learned.closed === null;
+  const parts = isOpen ? open.filter(({ from, to }) => from >= covers.from && to <= covers.to) : [];
   return {
     type: 'answer',
     ...sent,
@@ -154,7 +104,7 @@ export function toAnswerBody(sent: Sent, question: Question, answer: Answer, lea
       lacking: toIdList(lackingOf(question, answer, learned)) || undefined,
     }),
     closed: learned.closed?.rule,
-    open: parts.length === 0 ? undefined : parts.map(toBounds),
+    open: parts.length === 0 ? undefined : parts.map(toPair),
   };
 }
 
@@ -164,7 +114,7 @@ export function toAuditBody(sent: Sent, question: Question, answer: Answer, rece
 }
 
 function toQuestionMembers({ covers, afterId, beforeId, afterDate, beforeDate }: Question) {
-  const [from, to] = covers === null ? [] : toBounds(covers);
+  const [from, to] = covers === null ? [] : toPair(covers);
   const sent = (bound: bigint | null, usual: bigint | null) =>
     bound === usual ? undefined : bound === null ? null : String(bound);
   return {
@@ -179,7 +129,7 @@ function toQuestionMembers({ covers, afterId, beforeId, afterDate, beforeDate }:
 function toAnswerMembers(answer: Answer, recentFrom: bigint | null) {
   if (answer.kind !== 'page') return { answer: answer.kind };
   const { rows, news } = answer;
-  const fresh = [...new Set(rows.map(({ id }) => id))].filter((id) => news.has(id));
+  const fresh = [...new Set(rows.map(getId))].filter((id) => news.has(id));
   const recent = new Set(rows.filter(({ at }) => recentFrom !== null && at !== null && at >= recentFrom).map(getId));
   return {
     ids: toIdList(rows.map(getId)) || undefined,
@@ -212,14 +162,14 @@ function lackingOf(question: Question, answer: PageAnswer, { lacked, state: { fa
 }
 
 export function toEndBody({ certificate, risk, reason, open, absent }: Done): LineBody {
-  return { type: 'end', certificate, risk, reason, open: open.map(toBounds), absent };
+  return { type: 'end', certificate, risk, reason, open: open.map(toPair), absent };
 }
 
 /** A decision of an operator about ids, after the end of a sweep. */
 export interface Decision {
   readonly at: Date;
   readonly by: string;
-  readonly what: DecisionBody['what'];
+  readonly what: 'deletions' | 'unreadable';
   readonly ids: readonly bigint[];
 }
 
@@ -239,16 +189,22 @@ export function chain(hash: (text: string) => Uint8Array, end: ChainEnd | null, 
   });
 }
 
-/** A stored line as it was written. */
-export function parseLine(text: string): LineBody & { readonly n: number } {
-  return JSON.parse(text) as LineBody & { readonly n: number };
+/** A stored answer or audit. */
+export interface AnswerLine extends AnswerBody {
+  readonly n: number;
 }
 
-export function toBounds({ from, to }: IdRange): Bounds {
+/** The answers and audits among the lines of a sweep. */
+export function parseAnswers(lines: readonly string[]): AnswerLine[] {
+  const parsed = lines.map((text) => JSON.parse(text) as LineBody & { readonly n: number });
+  return parsed.filter((line): line is AnswerLine => line.type === 'answer' || line.type === 'audit');
+}
+
+function toPair({ from, to }: IdRange): readonly [from: string, to: string | null] {
   return [String(from), to === lastPosition ? null : String(to)];
 }
 
-export function toIdList(ids: readonly bigint[]): IdList {
+function toIdList(ids: readonly bigint[]): IdList {
   return ids.map((id, nth) => id - (ids[nth - 1] ?? 0n)).join(' ');
 }
 

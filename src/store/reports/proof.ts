@@ -1,13 +1,13 @@
-// The data of the page about one advertiser's proof: its certificates, the records behind them, how its application ids are distributed,
+// The data of the page about one advertiser's proof: its certificates, the answers behind them, how its application ids are distributed,
 // and how earlier proofs ended. Ids and counts, no personal data.
-import { decodeLeaves, decodeRecord } from '../../domain/evidence/codec.ts';
 import type { ExportedCertificate } from '../../domain/evidence/export.ts';
-import type { Density, ShownRecord } from '../../domain/evidence/picture.ts';
-import { isErased } from '../../domain/evidence/tree.ts';
+import type { Density } from '../../domain/evidence/picture.ts';
+import { type AnswerLine, parseAnswers } from '../../domain/evidence/record.ts';
 import type { SweepFacts } from '../../domain/status.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { loadOpenRanges } from '../sweeps/continue-sweep.ts';
+import { loadLines } from '../sweeps/evidence.ts';
 import { loadCertificates } from '../sweeps/sweeps.ts';
 import { type SweepColumns, toSweepFacts } from './status.ts';
 
@@ -19,7 +19,7 @@ export interface ProofReport {
   readonly certificates: readonly ExportedCertificate[];
   readonly openRanges: number;
   /** By sweep. */
-  readonly records: ReadonlyMap<bigint, readonly ShownRecord[]>;
+  readonly answers: ReadonlyMap<bigint, readonly AnswerLine[]>;
   /** Null where nothing is stored. */
   readonly density: Density | null;
   /** Rechecks and backfills that ended, the newest first. */
@@ -40,35 +40,18 @@ export async function loadProofReport(db: Database, name: string): Promise<Proof
     if (advertiser === undefined || advertiser.advertiser_id === null) return null;
     const { advertiser_id: advertiserId, at } = advertiser;
     const certificates = await loadCertificates(tx, advertiserId);
+    const lines = await loadLines(tx, advertiserId, [...new Set(certificates.map(({ sweepId }) => sweepId))]);
     return {
       at,
       advertiser: name,
       advertiserId,
       certificates,
       openRanges: (await loadOpenRanges(tx, advertiserId)).length,
-      records: await loadShownRecords(tx, advertiserId, [...new Set(certificates.map(({ sweepId }) => sweepId))]),
+      answers: new Map([...lines].map(([sweepId, texts]) => [sweepId, parseAnswers(texts)])),
       density: await loadDensity(tx, advertiserId),
       history: await loadEndedProofs(tx, advertiserId),
     };
   });
-}
-
-async function loadShownRecords(
-  tx: Queryable,
-  advertiserId: bigint,
-  sweepIds: readonly bigint[],
-): Promise<Map<bigint, ShownRecord[]>> {
-  const rows = await tx.query<Columns<'evidence', 'sweep_id' | 'n' | 'record' | 'leaves'>>(
-    `SELECT sweep_id, n, record, leaves FROM intake.evidence
-     WHERE advertiser_id = $1 AND sweep_id = ANY ($2::bigint[]) ORDER BY sweep_id, n`,
-    [advertiserId, sweepIds],
-  );
-  const shown = rows.map(({ sweep_id, n, record, leaves }) => {
-    const { entries } = decodeLeaves(leaves);
-    const added = entries.filter((entry) => !isErased(entry) && entry.mark === 'new').length;
-    return { sweepId: sweep_id, n, record: decodeRecord(record), added };
-  });
-  return Map.groupBy(shown, ({ sweepId }) => sweepId);
 }
 
 async function loadDensity(tx: Queryable, advertiserId: bigint): Promise<Density | null> {

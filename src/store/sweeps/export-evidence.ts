@@ -1,29 +1,24 @@
-// Loads the evidence of an advertiser in one snapshot: certificates, the records behind them, and the stored ids.
-import type { ChainedRecord } from '../../domain/evidence/chain.ts';
-import { decodeLeaves, decodeRecord } from '../../domain/evidence/codec.ts';
+// Loads the evidence of an advertiser in one snapshot: certificates, the lines behind them, and the stored ids.
 import type { ExportedCertificate, ExportedRow } from '../../domain/evidence/export.ts';
-import type { EvidenceRecord } from '../../domain/evidence/record.ts';
+import type { LastHash } from '../../domain/evidence/record.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
-import type { Columns } from '../schema/rows.ts';
 import { loadCertificates } from './sweeps.ts';
-
-/** The records of one sweep. */
-export interface StoredEvidence {
-  readonly sweepId: bigint;
-  readonly bodyKey: Uint8Array | null;
-  readonly records: readonly ChainedRecord[];
-}
 
 /** Everything that an exported proof contains. */
 export interface StoredProofs {
   readonly at: Date;
   readonly certificates: readonly ExportedCertificate[];
-  readonly sweeps: readonly StoredEvidence[];
+  /** The last hash of each sweep. */
+  readonly ends: readonly LastHash[];
+  /** In order, in batches: there may be hundreds of thousands. */
+  readonly lines: AsyncIterable<readonly string[]>;
   /** In the order of ids, in batches: there may be millions. */
   readonly rows: AsyncIterable<readonly ExportedRow[]>;
+  /** How many applications are stored, without erased ones. */
+  readonly applications: number;
 }
 
-/** Rows in one batch. */
+/** Lines or rows in one batch. */
 export const rowsAtATime = 1_000;
 
 /** Runs `work` on one snapshot: a sweep that ends meanwhile, or an erasure, shows in all parts of it or in none. */
@@ -34,35 +29,41 @@ export async function withProofs<T>(
 ): Promise<T> {
   return await db.transaction(async (tx) => {
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    const [now] = await tx.query<{ at: Date }>('SELECT now() AS at');
+    const [now] = await tx.query<{ at: Date; applications: number }>(
+      `SELECT now() AS at, count(*)::int AS applications FROM intake.applications
+       WHERE advertiser_id = $1 AND erased_at IS NULL`,
+      [advertiserId],
+    );
     return await work({
       at: now?.at ?? new Date(),
+      applications: now?.applications ?? 0,
       certificates: await loadCertificates(tx, advertiserId),
-      sweeps: await loadSweeps(tx, advertiserId),
+      ends: await loadEnds(tx, advertiserId),
+      lines: loadAllLines(tx, advertiserId),
       rows: loadRows(tx, advertiserId),
     });
   });
 }
 
-async function loadSweeps(tx: Queryable, advertiserId: bigint): Promise<StoredEvidence[]> {
-  const rows = await tx.query<
-    Columns<'evidence', 'sweep_id' | 'n' | 'record' | 'leaves' | 'hash'> & Columns<'sweeps', 'body_key'>
-  >(
-    `SELECT e.sweep_id, e.n, e.record, e.leaves, e.hash, s.body_key
-     FROM intake.evidence e JOIN intake.sweeps s USING (advertiser_id, sweep_id)
-     WHERE e.advertiser_id = $1 ORDER BY e.sweep_id, e.n`,
+async function loadEnds(tx: Queryable, advertiserId: bigint): Promise<LastHash[]> {
+  return await tx.query<{ sweepId: bigint; hash: Buffer }>(
+    `SELECT DISTINCT ON (sweep_id) sweep_id AS "sweepId", sha256(convert_to(line, 'UTF8')) AS hash
+     FROM intake.evidence WHERE advertiser_id = $1 ORDER BY sweep_id, n DESC`,
     [advertiserId],
   );
-  return [...Map.groupBy(rows, (row) => row.sweep_id)].map(([sweepId, own]) => ({
-    sweepId,
-    bodyKey: own[0]?.body_key ?? null,
-    records: own.map(({ n, record, leaves, hash }) => ({
-      n,
-      record: decodeRecord(record),
-      leaves: decodeLeaves(leaves),
-      hash,
-    })),
-  }));
+}
+
+async function* loadAllLines(tx: Queryable, advertiserId: bigint): AsyncGenerator<string[]> {
+  for (let after = { sweepId: 0n, n: -1 }; ; ) {
+    const lines = await tx.query<{ sweepId: bigint; n: number; line: string }>(
+      `SELECT sweep_id AS "sweepId", n, line FROM intake.evidence
+       WHERE advertiser_id = $1 AND (sweep_id, n) > ($2, $3) ORDER BY sweep_id, n LIMIT ${rowsAtATime}`,
+      [advertiserId, after.sweepId, after.n],
+    );
+    yield lines.map(({ line }) => line);
+    after = lines.at(-1) ?? after;
+    if (lines.length < rowsAtATime) return;
+  }
 }
 
 async function* loadRows(tx: Queryable, advertiserId: bigint): AsyncGenerator<ExportedRow[]> {
@@ -78,13 +79,4 @@ async function* loadRows(tx: Queryable, advertiserId: bigint): AsyncGenerator<Ex
     after = rows.at(-1)?.id ?? null;
     if (rows.length < rowsAtATime) return;
   }
-}
-
-/** The records of one sweep, without their leaves. */
-export async function loadRecords(db: Queryable, advertiserId: bigint, sweepId: bigint): Promise<EvidenceRecord[]> {
-  const rows = await db.query<Columns<'evidence', 'record'>>(
-    `SELECT record FROM intake.evidence WHERE advertiser_id = $1 AND sweep_id = $2 ORDER BY n`,
-    [advertiserId, sweepId],
-  );
-  return rows.map(({ record }) => decodeRecord(record));
 }

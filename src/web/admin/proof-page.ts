@@ -4,14 +4,13 @@
 import { html } from 'hono/html';
 import { type Explanation, explain } from '../../domain/evidence/explain.ts';
 import {
-  answersOf,
+  type Bounds,
+  boundsOf,
   findQuestionsAbout,
   type PictureColumn,
-  type ShownAnswer,
-  toClosing,
   toColumns,
 } from '../../domain/evidence/picture.ts';
-import type { Bounds } from '../../domain/evidence/record.ts';
+import { type AnswerLine, countIds } from '../../domain/evidence/record.ts';
 import { formatBytes, formatCount } from '../../domain/format.ts';
 import { toSweepName } from '../../domain/status.ts';
 import type { ProofReport } from '../../store/reports/proof.ts';
@@ -29,20 +28,32 @@ export interface ProofPage {
 }
 
 export function renderProofPage({ report, names, id, version }: ProofPage): Html {
-  const { advertiser, at, certificates, openRanges, records, density } = report;
-  const recordsOf = (sweepId: bigint) => records.get(sweepId) ?? [];
-  const explanation = explain(null, certificates, openRanges, (sweepId) => recordsOf(sweepId).map((one) => one.record));
-  const answers = certificates.length === 0 ? [] : [...records.values()].flatMap(answersOf);
+  const { advertiser, at, certificates, openRanges, answers, density } = report;
+  const answersOf = (sweepId: bigint) => answers.get(sweepId) ?? [];
+  const explanation = explain(null, certificates, openRanges, answersOf);
+  const all = [...answers.values()].flat();
   const body = html`<main>
 ${renderHeadline(advertiser, explanation)}
 ${renderNames(names, advertiser)}
-${renderPicture(advertiser, toColumns(certificates, recordsOf, density))}
+${renderPicture(advertiser, toColumns(certificates, answersOf, density))}
 ${id === null ? '' : renderQuestions(report, id)}
 ${renderCertificates(explanation)}
 ${renderList('assumptions', 'What it assumes', 'Three properties of the source that no request can test for certain:', explanation.assumptions)}
 ${renderList('falsified', 'What would have shown that somebody is missing', 'Any of these ends the proof:', explanation.falsifiedBy)}
-${renderChecks(report, 'witnesses', 'Witnesses', 'Cross-checks made once every range was closed. They close nothing and can only contradict.', pick(answers, 'witness'))}
-${renderChecks(report, 'audits', 'Audits', 'Requests that the worker has made since, at random places and in both shapes.', pick(answers, 'audit'))}
+${renderChecks(
+  report,
+  'witnesses',
+  'Witnesses',
+  'Cross-checks made once every range was closed. They close nothing and can only contradict.',
+  all.filter(({ purpose }) => purpose === 'witness'),
+)}
+${renderChecks(
+  report,
+  'audits',
+  'Audits',
+  'Requests that the worker has made since, at random places and in both shapes.',
+  all.filter(({ type }) => type === 'audit'),
+)}
 ${renderHistory(report)}
 <section aria-labelledby="check"><h2 id="check">Check it yourself</h2>
 <p>Write the evidence to a file and check it with a program that shares no code with Intake. Keep a hash from the table of certificates somewhere else: with it you can show later that the evidence is unchanged.</p>
@@ -97,10 +108,9 @@ function toHref(advertiser: string, id?: bigint): string {
 
 /** The meaning of each colour, for the legend. */
 const states: Record<PictureColumn['state'], string> = {
-  short: 'closed: the page was less than half full',
-  confirmed: 'closed: empty, asked in two ways',
+  reading: 'closed: a page with room showed nothing new',
   empty: 'closed: empty',
-  single: 'closed: a single id, which was shown',
+  single: 'closed: a single id',
   shown: 'every id was shown',
   unrecorded: 'read before evidence was kept',
   open: 'open: not read to its end',
@@ -178,9 +188,9 @@ function toRange({ from, to }: Bounds): string {
   return to === null ? `ids from ${from}` : `ids ${from} to ${to}`;
 }
 
-function renderQuestions({ advertiser, certificates, records, at }: ProofReport, id: bigint): Html {
+function renderQuestions({ advertiser, certificates, answers, at }: ProofReport, id: bigint): Html {
   const covering = certificates.find(({ low, high }) => low <= id && (high === null || id <= high));
-  const about = covering === undefined ? [] : findQuestionsAbout(records.get(covering.sweepId) ?? [], id);
+  const about = covering === undefined ? [] : findQuestionsAbout(answers.get(covering.sweepId) ?? [], id);
   if (about.length === 0) {
     const why = covering === undefined ? 'No sweep has read it to its end.' : 'It was read before evidence was kept.';
     return html`<section aria-labelledby="questions"><h2 id="questions">Questions about id ${id}</h2><p>${why}</p></section>`;
@@ -188,13 +198,13 @@ function renderQuestions({ advertiser, certificates, records, at }: ProofReport,
   return renderTable({
     id: 'questions',
     title: `Questions about id ${id}`,
-    columns: ['Record', 'Sent', 'Question', 'Answer', 'What followed'],
-    rows: about.map(({ n, record }) => [
-      `${n}`,
-      renderAgo(new Date(record.sentAt), at),
-      toSent(record.question),
-      toAnswer(record),
-      toConsequence(record),
+    columns: ['Line', 'Sent', 'Question', 'Answer', 'What followed'],
+    rows: about.map((line) => [
+      `${line.n}`,
+      renderAgo(new Date(line.sentAt), at),
+      toSent(line),
+      toAnswer(line),
+      toConsequence(line),
     ]),
     all: toExportCommand(advertiser),
   });
@@ -204,43 +214,36 @@ function toExportCommand(advertiser: string): string {
   return `intake prove --advertiser ${advertiser} --export proof.ndjson`;
 }
 
-function toSent({ axis, after, before, since, purpose }: ShownAnswer['record']['question']): string {
+function toSent({ from, to, afterId, beforeId, byDate }: AnswerLine): string {
+  const usual = from === undefined ? null : BigInt(from) - 1n;
+  const after = afterId === undefined ? usual : afterId;
+  const before = beforeId === undefined && to ? BigInt(to) + 1n : (beforeId ?? null);
   const filters = [
-    ...(after === null ? [] : [`after${axis}=${toBound(axis, after)}`]),
-    ...(before === null ? [] : [`before${axis}=${toBound(axis, before)}`]),
-    ...(since === null ? [] : [`afterdate=${toBound('date', since)}`]),
+    ...(after === null ? [] : [`afterid=${after}`]),
+    ...(before === null ? [] : [`beforeid=${before}`]),
+    ...(byDate ? ['a date'] : []),
   ];
-  const sent = filters.length === 0 ? 'no filter' : filters.join(' ');
-  if (purpose === 'confirm') return `${sent} (again, in the other shape)`;
-  return purpose === 'alone' ? `${sent} (one id alone)` : sent;
+  return filters.join(' ') || 'no filter';
 }
 
-function toBound(axis: 'id' | 'date', position: bigint): string {
-  return axis === 'id' ? String(position) : toUtc(new Date(Number(position) * 1_000));
-}
-
-function toAnswer({ answer }: ShownAnswer['record']): string {
-  if (answer.kind === 'overflow') return 'too large, abandoned';
-  if (answer.kind === 'refused') return 'refused';
-  const rows = answer.rows === 0 ? 'empty' : formatCount(answer.rows, 'row');
-  const lacks = answer.lacks === 0 ? '' : `, ${formatCount(answer.lacks)} known ids not shown`;
-  return `${rows}, ${formatBytes(answer.bytes)}${lacks}`;
+function toAnswer({ answer, ids, bytes = 0, lacking }: AnswerLine): string {
+  if (answer === 'refused') return 'refused';
+  if (answer === 'unanswered') return 'failed, or too large';
+  const rows = ids === undefined ? 'empty' : formatCount(countIds(ids), 'row');
+  const lacks = lacking === undefined ? '' : `, ${formatCount(countIds(lacking))} known ids not shown`;
+  return `${rows}, ${formatBytes(bytes)}${lacks}`;
 }
 
 const rules = {
+  reading: 'the page had room and showed nothing new',
   empty: 'empty',
-  confirmed: 'empty in both shapes',
-  short: 'the page was less than half full',
-  single: 'the one id was shown',
+  single: 'one id',
 } as const;
 
-function toConsequence(record: ShownAnswer['record']): string {
-  const { closed, opened } = record;
-  const told = [
-    ...closed.map((range) => `closed ${toRange(range)}: ${rules[toClosing(record, range)]}`),
-    ...opened.map((range) => `opened ${toRange(range)} again`),
-  ];
-  return told.length === 0 ? 'closed nothing; smaller questions followed' : told.join('; ');
+function toConsequence(line: AnswerLine): string {
+  const range = boundsOf(line);
+  if (line.closed === undefined || range === null) return 'closed nothing; other questions followed';
+  return `closed ${toRange(range)}: ${rules[line.closed]}`;
 }
 
 function renderCertificates({ certificates }: Explanation): Html {
@@ -270,34 +273,30 @@ function renderCertificates({ certificates }: Explanation): Html {
   });
 }
 
-function pick(answers: readonly ShownAnswer[], purpose: 'witness' | 'audit'): ShownAnswer[] {
-  return answers.filter(({ record }) => record.question.purpose === purpose);
-}
-
 function renderChecks(
   { advertiser, at }: ProofReport,
   id: string,
   title: string,
   about: string,
-  answers: readonly ShownAnswer[],
+  answers: readonly AnswerLine[],
 ): Html {
   if (answers.length === 0) {
     return html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2><p>${about} None yet.</p></section>`;
   }
-  const newest = answers.toSorted((a, b) => b.record.sentAt - a.record.sentAt);
+  const newest = answers.toSorted((a, b) => b.sentAt - a.sentAt);
   return renderTable({
     id,
     title,
     about,
     columns: ['Sent', 'Question', 'Answer', 'Result'],
-    rows: newest.map(({ record, added }) => [
-      renderAgo(new Date(record.sentAt), at),
-      toSent(record.question),
-      toAnswer(record),
-      added === 0
-        ? html`<span class="badge good">nothing new</span>`
-        : html`<span class="badge fair">${formatCount(added)} not stored before</span>`,
-    ]),
+    rows: newest.map((line) => {
+      const added = countIds(line.new === 'all' ? line.ids : line.new);
+      const result =
+        added === 0
+          ? html`<span class="badge good">nothing new</span>`
+          : html`<span class="badge fair">${formatCount(added)} not stored before</span>`;
+      return [renderAgo(new Date(line.sentAt), at), toSent(line), toAnswer(line), result];
+    }),
     all: toExportCommand(advertiser),
   });
 }
