@@ -44,8 +44,9 @@ export function splitAfter(range: IdRange, at: Position): readonly [IdRange | nu
   return [toRange(range.from, at < range.to ? at : range.to), toRange(at + 1n, range.to)];
 }
 
-/** What is left of a range when a part of it is taken out. */
+/** What is left of a range when another one is taken out. */
 export function without(range: IdRange, part: IdRange): readonly IdRange[] {
+  if (part.to < range.from || part.from > range.to) return [range];
   return [toRange(range.from, part.from - 1n), toRange(part.to + 1n, range.to)].filter((rest) => rest !== null);
 }
 

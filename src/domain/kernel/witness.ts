@@ -48,7 +48,7 @@ export function planWitnesses(facts: Facts): Question[] {
   return questions.filter((one, nth) => questions.findIndex((other) => isSameQuestion(other, one)) === nth);
 }
 
-function within(range: IdRange): Question {
+export function within(range: IdRange): Question {
   return {
     purpose: 'witness',
     covers: { from: range.from, to: range.to },
@@ -58,7 +58,7 @@ function within(range: IdRange): Question {
   };
 }
 
-function from(range: IdRange): Question {
+export function from(range: IdRange): Question {
   return { ...within(range), beforeId: null };
 }
 
