@@ -98,3 +98,19 @@ export function middleOf(range: IdRange): Position {
 export function rising(a: bigint, b: bigint): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
+
+/** The ids inside a range, each once, in rising order. */
+export function idsInside(range: IdRange, ids: readonly bigint[]): Position[] {
+  return [...new Set(ids)].filter((id): id is Position => contains(range, id)).sort(rising);
+}
+
+/** Index of the first element that is not below, in a list where those that are come first. */
+export function firstIndex<Item>(list: readonly Item[], isBelow: (item: Item) => boolean): number {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (isBelow(list[middle] as Item)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
