@@ -1,25 +1,27 @@
-// The records of a proof: questions, answers and conclusions. docs/proof-format.md defines them for readers who check a proof without this
-// code; `seal` brings a record into the form that is hashed there. Pure: no clock, no database, no hash function of its own.
+// The lines of a proof: one JSON object for each question with its answer, for the beginning and the end of a sweep, and for each decision of
+// an operator. docs/proof-format.md defines them. They hold ids, counts and times of requests, and nothing else about people.
 
-import { countPairs, rowLimit } from '../coverage/capacity.ts';
-import type { Conclusion } from '../coverage/certificate.ts';
-import { capacityOf } from '../coverage/page-cuts.ts';
-import type { Answer, PageAnswer, Question } from '../coverage/question.ts';
-import type { Covered, Range } from '../coverage/range.ts';
-import { isShort } from '../coverage/range-answer.ts';
-import { findChanges, isSorted, type State, type StateFacts } from '../coverage/sweep-state.ts';
+import type { Done } from '../kernel/certificate.ts';
+import { type IdRange, lastPosition, lowerBound, upperBound } from '../kernel/position.ts';
+import { type Answer, type PageAnswer, type Question, shapeOf, sizeOf } from '../kernel/question.ts';
+import { hasRoom } from '../kernel/room.ts';
+import type { Facts, Learned } from '../kernel/state.ts';
 
-/** How a sweep began. */
-export interface OpeningRecord extends Covered, Pick<StateFacts, 'axis' | 'heldBefore' | 'longestBefore'> {
-  readonly type: 'sweep';
-  readonly advertiserId: bigint;
-  readonly sweepId: bigint;
-  readonly purpose: 'recheck' | 'backfill';
-  readonly startedAt: number;
-  readonly recentFrom: bigint;
-  /** The last hashes, at that time, of the sweeps behind the current certificates. So the end of their chains cannot be cut off later. */
-  readonly previous: readonly LastHash[];
-  readonly bodyKeyHash: Uint8Array;
+/** The last line of a sweep so far, by its number and its hash. */
+export interface ChainEnd {
+  readonly n: number;
+  readonly hash: Uint8Array;
+}
+
+/** A line as it is stored and exported. */
+export interface Line extends ChainEnd {
+  readonly text: string;
+}
+
+/** When a request was sent, and how long its answer took. */
+export interface Sent {
+  readonly sentAt: number;
+  readonly tookMs: number;
 }
 
 /** The last hash of a sweep. */
@@ -28,238 +30,233 @@ export interface LastHash {
   readonly hash: Uint8Array;
 }
 
-/** A question of a sweep, or of an audit after its end, with its answer. */
-export interface AnswerRecord {
-  readonly type: 'answer';
-  /** 0 in audits. */
-  readonly part: number;
-  /** The last record that was committed when the question was sent. */
-  readonly knew: number;
-  readonly seq: bigint;
-  readonly sentAt: number;
-  readonly tookMs: number;
-  readonly question: Omit<Question, 'purpose'> & { readonly purpose: Question['purpose'] | 'audit' };
-  readonly answer: RecordedAnswer;
-  readonly closed: readonly Bounds[];
-  readonly opened: readonly Bounds[];
-  readonly limit: readonly [after: number, both: number];
-  readonly uneven: boolean;
-  readonly sorted: 'rising' | 'falling' | null;
-  readonly planned: readonly PlannedQuestion[] | null;
+/** Ids as text: the first one, then the difference of each to the one before. */
+export type IdList = string;
+
+/** From and to, both included; to is null at the end of the axis. */
+export type Bounds = readonly [from: string, to: string | null];
+
+export interface SweepBody {
+  readonly type: 'sweep';
+  readonly format: 2;
+  readonly advertiser: string;
+  readonly sweep: string;
+  readonly purpose: 'recheck' | 'backfill';
+  readonly from: string;
+  readonly to: string | null;
+  readonly startedAt: number;
+  readonly recentFrom: string | null;
+  readonly listedBefore: number;
+  readonly longestBefore: number;
+  readonly unreadable: IdList;
+  readonly accepted: IdList;
+  /** The last hashes, at that time, of the sweeps behind the certificates. So the end of their chains cannot be cut off later. */
+  readonly previous: readonly (readonly [sweep: string, hash: string])[];
 }
 
-/** How a sweep ended. */
-export interface EndRecord extends Conclusion {
+/** A question and its answer. Members with their usual value are left out. */
+export interface AnswerBody extends Sent {
+  readonly type: 'answer' | 'audit';
+  /** Left out in audits. */
+  readonly purpose?: Question['purpose'] | undefined;
+  /** The ids that the answer should show; left out in a question by date alone. */
+  readonly from?: string | undefined;
+  readonly to?: string | null | undefined;
+  /** The bounds that were sent. Usually from - 1 and to + 1. */
+  readonly afterId?: string | null | undefined;
+  readonly beforeId?: string | null | undefined;
+  readonly byDate?: true | undefined;
+  /** Usually a page. */
+  readonly answer?: 'unanswered' | 'refused' | undefined;
+  readonly ids?: IdList | undefined;
+  readonly unreadable?: number | undefined;
+  readonly bytes?: number | undefined;
+  readonly largest?: number | undefined;
+  /** Usually matches. */
+  readonly echo?: 'absent' | 'differs' | undefined;
+  readonly weakEmpty?: true | undefined;
+  readonly cached?: true | undefined;
+  /** Ids that were not stored before, or all of the page. */
+  readonly new?: IdList | 'all' | undefined;
+  /** Those of the new ids that may have arrived during the sweep. */
+  readonly arrived?: IdList | undefined;
+  /** Stored ids that the answer had room for and does not show. */
+  readonly lacking?: IdList | undefined;
+  /** The rule by which the answer closes its range. */
+  readonly closed?: 'reading' | 'empty' | 'single' | undefined;
+  /** The parts of its range that are still open. */
+  readonly open?: readonly Bounds[] | undefined;
+}
+
+export interface EndBody extends Pick<Done, 'certificate' | 'risk' | 'reason' | 'absent'> {
   readonly type: 'end';
   readonly open: readonly Bounds[];
-  readonly absent: number;
 }
 
-export type EvidenceRecord = OpeningRecord | AnswerRecord | EndRecord;
-
-export type Bounds = Pick<Range, 'from' | 'to'>;
-type PlannedQuestion = Pick<Question, 'axis' | 'after' | 'before' | 'since'>;
-
-/** An answer without its applications, which are leaves. */
-export interface RecordedAnswer extends Omit<PageAnswer, 'kind' | 'rows' | 'unheld' | 'unshown'> {
-  readonly kind: Answer['kind'];
-  readonly rows: number;
-  readonly lacks: number;
-  readonly largest: number;
-  readonly sizes: readonly [rising: number, falling: number];
-  readonly body: Uint8Array | null;
+export interface DecisionBody {
+  readonly type: 'decision';
+  readonly at: number;
+  readonly by: string;
+  readonly what: 'deletions' | 'unreadable';
+  readonly ids: IdList;
 }
 
-/** An application in an answer, or a stored one in the range of the question that the answer lacks. */
-export interface Leaf {
-  readonly id: bigint;
-  readonly at: bigint | null;
-  readonly mark: 'new' | 'held' | 'lacking';
+export type LineBody = SweepBody | AnswerBody | EndBody | DecisionBody;
+
+/** How a sweep began. */
+export interface Opening {
+  readonly advertiserId: bigint;
+  readonly sweepId: bigint;
+  readonly purpose: 'recheck' | 'backfill';
+  readonly startedAt: Date;
+  readonly facts: Facts;
+  /** Ids that could not be read before, and those of them that an operator has accepted. */
+  readonly unreadable: readonly bigint[];
+  readonly accepted: readonly bigint[];
+  readonly previous: readonly LastHash[];
 }
 
-/** When a question was sent, and what was known then. */
-export type Sent = Pick<AnswerRecord, 'knew' | 'seq' | 'sentAt' | 'tookMs'>;
-
-/** The record of an answer that moved a sweep from one state to the next. */
-export function recordAnswer(
-  sent: Sent,
-  question: Question,
-  heard: Answer,
-  body: Uint8Array | null,
-  before: State,
-  after: State,
-): { readonly record: AnswerRecord; readonly leaves: readonly Leaf[] } {
-  const { dropped, added } = findChanges(before, after);
-  const { facts } = after;
-  const answer = withoutCutOff(heard, question, before, after);
-  const isPlanned = before.facts.witnesses === null && facts.witnesses !== null;
+export function toSweepBody({ facts, ...opening }: Opening): LineBody {
+  const [from, to] = toBounds(facts);
   return {
-    leaves: toLeaves(answer),
-    record: {
-      type: 'answer',
-      ...sent,
-      part: facts.part,
-      question,
-      answer: toRecorded(answer, body),
-      closed: added.filter(isClosed).map(toBounds),
-      opened: dropped.filter(isClosed).map(toBounds),
-      limit: [rowLimit(facts.after), rowLimit(capacityOf(facts, 'both'))],
-      uneven: facts.uneven,
-      sorted: isSorted(facts) ? (facts.falling === 0 ? 'rising' : 'falling') : null,
-      planned: isPlanned ? (facts.witnesses ?? []).map(toPlanned) : null,
-    },
+    type: 'sweep',
+    format: 2,
+    advertiser: String(opening.advertiserId),
+    sweep: String(opening.sweepId),
+    purpose: opening.purpose,
+    from,
+    to,
+    startedAt: opening.startedAt.getTime(),
+    recentFrom: facts.recentFrom === null ? null : String(facts.recentFrom),
+    listedBefore: facts.listedBefore,
+    longestBefore: facts.longestBefore,
+    unreadable: toIdList(opening.unreadable),
+    accepted: toIdList(opening.accepted),
+    previous: opening.previous.map(({ sweepId, hash }) => [String(sweepId), toHex(hash)]),
   };
 }
 
-/** The record of an audit. It changes no state and can only contradict. */
-export function recordAudit(
-  sent: Sent,
-  question: Question,
-  answer: Answer,
-  body: Uint8Array | null,
-): { readonly record: AnswerRecord; readonly leaves: readonly Leaf[] } {
+export function toAnswerBody(sent: Sent, question: Question, answer: Answer, learned: Learned): LineBody {
+  const { facts, open } = learned.state;
+  const { purpose, covers } = question;
+  const parts =
+    purpose === 'range' && covers !== null && learned.closed === null
+      ? open.filter(({ from, to }) => from >= covers.from && to <= covers.to)
+      : [];
   return {
-    leaves: toLeaves(answer),
-    record: {
-      type: 'answer',
-      ...sent,
-      part: 0,
-      question: { ...question, purpose: 'audit' },
-      answer: toRecorded(answer, body),
-      closed: [],
-      opened: [],
-      limit: [0, 0],
-      uneven: false,
-      sorted: null,
-      planned: null,
-    },
+    type: 'answer',
+    ...sent,
+    purpose,
+    ...toQuestionMembers(question),
+    ...toAnswerMembers(answer, facts.recentFrom),
+    ...(answer.kind === 'page' && {
+      largest: (covers && largestOf(answer, facts)) || undefined,
+      lacking: toIdList(lackingOf(question, answer, learned)) || undefined,
+    }),
+    closed: learned.closed?.rule,
+    open: parts.length === 0 ? undefined : parts.map(toBounds),
   };
 }
 
-/** Keeps the unshown ids only of a page that cannot have been cut off. A long page lacks ids simply because it had no room for them. */
-function withoutCutOff(answer: Answer, question: Question, before: State, after: State): Answer {
-  if (answer.kind !== 'page' || answer.unshown.length === 0) return answer;
-  const isWhole = [before, after].some(({ facts }) => isShort(facts, question, answer));
-  return isWhole ? answer : { ...answer, unshown: [] };
+/** The line of an audit. It changes no state and can only contradict. `recentFrom` is that of the sweep that it audits. */
+export function toAuditBody(sent: Sent, question: Question, answer: Answer, recentFrom: bigint | null): LineBody {
+  return { type: 'audit', ...sent, ...toQuestionMembers(question), ...toAnswerMembers(answer, recentFrom) };
 }
 
-function isClosed({ state }: Range): boolean {
-  return state === 'closed';
-}
-
-export function toBounds({ from, to }: Bounds): Bounds {
-  return { from, to };
-}
-
-function toPlanned({ axis, after, before, since }: Question): PlannedQuestion {
-  return { axis, after, before, since };
-}
-
-function toLeaves(answer: Answer): Leaf[] {
-  if (answer.kind !== 'page') return [];
-  const unheld = new Set(answer.unheld);
-  const shown = answer.rows.map(({ id, at }): Leaf => ({ id, at, mark: unheld.has(id) ? 'new' : 'held' }));
-  return [...shown, ...answer.unshown.map(({ id }): Leaf => ({ id, at: null, mark: 'lacking' }))];
-}
-
-const nothing = { rows: 0, lacks: 0, unreadable: 0, bytes: 0, largest: 0, sizes: [0, 0], echo: 'absent' } as const;
-
-function toRecorded(answer: Answer, body: Uint8Array | null): RecordedAnswer {
-  const { kind } = answer;
-  if (kind !== 'page') return { ...nothing, kind, weakEmpty: false, cached: false, body: null };
-  const { rows, unreadable, bytes, echo, weakEmpty, cached } = answer;
-  const { rising, falling } = countPairs(rows.map((row) => row.bytes));
+function toQuestionMembers({ covers, afterId, beforeId, afterDate, beforeDate }: Question) {
+  const [from, to] = covers === null ? [] : toBounds(covers);
+  const sent = (bound: bigint | null, usual: bigint | null) =>
+    bound === usual ? undefined : bound === null ? null : String(bound);
   return {
-    kind,
-    rows: rows.length,
-    lacks: answer.unshown.length,
-    unreadable,
-    bytes,
-    largest: rows.reduce((most, row) => Math.max(most, row.bytes), 0),
-    sizes: [rising, falling],
-    echo,
-    weakEmpty,
-    cached,
-    body,
+    from,
+    to,
+    afterId: sent(afterId, covers && lowerBound(covers)),
+    beforeId: sent(beforeId, covers && upperBound(covers)),
+    byDate: afterDate !== null || beforeDate !== null || undefined,
   };
 }
 
-type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
-
-/** The form of a record that is hashed and exported; `root` is the root of its leaves. */
-export function seal(record: EvidenceRecord, n: number, root: Uint8Array | null): { readonly [name: string]: Json } {
-  if (record.type === 'sweep') return sealOpening(record, n);
-  if (record.type === 'end') {
-    const { certificate, risk, reason, open, absent } = record;
-    return { n, certificate, risk, reason, open: open.map(toPair), absent };
-  }
-  const { part, knew, seq, sentAt, tookMs, question, answer, closed, opened, limit, uneven, sorted } = record;
-  const { axis, purpose, after, before, since, from, to } = question;
+function toAnswerMembers(answer: Answer, recentFrom: bigint | null) {
+  if (answer.kind !== 'page') return { answer: answer.kind };
+  const { rows, news } = answer;
+  const fresh = [...new Set(rows.map(({ id }) => id))].filter((id) => news.has(id));
+  const recent = new Set(rows.filter(({ at }) => recentFrom !== null && at !== null && at >= recentFrom).map(getId));
   return {
-    n,
-    part,
-    knew,
-    seq: String(seq),
-    sentAt,
-    tookMs,
-    question: {
-      purpose,
-      axis,
-      after: toText(after),
-      before: toText(before),
-      since: toText(since),
-      from: toText(from),
-      to: toText(to),
-    },
-    answer: { ...answer, root: toHex(root), body: toHex(answer.body) },
-    closed: closed.map(toPair),
-    opened: opened.map(toPair),
-    limit,
-    uneven,
-    sorted,
-    planned: record.planned?.map((one) => [one.axis, toText(one.after), toText(one.before), toText(one.since)]) ?? null,
+    ids: toIdList(rows.map(getId)) || undefined,
+    unreadable: answer.unreadable || undefined,
+    bytes: answer.bytes,
+    echo: answer.echo === 'matches' ? undefined : answer.echo,
+    weakEmpty: answer.weakEmpty || undefined,
+    cached: answer.cached || undefined,
+    new: (fresh.length === rows.length && fresh.length > 0 ? 'all' : toIdList(fresh)) || undefined,
+    arrived: toIdList(fresh.filter((id) => recent.has(id))) || undefined,
   };
 }
 
-function sealOpening(record: OpeningRecord, n: number): { readonly [name: string]: Json } {
-  return {
-    n,
-    format: 1,
-    advertiser: String(record.advertiserId),
-    sweep: String(record.sweepId),
-    purpose: record.purpose,
-    axis: record.axis,
-    low: String(record.low),
-    high: toText(record.high),
-    startedAt: record.startedAt,
-    recentFrom: String(record.recentFrom),
-    heldBefore: record.heldBefore,
-    longestBefore: record.longestBefore,
-    previous: record.previous.map(({ sweepId, hash }) => [String(sweepId), toHex(hash)]),
-    bodyKeyHash: toHex(record.bodyKeyHash),
-  };
+function getId({ id }: { readonly id: bigint }): bigint {
+  return id;
 }
 
-function toPair({ from, to }: Bounds): [string, string | null] {
-  return [String(from), toText(to)];
+function largestOf({ rows }: PageAnswer, { from, to }: IdRange): number {
+  return rows.reduce((most, { id, bytes }) => (id >= from && id <= to ? Math.max(most, bytes) : most), 0);
 }
 
-export function toText(position: bigint | null): string | null {
-  return position === null ? null : String(position);
+/** A page without room lacks ids because it was cut off. A page of a walk lacks all that comes after it, until one skips an id. */
+function lackingOf(question: Question, answer: PageAnswer, { lacked, state: { facts } }: Learned): bigint[] {
+  if (question.purpose === 'range') return lacked.map(getId);
+  const isWhole =
+    question.purpose === 'walk'
+      ? facts.walk?.disagrees
+      : answer.rows.length === 0 || hasRoom(facts, shapeOf(question), sizeOf(answer));
+  return isWhole ? answer.lacking.map(getId) : [];
 }
 
-export function toHex(bytes: Uint8Array): string;
-export function toHex(bytes: Uint8Array | null): string | null;
-export function toHex(bytes: Uint8Array | null): string | null {
-  return bytes === null ? null : Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+export function toEndBody({ certificate, risk, reason, open, absent }: Done): LineBody {
+  return { type: 'end', certificate, risk, reason, open: open.map(toBounds), absent };
 }
 
-/** JSON without white space, members in the order of their names. */
-export function canonical(value: Json): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
-  if (value === null || typeof value !== 'object') return JSON.stringify(value);
-  const members = Object.entries(value as { readonly [name: string]: Json })
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`);
-  return `{${members.join(',')}}`;
+/** A decision of an operator about ids, after the end of a sweep. */
+export interface Decision {
+  readonly at: Date;
+  readonly by: string;
+  readonly what: DecisionBody['what'];
+  readonly ids: readonly bigint[];
+}
+
+export function toDecisionBody({ at, by, what, ids }: Decision): LineBody {
+  return { type: 'decision', at: at.getTime(), by, what, ids: toIdList(ids) };
+}
+
+/** Appends lines to a chain; `end` null begins one. Each line names the hash of the line before it. */
+export function chain(hash: (text: string) => Uint8Array, end: ChainEnd | null, bodies: readonly LineBody[]): Line[] {
+  let last: ChainEnd = end ?? { n: -1, hash: new Uint8Array(32) };
+  return bodies.map((body) => {
+    const n = last.n + 1;
+    const text = JSON.stringify({ n, before: toHex(last.hash), ...body });
+    const line = { n, text, hash: hash(text) };
+    last = line;
+    return line;
+  });
+}
+
+/** A stored line as it was written. */
+export function parseLine(text: string): LineBody & { readonly n: number } {
+  return JSON.parse(text) as LineBody & { readonly n: number };
+}
+
+export function toBounds({ from, to }: IdRange): Bounds {
+  return [String(from), to === lastPosition ? null : String(to)];
+}
+
+export function toIdList(ids: readonly bigint[]): IdList {
+  return ids.map((id, nth) => id - (ids[nth - 1] ?? 0n)).join(' ');
+}
+
+/** How many ids a list names. */
+export function countIds(list: IdList | undefined): number {
+  return list ? list.split(' ').length : 0;
+}
+
+export function toHex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

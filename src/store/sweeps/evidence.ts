@@ -1,107 +1,20 @@
-// The table of evidence: the records of a proof, committed in the transaction of their page. Erasing a person removes their leaves.
-// domain/evidence decides what a record contains; this file stores, loads and prunes records.
-import { hash } from 'node:crypto';
-import type { ChainEnd, ChainedRecord } from '../../domain/evidence/chain.ts';
-import { decodeLeaves, encodeLeaves, encodeRecord } from '../../domain/evidence/codec.ts';
+// The table of evidence: the lines of a proof, committed in the transaction of their page. domain/evidence decides what a line contains; this
+// file stores, loads and prunes lines.
 import { findKept } from '../../domain/evidence/kept.ts';
-import type { LastHash } from '../../domain/evidence/record.ts';
-import { eraseLeaves, type Hash, isErased, type Leaves } from '../../domain/evidence/tree.ts';
+import type { ChainEnd, LastHash, Line } from '../../domain/evidence/record.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
-const sha256: Hash = (bytes) => hash('sha256', bytes, 'buffer');
-
-/** The proof of a sweep so far: the end of its chain, and the key of its body digests unless an erasure has deleted it. */
-export interface StoredProof {
-  readonly end: ChainEnd;
-  readonly bodyKey: Uint8Array | null;
-}
-
-/** Appends records to the chain of a sweep. The leaves of erased applications are written as erased. */
+/** Appends lines to the chain of a sweep. */
 export async function saveEvidence(
   tx: Queryable,
   advertiserId: bigint,
   sweepId: bigint,
-  records: readonly ChainedRecord[],
-  erased: ReadonlySet<bigint>,
+  lines: readonly Line[],
 ): Promise<void> {
-  const stored = records.map(({ leaves }) => toStored(eraseLeaves(sha256, leaves, erased) ?? leaves));
   await tx.query(
-    `INSERT INTO intake.evidence (advertiser_id, sweep_id, n, record, leaves, lowest_id, highest_id, hash)
-     SELECT $1, $2, r.* FROM unnest($3::int[], $4::bytea[], $5::bytea[], $6::bigint[], $7::bigint[], $8::bytea[]) AS r`,
-    [
-      advertiserId,
-      sweepId,
-      records.map(({ n }) => n),
-      records.map(({ record }) => Buffer.from(encodeRecord(record))),
-      stored.map((one) => one.leaves),
-      stored.map((one) => one.lowest),
-      stored.map((one) => one.highest),
-      records.map((one) => Buffer.from(one.hash)),
-    ],
-  );
-}
-
-/** Leaves as columns of a row. */
-function toStored(leaves: Leaves) {
-  const encoded = encodeLeaves(leaves);
-  const ids = leaves.entries.flatMap((entry) => (isErased(entry) ? [] : [entry.id]));
-  return {
-    leaves: encoded && Buffer.from(encoded),
-    lowest: ids.length === 0 ? null : ids.reduce((low, id) => (id < low ? id : low)),
-    highest: ids.length === 0 ? null : ids.reduce((high, id) => (id > high ? id : high)),
-  };
-}
-
-/** Which of these applications are erased. The caller holds the lane lock, so no erasure runs at the same time. */
-export async function findErasedRows(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<bigint[]> {
-  const rows = await tx.query<Columns<'applications', 'application_id'>>(
-    `SELECT application_id FROM intake.applications
-     WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND erased_at IS NOT NULL`,
-    [advertiserId, ids],
-  );
-  return rows.map((row) => row.application_id);
-}
-
-/**
- * Removes applications from the evidence and deletes the body digest keys of the affected sweeps: with such a key, a guess at the erased
- * part of a page could be tested. The roots and the chain stay as they are. The caller holds the live side of the lane lock, and every
- * writer of evidence holds one of its sides, so the rows need no lock of their own.
- */
-export async function eraseEvidence(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<void> {
-  if (ids.length === 0) return;
-  const erased = new Set(ids);
-  const rows = await tx.query<Columns<'evidence', 'sweep_id' | 'n' | 'leaves'>>(
-    `SELECT sweep_id, n, leaves FROM intake.evidence e WHERE advertiser_id = $1
-       AND EXISTS (SELECT 1 FROM unnest($2::bigint[]) AS id WHERE id BETWEEN e.lowest_id AND e.highest_id)`,
-    [advertiserId, ids],
-  );
-  const changed = rows.flatMap(({ sweep_id, n, leaves }) => {
-    const left = eraseLeaves(sha256, decodeLeaves(leaves), erased);
-    return left === null ? [] : [{ sweepId: sweep_id, n, ...toStored(left) }];
-  });
-  if (changed.length === 0) return;
-  await tx.query(
-    `UPDATE intake.evidence e SET leaves = c.leaves, lowest_id = c.lowest, highest_id = c.highest
-     FROM unnest($2::bigint[], $3::int[], $4::bytea[], $5::bigint[], $6::bigint[]) AS c (sweep_id, n, leaves, lowest, highest)
-     WHERE e.advertiser_id = $1 AND e.sweep_id = c.sweep_id AND e.n = c.n`,
-    [
-      advertiserId,
-      changed.map((one) => one.sweepId),
-      changed.map((one) => one.n),
-      changed.map((one) => one.leaves),
-      changed.map((one) => one.lowest),
-      changed.map((one) => one.highest),
-    ],
-  );
-  await deleteBodyKeys(tx, advertiserId, [...new Set(changed.map((one) => one.sweepId))]);
-}
-
-export async function deleteBodyKeys(tx: Queryable, advertiserId: bigint, sweepIds: readonly bigint[]): Promise<void> {
-  await tx.query(
-    `UPDATE intake.sweeps SET body_key = NULL
-     WHERE advertiser_id = $1 AND sweep_id = ANY ($2::bigint[]) AND body_key IS NOT NULL`,
-    [advertiserId, sweepIds],
+    `INSERT INTO intake.evidence (advertiser_id, sweep_id, n, line) SELECT $1, $2, l.* FROM unnest($3::int[], $4::text[]) AS l`,
+    [advertiserId, sweepId, lines.map(({ n }) => n), lines.map(({ text }) => text)],
   );
 }
 
@@ -114,20 +27,24 @@ export async function loadLastHashes(db: Queryable, advertiserId: bigint): Promi
   );
 }
 
-/** The proof of a sweep so far; null where it has none. */
-export async function loadProof(db: Queryable, advertiserId: bigint, sweepId: bigint): Promise<StoredProof | null> {
-  const [row] = await db.query<Columns<'evidence', 'n' | 'hash'> & Columns<'sweeps', 'body_key'>>(
-    `SELECT e.n, e.hash, s.body_key FROM intake.evidence e JOIN intake.sweeps s USING (advertiser_id, sweep_id)
-     WHERE e.advertiser_id = $1 AND e.sweep_id = $2 ORDER BY e.n DESC LIMIT 1`,
+/** The end of a sweep's chain; null where it has none. */
+export async function loadChainEnd(db: Queryable, advertiserId: bigint, sweepId: bigint): Promise<ChainEnd | null> {
+  const [end] = await db.query<{ n: number; hash: Buffer }>(
+    `SELECT n, sha256(convert_to(line, 'UTF8')) AS hash FROM intake.evidence
+     WHERE advertiser_id = $1 AND sweep_id = $2 ORDER BY n DESC LIMIT 1`,
     [advertiserId, sweepId],
   );
-  return row ? { end: { n: row.n, hash: row.hash }, bodyKey: row.body_key } : null;
+  return end ?? null;
 }
 
-/** The proof of an ended sweep, with the number of audits since. */
-export interface AuditedProof extends StoredProof {
+/** The proof of an ended sweep. */
+export interface AuditedProof {
   readonly sweepId: bigint;
+  readonly end: ChainEnd;
+  /** How many lines follow the end of the sweep: audits and decisions. */
   readonly audits: number;
+  /** Applications submitted from this second on are not covered. */
+  readonly recentFrom: bigint;
 }
 
 /** The proof that an audit at this id extends; null where the id is not covered or its evidence was not kept. */
@@ -136,30 +53,31 @@ export async function loadAuditedProof(
   advertiserId: bigint,
   id: bigint | null,
 ): Promise<AuditedProof | null> {
-  const [row] = await db.query<Columns<'coverage', 'sweep_id'> & Columns<'sweeps', 'requests'>>(
-    `SELECT k.sweep_id, s.requests FROM intake.coverage k JOIN intake.sweeps s USING (advertiser_id, sweep_id)
+  const [row] = await db.query<Columns<'coverage', 'sweep_id'> & Columns<'sweeps', 'requests'> & { recent: bigint }>(
+    `SELECT k.sweep_id, s.requests, floor(extract(epoch FROM k.complete_through))::bigint AS recent
+     FROM intake.coverage k JOIN intake.sweeps s USING (advertiser_id, sweep_id)
      WHERE k.advertiser_id = $1 AND k.axis = 'id' AND k.evidence_hash IS NOT NULL
        AND ($2::bigint IS NULL OR k.low <= $2) AND (k.high IS NULL OR k.high >= $2) ORDER BY k.low DESC LIMIT 1`,
     [advertiserId, id],
   );
-  const proof = row && (await loadProof(db, advertiserId, row.sweep_id));
-  // Record 0 opens the chain, one record per request of the sweep follows, then the record of its end; the rest are audits.
-  return proof ? { ...proof, sweepId: row.sweep_id, audits: proof.end.n - row.requests - 1 } : null;
+  const end = row && (await loadChainEnd(db, advertiserId, row.sweep_id));
+  // Line 0 opens the chain, one line per request of the sweep follows, then the line of its end; the rest came afterwards.
+  return end ? { sweepId: row.sweep_id, end, audits: end.n - row.requests - 1, recentFrom: row.recent } : null;
 }
 
 /**
- * False where the proof that an audit extends was pruned since it was loaded, because two later sweeps have ended. The audit's record alone
- * would be a chain without a beginning.
+ * False where the proof that a line extends was pruned since its end was loaded, because two later sweeps have ended. The line alone would
+ * be a chain without a beginning.
  */
 export async function isChainKept(
   tx: Queryable,
   advertiserId: bigint,
-  { sweepId, record }: { readonly sweepId: bigint; readonly record: ChainedRecord },
+  { sweepId, line }: { readonly sweepId: bigint; readonly line: Line },
 ): Promise<boolean> {
   const rows = await tx.query(`SELECT 1 FROM intake.evidence WHERE advertiser_id = $1 AND sweep_id = $2 AND n = $3`, [
     advertiserId,
     sweepId,
-    record.n - 1,
+    line.n - 1,
   ]);
   return rows.length > 0;
 }
@@ -195,4 +113,20 @@ export async function pruneEvidence(tx: Queryable, advertiserId: bigint): Promis
        AND NOT EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = $1 AND k.sweep_id = e.sweep_id)`,
     [advertiserId, rest],
   );
+}
+
+/** The lines of these sweeps, in order. */
+export async function loadLines(
+  db: Queryable,
+  advertiserId: bigint,
+  sweepIds: readonly bigint[],
+): Promise<Map<bigint, string[]>> {
+  const rows = await db.query<Columns<'evidence', 'sweep_id' | 'line'>>(
+    `SELECT sweep_id, line FROM intake.evidence
+     WHERE advertiser_id = $1 AND sweep_id = ANY ($2::bigint[]) ORDER BY sweep_id, n`,
+    [advertiserId, sweepIds],
+  );
+  const lines = new Map<bigint, string[]>(sweepIds.map((sweepId) => [sweepId, []]));
+  for (const { sweep_id, line } of rows) lines.get(sweep_id)?.push(line);
+  return lines;
 }
