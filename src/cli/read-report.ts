@@ -1,7 +1,7 @@
 // What `sync`, `backfill` and the demo have in common: progress while advertisers are read, and one report at the end.
 
 import type { FilesOutcome, Outcome, ReadEvents, ReadOutcome } from '../app.ts';
-import { assumptions } from '../domain/coverage/certificate.ts';
+import { assumptions } from '../domain/kernel/certificate.ts';
 import { formatBytes, formatCount } from '../domain/format.ts';
 import type { Context } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';

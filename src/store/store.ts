@@ -74,7 +74,7 @@ import {
   findHidden,
   loadAuditPlace,
   loadHeld,
-  loadNewest,
+  loadKnownIds,
   loadOpenRanges,
   loadOutcome,
   loadRecentFrom,
@@ -84,10 +84,11 @@ import {
   loadUnheld,
 } from './sweeps/continue-sweep.ts';
 import { confirmCursors } from './sweeps/cursors.ts';
-import { loadAuditedProof, loadLastHashes } from './sweeps/evidence.ts';
-import { loadRecords, type StoredProofs, withProofs } from './sweeps/export-evidence.ts';
+import { loadAuditedProof, loadLastHashes, loadLines } from './sweeps/evidence.ts';
+import { type StoredProofs, withProofs } from './sweeps/export-evidence.ts';
 import { claimLeases, type Lease, type LeaseClaim, loadHolder, releaseLeases, renewLease } from './sweeps/leases.ts';
 import { beginSweeps, endCertificates, loadCertificates, noteStop, pruneSweeps, takeTickets } from './sweeps/sweeps.ts';
+import { resolveUnreadable, saveUnreadable } from './sweeps/unreadable.ts';
 import { loadKeyState } from './tombstones.ts';
 
 export interface StoreOptions extends DatabaseOptions {
@@ -168,16 +169,24 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       loadSyncState: coalesce((asked: Parameters<typeof loadSyncStates>[1]) => loadSyncStates(db, asked)),
     },
 
-    coverage: bind(db, { loadOpenRanges, loadAuditPlace, findHidden, endCertificates, confirmCursors }),
+    coverage: bind(db, {
+      loadOpenRanges,
+      loadAuditPlace,
+      findHidden,
+      endCertificates,
+      confirmCursors,
+      saveUnreadable,
+      resolveUnreadable,
+    }),
 
     evidence: {
-      ...bind(db, { loadLastHashes, loadAudited: loadAuditedProof, loadCertificates, loadRecords }),
+      ...bind(db, { loadLastHashes, loadAudited: loadAuditedProof, loadCertificates, loadLines }),
       withProofs: <T>(advertiserId: bigint, work: (proofs: StoredProofs) => Promise<T>) =>
         withProofs(db, advertiserId, work),
     },
 
     applications: {
-      ...bind(db, { loadHeld, loadUnheld, loadNewest, loadSubmittedAt, loadRecentFrom }),
+      ...bind(db, { loadHeld, loadKnownIds, loadUnheld, loadSubmittedAt, loadRecentFrom }),
       diffPage: (page: ReadPage) => diffPage(db, page, loadAround),
       async commitPage(page: ReadPage, diff: PageDiff, progress: PageProgress | null) {
         await statistics.ensure();

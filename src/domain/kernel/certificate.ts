@@ -5,13 +5,28 @@ import { smallPage } from './room.ts';
 import { type Facts, type KnownPages, type OpenRange, orderOf, type Reason, type State } from './state.ts';
 import { isWalkInOrder } from './walk.ts';
 
+/**
+ * proven: complete under the three assumptions below. assumed: read to the end, with a reservation whose risk says how serious it is.
+ * unproven: do not rely on it.
+ */
 export type CertificateLevel = 'proven' | 'assumed' | 'unproven';
 
-export interface Done {
-  readonly kind: 'done';
+/** What one sweep, or all sweeps together, say about a range of ids. none: proven. harmless: no evidence against it. doubt: evidence. */
+export interface Conclusion {
   readonly certificate: CertificateLevel;
   readonly risk: 'none' | 'harmless' | 'doubt';
   readonly reason: string;
+}
+
+/** What `proven` relies on and no question can test with certainty. */
+export const assumptions: readonly string[] = [
+  'The source applies both id filters before it cuts a page off, and takes nothing out of a page afterwards.',
+  'What fits into a page does not shrink within one sweep, by count below half, by bytes below three quarters; no application fills a quarter of it.',
+  'Every answer comes from one current list: no cache, no stale replica, no default window, no grouping by person.',
+];
+
+export interface Done extends Conclusion {
+  readonly kind: 'done';
   readonly open: readonly OpenRange[];
   /** How many stored ids the source no longer shows, also if they are too many for a proof; 0 if the sweep cannot tell. */
   readonly absent: number;
@@ -25,7 +40,7 @@ function absentLimit(listedBefore: number): number {
   return Math.max(20, Math.floor(listedBefore * 0.02));
 }
 
-const tooManyAbsent = 'too many stored applications are gone at once';
+export const tooManyAbsent = 'too many stored applications are gone at once';
 
 /** True if a sweep has asked more than what it found justifies. A choice: what it leaves open is read next time. */
 export function isOverBudget({ facts, open }: State, inFlight = 0): boolean {
@@ -56,6 +71,7 @@ export function conclude(state: State): Done {
       order:
         facts.rising + facts.falling >= 10 && Math.min(facts.rising, facts.falling) === 0 ? orderOf(facts) : 'mixed',
       longest: Math.max(longestOf(facts), facts.longestBefore),
+      together: facts.walk === null,
     },
     tryDates: facts.rigor === 'proof' && worst !== undefined && worst.risk !== 'harmless' && longestOf(facts) > 0,
   };

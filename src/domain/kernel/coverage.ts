@@ -1,7 +1,7 @@
 // Reads a list whose order, paging and filters are unknown without missing an application. A pure state machine without clock, network or
 // database: `ask` gives the next question, `learn` applies its answer. docs/coverage.md has the rules and the proof.
 
-import { gapsBetween, idsInside, rising, wholeAxis } from './position.ts';
+import { gapsBetween, idsInside, rising, toRange, widthOf, wholeAxis } from './position.ts';
 import { type Facts, type KnownPages, openRange, type Plan, type State } from './state.ts';
 
 /** Begins a sweep. The default is a proof of the whole list of an account of which nothing is stored. */
@@ -45,4 +45,21 @@ export function begin({ unreadable = [], ...plan }: Partial<Plan>, known?: Known
   const open = [...read, ...stuck].sort((a, b) => rising(a.from, b.from));
   // Without anything to read there is nothing to cross-check.
   return { facts: read.length > 0 ? facts : { ...facts, witnesses: [] }, open };
+}
+
+/** A sweep that goes on after so long a pause that the source may have changed: it measures pages again. */
+export function renew({ facts, open }: State): State {
+  const nothing = { rows: 0, bytes: 0 };
+  const forgotten = open.map((range) => ({ ...openRange(range), stuck: range.stuck }));
+  return { facts: { ...facts, pages: { after: nothing, both: nothing }, largestRow: 0 }, open: forgotten };
+}
+
+/** The share of the ids up to the highest known one that are closed (0 to 1); null while none is known, and in a walk. */
+export function shareRead({ facts, open }: State): number | null {
+  const top = facts.to === wholeAxis.to ? facts.highest : facts.to;
+  const all = top === null || facts.walk !== null ? null : toRange(facts.from, top);
+  if (all === null) return null;
+  const unread = open.map((range) => toRange(range.from, range.to < all.to ? range.to : all.to));
+  const width = unread.reduce((sum, range) => sum + (range === null ? 0n : widthOf(range)), 0n);
+  return 1 - Number(width) / Number(widthOf(all));
 }

@@ -115,6 +115,8 @@ export interface KnownPages {
   readonly largestRow: number;
   readonly order: Order;
   readonly longest: number;
+  /** Whether afterid and beforeid are honoured together. */
+  readonly together: boolean;
 }
 
 export type Order = 'ascending' | 'descending' | 'mixed';

@@ -15,7 +15,6 @@ import {
 import type { Queryable } from '../postgres/database.ts';
 import { erasePrefills } from '../prefill/lapse.ts';
 import type { Columns } from '../schema/rows.ts';
-import { eraseEvidence } from '../sweeps/evidence.ts';
 import { renewTombstones, setTombstones, toTombstone } from '../tombstones.ts';
 
 /** Everything that one advertiser's tables hold about a person. */
@@ -235,10 +234,9 @@ const replaced: Readonly<Record<string, string>> = {
   changed_at: 'now()',
 };
 
-/** Erases these applications with their child rows and evidence. They must be locked. */
+/** Erases these applications with their child rows. They must be locked. Evidence names their ids and nothing else of them. */
 export async function eraseApplications(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<void> {
   if (ids.length === 0) return;
-  await eraseEvidence(tx, advertiserId, ids);
   for (const table of childTables) {
     await tx.query(`DELETE FROM intake.${table} WHERE ${ofThese}`, [advertiserId, ids]);
   }

@@ -110,7 +110,8 @@ async function commitAudit(
     const { lacking, fresh } = diff;
     const shown = { ...heard.answer, lacking, news: new Set(fresh.map(({ id }) => id)) };
     const sent = { sentAt: ticket.at.getTime(), tookMs: Math.round(tookMs) };
-    const lines = chainLines(proof.end, [toAuditBody(sent, question, shown)]);
-    return await store.applications.commitPage(page, diff, { audited: { sweepId: proof.sweepId, lines } });
+    const [line] = chainLines(proof.end, [toAuditBody(sent, question, shown, proof.recentFrom)]);
+    const audited = line && { sweepId: proof.sweepId, line };
+    return await store.applications.commitPage(page, diff, audited ? { audited } : null);
   });
 }

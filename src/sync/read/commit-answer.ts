@@ -126,8 +126,9 @@ async function loadOpening(store: Pick<Store, 'evidence'>, advertiserId: bigint,
   const purpose = sweep.purpose === 'backfill' ? 'backfill' : 'recheck';
   // A sweep of the other lane may have begun and ended since.
   const previous = (await store.evidence.loadLastHashes(advertiserId)).filter((one) => one.sweepId < sweepId);
-  const { facts } = state;
-  const { unreadable, accepted } = facts;
+  const { facts, open } = state;
+  const { accepted } = facts;
+  const unreadable = open.filter(isUnreadable).map(({ from }) => from);
   return [toSweepBody({ advertiserId, sweepId, purpose, startedAt, facts, unreadable, accepted, previous })];
 }
 
@@ -214,7 +215,7 @@ function learnFrom(
     dropped: [...old.difference(now)].map((range) => range.from),
     added: added.map((range) => ({ ...coveredOf(range), state: range.stuck === null ? 'open' : 'stuck', evidence: encode(range) })),
     lacked: learned.lacked,
-    unreadable: added.filter(isUnreadable).map(({ from, stuck }) => ({ id: from, reason: stuck ?? '' })),
+    unreadable: [...now.difference(new Set(before.open))].filter(isUnreadable).map(({ from, stuck }) => ({ id: from, reason: stuck ?? '' })),
     bytes: heard.page?.bytes ?? 0,
     cursor: lane.lease.lane === 'live' && sweep.high === null ? toReadThrough(state, done) : null,
     ended: done && {

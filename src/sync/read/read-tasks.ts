@@ -23,10 +23,10 @@ export interface ReadContext extends Omit<SweepRequest, 'purpose' | 'plan' | 'pa
  * Throws if the source shows neither that one nor older ones: then it is in trouble, although it answers.
  */
 export async function readNew(deps: SweepDeps, context: ReadContext, state?: SyncState): Promise<SweepSummary> {
-  const { pollFrom, pages, unfinished, lifelines, unreadable } = state ?? (await loadState(deps, context));
+  const { pollFrom, pages, unfinished, lifelines, unreadable, accepted } = state ?? (await loadState(deps, context));
   if (pollFrom === null) return await readFirst(deps, context);
   const range = { from: pollFrom, to: lastPosition };
-  const plan = { ...range, rigor: 'poll', lifelines, ...unreadable } as const;
+  const plan = { ...range, rigor: 'poll', lifelines, unreadable, accepted } as const;
   const isNew = !unfinished.some((one) => one.purpose === 'live' && one.low === pollFrom);
   const summary = await sweep(deps, { ...context, purpose: 'live', plan, pages: pages ?? undefined, parallel: 1, isNew });
   if (summary.certificate === 'unproven' && summary.stopped === null && summary.openRanges === 0) {
@@ -55,7 +55,7 @@ export async function readUnfinishedAndNew(
   context: ReadContext,
   { recheck = false, onlyUnfinished = false } = {},
 ): Promise<SweepSummary[]> {
-  const { unfinished, unreadable } = await loadState(deps, context);
+  const { unfinished, unreadable, accepted, due } = await loadState(deps, context);
   const sweeps: SweepSummary[] = [];
   let { advertiser } = context;
   const keep = (summary: SweepSummary) => {
@@ -71,10 +71,10 @@ export async function readUnfinishedAndNew(
         ? readDates(deps, { ...request, dates: { from: low, to: high } })
         : purpose === 'recheck'
           ? readAgain(deps, request, range)
-          : sweep(deps, { ...request, plan: { ...range, rigor: 'poll', ...unreadable }, parallel: 1 });
+          : sweep(deps, { ...request, plan: { ...range, rigor: 'poll', unreadable, accepted }, parallel: 1 });
     if (keep(await running)) return sweeps;
   }
-  await readUnreadable(deps, { ...context, advertiser }, unreadable.due);
+  await readUnreadable(deps, { ...context, advertiser }, due);
   if (onlyUnfinished) return sweeps;
   const isReadJustNow = unfinished.some(isWholeRecheck);
   if (!recheck) keep(await readNew(deps, { ...context, advertiser }));
@@ -97,9 +97,9 @@ export async function readToProof(
   const known = await retry(retryOptions(deps, request), () =>
     deps.store.applications.loadHeld(advertiserId, coveredOf(range)),
   );
-  const { listed: listedBefore, longest: longestBefore, latenessMs, unreadable } = known;
+  const { listed: listedBefore, longest: longestBefore, latenessMs, unreadable, accepted } = known;
   const lagMs = Math.max(request.lagMs, latenessMs);
-  const plan = { ...range, rigor: 'proof', listedBefore, longestBefore, ...unreadable } as const;
+  const plan = { ...range, rigor: 'proof', listedBefore, longestBefore, unreadable, accepted } as const;
   return await sweep(deps, { ...request, lagMs, plan });
 }
 
@@ -145,7 +145,7 @@ async function readUnreadable(deps: SweepDeps, context: ReadContext, ids: readon
     const answer = await asker.send(aloneQuestion(id));
     await asker.identify(answer);
     const { answer: heard, page } = answer.heard;
-    if (heard.kind === 'unanswered') await store.coverage.postponeUnreadable(advertiserId, id, heard.why);
+    if (heard.kind === 'unanswered') await store.coverage.saveUnreadable(advertiserId, [{ id, reason: heard.why }]);
     if (page === null) continue;
     const sweep = { ...(await store.sweeps.begin()), purpose: 'witness', axis: 'id', low: id, high: id } as const;
     await commitApplications(store, toReadPage(context.lane, advertiserId, sweep, answer));
