@@ -84,6 +84,7 @@ import {
   loadUnheld,
 } from './sweeps/continue-sweep.ts';
 import { confirmCursors } from './sweeps/cursors.ts';
+import { acceptDeletions, acceptUnreadable, loadDeletions, loadUnreadable } from './sweeps/decisions.ts';
 import { loadAuditedProof, loadLastHashes, loadLines } from './sweeps/evidence.ts';
 import { type StoredProofs, withProofs } from './sweeps/export-evidence.ts';
 import { claimLeases, type Lease, type LeaseClaim, loadHolder, releaseLeases, renewLease } from './sweeps/leases.ts';
@@ -178,6 +179,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       saveUnreadable,
       resolveUnreadable,
     }),
+
+    decisions: bind(db, { loadDeletions, loadUnreadable, acceptDeletions, acceptUnreadable }),
 
     evidence: {
       ...bind(db, { loadLastHashes, loadAudited: loadAuditedProof, loadCertificates, loadLines }),
