@@ -34,7 +34,6 @@ CREATE TABLE "intake"."unreadable" (
 ALTER TABLE "intake"."ranges" DROP CONSTRAINT "ranges_state";--> statement-breakpoint
 ALTER TABLE "intake"."evidence" ADD COLUMN "line" text NOT NULL;--> statement-breakpoint
 ALTER TABLE "intake"."lacked" ADD CONSTRAINT "lacked_sweep" FOREIGN KEY ("advertiser_id","sweep_id") REFERENCES "intake"."sweeps"("advertiser_id","sweep_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-CREATE INDEX "applications_absent" ON "intake"."applications" USING btree ("advertiser_id","application_id") WHERE "intake"."applications"."absent_since" IS NOT NULL;--> statement-breakpoint
 ALTER TABLE "intake"."evidence" DROP COLUMN "record";--> statement-breakpoint
 ALTER TABLE "intake"."evidence" DROP COLUMN "leaves";--> statement-breakpoint
 ALTER TABLE "intake"."evidence" DROP COLUMN "lowest_id";--> statement-breakpoint

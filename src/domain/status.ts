@@ -54,8 +54,6 @@ export interface AdvertiserStatus {
   readonly openRanges: number;
   /** Ids for which the source fails while it serves others, and that no operator has accepted. */
   readonly unreadable: readonly UnreadableId[];
-  /** Applications that the source no longer shows, and that are not marked as missing yet. */
-  readonly absent: { readonly count: number; readonly since: Date | null };
   /** The greatest delay in milliseconds at which a poll found an application that the source showed late; null when there was none. */
   readonly latenessMs: number | null;
   /** Submission times in milliseconds since the epoch: the sample that silence.ts needs. */

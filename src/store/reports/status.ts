@@ -38,8 +38,6 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
         submitted_at: number[];
         open_ranges: number;
         unreadable_ids: [id: string, reason: string, since: string, tries: number][] | null;
-        absent: number;
-        absent_since: Date | null;
         certificate: Conclusion['certificate'];
         risk: Conclusion['risk'];
         coverage_reason: string;
@@ -51,7 +49,6 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
        k.open_ranges, k.certificate, k.risk, k.reason AS coverage_reason, k.as_of AS covered_at, k.complete_through,
        (SELECT json_agg(json_build_array(u.application_id::text, u.reason, u.since, u.tries)) FROM (SELECT * FROM intake.unreadable u
          WHERE u.advertiser_id = v.advertiser_id AND u.accepted_at IS NULL ORDER BY u.application_id LIMIT 20) AS u) AS unreadable_ids,
-       gone.absent, gone.absent_since,
        (SELECT count(*) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id AND a.erased_at IS NULL) AS applications,
        (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS newest,
        -- A time in the future was written before the clock was set back: it does not say when the list was read.
@@ -78,9 +75,6 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
      FROM intake.advertisers v JOIN intake_analytics.completeness k ON k.advertiser = v.name
      LEFT JOIN intake.cursors c ON c.advertiser_id = v.advertiser_id
      CROSS JOIN LATERAL (
-       SELECT count(*)::int AS absent, min(absent_since) AS absent_since FROM intake.applications a
-       WHERE a.advertiser_id = v.advertiser_id AND a.absent_since IS NOT NULL AND a.missing_since IS NULL
-     ) AS gone CROSS JOIN LATERAL (
        SELECT count(*) AS waiting, count(*) FILTER (WHERE greatest(d.due_at, d.leased_until) <= now()) AS due,
          min(d.due_at) FILTER (WHERE greatest(d.due_at, d.leased_until) <= now()) AS oldest_due_at, count(*) FILTER (WHERE trouble_kind = 'missing') AS not_there,
          count(*) FILTER (WHERE priority = 2) AS suspects
@@ -132,7 +126,6 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     unreadable: (row.unreadable_ids ?? []).map(([id, reason, since, tries]) => {
       return { id: BigInt(id), reason, since: new Date(since), tries };
     }),
-    absent: { count: row.absent, since: row.absent_since },
     coverage: row.covered_at && {
       certificate: row.certificate,
       risk: row.risk,

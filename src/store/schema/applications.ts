@@ -37,7 +37,6 @@ export const applications = intake.table(
     index('applications_submitted').on(t.advertiserId, t.submittedAt),
     index('applications_job_seeker').on(t.advertiserId, t.jobSeekerId),
     index('applications_first_seen').on(t.advertiserId, t.firstSeenAt),
-    index('applications_absent').on(t.advertiserId, t.applicationId).where(sql`${t.absentSince} IS NOT NULL`),
   ],
 );
 
