@@ -254,7 +254,9 @@ function learnWitness(draft: Draft, question: Question, answer: Answer): void {
   if (answer.kind !== 'page') return;
   const { covers } = question;
   const isAlone = covers !== null && isSingle(covers);
-  if (isAlone && facts.goneSample.includes(covers.from) && answer.rows.some(({ id }) => id === covers.from))
+  const isThere = isAlone && answer.rows.some(({ id }) => id === covers.from);
+  if (isThere && facts.lifelines.includes(covers.from)) facts.lifelines = [];
+  if (isThere && facts.goneSample.includes(covers.from))
     addReason(facts, 'doubt', 'the source left out applications that it shows when asked again');
   const size = sizeOf(answer);
   const lacksSome = answer.lacking.length > 0 && (answer.rows.length === 0 || hasRoom(facts, shapeOf(question), size));

@@ -40,7 +40,7 @@ export interface Plan extends IdRange {
   readonly longestBefore: number;
   /** Applications submitted from this second on may have arrived during the sweep; null without a clock. */
   readonly recentFrom: bigint | null;
-  /** Stored ids that a poll asks alone if it is shown nothing at all. */
+  /** Stored ids that a poll asks alone if it is shown nothing at all; emptied when one of them comes. */
   readonly lifelines: readonly Position[];
   /** Ids that earlier sweeps could not read. This sweep does not ask for them, and no other question crosses them. */
   readonly unreadable: readonly Position[];
