@@ -23,7 +23,8 @@ export async function accept(
     const { advertiserId } = await advertisers.lookUp(account.name, account.advertiserId);
     if (advertiserId === null) continue;
     const { id, yes } = request;
-    const found = id === null ? await decisions.loadDeletions(advertiserId) : await decisions.loadUnreadable(advertiserId, id);
+    const found =
+      id === null ? await decisions.loadDeletions(advertiserId) : await decisions.loadUnreadable(advertiserId, id);
     const take = () =>
       id === null
         ? decisions.acceptDeletions(advertiserId, found.ids, toActor())

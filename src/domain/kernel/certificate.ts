@@ -40,6 +40,9 @@ function absentLimit(listedBefore: number): number {
   return Math.max(20, Math.floor(listedBefore * 0.02));
 }
 
+/** A poll was shown nothing at all, and none of the lifelines. */
+export const noneShown = 'the source shows none of the applications that it has shown before';
+
 export const tooManyAbsent = 'too many stored applications are gone at once';
 
 /** True if a sweep has asked more than what it found justifies. A choice: what it leaves open is read next time. */
@@ -109,11 +112,7 @@ function findReasons(state: State): Reason[] {
   add('fault', !isEnded && !isOverBudget(state), 'the sweep has not finished');
   found.push(...unreadReasons(state));
   if (facts.rigor === 'poll') {
-    add(
-      'fault',
-      isNone && facts.lifelines.length > 0 && isEnded,
-      'the source shows none of the applications that it has shown before',
-    );
+    add('fault', isNone && facts.lifelines.length > 0 && isEnded, noneShown);
     add('harmless', true, 'normal poll; the next recheck brings the proof');
     return found;
   }

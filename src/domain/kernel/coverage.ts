@@ -1,7 +1,7 @@
 // Reads a list whose order, paging and filters are unknown without missing an application. A pure state machine without clock, network or
 // database: `ask` gives the next question, `learn` applies its answer. docs/coverage.md has the rules and the proof.
 
-import { gapsBetween, idsInside, rising, toRange, widthOf, wholeAxis } from './position.ts';
+import { gapsBetween, idsInside, rising, toRange, wholeAxis, widthOf } from './position.ts';
 import { type Facts, type KnownPages, openRange, type Plan, type State } from './state.ts';
 
 /** Begins a sweep. The default is a proof of the whole list of an account of which nothing is stored. */

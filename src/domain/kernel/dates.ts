@@ -33,7 +33,15 @@ export interface DateReading {
 export function beginDates(from: bigint, to: bigint | null, now: bigint): DateReading {
   const end = to ?? now + dateSlackSeconds;
   const windows = end < from ? [] : [{ from, to: end, seen: null }];
-  return { windows, endless: to === null ? end : null, longest: 0, requests: 0, found: 0, highest: null, trouble: null };
+  return {
+    windows,
+    endless: to === null ? end : null,
+    longest: 0,
+    requests: 0,
+    found: 0,
+    highest: null,
+    trouble: null,
+  };
 }
 
 /** The question for the next window; null when all are read. */
@@ -59,9 +67,13 @@ export function learnDates(reading: DateReading, answer: Answer): DateReading {
     at !== null && (at < window.from - dateSlackSeconds || at > window.to + dateSlackSeconds);
   if (rows.some(isStray)) return { ...next, windows: [], trouble: 'the source does not honour the date filters' };
   const longest = Math.max(reading.longest, rows.length);
-  const highest = rows.reduce<bigint | null>((most, { id }) => (most === null || id > most ? id : most), reading.highest);
+  const highest = rows.reduce<bigint | null>(
+    (most, { id }) => (most === null || id > most ? id : most),
+    reading.highest,
+  );
   const read = { ...next, longest, highest, found: reading.found + Math.max(0, rows.length - (window.seen ?? 0)) };
-  const isWhole = rows.length * 2 < longest || (window.seen !== null && rows.length <= window.seen && rows.length < longest);
+  const isWhole =
+    rows.length * 2 < longest || (window.seen !== null && rows.length <= window.seen && rows.length < longest);
   if (rows.length === 0 || isWhole || window.from === window.to) return read;
   return { ...read, windows: [...windows, ...split(window, medianOf(window, rows), rows)] };
 }

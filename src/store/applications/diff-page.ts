@@ -123,7 +123,9 @@ const storedAt = `(CASE WHEN a.first_seen_at > clock_timestamp() THEN '-infinity
  * that two answers of the sweep have lacked. Ids that another sweep marked missing since then are included: otherwise the proof of this
  * sweep would not mention an application that was stored when the sweep began.
  */
-const lackingSql = (isShown: string) => `SELECT a.application_id AS id, ${storedAt} < q.started_at AS old, l.gone IS NOT NULL AS again
+const lackingSql = (
+  isShown: string,
+) => `SELECT a.application_id AS id, ${storedAt} < q.started_at AS old, l.gone IS NOT NULL AS again
   FROM intake.applications a
   LEFT JOIN intake.lacked l ON l.advertiser_id = a.advertiser_id AND l.sweep_id = q.sweep_id AND l.application_id = a.application_id
   WHERE a.advertiser_id = q.advertiser_id AND a.application_id >= q.low AND (q.high IS NULL OR a.application_id <= q.high)

@@ -170,12 +170,29 @@ export async function loadSyncStates(
     const { poll_from, after_date: afterDate, covered, contradicted, pages } = row;
     const pollFrom = poll_from === null ? null : nearestPosition(poll_from);
     const lifelines = row.lifelines.map((id) => nearestPosition(BigInt(id)));
-    return { unfinished, pollFrom, lifelines, afterDate, covered, contradicted, pages, ...toUnreadable(row.unreadable) };
+    return {
+      unfinished,
+      pollFrom,
+      lifelines,
+      afterDate,
+      covered,
+      contradicted,
+      pages,
+      ...toUnreadable(row.unreadable),
+    };
   });
 }
 
 const neverRead: SyncState = {
-  ...{ unfinished: [], pollFrom: null, lifelines: [], afterDate: null, covered: false, contradicted: false, pages: null },
+  ...{
+    unfinished: [],
+    pollFrom: null,
+    lifelines: [],
+    afterDate: null,
+    covered: false,
+    contradicted: false,
+    pages: null,
+  },
   ...toUnreadable(null),
 };
 
@@ -305,7 +322,11 @@ export async function findHidden(
 }
 
 /** Where a sweep of the recent past begins: at the last id below those submitted within this many days. */
-export async function loadRecentFrom(db: Queryable, advertiserId: bigint | null, days: number): Promise<Position | null> {
+export async function loadRecentFrom(
+  db: Queryable,
+  advertiserId: bigint | null,
+  days: number,
+): Promise<Position | null> {
   const [row] = await db.query<{ lowest: bigint | null }>(
     `SELECT coalesce(${olderThan('lowest', '$1')}, lowest) AS lowest FROM (SELECT min(application_id) AS lowest FROM intake.applications
      WHERE advertiser_id = $1 AND submitted_at > now() - $2 * interval '1 day') AS recent`,

@@ -11,10 +11,7 @@ export async function raiseCursor(tx: Queryable, advertiserId: bigint, through: 
      FROM intake.applications a WHERE advertiser_id = $1 AND application_id <= $2 ORDER BY application_id DESC LIMIT ${newestIds}`,
     [advertiserId, through],
   );
-  const cursor = toCursor(
-    newest[0]?.after_id ?? null,
-    newest.map((row) => row.application_id).reverse(),
-  );
+  const cursor = toCursor(newest[0]?.after_id ?? null, newest.map((row) => row.application_id).reverse());
   if (cursor === null) return;
   await tx.query(
     `INSERT INTO intake.cursors AS c (advertiser_id, after_id, after_date, as_of)

@@ -23,7 +23,10 @@ export async function loadDeletions(db: Queryable, advertiserId: bigint): Promis
      WHERE advertiser_id = $1 AND absent_since IS NOT NULL AND missing_since IS NULL AND erased_at IS NULL ORDER BY application_id`,
     [advertiserId],
   );
-  const since = rows.reduce<Date | null>((first, row) => (first === null || row.since < first ? row.since : first), null);
+  const since = rows.reduce<Date | null>(
+    (first, row) => (first === null || row.since < first ? row.since : first),
+    null,
+  );
   return { ids: rows.map(({ id }) => id), since, reason: null };
 }
 

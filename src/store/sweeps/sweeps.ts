@@ -12,7 +12,7 @@ import type { Columns } from '../schema/rows.ts';
 import { raiseCursor } from './cursors.ts';
 import { noteLastHash, pruneEvidence, saveEvidence } from './evidence.ts';
 import { laneLock, type WriteContext } from './leases.ts';
-import { saveUnreadable } from './unreadable.ts';
+import { healUnreadable, saveUnreadable } from './unreadable.ts';
 
 export type SweepPurpose = 'live' | 'recheck' | 'backfill' | 'witness';
 
@@ -170,7 +170,12 @@ async function moveRanges(
 }
 
 /** Counts the answers that lacked an id: the second one shows that it is gone. */
-async function saveLacked(tx: Queryable, advertiserId: bigint, { sweepId }: Sweep, lacked: readonly LackingId[]): Promise<void> {
+async function saveLacked(
+  tx: Queryable,
+  advertiserId: bigint,
+  { sweepId }: Sweep,
+  lacked: readonly LackingId[],
+): Promise<void> {
   await tx.query(
     `INSERT INTO intake.lacked (advertiser_id, sweep_id, application_id, gone) SELECT $1, $2, id, false FROM unnest($3::bigint[]) AS id
      ON CONFLICT (advertiser_id, sweep_id, application_id) DO UPDATE SET gone = true`,
@@ -186,6 +191,7 @@ async function endSweep(
   ended: SweepEnd,
 ): Promise<ApplicationEvent[]> {
   const key = [advertiserId, sweep.sweepId];
+  if (sweep.axis === 'id' && ended.certificate !== 'unproven') await healUnreadable(tx, advertiserId, sweep);
   await tx.query(
     `DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND ($3 OR (state = 'stuck' AND low = high))`,
     [...key, ended.openRanges === 0],

@@ -1,6 +1,7 @@
 // The table of ids for which the source fails while it serves others. Each is an open range of one id, and is requested again after a pause
 // that doubles. An operator can accept that one cannot be read.
-import { type Position, nearestPosition } from '../../domain/kernel/position.ts';
+import type { Covered } from '../../domain/kernel/covered.ts';
+import { nearestPosition, type Position } from '../../domain/kernel/position.ts';
 import type { Queryable } from '../postgres/database.ts';
 
 /** The ids of an account that cannot be read. */
@@ -16,7 +17,9 @@ export interface Unreadable {
 const mostKnown = 500;
 
 /** A column that `toUnreadable` reads; `advertiser` is the account's id. */
-export const unreadableSql = (advertiser: string) => `(SELECT json_agg(json_build_array(u.application_id::text, u.accepted_at IS NOT NULL,
+export const unreadableSql = (
+  advertiser: string,
+) => `(SELECT json_agg(json_build_array(u.application_id::text, u.accepted_at IS NOT NULL,
     u.next_at <= now()) ORDER BY u.application_id) FROM (SELECT * FROM intake.unreadable
     WHERE advertiser_id = ${advertiser} ORDER BY next_at LIMIT ${mostKnown}) AS u)`;
 
@@ -52,4 +55,18 @@ export async function saveUnreadable(
 /** Records that the source serves an id again. Whether it has an application with this id, its answer has shown. */
 export async function resolveUnreadable(db: Queryable, advertiserId: bigint, id: bigint): Promise<void> {
   await db.query(`DELETE FROM intake.unreadable WHERE advertiser_id = $1 AND application_id = $2`, [advertiserId, id]);
+}
+
+/** Forgets the ids that a sweep has read. Those that it could not read are among its open ranges. */
+export async function healUnreadable(
+  tx: Queryable,
+  advertiserId: bigint,
+  { sweepId, low, high }: Covered & { readonly sweepId: bigint },
+): Promise<void> {
+  await tx.query(
+    `DELETE FROM intake.unreadable u WHERE advertiser_id = $1 AND application_id >= $3 AND ($4::bigint IS NULL OR application_id <= $4)
+       AND NOT EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = $1 AND r.sweep_id = $2
+         AND r.low <= u.application_id AND (r.high IS NULL OR r.high >= u.application_id))`,
+    [advertiserId, sweepId, low, high],
+  );
 }

@@ -75,7 +75,12 @@ export async function loadOrBeginSweep(
     const found = await store.sweeps.loadUnfinished({ advertiserId, lane: lane.lease.lane, purpose, ...range });
     if (found) {
       const state = { facts: decode<Facts>(found.facts), open: found.ranges.map((text) => decode<OpenRange>(text)) };
-      return { sweep: found, state: found.idleMs > forgetAfterMs ? renew(state) : state, recorded: true, end: found.end };
+      return {
+        sweep: found,
+        state: found.idleMs > forgetAfterMs ? renew(state) : state,
+        recorded: true,
+        end: found.end,
+      };
     }
   }
   if (fallback) return fallback;
@@ -213,9 +218,15 @@ function learnFrom(
   const progress: Omit<SweepProgress, 'evidence'> = {
     facts: encode(state.facts),
     dropped: [...old.difference(now)].map((range) => range.from),
-    added: added.map((range) => ({ ...coveredOf(range), state: range.stuck === null ? 'open' : 'stuck', evidence: encode(range) })),
+    added: added.map((range) => ({
+      ...coveredOf(range),
+      state: range.stuck === null ? 'open' : 'stuck',
+      evidence: encode(range),
+    })),
     lacked: learned.lacked,
-    unreadable: [...now.difference(new Set(before.open))].filter(isUnreadable).map(({ from, stuck }) => ({ id: from, reason: stuck ?? '' })),
+    unreadable: [...now.difference(new Set(before.open))]
+      .filter(isUnreadable)
+      .map(({ from, stuck }) => ({ id: from, reason: stuck ?? '' })),
     bytes: heard.page?.bytes ?? 0,
     cursor: lane.lease.lane === 'live' && sweep.high === null ? toReadThrough(state, done) : null,
     ended: done && {

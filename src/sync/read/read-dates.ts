@@ -7,7 +7,16 @@ import type { Sweep, SweepProgress } from '../../store/sweeps/sweeps.ts';
 import { type RetryOptions, retry } from '../retry.ts';
 import { createAsker, type ReceivedAnswer } from './ask-source.ts';
 import { endContradictedCertificates, type SweepRequest, toReadPage, untilCommitted } from './commit-answer.ts';
-import { addPage, askAgain, createStop, nothingRead, notEnded, reasons, type SweepDeps, type SweepSummary } from './sweep.ts';
+import {
+  addPage,
+  askAgain,
+  createStop,
+  notEnded,
+  nothingRead,
+  reasons,
+  type SweepDeps,
+  type SweepSummary,
+} from './sweep.ts';
 
 /** Seconds since 1970, both included; `to` null is up to the newest. */
 export interface DateRange {
@@ -52,7 +61,9 @@ export async function readDates(deps: SweepDeps, request: DateRequest): Promise<
     // A recheck by date follows a sweep by ids that has already ended with a doubt.
     const applications = purpose === 'backfill' ? (heard.page?.applications ?? []) : [];
     if (applications.length > 0)
-      await retry(retryOptions, () => endContradictedCertificates(store, advertiserId, applications, 'a backfill by date'));
+      await retry(retryOptions, () =>
+        endContradictedCertificates(store, advertiserId, applications, 'a backfill by date'),
+      );
     const summary = await retry(retryOptions, () => save(advertiserId, answer));
     totals = { ...addPage(totals, answer, summary), found: reading.found };
     deps.onStep?.(totals);
@@ -66,7 +77,9 @@ export async function readDates(deps: SweepDeps, request: DateRequest): Promise<
       ...{ facts: encode(reading), dropped: [], added: [], lacked: [], unreadable: [], evidence: [] },
       bytes: answer.heard.page?.bytes ?? 0,
       cursor: isEnd && lane.lease.lane === 'live' && dates.to === null ? reading.highest : null,
-      ended: isEnd ? { ...conclude(reading), openRanges: 0, marksAbsent: false, learned: null, lagMs: request.lagMs } : null,
+      ended: isEnd
+        ? { ...conclude(reading), openRanges: 0, marksAbsent: false, learned: null, lagMs: request.lagMs }
+        : null,
     };
     return await untilCommitted(async () =>
       store.applications.commitPage(page, await store.applications.diffPage(page), progress),

@@ -1,9 +1,17 @@
 // The read tasks of an account: read new applications, read earlier ones again, and ask again for ids that could not be read. `intake sync`
 // and the worker run the same tasks.
 import { aloneQuestion } from '../../domain/kernel/ask.ts';
+import { noneShown } from '../../domain/kernel/certificate.ts';
 import { coveredOf, rangeOf } from '../../domain/kernel/covered.ts';
 import { dateSlackSeconds } from '../../domain/kernel/dates.ts';
-import { firstPosition, type IdRange, lastPosition, type Position, wholeAxis } from '../../domain/kernel/position.ts';
+import {
+  firstPosition,
+  type IdRange,
+  isSingle,
+  lastPosition,
+  type Position,
+  wholeAxis,
+} from '../../domain/kernel/position.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { type RetryOptions, retry } from '../retry.ts';
@@ -28,14 +36,22 @@ export async function readNew(deps: SweepDeps, context: ReadContext, state?: Syn
   const range = { from: pollFrom, to: lastPosition };
   const plan = { ...range, rigor: 'poll', lifelines, unreadable, accepted } as const;
   const isNew = !unfinished.some((one) => one.purpose === 'live' && one.low === pollFrom);
-  const summary = await sweep(deps, { ...context, purpose: 'live', plan, pages: pages ?? undefined, parallel: 1, isNew });
-  if (summary.certificate === 'unproven' && summary.stopped === null && summary.openRanges === 0) {
-    const { name } = context.advertiser;
-    throw new Trouble('unreachable', `The source answers, but not as before for ${name}: ${summary.reason}.`, {
+  const summary = await sweep(deps, {
+    ...context,
+    purpose: 'live',
+    plan,
+    pages: pages ?? undefined,
+    parallel: 1,
+    isNew,
+  });
+  if (summary.reason !== noneShown) return summary;
+  throw new Trouble(
+    'unreachable',
+    `The source answers, but for ${context.advertiser.name} it shows nothing: ${noneShown}.`,
+    {
       at: 'source',
-    });
-  }
-  return summary;
+    },
+  );
 }
 
 /** Everything, or from a date on. The latter uses the date filter, because no id is known yet. */
@@ -97,7 +113,9 @@ export async function readToProof(
   const known = await retry(retryOptions(deps, request), () =>
     deps.store.applications.loadHeld(advertiserId, coveredOf(range)),
   );
-  const { listed: listedBefore, longest: longestBefore, latenessMs, unreadable, accepted } = known;
+  const { listed: listedBefore, longest: longestBefore, latenessMs, accepted } = known;
+  // A range that is one such id is asked for its sake.
+  const unreadable = isSingle(range) ? [] : known.unreadable;
   const lagMs = Math.max(request.lagMs, latenessMs);
   const plan = { ...range, rigor: 'proof', listedBefore, longestBefore, unreadable, accepted } as const;
   return await sweep(deps, { ...request, lagMs, plan });
@@ -108,7 +126,10 @@ export async function readAgain(deps: SweepDeps, context: ReadContext, range: Id
   const byIds = await readToProof(deps, { ...context, purpose: 'recheck', parallel: 2 }, range);
   if (!byIds.tryDates || byIds.stopped !== null) return byIds;
   const next = { ...context, advertiser: byIds.advertiser };
-  return addUp(byIds, await readDates(deps, { ...next, purpose: 'recheck', dates: await loadDates(deps, next, range) }));
+  return addUp(
+    byIds,
+    await readDates(deps, { ...next, purpose: 'recheck', dates: await loadDates(deps, next, range) }),
+  );
 }
 
 /**

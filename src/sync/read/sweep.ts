@@ -83,7 +83,9 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
     for (;;) {
       const asked = ask(run.state, [...inFlight.keys()], known);
       if (!('kind' in asked) || asked.kind !== 'load') return asked;
-      known = await retry(retryOptions, () => store.applications.loadKnownIds(asker.advertiser.advertiserId, asked.from));
+      known = await retry(retryOptions, () =>
+        store.applications.loadKnownIds(asker.advertiser.advertiserId, asked.from),
+      );
     }
   }
 

@@ -116,8 +116,7 @@ async function carryOut(deps: TaskDeps, context: ReadContext, name: TaskName): P
     return { ...nothing, polled: isFirst && hasReachedEnd(last) ? last.advertiser.advertiserId : null, sweeps };
   }
   if (name === 'witness' || name === 'audit') {
-    const hidden =
-      name === 'audit' ? await audit(deps, context, Math.random) : await witnessByDate(deps, context);
+    const hidden = name === 'audit' ? await audit(deps, context, Math.random) : await witnessByDate(deps, context);
     if (hidden > 0) deps.demand('everything');
     return { ...nothing, hidden };
   }
@@ -128,7 +127,5 @@ async function carryOut(deps: TaskDeps, context: ReadContext, name: TaskName): P
     return nothing;
   }
   const from = days === null ? firstPosition : await deps.store.applications.loadRecentFrom(advertiserId, days);
-  return from === null
-    ? nothing
-    : { ...nothing, sweeps: [await readAgain(deps, context, { from, to: lastPosition })] };
+  return from === null ? nothing : { ...nothing, sweeps: [await readAgain(deps, context, { from, to: lastPosition })] };
 }
