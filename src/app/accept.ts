@@ -1,6 +1,6 @@
 // Composes `intake accept-deletions` and `intake accept-unreadable`: shows what a decision is about, and records it.
 import type { Config } from '../config.ts';
-import type { Undecided } from '../store/sweeps/decisions.ts';
+import type { Undecided } from '../store/privacy/decisions.ts';
 import { toActor } from './actor.ts';
 import { openStoreOf } from './database.ts';
 import { type Chosen, toChosen } from './resources.ts';

@@ -51,6 +51,7 @@ import { ensureSchema, loadSchema, loadServer, requireSchema, type SchemaRequest
 import { findUnclaimedResumes, forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill/lapse.ts';
 import * as prefills from './prefill/prefills.ts';
 import { recordAudit } from './privacy/audit-log.ts';
+import { acceptDeletions, acceptUnreadable, loadDeletions, loadUnreadable } from './privacy/decisions.ts';
 import {
   beginErasure,
   checkAgain,
@@ -84,7 +85,6 @@ import {
   loadUnheld,
 } from './sweeps/continue-sweep.ts';
 import { confirmCursors } from './sweeps/cursors.ts';
-import { acceptDeletions, acceptUnreadable, loadDeletions, loadUnreadable } from './sweeps/decisions.ts';
 import { loadAuditedProof, loadLastHashes, loadLines } from './sweeps/evidence.ts';
 import { type StoredProofs, withProofs } from './sweeps/export-evidence.ts';
 import { claimLeases, type Lease, type LeaseClaim, loadHolder, releaseLeases, renewLease } from './sweeps/leases.ts';

@@ -81,9 +81,9 @@ export function learnDates(reading: DateReading, answer: Answer): DateReading {
 /** Two windows, the earlier one last, so that it is read first. */
 function split(window: Window, cut: bigint, rows: readonly ListedRow[] | null): Window[] {
   const isEarlier = ({ at }: ListedRow) => at === null || at <= cut;
-  const seen = rows && rows.filter(isEarlier).length;
+  const seen = rows === null ? null : rows.filter(isEarlier).length;
   return [
-    { from: cut + 1n, to: window.to, seen: rows && seen !== null ? rows.length - seen : null },
+    { from: cut + 1n, to: window.to, seen: seen === null ? null : (rows?.length ?? 0) - seen },
     { from: window.from, to: cut, seen },
   ];
 }

@@ -1,7 +1,7 @@
 // Commits an answer: compares its page with the stored rows (reads), learns from it (pure), and commits both together (writes). Also loads
 // an interrupted sweep from its rows. account-identity.ts has already checked whose data the answer holds.
 import type { Application } from '../../domain/application.ts';
-import { type ChainEnd, type Line, toAnswerBody, toEndBody, toSweepBody } from '../../domain/evidence/record.ts';
+import { type ChainEnd, toAnswerBody, toEndBody, toSweepBody } from '../../domain/evidence/record.ts';
 import { ask, type KnownIds } from '../../domain/kernel/ask.ts';
 import type { Done } from '../../domain/kernel/certificate.ts';
 import { begin, renew } from '../../domain/kernel/coverage.ts';

@@ -4,9 +4,9 @@ import { hash } from 'node:crypto';
 import { chain, type Decision, toDecisionBody, toIdList } from '../../domain/evidence/record.ts';
 import { appendEvents } from '../events.ts';
 import type { Database, Queryable, Transaction } from '../postgres/database.ts';
-import { recordAudit } from '../privacy/audit-log.ts';
-import { loadAuditedProof, noteLastHash, saveEvidence } from './evidence.ts';
-import { laneLock } from './leases.ts';
+import { loadAuditedProof, noteLastHash, saveEvidence } from '../sweeps/evidence.ts';
+import { laneLock } from '../sweeps/leases.ts';
+import { recordAudit } from './audit-log.ts';
 
 /** What an operator may decide about: ids, and since when they are gone or cannot be read. */
 export interface Undecided {
