@@ -82,7 +82,6 @@ import {
   loadSubmittedAt,
   loadSyncStates,
   loadUnfinished,
-  loadUnheld,
 } from './sweeps/continue-sweep.ts';
 import { confirmCursors } from './sweeps/cursors.ts';
 import { loadAuditedProof, loadLastHashes, loadLines } from './sweeps/evidence.ts';
@@ -189,7 +188,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     },
 
     applications: {
-      ...bind(db, { loadHeld, loadKnownIds, loadUnheld, loadSubmittedAt, loadRecentFrom }),
+      ...bind(db, { loadHeld, loadKnownIds, loadSubmittedAt, loadRecentFrom }),
       diffPage: (page: ReadPage) => diffPage(db, page, loadAround),
       async commitPage(page: ReadPage, diff: PageDiff, progress: PageProgress | null) {
         await statistics.ensure();

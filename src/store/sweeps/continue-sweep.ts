@@ -249,20 +249,6 @@ export async function loadSubmittedAt(
   return row?.earliest ?? null;
 }
 
-/** Which of these ids are not stored. */
-export async function loadUnheld(
-  db: Queryable,
-  advertiserId: bigint | null,
-  ids: readonly bigint[],
-): Promise<bigint[]> {
-  const rows = await db.query<{ id: bigint }>(
-    `SELECT id FROM unnest($2::bigint[]) AS id
-     WHERE NOT EXISTS (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = $1 AND a.application_id = id)`,
-    [advertiserId, ids],
-  );
-  return rows.map((row) => row.id);
-}
-
 /** A random place in the range of stored ids, for an audit; null where nothing is stored there. `random` is a share of the range. */
 export async function loadAuditPlace(
   db: Queryable,

@@ -2,13 +2,13 @@
 // list, whose bounds are not known ids, in two filter shapes. The check by date requests the newest applications by the date filter. A
 // source that hides an application from the requests of a sweep may show it in these. One hidden application ends every certificate that
 // covers it.
+import type { Page } from '../../domain/application.ts';
 import { toAuditBody } from '../../domain/evidence/record.ts';
 import { auditQuestions, auditSize, lackingQuestions } from '../../domain/kernel/audit.ts';
 import { coveredOf } from '../../domain/kernel/covered.ts';
 import { dateSlackSeconds } from '../../domain/kernel/dates.ts';
 import { isSingle, wholeAxis } from '../../domain/kernel/position.ts';
 import type { Question } from '../../domain/kernel/question.ts';
-import type { RetryOptions } from '../retry.ts';
 import { createAsker, type ReceivedAnswer } from './ask-source.ts';
 import { commitApplications, endContradictedCertificates, toReadPage, untilCommitted } from './commit-answer.ts';
 import type { ReadContext } from './read-tasks.ts';
@@ -53,33 +53,30 @@ export async function witnessByDate(deps: SweepDeps, task: ReadContext): Promise
   if (afterDate === null) return 0;
   const since = BigInt(Math.floor(afterDate.getTime() / 1_000)) - dateSlackSeconds;
   const question = { purpose: 'witness', covers: null, afterId: null, beforeId: null, beforeDate: null } as const;
-  const due = async (ids: readonly bigint[]) =>
-    await store.applications.loadUnheld(advertiserId, pollFrom === null ? [] : ids.filter((id) => id < pollFrom));
-  const { hidden } = await ask(deps, task, { ...question, afterDate: since }, 'the check by date', due);
-  return new Set(hidden).size;
+  const { hidden, fresh } = await ask(deps, task, { ...question, afterDate: since }, 'the check by date');
+  return new Set([...hidden, ...fresh.filter((id) => pollFrom !== null && id < pollFrom)]).size;
 }
 
-/** Asks, and commits the answer. Returns its page and the ids that contradict: of certificates, and those that `alsoHidden` finds. */
-async function ask(
-  deps: SweepDeps,
-  task: ReadContext,
-  question: Question,
-  by: string,
-  alsoHidden?: (ids: readonly bigint[]) => Promise<readonly bigint[]>,
-) {
+interface Audited {
+  /** Null if the answer is not a page. */
+  readonly page: Page | null;
+  /** Ids that contradict a certificate. */
+  readonly hidden: readonly bigint[];
+  /** Ids that were not stored before. */
+  readonly fresh: readonly bigint[];
+}
+
+/** Asks, and commits the answer. */
+async function ask(deps: SweepDeps, task: ReadContext, question: Question, by: string): Promise<Audited> {
   const { store } = deps;
-  const once: RetryOptions = { retryForMs: 0, signal: task.lane.signal };
-  const asker = createAsker(deps, task.advertiser, once);
+  const asker = createAsker(deps, task.advertiser, { retryForMs: 0, signal: task.lane.signal });
   const answer = await asker.send(question);
   const { page } = answer.heard;
-  if (page === null) return { page, hidden: [] };
   await asker.identify(answer);
   const { advertiserId } = asker.advertiser;
-  if (advertiserId === null) return { page, hidden: [] };
-  const also = (await alsoHidden?.(page.ids)) ?? [];
+  if (page === null || advertiserId === null) return { page, hidden: [], fresh: [] };
   const hidden = await endContradictedCertificates(store, advertiserId, page.applications, by);
-  await commitAudit(store, task, advertiserId, answer);
-  return { page, hidden: [...also, ...hidden] };
+  return { page, hidden, fresh: await commitAudit(store, task, advertiserId, answer) };
 }
 
 /**
@@ -88,30 +85,32 @@ async function ask(
  */
 export const mostAudits = 50;
 
-/** Commits the applications of an audit, and appends its line to the proof that covers the audited place. No sweep learns from it. */
+/** Commits the applications of an audit, and appends its line to the proof that covers the audited place. No sweep learns from it. Returns the new ids. */
 async function commitAudit(
   store: SweepDeps['store'],
   { lane }: ReadContext,
   advertiserId: bigint,
   answer: ReceivedAnswer,
-): Promise<void> {
+): Promise<readonly bigint[]> {
   const { question, heard, ticket, tookMs } = answer;
   const { covers } = question;
   const range = { axis: covers === null ? 'date' : 'id', ...coveredOf(covers ?? wholeAxis) } as const;
   // The sweep has no row. Its id lets the quarantine count an element once.
   const sweep = { ...(await store.sweeps.begin()), purpose: 'witness', ...range } as const;
   const page = toReadPage(lane, advertiserId, sweep, answer);
+  let fresh: readonly bigint[] = [];
   await untilCommitted(async () => {
     const proof = await store.evidence.loadAudited(advertiserId, covers?.from ?? null);
     const diff = await store.applications.diffPage(page);
-    const isQuiet = diff.fresh.length === 0 && !(covers !== null && isSingle(covers));
+    fresh = diff.fresh.map(({ id }) => id);
+    const isQuiet = fresh.length === 0 && !(covers !== null && isSingle(covers));
     if (heard.page === null || proof === null || (isQuiet && proof.audits >= mostAudits))
       return await commitApplications(store, page);
-    const { lacking, fresh } = diff;
-    const shown = { ...heard.answer, lacking, news: new Set(fresh.map(({ id }) => id)) };
+    const shown = { ...heard.answer, lacking: diff.lacking, news: new Set(fresh) };
     const sent = { sentAt: ticket.at.getTime(), tookMs: Math.round(tookMs) };
     const [line] = chainLines(proof.end, [toAuditBody(sent, question, shown, proof.recentFrom)]);
     const audited = line && { sweepId: proof.sweepId, line };
     return await store.applications.commitPage(page, diff, audited ? { audited } : null);
   });
+  return fresh;
 }
