@@ -1,6 +1,6 @@
 // Cursors: how far an advertiser's list has been read, and when that was last confirmed. Where a poll begins also depends on when ids were
 // first seen (continue-sweep.ts).
-import { newestIds, toCursor } from '../../domain/kernel/cursor.ts';
+import { newestIds, toCursor } from '../../domain/cursor.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 

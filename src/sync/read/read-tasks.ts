@@ -3,7 +3,7 @@
 import { aloneQuestion } from '../../domain/kernel/ask.ts';
 import { noneShown } from '../../domain/kernel/certificate.ts';
 import { coveredOf, rangeOf } from '../../domain/kernel/covered.ts';
-import { dateSlackSeconds } from '../../domain/kernel/dates.ts';
+import { dateSlackSeconds } from '../../domain/dates.ts';
 import {
   firstPosition,
   type IdRange,

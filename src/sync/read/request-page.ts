@@ -2,7 +2,7 @@
 // question and serves another, the sweep is told so and asks in smaller parts.
 import type { Echo, Page } from '../../domain/application.ts';
 import { formatBytes } from '../../domain/format.ts';
-import { dateSlackSeconds } from '../../domain/kernel/dates.ts';
+import { dateSlackSeconds } from '../../domain/dates.ts';
 import { isSingle } from '../../domain/kernel/position.ts';
 import type { Answer, ListedRow, PageAnswer, Question } from '../../domain/kernel/question.ts';
 import { Trouble } from '../../domain/trouble.ts';

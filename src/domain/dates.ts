@@ -1,7 +1,7 @@
 // Reads a range of submission dates, window by window. It stores what it is shown and proves nothing: dates are sent without a time zone, and
 // only ids can be split without end. A window that may have been cut off is split in two.
 
-import type { Answer, ListedRow, Question } from './question.ts';
+import type { Answer, ListedRow, Question } from './kernel/question.ts';
 
 /** Covers every interpretation of "Australian Eastern Standard time", with a margin. In seconds. */
 export const dateSlackSeconds = 26n * 3600n;
@@ -29,9 +29,13 @@ export interface DateReading {
   readonly trouble: string | null;
 }
 
-/** Begins a reading; `to` null reads up to the newest, and `now` bounds the first window then. */
-export function beginDates(from: bigint, to: bigint | null, now: bigint): DateReading {
-  const end = to ?? now + dateSlackSeconds;
+/**
+ * Begins a reading; `to` null reads up to the newest, and `now` bounds the first window then. The range is wider by the slack, because the
+ * source may read its ends in another zone. Windows inside it fit together in any zone.
+ */
+export function beginDates(asked: bigint, to: bigint | null, now: bigint): DateReading {
+  const from = asked > dateSlackSeconds ? asked - dateSlackSeconds : 0n;
+  const end = (to ?? now) + dateSlackSeconds;
   const windows = end < from ? [] : [{ from, to: end, seen: null }];
   return {
     windows,
