@@ -167,7 +167,7 @@ export async function commitApplications(
   });
 }
 
-const nothingWritten: PageSummary = { added: 0, changed: 0, quarantined: 0, stale: [] };
+export const nothingWritten: PageSummary = { added: 0, changed: 0, quarantined: 0, stale: [] };
 const noDifference: Pick<PageDiff, 'fresh' | 'lacking'> = { fresh: [], lacking: [] };
 
 /** So many tries fail only if another lane changes the same applications between every comparison and its commit. */

@@ -6,7 +6,13 @@ import type { PageSummary } from '../../store/applications/commit-page.ts';
 import type { Sweep, SweepProgress } from '../../store/sweeps/sweeps.ts';
 import { type RetryOptions, retry } from '../retry.ts';
 import { createAsker, type ReceivedAnswer } from './ask-source.ts';
-import { endContradictedCertificates, type SweepRequest, toReadPage, untilCommitted } from './commit-answer.ts';
+import {
+  endContradictedCertificates,
+  nothingWritten,
+  type SweepRequest,
+  toReadPage,
+  untilCommitted,
+} from './commit-answer.ts';
 import {
   addPage,
   askAgain,
@@ -64,7 +70,12 @@ export async function readDates(deps: SweepDeps, request: DateRequest): Promise<
       await retry(retryOptions, () =>
         endContradictedCertificates(store, advertiserId, applications, 'a backfill by date'),
       );
-    const summary = await retry(retryOptions, () => save(advertiserId, answer));
+    let tries = 0;
+    const summary = await retry(retryOptions, async () => {
+      // The answer to the last commit may have been lost.
+      const isEnded = tries++ > 0 && (await store.sweeps.loadOutcome(advertiserId, sweep.sweepId)) !== null;
+      return isEnded ? nothingWritten : await save(advertiserId, answer);
+    });
     totals = { ...addPage(totals, answer, summary), found: reading.found };
     deps.onStep?.(totals);
     if (summary.stale.length > 0) await askAgain(deps, request, retryOptions, asker, { sweep }, answer);

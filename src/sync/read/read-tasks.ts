@@ -1,9 +1,10 @@
 // The read tasks of an account: read new applications, read earlier ones again, and ask again for ids that could not be read. `intake sync`
 // and the worker run the same tasks.
+
+import { dateSlackSeconds } from '../../domain/dates.ts';
 import { aloneQuestion } from '../../domain/kernel/ask.ts';
 import { noneShown } from '../../domain/kernel/certificate.ts';
 import { coveredOf, rangeOf } from '../../domain/kernel/covered.ts';
-import { dateSlackSeconds } from '../../domain/dates.ts';
 import {
   firstPosition,
   type IdRange,
