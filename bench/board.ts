@@ -63,7 +63,7 @@ export function createLocalSource(board: Board, format: 'json' | 'xml' = 'json')
       const page = parsePage(bytes.toString());
       return {
         kind: 'page',
-        page: { ...page, weakEmpty: false, bytes: bytes.length, bodyHash: null, cached: false, sunsetAt: null },
+        page: { ...page, weakEmpty: false, bytes: bytes.length, cached: false, sunsetAt: null },
       };
     },
     openAttachment: () => Promise.reject(new Error('This board has no files.')),

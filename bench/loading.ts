@@ -30,9 +30,11 @@ export async function loadPages(url: string, source: Source, applications: numbe
       dropped: after === 0 ? [] : [BigInt(after + 1)],
       added: [{ low: through + 1n, high: null, state: 'open', evidence: '{}' }],
       bytes,
+      lacked: [],
+      unreadable: [],
       cursor: through,
       ended: null,
-      evidence: null,
+      evidence: [],
     };
   };
   let next = Promise.resolve(first);
@@ -40,7 +42,7 @@ export async function loadPages(url: string, source: Source, applications: numbe
     const { page, seq, askedAt } = await next;
     if (after + pageCap < applications) next = list(after + pageCap);
     const { applications: read, rejects, bytes } = page;
-    const asked = { low: BigInt(after + 1), high: null, limit: 21, fromTop: false };
+    const asked = { low: BigInt(after + 1), high: null };
     const toCommit: ReadPage = {
       ...{ lease: lane.lease, advertiserId, seq, sweep, askedAt, asked, applications: read, rejects },
     };

@@ -75,7 +75,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
         seq: ticket.seq,
         sweep: { sweepId, purpose: 'backfill', axis: 'id', low: 1n, high: null, startedAt },
         askedAt: ticket.at,
-        asked: { low: BigInt(after + 1), high: BigInt(after + pageCap), limit: 21, fromTop: false },
+        asked: { low: BigInt(after + 1), high: BigInt(after + pageCap) },
         applications: answer.page.applications,
         rejects: [],
       };

@@ -14,7 +14,6 @@ import {
   toChosen,
 } from './app/resources.ts';
 import type { Config } from './config.ts';
-import type { Plan } from './domain/coverage/coverage.ts';
 import type { ProvenVerdict } from './domain/status.ts';
 import { currentUrl } from './store/postgres/connection.ts';
 import { openDatabase } from './store/postgres/database.ts';
@@ -25,9 +24,8 @@ import { startRecall } from './sync/files/delete-infected.ts';
 import type { DownloadAccount, DownloadSummary } from './sync/files/download-run.ts';
 import { requireKey } from './sync/privacy/privacy-key.ts';
 import { createRateLimiter, type TakeSlot } from './sync/rate-limiter.ts';
-import { type BackfillRange, backfill, toPlans } from './sync/read/backfill.ts';
+import { type BackfillRange, backfill, type ReadRange, toRanges } from './sync/read/backfill.ts';
 import { type Estimate, estimate } from './sync/read/estimate.ts';
-import { loadKnown } from './sync/read/read-tasks.ts';
 import type { SweepDeps, SweepSummary, SweepTotals } from './sync/read/sweep.ts';
 import { syncAccount } from './sync/read/sync-account.ts';
 import { type RetryOptions, retry } from './sync/retry.ts';
@@ -189,24 +187,25 @@ const backfillParallel = 4;
 export async function estimateBackfill(
   config: Omit<ReadConfig, 'blobs'>,
   request: Chosen & { readonly range: BackfillRange },
-): Promise<{ readonly name: string; readonly plan: Plan; readonly estimate: Estimate }[]> {
+): Promise<{ readonly name: string; readonly range: ReadRange; readonly estimate: Estimate }[]> {
   // An estimate creates a missing schema but does not upgrade an existing one.
   await using app = await openMigratedStoreOf(config, 'backfill', request.signal, { upgrade: false });
   const estimates = [];
   for (const account of toChosen(config, request.advertiser)) {
     await using source = openSourceToLook(config, app.store, account);
     const advertiser = await app.store.advertisers.lookUp(account.name, account.advertiserId);
-    for (const plan of await toPlans(app, advertiser.advertiserId, request.range)) {
-      const known = await loadKnown(app, advertiser, plan);
+    const { advertiserId } = advertiser;
+    for (const range of await toRanges(app, advertiserId, request.range)) {
+      const isById = range.axis === 'id' && advertiserId !== null;
       const asked = {
-        plan,
-        held: known?.held ?? 0,
+        range,
+        held: isById ? (await app.store.applications.loadHeld(advertiserId, range)).listed : 0,
         requestsPerSecond: config.source.requestsPerSecond,
         parallel: backfillParallel,
         now: Date.now(),
         signal: request.signal,
       };
-      estimates.push({ name: account.name, plan, estimate: await estimate(source, asked) });
+      estimates.push({ name: account.name, range, estimate: await estimate(source, asked) });
     }
   }
   return estimates;

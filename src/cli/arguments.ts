@@ -1,13 +1,13 @@
 // Parses arguments the same way for every command: ids, kinds, counts, times. A wrong value throws Misuse before anything starts.
 
 import { attachmentKinds } from '../domain/application.ts';
-import { largestId } from '../domain/coverage/range.ts';
+import { lastPosition } from '../domain/kernel/position.ts';
 import { Misuse } from './failure.ts';
 
 /** Parses an application id. `what` is the subject of the error message. */
 export function toId(text: string, what = 'An application id'): bigint {
   const id = /^\d{1,19}$/.test(text) ? BigInt(text) : null;
-  if (id === null || id > largestId) throw new Misuse(`${what} must be a whole number up to ${largestId}.`);
+  if (id === null || id > lastPosition) throw new Misuse(`${what} must be a whole number up to ${lastPosition}.`);
   return id;
 }
 

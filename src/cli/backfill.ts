@@ -1,8 +1,8 @@
 // `intake backfill`: one sweep of a chosen range, beside a live worker. After an interruption the next run continues it.
 
 import type { BackfillRange } from '../app.ts';
-import { largestId } from '../domain/coverage/range.ts';
 import { formatCount, formatSpan } from '../domain/format.ts';
+import { firstPosition, lastPosition } from '../domain/kernel/position.ts';
 import { toId, toSeconds } from './arguments.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
@@ -67,16 +67,16 @@ function toRange({ from, to, afterId, beforeId, gaps }: BackfillOptions): Backfi
   const range: Exclude<BackfillRange, 'gaps'> = byDate
     ? {
         axis: 'date',
-        from: from === undefined ? 0n : toSeconds('--from', from, 'start'),
-        to: to === undefined ? null : toSeconds('--to', to, 'end'),
+        low: from === undefined ? 0n : toSeconds('--from', from, 'start'),
+        high: to === undefined ? null : toSeconds('--to', to, 'end'),
       }
     : {
         axis: 'id',
-        from: afterId === undefined ? 1n : toId(afterId, '--after-id') + 1n,
-        to: beforeId === undefined ? null : toId(beforeId, '--before-id') - 1n,
+        low: afterId === undefined ? firstPosition : toId(afterId, '--after-id') + 1n,
+        high: beforeId === undefined ? null : toId(beforeId, '--before-id') - 1n,
       };
-  if (range.axis === 'id' && range.from > largestId) throw new Misuse('The range is empty: no id is larger.');
-  if (range.to !== null && range.to < range.from) {
+  if (range.axis === 'id' && range.low > lastPosition) throw new Misuse('The range is empty: no id is larger.');
+  if (range.high !== null && range.high < range.low) {
     const isOpen = from === undefined && afterId === undefined;
     throw new Misuse(
       `The range is empty: ${isOpen ? 'nothing lies before its end' : 'its end lies before its beginning'}.`,
@@ -92,8 +92,8 @@ function showEstimates({ terminal }: Context, estimates: Estimates): ExitCode {
     { estimates },
     () =>
       estimates
-        .map(({ name, plan, estimate: { applications, requests, durationMs, pageSize } }) => {
-          const range = `${plan.axis === 'date' ? 'submitted' : 'ids'} ${formatPosition(plan.axis, plan.from)} to ${formatPosition(plan.axis, plan.to)}`;
+        .map(({ name, range: { axis, low, high }, estimate: { applications, requests, durationMs, pageSize } }) => {
+          const range = `${axis === 'date' ? 'submitted' : 'ids'} ${formatPosition(axis, low)} to ${formatPosition(axis, high)}`;
           if (applications === null || requests === null || durationMs === null)
             return `${name}: ${range}; size unknown.`;
           return `${name}: ${range}; about ${formatCount(applications, 'application')}, ${formatCount(requests, 'request')} of up to ${pageSize}, ${formatSpan(durationMs)}.`;
@@ -103,7 +103,7 @@ function showEstimates({ terminal }: Context, estimates: Estimates): ExitCode {
   return exitCodes.done;
 }
 
-function formatPosition(axis: string | undefined, position: bigint | null | undefined): string {
-  if (position === null || position === undefined) return 'the newest';
+function formatPosition(axis: 'id' | 'date', position: bigint | null): string {
+  if (position === null) return 'the newest';
   return axis === 'date' ? new Date(Number(position) * 1_000).toISOString() : String(position);
 }

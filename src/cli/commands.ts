@@ -1,5 +1,6 @@
 // Every command of the CLI, in the order in which the help lists them.
 
+import { acceptDeletions, acceptUnreadable } from './accept.ts';
 import { backfill } from './backfill.ts';
 import type { Definition } from './command.ts';
 import { demo } from './demo.ts';
@@ -28,6 +29,8 @@ export const commands: readonly Definition<never>[] = [
   status,
   doctor,
   prove,
+  acceptDeletions,
+  acceptUnreadable,
   verify,
   retry,
   unhalt,

@@ -90,8 +90,6 @@ export interface Page {
   readonly weakEmpty: boolean;
   /** Size of the body, inflated. */
   readonly bytes: number;
-  /** SHA-256 of the body; null where there is none. */
-  readonly bodyHash: Uint8Array | null;
   /** The answer says that it comes from a cache. */
   readonly cached: boolean;
   /** When this version of the API ends, as the source announces it; null without an announcement. */

@@ -1,8 +1,8 @@
 // The status is one value that the CLI, the page, the metrics and the probes render. This file holds its type and the rules that turn
 // facts into problems. It loads nothing and knows no clock.
 
-import { type Conclusion, tooManyAbsent } from './coverage/certificate.ts';
 import { formatCount, formatSpan } from './format.ts';
+import { type Conclusion, tooManyAbsent } from './kernel/certificate.ts';
 import { describeSchema, type Schema } from './schema.ts';
 import { toUnusualSilence } from './silence.ts';
 import type { Dependency } from './trouble.ts';
@@ -52,8 +52,8 @@ export interface AdvertiserStatus {
   readonly coverage: CoverageStatus | null;
   /** Id ranges that are open: never read, or left as gaps by a sweep that ended. */
   readonly openRanges: number;
-  /** Ids of applications that alone exceed the size limit of an answer. */
-  readonly unreadable: readonly bigint[];
+  /** Ids for which the source fails while it serves others, and that no operator has accepted. */
+  readonly unreadable: readonly UnreadableId[];
   /** The greatest delay in milliseconds at which a poll found an application that the source showed late; null when there was none. */
   readonly latenessMs: number | null;
   /** Submission times in milliseconds since the epoch: the sample that silence.ts needs. */
@@ -103,6 +103,14 @@ export function toSweepResult({ purpose, state, certificate, risk, reason }: Swe
 /** What all sweeps together say about an account, with the last evidence hash of each sweep behind it, as SWEEP:HASH. */
 export interface ProvenVerdict extends Conclusion {
   readonly evidence: readonly string[];
+}
+
+/** An id for which the source fails. */
+export interface UnreadableId {
+  readonly id: bigint;
+  readonly reason: string;
+  readonly since: Date;
+  readonly tries: number;
 }
 
 /** The weakest certificate over all ids. */
@@ -288,8 +296,11 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null,
       true,
     );
   }
-  for (const id of a.unreadable) {
-    add(`Application ${id} is not stored: it alone exceeds the size limit of an answer.`, 'intake backfill --gaps');
+  for (const { id, reason, since, tries } of a.unreadable) {
+    add(
+      `Id ${id} could not be read since ${since.toISOString()} (${tries} tries): ${reason.replace(/\.$/, '')}.`,
+      `intake accept-unreadable ${id}`,
+    );
   }
   const silence = toUnusualSilence(a.submittedAt, now.getTime());
   if (silence) {
@@ -352,7 +363,7 @@ function toCoverageProblems(a: AdvertiserStatus, now: Date, limit: ProofLimit | 
   if (coverage === null || coverage.certificate === 'unproven') {
     const open = openRanges > 0 ? ` (${formatCount(openRanges, 'range')} of ids open)` : '';
     const reason = coverage?.reason ?? 'nothing was read to its end yet';
-    const command = reason === tooManyAbsent ? 'intake sync --recheck' : 'intake backfill --gaps';
+    const command = reason === tooManyAbsent ? 'intake accept-deletions' : 'intake backfill --gaps';
     return problem(`Completeness is not proven: ${reason}${open}.`, command, true);
   }
   const ageMs = now.getTime() - coverage.asOf.getTime();

@@ -1,7 +1,6 @@
 // The advertiser side of the source API (version 1): requests the list and opens attachments.
 // Paths and parameters are built here; no text from the source enters them. The caller decides what to request next.
 
-import { hash } from 'node:crypto';
 import type { AttachmentKind, Page } from '../domain/application.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { readBody } from './body.ts';
@@ -13,10 +12,18 @@ import { parsePage, scanIds, toEmptyPage } from './parse/list.ts';
 
 /** One advertiser's account at the source. Disposing closes its connections, unless they are shared. */
 export interface Source extends AsyncDisposable {
-  /** Requests the list once. `most`: how many applications the filters can match. Throws Trouble, or the signal's reason. */
-  list(filters: ListFilters, signal: AbortSignal, most?: 'many' | 'one'): Promise<ListAnswer>;
+  /** Requests the list. Throws Trouble, or the signal's reason. */
+  list(filters: ListFilters, signal: AbortSignal, how?: ListRequest): Promise<ListAnswer>;
   /** Opens an attachment by its kind and its application's id. `isKnownServed`: a Retry-After applies to this file alone. */
   openAttachment(kind: AttachmentKind, id: bigint, signal: AbortSignal, isKnownServed?: boolean): Promise<HttpAnswer>;
+}
+
+/** How a list is requested. */
+export interface ListRequest {
+  /** How many applications the filters can match. */
+  readonly most: 'many' | 'one';
+  /** Whether a failed request is repeated within seconds. */
+  readonly tries: 'several' | 'one';
 }
 
 /** The connection to the account, and the limits for its answers. */
@@ -60,9 +67,10 @@ export function createSource(options: SourceOptions): Source {
   let hasAnswered = false;
   const isCached = createCacheTest();
 
-  async function list(filters: ListFilters, signal: AbortSignal, most = 'many'): Promise<ListAnswer> {
-    const maxBytes = most === 'one' ? options.applicationMaxBytes : options.listMaxBytes;
-    const request = { path: `v1/advertiser/applications?${toQuery(filters)}`, accept, signal, fresh: true };
+  async function list(filters: ListFilters, signal: AbortSignal, how?: ListRequest): Promise<ListAnswer> {
+    const maxBytes = how?.most === 'one' ? options.applicationMaxBytes : options.listMaxBytes;
+    const path = `v1/advertiser/applications?${toQuery(filters)}`;
+    const request = { path, accept, signal, fresh: true, ...(how?.tries === 'one' && { retries: 0 }) };
     try {
       const answer = await http.get(request, (opened) =>
         readList(opened, maxBytes, isCached(opened.headers), options.onListBytes),
@@ -123,12 +131,12 @@ async function readList(
   const page = parsePage(text, bytesAsText);
   return {
     kind: 'page',
-    page: { ...page, bytes: bytes.length, bodyHash: hash('sha256', bytes, 'buffer'), cached, sunsetAt },
+    page: { ...page, bytes: bytes.length, cached, sunsetAt },
   };
 }
 
 function toEmptyAnswer(sunsetAt: number | null, cached = false): ListAnswer {
-  return { kind: 'page', page: { ...toEmptyPage(), bytes: 0, bodyHash: null, cached, sunsetAt } };
+  return { kind: 'page', page: { ...toEmptyPage(), bytes: 0, cached, sunsetAt } };
 }
 
 /** An answer whose Date is this far behind the Date of earlier answers was not generated now. */

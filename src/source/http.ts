@@ -39,6 +39,8 @@ interface HttpRequest {
   readonly isKnownServed?: boolean | undefined;
   /** The Authorization header, sent instead of the credential. A request with it follows no redirect. */
   readonly authorization?: string;
+  /** How often a failed request is repeated within seconds. */
+  readonly retries?: number | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -84,7 +86,7 @@ export function openConnections(
   return { pool, [Symbol.asyncDispose]: () => pool.destroy() };
 }
 
-const retries = 3;
+const usualRetries = 3;
 const discardedBytes = 65_536;
 
 /** Creates the client of one origin; no connection is opened before the first request. */
@@ -133,7 +135,10 @@ export function createHttp(options: HttpOptions): Http {
     throw trouble;
   }
 
-  function retrying<T>(signal: AbortSignal, attempt: () => Promise<T>): Promise<T> {
+  function retrying<T>(
+    { signal, retries = usualRetries }: Pick<HttpRequest, 'signal' | 'retries'>,
+    attempt: () => Promise<T>,
+  ): Promise<T> {
     return pRetry(attempt, {
       retries,
       minTimeout: options.retryDelayMs ?? 300,
@@ -154,11 +159,11 @@ export function createHttp(options: HttpOptions): Http {
 
   return {
     get: (request, read) =>
-      retrying(request.signal, async () => {
+      retrying(request, async () => {
         await using answer = await openOnce(request);
         return await read(answer);
       }),
-    open: (request) => retrying(request.signal, () => openOnce(request)),
+    open: (request) => retrying(request, () => openOnce(request)),
     async post(request, read) {
       await using answer = toAnswer(await requestOnce(new URL(request.path, base), request), request.signal, address);
       return await read(answer);

@@ -51,6 +51,7 @@ import { ensureSchema, loadSchema, loadServer, requireSchema, type SchemaRequest
 import { findUnclaimedResumes, forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill/lapse.ts';
 import * as prefills from './prefill/prefills.ts';
 import { recordAudit } from './privacy/audit-log.ts';
+import { acceptDeletions, acceptUnreadable, loadDeletions, loadUnreadable } from './privacy/decisions.ts';
 import {
   beginErasure,
   checkAgain,
@@ -74,20 +75,20 @@ import {
   findHidden,
   loadAuditPlace,
   loadHeld,
-  loadNewest,
+  loadKnownIds,
   loadOpenRanges,
   loadOutcome,
   loadRecentFrom,
   loadSubmittedAt,
   loadSyncStates,
   loadUnfinished,
-  loadUnheld,
 } from './sweeps/continue-sweep.ts';
 import { confirmCursors } from './sweeps/cursors.ts';
-import { loadAuditedProof, loadChainEnd, loadLastHashes, loadLines } from './sweeps/evidence.ts';
+import { loadAuditedProof, loadLastHashes, loadLines } from './sweeps/evidence.ts';
 import { type StoredProofs, withProofs } from './sweeps/export-evidence.ts';
 import { claimLeases, type Lease, type LeaseClaim, loadHolder, releaseLeases, renewLease } from './sweeps/leases.ts';
 import { beginSweeps, endCertificates, loadCertificates, noteStop, pruneSweeps, takeTickets } from './sweeps/sweeps.ts';
+import { resolveUnreadable, saveUnreadable } from './sweeps/unreadable.ts';
 import { loadKeyState } from './tombstones.ts';
 
 export interface StoreOptions extends DatabaseOptions {
@@ -168,16 +169,26 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       loadSyncState: coalesce((asked: Parameters<typeof loadSyncStates>[1]) => loadSyncStates(db, asked)),
     },
 
-    coverage: bind(db, { loadOpenRanges, loadAuditPlace, findHidden, endCertificates, confirmCursors }),
+    coverage: bind(db, {
+      loadOpenRanges,
+      loadAuditPlace,
+      findHidden,
+      endCertificates,
+      confirmCursors,
+      saveUnreadable,
+      resolveUnreadable,
+    }),
+
+    decisions: bind(db, { loadDeletions, loadUnreadable, acceptDeletions, acceptUnreadable }),
 
     evidence: {
-      ...bind(db, { loadLastHashes, loadChainEnd, loadAudited: loadAuditedProof, loadCertificates, loadLines }),
+      ...bind(db, { loadLastHashes, loadAudited: loadAuditedProof, loadCertificates, loadLines }),
       withProofs: <T>(advertiserId: bigint, work: (proofs: StoredProofs) => Promise<T>) =>
         withProofs(db, advertiserId, work),
     },
 
     applications: {
-      ...bind(db, { loadHeld, loadUnheld, loadNewest, loadSubmittedAt, loadRecentFrom }),
+      ...bind(db, { loadHeld, loadKnownIds, loadSubmittedAt, loadRecentFrom }),
       diffPage: (page: ReadPage) => diffPage(db, page, loadAround),
       async commitPage(page: ReadPage, diff: PageDiff, progress: PageProgress | null) {
         await statistics.ensure();

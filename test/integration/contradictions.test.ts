@@ -3,7 +3,7 @@
 import { expect } from 'vitest';
 import { witnessByDate } from '../../src/sync/read/audit.ts';
 import { backfill } from '../../src/sync/read/backfill.ts';
-import { explainProof } from '../../src/sync/read/export-evidence.ts';
+import { explainProof } from '../../src/sync/read/evidence.ts';
 import { holdLane } from '../../src/sync/read/held-lane.ts';
 import { readAgain } from '../../src/sync/read/read-tasks.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';

@@ -4,7 +4,7 @@ import { describe, expect } from 'vitest';
 import { checkProof } from '../../examples/check-proof.ts';
 import { createSource } from '../../src/source/client.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { toProofLines } from '../../src/sync/read/export-evidence.ts';
+import { toProofLines } from '../../src/sync/read/evidence.ts';
 import { type HeldLane, holdLane } from '../../src/sync/read/held-lane.ts';
 import { loadKnown, type ReadContext, readAgain, readNew } from '../../src/sync/read/read-tasks.ts';
 import { type SweepDeps, type SweepSummary, sweep } from '../../src/sync/read/sweep.ts';

@@ -11,7 +11,7 @@ import { openStore } from '../../src/store/store.ts';
 import { rowsAtATime } from '../../src/store/sweeps/export-evidence.ts';
 import { audit, witnessByDate } from '../../src/sync/read/audit.ts';
 import { mostAudits } from '../../src/sync/read/commit-answer.ts';
-import { toProofLines } from '../../src/sync/read/export-evidence.ts';
+import { toProofLines } from '../../src/sync/read/evidence.ts';
 import { holdLane } from '../../src/sync/read/held-lane.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { callIntake } from '../support/intake.ts';

@@ -22,7 +22,7 @@ export interface ListedRow {
   readonly unreadable?: true;
 }
 
-type ListStatus = 200 | 204 | 400 | 403 | 404;
+type ListStatus = 200 | 204 | 400 | 403 | 404 | 500;
 type Echo = 'matches' | 'absent' | 'differs';
 
 export interface ListReply {
@@ -30,6 +30,8 @@ export interface ListReply {
   readonly rows: readonly ListedRow[];
   /** Bytes of the whole body. */
   readonly bytes: number;
+  /** none: a 200 without a body. broken: the body ends in the middle, and nothing in it can be read. */
+  readonly body?: 'none' | 'broken';
   readonly echo: Echo;
   /** The Age header in seconds; null when the server sends none. */
   readonly age: number | null;
@@ -180,9 +182,18 @@ export interface Traits {
   readonly trims?: (rows: readonly ListedRow[], ask: Ask) => readonly ListedRow[];
   readonly shows?: (row: ListedRow) => ListedRow;
   readonly emptyStatus?: 200 | 204 | 404;
+  /** An empty answer is 200 without a body. */
+  readonly emptyBody?: boolean;
+  /** An answer that would show this row fails, with 500 or with a body that does not parse. */
+  readonly poison?: (row: WorldRow) => '500' | 'broken' | null;
   readonly echo?: (ask: Ask) => Echo;
   /** False when no question can show this row. */
   readonly couldShow?: (row: WorldRow, pageBytes: number, rows: readonly WorldRow[]) => boolean;
+}
+
+/** True if a reply is no answer: an error of the server, or a body that does not parse. */
+export function isFailure({ status, body }: ListReply): boolean {
+  return status === 500 || body === 'broken';
 }
 
 /** 2026-03-31T23:33:20Z, four days before daylight saving time ends in Melbourne. */
@@ -248,7 +259,7 @@ class Engine implements HiddenServer {
     this.#world.advance(atMs);
     const ask = this.#toAsk(request, atMs);
     const refused = this.#traits.refuses?.(ask) ?? null;
-    if (refused !== null) return { status: refused, rows: [], bytes: 0, echo: 'absent', age: null };
+    if (refused !== null) return { ...nothing, status: refused };
     const cache = this.#traits.cache;
     const key = cache?.key(ask) ?? null;
     if (cache === undefined || key === null) return this.#answer(ask);
@@ -341,12 +352,15 @@ class Engine implements HiddenServer {
       else if (order === 'date-random-ties') rows = withRandomTies(rows, ask.draws);
     }
     let chosen = this.#cut(rows, isWhole ? null : beforeCap, viewMs, ask).filter(afterCap);
+    const poison = traits.poison && chosen.map(traits.poison).find((failure) => failure !== null);
+    if (poison) return { ...nothing, status: poison === '500' ? 500 : 200, body: 'broken' };
     const shown = traits.shown?.(ask) ?? 'as-chosen';
     if (shown !== 'as-chosen') chosen = shown === 'random' ? ask.draws.shuffle(chosen) : chosen.sort(toCompare(shown));
     let listed: readonly ListedRow[] = chosen.map(({ id, submittedAt, bytes }) => ({ id, submittedAt, bytes }));
     if (traits.shows) listed = listed.map(traits.shows);
     if (traits.trims) listed = traits.trims(listed, ask);
     const status = listed.length === 0 ? (traits.emptyStatus ?? 200) : 200;
+    if (listed.length === 0 && traits.emptyBody) return { ...nothing, status, body: 'none' };
     const sum = listed.reduce((bytes, row) => bytes + row.bytes + 1, 0);
     return {
       status,
@@ -432,6 +446,8 @@ class Engine implements HiddenServer {
     return sorted;
   }
 }
+
+const nothing = { rows: [], bytes: 0, echo: 'absent', age: null } as const;
 
 const filterNames: readonly FilterName[] = ['afterId', 'beforeId', 'afterDate', 'beforeDate'];
 

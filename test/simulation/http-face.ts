@@ -1,7 +1,7 @@
 // Serves a hidden server over HTTP in the shape of the list endpoint: `GET /v1/advertiser/applications`, JSON only.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { HiddenServer, ListedRow, ListReply, ListRequest } from './hidden-server.ts';
+import { type HiddenServer, isFailure, type ListedRow, type ListReply, type ListRequest } from './hidden-server.ts';
 
 export interface FaceOptions {
   readonly advertiserId?: number;
@@ -52,7 +52,12 @@ function answer(server: HiddenServer, options: FaceOptions, request: IncomingMes
     response.writeHead(reply.status, headers).end();
     return;
   }
-  const body = toBody(reply, url.searchParams, asked, options.advertiserId ?? 1);
+  if (reply.body === 'none') {
+    response.writeHead(200, headers).end();
+    return;
+  }
+  const whole = toBody(reply, url.searchParams, asked, options.advertiserId ?? 1);
+  const body = isFailure(reply) ? whole.slice(0, whole.length / 2) : whole;
   response.writeHead(200, { ...headers, 'Content-Type': 'application/json; charset=utf-8' }).end(body);
 }
 

@@ -25,7 +25,14 @@ export interface Verdict {
   readonly kind: string;
   readonly seed: number;
   readonly sweeps: readonly JudgedSweep[];
-  readonly applications: number;
+  /** The pages that hold all applications of the server at the end. */
+  readonly pages: number;
+}
+
+/** The pages that hold all applications of a server, by the rows that it shows without a filter. */
+export function countPages(server: HiddenServer, atMs: number): number {
+  const { rows } = server.list({ afterId: null, beforeId: null, afterDate: null, beforeDate: null }, atMs);
+  return Math.ceil(server.presentAt(atMs).length / Math.max(1, rows.length));
 }
 
 const lagMs = 15 * 60_000;
@@ -70,7 +77,7 @@ export function judgeSeed(kind: Kind, seed: number): Verdict {
   account = again.done;
   capacity = account.capacity;
   for (let poll = 0; poll < 2; poll++) sweeps.push(runPoll());
-  return { kind: kind.name, seed, sweeps, applications: server.presentAt(memory.now).length };
+  return { kind: kind.name, seed, sweeps, pages: countPages(server, memory.now) };
 
   function runPoll(): JudgedSweep {
     memory.now += 300_000;

@@ -3,13 +3,13 @@
 
 import type { Position } from '../../src/domain/kernel/position.ts';
 import type { Kind } from './hidden-server.ts';
-import { type JudgedSweep, openSeed, startMs } from './judge.ts';
+import { countPages, type JudgedSweep, openSeed, startMs, type Verdict } from './judge.ts';
 import { createKernelMemory, type KernelMemory, type KernelResult, runKernelSweep } from './kernel-reader.ts';
 
 const lagMs = 15 * 60_000;
 
 /** Judges one seed. The draws are those of judge.ts, so that both kernels read the same server in the same way. */
-export function judgeKernelSeed(kind: Kind, seed: number): JudgedSweep[] {
+export function judgeKernelSeed(kind: Kind, seed: number): Verdict {
   const { random, server } = openSeed(kind, seed);
   const memory = createKernelMemory(startMs);
   const crashes = random.chance(0.2) ? 0.05 : 0;
@@ -23,16 +23,19 @@ export function judgeKernelSeed(kind: Kind, seed: number): JudgedSweep[] {
   for (let poll = 0; poll < 3; poll++) sweeps.push(runPoll());
   memory.now += 20 * 3_600_000;
   server.passNight(memory.now);
-  const again = runKernelSweep(server, memory, { ...shared, seed: seed + 1, known: true });
+  // Of every other server the operator accepts what cannot be read; it is not asked again.
+  const accepted = seed % 2 === 0 ? memory.unreadable : [];
+  const plan = { unreadable: accepted, accepted };
+  const again = runKernelSweep(server, memory, { ...shared, seed: seed + 1, known: true, plan });
   sweeps.push(toJudgedSweep('recheck', again));
   account = again.done;
   for (let poll = 0; poll < 2; poll++) sweeps.push(runPoll());
-  return sweeps;
+  return { kind: kind.name, seed, sweeps, pages: countPages(server, memory.now) };
 
   function runPoll(): JudgedSweep {
     memory.now += 300_000;
     server.passMinutes(memory.now);
-    const plan = { ...planPoll(memory), rigor: 'poll' } as const;
+    const plan = { ...planPoll(memory), rigor: 'poll', unreadable: memory.unreadable } as const;
     // The certificate of the whole account decides the exit code, not the poll alone.
     const isTrusted = account.certificate !== 'unproven' && account.risk !== 'doubt';
     const poll = toJudgedSweep('poll', runKernelSweep(server, memory, { seed, plan, pages: account.pages }));

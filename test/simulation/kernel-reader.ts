@@ -4,11 +4,11 @@ import { ask, type KnownIds } from '../../src/domain/kernel/ask.ts';
 import type { Done } from '../../src/domain/kernel/certificate.ts';
 import { begin } from '../../src/domain/kernel/coverage.ts';
 import { learn } from '../../src/domain/kernel/learn.ts';
-import { contains, type Position } from '../../src/domain/kernel/position.ts';
+import { contains, isSingle, type Position } from '../../src/domain/kernel/position.ts';
 import { type Answer, type LackingId, mostLacking, type Question } from '../../src/domain/kernel/question.ts';
 import { decode, encode, type KnownPages, type Learned, type Plan, type State } from '../../src/domain/kernel/state.ts';
 import { createRandom } from '../support/random.ts';
-import type { HiddenServer, ListReply, ListRequest } from './hidden-server.ts';
+import { type HiddenServer, isFailure, type ListReply, type ListRequest } from './hidden-server.ts';
 
 interface HeldId {
   readonly id: bigint;
@@ -20,10 +20,12 @@ export interface KernelMemory {
   readonly held: Map<bigint, HeldId>;
   readonly gone: Set<bigint>;
   readonly absentSince: Map<bigint, number>;
+  /** Ids that the last sweep could not read. */
+  unreadable: readonly Position[];
   longest: number;
 }
 export function createKernelMemory(startMs: number): KernelMemory {
-  return { now: startMs, held: new Map(), gone: new Set(), absentSince: new Map(), longest: 0 };
+  return { now: startMs, held: new Map(), gone: new Set(), absentSince: new Map(), unreadable: [], longest: 0 };
 }
 export interface KernelOptions {
   readonly plan?: Partial<Plan>;
@@ -88,9 +90,15 @@ export function runKernelSweep(server: HiddenServer, memory: KernelMemory, optio
         : { kind: 'wait' as const };
     if ('kind' in next && next.kind === 'done') {
       const present = server.presentThroughout(startedAt, memory.now);
-      const lost = present.filter((id) => contains(state.facts, id) && !memory.held.has(id));
+      // An id that cannot be read and that the sweep names as open is not lost.
+      const named = next.open.filter((range) => isSingle(range) && range.stuck !== null).map(({ from }) => from);
+      const isNamed = new Set<bigint>(named);
+      const lost = present.filter((id) => contains(state.facts, id) && !memory.held.has(id) && !isNamed.has(id));
       if (next.certificate !== 'unproven') markAbsent(memory, lackedTwice, next.certificate);
-      if (state.facts.rigor !== 'poll') memory.longest = next.pages.longest;
+      if (state.facts.rigor !== 'poll') {
+        memory.longest = next.pages.longest;
+        memory.unreadable = named;
+      }
       return { done: next, requests, lost, state, mostOpen };
     }
     if ('purpose' in next) {
@@ -127,6 +135,7 @@ function toRequest({ afterId, beforeId, afterDate, beforeDate }: Question): List
 
 function toAnswer(reply: ListReply, byteBudget = Number.POSITIVE_INFINITY): Answer {
   if (reply.status === 400 || reply.status === 403) return { kind: 'refused' };
+  if (isFailure(reply)) return { kind: 'unanswered', why: reply.status === 500 ? 'HTTP 500' : 'no JSON', ids: [] };
   const readable = reply.rows.filter((row) => !row.unreadable);
   const perByte = reply.bytes / readable.reduce((sum, { bytes }) => sum + bytes, 0);
   const rows = readable.map(({ id, submittedAt, bytes }) => ({
@@ -144,7 +153,7 @@ function toAnswer(reply: ListReply, byteBudget = Number.POSITIVE_INFINITY): Answ
     unreadable: reply.rows.length - readable.length,
     bytes: reply.bytes,
     echo: reply.echo,
-    weakEmpty: reply.status !== 200,
+    weakEmpty: reply.status !== 200 || reply.body === 'none',
     cached: (reply.age ?? 0) > 0,
     news: new Set(),
     lacking: [],

@@ -567,6 +567,82 @@ const inPlaces: readonly Kind[] = [
   ),
 ];
 
+const inThinning: readonly Kind[] = [
+  kind(
+    'thinned-runs',
+    breaks('capAboveHalf'),
+    'A page is cut off first; withdrawn rows, in runs of 1 to 30 pages, are dropped from it afterwards.',
+    () => ({ world: { tombstones: 'long-runs' } }),
+  ),
+  kind(
+    'thinned-runs-descending',
+    breaks('capAboveHalf'),
+    'Runs of 1 to 30 pages are dropped after the cut, the newest ids first.',
+    () => ({ world: { tombstones: 'long-runs' }, order: () => 'id-descending' }),
+  ),
+  kind(
+    'thinned-runs-by-date',
+    breaks('capAboveHalf'),
+    'Runs of 1 to 30 pages are dropped after the cut, in the order of dates that do not follow ids.',
+    () => ({ world: { tombstones: 'long-runs', dates: 'drafts-late' }, order: () => 'date' }),
+  ),
+  kind(
+    'thinned-by-hash',
+    breaks('capAboveHalf'),
+    'Most rows are withdrawn, lie anywhere, and are dropped after the cut.',
+    () => ({ world: { tombstones: 'long-runs' }, order: () => 'hash' }),
+  ),
+];
+
+const inFailures: readonly Kind[] = [
+  ...(['id', 'id-descending', 'hash'] as const).map((order) =>
+    kind(
+      `poison-500-by-${order}`,
+      keepsAll,
+      `Answers that would show one of a few applications are 500, in the order of ${order}.`,
+      (draws) => ({ order: () => order, ...poisonous(draws, '500') }),
+    ),
+  ),
+  kind('poison-broken-body', keepsAll, 'Answers that would show one of a few applications do not parse.', (draws) => ({
+    world: { dates: 'shuffled' },
+    order: () => 'date',
+    ...poisonous(draws, 'broken'),
+  })),
+  kind('mass-deletion', keepsAll, 'A night deletes a tenth of the list or more at once.', () => ({
+    world: { purge: 0.1 },
+  })),
+  kind('mass-deletion-by-hash', keepsAll, 'A night deletes a tenth or more of a list without order.', () => ({
+    world: { purge: 0.1 },
+    order: () => 'hash',
+  })),
+  ...(
+    [
+      ['404', { emptyStatus: 404 }],
+      ['204', { emptyStatus: 204 }],
+      ['no-body', { emptyBody: true }],
+    ] as const
+  ).flatMap(([name, empty]) => [
+    kind(`nothing-${name}-from-the-start`, breaks('oneCurrentList'), `Every answer is ${name}.`, () => ({
+      ...empty,
+      hides: () => true,
+    })),
+    kind(`nothing-${name}-after-a-night`, breaks('oneCurrentList'), `From a night on every answer is ${name}.`, () => ({
+      ...empty,
+      hides: (_, { nights }) => nights > 0,
+    })),
+    kind(`nothing-${name}-after-a-deploy`, breaks('oneCurrentList'), `A deploy leaves ${name} to everything.`, () => ({
+      ...empty,
+      hides: (_, { deployed }) => deployed,
+    })),
+  ]),
+];
+
+/** Up to one application in thirty cannot be served. */
+function poisonous(draws: Draws, failure: '500' | 'broken'): Pick<Traits, 'poison'> {
+  const share = 1 / draws.logInt(30, 600);
+  return { poison: ({ hash }) => (hash < share ? failure : null) };
+}
+
 const inTime: readonly Kind[] = [
   kind('late-commits', keepsAll, 'Many ids are reserved first and committed during the sweep.', (draws) => ({
     world: {
@@ -1089,6 +1165,13 @@ const inFilters: readonly Kind[] = [
     combine: 'or',
     order: () => 'id-descending',
   })),
+  byChance(
+    kind('combine-or-volatile', breaks('filtersBeforeCap'), 'OR, and rows that differ in every answer.', () => ({
+      combine: 'or',
+      order: () => 'hash',
+      trims: (rows, { draws }) => rows.map((row) => ({ ...row, bytes: row.bytes + draws.int(0, 40) })),
+    })),
+  ),
   kind('combine-after-wins', breaks('filtersBeforeCap'), 'With two id filters only the lower one counts.', () => ({
     combine: 'after-wins',
   })),
@@ -1345,6 +1428,8 @@ export const kinds: readonly Kind[] = [
   ...inCaps,
   ...inSizes,
   ...inPlaces,
+  ...inThinning,
+  ...inFailures,
   ...inTime,
   ...inStaleness,
   ...inHiding,

@@ -1,119 +1,123 @@
-// Sweeps, polls and rechecks many simulated servers that keep the three assumptions, and looks for sweeps that were certified as proven
-// or ended as success while an application was missing. Prints a line that replays each such server, and how often sweeps of honest
-// servers were doubted.
-//   npm run coverage:servers -- --servers 100000 --from 1000
-// Exits with 1 when a sweep was wrongly proven or lost an application silently.
+// Sweeps, polls and rechecks many simulated servers of every kind, and looks for sweeps that were certified as proven or ended as success
+// while an application was missing. Prints a table per group of kinds, and a line that replays each such server that keeps the assumptions.
+//   npm run coverage:servers -- --servers 100000 --from 1000 [--kernel both] [--kind PATTERN] [--list] [--times]
+// --kernel both reads each server with the kernel in src/domain/coverage ("old") as well. --list prints the wrong sweeps of all servers,
+// --times the kinds that take longest. Exits with 1 when a sweep of a server that keeps the assumptions was wrong.
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import type { Kind } from './hidden-server.ts';
-import { isCrowded, type JudgedSweep, judgeSeed, openSeed } from './judge.ts';
+import { isCrowded, judgeSeed, openSeed, type Verdict } from './judge.ts';
+import { judgeKernelSeed } from './kernel-judge.ts';
 import { kinds } from './kinds.ts';
 
-/** The share of one thread: every `threads`th of `servers` servers, starting with its own number. Seeds count up from `from`. */
-interface Share {
-  readonly servers: number;
-  readonly from: number;
-  readonly thread: number;
-  readonly threads: number;
+const { values: options } = parseArgs({
+  options: {
+    servers: { type: 'string', default: '1000' },
+    /** The first seed. */
+    from: { type: 'string', default: '0' },
+    threads: { type: 'string', default: String(availableParallelism()) },
+    kernel: { type: 'string', default: 'new' },
+    /** A regular expression that the names of kinds match. */
+    kind: { type: 'string', default: '' },
+    list: { type: 'boolean', default: false },
+    times: { type: 'boolean', default: false },
+  },
+});
+const [servers, from, threads] = [Number(options.servers), Number(options.from), Number(options.threads)];
+const kernels = options.kernel === 'both' ? (['old', 'new'] as const) : (['new'] as const);
+const chosen = kinds.filter(({ name }) => new RegExp(options.kind).test(name));
+const mostDraws = 20;
+
+/** What one kernel made of one server. */
+interface Report {
+  readonly kernel: 'old' | 'new';
+  readonly group: string;
+  /** Worlds with so many arrivals that a sweep would follow them for thousands of requests; another seed replaces each. */
+  readonly crowded: number;
+  /** Null if no seed was calm enough. */
+  readonly verdict: Verdict | null;
+  readonly ms: number;
 }
 
+const keeping = 'keeps all';
+
+function groupOf({ keeps }: Kind): string {
+  if (!keeps.filtersBeforeCap) return 'breaks filters';
+  if (!keeps.oneCurrentList) return 'breaks one list';
+  return keeps.capAboveHalf ? keeping : 'breaks the cap';
+}
+
+/** Judges every `threads`th server and reports after each one. */
+function work(thread: number): void {
+  for (let nth = thread; nth < servers; nth += threads) {
+    const kind = chosen[nth % chosen.length] as Kind;
+    let seed = from + Math.floor(nth / chosen.length);
+    let crowded = 0;
+    for (; isCrowded(openSeed(kind, seed).server) && crowded < mostDraws; crowded++) seed += 1_000_000;
+    for (const kernel of kernels) {
+      const startedAt = performance.now();
+      const judge = kernel === 'new' ? judgeKernelSeed : judgeSeed;
+      const verdict = crowded < mostDraws ? judge(kind, seed) : null;
+      const ms = performance.now() - startedAt;
+      parentPort?.postMessage({ kernel, group: groupOf(kind), crowded, verdict, ms } satisfies Report);
+    }
+  }
+}
+
+/** The columns of a group in the table. A page is what the server shows at once. */
 interface Counts {
   servers: number;
-  /** Worlds with so many arrivals that a sweep would follow them for thousands of requests; another seed replaces each. */
-  crowded: number;
+  falseProofs: number;
+  silent: number;
+  silentPolls: number;
+  told: number;
   sweeps: number;
   proven: number;
   harmless: number;
   doubt: number;
   unproven: number;
+  pages: number;
+  first: number;
+  recheck: number;
+  poll: number;
 }
 
-const keepers = kinds.filter(({ keeps }) => keeps.filtersBeforeCap && keeps.capAboveHalf && keeps.oneCurrentList);
-const mostDraws = 20;
+const noCounts: Counts = {
+  servers: 0,
+  falseProofs: 0,
+  silent: 0,
+  silentPolls: 0,
+  told: 0,
+  sweeps: 0,
+  proven: 0,
+  harmless: 0,
+  doubt: 0,
+  unproven: 0,
+  pages: 0,
+  first: 0,
+  recheck: 0,
+  poll: 0,
+};
 
-/** Judges the servers of a share and reports after each one. */
-function work({ servers, from, thread, threads }: Share): void {
-  for (let nth = thread; nth < servers; nth += threads) {
-    const kind = keepers[nth % keepers.length] as Kind;
-    let seed = from + Math.floor(nth / keepers.length);
-    let crowded = 0;
-    for (; isCrowded(openSeed(kind, seed).server) && crowded < mostDraws; crowded++) seed += 1_000_000;
-    const sweeps = crowded < mostDraws ? judgeSeed(kind, seed).sweeps : [];
-    parentPort?.postMessage({ kind: kind.name, seed, crowded, sweeps } satisfies Report);
-  }
-}
-
-interface Report {
-  readonly kind: string;
-  readonly seed: number;
-  readonly crowded: number;
-  readonly sweeps: readonly JudgedSweep[];
-}
-
-async function lead(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      servers: { type: 'string', default: '1000' },
-      from: { type: 'string', default: '0' },
-      threads: { type: 'string', default: String(availableParallelism()) },
-    },
-  });
-  const [servers, from, threads] = [Number(values.servers), Number(values.from), Number(values.threads)];
-  const counts: Counts = { servers: 0, crowded: 0, sweeps: 0, proven: 0, harmless: 0, doubt: 0, unproven: 0 };
-  const wrong: string[] = [];
-  const startedAt = performance.now();
-  const take = (report: Report) => {
-    add(counts, report);
-    for (const line of findWrong(report)) {
-      wrong.push(line);
-      process.stdout.write(`${line}\n`);
-    }
-    if (counts.servers % 1_000 === 0) {
-      const seconds = Math.round((performance.now() - startedAt) / 1_000);
-      process.stderr.write(`${counts.servers} of ${servers} servers, ${wrong.length} wrong, ${seconds} s\n`);
-    }
-  };
-  const threadsDone = Array.from({ length: threads }, (_, thread) => {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const worker = new Worker(import.meta.filename, {
-      workerData: { servers, from, thread, threads } satisfies Share,
-    });
-    worker
-      .on('message', take)
-      .on('error', reject)
-      .on('exit', () => resolve());
-    return promise;
-  });
-  await Promise.all(threadsDone);
-  const share = (count: number) => `${count} (${((100 * count) / counts.sweeps).toFixed(1)} %)`;
-  process.stdout.write(
-    [
-      `${counts.servers} servers of ${keepers.length} kinds that keep the assumptions, seeds ${from} and up.`,
-      `Replaced ${counts.crowded} worlds with more than one arrival every six seconds;`,
-      `skipped ${servers - counts.servers} servers without a replacement.`,
-      `${counts.sweeps} first sweeps and rechecks: ${share(counts.proven)} proven, ${share(counts.harmless)} assumed and harmless,`,
-      `${share(counts.doubt)} doubted, ${share(counts.unproven)} unproven.`,
-      `Wrongly proven, or silent loss: ${wrong.length}.`,
-      '',
-    ].join('\n'),
-  );
-  process.exitCode = wrong.length > 0 ? 1 : 0;
-}
-
-function add(counts: Counts, { crowded, sweeps }: Report): void {
-  counts.crowded += crowded;
-  if (sweeps.length === 0) return;
+function count(counts: Counts, { sweeps, pages }: Verdict): void {
   counts.servers++;
-  for (const { name, certificate, risk } of sweeps) {
-    if (name === 'poll') continue;
+  counts.pages += pages;
+  for (const { name, certificate, risk, requests, lost, isFalseProof, isSilentLoss } of sweeps) {
+    counts[name === 'first sweep' ? 'first' : name] += requests;
+    if (isFalseProof) counts.falseProofs++;
+    if (name === 'poll') {
+      if (isSilentLoss) counts.silentPolls++;
+      continue;
+    }
     counts.sweeps++;
-    if (certificate === 'assumed') counts[risk === 'doubt' ? 'doubt' : 'harmless']++;
-    else counts[certificate]++;
+    if (isSilentLoss) counts.silent++;
+    else if (lost > 0) counts.told++;
+    counts[certificate === 'assumed' ? (risk === 'doubt' ? 'doubt' : 'harmless') : certificate]++;
   }
 }
 
-function findWrong({ kind, seed, sweeps }: Report): string[] {
+function findWrong({ kind, seed, sweeps }: Verdict): string[] {
   return sweeps
     .filter(({ isFalseProof, isSilentLoss }) => isFalseProof || isSilentLoss)
     .map(
@@ -122,5 +126,67 @@ function findWrong({ kind, seed, sweeps }: Report): string[] {
     );
 }
 
+async function lead(): Promise<void> {
+  const table = new Map<string, Counts>();
+  const times = new Map<string, { ms: number; servers: number }>();
+  let [wrong, crowded, skipped, done] = [0, 0, 0, 0];
+  const startedAt = performance.now();
+  const say = (line: string) => process.stdout.write(`${line}\n`);
+  const take = ({ kernel, group, verdict, ms, ...report }: Report) => {
+    if (kernel === 'new') {
+      done++;
+      crowded += report.crowded;
+      if (verdict === null) skipped++;
+      if (done % 1_000 === 0) {
+        const seconds = Math.round((performance.now() - startedAt) / 1_000);
+        process.stderr.write(`${done} of ${servers} servers, ${wrong} wrong, ${seconds} s\n`);
+      }
+    }
+    if (verdict === null) return;
+    const counts = table.get(`${group} | ${kernel}`) ?? { ...noCounts };
+    table.set(`${group} | ${kernel}`, counts);
+    count(counts, verdict);
+    const time = times.get(`${kernel} ${verdict.kind}`) ?? { ms: 0, servers: 0 };
+    times.set(`${kernel} ${verdict.kind}`, { ms: time.ms + ms, servers: time.servers + 1 });
+    const lines = findWrong(verdict);
+    if (kernel === 'new' && group === keeping) wrong += lines.length;
+    if (options.list || (kernel === 'new' && group === keeping)) for (const line of lines) say(`${kernel}: ${line}`);
+  };
+  const threadsDone = Array.from({ length: threads }, (_, thread) => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const worker = new Worker(import.meta.filename, { workerData: thread, argv: process.argv.slice(2) });
+    worker
+      .on('message', take)
+      .on('error', reject)
+      .on('exit', () => resolve());
+    return promise;
+  });
+  await Promise.all(threadsDone);
+  say(`${done - skipped} servers of ${chosen.length} kinds, seeds ${from} and up.`);
+  say(`Replaced ${crowded} worlds with more than one arrival every six seconds; skipped ${skipped} servers.`);
+  say(
+    '| group | kernel | servers | false proofs | silent losses | silent polls | told losses | proven | harmless | doubt | unproven | requests per page: first | recheck | poll, each |',
+  );
+  say(`|${' --- |'.repeat(14)}`);
+  for (const [key, row] of [...table].sort()) {
+    const share = (part: number) => `${((100 * part) / row.sweeps).toFixed(1)} %`;
+    const cells = [
+      ...[row.servers, row.falseProofs, row.silent, row.silentPolls, row.told],
+      ...[share(row.proven), share(row.harmless), share(row.doubt), share(row.unproven)],
+      ...[row.first, row.recheck].map((requests) => (requests / row.pages).toFixed(2)),
+      (row.poll / row.servers / 5).toFixed(1),
+    ];
+    say(`| ${key} | ${cells.join(' | ')} |`);
+  }
+  if (options.times) {
+    const slowest = [...times].sort(([, a], [, b]) => b.ms - a.ms).slice(0, 20);
+    for (const [kind, time] of slowest) say(`${kind}: ${(time.ms / time.servers).toFixed(0)} ms per server`);
+    const all = [...times.values()].reduce((sum, { ms }) => sum + ms, 0);
+    say(`all: ${(all / (done - skipped)).toFixed(0)} ms per server`);
+  }
+  say(`Wrongly proven, or silent loss, where the assumptions hold: ${wrong}.`);
+  process.exitCode = wrong > 0 ? 1 : 0;
+}
+
 if (isMainThread) await lead();
-else work(workerData as Share);
+else work(workerData as number);

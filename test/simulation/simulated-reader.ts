@@ -16,7 +16,7 @@ import {
 import { toExpectedIds } from '../../src/domain/coverage/unshown.ts';
 import { createRandom } from '../support/random.ts';
 import { findUnshown, type Held } from './find-unshown.ts';
-import type { HiddenServer, ListReply, ListRequest } from './hidden-server.ts';
+import { type HiddenServer, isFailure, type ListReply, type ListRequest } from './hidden-server.ts';
 
 /** What a reader remembers between sweeps: when it first saw each id, and which ids are gone at the source. */
 export interface Memory {
@@ -193,6 +193,7 @@ function toRequest({ axis, after, before, since }: Question): ListRequest {
 
 function toAnswer(reply: ListReply, byteBudget = Number.POSITIVE_INFINITY): Answer {
   if (reply.status === 400 || reply.status === 403) return { kind: 'refused' };
+  if (isFailure(reply)) return { kind: 'overflow', rows: [] };
   // Like the product, distributes the bytes of the whole body, including its envelope, over the rows in proportion to their length.
   const readable = reply.rows.filter((row) => !row.unreadable);
   const perByte = reply.bytes / readable.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -207,7 +208,7 @@ function toAnswer(reply: ListReply, byteBudget = Number.POSITIVE_INFINITY): Answ
     return { kind: 'overflow', rows: beginning.map(({ id }) => ({ id, at: null, bytes: 0 })) };
   }
   const { bytes, echo } = reply;
-  const weakEmpty = reply.status !== 200;
+  const weakEmpty = reply.status !== 200 || reply.body === 'none';
   return {
     kind: 'page',
     rows,

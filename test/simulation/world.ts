@@ -46,7 +46,9 @@ export interface WorldTraits {
   readonly dates: DateStyle;
   readonly sizes: SizeStyle;
   /** Deleted rows that still take a place in a page. */
-  readonly tombstones: 'none' | 'spaced' | 'scattered' | 'runs';
+  readonly tombstones: 'none' | 'spaced' | 'scattered' | 'runs' | 'long-runs';
+  /** The least share of the list that a night deletes at once; 0 for a few rows only. */
+  readonly purge: number;
   readonly copiesUpTo: number;
   readonly leastWeight: number;
   /** The probability that an id is reserved and committed later, or never. */
@@ -65,6 +67,7 @@ export const ordinaryWorld: WorldTraits = {
   dates: 'jitter',
   sizes: 'lognormal',
   tombstones: 'none',
+  purge: 0,
   copiesUpTo: 1,
   leastWeight: 1,
   drafts: 0.05,
@@ -160,6 +163,8 @@ export class World {
     );
     for (let left = draws.int(0, 4); left > 0; left--) this.#commitLate(atMs);
     for (let left = draws.int(0, Math.ceil(count * 0.04)); left > 0; left--) this.#delete(atMs);
+    const { purge } = this.#settings.traits;
+    if (purge > 0) for (let left = Math.ceil(count * draws.between(purge, 0.6)); left > 0; left--) this.#delete(atMs);
     for (let left = draws.int(0, 3); left > 0; left--) this.#change(atMs);
     if (this.#settings.traits.mix.return > 0) for (let left = draws.int(0, 3); left > 0; left--) this.#bringBack(atMs);
   }
@@ -222,7 +227,15 @@ export class World {
     dates = toStyle(dates as number[], traits.dates, draws);
     const recent = draws.int(0, Math.ceil(rows * 0.05));
     const purges = traits.tombstones === 'none' ? 0.02 : 0;
+    const longRuns = traits.tombstones === 'long-runs' ? draws.int(1, 3) : 0;
+    const runs = Array.from({ length: longRuns }, () => ({ at: draws.int(0, rows), pages: draws.int(1, 30) }));
+    const buryRuns = (place: number, date: number | null) => {
+      for (const { pages } of runs.filter(({ at }) => at === place))
+        for (let left = pages * this.#settings.page; left > 0; left--)
+          this.#bury(this.#add(this.#takeId(), date, beginning));
+    };
     for (const [at, date] of dates.entries()) {
+      buryRuns(at, date);
       while (draws.chance(traits.drafts)) this.#drafts.push({ id: this.#takeId(), date: date ?? end });
       if (draws.chance(purges)) {
         const purged = this.#add(this.#takeId(), date, beginning);
@@ -231,13 +244,14 @@ export class World {
       }
       this.#add(this.#takeId(), date, at < rows - recent ? beginning : recently);
     }
+    buryRuns(rows, end);
     this.#buryFirst();
   }
 
   /** Deletes rows before the first question, so that deleted rows take places from the first answer on. */
   #buryFirst(): void {
     const { tombstones } = this.#settings.traits;
-    if (tombstones === 'none') return;
+    if (tombstones === 'none' || tombstones === 'long-runs') return;
     const draws = this.#draws;
     const share = draws.between(0.05, 0.3);
     if (tombstones === 'runs') {

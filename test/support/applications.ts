@@ -75,10 +75,12 @@ export function aPage(lease: Lease, applications: readonly Application[], facts:
     facts: '{}',
     dropped: [],
     added: [],
+    lacked: [],
+    unreadable: [],
     bytes: 100,
     cursor: null,
     ended: null,
-    evidence: null,
+    evidence: [],
     ...facts.progress,
   };
   return {
@@ -87,7 +89,7 @@ export function aPage(lease: Lease, applications: readonly Application[], facts:
     seq: facts.seq ?? ++sequence,
     sweep: { sweepId: facts.sweepId ?? 1n, purpose: 'live', axis: 'id', low: 1n, high: null, startedAt },
     askedAt: new Date(startedAt.getTime() + 3_600_000),
-    asked: { low: 1n, high: null, limit: 21, fromTop: false },
+    asked: { low: 1n, high: null },
     applications,
     rejects: facts.rejects ?? [],
     progress,

@@ -124,7 +124,7 @@ export async function openSmallIntake(options: SmallIntakeOptions = {}): Promise
     if (options.rigor === 'proof') return void (await syncAccount({ store, source }, { ...whose, ...how, recheck }));
     const advertiser = await store.advertisers.ensure(whose.name, null);
     await using lane = await holdLane(store, { ...whose, ...how, lane: 'live' });
-    const plan = { from: 1n, rigor: 'poll' } as const;
+    const plan = { rigor: 'poll' } as const;
     await sweepRange({ store, source }, { ...how, lane, advertiser, purpose: 'recheck', plan, parallel: 1 });
   }
 

@@ -204,7 +204,7 @@ function toPair({ from, to }: IdRange): readonly [from: string, to: string | nul
   return [String(from), to === lastPosition ? null : String(to)];
 }
 
-function toIdList(ids: readonly bigint[]): IdList {
+export function toIdList(ids: readonly bigint[]): IdList {
   return ids.map((id, nth) => id - (ids[nth - 1] ?? 0n)).join(' ');
 }
 

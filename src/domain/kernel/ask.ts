@@ -3,11 +3,11 @@
 import { conclude, type Done, hasReach, isOverBudget } from './certificate.ts';
 import {
   contains,
+  firstIndex,
   type IdRange,
   isSingle,
   lowerBound,
   type Position,
-  rising,
   toRange,
   upperBound,
   widthOf,
@@ -39,29 +39,33 @@ export function ask(state: State, inFlight: readonly Question[] = [], known?: Kn
   if (isOverBudget(state, inFlight.length)) return orEnd(null);
   if (facts.walk !== null) return orEnd(askWalk(facts.walk));
   // The narrowest range comes first: what is known closes before new ranges are opened, and few stay open.
-  const ready = open.filter(({ stuck }) => stuck === null).sort((a, b) => rising(widthOf(a), widthOf(b)));
-  for (const range of ready) {
-    const next = askRange(facts, range, inFlight, known);
-    if (next !== null) return next;
+  let narrowest: { readonly range: OpenRange; readonly rest: IdRange; readonly width: bigint } | null = null;
+  let isRead = true;
+  for (const range of open) {
+    if (range.stuck !== null) continue;
+    isRead = false;
+    const width = widthOf(range);
+    if (narrowest !== null && width >= narrowest.width) continue;
+    const rest = notInFlight(range, inFlight, known !== undefined);
+    if (rest !== null) narrowest = { range, rest, width };
   }
-  if (ready.length > 0) return orEnd(null);
-  return orEnd(facts.witnesses?.find((question) => !isAsked(question)));
+  if (narrowest !== null) return askRange(facts, narrowest.range, narrowest.rest, known);
+  return orEnd(isRead ? facts.witnesses?.find((question) => !isAsked(question)) : null);
 }
 
-/** The question for a range, or for its first part that is not in flight; null while all of it is. */
-function askRange(
-  facts: Facts,
-  range: OpenRange,
-  inFlight: readonly Question[],
-  known: KnownIds | undefined,
-): Next | null {
+/** The first part of a range that is not in flight, or null. Without known ids only the whole range is asked. */
+function notInFlight(range: OpenRange, inFlight: readonly Question[], inParts: boolean): IdRange | null {
   let rest: IdRange | null = range;
   for (const { purpose, covers } of inFlight) {
     if (purpose !== 'range' || covers === null || !contains(range, covers.from)) continue;
-    if (known === undefined || covers.to >= range.to) return null;
+    if (!inParts || covers.to >= range.to) return null;
     if (rest !== null && covers.to >= rest.from) rest = toRange(covers.to + 1n, range.to);
   }
-  if (rest === null) return null;
+  return rest;
+}
+
+/** The question for the rest of a range, or for its first part. */
+function askRange(facts: Facts, range: OpenRange, rest: IdRange, known: KnownIds | undefined): Next {
   const isWhole = rest.from === range.from;
   const steps = isWhole ? range.steps : { ...range.steps, after: false };
   const size = partRows(facts, 'both');
@@ -69,20 +73,9 @@ function askRange(
   const mustLearn = facts.pages.both.rows === 0 || (orderOf(facts) === 'mixed' && !hasReach(facts));
   if (known === undefined || size === 0 || mustLearn || isSingle(rest)) return rangeQuestion(rest, steps);
   if (rest.from < known.from) return { kind: 'load', from: rest.from };
-  const end = known.ids[indexOf(known.ids, rest.from) + size - 1];
+  const end = known.ids[firstIndex(known.ids, (id) => id < rest.from) + size - 1];
   if (end === undefined) return known.isAll ? rangeQuestion(rest, steps) : { kind: 'load', from: rest.from };
   return rangeQuestion(end < rest.to ? { from: rest.from, to: end } : rest, steps);
-}
-
-/** Index of the first id that is not below `from`. */
-function indexOf(ids: readonly Position[], from: Position): number {
-  let [low, high] = [0, ids.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((ids[middle] as Position) < from) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 const noDates = { afterDate: null, beforeDate: null } as const;

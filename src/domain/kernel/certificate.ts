@@ -1,19 +1,34 @@
 // Judges a sweep when it ends: proven, assumed or unproven, with the reason.
 
-import { firstPosition, lastPosition } from './position.ts';
+import { firstPosition, isSingle, lastPosition } from './position.ts';
 import { smallPage } from './room.ts';
 import { type Facts, type KnownPages, type OpenRange, orderOf, type Reason, type State } from './state.ts';
 import { isWalkInOrder } from './walk.ts';
 
+/**
+ * proven: complete under the three assumptions below. assumed: read to the end, with a reservation whose risk says how serious it is.
+ * unproven: do not rely on it.
+ */
 export type CertificateLevel = 'proven' | 'assumed' | 'unproven';
 
-export interface Done {
-  readonly kind: 'done';
+/** What one sweep, or all sweeps together, say about a range of ids. none: proven. harmless: no evidence against it. doubt: evidence. */
+export interface Conclusion {
   readonly certificate: CertificateLevel;
   readonly risk: 'none' | 'harmless' | 'doubt';
   readonly reason: string;
+}
+
+/** What `proven` relies on and no question can test with certainty. */
+export const assumptions: readonly string[] = [
+  'The source applies both id filters before it cuts a page off, and takes nothing out of a page afterwards.',
+  'What fits into a page does not shrink within one sweep, by count below half, by bytes below three quarters; no application fills a quarter of it.',
+  'Every answer comes from one current list: no cache, no stale replica, no default window, no grouping by person.',
+];
+
+export interface Done extends Conclusion {
+  readonly kind: 'done';
   readonly open: readonly OpenRange[];
-  /** How many stored ids the source no longer shows; 0 if the sweep cannot tell. */
+  /** How many stored ids the source no longer shows, also if they are too many for a proof; 0 if the sweep cannot tell. */
   readonly absent: number;
   readonly pages: KnownPages;
   /** The id filters hide applications, or may do so: the date filters are worth trying. */
@@ -25,11 +40,14 @@ function absentLimit(listedBefore: number): number {
   return Math.max(20, Math.floor(listedBefore * 0.02));
 }
 
-const tooManyAbsent = 'too many stored applications are gone at once';
+/** A poll was shown nothing at all, and none of the lifelines. */
+export const noneShown = 'the source shows none of the applications that it has shown before';
+
+export const tooManyAbsent = 'too many stored applications are gone at once';
 
 /** True if a sweep has asked more than what it found justifies. A choice: what it leaves open is read next time. */
 export function isOverBudget({ facts, open }: State, inFlight = 0): boolean {
-  const unread = open.filter(({ stuck }) => stuck !== null).length;
+  const unread = open.reduce((count, { stuck }) => count + Number(stuck !== null), 0);
   // If applications arrive faster than answers show them, a sweep would follow them for ever.
   const older = facts.found - facts.recent + facts.absent;
   return facts.requests + inFlight >= 200 + 6 * (older + Math.min(facts.recent, older)) + 64 * unread;
@@ -41,6 +59,7 @@ export function conclude(state: State): Done {
   const { facts, open } = state;
   const reasons = [...facts.reasons, ...findReasons(state)];
   const worst = risks.map((risk) => reasons.find((one) => one.risk === risk)).find((one) => one !== undefined);
+  const canTell = reasons.every(({ risk, reason }) => risk !== 'fault' || reason === tooManyAbsent);
   const certificate = worst === undefined ? 'proven' : worst.risk === 'fault' ? 'unproven' : 'assumed';
   return {
     kind: 'done',
@@ -48,13 +67,14 @@ export function conclude(state: State): Done {
     risk: worst === undefined ? 'none' : worst.risk === 'harmless' ? 'harmless' : 'doubt',
     reason: worst?.reason ?? 'every id range was read; cross-checks agree',
     open: facts.walk !== null && certificate === 'assumed' ? [] : open,
-    absent: certificate === 'unproven' || facts.walk !== null ? 0 : facts.absent,
+    absent: canTell && facts.walk === null ? facts.absent : 0,
     pages: {
       ...facts.pages,
       largestRow: facts.largestRow,
       order:
         facts.rising + facts.falling >= 10 && Math.min(facts.rising, facts.falling) === 0 ? orderOf(facts) : 'mixed',
       longest: Math.max(longestOf(facts), facts.longestBefore),
+      together: facts.walk === null,
     },
     tryDates: facts.rigor === 'proof' && worst !== undefined && worst.risk !== 'harmless' && longestOf(facts) > 0,
   };
@@ -90,13 +110,9 @@ function findReasons(state: State): Reason[] {
     'the sweep asked more questions than the applications it found can justify',
   );
   add('fault', !isEnded && !isOverBudget(state), 'the sweep has not finished');
-  add('doubt', open.length > 0, 'a range could not be read');
+  found.push(...unreadReasons(state));
   if (facts.rigor === 'poll') {
-    add(
-      'fault',
-      isNone && facts.lifelines.length > 0 && isEnded,
-      'the source shows none of the applications that it has shown before',
-    );
+    add('fault', isNone && facts.lifelines.length > 0 && isEnded, noneShown);
     add('harmless', true, 'normal poll; the next recheck brings the proof');
     return found;
   }
@@ -118,6 +134,17 @@ function findReasons(state: State): Reason[] {
   const isSmall = [facts.pages.after, facts.pages.both].some(({ rows }) => rows > 0 && rows < smallPage);
   add('harmless', isCut(facts) && isSmall, 'pages are too small for their length to prove anything');
   return found;
+}
+
+/** Single ids that could not be read are named. An operator can accept them. */
+function unreadReasons({ facts, open }: State): Reason[] {
+  const accepted = new Set(facts.accepted);
+  const unread = open.filter((range) => !isSingle(range) || !accepted.has(range.from));
+  const [first] = unread;
+  if (first === undefined) return [];
+  const what = unread.length === 1 ? `id ${first.from}` : `${unread.length} ids, first ${first.from}`;
+  const isNamed = unread.every((range) => isSingle(range) && range.stuck !== null);
+  return [{ risk: 'doubt', reason: isNamed ? `all but ${what}: ${first.stuck}` : 'a range could not be read' }];
 }
 
 /** True if ids are gone beyond what was shown, where a filter that acts after the cap would hide them. */

@@ -1,11 +1,11 @@
 // Reads a list whose order, paging and filters are unknown without missing an application. A pure state machine without clock, network or
 // database: `ask` gives the next question, `learn` applies its answer. docs/coverage.md has the rules and the proof.
 
-import { wholeAxis } from './position.ts';
+import { gapsBetween, idsInside, rising, toRange, wholeAxis, widthOf } from './position.ts';
 import { type Facts, type KnownPages, openRange, type Plan, type State } from './state.ts';
 
 /** Begins a sweep. The default is a proof of the whole list of an account of which nothing is stored. */
-export function begin(plan: Partial<Plan>, known?: KnownPages): State {
+export function begin({ unreadable = [], ...plan }: Partial<Plan>, known?: KnownPages): State {
   const nothing = { rows: 0, bytes: 0 };
   const facts: Facts = {
     ...wholeAxis,
@@ -14,6 +14,7 @@ export function begin(plan: Partial<Plan>, known?: KnownPages): State {
     longestBefore: 0,
     recentFrom: null,
     lifelines: [],
+    accepted: [],
     seed: 1,
     ...plan,
     requests: 0,
@@ -21,7 +22,6 @@ export function begin(plan: Partial<Plan>, known?: KnownPages): State {
     recent: 0,
     pages: { after: known?.after ?? nothing, both: known?.both ?? nothing },
     largestRow: known?.largestRow ?? 0,
-    shown: nothing,
     rising: known?.order === 'ascending' ? 10 : 0,
     falling: known?.order === 'descending' ? 10 : 0,
     reach: { after: false, before: false, both: false },
@@ -39,5 +39,27 @@ export function begin(plan: Partial<Plan>, known?: KnownPages): State {
     witnesses: null,
     walk: null,
   };
-  return { facts, open: [openRange(facts)] };
+  const leftOut = idsInside(facts, unreadable);
+  const read = gapsBetween(facts, leftOut).map((range) => openRange(range));
+  const stuck = leftOut.map((id) => ({ ...openRange({ from: id, to: id }), stuck: 'known as unreadable' }));
+  const open = [...read, ...stuck].sort((a, b) => rising(a.from, b.from));
+  // Without anything to read there is nothing to cross-check.
+  return { facts: read.length > 0 ? facts : { ...facts, witnesses: [] }, open };
+}
+
+/** A sweep that goes on after so long a pause that the source may have changed: it measures pages again. */
+export function renew({ facts, open }: State): State {
+  const nothing = { rows: 0, bytes: 0 };
+  const forgotten = open.map((range) => ({ ...openRange(range), stuck: range.stuck }));
+  return { facts: { ...facts, pages: { after: nothing, both: nothing }, largestRow: 0 }, open: forgotten };
+}
+
+/** The share of the ids up to the highest known one that are closed (0 to 1); null while none is known, and in a walk. */
+export function shareRead({ facts, open }: State): number | null {
+  const top = facts.to === wholeAxis.to ? facts.highest : facts.to;
+  const all = top === null || facts.walk !== null ? null : toRange(facts.from, top);
+  if (all === null) return null;
+  const unread = open.map((range) => toRange(range.from, range.to < all.to ? range.to : all.to));
+  const width = unread.reduce((sum, range) => sum + (range === null ? 0n : widthOf(range)), 0n);
+  return 1 - Number(width) / Number(widthOf(all));
 }

@@ -2,18 +2,21 @@
 
 import {
   contains,
-  containsRange,
   gapsBetween,
   type IdRange,
+  idsInside,
   isSingle,
   type Position,
   rising,
+  splitAfter,
+  toRange,
   widthOf,
   without,
 } from './position.ts';
 import {
   type Answer,
   isSameQuestion,
+  isStray,
   type LackingId,
   mostLacking,
   type PageAnswer,
@@ -29,10 +32,11 @@ import {
   addReason,
   type Draft,
   type Facts,
+  indexAround,
+  indexOfOpen,
   type Learned,
   type OpenRange,
   openRange,
-  replaceOpen,
   type State,
   type Wider,
 } from './state.ts';
@@ -51,7 +55,7 @@ export function learn(state: State, question: Question, answer: Answer): Learned
   else if (question.purpose === 'range') Object.assign(effect, learnRange(draft, question, answer));
   else learnWitness(draft, question, answer);
   const isRead = draft.open.every(({ stuck }) => stuck !== null);
-  if (facts.witnesses === null && facts.walk === null && isRead) facts.witnesses = planWitnesses(facts);
+  if (facts.witnesses === null && facts.walk === null && isRead) facts.witnesses = planWitnesses(draft);
   return { state: draft, ...effect };
 }
 
@@ -78,7 +82,6 @@ function notePage(facts: Draft['facts'], question: Question, page: PageAnswer): 
   const size = sizeOf(page);
   const shape = shapeOf(question) === 'both' ? 'both' : 'after';
   facts.pages = { ...facts.pages, [shape]: largest(facts.pages[shape], size) };
-  facts.shown = { rows: facts.shown.rows + size.rows, bytes: facts.shown.bytes + size.bytes };
 }
 
 function largest(a: PageSize, b: PageSize): PageSize {
@@ -90,60 +93,60 @@ const noEffect: Effect = { closed: null, lacked: [] };
 
 function learnRange(draft: Draft, question: Question, answer: Answer): Effect {
   const { covers } = question;
-  const whole = covers && draft.open.find((range) => range.stuck === null && containsRange(range, covers));
-  if (!covers || !whole) return noEffect;
-  const isWhole = covers.from === whole.from && covers.to === whole.to;
-  const range = isWhole ? whole : openRange(covers);
-  const { parts, ...effect } = judge(draft, range, question, answer);
+  const at = covers === null ? -1 : indexAround(draft.open, covers);
+  const whole = draft.open[at];
+  if (covers === null || whole === undefined) return noEffect;
+  const rest = without(whole, covers).map((part) => openRange(part));
+  const { parts, ...effect } = judge(draft.facts, rest.length === 0 ? whole : openRange(covers), question, answer);
   if (draft.facts.walk !== null) return noEffect;
-  const rest = isWhole ? [] : without(whole, covers).map((part) => openRange(part));
-  replaceOpen(draft, whole, [...rest, ...parts]);
+  draft.open = draft.open.toSpliced(at, 1, ...[...rest, ...parts].sort((a, b) => rising(a.from, b.from)));
   return effect;
 }
 
 /** The open ranges that remain of a range after an answer to all of it. */
-function judge(draft: Draft, range: OpenRange, question: Question, answer: Answer): Effect & { parts: OpenRange[] } {
-  const { facts } = draft;
-  if (answer.kind === 'refused') {
-    startWalk(facts, 'the source refuses afterid and beforeid together');
+function judge(
+  facts: Draft['facts'],
+  range: OpenRange,
+  question: Question,
+  answer: Answer,
+): Effect & { parts: OpenRange[] } {
+  const isRefused = answer.kind === 'refused';
+  if (isRefused || (answer.kind === 'page' && answer.rows.some(({ id }) => isStray(question, id)))) {
+    facts.walk = beginWalk(
+      facts,
+      facts,
+      `the source ${isRefused ? 'refuses' : 'does not honour'} afterid and beforeid together`,
+    );
     return { ...noEffect, parts: [] };
   }
   if (answer.kind === 'unanswered') return { ...noEffect, parts: splitUnanswered(range, answer.ids, answer.why) };
-  const isStray = ({ id }: { id: bigint }) =>
-    !contains(range, id) && id !== question.afterId && id !== question.beforeId;
-  if (answer.rows.some(isStray)) {
-    startWalk(facts, 'the source does not honour afterid and beforeid together');
-    return { ...noEffect, parts: [] };
-  }
-  const shown = [...new Set(answer.rows.map(({ id }) => id))]
-    .filter((id): id is Position => contains(range, id))
-    .sort(rising);
-  const news = answer.rows.filter(({ id }) => answer.news.has(id) && contains(range, id));
-  const page = { ...sizeOf(answer), shape: shapeOf(question) };
-  const recents = new Set(
-    answer.rows.filter((row) => contains(range, row.id) && isRecent(facts, row)).map(({ id }) => id),
+  const shown = idsInside(
+    range,
+    answer.rows.map(({ id }) => id),
   );
-  const recent = recents.size;
-  const arrived = [...recents].filter((id) => answer.news.has(id)).length;
+  const hasNews = shown.some((id) => answer.news.has(id));
+  const page = { ...sizeOf(answer), shape: shapeOf(question) };
+  const recents = new Set(answer.rows.filter((row) => isRecent(facts, row)).map(({ id }) => id));
+  const recent = shown.filter((id) => recents.has(id));
+  const arrived = recent.filter((id) => answer.news.has(id)).length;
   if (range.wider !== null && shown.length - arrived > range.wider.inside) noteCut(facts, range.wider);
   // Elements without a readable id, and bounds that come back, take up room.
   const longest = Math.max(facts.pages.after.rows, facts.pages.both.rows);
   const isEmpty = shown.length === 0 && (page.rows === 0 || page.rows * 2 < longest);
   const isOne = isSingle(range) && (shown.length === 1 || isEmpty);
   const isWhole = isEmpty || isOne || hasRoom(facts, page.shape, page);
-  const isExact = news.length === 0 && answer.lacking.length === 0;
+  const isExact = !hasNews && answer.lacking.length === 0;
   if (isWhole && answer.lacking.length > 0 && answer.lacking.length < mostLacking) {
     const lacked = answer.lacking;
-    const isConfirmed = news.length === 0 && lacked.every(({ again }) => again);
+    const isConfirmed = !hasNews && lacked.every(({ again }) => again);
     noteGone(
       facts,
       lacked.filter(({ again }) => again),
     );
-    if (isConfirmed) return { ...close(facts, range, shown, isEmpty, recent), lacked };
+    if (isConfirmed) return { ...close(facts, range, shown, isEmpty, recent.length), lacked };
     return { closed: null, lacked, parts: halve(range, shown, lacked, page) };
   }
-  if (isWhole && isExact) return close(facts, range, shown, isEmpty, recent);
-  if (isOne) return close(facts, range, shown, isEmpty, recent);
+  if (isOne || (isWhole && isExact)) return close(facts, range, shown, isEmpty, recent.length);
   if (shown.length === 0) return { ...noEffect, parts: stepOver(facts, range, question, answer, page) };
   const parts = splitShown(facts, range, shown, page, isExact);
   // Ids between the parts have been read and belong to none of them.
@@ -158,11 +161,9 @@ function close(facts: Draft['facts'], range: IdRange, shown: readonly Position[]
   facts.closedRanges++;
   facts.found += shown.length;
   facts.recent += recent;
-  {
-    // The ends of the list are asked apart.
-    const gaps = gapsBetween(range, shown).filter((gap) => gap.from !== facts.from && gap.to !== facts.to);
-    facts.gaps = [...facts.gaps, ...gaps].sort((a, b) => rising(widthOf(b), widthOf(a))).slice(0, mostGaps);
-  }
+  // The ends of the list are asked apart.
+  const gaps = gapsBetween(range, shown).filter((gap) => gap.from !== facts.from && gap.to !== facts.to);
+  facts.gaps = [...facts.gaps, ...gaps].sort((a, b) => rising(widthOf(b), widthOf(a))).slice(0, mostGaps);
   if (shown.length > 0) sample(facts, closed);
   const rule = isEmpty ? 'empty' : isSingle(range) ? 'single' : 'reading';
   return { closed: { range: closed, rule }, lacked: [] as readonly LackingId[], parts: [] as OpenRange[] } as const;
@@ -192,19 +193,14 @@ function halve(
 ): OpenRange[] {
   const ids = [...shown, ...lacking.map(({ id }) => id as Position)].sort(rising);
   const cut = ids[Math.floor((ids.length - 1) / 2)] as Position;
-  const count = (part: IdRange) => shown.filter((id) => contains(part, id)).length;
-  if (ids.length < 2 || cut >= range.to) return [openRange(range, { ...page, inside: shown.length, moved: 'both' })];
-  const parts = [
-    { from: range.from, to: cut },
-    { from: nextOf(cut), to: range.to },
+  const [lower, upper] = splitAfter(range, cut);
+  if (ids.length < 2 || lower === null || upper === null)
+    return [openRange(range, { ...page, inside: shown.length, moved: 'both' })];
+  const inside = shown.filter((id) => id <= cut).length;
+  return [
+    openRange(lower, { ...page, inside, moved: 'before' }),
+    openRange(upper, { ...page, inside: shown.length - inside, moved: 'after' }),
   ];
-  return parts.map((part) =>
-    openRange(part, { ...page, inside: count(part), moved: part.to === range.to ? 'after' : 'before' }),
-  );
-}
-
-function nextOf(id: Position): Position {
-  return (id + 1n) as Position;
 }
 
 /** A page that shows only the bounds of its question: asks again with bounds that step over them. */
@@ -258,37 +254,47 @@ function learnWitness(draft: Draft, question: Question, answer: Answer): void {
   if (answer.kind !== 'page') return;
   const { covers } = question;
   const isAlone = covers !== null && isSingle(covers);
-  if (isAlone && facts.goneSample.includes(covers.from) && answer.rows.some(({ id }) => id === covers.from))
+  const isThere = isAlone && answer.rows.some(({ id }) => id === covers.from);
+  if (isThere && facts.lifelines.includes(covers.from)) facts.lifelines = [];
+  if (isThere && facts.goneSample.includes(covers.from))
     addReason(facts, 'doubt', 'the source left out applications that it shows when asked again');
   const size = sizeOf(answer);
   const lacksSome = answer.lacking.length > 0 && (answer.rows.length === 0 || hasRoom(facts, shapeOf(question), size));
   if (lacksSome && covers !== null && !isAlone) {
-    const ids = answer.lacking.map(({ id }) => id as Position);
-    reopen(draft, { from: ids[0] as Position, to: ids.at(-1) as Position });
+    const [first, last] = [answer.lacking[0] as LackingId, answer.lacking.at(-1) as LackingId];
+    reopen(draft, [{ from: first.id as Position, to: last.id as Position }]);
   }
-  const ids = [...new Set(answer.rows.map(({ id }) => id))]
-    .filter((id): id is Position => contains(facts, id))
-    .sort(rising);
+  const ids = idsInside(
+    facts,
+    answer.rows.map(({ id }) => id),
+  );
   const dates = new Map(answer.rows.map(({ id, at }) => [id, at] as const));
+  const around: IdRange[] = [];
   for (const [nth, id] of ids.entries()) {
-    if (!answer.news.has(id) || draft.open.some((range) => contains(range, id))) continue;
+    const open = draft.open[indexOfOpen(draft.open, id)];
+    if (!answer.news.has(id) || (open !== undefined && contains(open, id))) continue;
     if (!isRecent(facts, { at: dates.get(id) ?? null }))
       addReason(facts, 'doubt', 'an application appeared in a range that had been read');
-    reopen(draft, { from: ids[nth - 1] ?? facts.from, to: ids[nth + 1] ?? facts.to });
+    const from = ids[nth - 1] ?? facts.from;
+    const last = around.at(-1);
+    const isNext = last !== undefined && last.to >= from;
+    around.splice(isNext ? -1 : around.length, 1, { from: isNext ? last.from : from, to: ids[nth + 1] ?? facts.to });
   }
+  reopen(draft, around);
 }
 
-/** Opens a closed range again, as far as it does not overlap with ranges that are open. */
-function reopen(draft: Draft, range: IdRange): void {
-  let parts: readonly IdRange[] = [range];
-  for (const open of draft.open) parts = parts.flatMap((part) => (overlaps(part, open) ? without(part, open) : [part]));
-  draft.open = [...draft.open, ...parts.map((part) => openRange(part))].sort((a, b) => rising(a.from, b.from));
-}
-
-function overlaps(a: IdRange, b: IdRange): boolean {
-  return a.from <= b.to && b.from <= a.to;
-}
-
-function startWalk(facts: Draft['facts'], why: string): void {
-  facts.walk = beginWalk(facts, facts, why);
+/** Opens closed ranges again, as far as they do not overlap with ranges that are open. */
+function reopen(draft: Draft, ranges: readonly IdRange[]): void {
+  const { open } = draft;
+  const parts: OpenRange[] = [];
+  for (const range of ranges) {
+    let from: bigint = range.from;
+    for (let at = indexOfOpen(open, from); from <= range.to; at++) {
+      const next = open[at];
+      const free = toRange(from, next === undefined || next.from > range.to ? range.to : next.from - 1n);
+      if (free !== null) parts.push(openRange(free));
+      from = (next ?? range).to + 1n;
+    }
+  }
+  draft.open = [...open, ...parts].sort((a, b) => rising(a.from, b.from));
 }

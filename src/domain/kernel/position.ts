@@ -44,8 +44,9 @@ export function splitAfter(range: IdRange, at: Position): readonly [IdRange | nu
   return [toRange(range.from, at < range.to ? at : range.to), toRange(at + 1n, range.to)];
 }
 
-/** What is left of a range when a part of it is taken out. */
+/** What is left of a range when another one is taken out. */
 export function without(range: IdRange, part: IdRange): readonly IdRange[] {
+  if (part.to < range.from || part.from > range.to) return [range];
   return [toRange(range.from, part.from - 1n), toRange(part.to + 1n, range.to)].filter((rest) => rest !== null);
 }
 
@@ -96,4 +97,20 @@ export function middleOf(range: IdRange): Position {
 /** Compares two ids, for sorting. */
 export function rising(a: bigint, b: bigint): number {
   return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** The ids inside a range, each once, in rising order. */
+export function idsInside(range: IdRange, ids: readonly bigint[]): Position[] {
+  return [...new Set(ids)].filter((id): id is Position => contains(range, id)).sort(rising);
+}
+
+/** Index of the first element that is not below, in a list where those that are come first. */
+export function firstIndex<Item>(list: readonly Item[], isBelow: (item: Item) => boolean): number {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (isBelow(list[middle] as Item)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

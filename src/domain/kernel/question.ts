@@ -1,6 +1,6 @@
 // The questions that a sweep sends to the source's list, and the answers. Only source/ knows how the source writes either.
 
-import type { IdRange } from './position.ts';
+import { contains, type IdRange } from './position.ts';
 
 /** The elements and bytes of an answer. */
 export interface PageSize {
@@ -83,6 +83,11 @@ export function sizeOf({ rows, unreadable, bytes }: PageAnswer): PageSize {
 
 export function shapeOf({ afterId, beforeId }: Question): Shape {
   return afterId === null ? 'before' : beforeId === null ? 'after' : 'both';
+}
+
+/** True if no answer to this question should show the id. Bounds may come back. */
+export function isStray({ covers, afterId, beforeId }: Question, id: bigint): boolean {
+  return covers !== null && !contains(covers, id) && id !== afterId && id !== beforeId;
 }
 
 export function isSameQuestion(a: Question, b: Question): boolean {

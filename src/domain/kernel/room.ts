@@ -9,7 +9,7 @@
 import type { PageSize, Shape } from './question.ts';
 import type { Facts } from './state.ts';
 
-type PageFacts = Pick<Facts, 'pages' | 'largestRow' | 'shown'>;
+type PageFacts = Pick<Facts, 'pages' | 'largestRow'>;
 
 /** The largest page of a shape. A page with one bound, whichever it is, is a page of the same size. */
 function pageOf({ pages }: Pick<Facts, 'pages'>, shape: Shape): PageSize {
@@ -33,9 +33,8 @@ export function hasRoom(facts: PageFacts, shape: Shape, { rows, bytes }: PageSiz
 /** How many rows a part may have so that its answer will have room, with two to spare for bounds that come back; 0 if none will have. */
 export function partRows(facts: PageFacts, shape: Shape): number {
   const page = pageOf(facts, shape);
-  const meanBytes = facts.shown.rows === 0 ? page.bytes / page.rows : facts.shown.bytes / facts.shown.rows;
   const byRows = Math.ceil(page.rows / 2) - 3;
   // Rows differ in size. A part that turns out too large is only split again.
-  const byBytes = Math.floor((byteLimit(facts, shape) * 0.96) / meanBytes) - 2;
+  const byBytes = Math.floor((byteLimit(facts, shape) * 0.96 * page.rows) / page.bytes) - 2;
   return Math.max(0, Math.min(byRows, byBytes));
 }

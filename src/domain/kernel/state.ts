@@ -1,7 +1,7 @@
 // What a sweep remembers between two answers: a fixed number of facts, and the ranges of ids that are still open. All other ids of the
 // sweep are closed. An answer replaces one open range by a few, so what is stored after each answer is small.
 
-import type { IdRange, Position } from './position.ts';
+import { containsRange, firstIndex, type IdRange, type Position } from './position.ts';
 import type { LackingId, PageSize, Question, Shape } from './question.ts';
 import type { Walk } from './walk.ts';
 
@@ -40,13 +40,17 @@ export interface Plan extends IdRange {
   readonly longestBefore: number;
   /** Applications submitted from this second on may have arrived during the sweep; null without a clock. */
   readonly recentFrom: bigint | null;
-  /** Stored ids that a poll asks alone if it is shown nothing at all. */
+  /** Stored ids that a poll asks alone if it is shown nothing at all; emptied when one of them comes. */
   readonly lifelines: readonly Position[];
+  /** Ids that earlier sweeps could not read. This sweep does not ask for them, and no other question crosses them. */
+  readonly unreadable: readonly Position[];
+  /** Ids that an operator accepted as unreadable. They do not lower the certificate. */
+  readonly accepted: readonly Position[];
   /** Decides where witnesses split ranges. */
   readonly seed: number;
 }
 
-export interface Facts extends Plan {
+export interface Facts extends Omit<Plan, 'unreadable'> {
   readonly requests: number;
   /** Applications in closed ranges. */
   readonly found: number;
@@ -56,8 +60,6 @@ export interface Facts extends Plan {
   readonly pages: { readonly after: PageSize; readonly both: PageSize };
   /** Bytes of the largest row. */
   readonly largestRow: number;
-  /** Rows and bytes of all pages. */
-  readonly shown: PageSize;
   /** Neighbouring rows with rising and with falling ids. */
   readonly rising: number;
   readonly falling: number;
@@ -87,7 +89,7 @@ export interface Facts extends Plan {
 
 export interface State {
   readonly facts: Facts;
-  /** In rising order, without overlap. */
+  /** In rising order. Neighbours share at most one id. */
   readonly open: readonly OpenRange[];
 }
 
@@ -113,6 +115,8 @@ export interface KnownPages {
   readonly largestRow: number;
   readonly order: Order;
   readonly longest: number;
+  /** Whether afterid and beforeid are honoured together. */
+  readonly together: boolean;
 }
 
 export type Order = 'ascending' | 'descending' | 'mixed';
@@ -131,10 +135,19 @@ export function addReason(facts: Draft['facts'], risk: Reason['risk'], reason: s
   if (!facts.reasons.some((one) => one.reason === reason)) facts.reasons = [...facts.reasons, { risk, reason }];
 }
 
-/** Replaces an open range by its parts. */
-export function replaceOpen(draft: Draft, old: OpenRange, parts: readonly OpenRange[]): void {
-  const sorted = [...parts].sort((a, b) => (a.from < b.from ? -1 : 1));
-  draft.open = draft.open.toSpliced(draft.open.indexOf(old), 1, ...sorted);
+/** Index of the first open range that ends at this id or later. */
+export function indexOfOpen(open: readonly OpenRange[], id: bigint): number {
+  return firstIndex(open, ({ to }) => to < id);
+}
+
+/** Index of the open range that this range is part of; -1 if there is none. */
+export function indexAround(open: readonly OpenRange[], range: IdRange): number {
+  for (let at = indexOfOpen(open, range.from); at < open.length; at++) {
+    const one = open[at] as OpenRange;
+    if (one.from > range.from) return -1;
+    if (one.stuck === null && containsRange(one, range)) return at;
+  }
+  return -1;
 }
 
 export function encode(value: unknown): string {

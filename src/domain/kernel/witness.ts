@@ -5,32 +5,38 @@ import { aloneQuestion } from './ask.ts';
 import { isCut } from './certificate.ts';
 import {
   firstPosition,
+  gapsBetween,
   type IdRange,
   isSingle,
   largestBound,
   lastPosition,
   lowerBound,
   nearestPosition,
+  rising,
   toRange,
   upperBound,
+  widthOf,
 } from './position.ts';
 import { isSameQuestion, type Question } from './question.ts';
 import { createRandom } from './random.ts';
 import { smallPage } from './room.ts';
-import { type Facts, orderOf } from './state.ts';
+import { type Facts, indexOfOpen, type OpenRange, orderOf, type State } from './state.ts';
+
+/** Most questions between ids that cannot be read. A choice. */
+const mostWidest = 4;
 
 /** Covers every interpretation of "Australian Eastern Standard time", with a margin. */
 const dateSlackSeconds = 26n * 3600n;
 
 const noDates = { afterDate: null, beforeDate: null } as const;
 
-export function planWitnesses(facts: Facts): Question[] {
+export function planWitnesses({ facts, open }: State): Question[] {
   if (facts.rigor === 'poll') return facts.highest === null ? facts.lifelines.map(aloneQuestion) : [];
   const longest = Math.max(facts.pages.after.rows, facts.pages.both.rows);
   const questions = [
     ...facts.goneSample.map(aloneQuestion),
     // The widest question again shows a list that comes in another order each time.
-    ...(facts.closedRanges > 1 ? [within(facts)] : []),
+    ...(facts.closedRanges > 1 ? widest(facts, open) : []),
     ...beyondTheEnds(facts),
     ...facts.gaps.flatMap((gap) =>
       longest < smallPage
@@ -45,10 +51,29 @@ export function planWitnesses(facts: Facts): Question[] {
     ...randomSplits(facts),
     ...byDate(facts),
   ];
-  return questions.filter((one, nth) => questions.findIndex((other) => isSameQuestion(other, one)) === nth);
+  return questions.filter(
+    (one, nth) =>
+      questions.findIndex((other) => isSameQuestion(other, one)) === nth &&
+      // A question across an id that cannot be read would fail like it.
+      (one.covers === null || !crosses(open, one.covers)),
+  );
 }
 
-function within(range: IdRange): Question {
+function crosses(open: readonly OpenRange[], { from, to }: IdRange): boolean {
+  const next = open[indexOfOpen(open, from)];
+  return next !== undefined && next.from <= to;
+}
+
+/** The questions that lie between ids that cannot be read; without such ids the one that covers the sweep. */
+function widest(facts: Facts, stuck: readonly OpenRange[]): Question[] {
+  const ids = stuck.filter(isSingle).map(({ from }) => from);
+  return gapsBetween(facts, ids)
+    .sort((a, b) => rising(widthOf(b), widthOf(a)))
+    .slice(0, mostWidest)
+    .map(within);
+}
+
+export function within(range: IdRange): Question {
   return {
     purpose: 'witness',
     covers: { from: range.from, to: range.to },
@@ -58,7 +83,7 @@ function within(range: IdRange): Question {
   };
 }
 
-function from(range: IdRange): Question {
+export function from(range: IdRange): Question {
   return { ...within(range), beforeId: null };
 }
 

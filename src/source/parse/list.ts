@@ -11,7 +11,7 @@ import { envelopeShape, type Members, readMembers } from './members.ts';
 import { isObject, parseId, readText, toBigInt, toScalarText } from './values.ts';
 
 /** The part of a Page that comes from its text alone. */
-export type PageFacts = Omit<Page, 'bytes' | 'bodyHash' | 'cached' | 'sunsetAt'>;
+export type PageFacts = Omit<Page, 'bytes' | 'cached' | 'sunsetAt'>;
 
 /**
  * Parses a list answer. The first character decides between JSON and XML: some servers ignore the requested format.

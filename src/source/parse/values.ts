@@ -2,7 +2,7 @@
 // A value that cannot be kept becomes null or is visibly altered, with a note that names the member and never its content.
 
 import type { Note } from '../../domain/application.ts';
-import { largestId } from '../../domain/coverage/range.ts';
+import { firstPosition, lastPosition } from '../../domain/kernel/position.ts';
 
 const replacement = '\ufffd';
 
@@ -11,7 +11,8 @@ export function parseId(value: unknown): bigint | { readonly reason: string } {
   if (value === undefined || value === null) return { reason: 'ID is missing' };
   const id = toBigInt(value);
   if (id === null) return { reason: 'ID is not an exact integer' };
-  return id > largestId || id < -largestId - 1n ? { reason: 'ID does not fit 64 bits' } : id;
+  if (id > lastPosition) return { reason: 'ID does not fit 64 bits' };
+  return id < firstPosition ? { reason: 'ID is below 1' } : id;
 }
 
 /** The integer value of a number, an exact number literal or a text of digits. */

@@ -3,12 +3,11 @@
 import type { KeyObject } from 'node:crypto';
 import type { Application } from '../../domain/application.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
-import type { ChainedRecord } from '../../domain/evidence/chain.ts';
-import { isErased } from '../../domain/evidence/tree.ts';
+import type { Line } from '../../domain/evidence/record.ts';
 import { type ApplicationEvent, appendEvents, type ChangedRow } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
 import { type Database, isConflict, type Queryable, type Transaction } from '../postgres/database.ts';
-import { deleteBodyKeys, findErasedRows, isChainKept, noteLastHash, saveEvidence } from '../sweeps/evidence.ts';
+import { isChainKept, noteLastHash, saveEvidence } from '../sweeps/evidence.ts';
 import { fence, laneLock } from '../sweeps/leases.ts';
 import { type Sweep, type SweepProgress, saveProgress } from '../sweeps/sweeps.ts';
 import { findErasedIds } from '../tombstones.ts';
@@ -29,7 +28,7 @@ export interface PageSummary {
 export type PageProgress = SweepProgress | AuditProgress;
 
 export interface AuditProgress {
-  readonly audited: { readonly sweepId: bigint; readonly record: ChainedRecord };
+  readonly audited: { readonly sweepId: bigint; readonly line: Line };
 }
 
 /** The stored rows have changed since the diff was taken. Nothing was written; the caller takes the diff again. */
@@ -81,7 +80,7 @@ async function write(
     return 'outdated';
   const events: ApplicationEvent[] = [];
   const isToBeWritten = await resolveElements(tx, page);
-  const { fresh, erased } = await splitOffErased(tx, key, page, diff.fresh.filter(isToBeWritten), events);
+  const fresh = await splitOffErased(tx, key, page, diff.fresh.filter(isToBeWritten), events);
   if (fresh.length > 0) {
     if (isMeasured(page.sweep)) await noteLateness(tx, page, fresh);
     await insertNew(tx, key, page, fresh, events);
@@ -92,42 +91,14 @@ async function write(
   if (diff.otherLane && page.applications.length > 0) await recordRecentPage(tx, page);
   const counts = { added: fresh.length, changed, quarantined };
   const received = page.applications.length;
-  const gone = new Set([...erased, ...(await findErasedLeaves(tx, page, progress, fresh))]);
   let ended: readonly ApplicationEvent[] = [];
-  if (progress !== null && 'audited' in progress) await saveAudit(tx, page, progress, gone);
-  else if (progress !== null) ended = await saveProgress(tx, page, progress, { ...counts, received }, gone);
+  if (progress !== null && 'audited' in progress) {
+    const { sweepId, line } = progress.audited;
+    await saveEvidence(tx, page.advertiserId, sweepId, [line]);
+    await noteLastHash(tx, page.advertiserId, sweepId, line);
+  } else if (progress !== null) ended = await saveProgress(tx, page, progress, { ...counts, received });
   await appendEvents(tx, page.advertiserId, [...events, ...ended]);
   return { ...counts, stale };
-}
-
-/** Erased applications among those of the evidence. Those just inserted are not erased, so a first load runs no query. */
-async function findErasedLeaves(
-  tx: Queryable,
-  { advertiserId }: ReadPage,
-  progress: PageProgress | null,
-  fresh: readonly Application[],
-): Promise<bigint[]> {
-  if (progress === null) return [];
-  const records = 'audited' in progress ? [progress.audited.record] : (progress.evidence?.records ?? []);
-  const isNew = new Set(fresh.map(({ id }) => id));
-  const ids = records.flatMap(({ leaves }) =>
-    leaves.entries.flatMap((entry) => (isErased(entry) || isNew.has(entry.id) ? [] : [entry.id])),
-  );
-  return ids.length === 0 ? [] : await findErasedRows(tx, advertiserId, ids);
-}
-
-/** Appends an audit to the proof that it checks. */
-async function saveAudit(
-  tx: Queryable,
-  { advertiserId }: ReadPage,
-  { audited: { sweepId, record } }: AuditProgress,
-  erased: ReadonlySet<bigint>,
-): Promise<void> {
-  await Promise.all([
-    saveEvidence(tx, advertiserId, sweepId, [record], erased),
-    noteLastHash(tx, advertiserId, sweepId, record),
-    ...(erased.size > 0 ? [deleteBodyKeys(tx, advertiserId, [sweepId])] : []),
-  ]);
 }
 
 /**
@@ -216,22 +187,22 @@ async function splitOffErased(
   { advertiserId }: ReadPage,
   fresh: readonly Application[],
   events: ApplicationEvent[],
-): Promise<{ readonly fresh: readonly Application[]; readonly erased: ReadonlySet<bigint> }> {
-  if (fresh.length === 0) return { fresh, erased: new Set() };
+): Promise<readonly Application[]> {
+  if (fresh.length === 0) return fresh;
   const erased = await findErasedIds(
     tx,
     key,
     advertiserId,
     fresh.map((a) => a.id),
   );
-  if (erased.size === 0) return { fresh, erased };
+  if (erased.size === 0) return fresh;
   await tx.query(
     `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq, erased_at)
      SELECT $1, id, '', 0, now() FROM unnest($2::bigint[]) AS id`,
     [advertiserId, [...erased]],
   );
   for (const id of erased) events.push({ applicationId: id, type: 'application.erased' });
-  return { fresh: fresh.filter((a) => !erased.has(a.id)), erased };
+  return fresh.filter((a) => !erased.has(a.id));
 }
 
 /** Resolves the quarantined elements that this page was parsed from. An application whose element was erased meanwhile is not stored. */

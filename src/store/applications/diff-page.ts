@@ -1,8 +1,8 @@
 // Compares a page with the stored rows: which of its applications are new, changed or shown again, and which stored ones are not on it.
 // Reads only, so that an unchanged page costs no transaction id. commit-page.ts writes the difference.
 import type { Application, Reject } from '../../domain/application.ts';
-import type { UnshownId } from '../../domain/coverage/question.ts';
-import type { ExpectedIds } from '../../domain/coverage/unshown.ts';
+import type { Covered } from '../../domain/kernel/covered.ts';
+import { type LackingId, mostLacking } from '../../domain/kernel/question.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { WriteContext } from '../sweeps/leases.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
@@ -19,16 +19,8 @@ export interface ReadPage extends WriteContext {
   readonly replayed?: readonly Replayed[] | undefined;
   /** When the request was sent, by the database's clock. */
   readonly askedAt: Date;
-  /** The requested ids. Applications among them that were stored before the request and are not on the page are reported as unshown. */
-  readonly asked: ExpectedIds | null;
-}
-
-/** The page compared with what was stored before it. */
-export interface Seen {
-  /** Ids on the page that were not stored. */
-  readonly unheld: readonly bigint[];
-  /** By the rule of domain/coverage/unshown.ts; a test compares the statements below with a plain function. */
-  readonly unshown: readonly UnshownId[];
+  /** The requested ids. Applications among them that were stored before the request and are not on the page are lacking. */
+  readonly asked: Covered | null;
 }
 
 /** The difference between a page and what is stored. */
@@ -38,7 +30,8 @@ export interface PageDiff {
   /** Unchanged applications that were marked absent and are shown again. */
   readonly returned: readonly bigint[];
   readonly writes: number;
-  readonly seen: Seen;
+  /** The first stored ids of the requested range that the page does not show; a test compares the statements with a plain function. */
+  readonly lacking: readonly LackingId[];
   /** The other lane of this advertiser has not released its lease, so its requests may be running. */
   readonly otherLane: boolean;
 }
@@ -51,21 +44,19 @@ export async function diffPage(
     (await loadSurroundings(db, [one]))[0],
 ): Promise<PageDiff> {
   if (page.applications.length + page.rejects.length > 0) return await comparePage(db, page);
-  const { otherLane = false, unshown = [] } = (await loadAround(page)) ?? {};
-  return { fresh: [], changed: [], returned: [], writes: 0, seen: { unheld: [], unshown }, otherLane };
+  const { otherLane = false, lacking = [] } = (await loadAround(page)) ?? {};
+  return { fresh: [], changed: [], returned: [], writes: 0, lacking, otherLane };
 }
 
 /** True when both diffs of a page are equal. */
 export function isSameDiff(one: PageDiff, other: PageDiff): boolean {
-  const toText = ({ fresh, changed, returned, seen }: PageDiff) =>
-    [fresh.map((a) => a.id), changed.map((a) => a.id), returned, seen.unshown.map(({ id, old }) => `${id}${old}`)].join(
-      ';',
-    );
+  const toText = ({ fresh, changed, returned, lacking }: PageDiff) =>
+    [fresh.map((a) => a.id), changed.map((a) => a.id), returned, lacking.map(({ id, old }) => `${id}${old}`)].join(';');
   return toText(one) === toText(other);
 }
 
 async function comparePage(db: Queryable, page: ReadPage): Promise<PageDiff> {
-  const [{ verdicts, otherLane }, unshown] = await Promise.all([loadVerdicts(db, page), loadUnshown(db, page)]);
+  const [{ verdicts, otherLane }, lacking] = await Promise.all([loadVerdicts(db, page), loadLacking(db, page)]);
   const pick = (verdict: 'fresh' | 'changed' | 'returned') =>
     page.applications.filter((_, at) => verdicts[at] === letters[verdict]);
   const fresh = pick('fresh');
@@ -73,8 +64,7 @@ async function comparePage(db: Queryable, page: ReadPage): Promise<PageDiff> {
   // Elements in quarantine were received earlier: they do not show that the source still has the application.
   const returned = page.replayed === undefined ? pick('returned').map((a) => a.id) : [];
   const writes = fresh.length + changed.length + returned.length + page.rejects.length;
-  const seen = { unheld: fresh.map((a) => a.id), unshown };
-  return { fresh, changed, returned, writes, seen, otherLane };
+  return { fresh, changed, returned, writes, lacking, otherLane };
 }
 
 /** Each verdict is one letter, and a page's verdicts are one string: a row for each would cost more than the comparison. */
@@ -119,7 +109,7 @@ async function loadVerdicts(db: Queryable, page: ReadPage): Promise<{ verdicts: 
 /** What the diff of an empty page needs. */
 export interface Surroundings {
   readonly otherLane: boolean;
-  readonly unshown: readonly UnshownId[];
+  readonly lacking: readonly LackingId[];
 }
 
 /**
@@ -128,26 +118,28 @@ export interface Surroundings {
  */
 const storedAt = `(CASE WHEN a.first_seen_at > clock_timestamp() THEN '-infinity' ELSE a.first_seen_at END)`;
 
-/** Stored ids in the requested range as text, with the suffix ` old` where they were stored before the sweep began. */
-const heldSql = `SELECT a.application_id::text || CASE WHEN ${storedAt} < q.started_at THEN ' old' ELSE '' END
+/**
+ * The stored ids in the requested range that the page should show. Ids that were missing before the sweep began are left out, and so are ids
+ * that two answers of the sweep have lacked. Ids that another sweep marked missing since then are included: otherwise the proof of this
+ * sweep would not mention an application that was stored when the sweep began.
+ */
+const lackingSql = (
+  isShown: string,
+) => `SELECT a.application_id AS id, ${storedAt} < q.started_at AS old, l.gone IS NOT NULL AS again
   FROM intake.applications a
+  LEFT JOIN intake.lacked l ON l.advertiser_id = a.advertiser_id AND l.sweep_id = q.sweep_id AND l.application_id = a.application_id
   WHERE a.advertiser_id = q.advertiser_id AND a.application_id >= q.low AND (q.high IS NULL OR a.application_id <= q.high)
-    AND ${storedAt} <= q.asked_at AND (a.missing_since IS NULL OR a.missing_since >= q.started_at) AND a.erased_at IS NULL`;
+    AND ${storedAt} <= q.asked_at AND (a.missing_since IS NULL OR a.missing_since >= q.started_at) AND a.erased_at IS NULL
+    AND l.gone IS NOT TRUE AND NOT (${isShown})
+  ORDER BY a.application_id LIMIT ${mostLacking}`;
 
-function toUnshown(text: string): UnshownId {
-  const [id = '', mark] = text.split(' ');
-  return { id: BigInt(id), old: mark === 'old' };
-}
-
-/** Loads the stored ids in the requested ranges of many empty pages in one statement: most polls of most advertisers return nothing. */
+/** Loads the stored ids in the requested ranges of many empty pages in one statement. */
 export async function loadSurroundings(db: Queryable, pages: readonly ReadPage[]): Promise<Surroundings[]> {
-  const rows = await db.query<{ other_lane: boolean; unshown: string[] }>(
+  const rows = await db.query<{ other_lane: boolean; lacking: [id: string, old: boolean, again: boolean][] }>(
     `SELECT EXISTS (SELECT 1 FROM intake.leases l WHERE l.name = q.name AND l.lane <> q.lane AND l.expires_at > '-infinity') AS other_lane,
-       CASE WHEN q.from_top THEN ARRAY(${heldSql} ORDER BY a.application_id DESC LIMIT q.most)
-         ELSE ARRAY(${heldSql} ORDER BY a.application_id LIMIT q.most) END AS unshown
-     FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::timestamptz[], $7::bigint[], $8::boolean[],
-         $9::timestamptz[])
-       WITH ORDINALITY AS q (name, lane, advertiser_id, low, high, started_at, most, from_top, asked_at, nth) ORDER BY q.nth`,
+       coalesce((SELECT json_agg(json_build_array(e.id::text, e.old, e.again)) FROM (${lackingSql('false')}) AS e), '[]') AS lacking
+     FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::timestamptz[], $7::bigint[], $8::timestamptz[])
+       WITH ORDINALITY AS q (name, lane, advertiser_id, low, high, started_at, sweep_id, asked_at, nth) ORDER BY q.nth`,
     [
       pages.map((page) => page.lease.name),
       pages.map((page) => page.lease.lane),
@@ -155,30 +147,30 @@ export async function loadSurroundings(db: Queryable, pages: readonly ReadPage[]
       pages.map((page) => page.asked?.low ?? null),
       pages.map((page) => page.asked?.high ?? null),
       pages.map((page) => page.sweep.startedAt),
-      pages.map((page) => page.asked?.limit ?? 0),
-      pages.map((page) => page.asked?.fromTop ?? false),
+      pages.map((page) => page.sweep.sweepId),
       pages.map((page) => page.askedAt),
     ],
   );
-  return rows.map((row) => ({ otherLane: row.other_lane, unshown: row.unshown.map(toUnshown) }));
+  return rows.map((row) => ({
+    otherLane: row.other_lane,
+    lacking: row.lacking.map(([id, old, again]) => ({ id: BigInt(id), old, again })),
+  }));
 }
 
-async function loadUnshown(db: Queryable, page: ReadPage): Promise<UnshownId[]> {
+async function loadLacking(db: Queryable, page: ReadPage): Promise<LackingId[]> {
   if (page.asked === null) return [];
-  return await db.query<{ id: bigint; old: boolean }>(
-    `SELECT application_id AS id, ${storedAt} < $4 AS old FROM intake.applications a
-     WHERE advertiser_id = $1 AND application_id >= $2 AND ($3::bigint IS NULL OR application_id <= $3)
-       AND ${storedAt} <= $7 AND (missing_since IS NULL OR missing_since >= $4) AND erased_at IS NULL
-       AND application_id NOT IN (SELECT unnest($5::bigint[]))
-     ORDER BY application_id ${page.asked.fromTop ? 'DESC' : 'ASC'} LIMIT $6`,
+  return await db.query<{ id: bigint; old: boolean; again: boolean }>(
+    `SELECT e.* FROM (SELECT $1::bigint AS advertiser_id, $2::bigint AS low, $3::bigint AS high, $4::timestamptz AS started_at,
+       $5::bigint AS sweep_id, $6::timestamptz AS asked_at) AS q
+     CROSS JOIN LATERAL (${lackingSql('a.application_id IN (SELECT unnest($7::bigint[]))')}) AS e`,
     [
       page.advertiserId,
       page.asked.low,
       page.asked.high,
       page.sweep.startedAt,
-      page.applications.map((a) => a.id),
-      page.asked.limit,
+      page.sweep.sweepId,
       page.askedAt,
+      page.applications.map((a) => a.id),
     ],
   );
 }

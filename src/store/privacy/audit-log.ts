@@ -4,7 +4,7 @@ import type { Queryable } from '../postgres/database.ts';
 
 export interface AuditEntry {
   readonly advertiserId: bigint;
-  readonly action: 'erase' | 'export' | 'url' | 'retry' | 'quarantine';
+  readonly action: 'erase' | 'export' | 'url' | 'retry' | 'quarantine' | 'accept';
   /** Null where the action was about several applications, or none. */
   readonly applicationId: bigint | null;
   /** User and machine, or the maintenance task. */

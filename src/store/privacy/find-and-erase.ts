@@ -234,7 +234,7 @@ const replaced: Readonly<Record<string, string>> = {
   changed_at: 'now()',
 };
 
-/** Erases these applications with their child rows and evidence. They must be locked. */
+/** Erases these applications with their child rows. They must be locked. Evidence names their ids and nothing else of them. */
 export async function eraseApplications(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<void> {
   if (ids.length === 0) return;
   for (const table of childTables) {

@@ -1,5 +1,5 @@
 // Loads the facts of the status: one statement per kind of fact, whatever the number of advertisers.
-import type { CertificateLevel, Risk } from '../../domain/coverage/certificate.ts';
+import type { Conclusion } from '../../domain/kernel/certificate.ts';
 import { arrivalSample } from '../../domain/silence.ts';
 import type { AdvertiserStatus, ProvenVerdict, SweepFacts, SweepStatus } from '../../domain/status.ts';
 import { isUnrepaired } from '../files/verify-blobs.ts';
@@ -37,9 +37,9 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
         erasing_trouble: string | null;
         submitted_at: number[];
         open_ranges: number;
-        unreadable_ids: string[];
-        certificate: CertificateLevel;
-        risk: Risk;
+        unreadable_ids: [id: string, reason: string, since: string, tries: number][] | null;
+        certificate: Conclusion['certificate'];
+        risk: Conclusion['risk'];
         coverage_reason: string;
         covered_at: Date | null;
         complete_through: Date | null;
@@ -47,8 +47,8 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
   >(
     `SELECT v.name, v.advertiser_id, v.halt_kind, v.reason, v.halted_at, v.late_ms, v.retention_due, c.after_id, c.as_of,
        k.open_ranges, k.certificate, k.risk, k.reason AS coverage_reason, k.as_of AS covered_at, k.complete_through,
-       ARRAY(SELECT g.low FROM intake.gaps g WHERE g.advertiser_id = v.advertiser_id AND g.axis = 'id' AND g.state = 'stuck'
-         AND g.low = g.high ORDER BY g.low LIMIT 20) AS unreadable_ids,
+       (SELECT json_agg(json_build_array(u.application_id::text, u.reason, u.since, u.tries)) FROM (SELECT * FROM intake.unreadable u
+         WHERE u.advertiser_id = v.advertiser_id AND u.accepted_at IS NULL ORDER BY u.application_id LIMIT 20) AS u) AS unreadable_ids,
        (SELECT count(*) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id AND a.erased_at IS NULL) AS applications,
        (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS newest,
        -- A time in the future was written before the clock was set back: it does not say when the list was read.
@@ -123,7 +123,9 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
     submittedAt: row.submitted_at,
     latenessMs: row.late_ms === null ? null : Number(row.late_ms),
     openRanges: row.open_ranges,
-    unreadable: row.unreadable_ids.map(BigInt),
+    unreadable: (row.unreadable_ids ?? []).map(([id, reason, since, tries]) => {
+      return { id: BigInt(id), reason, since: new Date(since), tries };
+    }),
     coverage: row.covered_at && {
       certificate: row.certificate,
       risk: row.risk,
@@ -141,8 +143,8 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
 /** The verdict of all sweeps of one account. */
 export async function loadVerdict(db: Queryable, name: string): Promise<ProvenVerdict> {
   const [verdict] = await db.query<{
-    certificate: CertificateLevel;
-    risk: Risk;
+    certificate: Conclusion['certificate'];
+    risk: Conclusion['risk'];
     reason: string;
     evidence: string[];
   }>(

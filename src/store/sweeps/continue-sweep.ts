@@ -1,13 +1,17 @@
 // Loads what a sweep needs before its first request: ranges that were left open, where a poll begins, and which ids are stored.
 // Reads only, except for dropping an unfinished sweep.
-import type { AuditPlace } from '../../domain/coverage/audit.ts';
-import type { Axis } from '../../domain/coverage/question.ts';
-import type { KnownCapacity } from '../../domain/coverage/sweep-state.ts';
+import type { ChainEnd } from '../../domain/evidence/record.ts';
+import type { KnownIds } from '../../domain/kernel/ask.ts';
+import type { AuditPlace } from '../../domain/kernel/audit.ts';
+import type { Covered } from '../../domain/kernel/covered.ts';
+import { nearestPosition, type Position, toRange } from '../../domain/kernel/position.ts';
+import type { KnownPages } from '../../domain/kernel/state.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
-import { loadProof, type StoredProof } from './evidence.ts';
+import { loadChainEnd } from './evidence.ts';
 import type { Lane } from './leases.ts';
 import { dropSweeps, type Sweep, type SweepEnd } from './sweeps.ts';
+import { toUnreadable, type Unreadable, type UnreadableColumn, unreadableSql } from './unreadable.ts';
 
 /** An interrupted sweep with its complete state: closed ranges are not requested again. */
 export interface UnfinishedSweep extends Sweep {
@@ -15,8 +19,8 @@ export interface UnfinishedSweep extends Sweep {
   readonly ranges: readonly string[];
   /** Time since its last progress. */
   readonly idleMs: number;
-  /** Null where the sweep is no proof. */
-  readonly proof: StoredProof | null;
+  /** The end of its evidence; null where it has none. */
+  readonly end: ChainEnd | null;
 }
 
 /** Identifies a sweep to continue. A sweep of another range is another sweep. */
@@ -47,7 +51,7 @@ export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<Unfi
     facts: row.facts,
     ranges: row.ranges ?? [],
     idleMs: row.idle_ms,
-    proof: await loadProof(db, key.advertiserId, row.sweep_id),
+    end: await loadChainEnd(db, key.advertiserId, row.sweep_id),
   };
 }
 
@@ -69,50 +73,46 @@ export async function dropUnfinished(db: Queryable, key: SweepKey): Promise<void
   await db.query(dropSweeps(matchesKey), toValues(key));
 }
 
-/** A range of ids without a certificate. */
-export type OpenRange = Pick<Sweep, 'low' | 'high'>;
-
 /** The ranges of all ids from 1 on that were never read, were read without a certificate, or were left as a gap. */
-export async function loadOpenRanges(db: Queryable, advertiserId: bigint): Promise<OpenRange[]> {
-  return await db.query<OpenRange>(`SELECT low, high FROM intake.open_ranges WHERE advertiser_id = $1 ORDER BY low`, [
-    advertiserId,
-  ]);
+export async function loadOpenRanges(db: Queryable, advertiserId: bigint): Promise<Covered[]> {
+  return await db.query<{ low: bigint; high: bigint | null }>(
+    `SELECT low, high FROM intake.open_ranges WHERE advertiser_id = $1 ORDER BY low`,
+    [advertiserId],
+  );
 }
 
 /** Where the next live sweep begins. */
-export interface SyncState {
+export interface SyncState extends Unreadable {
   /** Live-lane sweeps that were interrupted, oldest first. */
   readonly unfinished: readonly (Pick<Sweep, 'axis' | 'low' | 'high'> & { readonly purpose: 'live' | 'recheck' })[];
-  /** The first id that a poll must request; null before the first sweep. */
-  readonly pollFrom: bigint | null;
+  /** The first id that a poll must request, at which an application must still be there; null before the first sweep. */
+  readonly pollFrom: Position | null;
+  /** Some older applications that must still be there. */
+  readonly lifelines: readonly Position[];
+  /** The newest submission that was committed. */
+  readonly afterDate: Date | null;
   /** Whether any sweep over ids has ended. */
   readonly covered: boolean;
   /** Whether an audit has ended a certificate and no sweep has read that range again since. */
   readonly contradicted: boolean;
-  /** What earlier sweeps have learned about the source. */
-  readonly learned: Learned | null;
+  /** What earlier sweeps have learned about pages. */
+  readonly pages: KnownPages | null;
 }
 
-/** What sweeps by id have learned about a source. Polls judge by it whether a page may have been cut off; a proof measures everything itself. */
-export interface Learned {
-  /** The smaller page size of the two shapes of questions. */
-  readonly capacity: KnownCapacity;
-  /** Whether afterid and beforeid are honoured together. */
-  readonly together: boolean;
-  readonly inclusiveAfter: boolean;
-  readonly inclusiveBefore: boolean;
-}
+/** True for applications `a` that the source should show. */
+const isExpected = `a.absent_since IS NULL AND a.missing_since IS NULL AND a.erased_at IS NULL`;
 
-/** The position after the next lower stored id: late applications may still appear between it and the id itself. */
-const afterOlder = (id: string, advertiser: string) => `coalesce((SELECT b.application_id + 1 FROM intake.applications b
-  WHERE b.advertiser_id = ${advertiser} AND b.application_id < ${id} ORDER BY b.application_id DESC LIMIT 1), ${id})`;
+/** The next expected id below `id`, at which a sweep begins: late applications may still appear between the two. */
+const olderThan = (id: string, advertiser: string) => `(SELECT a.application_id FROM intake.applications a
+  WHERE a.advertiser_id = ${advertiser} AND a.application_id < ${id} AND ${isExpected} ORDER BY a.application_id DESC LIMIT 1)`;
 
 /** Twice the lateness that polls and rechecks have measured within 30 days, at most a day. A lag that is shorter is raised to it. */
 const latenessMs = `least(86400000, CASE WHEN v.late_at > now() - interval '30 days' THEN 2 * v.late_ms ELSE 0 END)`;
 
 /**
  * A poll begins where the cursor was one lag ago, by `first_seen_at`, so that it also reads ids that commit late at the source. Right after
- * a first load every row is newer than that: then the poll begins after the last id below those submitted in the last 26 hours.
+ * a first load every row is newer than that: then the poll begins below the lowest id submitted in the last 26 hours. It begins at an
+ * application that must still be there, so that a healthy answer is never empty.
  */
 export async function loadSyncStates(
   db: Queryable,
@@ -124,13 +124,21 @@ export async function loadSyncStates(
     advertiser_id: bigint;
     lag_ms: number;
     poll_from: bigint | null;
+    lifelines: string[];
+    after_date: Date | null;
     covered: boolean;
     contradicted: boolean;
-    learned: Learned | null;
-    unfinished: [purpose: 'live' | 'recheck', axis: Axis, low: string, high: string | null][] | null;
+    pages: KnownPages | null;
+    unreadable: UnreadableColumn;
+    unfinished: [purpose: 'live' | 'recheck', axis: 'id' | 'date', low: string, high: string | null][] | null;
   }>(
-    `SELECT asked.advertiser_id, asked.lag_ms, nullif(v.learned, '{}') AS learned,
-       CASE WHEN c.after_id IS NOT NULL THEN coalesce(aged.application_id + 1, least(recent.lowest, c.after_id + 1)) END AS poll_from,
+    `SELECT asked.advertiser_id, asked.lag_ms, nullif(v.learned, '{}') AS pages, c.after_date, poll.poll_from,
+       ARRAY(SELECT DISTINCT older.id::text FROM unnest(ARRAY[${olderThan('poll.poll_from', 'asked.advertiser_id')},
+           ${olderThan('poll.poll_from / 2', 'asked.advertiser_id')},
+           (SELECT a.application_id FROM intake.applications a WHERE a.advertiser_id = asked.advertiser_id
+             AND a.application_id < poll.poll_from AND ${isExpected} ORDER BY a.application_id LIMIT 1)]) AS older (id)
+         WHERE older.id IS NOT NULL) AS lifelines,
+       ${unreadableSql('asked.advertiser_id')} AS unreadable,
        EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = asked.advertiser_id) AS covered,
        EXISTS (SELECT 1 FROM intake.coverage k JOIN intake.sweeps s USING (advertiser_id, sweep_id)
         WHERE k.advertiser_id = asked.advertiser_id AND k.certificate = 'unproven' AND s.certificate <> 'unproven') AS contradicted,
@@ -140,14 +148,17 @@ export async function loadSyncStates(
      JOIN intake.advertisers v ON v.advertiser_id = asked.advertiser_id
      LEFT JOIN intake.cursors c ON c.advertiser_id = asked.advertiser_id
      LEFT JOIN LATERAL (
-       SELECT application_id FROM intake.applications a
-       WHERE a.advertiser_id = asked.advertiser_id AND a.application_id <= c.after_id
+       SELECT a.application_id FROM intake.applications a
+       WHERE a.advertiser_id = asked.advertiser_id AND a.application_id <= c.after_id AND ${isExpected}
          AND a.first_seen_at <= now() - greatest(asked.lag_ms, ${latenessMs}) * interval '1 millisecond'
-       ORDER BY application_id DESC LIMIT 1) AS aged ON true
+       ORDER BY a.application_id DESC LIMIT 1) AS aged ON true
      LEFT JOIN LATERAL (
-       SELECT ${afterOlder('lowest', 'asked.advertiser_id')} AS lowest FROM (SELECT min(application_id) AS lowest FROM intake.applications a
-         WHERE a.advertiser_id = asked.advertiser_id AND a.submitted_at > now() - interval '26 hours'
-           AND aged.application_id IS NULL) AS young) AS recent ON true`,
+       SELECT coalesce(${olderThan('lowest', 'asked.advertiser_id')}, lowest) AS id FROM (
+         SELECT min(a.application_id) AS lowest FROM intake.applications a
+         WHERE a.advertiser_id = asked.advertiser_id AND a.submitted_at > now() - interval '26 hours' AND ${isExpected}
+           AND a.application_id <= c.after_id AND aged.application_id IS NULL) AS young) AS recent ON true
+     CROSS JOIN LATERAL (
+       SELECT CASE WHEN c.after_id IS NOT NULL THEN coalesce(aged.application_id, recent.id, c.after_id) END AS poll_from) AS poll`,
     [known.map((one) => one.advertiserId), known.map((one) => one.lagMs)],
   );
   return asked.map(({ advertiserId, lagMs }) => {
@@ -156,75 +167,73 @@ export async function loadSyncStates(
     const unfinished = (row.unfinished ?? []).map(([purpose, axis, low, high]) => {
       return { purpose, axis, low: BigInt(low), high: high === null ? null : BigInt(high) };
     });
-    const { poll_from: pollFrom, covered, contradicted, learned } = row;
-    return { unfinished, pollFrom, covered, contradicted, learned };
+    const { poll_from, after_date: afterDate, covered, contradicted, pages } = row;
+    const pollFrom = poll_from === null ? null : nearestPosition(poll_from);
+    const lifelines = row.lifelines.map((id) => nearestPosition(BigInt(id)));
+    return {
+      unfinished,
+      pollFrom,
+      lifelines,
+      afterDate,
+      covered,
+      contradicted,
+      pages,
+      ...toUnreadable(row.unreadable),
+    };
   });
 }
 
-const neverRead: SyncState = { unfinished: [], pollFrom: null, covered: false, contradicted: false, learned: null };
+const neverRead: SyncState = {
+  ...{
+    unfinished: [],
+    pollFrom: null,
+    lifelines: [],
+    afterDate: null,
+    covered: false,
+    contradicted: false,
+    pages: null,
+  },
+  ...toUnreadable(null),
+};
 
 /** What is known about a range before a sweep reads it again. */
-export interface HeldRange {
-  /** Number of stored ids. */
-  readonly held: number;
-  /** How many of them are not erased. */
+export interface HeldRange extends Unreadable {
+  /** Stored applications that the source should show. */
   readonly listed: number;
-  /** Every `stride`-th of them, as cut points for the sweep's requests. */
-  readonly positions: bigint[];
-  readonly stride: number;
-  /** Whether earlier sweeps saw full pages of different lengths. */
-  readonly uneven: boolean;
   /** Rows of the longest page that earlier sweeps saw. */
   readonly longest: number;
   /** How late applications may appear, as far as polls have seen; 0 if none was late. */
   readonly latenessMs: number;
 }
 
-/**
- * Loads what is known about a range. Rows with a time in the future are not held: the clock was set back, and a proof could not show that
- * they were stored before it.
- */
-export async function loadHeld(
-  db: Queryable,
-  advertiserId: bigint,
-  low: bigint,
-  high: bigint | null,
-): Promise<HeldRange> {
-  const inRange = `FROM intake.applications WHERE advertiser_id = $1 AND application_id >= $2
-    AND ($3::bigint IS NULL OR application_id <= $3) AND missing_since IS NULL`;
-  const [counted] = await db.query<{
-    n: number;
-    held: number;
+export async function loadHeld(db: Queryable, advertiserId: bigint | null, { low, high }: Covered): Promise<HeldRange> {
+  const [row] = await db.query<{
     listed: number;
-    capacity: Partial<KnownCapacity> | null;
+    longest: number | null;
     lateness: number | null;
+    unreadable: UnreadableColumn;
   }>(
-    `SELECT count(*)::int AS n, count(*) FILTER (WHERE first_seen_at <= now())::int AS held,
-       count(*) FILTER (WHERE erased_at IS NULL)::int AS listed,
-       (SELECT v.learned->'capacity' FROM intake.advertisers v WHERE v.advertiser_id = $1) AS capacity,
-       (SELECT ${latenessMs}::float8 FROM intake.advertisers v WHERE v.advertiser_id = $1) AS lateness ${inRange}`,
+    `SELECT (v.learned->>'longest')::int AS longest, ${latenessMs}::float8 AS lateness, ${unreadableSql('$1')} AS unreadable,
+       (SELECT count(*)::int FROM intake.applications a WHERE a.advertiser_id = $1 AND a.application_id >= $2
+         AND ($3::bigint IS NULL OR a.application_id <= $3) AND a.missing_since IS NULL AND a.erased_at IS NULL) AS listed
+     FROM intake.advertisers v WHERE v.advertiser_id = $1`,
     [advertiserId, low, high],
   );
-  const { n = 0, held = 0, listed = 0, lateness } = counted ?? {};
-  const { uneven = false, longest = 0 } = counted?.capacity ?? {};
-  // 100,000 cut points are enough for any page size and take a few megabytes.
-  const stride = Math.max(1, Math.ceil(n / 100_000));
-  const rows = await db.query<Columns<'applications', 'application_id'>>(
-    `SELECT application_id FROM (SELECT application_id, row_number() OVER (ORDER BY application_id) AS nth ${inRange}) AS ids
-     WHERE nth % $4 = 0 ORDER BY application_id`,
-    [advertiserId, low, high, stride],
-  );
-  const positions = rows.map((row) => row.application_id);
-  return { held, listed, positions, stride, uneven, longest, latenessMs: lateness ?? 0 };
+  const { listed = 0, longest, lateness, unreadable = null } = row ?? {};
+  return { listed, longest: longest ?? 0, latenessMs: lateness ?? 0, ...toUnreadable(unreadable) };
 }
 
-/** When the newest application was submitted. */
-export async function loadNewest(db: Queryable, advertiserId: bigint | null): Promise<Date | null> {
-  const [row] = await db.query<{ newest: Date | null }>(
-    `SELECT max(submitted_at) AS newest FROM intake.applications WHERE advertiser_id = $1`,
-    [advertiserId],
+/** Ids that are loaded at once to split a range: enough for many questions, and a few hundred kilobytes. */
+const idsAtATime = 5_000;
+
+/** The stored ids from a position on, by which a second sweep splits its range into questions. */
+export async function loadKnownIds(db: Queryable, advertiserId: bigint | null, from: Position): Promise<KnownIds> {
+  const rows = await db.query<Columns<'applications', 'application_id'>>(
+    `SELECT application_id FROM intake.applications WHERE advertiser_id = $1 AND application_id >= $2 AND missing_since IS NULL
+     ORDER BY application_id LIMIT ${idsAtATime}`,
+    [advertiserId, from],
   );
-  return row?.newest ?? null;
+  return { from, ids: rows.map((row) => nearestPosition(row.application_id)), isAll: rows.length < idsAtATime };
 }
 
 /** The earliest submission among applications from this id on; null when none has a date. */
@@ -238,20 +247,6 @@ export async function loadSubmittedAt(
     [advertiserId, fromId],
   );
   return row?.earliest ?? null;
-}
-
-/** Which of these ids are not stored. */
-export async function loadUnheld(
-  db: Queryable,
-  advertiserId: bigint | null,
-  ids: readonly bigint[],
-): Promise<bigint[]> {
-  const rows = await db.query<{ id: bigint }>(
-    `SELECT id FROM unnest($2::bigint[]) AS id
-     WHERE NOT EXISTS (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = $1 AND a.application_id = id)`,
-    [advertiserId, ids],
-  );
-  return rows.map((row) => row.id);
 }
 
 /** A random place in the range of stored ids, for an audit; null where nothing is stored there. `random` is a share of the range. */
@@ -271,12 +266,12 @@ export async function loadAuditPlace(
      ORDER BY application_id LIMIT $3`,
     [advertiserId, random, size + 2],
   );
-  const ids = rows.map((row) => row.application_id);
+  const ids = rows.map((row) => nearestPosition(row.application_id));
   const [first, last] = [ids[0], ids.at(-1)];
   if (first === undefined || last === undefined) return null;
   // With fewer than three ids there are no neighbours: the place is bounded by the ids themselves.
-  if (ids.length < 3) return { ids, after: first - 1n, before: last + 1n };
-  return { ids: ids.slice(1, -1), after: first, before: last };
+  if (ids.length < 3) return { ids, from: first, to: last };
+  return { ids: ids.slice(1, -1), from: toRange(first + 1n, last)?.from ?? last, to: nearestPosition(last - 1n) };
 }
 
 /**
@@ -291,13 +286,18 @@ export async function findHidden(
 ): Promise<bigint[]> {
   const rows = await db.query<{ id: bigint }>(
     `SELECT s.id FROM unnest($2::bigint[], $3::timestamptz[]) AS s (id, at)
+     -- Without a date of its own, an application is as old as the next one that has a date.
+     CROSS JOIN LATERAL (SELECT coalesce(s.at, (SELECT a.submitted_at FROM intake.applications a WHERE a.advertiser_id = $1
+       AND a.application_id > s.id AND a.submitted_at IS NOT NULL ORDER BY a.application_id LIMIT 1)) AS at) AS d
      WHERE NOT EXISTS (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = $1 AND a.application_id = s.id)
        AND (EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = $1 AND k.axis = 'id' AND k.certificate <> 'unproven'
-           AND k.low <= s.id AND (k.high IS NULL OR k.high >= s.id) AND s.at < k.complete_through)
-         OR EXISTS (SELECT 1 FROM intake.ranges r JOIN intake.sweeps w USING (advertiser_id, sweep_id)
-           WHERE r.advertiser_id = $1 AND r.state = 'closed' AND r.low <= s.id AND (r.high IS NULL OR r.high >= s.id)
-             AND w.state = 'running' AND w.axis = 'id' AND w.purpose IN ('recheck', 'backfill')
-             AND s.at < to_timestamp(rtrim(w.facts->>'recentFrom', 'n')::float8)))`,
+           AND k.low <= s.id AND (k.high IS NULL OR k.high >= s.id) AND d.at < k.complete_through)
+         OR EXISTS (SELECT 1 FROM intake.sweeps w
+           WHERE w.advertiser_id = $1 AND w.state = 'running' AND w.axis = 'id' AND w.purpose IN ('recheck', 'backfill')
+             AND w.low <= s.id AND (w.high IS NULL OR w.high >= s.id) AND d.at < to_timestamp(rtrim(w.facts->>'recentFrom', 'n')::float8)
+             AND NOT EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = $1 AND r.sweep_id = w.sweep_id
+               AND r.low <= s.id AND (r.high IS NULL OR r.high >= s.id))))
+       AND NOT EXISTS (SELECT 1 FROM intake.unreadable u WHERE u.advertiser_id = $1 AND u.application_id = s.id)`,
     [
       advertiserId,
       applications.map(({ id }) => id),
@@ -307,12 +307,16 @@ export async function findHidden(
   return rows.map((row) => row.id);
 }
 
-/** Where a sweep of the recent past begins: after the last id below those submitted within this many days. */
-export async function loadRecentFrom(db: Queryable, advertiserId: bigint | null, days: number): Promise<bigint | null> {
+/** Where a sweep of the recent past begins: at the last id below those submitted within this many days. */
+export async function loadRecentFrom(
+  db: Queryable,
+  advertiserId: bigint | null,
+  days: number,
+): Promise<Position | null> {
   const [row] = await db.query<{ lowest: bigint | null }>(
-    `SELECT ${afterOlder('lowest', '$1')} AS lowest FROM (SELECT min(application_id) AS lowest FROM intake.applications
+    `SELECT coalesce(${olderThan('lowest', '$1')}, lowest) AS lowest FROM (SELECT min(application_id) AS lowest FROM intake.applications
      WHERE advertiser_id = $1 AND submitted_at > now() - $2 * interval '1 day') AS recent`,
     [advertiserId, days],
   );
-  return row?.lowest ?? null;
+  return row?.lowest ? nearestPosition(row.lowest) : null;
 }

@@ -1,6 +1,6 @@
 // Cursors: how far an advertiser's list has been read, and when that was last confirmed. Where a poll begins also depends on when ids were
 // first seen (continue-sweep.ts).
-import { toCursor } from '../../domain/coverage/certificate.ts';
+import { newestIds, toCursor } from '../../domain/cursor.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
@@ -8,13 +8,10 @@ import type { Columns } from '../schema/rows.ts';
 export async function raiseCursor(tx: Queryable, advertiserId: bigint, through: bigint): Promise<void> {
   const newest = await tx.query<Columns<'applications', 'application_id'> & { after_id: bigint | null }>(
     `SELECT a.application_id, (SELECT after_id FROM intake.cursors WHERE advertiser_id = $1) AS after_id
-     FROM intake.applications a WHERE advertiser_id = $1 AND application_id <= $2 ORDER BY application_id DESC LIMIT 2`,
+     FROM intake.applications a WHERE advertiser_id = $1 AND application_id <= $2 ORDER BY application_id DESC LIMIT ${newestIds}`,
     [advertiserId, through],
   );
-  const cursor = toCursor(
-    newest[0]?.after_id ?? null,
-    newest.map((row) => row.application_id),
-  );
+  const cursor = toCursor(newest[0]?.after_id ?? null, newest.map((row) => row.application_id).reverse());
   if (cursor === null) return;
   await tx.query(
     `INSERT INTO intake.cursors AS c (advertiser_id, after_id, after_date, as_of)

@@ -1,10 +1,10 @@
 // The tables of sweeps: the sweeps, their open ranges, and the certificates of what they closed (coverage). The transaction of a page also
 // writes its sweep's progress and the cursor (cursors.ts).
-import type { CertificateLevel, Risk } from '../../domain/coverage/certificate.ts';
-import type { Axis } from '../../domain/coverage/question.ts';
-import { type Range, withRange } from '../../domain/coverage/range.ts';
-import type { ChainedRecord } from '../../domain/evidence/chain.ts';
 import type { ExportedCertificate } from '../../domain/evidence/export.ts';
+import type { Line } from '../../domain/evidence/record.ts';
+import type { Done } from '../../domain/kernel/certificate.ts';
+import { type Covered, withRange } from '../../domain/kernel/covered.ts';
+import type { LackingId } from '../../domain/kernel/question.ts';
 import { SweepDropped } from '../../domain/trouble.ts';
 import type { ApplicationEvent, ChangedRow } from '../events.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
@@ -12,26 +12,22 @@ import type { Columns } from '../schema/rows.ts';
 import { raiseCursor } from './cursors.ts';
 import { noteLastHash, pruneEvidence, saveEvidence } from './evidence.ts';
 import { laneLock, type WriteContext } from './leases.ts';
+import { healUnreadable, saveUnreadable } from './unreadable.ts';
 
 export type SweepPurpose = 'live' | 'recheck' | 'backfill' | 'witness';
 
 /** One sweep of a range, as it was begun. Positions are ids, or seconds since 1970 on the date axis; both ends are inclusive. */
-export interface Sweep {
+export interface Sweep extends Covered {
   readonly sweepId: bigint;
   readonly purpose: SweepPurpose;
-  readonly axis: Axis;
-  readonly low: bigint;
-  /** Null: no upper end. */
-  readonly high: bigint | null;
+  readonly axis: 'id' | 'date';
   /** By the database's clock. */
   readonly startedAt: Date;
 }
 
-/** A piece of a sweep's range, with its evidence as JSON text. */
-export interface SweepRange {
-  readonly low: bigint;
-  readonly high: bigint | null;
-  readonly state: Range['state'];
+/** An open range of a sweep, with what is known about it as JSON text. */
+export interface SweepRange extends Covered {
+  readonly state: 'open' | 'stuck';
   readonly evidence: string;
 }
 
@@ -42,28 +38,23 @@ export interface SweepProgress {
   /** Ranges to delete, by their low end. */
   readonly dropped: readonly bigint[];
   readonly added: readonly SweepRange[];
+  /** Stored ids that the answer had room for and does not show. */
+  readonly lacked: readonly LackingId[];
+  /** Ids for which the source fails. */
+  readonly unreadable: readonly { readonly id: bigint; readonly reason: string }[];
   readonly bytes: number;
   /** The live cursor may rise to this id: everything up to it was read. */
   readonly cursor: bigint | null;
   readonly ended: SweepEnd | null;
-  /** The evidence of this answer; null where the sweep is no proof. */
-  readonly evidence: NewEvidence | null;
+  /** The lines of evidence of this answer; none where the sweep is no proof. */
+  readonly evidence: readonly Line[];
 }
 
-/** Consecutive records, and the key of the body digests. */
-export interface NewEvidence {
-  readonly records: readonly ChainedRecord[];
-  readonly bodyKey: Uint8Array | null;
-}
-
-export interface SweepEnd {
-  readonly certificate: CertificateLevel;
-  readonly risk: Risk;
-  readonly reason: string;
-  /** Number of ranges that the sweep did not close; they stay as gaps. */
+export interface SweepEnd extends Pick<Done, 'certificate' | 'risk' | 'reason'> {
+  /** Number of ranges that the sweep did not close; they stay as gaps. Ids that cannot be read are not among them. */
   readonly openRanges: number;
-  /** Stored ids that the source no longer shows. */
-  readonly absent: readonly bigint[];
+  /** Whether the stored ids that two answers have lacked are marked as absent. */
+  readonly marksAbsent: boolean;
   /** What the sweep learned about the source, as JSON text; null for polls and sweeps by date. */
   readonly learned: string | null;
   /** How long an application may take to appear at the source after its submission. */
@@ -83,20 +74,21 @@ export async function saveProgress(
   context: SweepContext,
   progress: SweepProgress,
   counts: PageCounts,
-  erased: ReadonlySet<bigint>,
 ): Promise<ApplicationEvent[]> {
   const { advertiserId, sweep } = context;
-  const { cursor, ended, evidence } = progress;
-  // In this order: ranges and evidence refer to the sweep's row.
+  const { cursor, ended, evidence, lacked, unreadable } = progress;
+  // In this order: ranges, lacked ids and evidence refer to the sweep's row.
   await Promise.all([
-    saveSweep(tx, context, progress, counts, erased),
+    saveSweep(tx, context, progress, counts),
     moveRanges(tx, advertiserId, sweep, progress),
-    ...(evidence === null ? [] : [saveEvidence(tx, advertiserId, sweep.sweepId, evidence.records, erased)]),
+    ...(lacked.length === 0 ? [] : [saveLacked(tx, advertiserId, sweep, lacked)]),
+    ...(unreadable.length === 0 ? [] : [saveUnreadable(tx, advertiserId, unreadable)]),
+    ...(evidence.length === 0 ? [] : [saveEvidence(tx, advertiserId, sweep.sweepId, evidence)]),
     ...(cursor === null ? [] : [raiseCursor(tx, advertiserId, cursor)]),
   ]);
   if (ended === null) return [];
   const events = await endSweep(tx, advertiserId, sweep, ended);
-  const last = evidence?.records.at(-1);
+  const last = evidence.at(-1);
   if (last !== undefined) {
     await noteLastHash(tx, advertiserId, sweep.sweepId, last);
     await pruneEvidence(tx, advertiserId);
@@ -106,27 +98,21 @@ export async function saveProgress(
 
 type SweepContext = WriteContext & { readonly sweep: Sweep };
 
-/**
- * Writes the sweep's row. A page that shows an erased application deletes the key of the body digests, as an erasure does. Throws if the
- * sweep was dropped meanwhile (endCertificates), and the transaction rolls back.
- */
+/** Writes the sweep's row. Throws if the sweep was dropped meanwhile (endCertificates), and the transaction rolls back. */
 async function saveSweep(
   tx: Queryable,
   { advertiserId, lease, sweep }: SweepContext,
-  { facts, bytes, ended, evidence }: SweepProgress,
+  { facts, bytes, ended }: SweepProgress,
   counts: PageCounts,
-  erased: ReadonlySet<bigint>,
 ): Promise<void> {
   const rows = await tx.query(
     `INSERT INTO intake.sweeps AS s (advertiser_id, sweep_id, lane, purpose, axis, low, high, started_at, state, certificate, risk, reason,
-       facts, last_progress_at, ended_at, requests, received, added, changed, bytes, body_key)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $17, $11, $12, now(), CASE WHEN $10::text IS NOT NULL THEN now() END, 1, $13, $14, $15, $16,
-       CASE WHEN NOT $19 THEN $18::bytea END)
+       facts, last_progress_at, ended_at, requests, received, added, changed, bytes)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $17, $11, $12, now(), CASE WHEN $10::text IS NOT NULL THEN now() END, 1, $13, $14, $15, $16)
      ON CONFLICT (advertiser_id, sweep_id) DO UPDATE SET
        state = excluded.state, certificate = excluded.certificate, risk = excluded.risk, reason = excluded.reason, facts = excluded.facts,
        last_progress_at = excluded.last_progress_at, ended_at = excluded.ended_at, requests = s.requests + excluded.requests, received = s.received + excluded.received,
-       added = s.added + excluded.added, changed = s.changed + excluded.changed, bytes = s.bytes + excluded.bytes,
-       body_key = CASE WHEN NOT $19 THEN s.body_key END
+       added = s.added + excluded.added, changed = s.changed + excluded.changed, bytes = s.bytes + excluded.bytes
      WHERE s.state = 'running' RETURNING 1`,
     [
       advertiserId,
@@ -147,8 +133,6 @@ async function saveSweep(
       counts.changed,
       bytes,
       ended?.risk ?? null,
-      evidence?.bodyKey ? Buffer.from(evidence.bodyKey) : null,
-      erased.size > 0,
     ],
   );
   if (rows.length === 0) throw new SweepDropped();
@@ -185,7 +169,21 @@ async function moveRanges(
   await Promise.all(moves);
 }
 
-/** Ends a sweep and deletes its ranges: coverage records what they prove. If it left some open, these stay as gaps. */
+/** Counts the answers that lacked an id: the second one shows that it is gone. */
+async function saveLacked(
+  tx: Queryable,
+  advertiserId: bigint,
+  { sweepId }: Sweep,
+  lacked: readonly LackingId[],
+): Promise<void> {
+  await tx.query(
+    `INSERT INTO intake.lacked (advertiser_id, sweep_id, application_id, gone) SELECT $1, $2, id, false FROM unnest($3::bigint[]) AS id
+     ON CONFLICT (advertiser_id, sweep_id, application_id) DO UPDATE SET gone = true`,
+    [advertiserId, sweepId, lacked.map(({ id }) => id)],
+  );
+}
+
+/** Ends a sweep. If it left ranges open, these stay as gaps. Ids that cannot be read have their own table. */
 async function endSweep(
   tx: Queryable,
   advertiserId: bigint,
@@ -193,10 +191,11 @@ async function endSweep(
   ended: SweepEnd,
 ): Promise<ApplicationEvent[]> {
   const key = [advertiserId, sweep.sweepId];
-  await tx.query(`DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND (state = 'closed' OR $3)`, [
-    ...key,
-    ended.openRanges === 0,
-  ]);
+  if (sweep.axis === 'id' && ended.certificate !== 'unproven') await healUnreadable(tx, advertiserId, sweep);
+  await tx.query(
+    `DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND ($3 OR (state = 'stuck' AND low = high))`,
+    [...key, ended.openRanges === 0],
+  );
   await tx.query(
     `UPDATE intake.sweeps SET state = 'open' WHERE advertiser_id = $1 AND sweep_id = $2
      AND EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = $1 AND r.sweep_id = $2)`,
@@ -204,10 +203,10 @@ async function endSweep(
   );
   if (ended.learned !== null) {
     // Keeps the longest page of all sweeps: an earlier one may have seen a longer page than this one.
-    const longest = (learned: string) => `(${learned}->'capacity'->>'longest')::int`;
+    const longest = (learned: string) => `(${learned}->>'longest')::int`;
     await tx.query(
       `WITH now AS (
-         SELECT jsonb_set($2::jsonb, '{capacity,longest}', to_jsonb(greatest(${longest('$2::jsonb')}, ${longest('learned')}))) AS learned
+         SELECT jsonb_set($2::jsonb, '{longest}', to_jsonb(greatest(${longest('$2::jsonb')}, ${longest('learned')}))) AS learned
          FROM intake.advertisers WHERE advertiser_id = $1
        )
        UPDATE intake.advertisers v SET learned = now.learned FROM now
@@ -217,7 +216,9 @@ async function endSweep(
   }
   if (sweep.axis === 'id' && ended.certificate !== 'unproven') await healGaps(tx, advertiserId, sweep);
   if (sweep.purpose !== 'live' && sweep.axis === 'id') await recordCoverage(tx, advertiserId, sweep, ended);
-  return ended.absent.length > 0 ? await markAbsent(tx, advertiserId, ended) : [];
+  const events = ended.marksAbsent ? await markAbsent(tx, advertiserId, sweep, ended) : [];
+  await tx.query(`DELETE FROM intake.lacked WHERE advertiser_id = $1 AND sweep_id = $2`, key);
+  return events;
 }
 
 /** Closes gaps inside this sweep's range that sweeps left which began earlier. */
@@ -302,14 +303,20 @@ export async function loadCertificates(db: Queryable, advertiserId: bigint): Pro
  * Marks applications as absent after one sweep without them, and as missing when a proven sweep at least a day later does not show them
  * either. Rows of applications that were shown are not touched. A time in the future came from a wrong clock and is set to now.
  */
-async function markAbsent(tx: Queryable, advertiserId: bigint, ended: SweepEnd): Promise<ApplicationEvent[]> {
+async function markAbsent(
+  tx: Queryable,
+  advertiserId: bigint,
+  { sweepId }: Sweep,
+  { certificate }: SweepEnd,
+): Promise<ApplicationEvent[]> {
   const rows = await tx.query<ChangedRow>(
     `UPDATE intake.applications SET absent_since = least(absent_since, now()),
        missing_since = CASE WHEN absent_since < now() THEN now() END
-     WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND missing_since IS NULL AND erased_at IS NULL
+     WHERE advertiser_id = $1 AND missing_since IS NULL AND erased_at IS NULL
+       AND application_id IN (SELECT l.application_id FROM intake.lacked l WHERE l.advertiser_id = $1 AND l.sweep_id = $2 AND l.gone)
        AND (absent_since IS NULL OR absent_since > now() OR ($3 AND absent_since < now() - interval '24 hours'))
      RETURNING application_id, missing_since IS NOT NULL AS missing`,
-    [advertiserId, ended.absent, ended.certificate === 'proven'],
+    [advertiserId, sweepId, certificate === 'proven'],
   );
   return rows
     .filter((row) => row.missing)
@@ -347,13 +354,15 @@ export async function endCertificates(
 const covers = (row: string) =>
   `EXISTS (SELECT 1 FROM unnest($2::bigint[]) AS id WHERE ${row}.low <= id AND (${row}.high IS NULL OR ${row}.high >= id))`;
 
-/** Drops unfinished sweeps: deletes their ranges and evidence. Their rows stay as history, and the applications that they stored stay. */
+/** Drops unfinished sweeps: deletes their ranges, lacked ids and evidence. Their rows stay as history, and the applications that they stored stay. */
 export function dropSweeps(where: string): string {
   return `WITH dropped AS (
        UPDATE intake.sweeps s SET state = 'dropped', facts = '{}', ended_at = now() WHERE ${where} AND state = 'running'
        RETURNING advertiser_id, sweep_id
      ), unproven AS (
        DELETE FROM intake.evidence e USING dropped d WHERE e.advertiser_id = d.advertiser_id AND e.sweep_id = d.sweep_id
+     ), forgotten AS (
+       DELETE FROM intake.lacked l USING dropped d WHERE l.advertiser_id = d.advertiser_id AND l.sweep_id = d.sweep_id
      )
      DELETE FROM intake.ranges r USING dropped d WHERE r.advertiser_id = d.advertiser_id AND r.sweep_id = d.sweep_id`;
 }

@@ -31,7 +31,8 @@ export async function checkIdentity(
   }
   let known = advertiser;
   if (advertiserId === null && page.advertiserId !== null) known = await store.advertisers.pin(name, page.advertiserId);
-  if (page.agentId !== known.agentId) {
+  // An answer without an envelope (204, 404, no body) names no agent either.
+  if (page.advertiserId !== null && page.agentId !== known.agentId) {
     await store.advertisers.noteAgent(name, page.agentId);
     known = { ...known, agentId: page.agentId };
   }

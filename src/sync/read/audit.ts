@@ -2,14 +2,17 @@
 // list, whose bounds are not known ids, in two filter shapes. The check by date requests the newest applications by the date filter. A
 // source that hides an application from the requests of a sweep may show it in these. One hidden application ends every certificate that
 // covers it.
-import { auditQuestions, auditSize, lackingQuestions } from '../../domain/coverage/audit.ts';
-import type { Question } from '../../domain/coverage/question.ts';
-import { dateSlackSeconds } from '../../domain/coverage/sweep-state.ts';
-import type { Sweep } from '../../store/sweeps/sweeps.ts';
-import { checkIdentity } from './account-identity.ts';
-import { commitAudit, endContradictedCertificates, type ReceivedPage } from './commit-answer.ts';
+import type { Page } from '../../domain/application.ts';
+import { dateSlackSeconds } from '../../domain/dates.ts';
+import { toAuditBody } from '../../domain/evidence/record.ts';
+import { auditQuestions, auditSize, lackingQuestions } from '../../domain/kernel/audit.ts';
+import { coveredOf } from '../../domain/kernel/covered.ts';
+import { isSingle, wholeAxis } from '../../domain/kernel/position.ts';
+import type { Question } from '../../domain/kernel/question.ts';
+import { createAsker, type ReceivedAnswer } from './ask-source.ts';
+import { commitApplications, endContradictedCertificates, toReadPage, untilCommitted } from './commit-answer.ts';
+import { chainLines } from './evidence.ts';
 import type { ReadContext } from './read-tasks.ts';
-import { requestPage } from './request-page.ts';
 import type { SweepDeps } from './sweep.ts';
 
 /**
@@ -20,26 +23,21 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
   const { store } = deps;
   const { advertiserId } = task.advertiser;
   if (advertiserId === null) return 0;
-  const { learned } = await store.sweeps.loadSyncState({ advertiserId, lagMs: task.lagMs });
-  const size = auditSize(learned?.capacity.count ?? 0);
-  const place = await store.coverage.loadAuditPlace(advertiserId, { random: random(), size });
+  const { pages } = await store.sweeps.loadSyncState({ advertiserId, lagMs: task.lagMs });
+  const place = await store.coverage.loadAuditPlace(advertiserId, { random: random(), size: auditSize(pages) });
   if (place === null) return 0;
-  const { both, lower } = auditQuestions(place, random);
-  const narrow = await ask(deps, task, both);
-  const wide = await ask(deps, task, lower);
+  const [both, lower] = auditQuestions(place, random);
+  const narrow = await ask(deps, task, both, 'a random audit');
+  const wide = await ask(deps, task, lower, 'a random audit');
   const hidden = new Set([...narrow.hidden, ...wide.hidden]);
-  const lacking = narrow.page && learned ? lackingQuestions(place, narrow.page, learned.capacity) : [];
   let leftOut = 0;
-  for (const question of lacking) {
-    const id = question.from as bigint;
-    const asked = await send(deps, task, question);
-    if (asked === null) continue;
-    if (asked.answer.heard.page.ids.includes(id)) {
-      leftOut += 1;
-      const reason = 'the answer to a random audit left out an application that exists';
-      await store.coverage.endCertificates(advertiserId, [id], reason);
-    }
-    await commit(deps, task, asked, 'a random audit');
+  for (const question of narrow.page ? lackingQuestions(place, narrow.page, pages) : []) {
+    const id = question.covers?.from as bigint;
+    const { page } = await ask(deps, task, question, 'a random audit');
+    if (!page?.ids.includes(id)) continue;
+    leftOut += 1;
+    const reason = 'the answer to a random audit left out an application that exists';
+    await store.coverage.endCertificates(advertiserId, [id], reason);
   }
   return hidden.size + leftOut;
 }
@@ -48,65 +46,71 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
  * Requests the newest applications by the date filter alone and stores what it shows. Returns how many of them were not stored although
  * the next poll starts above their ids, or a certificate covers them: evidence that the id filters hide applications.
  */
-export async function witnessByDate(deps: SweepDeps, task: ReadContext, now: number): Promise<number> {
+export async function witnessByDate(deps: SweepDeps, task: ReadContext): Promise<number> {
   const { store } = deps;
-  const newestAt = await store.applications.loadNewest(task.advertiser.advertiserId);
-  if (newestAt === null) return 0;
-  const after = BigInt(Math.floor(Math.min(newestAt.getTime(), now) / 1_000)) - dateSlackSeconds;
-  const bounds = { from: after, to: null, after, before: null, since: null };
-  const asked = await send(deps, task, { axis: 'date', purpose: 'witness', ...bounds });
-  if (asked === null) return 0;
-  const { applications } = asked.answer.heard.page;
-  const { pollFrom } = await store.sweeps.loadSyncState({ advertiserId: asked.advertiserId, lagMs: task.lagMs });
-  const due = applications.filter((one) => pollFrom !== null && one.id < pollFrom).map((one) => one.id);
-  const unheld = await store.applications.loadUnheld(asked.advertiserId, due);
-  const hidden = await commit(deps, task, asked, 'the check by date');
-  return new Set([...unheld, ...hidden]).size;
+  const { advertiserId } = task.advertiser;
+  const { afterDate, pollFrom } = await store.sweeps.loadSyncState({ advertiserId, lagMs: task.lagMs });
+  if (afterDate === null) return 0;
+  const since = BigInt(Math.floor(afterDate.getTime() / 1_000)) - dateSlackSeconds;
+  const question = { purpose: 'witness', covers: null, afterId: null, beforeId: null, beforeDate: null } as const;
+  const { hidden, fresh } = await ask(deps, task, { ...question, afterDate: since }, 'the check by date');
+  return new Set([...hidden, ...fresh.filter((id) => pollFrom !== null && id < pollFrom)]).size;
 }
 
-interface AuditAnswer {
+interface Audited {
   /** Null if the answer is not a page. */
-  readonly page: ReceivedPage['heard']['page'] | null;
+  readonly page: Page | null;
+  /** Ids that contradict a certificate. */
   readonly hidden: readonly bigint[];
+  /** Ids that were not stored before. */
+  readonly fresh: readonly bigint[];
 }
 
-async function ask(deps: SweepDeps, task: ReadContext, question: Question): Promise<AuditAnswer> {
-  const asked = await send(deps, task, question);
-  if (asked === null) return { page: null, hidden: [] };
-  const hidden = await commit(deps, task, asked, 'a random audit');
-  return { page: asked.answer.heard.page, hidden };
+/** Asks, and commits the answer. */
+async function ask(deps: SweepDeps, task: ReadContext, question: Question, by: string): Promise<Audited> {
+  const { store } = deps;
+  const asker = createAsker(deps, task.advertiser, { retryForMs: 0, signal: task.lane.signal });
+  const answer = await asker.send(question);
+  const { page } = answer.heard;
+  await asker.identify(answer);
+  const { advertiserId } = asker.advertiser;
+  if (page === null || advertiserId === null) return { page, hidden: [], fresh: [] };
+  const hidden = await endContradictedCertificates(store, advertiserId, page.applications, by);
+  return { page, hidden, fresh: await commitAudit(store, task, advertiserId, answer) };
 }
 
-/** The page that answered a question outside a sweep. */
-interface Asked {
-  /** Has no row. Its id lets the quarantine count an element once. */
-  readonly sweep: Sweep;
-  readonly answer: ReceivedPage;
-  readonly advertiserId: bigint | null;
-}
+/**
+ * Most audits that the proof of a sweep records. Beyond these only audits that may contradict the proof are recorded; without rechecks the
+ * lines would grow without limit.
+ */
+export const mostAudits = 50;
 
-/** Sends a question; null if the answer is not a page. */
-async function send({ store, source }: SweepDeps, task: ReadContext, question: Question): Promise<Asked | null> {
-  const { axis, from, to } = question;
-  const sweep = { ...(await store.sweeps.begin()), purpose: 'witness', axis, low: from ?? 1n, high: to } as const;
-  const ticket = await store.sweeps.takeTicket();
-  const sentAt = performance.now();
-  const heard = await requestPage(source, question, task.lane.signal);
-  if (heard.kind !== 'page') return null;
-  const answer = { question, ticket, heard, tookMs: performance.now() - sentAt, knew: 0 };
-  const { advertiserId } = await checkIdentity(store, task.advertiser, heard.page);
-  return { sweep, answer, advertiserId };
-}
-
-/** Commits an answer. Returns the ids that contradict a certificate. */
-async function commit(
-  { store }: SweepDeps,
+/** Commits the applications of an audit, and appends its line to the proof that covers the audited place. No sweep learns from it. Returns the new ids. */
+async function commitAudit(
+  store: SweepDeps['store'],
   { lane }: ReadContext,
-  { sweep, answer, advertiserId }: Asked,
-  by: string,
+  advertiserId: bigint,
+  answer: ReceivedAnswer,
 ): Promise<readonly bigint[]> {
-  if (advertiserId === null) return [];
-  const hidden = await endContradictedCertificates(store, advertiserId, answer.heard.page.applications, by);
-  await commitAudit(store, lane, advertiserId, sweep, answer);
-  return hidden;
+  const { question, heard, ticket, tookMs } = answer;
+  const { covers } = question;
+  const range = { axis: covers === null ? 'date' : 'id', ...coveredOf(covers ?? wholeAxis) } as const;
+  // The sweep has no row. Its id lets the quarantine count an element once.
+  const sweep = { ...(await store.sweeps.begin()), purpose: 'witness', ...range } as const;
+  const page = toReadPage(lane, advertiserId, sweep, answer);
+  let fresh: readonly bigint[] = [];
+  await untilCommitted(async () => {
+    const proof = await store.evidence.loadAudited(advertiserId, covers?.from ?? null);
+    const diff = await store.applications.diffPage(page);
+    fresh = diff.fresh.map(({ id }) => id);
+    const isQuiet = fresh.length === 0 && !(covers !== null && isSingle(covers));
+    if (heard.page === null || proof === null || (isQuiet && proof.audits >= mostAudits))
+      return await commitApplications(store, page);
+    const shown = { ...heard.answer, lacking: diff.lacking, news: new Set(fresh) };
+    const sent = { sentAt: ticket.at.getTime(), tookMs: Math.round(tookMs) };
+    const [line] = chainLines(proof.end, [toAuditBody(sent, question, shown, proof.recentFrom)]);
+    const audited = line && { sweepId: proof.sweepId, line };
+    return await store.applications.commitPage(page, diff, audited ? { audited } : null);
+  });
+  return fresh;
 }

@@ -1,15 +1,21 @@
-// A backfill: an ordinary sweep over a chosen range, in its own lane, so that it can run beside a live worker. It continues an unfinished
-// backfill of the same range.
-import type { Plan } from '../../domain/coverage/coverage.ts';
+// A backfill: an ordinary sweep over a chosen range of ids, or a reading of dates, in its own lane, so that it can run beside a live worker.
+// It continues an unfinished backfill of the same range.
+import { type Covered, coveredOf, rangeOf } from '../../domain/kernel/covered.ts';
+import { wholeAxis } from '../../domain/kernel/position.ts';
 import { retry } from '../retry.ts';
 import { requireIdentity } from './account-identity.ts';
 import type { SweepRequest } from './commit-answer.ts';
 import { holdLane, type LaneRequest } from './held-lane.ts';
+import { readDates } from './read-dates.ts';
 import { readToProof } from './read-tasks.ts';
 import type { SweepDeps, SweepSummary } from './sweep.ts';
 
-/** What to read: a range of ids or of dates (whole seconds since 1970), both ends included; or the gaps in coverage. */
-export type BackfillRange = Required<Pick<Plan, 'axis' | 'from' | 'to'>> | 'gaps';
+/** A range of ids, or of dates (whole seconds since 1970), both ends included; `high` null is no end. */
+export interface ReadRange extends Covered {
+  readonly axis: 'id' | 'date';
+}
+
+export type BackfillRange = ReadRange | 'gaps';
 
 export interface BackfillRequest
   extends Omit<LaneRequest, 'lane'>,
@@ -29,16 +35,18 @@ export async function backfill(deps: SweepDeps, request: BackfillRequest): Promi
   await using lane = await retry(retryOptions, () => holdLane(store, { ...request, lane: 'backfill' }));
   const sweeps: SweepSummary[] = [];
   const { advertiserId: knownId } = advertiser;
-  for (const range of await retry(retryOptions, () => toPlans(deps, knownId, request.range))) {
-    if (request.restart && advertiser.advertiserId !== null) {
-      const { axis = 'id', from = 1n, to = null } = range;
-      const { advertiserId } = advertiser;
-      const key = { advertiserId, lane: 'backfill', purpose: 'backfill', axis, low: from, high: to } as const;
-      await retry(retryOptions, () => store.sweeps.dropUnfinished(key));
-    }
+  for (const range of await retry(retryOptions, () => toRanges(deps, knownId, request.range))) {
+    const { advertiserId } = advertiser;
+    const how = { lane: 'backfill', purpose: 'backfill' } as const;
+    if (request.restart && advertiserId !== null)
+      await retry(retryOptions, () => store.sweeps.dropUnfinished({ advertiserId, ...how, ...range }));
     const { parallel, lagMs, retryForMs } = request;
-    const how = { lane, advertiser, purpose: 'backfill', parallel, lagMs, retryForMs } as const;
-    const summary = await readToProof(deps, { ...how, plan: range });
+    const shared = { lane, advertiser, purpose: how.purpose, parallel, lagMs, retryForMs };
+    const { axis, low: from, high: to } = range;
+    const summary =
+      axis === 'date'
+        ? await readDates(deps, { ...shared, dates: { from, to } })
+        : await readToProof(deps, shared, rangeOf(range));
     advertiser = summary.advertiser;
     sweeps.push(summary);
   }
@@ -46,13 +54,12 @@ export async function backfill(deps: SweepDeps, request: BackfillRequest): Promi
 }
 
 /** The ranges that a backfill would read. */
-export async function toPlans(
+export async function toRanges(
   { store }: Pick<SweepDeps, 'store'>,
   advertiserId: bigint | null,
   range: BackfillRange,
-): Promise<Plan[]> {
+): Promise<ReadRange[]> {
   if (range !== 'gaps') return [range];
-  if (advertiserId === null) return [{ axis: 'id', from: 1n, to: null }];
-  const open = await store.coverage.loadOpenRanges(advertiserId);
-  return open.map(({ low, high }) => ({ axis: 'id', from: low, to: high }));
+  const open = advertiserId === null ? [coveredOf(wholeAxis)] : await store.coverage.loadOpenRanges(advertiserId);
+  return open.map(({ low, high }) => ({ axis: 'id', low, high }));
 }

@@ -1,41 +1,43 @@
 // Commits an answer: compares its page with the stored rows (reads), learns from it (pure), and commits both together (writes). Also loads
 // an interrupted sweep from its rows. account-identity.ts has already checked whose data the answer holds.
 import type { Application } from '../../domain/application.ts';
-import { ask, begin, type Done, learn, type Plan, renew } from '../../domain/coverage/coverage.ts';
-import type { SplitPoints } from '../../domain/coverage/next-question.ts';
-import type { Question } from '../../domain/coverage/question.ts';
-import { decodeFacts, decodeRange, encode, findChanges, type State } from '../../domain/coverage/sweep-state.ts';
-import { type ExpectedIds, toExpectedIds } from '../../domain/coverage/unshown.ts';
-import { type EndRecord, toBounds } from '../../domain/evidence/record.ts';
+import { type ChainEnd, toAnswerBody, toEndBody, toSweepBody } from '../../domain/evidence/record.ts';
+import { ask, type KnownIds } from '../../domain/kernel/ask.ts';
+import type { Done } from '../../domain/kernel/certificate.ts';
+import { begin, renew } from '../../domain/kernel/coverage.ts';
+import { coveredOf } from '../../domain/kernel/covered.ts';
+import { learn } from '../../domain/kernel/learn.ts';
+import { isSingle, lowerBound, wholeAxis } from '../../domain/kernel/position.ts';
+import type { Question } from '../../domain/kernel/question.ts';
+import {
+  decode,
+  encode,
+  type Facts,
+  type KnownPages,
+  type OpenRange,
+  type Plan,
+  type State,
+} from '../../domain/kernel/state.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { PageSummary } from '../../store/applications/commit-page.ts';
-import type { PageDiff, ReadPage, Seen } from '../../store/applications/diff-page.ts';
+import type { PageDiff, ReadPage } from '../../store/applications/diff-page.ts';
 import type { Store } from '../../store/store.ts';
 import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
-import type { Learned } from '../../store/sweeps/continue-sweep.ts';
 import type { Sweep, SweepProgress, SweepPurpose } from '../../store/sweeps/sweeps.ts';
+import type { ReceivedAnswer } from './ask-source.ts';
+import { chainLines } from './evidence.ts';
 import type { HeldLane } from './held-lane.ts';
-import {
-  beginProof,
-  type Exchange,
-  type Proof,
-  recordAudited,
-  recordStep,
-  type Step,
-  toOpening,
-} from './record-evidence.ts';
-import type { Heard } from './request-page.ts';
 
 /** The parameters of a sweep. */
 export interface SweepRequest {
   readonly lane: HeldLane;
   readonly advertiser: KnownAdvertiser;
   readonly purpose: SweepPurpose;
-  readonly plan: Plan;
+  readonly plan: Partial<Plan>;
+  /** What earlier sweeps have learned about pages, for a poll. A proof measures them itself. */
+  readonly pages?: KnownPages | undefined;
   /** The caller knows that there is no interrupted sweep of this range, so none is looked up. */
   readonly isNew?: boolean | undefined;
-  /** Stored ids at which the questions are split, for a range that was read before. */
-  readonly splitPoints?: SplitPoints | undefined;
   /** Requests in flight at once. With 2, the next answer is fetched while one is committed. */
   readonly parallel: number;
   /** How long an application may take to appear in the source's list after its submission. */
@@ -48,58 +50,44 @@ export interface SweepRequest {
   readonly timeLimitMs?: number | undefined;
 }
 
-/** An answer with its question and the facts of its request. */
-export interface ReceivedAnswer extends Exchange {
-  readonly question: Question;
-  readonly heard: Heard;
-}
-
-/** An answer that is a page. */
-export type ReceivedPage = ReceivedAnswer & { readonly heard: { readonly kind: 'page' } };
-
 /** A sweep with its state; `recorded` once it has a row. */
 export interface SweepRun {
   readonly sweep: Sweep;
   readonly state: State;
   readonly recorded: boolean;
-  /** Null where the sweep proves nothing: polls, sweeps by date, and sweeps of a version that kept no evidence. */
-  readonly proof: Proof | null;
+  /** The last line of its evidence; null before the first one. */
+  readonly end: ChainEnd | null;
 }
 
-/** After this time without progress the source may have changed, so a continued sweep measures its limits again. */
+/** After this time without progress the source may have changed, so a continued sweep measures its pages again. */
 const forgetAfterMs = 86_400_000;
 
 /** Loads the interrupted sweep of the same range, or begins a new one. With `fallback`, returns that sweep instead of a new one. */
 export async function loadOrBeginSweep(
-  store: Pick<Store, 'applications' | 'sweeps'>,
+  store: Pick<Store, 'sweeps'>,
   request: SweepRequest,
-  advertiser: KnownAdvertiser,
+  { advertiserId }: KnownAdvertiser,
   fallback?: SweepRun,
 ): Promise<SweepRun> {
-  const { purpose, plan, lane } = request;
-  const low = plan.from ?? 1n;
-  const high = plan.to ?? null;
-  const axis = plan.axis ?? 'id';
-  const isNew = request.isNew && fallback === undefined;
-  if (advertiser.advertiserId !== null && !isNew) {
-    const { advertiserId } = advertiser;
-    const found = await store.sweeps.loadUnfinished({ advertiserId, lane: lane.lease.lane, purpose, axis, low, high });
+  const { purpose, plan, lane, pages } = request;
+  const range = { ...coveredOf({ ...wholeAxis, ...plan }), axis: 'id' } as const;
+  if (advertiserId !== null && !(request.isNew && fallback === undefined)) {
+    const found = await store.sweeps.loadUnfinished({ advertiserId, lane: lane.lease.lane, purpose, ...range });
     if (found) {
-      const state = { facts: decodeFacts(found.facts), ranges: found.ranges.map(decodeRange) };
+      const state = { facts: decode<Facts>(found.facts), open: found.ranges.map((text) => decode<OpenRange>(text)) };
       return {
         sweep: found,
         state: found.idleMs > forgetAfterMs ? renew(state) : state,
         recorded: true,
-        proof: found.proof,
+        end: found.end,
       };
     }
   }
   if (fallback) return fallback;
   const { sweepId, startedAt } = await store.sweeps.begin();
-  const startedSeconds = BigInt(Math.floor((startedAt.getTime() - request.lagMs) / 1_000));
-  const state = begin({ ...plan, recentFrom: startedSeconds, seed: Number(sweepId % 4_294_967_296n) });
-  const proof = state.facts.rigor === 'proof' && axis === 'id' ? beginProof() : null;
-  return { sweep: { sweepId, purpose, axis, low, high, startedAt }, state, recorded: false, proof };
+  const recentFrom = BigInt(Math.floor((startedAt.getTime() - request.lagMs) / 1_000));
+  const state = begin({ ...plan, recentFrom, seed: Number(sweepId % 4_294_967_296n) }, pages);
+  return { sweep: { sweepId, purpose, ...range, startedAt }, state, recorded: false, end: null };
 }
 
 /**
@@ -109,38 +97,44 @@ export async function loadOrBeginSweep(
 export async function commitAnswer(
   store: Pick<Store, 'applications' | 'evidence' | 'sweeps'>,
   request: SweepRequest,
-  advertiser: KnownAdvertiser,
+  { advertiserId }: KnownAdvertiser,
   run: SweepRun,
   answer: ReceivedAnswer,
   others: readonly Question[],
+  known: KnownIds | undefined,
 ): Promise<{ readonly run: SweepRun; readonly summary: PageSummary }> {
   // Until the first page pins the advertiser's id, nothing can be recorded. What an answer without a page teaches stays in memory.
-  if (advertiser.advertiserId === null) {
-    const { state } = learnFrom(request, run, answer, others, { unheld: [], unshown: [] });
+  if (advertiserId === null) {
+    const { state } = learnFrom(request, run, answer, others, known, noDifference);
     return { run: { ...run, state }, summary: nothingWritten };
   }
-  const { advertiserId } = advertiser;
-  // The certificates that were valid when this sweep began. A sweep of the other lane may have begun and ended since.
-  const isEarlier = ({ sweepId }: { readonly sweepId: bigint }) => sweepId < run.sweep.sweepId;
-  const previous = run.proof?.end === null ? (await store.evidence.loadLastHashes(advertiserId)).filter(isEarlier) : [];
-  const asked = answer.heard.kind === 'page' ? toExpectedIds(answer.question, run.state.facts.listedBefore) : null;
-  const page = toReadPage(request.lane, advertiserId, run.sweep, answer, asked);
+  const isProof = run.state.facts.rigor === 'proof';
+  const opening = isProof && run.end === null ? await loadOpening(store, advertiserId, run) : [];
+  const page = toReadPage(request.lane, advertiserId, run.sweep, answer);
   return await untilCommitted(async () => {
     const diff = await store.applications.diffPage(page);
-    const { state, progress, step } = learnFrom(request, run, answer, others, diff.seen);
+    const { state, progress, lines } = learnFrom(request, run, answer, others, known, diff);
     // A poll that found nothing new writes no row. Any other sweep does, even if one empty answer ends it.
     const isQuiet =
       run.sweep.purpose === 'live' && !run.recorded && progress.ended !== null && progress.ended.risk !== 'doubt';
     if (isQuiet && needsNoCommit(diff)) return { run: { ...run, state }, summary: nothingWritten };
-    const opening = run.proof?.end === null ? toOpening(advertiserId, run.sweep, run.state, run.proof, previous) : null;
-    const records = run.proof && recordStep(run.proof, opening, step);
-    const evidence = run.proof && records && { records, bodyKey: run.proof.bodyKey };
+    const evidence = isProof ? chainLines(run.end, [...opening, ...lines]) : [];
     const summary = await store.applications.commitPage(page, diff, { ...progress, evidence });
     if (summary === 'outdated') return summary;
-    const end = records?.at(-1) ?? null;
-    const proof = run.proof && { ...run.proof, end: end && { n: end.n, hash: end.hash } };
-    return { run: { ...run, state, recorded: true, proof }, summary };
+    return { run: { ...run, state, recorded: true, end: evidence.at(-1) ?? run.end }, summary };
   });
+}
+
+/** The first line of a sweep's evidence. It names the certificates that were valid when the sweep began. */
+async function loadOpening(store: Pick<Store, 'evidence'>, advertiserId: bigint, { sweep, state }: SweepRun) {
+  const { sweepId, startedAt } = sweep;
+  const purpose = sweep.purpose === 'backfill' ? 'backfill' : 'recheck';
+  // A sweep of the other lane may have begun and ended since.
+  const previous = (await store.evidence.loadLastHashes(advertiserId)).filter((one) => one.sweepId < sweepId);
+  const { facts, open } = state;
+  const { accepted } = facts;
+  const unreadable = open.filter(isUnreadable).map(({ from }) => from);
+  return [toSweepBody({ advertiserId, sweepId, purpose, startedAt, facts, unreadable, accepted, previous })];
 }
 
 /**
@@ -162,63 +156,7 @@ export async function endContradictedCertificates(
   return hidden;
 }
 
-/** The lag with which the sweep began, by which its records separate recent applications from others. The setting may have changed. */
-function lagOf({ startedAt }: Sweep, { facts: { recentFrom } }: State, lagMs: number): number {
-  if (recentFrom === null) return lagMs;
-  const begunMs = startedAt.getTime() - Number(recentFrom) * 1_000;
-  // The records have a resolution of one second.
-  return begunMs >= lagMs && begunMs < lagMs + 1_000 ? lagMs : begunMs;
-}
-
-function toEndRecord({ certificate, risk, reason, open, absent }: Done): EndRecord {
-  return { type: 'end', certificate, risk, reason, open: open.map(toBounds), absent: absent.length };
-}
-
-/** Commits the applications of an answer to a request outside the sweep's own questions. The sweep learns nothing from it. */
-export async function commitWithoutProgress(
-  store: Pick<Store, 'applications' | 'sweeps'>,
-  { lane }: SweepRequest,
-  advertiserId: bigint,
-  { sweep }: SweepRun,
-  answer: ReceivedAnswer,
-): Promise<PageSummary> {
-  return await commitApplications(store, toReadPage(lane, advertiserId, sweep, answer, null));
-}
-
-/**
- * Most audits that the proof of a sweep records, about 0.4 kB each. Beyond these only audits that may contradict the proof are recorded;
- * without rechecks the records would grow without limit.
- */
-export const mostAudits = 50;
-
-/**
- * Commits the applications of an audit, and appends its record to the proof that covers the audited place. No sweep learns from an audit:
- * it can only contradict.
- */
-export async function commitAudit(
-  store: Pick<Store, 'applications' | 'evidence' | 'sweeps'>,
-  lane: HeldLane,
-  advertiserId: bigint,
-  sweep: Sweep,
-  answer: ReceivedPage,
-): Promise<PageSummary> {
-  const page = toReadPage(lane, advertiserId, sweep, answer, null);
-  const { question, heard, ...exchange } = answer;
-  const place = question.axis === 'id' ? question.from : null;
-  return await untilCommitted(async () => {
-    const proof = await store.evidence.loadAudited(advertiserId, place);
-    if (proof === null) return await commitApplications(store, page);
-    const diff = await store.applications.diffPage(page);
-    const isQuiet = diff.seen.unheld.length === 0 && question.from !== question.to;
-    if (isQuiet && proof.audits >= mostAudits) return await commitApplications(store, page);
-    const shown = { ...heard.answer, ...diff.seen };
-    const record = recordAudited(proof, question, shown, heard, { ...exchange, knew: proof.end.n });
-    const audited = { sweepId: proof.sweepId, record };
-    return await store.applications.commitPage(page, diff, { audited });
-  });
-}
-
-/** Commits the applications of a page without progress of a sweep. */
+/** Commits the applications of an answer; no sweep learns from it. */
 export async function commitApplications(
   store: Pick<Store, 'applications' | 'sweeps'>,
   page: ReadPage,
@@ -229,13 +167,14 @@ export async function commitApplications(
   });
 }
 
-const nothingWritten: PageSummary = { added: 0, changed: 0, quarantined: 0, stale: [] };
+export const nothingWritten: PageSummary = { added: 0, changed: 0, quarantined: 0, stale: [] };
+const noDifference: Pick<PageDiff, 'fresh' | 'lacking'> = { fresh: [], lacking: [] };
 
 /** So many tries fail only if another lane changes the same applications between every comparison and its commit. */
 const mostTries = 20;
 
 /** Compares a page and commits it, again and again until the stored rows have not changed in between. */
-async function untilCommitted<T extends object>(tryOnce: () => Promise<T | 'outdated'>): Promise<T> {
+export async function untilCommitted<T extends object>(tryOnce: () => Promise<T | 'outdated'>): Promise<T> {
   for (let tries = 0; tries < mostTries; tries++) {
     const committed = await tryOnce();
     if (committed !== 'outdated') return committed;
@@ -248,75 +187,87 @@ function needsNoCommit({ writes, otherLane }: PageDiff): boolean {
   return writes === 0 && !otherLane;
 }
 
-function toReadPage(
+export function toReadPage(
   { lease }: HeldLane,
   advertiserId: bigint,
   sweep: Sweep,
-  { ticket, heard }: ReceivedAnswer,
-  asked: ExpectedIds | null,
+  { question, ticket, heard }: ReceivedAnswer,
 ): ReadPage {
-  const { applications = [], rejects = [] } = heard.kind === 'page' ? heard.page : {};
+  const { applications = [], rejects = [] } = heard.page ?? {};
+  const asked = heard.page && question.covers && coveredOf(question.covers);
   return { lease, advertiserId, seq: ticket.seq, sweep, askedAt: ticket.at, asked, applications, rejects };
 }
 
-/** What the sweep learns from an answer, given which ids were stored before it. Pure. */
+/** What the sweep learns from an answer, given what was stored before it. Pure. */
 function learnFrom(
-  { lane, lagMs, splitPoints }: SweepRequest,
+  { lane, lagMs }: SweepRequest,
   { sweep, state: before, recorded }: SweepRun,
-  { question, heard, ...exchange }: ReceivedAnswer,
+  { question, heard, ticket, tookMs }: ReceivedAnswer,
   others: readonly Question[],
-  seen: Seen,
-): { readonly state: State; readonly progress: Omit<SweepProgress, 'evidence'>; readonly step: Step } {
-  const answer = heard.kind === 'page' ? { ...heard.answer, ...seen } : heard.answer;
-  const state = learn(before, question, answer);
-  const next = ask(state, others, splitPoints);
-  const done = next !== null && 'kind' in next ? next : null;
-  const { dropped, added } = findChanges(recorded ? before : { ...before, ranges: [] }, state);
-  const progress = {
+  known: KnownIds | undefined,
+  { fresh, lacking }: Pick<PageDiff, 'fresh' | 'lacking'>,
+) {
+  const answer = heard.page ? { ...heard.answer, news: new Set(fresh.map(({ id }) => id)), lacking } : heard.answer;
+  const learned = learn(before, question, answer);
+  const { state } = learned;
+  const next = ask(state, others, known);
+  const done = 'kind' in next && next.kind === 'done' ? next : null;
+  const old = new Set(recorded ? before.open : []);
+  const now = new Set(state.open);
+  const added = [...now.difference(old)];
+  const progress: Omit<SweepProgress, 'evidence'> = {
     facts: encode(state.facts),
-    dropped: dropped.map((range) => range.from),
-    added: added.map((range) => ({ low: range.from, high: range.to, state: range.state, evidence: encode(range) })),
-    bytes: heard.kind === 'page' ? heard.page.bytes : 0,
+    dropped: [...old.difference(now)].map((range) => range.from),
+    added: added.map((range) => ({
+      ...coveredOf(range),
+      state: range.stuck === null ? 'open' : 'stuck',
+      evidence: encode(range),
+    })),
+    lacked: learned.lacked,
+    unreadable: [...now.difference(new Set(before.open))]
+      .filter(isUnreadable)
+      .map(({ from, stuck }) => ({ id: from, reason: stuck ?? '' })),
+    bytes: heard.page?.bytes ?? 0,
     cursor: lane.lease.lane === 'live' && sweep.high === null ? toReadThrough(state, done) : null,
     ended: done && {
       certificate: done.certificate,
       risk: done.risk,
       reason: done.reason,
-      openRanges: done.open.length,
-      absent: done.absent,
+      openRanges: countOpen(done),
+      marksAbsent: done.absent > 0,
       lagMs: lagOf(sweep, state, lagMs),
-      // Pages by date may have other sizes, and say nothing about the order of ids.
-      learned:
-        state.facts.rigor === 'proof' && state.facts.axis === 'id'
-          ? JSON.stringify(toLearned(state, done, splitPoints))
-          : null,
+      learned: state.facts.rigor === 'proof' ? JSON.stringify(done.pages) : null,
     },
   };
-  return {
-    state,
-    progress,
-    step: { question, answer, heard, exchange, before, after: state, end: done && toEndRecord(done) },
-  };
+  const sent = { sentAt: ticket.at.getTime(), tookMs: Math.round(tookMs) };
+  const lines = [toAnswerBody(sent, question, answer, learned), ...(done ? [toEndBody(done)] : [])];
+  return { state, progress, lines };
+}
+
+/** True for a single id for which the source fails. It is kept apart and is in nobody's way. */
+function isUnreadable(range: OpenRange): boolean {
+  return range.stuck !== null && isSingle(range);
+}
+
+/** The ranges that a sweep leaves open, without ids that cannot be read. */
+export function countOpen({ open }: Done): number {
+  return open.filter((range) => !isUnreadable(range)).length;
+}
+
+/** The lag with which the sweep began, by which its records separate recent applications from others. The setting may have changed. */
+function lagOf({ startedAt }: Sweep, { facts: { recentFrom } }: State, lagMs: number): number {
+  if (recentFrom === null) return lagMs;
+  const begunMs = startedAt.getTime() - Number(recentFrom) * 1_000;
+  // The records have a resolution of one second.
+  return begunMs >= lagMs && begunMs < lagMs + 1_000 ? lagMs : begunMs;
 }
 
 /**
- * The id up to which everything was read: just below the lowest open range, or the highest id if no range is open. In a sweep by date and
- * in a walk it is known only at the end, and only with a certificate.
+ * The id up to which everything was read: just below the lowest open range, or the highest id if none is open. In a walk it is known only at
+ * the end, and only with a certificate.
  */
-function toReadThrough({ facts, ranges }: State, done: Done | null): bigint | null {
-  if (facts.axis === 'date' || facts.walk !== null)
-    return done && done.certificate !== 'unproven' ? facts.highest : null;
-  const open = ranges.find((range) => range.state !== 'closed');
-  if (open === undefined) return facts.highest;
-  return open.from > 1n ? open.from - 1n : null;
-}
-
-function toLearned({ facts }: State, done: Done, splitPoints: SplitPoints | undefined): Learned {
-  return {
-    // Requests to a source that is known to be uneven are small, and small pages no longer show that. So the earlier finding is kept.
-    capacity: { ...done.capacity, uneven: done.capacity.uneven || splitPoints?.uneven === true },
-    together: facts.walk === null,
-    inclusiveAfter: facts.inclusive.after.after || facts.inclusive.both.after,
-    inclusiveBefore: facts.inclusive.before.before || facts.inclusive.both.before,
-  };
+function toReadThrough({ facts, open }: State, done: Done | null): bigint | null {
+  if (facts.walk !== null) return done && done.certificate !== 'unproven' ? facts.highest : null;
+  const lowest = open.find((range) => !isUnreadable(range));
+  return lowest === undefined ? facts.highest : lowerBound(lowest) || null;
 }

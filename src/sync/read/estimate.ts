@@ -1,6 +1,8 @@
 // Estimates what a backfill would cost from two probe requests. Nothing is stored.
-import type { Plan } from '../../domain/coverage/coverage.ts';
-import type { Source } from '../../source/client.ts';
+import { rangeOf } from '../../domain/kernel/covered.ts';
+import { lowerBound, upperBound } from '../../domain/kernel/position.ts';
+import type { ListFilters, Source } from '../../source/client.ts';
+import type { ReadRange } from './backfill.ts';
 
 export interface Estimate {
   /** Estimated number of applications in the range; null if the probes do not allow an estimate. */
@@ -12,7 +14,7 @@ export interface Estimate {
 }
 
 export interface EstimateRequest {
-  readonly plan: Plan;
+  readonly range: ReadRange;
   /** Applications of the range that are already stored; known for a range of ids only. */
   readonly held: number;
   readonly requestsPerSecond: number | null;
@@ -27,16 +29,16 @@ const recentMs = 4 * 86_400_000;
 
 /** Requests the beginning of the range and the newest applications, and estimates from their density. */
 export async function estimate(source: Source, request: EstimateRequest): Promise<Estimate> {
-  const { plan, signal } = request;
+  const { range, signal } = request;
   const startedAt = performance.now();
-  const first = await source.list(toFilters(plan), signal);
+  const first = await source.list(toFilters(range), signal);
   const recent = await source.list({ afterDate: request.now - recentMs }, signal);
   const latencyMs = (performance.now() - startedAt) / 2;
 
   const ids = first.kind === 'page' ? first.page.ids : first.ids;
   const newest = recent.kind === 'page' ? recent.page.ids : recent.ids;
   const pageSize = Math.max(1, ids.length, newest.length);
-  const applications = toCount(plan, ids, newest, request.held);
+  const applications = toCount(range, ids, newest, request.held);
   if (applications === null) return { applications, requests: null, durationMs: null, pageSize, probes: 2 };
   const pages = Math.ceil(applications / pageSize);
   const requests = pages <= 1 ? 4 : requestsPerPage * pages;
@@ -47,24 +49,26 @@ export async function estimate(source: Source, request: EstimateRequest): Promis
   return { applications, requests, durationMs: requests * perRequestMs, pageSize, probes: 2 };
 }
 
-function toFilters({ axis, from = 1n, to = null }: Plan) {
+function toFilters({ axis, low, high }: ReadRange): ListFilters {
   if (axis === 'date') {
-    return { afterDate: Number(from - 1n) * 1_000, ...(to !== null && { beforeDate: Number(to + 1n) * 1_000 }) };
+    return { afterDate: Number(low - 1n) * 1_000, ...(high !== null && { beforeDate: Number(high + 1n) * 1_000 }) };
   }
-  return { afterId: from - 1n, ...(to !== null && { beforeId: to + 1n }) };
+  const range = rangeOf({ low, high });
+  const beforeId = upperBound(range);
+  return { afterId: lowerBound(range), ...(beforeId !== null && { beforeId }) };
 }
 
 /** Density of the page times the width of the range; the stored count is a lower bound. By date, only an empty page allows an estimate. */
-function toCount(plan: Plan, ids: readonly bigint[], newest: readonly bigint[], held: number): number | null {
+function toCount(range: ReadRange, ids: readonly bigint[], newest: readonly bigint[], held: number): number | null {
   if (ids.length === 0) return held;
-  if (plan.axis === 'date') return null;
+  if (range.axis === 'date') return null;
   const low = ids.reduce((a, b) => (a < b ? a : b));
   const high = ids.reduce((a, b) => (a > b ? a : b));
-  const end = plan.to ?? newest.reduce((a, b) => (a > b ? a : b), high);
+  const end = range.high ?? newest.reduce((a, b) => (a > b ? a : b), high);
   if (high === low) return Math.max(held, ids.length);
   // The rest of the range lies beyond the last row of the page: above it in an ascending list, below it in a descending one.
   const falls = (ids[0] ?? low) > (ids.at(-1) ?? low);
-  const beyond = falls ? Number(low - (plan.from ?? 1n)) : Number(end - high);
-  const perId = ids.length / Number(high - low + 1n);
+  const beyond = falls ? Number(low - range.low) : Number(end - high);
+  const perId = ids.length / (Number(high - low) + 1);
   return Math.max(held, Math.round(ids.length + Math.max(0, beyond) * perId));
 }

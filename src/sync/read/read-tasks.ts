@@ -1,29 +1,66 @@
-// The read tasks of an account: read new applications, and read earlier ones again. `intake sync` and the worker run the same tasks.
-import type { Plan } from '../../domain/coverage/coverage.ts';
-import { dateSlackSeconds } from '../../domain/coverage/sweep-state.ts';
-import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
+// The read tasks of an account: read new applications, read earlier ones again, and ask again for ids that could not be read. `intake sync`
+// and the worker run the same tasks.
+
+import { dateSlackSeconds } from '../../domain/dates.ts';
+import { aloneQuestion } from '../../domain/kernel/ask.ts';
+import { noneShown } from '../../domain/kernel/certificate.ts';
+import { coveredOf, rangeOf } from '../../domain/kernel/covered.ts';
+import {
+  firstPosition,
+  type IdRange,
+  isSingle,
+  lastPosition,
+  type Position,
+  wholeAxis,
+} from '../../domain/kernel/position.ts';
+import { Trouble } from '../../domain/trouble.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { type RetryOptions, retry } from '../retry.ts';
-import type { SweepRequest } from './commit-answer.ts';
+import { createAsker } from './ask-source.ts';
+import { commitApplications, type SweepRequest, toReadPage } from './commit-answer.ts';
+import { type DateRange, readDates } from './read-dates.ts';
 import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 
 /** The account to read, its held lane, and how to read. */
-export interface ReadContext extends Omit<SweepRequest, 'purpose' | 'plan' | 'isNew' | 'splitPoints' | 'parallel'> {
+export interface ReadContext extends Omit<SweepRequest, 'purpose' | 'plan' | 'pages' | 'isNew' | 'parallel'> {
   /** Submission date at which the first sweep begins, in milliseconds since the epoch; null reads everything. */
   readonly startAt: number | null;
 }
 
-/** Reads on from where the cursor was one lag ago; the first time, from `startAt`. Continues an unfinished poll from the same id. */
+/**
+ * Reads on from where the cursor was one lag ago; the first time, from `startAt`. The poll begins at an application that must still be there.
+ * Throws if the source shows neither that one nor older ones: then it is in trouble, although it answers.
+ */
 export async function readNew(deps: SweepDeps, context: ReadContext, state?: SyncState): Promise<SweepSummary> {
-  const { pollFrom, learned, unfinished } =
-    state ??
-    (await retry(retryOptions(deps, context), () =>
-      deps.store.sweeps.loadSyncState({ advertiserId: context.advertiser.advertiserId, lagMs: context.lagMs }),
-    ));
-  if (pollFrom === null) return await readAgain(deps, context, toFirstPlan(context));
-  const plan: Plan = { from: pollFrom, rigor: 'poll', ...(learned && { capacity: learned.capacity }) };
+  const { pollFrom, pages, unfinished, lifelines, unreadable, accepted } = state ?? (await loadState(deps, context));
+  if (pollFrom === null) return await readFirst(deps, context);
+  const range = { from: pollFrom, to: lastPosition };
+  const plan = { ...range, rigor: 'poll', lifelines, unreadable, accepted } as const;
   const isNew = !unfinished.some((one) => one.purpose === 'live' && one.low === pollFrom);
-  return await sweep(deps, { ...context, purpose: 'live', plan, parallel: 1, isNew });
+  const summary = await sweep(deps, {
+    ...context,
+    purpose: 'live',
+    plan,
+    pages: pages ?? undefined,
+    parallel: 1,
+    isNew,
+  });
+  if (summary.reason !== noneShown) return summary;
+  throw new Trouble(
+    'unreachable',
+    `The source answers, but for ${context.advertiser.name} it shows nothing: ${noneShown}.`,
+    {
+      at: 'source',
+    },
+  );
+}
+
+/** Everything, or from a date on. The latter uses the date filter, because no id is known yet. */
+async function readFirst(deps: SweepDeps, context: ReadContext): Promise<SweepSummary> {
+  const { startAt } = context;
+  if (startAt === null) return await readAgain(deps, context, wholeAxis);
+  const dates = { from: BigInt(Math.floor(startAt / 1_000)), to: null };
+  return await readDates(deps, { ...context, purpose: 'recheck', dates });
 }
 
 /**
@@ -35,9 +72,7 @@ export async function readUnfinishedAndNew(
   context: ReadContext,
   { recheck = false, onlyUnfinished = false } = {},
 ): Promise<SweepSummary[]> {
-  const { unfinished } = await retry(retryOptions(deps, context), () =>
-    deps.store.sweeps.loadSyncState({ advertiserId: context.advertiser.advertiserId, lagMs: context.lagMs }),
-  );
+  const { unfinished, unreadable, accepted, due } = await loadState(deps, context);
   const sweeps: SweepSummary[] = [];
   let { advertiser } = context;
   const keep = (summary: SweepSummary) => {
@@ -46,59 +81,66 @@ export async function readUnfinishedAndNew(
     return summary.stopped !== null;
   };
   for (const { low, high, axis, purpose } of unfinished) {
-    const plan = { axis, from: low, to: high };
-    const request = { ...context, advertiser };
+    const request = { ...context, advertiser, purpose };
+    const range = rangeOf({ low, high });
     const running =
-      purpose === 'recheck'
-        ? readAgain(deps, request, plan)
-        : sweep(deps, { ...request, purpose, plan: { ...plan, rigor: 'poll' }, parallel: 1 });
+      axis === 'date'
+        ? readDates(deps, { ...request, dates: { from: low, to: high } })
+        : purpose === 'recheck'
+          ? readAgain(deps, request, range)
+          : sweep(deps, { ...request, plan: { ...range, rigor: 'poll', unreadable, accepted }, parallel: 1 });
     if (keep(await running)) return sweeps;
   }
+  await readUnreadable(deps, { ...context, advertiser }, due);
   if (onlyUnfinished) return sweeps;
   const isReadJustNow = unfinished.some(isWholeRecheck);
   if (!recheck) keep(await readNew(deps, { ...context, advertiser }));
-  else if (!isReadJustNow) keep(await readAgain(deps, { ...context, advertiser }, { from: 1n }));
+  else if (!isReadJustNow) keep(await readAgain(deps, { ...context, advertiser }, wholeAxis));
   return sweeps;
 }
 
 /** True if the sweep reads the whole list again. */
 export function isWholeRecheck({ purpose, axis, low, high }: SyncState['unfinished'][number]): boolean {
-  return purpose === 'recheck' && axis === 'id' && low <= 1n && high === null;
+  return purpose === 'recheck' && axis === 'id' && low <= firstPosition && high === null;
 }
 
-/** Reads a range up to a proof. Ids that are already stored split the range into questions. */
-export async function readToProof(deps: SweepDeps, request: SweepRequest): Promise<SweepSummary> {
-  const { advertiser, plan } = request;
-  const known = await retry(retryOptions(deps, request), () => loadKnown(deps, advertiser, plan));
-  const { held: heldBefore = 0, listed: listedBefore = 0, longest: longestBefore = 0, latenessMs = 0 } = known ?? {};
-  const before = { heldBefore, listedBefore, longestBefore };
+/** Reads a range up to a proof. Ids that are already stored split the range into questions that close it at once. */
+export async function readToProof(
+  deps: SweepDeps,
+  request: Omit<SweepRequest, 'plan'>,
+  range: IdRange,
+): Promise<SweepSummary> {
+  const { advertiserId } = request.advertiser;
+  const known = await retry(retryOptions(deps, request), () =>
+    deps.store.applications.loadHeld(advertiserId, coveredOf(range)),
+  );
+  const { listed: listedBefore, longest: longestBefore, latenessMs, accepted } = known;
+  // A range that is one such id is asked for its sake.
+  const unreadable = isSingle(range) ? [] : known.unreadable;
   const lagMs = Math.max(request.lagMs, latenessMs);
-  return await sweep(deps, { ...request, lagMs, plan: { ...plan, rigor: 'proof', ...before }, splitPoints: known });
+  const plan = { ...range, rigor: 'proof', listedBefore, longestBefore, unreadable, accepted } as const;
+  return await sweep(deps, { ...request, lagMs, plan });
 }
 
 /** Reads a range again, or for the first time. */
-export async function readAgain(deps: SweepDeps, context: ReadContext, plan: Plan): Promise<SweepSummary> {
-  const byIds = await readToProof(deps, { ...context, purpose: 'recheck', plan, parallel: 2 });
-  if (!byIds.tryDates || byIds.stopped !== null || plan.axis === 'date') return byIds;
-  const byDates = await readByDates(deps, { ...context, advertiser: byIds.advertiser }, plan);
-  return addUp(byIds, byDates);
+export async function readAgain(deps: SweepDeps, context: ReadContext, range: IdRange): Promise<SweepSummary> {
+  const byIds = await readToProof(deps, { ...context, purpose: 'recheck', parallel: 2 }, range);
+  if (!byIds.tryDates || byIds.stopped !== null) return byIds;
+  const next = { ...context, advertiser: byIds.advertiser };
+  return addUp(
+    byIds,
+    await readDates(deps, { ...next, purpose: 'recheck', dates: await loadDates(deps, next, range) }),
+  );
 }
 
 /**
- * If the id filters hide applications, or may do so, this sweep tries the date filters, which the source may honour. It stores what they
- * show. The certificate stays that of the sweep by ids, because dates cannot prove completeness.
+ * If the id filters hide applications, or may do so, the date filters are tried, which the source may honour. What they show is stored. The
+ * certificate stays that of the sweep by ids.
  */
-async function readByDates(deps: SweepDeps, context: ReadContext, plan: Plan): Promise<SweepSummary> {
-  const { advertiserId } = context.advertiser;
-  const isWhole = (plan.from ?? 1n) <= 1n;
-  const lowest = isWhole ? null : await deps.store.applications.loadSubmittedAt(advertiserId, plan.from ?? 1n);
-  const from = lowest === null ? 0n : BigInt(Math.floor(lowest.getTime() / 1_000)) - dateSlackSeconds;
-  return await sweep(deps, {
-    ...context,
-    purpose: 'recheck',
-    plan: { axis: 'date', from, rigor: 'proof' },
-    parallel: 2,
-  });
+async function loadDates({ store }: SweepDeps, { advertiser }: ReadContext, { from }: IdRange): Promise<DateRange> {
+  if (from === firstPosition) return { from: 0n, to: null };
+  const lowest = await store.applications.loadSubmittedAt(advertiser.advertiserId, from);
+  return { from: lowest === null ? 0n : BigInt(Math.floor(lowest.getTime() / 1_000)) - dateSlackSeconds, to: null };
 }
 
 /** Adds up the counts of two sweeps over the same applications. All other fields are those of the first. */
@@ -115,19 +157,26 @@ function addUp(first: SweepSummary, second: SweepSummary): SweepSummary {
   };
 }
 
-/** Everything, or from a date on. The latter uses the date filter, because no id is known yet. */
-function toFirstPlan({ startAt }: Pick<ReadContext, 'startAt'>): Plan {
-  return startAt === null ? { from: 1n } : { axis: 'date', from: BigInt(Math.floor(startAt / 1_000)) };
+/** Asks alone for ids that could not be read. One that is served now is stored, if it exists; the others wait twice as long as before. */
+async function readUnreadable(deps: SweepDeps, context: ReadContext, ids: readonly Position[]): Promise<void> {
+  const { store } = deps;
+  const { advertiserId } = context.advertiser;
+  if (advertiserId === null) return;
+  const asker = createAsker(deps, context.advertiser, retryOptions(deps, context));
+  for (const id of ids) {
+    const answer = await asker.send(aloneQuestion(id));
+    await asker.identify(answer);
+    const { answer: heard, page } = answer.heard;
+    if (heard.kind === 'unanswered') await store.coverage.saveUnreadable(advertiserId, [{ id, reason: heard.why }]);
+    if (page === null) continue;
+    const sweep = { ...(await store.sweeps.begin()), purpose: 'witness', axis: 'id', low: id, high: id } as const;
+    await commitApplications(store, toReadPage(context.lane, advertiserId, sweep, answer));
+    await store.coverage.resolveUnreadable(advertiserId, id);
+  }
 }
 
-/** Loads the stored ids, by which a second sweep splits its range into questions. Nearly every question then closes its range at once. */
-export async function loadKnown(
-  { store }: Pick<SweepDeps, 'store'>,
-  { advertiserId }: Pick<KnownAdvertiser, 'advertiserId'>,
-  plan: Plan,
-) {
-  if (advertiserId === null || plan.axis === 'date') return undefined;
-  return await store.applications.loadHeld(advertiserId, plan.from ?? 1n, plan.to ?? null);
+async function loadState(deps: SweepDeps, { advertiser: { advertiserId }, lagMs, ...context }: ReadContext) {
+  return await retry(retryOptions(deps, context), () => deps.store.sweeps.loadSyncState({ advertiserId, lagMs }));
 }
 
 function retryOptions(deps: SweepDeps, { retryForMs, lane }: Pick<SweepRequest, 'retryForMs' | 'lane'>): RetryOptions {

@@ -1,80 +1,94 @@
-// Sends one question of a sweep to the source and translates the answer for the sweep. The result says whether the source understood the
-// question: whether it echoes the filters that were sent, and whether it refused their combination.
+// Sends one question to the source and translates the answer for the sweep. A failure is an answer, too: where the source fails for one
+// question and serves another, the sweep is told so and asks in smaller parts.
 import type { Echo, Page } from '../../domain/application.ts';
-import type { Answer, ListedRow, Question } from '../../domain/coverage/question.ts';
-import { dateSlackSeconds } from '../../domain/coverage/sweep-state.ts';
+import { dateSlackSeconds } from '../../domain/dates.ts';
+import { formatBytes } from '../../domain/format.ts';
+import { isSingle } from '../../domain/kernel/position.ts';
+import type { Answer, ListedRow, PageAnswer, Question } from '../../domain/kernel/question.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { ListFilters, Source } from '../../source/client.ts';
 
-/** An answer for the sweep's reasoning. The fields that depend on stored rows are added when the page is compared with them. */
+/** An answer for the sweep's reasoning. What depends on stored rows is added when the page is compared with them. */
 export type Heard =
-  | {
-      readonly kind: 'page';
-      readonly page: Page;
-      readonly answer: Omit<Answer & { kind: 'page' }, 'unheld' | 'unshown'>;
-    }
-  | { readonly kind: 'overflow' | 'refused'; readonly answer: Exclude<Answer, { kind: 'page' }> };
+  | { readonly page: Page; readonly answer: Omit<PageAnswer, 'news' | 'lacking'> }
+  | { readonly page: null; readonly answer: Exclude<Answer, PageAnswer> };
 
-/** Sends the question. A refused combination of filters, or a refused date filter, counts as an answer if one id filter alone is served. */
-export async function requestPage(source: Source, question: Question, signal: AbortSignal): Promise<Heard> {
+/**
+ * Sends the question. `isHopeless`: a wider question has failed, so this one is tried once only. Throws Trouble where the source serves no
+ * other question either.
+ */
+export async function requestPage(
+  source: Source,
+  question: Question,
+  signal: AbortSignal,
+  isHopeless = false,
+): Promise<Heard> {
   const filters = toFilters(question);
+  const most = question.covers !== null && isSingle(question.covers) ? 'one' : 'many';
   try {
-    const isOne = question.from !== null && question.from === question.to && question.axis === 'id';
-    const listed = await source.list(filters, signal, isOne ? 'one' : 'many');
-    if (listed.kind === 'overflow') {
-      const rows = listed.ids.map((id) => ({ id, at: null, bytes: 0 }));
-      return { kind: 'overflow', answer: { kind: 'overflow', rows } };
-    }
-    const { page } = listed;
-    const { bytes, weakEmpty, cached } = page;
-    return {
-      kind: 'page',
-      page,
-      answer: {
-        kind: 'page',
-        rows: toRows(page),
-        unreadable: page.rejects.length,
-        bytes,
-        weakEmpty,
-        cached,
-        echo: toEcho(filters, page.echo),
-      },
-    };
+    const listed = await source.list(filters, signal, { most, tries: isHopeless ? 'one' : 'several' });
+    return listed.kind === 'page'
+      ? { page: listed.page, answer: toAnswer(listed.page, filters) }
+      : unanswered(`its answer is larger than ${formatBytes(listed.bytes)}`, listed.ids);
   } catch (error) {
-    if (isOneIdFilter(question) || !isRefusal(error, question)) throw error;
-    // A request with one id filter shows whether the source refuses these filters or every request.
-    await source.list(toOneIdFilter(question), signal);
-    return { kind: 'refused', answer: { kind: 'refused' } };
+    if (!(error instanceof Trouble)) throw error;
+    if (isRefusal(error, question) && !isOneIdFilter(question)) {
+      // A request with one id filter shows whether the source refuses these filters or every request.
+      await source.list(toOneIdFilter(question), signal);
+      return { page: null, answer: { kind: 'refused' } };
+    }
+    if (!isFailure(error)) throw error;
+    if (isHopeless) return unanswered(error.message);
+    await requireServed(source, signal, error);
+    return await requestPage(source, question, signal, true);
   }
 }
 
-function isOneIdFilter({ axis, after, before, since }: Question): boolean {
-  return axis === 'id' && since === null && (after === null || before === null);
+function unanswered(why: string, ids: readonly bigint[] = []): Heard {
+  return { page: null, answer: { kind: 'unanswered', why, ids } };
 }
 
-function toOneIdFilter({ axis, after, before }: Question): ListFilters {
-  if (axis === 'date') return { afterId: 0n };
-  return after === null ? { ...(before !== null && { beforeId: before }) } : { afterId: after };
+/** True if the source failed, or its answer could not be read: it may fail for this question alone. */
+function isFailure({ kind, status, at }: Trouble): boolean {
+  if (at !== undefined && at !== 'source') return false;
+  return kind === 'malformed' || (kind === 'unreachable' && (status === undefined || status === 408 || status >= 500));
 }
 
-/** A 401 counts as a refusal of the filters only on the date axis, where no proof depends on it. */
-function isRefusal(error: unknown, { axis }: Question): boolean {
-  if (!(error instanceof Trouble)) return false;
-  return [400, 403, 422].includes(error.status ?? 0) || (axis === 'date' && error.status === 401);
+/** Throws the trouble unless the source serves another question, which is about ids that no application has. */
+async function requireServed(source: Source, signal: AbortSignal, trouble: Trouble): Promise<void> {
+  await source.list({ afterId: 0n, beforeId: 1n }, signal, { most: 'many', tries: 'one' }).catch(() => {
+    signal.throwIfAborted();
+    throw trouble;
+  });
 }
 
-function toFilters({ axis, after, before, since }: Question): ListFilters {
-  if (axis === 'id') {
-    return {
-      ...(after !== null && { afterId: after }),
-      ...(before !== null && { beforeId: before }),
-      ...(since !== null && { afterDate: Number(since) * 1_000 }),
-    };
-  }
+function isOneIdFilter({ afterId, beforeId, afterDate, beforeDate }: Question): boolean {
+  return afterDate === null && beforeDate === null && (afterId === null || beforeId === null);
+}
+
+function toOneIdFilter({ afterId, beforeId }: Question): ListFilters {
+  if (afterId !== null) return { afterId };
+  return beforeId === null ? { afterId: 0n } : { beforeId };
+}
+
+/** A 401 counts as a refusal of the filters only by date, where no proof depends on it. */
+function isRefusal({ status }: Trouble, { covers }: Question): boolean {
+  return [400, 403, 422].includes(status ?? 0) || (covers === null && status === 401);
+}
+
+function toFilters({ afterId, beforeId, afterDate, beforeDate }: Question): ListFilters {
   return {
-    ...(after !== null && { afterDate: Number(after) * 1_000 }),
-    ...(before !== null && { beforeDate: Number(before) * 1_000 }),
+    ...(afterId !== null && { afterId }),
+    ...(beforeId !== null && { beforeId }),
+    ...(afterDate !== null && { afterDate: Number(afterDate) * 1_000 }),
+    ...(beforeDate !== null && { beforeDate: Number(beforeDate) * 1_000 }),
   };
+}
+
+function toAnswer(page: Page, filters: ListFilters): Omit<PageAnswer, 'news' | 'lacking'> {
+  const { bytes, weakEmpty, cached, rejects } = page;
+  const echo = toEcho(filters, page.echo);
+  return { kind: 'page', rows: toRows(page), unreadable: rejects.length, bytes, echo, weakEmpty, cached };
 }
 
 /** The rows of a page. The bytes of the page are divided among the rows in proportion to the length of their stored text. */
@@ -93,7 +107,7 @@ function toRows(page: Page): ListedRow[] {
 const zoneSlackMs = Number(dateSlackSeconds) * 1_000;
 
 /** Whether the filters that the answer echoes are those that were sent. */
-function toEcho(sent: ListFilters, echo: Page['echo']): 'matches' | 'absent' | 'differs' {
+function toEcho(sent: ListFilters, echo: Page['echo']): PageAnswer['echo'] {
   const pairs = [
     compare(sent.afterId, echo.afterId, (a, b) => a === b),
     compare(sent.beforeId, echo.beforeId, (a, b) => a === b),
@@ -103,11 +117,7 @@ function toEcho(sent: ListFilters, echo: Page['echo']): 'matches' | 'absent' | '
   return pairs.includes('differs') ? 'differs' : pairs.includes('absent') ? 'absent' : 'matches';
 }
 
-function compare<T>(
-  sent: T | undefined,
-  echoed: Echo<T>,
-  isSame: (a: T, b: T) => boolean,
-): 'matches' | 'absent' | 'differs' {
+function compare<T>(sent: T | undefined, echoed: Echo<T>, isSame: (a: T, b: T) => boolean): PageAnswer['echo'] {
   if (sent === undefined) return echoed === null || typeof echoed === 'string' ? 'matches' : 'differs';
   if (typeof echoed === 'string') return 'absent';
   return echoed !== null && isSame(sent, echoed) ? 'matches' : 'differs';

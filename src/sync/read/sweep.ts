@@ -1,25 +1,27 @@
-// A sweep: one pass over a range of the list until it is closed. It sends questions to the source and commits the answers to the store.
+// A sweep: one pass over a range of ids until it is closed. It sends questions to the source and commits the answers to the store.
 // domain/coverage decides what to ask and what an answer proves. Each step is committed together with the page from which it follows.
-import type { Page } from '../../domain/application.ts';
-import { ask, type Done } from '../../domain/coverage/coverage.ts';
-import { aloneQuestion } from '../../domain/coverage/next-question.ts';
-import type { Question } from '../../domain/coverage/question.ts';
-import { shareRead } from '../../domain/coverage/sweep-state.ts';
+import { ask, type KnownIds } from '../../domain/kernel/ask.ts';
+import type { Done } from '../../domain/kernel/certificate.ts';
+import { shareRead } from '../../domain/kernel/coverage.ts';
+import { contains, firstPosition } from '../../domain/kernel/position.ts';
+import type { Question } from '../../domain/kernel/question.ts';
 import type { Source } from '../../source/client.ts';
+import type { PageSummary } from '../../store/applications/commit-page.ts';
 import type { Store } from '../../store/store.ts';
 import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import type { SweepOutcome } from '../../store/sweeps/continue-sweep.ts';
 import { isTemporary, type RetryOptions, retry } from '../retry.ts';
-import { checkIdentity } from './account-identity.ts';
+import { type Asker, createAsker, type ReceivedAnswer } from './ask-source.ts';
 import {
   commitAnswer,
-  commitWithoutProgress,
+  commitApplications,
+  countOpen,
   endContradictedCertificates,
   loadOrBeginSweep,
-  type ReceivedAnswer,
   type SweepRequest,
+  type SweepRun,
+  toReadPage,
 } from './commit-answer.ts';
-import { requestPage } from './request-page.ts';
 
 export interface SweepDeps {
   readonly store: Pick<Store, 'advertisers' | 'applications' | 'coverage' | 'evidence' | 'leases' | 'sweeps'>;
@@ -62,71 +64,41 @@ export function hasReachedEnd(sweep: SweepSummary | undefined): sweep is SweepSu
 
 /** Reads the range to its end. Continues an interrupted sweep of the same range. */
 export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<SweepSummary> {
+  const { store } = deps;
   const abort = new AbortController();
   const signal = AbortSignal.any([request.lane.signal, abort.signal]);
   const retryOptions: RetryOptions = { retryForMs: request.retryForMs, signal, onWait: deps.onWait };
-  const { store } = deps;
+  const asker = createAsker(deps, request.advertiser, retryOptions);
+  const isStopped = createStop(request);
 
-  const startedAt = performance.now();
-  const isOutOfTime = () => performance.now() - startedAt > (request.timeLimitMs ?? Number.POSITIVE_INFINITY);
-
-  let { advertiser } = request;
-  let run = await retry(retryOptions, () => loadOrBeginSweep(store, request, advertiser));
+  let run = await retry(retryOptions, () => loadOrBeginSweep(store, request, asker.advertiser));
+  let known: KnownIds | undefined;
   /** Set when the answer to the last commit of the sweep was lost, and the rows show that it succeeded. */
   let outcome: SweepOutcome | null = null;
-  let totals: SweepTotals = {
-    found: 0,
-    share: null,
-    requests: 0,
-    received: 0,
-    added: 0,
-    changed: 0,
-    quarantined: 0,
-    bytes: 0,
-  };
+  let totals = nothingRead;
   const inFlight = new Map<Question, Promise<ReceivedAnswer>>();
 
-  async function send(question: Question): Promise<ReceivedAnswer> {
-    return await retry(retryOptions, async () => {
-      const knew = run.proof?.end?.n ?? 0;
-      const ticket = await store.sweeps.takeTicket();
-      const sentAt = performance.now();
-      const heard = await requestPage(deps.source, question, signal);
-      return { question, ticket, heard, tookMs: performance.now() - sentAt, knew };
-    });
-  }
-
-  /** Checks whose data a page holds, before any of it is stored. */
-  async function checkWhose(page: Page | null): Promise<void> {
-    if (page) advertiser = await retry(retryOptions, () => checkIdentity(store, advertiser, page));
-  }
-
-  /**
-   * Ends certificates of other sweeps that this page contradicts. It checks the applications about which this sweep's own certificate says
-   * nothing: those outside its id range, and all of a backfill by date. A recheck by date is not checked, because the sweep by ids before it
-   * has already ended with a doubt.
-   */
-  async function checkOtherCertificates(page: Page | null): Promise<void> {
-    const { advertiserId } = advertiser;
-    const { axis, purpose, low, high } = run.sweep;
-    const isByDate = axis === 'date' && purpose === 'backfill';
-    const isOutside = (id: bigint) => axis === 'id' && (id < low || (high !== null && id > high));
-    const others = page?.applications.filter(({ id }) => isByDate || isOutside(id)) ?? [];
-    if (advertiserId === null || others.length === 0) return;
-    const by = isByDate ? 'a backfill by date' : 'a sweep of another id range';
-    await retry(retryOptions, () => endContradictedCertificates(store, advertiserId, others, by));
+  /** The next question. Stored ids split what was read before; they are loaded as the sweep comes to them. */
+  async function next() {
+    for (;;) {
+      const asked = ask(run.state, [...inFlight.keys()], known);
+      if (!('kind' in asked) || asked.kind !== 'load') return asked;
+      known = await retry(retryOptions, () =>
+        store.applications.loadKnownIds(asker.advertiser.advertiserId, asked.from),
+      );
+    }
   }
 
   /** Commits an answer. After a failure only the rows show whether it was committed, so the state is loaded again from them. */
   async function commit(answer: ReceivedAnswer): Promise<void> {
-    const page = answer.heard.kind === 'page' ? answer.heard.page : null;
-    await checkWhose(page);
-    await checkOtherCertificates(page);
+    await asker.identify(answer);
+    await checkOtherCertificates(deps, retryOptions, asker, run, answer);
     const stepsBefore = run.state.facts.requests;
     const summary = await retry(retryOptions, async () => {
       if (run.state.facts.requests > stepsBefore || outcome !== null) return null;
       try {
-        const committed = await commitAnswer(store, request, advertiser, run, answer, [...inFlight.keys()]);
+        const others = [...inFlight.keys()];
+        const committed = await commitAnswer(store, request, asker.advertiser, run, answer, others, known);
         run = committed.run;
         return committed.summary;
       } catch (error) {
@@ -134,61 +106,39 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
         throw error;
       }
     });
-    totals = {
-      found: run.state.facts.found,
-      share: shareRead(run.state),
-      requests: totals.requests + 1,
-      received: totals.received + (page?.applications.length ?? 0),
-      added: totals.added + (summary?.added ?? 0),
-      changed: totals.changed + (summary?.changed ?? 0),
-      quarantined: totals.quarantined + (summary?.quarantined ?? 0),
-      bytes: totals.bytes + (page?.bytes ?? 0),
-    };
+    const share = shareRead(run.state);
+    totals = { ...addPage(totals, answer, summary), found: run.state.facts.found, share };
     deps.onStep?.(totals);
-    for (const id of summary?.stale ?? []) await askAgain(id);
+    if (summary !== null && summary.stale.length > 0) await askAgain(deps, request, retryOptions, asker, run, answer);
   }
 
   async function reload(): Promise<void> {
-    const { advertiserId } = advertiser;
-    const { sweepId } = run.sweep;
+    const { advertiserId } = asker.advertiser;
     if (advertiserId !== null)
-      outcome = await retry(retryOptions, () => store.sweeps.loadOutcome(advertiserId, sweepId));
-    if (outcome === null) run = await retry(retryOptions, () => loadOrBeginSweep(store, request, advertiser, run));
+      outcome = await retry(retryOptions, () => store.sweeps.loadOutcome(advertiserId, run.sweep.sweepId));
+    if (outcome === null)
+      run = await retry(retryOptions, () => loadOrBeginSweep(store, request, asker.advertiser, run));
   }
 
-  /**
-   * Requests one application alone, with a new request number, because its change was not written: a newer request of the other lane has
-   * seen it. After five tries it is left to the next recheck.
-   */
-  async function askAgain(id: bigint): Promise<void> {
-    const { advertiserId } = advertiser;
-    if (advertiserId === null) return;
-    for (let tries = 0; tries < 5; tries++) {
-      const answer = await send(aloneQuestion(id));
-      await checkWhose(answer.heard.kind === 'page' ? answer.heard.page : null);
-      const { stale } = await retry(retryOptions, () =>
-        commitWithoutProgress(store, request, advertiserId, run, answer),
-      );
-      if (stale.length === 0) return;
-    }
-  }
-
+  if (run.state.facts.listedBefore > 0 && run.state.facts.rigor === 'proof')
+    known = { from: firstPosition, ids: [], isAll: false };
   try {
     for (;;) {
       let done: Done | undefined;
-      const stopped = request.shouldPause?.() ? 'paused' : isOutOfTime() ? 'outOfTime' : null;
+      const stopped = isStopped();
       while (inFlight.size < request.parallel && !done) {
-        const next = ask(run.state, [...inFlight.keys()], request.splitPoints);
-        if (next === null) break;
-        if ('kind' in next) done = next;
-        else if (stopped) break;
-        else {
-          const sent = send(next);
-          // It may fail while another answer is being committed. The race below handles the failure.
-          sent.catch(() => {});
-          inFlight.set(next, sent);
+        const asked = await next();
+        if ('kind' in asked) {
+          if (asked.kind === 'done') done = asked;
+          break;
         }
+        if (stopped) break;
+        const sent = asker.send(asked);
+        // It may fail while another answer is being committed. The race below handles the failure.
+        sent.catch(() => {});
+        inFlight.set(asked, sent);
       }
+      const { advertiser } = asker;
       if (done) return { ...totals, advertiser, stopped: null, ...toResult(done) };
       if (stopped && inFlight.size === 0) {
         const reason = reasons[stopped];
@@ -199,7 +149,8 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
       const answer = await Promise.race(inFlight.values());
       inFlight.delete(answer.question);
       await commit(answer);
-      if (outcome) return { ...totals, advertiser, stopped: null, ...notEnded, ...(outcome as SweepOutcome) };
+      if (outcome)
+        return { ...totals, advertiser: asker.advertiser, stopped: null, ...notEnded, ...(outcome as SweepOutcome) };
     }
   } finally {
     abort.abort();
@@ -207,14 +158,85 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
   }
 }
 
-function toResult({ certificate, risk, reason, open, absent, tryDates }: Done) {
-  return { certificate, risk, reason, tryDates, openRanges: open.length, absent: absent.length };
+/** Tells whether a reading has to stop between two answers, and why. */
+export function createStop({ shouldPause, timeLimitMs = Number.POSITIVE_INFINITY }: SweepRequest) {
+  const startedAt = performance.now();
+  const isOutOfTime = () => performance.now() - startedAt > timeLimitMs;
+  return () => (shouldPause?.() ? 'paused' : isOutOfTime() ? 'outOfTime' : null);
 }
 
-const reasons = {
+export const nothingRead: SweepTotals = {
+  found: 0,
+  share: null,
+  requests: 0,
+  received: 0,
+  added: 0,
+  changed: 0,
+  quarantined: 0,
+  bytes: 0,
+};
+
+/** The totals after one more answer. */
+export function addPage(totals: SweepTotals, { heard }: ReceivedAnswer, summary: PageSummary | null): SweepTotals {
+  return {
+    ...totals,
+    requests: totals.requests + 1,
+    received: totals.received + (heard.page?.applications.length ?? 0),
+    added: totals.added + (summary?.added ?? 0),
+    changed: totals.changed + (summary?.changed ?? 0),
+    quarantined: totals.quarantined + (summary?.quarantined ?? 0),
+    bytes: totals.bytes + (heard.page?.bytes ?? 0),
+  };
+}
+
+/** Ends certificates of other sweeps that this page contradicts, by applications outside the sweep's own range. */
+async function checkOtherCertificates(
+  { store }: SweepDeps,
+  retryOptions: RetryOptions,
+  { advertiser: { advertiserId } }: Asker,
+  { state }: SweepRun,
+  { heard }: ReceivedAnswer,
+): Promise<void> {
+  const others = heard.page?.applications.filter(({ id }) => !contains(state.facts, id)) ?? [];
+  if (advertiserId === null || others.length === 0) return;
+  const by = 'a sweep of another id range';
+  await retry(retryOptions, () => endContradictedCertificates(store, advertiserId, others, by));
+}
+
+/** So often an overtaken answer is asked again; then its changes are left to the next recheck. */
+const mostRepeats = 5;
+
+/**
+ * Asks the same question with a new request number, because changes were not written: a newer request has seen the same applications. The
+ * sweep learns nothing from it.
+ */
+export async function askAgain(
+  { store }: Pick<SweepDeps, 'store'>,
+  { lane }: Pick<SweepRequest, 'lane'>,
+  retryOptions: RetryOptions,
+  asker: Asker,
+  { sweep: own }: Pick<SweepRun, 'sweep'>,
+  { question }: ReceivedAnswer,
+): Promise<void> {
+  const { advertiserId } = asker.advertiser;
+  for (let tries = 0; tries < mostRepeats && advertiserId !== null; tries++) {
+    const answer = await asker.send(question);
+    await asker.identify(answer);
+    const page = toReadPage(lane, advertiserId, own, answer);
+    const { stale } = await retry(retryOptions, () => commitApplications(store, page));
+    if (stale.length === 0) return;
+  }
+}
+
+function toResult(done: Done) {
+  const { certificate, risk, reason, absent, tryDates } = done;
+  return { certificate, risk, reason, tryDates, openRanges: countOpen(done), absent };
+}
+
+export const reasons = {
   paused: 'paused for a more urgent task; continues by itself',
   outOfTime: 'stopped at its time limit; continues next time',
 } as const;
 
 /** The result of a sweep that has not ended. The open ranges are not counted: 1 stands for at least one. */
-const notEnded = { certificate: 'unproven', risk: 'doubt', tryDates: false, openRanges: 1, absent: 0 } as const;
+export const notEnded = { certificate: 'unproven', risk: 'doubt', tryDates: false, openRanges: 1, absent: 0 } as const;

@@ -1,5 +1,5 @@
-// One queue per account: which tasks are due, whether one runs, and whether the account is paused after a failure. Polls come before all
-// other tasks, and long tasks have few slots, so that no account waits for another (P11). Knows nothing about what a task does.
+// One queue per account: which tasks are due, whether one runs, and which are paused after a failure. Polls come before all other tasks, and
+// long tasks have few slots, so that no account waits for another (P11). Knows nothing about what a task does.
 import type { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { Heartbeat } from './watchdog.ts';
@@ -17,18 +17,24 @@ export interface WorkerAccount {
  * In the order in which an account runs its due tasks. `day` comes before the checks: it stores an application that only appeared late, which
  * a check would take for a hidden one.
  */
-const taskNames = ['poll', 'unfinished', 'day', 'witness', 'audit', 'fortnight', 'everything'] as const;
+export const taskNames = ['poll', 'unfinished', 'day', 'witness', 'audit', 'fortnight', 'everything'] as const;
 export type TaskName = (typeof taskNames)[number];
 
 export interface AccountQueue {
   readonly account: WorkerAccount;
   readonly due: Set<TaskName>;
   isBusy: boolean;
-  /** Paused after a failure. A timer ends the pause, not the time of day: setting the clock back must not prolong it. */
-  isPaused: boolean;
-  failures: number;
-  /** The last failure, until the next success. */
-  trouble: Trouble | null;
+  /** Tasks that are paused after a failure; the others run. A timer ends the pause: setting the clock back must not prolong it. */
+  readonly paused: Set<TaskName>;
+  /** The failures in a row of each task. */
+  readonly failures: Map<TaskName, number>;
+  /** The last failure of each task, until its next success. */
+  readonly troubles: Map<TaskName, Trouble>;
+}
+
+/** True if the task is due and not paused. */
+export function isReady({ due, paused }: Pick<AccountQueue, 'due' | 'paused'>, name: TaskName): boolean {
+  return due.has(name) && !paused.has(name);
 }
 
 export interface AccountQueuesRequest {
@@ -50,8 +56,7 @@ const longestRestMs = 86_400_000;
 /** Creates the queues. The first task starts with the first demand. */
 export function createAccountQueues({ accounts, atOnce, longAtOnce, work, signal }: AccountQueuesRequest) {
   const all: readonly AccountQueue[] = accounts.map((account): AccountQueue => {
-    const quiet = { isBusy: false, isPaused: false, failures: 0, trouble: null };
-    return { account, due: new Set(), ...quiet };
+    return { account, due: new Set(), isBusy: false, paused: new Set(), failures: new Map(), troubles: new Map() };
   });
   // A Set keeps insertion order, so each is a queue from which any account can be removed.
   const polls = new Set<AccountQueue>();
@@ -60,8 +65,8 @@ export function createAccountQueues({ accounts, atOnce, longAtOnce, work, signal
   let long = 0;
 
   function enqueue(queue: AccountQueue): void {
-    if (queue.isBusy || queue.isPaused || queue.due.size === 0) return;
-    (queue.due.has('poll') ? polls : others).add(queue);
+    if (queue.isBusy || !taskNames.some((name) => isReady(queue, name))) return;
+    (isReady(queue, 'poll') ? polls : others).add(queue);
   }
 
   function pump(): void {
@@ -70,8 +75,8 @@ export function createAccountQueues({ accounts, atOnce, longAtOnce, work, signal
       if (queue === undefined) return;
       polls.delete(queue);
       others.delete(queue);
-      const task = taskNames.find((name) => queue.due.has(name));
-      if (task === undefined || queue.isBusy || queue.isPaused) continue;
+      const task = taskNames.find((name) => isReady(queue, name));
+      if (task === undefined || queue.isBusy) continue;
       run(queue, task);
     }
   }
@@ -106,12 +111,12 @@ export function createAccountQueues({ accounts, atOnce, longAtOnce, work, signal
       enqueue(queue);
       pump();
     },
-    /** Pauses an account for a while and makes the task due again afterwards. */
-    pause(queue: AccountQueue, name: TaskName, ms: number): void {
+    /** Makes a task due again after a while. Until then it is paused, and so are the tasks in `also`. */
+    pause(queue: AccountQueue, name: TaskName, ms: number, also: readonly TaskName[] = []): void {
       queue.due.add(name);
-      queue.isPaused = true;
+      for (const one of [name, ...also]) queue.paused.add(one);
       const wake = () => {
-        queue.isPaused = false;
+        for (const one of [name, ...also]) queue.paused.delete(one);
         enqueue(queue);
         pump();
       };

@@ -2,13 +2,14 @@
 // sweeps learned about the source. A check returns findings. It sends one harmless request to a source and leaves nothing in the storage.
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { type BlobStore, type Deleted, hasRoom, type Keeping } from '../../domain/blob.ts';
-import { assumptions } from '../../domain/coverage/certificate.ts';
+import { assumptions } from '../../domain/kernel/certificate.ts';
+import type { KnownPages } from '../../domain/kernel/state.ts';
 import { describeSchema, toEncodingTrouble, toSchemaTrouble } from '../../domain/schema.ts';
 import { SettingTrouble, Trouble, WrongStore } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { Store } from '../../store/store.ts';
 import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
-import type { Learned } from '../../store/sweeps/continue-sweep.ts';
+import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import type { WorkerFacts } from './worker.ts';
 
 /** The result of one check. `trouble` is the cause of a failure; the exit code depends on it. */
@@ -70,7 +71,11 @@ export interface Recorded {
   readonly privacy: Pick<Store['privacy'], 'loadKeyState'>;
   readonly blobs: Pick<Store['blobs'], 'loadStore'>;
   readonly advertisers: Pick<Store['advertisers'], 'lookUp'>;
-  readonly sweeps: Pick<Store['sweeps'], 'loadSyncState'>;
+  readonly sweeps: {
+    loadSyncState(
+      ...asked: Parameters<Store['sweeps']['loadSyncState']>
+    ): Promise<Pick<SyncState, 'pages' | 'pollFrom'>>;
+  };
 }
 
 /** Stands in for a database that is empty or unavailable, so that storage and source are checked all the same. */
@@ -78,9 +83,7 @@ export const nothingRecorded: Recorded = {
   privacy: { loadKeyState: async () => 'untried' },
   blobs: { loadStore: async () => null },
   advertisers: { lookUp: async (name, advertiserId) => ({ name, advertiserId, halt: null, agentId: null }) },
-  sweeps: {
-    loadSyncState: async () => ({ unfinished: [], pollFrom: null, covered: false, contradicted: false, learned: null }),
-  },
+  sweeps: { loadSyncState: async () => ({ pages: null, pollFrom: null }) },
 };
 
 /** Checks that the storage is the one that holds this database's files, and that put, get and delete work. Leaves nothing in it. */
@@ -206,8 +209,8 @@ export async function checkSource(
   try {
     const { advertiserId, halt } = await store.advertisers.lookUp(name, request.advertiserId);
     if (halt !== null) findings.push(toHaltFinding(name, halt));
-    const { learned, pollFrom } = await store.sweeps.loadSyncState({ advertiserId, lagMs: 0 });
-    const answer = await source.list({ afterId: pollFrom === null ? 0n : pollFrom - 1n }, signal);
+    const { pages, pollFrom } = await store.sweeps.loadSyncState({ advertiserId, lagMs: 0 });
+    const answer = await source.list({ afterId: pollFrom ?? 0n }, signal);
     const told = answer.kind === 'page' ? answer.page.advertiserId : null;
     const isOurs = told === null || advertiserId === null || told === advertiserId;
     findings.push({ check: `${name}: credential`, ok: true, detail: 'accepted' });
@@ -222,7 +225,7 @@ export async function checkSource(
     findings.push({
       check: `${name}: learned`,
       ok: true,
-      detail: learned ? toLearnedWords(learned) : 'nothing yet: run intake sync',
+      detail: pages ? toLearnedWords(pages) : 'nothing yet: run intake sync',
     });
     const sunsetAt = answer.kind === 'page' ? answer.page.sunsetAt : null;
     // The spec does not say how the end of a version is announced. RFC 8594 defines the Sunset header.
@@ -247,18 +250,15 @@ function toHaltFinding(name: string, { kind, reason }: NonNullable<KnownAdvertis
 }
 
 /** Describes only what answers have shown. An account without applications has shown nothing. */
-function toLearnedWords({ capacity, together, inclusiveAfter, inclusiveBefore }: Learned): string {
-  if (capacity.count === 0) return 'nothing yet: no application was listed so far';
-  const { order } = capacity;
+function toLearnedWords({ longest, order, together }: KnownPages): string {
+  if (longest === 0) return 'nothing yet: no application was listed so far';
   return [
     // Two rows may be in order by chance.
-    capacity.count <= 2 ? '' : order === 'mixed' ? 'lists in no order' : `lists in ${order} order`,
-    `returned ${capacity.count} applications or more in one page`,
+    longest <= 2 ? '' : order === 'mixed' ? 'lists in no order' : `lists in ${order} order`,
+    `returned ${longest} applications or more in one page`,
     together
       ? 'no answer contradicted afterid and beforeid together'
       : 'does not honour afterid and beforeid together: nothing can be proven by them',
-    inclusiveAfter ? 'afterid includes the id itself' : '',
-    inclusiveBefore ? 'beforeid includes the id itself' : '',
     together ? `proven rests on: ${assumptions.join(' ')}` : '',
   ]
     .filter(Boolean)

@@ -1,5 +1,6 @@
 // Runs one scheduled task for an account: takes its lease, reads the list, and halts the account when the credential is refused.
 // read-tasks.ts defines what is read. The worker decides when, and what follows a failure.
+import { firstPosition, lastPosition } from '../../domain/kernel/position.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
@@ -8,11 +9,10 @@ import { audit, witnessByDate } from '../read/audit.ts';
 import { type LaneRequest, tryHoldLane } from '../read/held-lane.ts';
 import { isWholeRecheck, type ReadContext, readAgain, readNew, readUnfinishedAndNew } from '../read/read-tasks.ts';
 import { hasReachedEnd, type SweepDeps, type SweepSummary } from '../read/sweep.ts';
-import type { AccountQueue, TaskName } from './account-queue.ts';
+import { type AccountQueue, isReady, type TaskName } from './account-queue.ts';
 
 export interface RunTaskDeps extends Pick<SweepDeps, 'onStep' | 'onWait'> {
   readonly store: Store;
-  readonly now: () => number;
   /** Makes another task due for the same account. */
   readonly demand: (name: TaskName) => void;
 }
@@ -62,7 +62,7 @@ export async function runTask(
   const context = {
     ...{ lane, advertiser, lagMs: request.lagMs, startAt: request.startAt },
     retryForMs: isPoll ? pollRetryMs : longRetryMs,
-    shouldPause: () => !isPoll && due.has('poll'),
+    shouldPause: () => !isPoll && isReady(queue, 'poll'),
     timeLimitMs: sweepLimitMs,
   };
   const taskDeps = { ...deps, source: account.source };
@@ -90,7 +90,7 @@ async function poll(deps: TaskDeps, queue: AccountQueue, context: ReadContext): 
   const state = await deps.store.sweeps.loadSyncState({ advertiserId, lagMs: context.lagMs });
   const isFirst = isFirstSweep(state);
   const isTakenUp = longTasks.some((name) => queue.due.has(name));
-  if (isFirst || (state.unfinished.length > 0 && !isTakenUp)) deps.demand('unfinished');
+  if (isFirst || (state.unfinished.length + state.due.length > 0 && !isTakenUp)) deps.demand('unfinished');
   if (isFirst) return nothing;
   if (state.contradicted && !state.unfinished.some(isWholeRecheck)) deps.demand('everything');
   const sweep = await readNew(deps, context, state);
@@ -116,8 +116,7 @@ async function carryOut(deps: TaskDeps, context: ReadContext, name: TaskName): P
     return { ...nothing, polled: isFirst && hasReachedEnd(last) ? last.advertiser.advertiserId : null, sweeps };
   }
   if (name === 'witness' || name === 'audit') {
-    const hidden =
-      name === 'audit' ? await audit(deps, context, Math.random) : await witnessByDate(deps, context, deps.now());
+    const hidden = name === 'audit' ? await audit(deps, context, Math.random) : await witnessByDate(deps, context);
     if (hidden > 0) deps.demand('everything');
     return { ...nothing, hidden };
   }
@@ -127,6 +126,6 @@ async function carryOut(deps: TaskDeps, context: ReadContext, name: TaskName): P
     deps.demand('unfinished');
     return nothing;
   }
-  const from = days === null ? 1n : await deps.store.applications.loadRecentFrom(advertiserId, days);
-  return from === null ? nothing : { ...nothing, sweeps: [await readAgain(deps, context, { from })] };
+  const from = days === null ? firstPosition : await deps.store.applications.loadRecentFrom(advertiserId, days);
+  return from === null ? nothing : { ...nothing, sweeps: [await readAgain(deps, context, { from, to: lastPosition })] };
 }

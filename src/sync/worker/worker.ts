@@ -7,7 +7,13 @@ import type { Store } from '../../store/store.ts';
 import type { SweepSummary } from '../read/sweep.ts';
 import { backoffAfter, toTrouble } from '../retry.ts';
 import { createWaits, keepWaits, toFilesWait, toSourceWait, type Waiting } from '../waits.ts';
-import { type AccountQueue, createAccountQueues, type TaskName, type WorkerAccount } from './account-queue.ts';
+import {
+  type AccountQueue,
+  createAccountQueues,
+  type TaskName,
+  taskNames,
+  type WorkerAccount,
+} from './account-queue.ts';
 import { type Schedule, startSchedules } from './cron.ts';
 import { type DownloadLoopDeps, startDownloadLoop } from './download-loop.ts';
 import { type MaintenanceTask, runMaintenance } from './maintenance.ts';
@@ -76,7 +82,7 @@ const passNames: Record<TaskName, PassName> = {
 
 /** Starts the schedules and runs until the signal aborts. Every account is polled once at the start. */
 export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
-  const { store, log, now, watchdog } = deps;
+  const { store, log, watchdog } = deps;
   const { signal } = request;
   const taskRequest = { ...request, skipIfDoneWithinMs: toNotWithinMs(request.schedule) };
   const polled = new Set<bigint>();
@@ -95,23 +101,23 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     const moves = {
       onStep() {
         heartbeat.move();
-        queue.trouble = null;
+        queue.troubles.delete(name);
       },
       onWait(trouble: Trouble) {
         heartbeat.move();
-        queue.trouble = trouble;
+        queue.troubles.set(name, trouble);
       },
       demand: (task: TaskName) => queues.demandOf(queue, task),
     };
     try {
-      const result = await runTask({ store, now, ...moves }, taskRequest, queue, name);
+      const result = await runTask({ store, ...moves }, taskRequest, queue, name);
       if (result === null) {
         // Another process holds the lane. That says nothing about what this worker waits for, so it tries again soon.
-        if (queue.trouble !== null) queues.pause(queue, name, retryHeldMs);
+        if (queue.troubles.has(name)) queues.pause(queue, name, retryHeldMs);
         return;
       }
-      queue.failures = 0;
-      queue.trouble = null;
+      queue.failures.delete(name);
+      queue.troubles.delete(name);
       if (result.polled !== null) polled.add(result.polled);
       tell('done', toCounts(result));
       logResult(queue.account.name, name, result);
@@ -124,7 +130,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     }
   }
 
-  /** Handles a failure: halted accounts are probed, everything else is retried with backoff. */
+  /** Handles a failure: a halted account is probed by one task, everything else is retried with backoff, each task apart. */
   function pauseAfter(queue: AccountQueue, name: TaskName, error: unknown): void {
     const facts = { advertiser: queue.account.name, task: name };
     if (error instanceof LeaseLost) {
@@ -134,12 +140,13 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     }
     const trouble = toTrouble(error);
     const isHalted = trouble.kind === 'refused' || trouble.kind === 'mismatch';
-    queue.trouble = trouble;
-    queue.failures++;
-    const waitMs = isHalted ? request.probeEveryMs : backoffAfter(trouble, queue.failures, backoffRange);
-    queues.pause(queue, name, waitMs);
+    const attempt = (queue.failures.get(name) ?? 0) + 1;
+    queue.troubles.set(name, trouble);
+    queue.failures.set(name, attempt);
+    const waitMs = isHalted ? request.probeEveryMs : backoffAfter(trouble, attempt, backoffRange);
+    queues.pause(queue, name, waitMs, isHalted ? taskNames : []);
     log.warn(
-      { ...facts, kind: toErrorKind(error), attempt: queue.failures, waitMs: Math.round(waitMs), err: error },
+      { ...facts, kind: toErrorKind(error), attempt, waitMs: Math.round(waitMs), err: error },
       'task failed; retrying',
     );
   }
@@ -236,16 +243,22 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
   return {
     ended,
     facts() {
-      const troubled = queues.all.filter((queue) => queue.trouble !== null);
+      const troubled = queues.all.flatMap((queue) => firstTrouble(queue) ?? []);
       return {
         accounts: queues.all.length,
         troubled: troubled.length,
-        trouble: troubled[0]?.trouble ?? null,
+        trouble: troubled[0] ?? null,
         filesTrouble: downloadLoop.trouble(),
         waits: waits.current(),
       };
     },
   };
+}
+
+/** The trouble of the account's most urgent task that fails. */
+function firstTrouble({ troubles }: AccountQueue): Trouble | null {
+  const name = taskNames.find((one) => troubles.has(one));
+  return (name && troubles.get(name)) ?? null;
 }
 
 /** What the worker waits for. */
@@ -254,7 +267,10 @@ function toWaiting(
   filesTrouble: Trouble | null,
   recallTrouble: Trouble | null,
 ): Waiting[] {
-  const sources = queues.map(({ account, trouble }) => trouble && toSourceWait(account.name, trouble));
+  const sources = queues.map((queue) => {
+    const trouble = firstTrouble(queue);
+    return trouble && toSourceWait(queue.account.name, trouble);
+  });
   const files = filesTrouble && toFilesWait(filesTrouble);
   // The polls report an unavailable database.
   const recall: Waiting[] =

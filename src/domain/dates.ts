@@ -1,0 +1,104 @@
+// Reads a range of submission dates, window by window. It stores what it is shown and proves nothing: dates are sent without a time zone, and
+// only ids can be split without end. A window that may have been cut off is split in two.
+
+import type { Answer, ListedRow, Question } from './kernel/question.ts';
+
+/** Covers every interpretation of "Australian Eastern Standard time", with a margin. In seconds. */
+export const dateSlackSeconds = 26n * 3600n;
+
+/** Seconds since 1970, both ends included. */
+interface Window {
+  readonly from: bigint;
+  readonly to: bigint;
+  /** How many applications of the window a wider answer has shown; null for the first. */
+  readonly seen: number | null;
+}
+
+/** The progress of a reading by date. */
+export interface DateReading {
+  /** Windows still to be read, the next one last. */
+  readonly windows: readonly Window[];
+  /** The end of the whole range. No upper bound is sent for a window that ends here. */
+  readonly endless: bigint | null;
+  /** Rows of the longest page so far. */
+  readonly longest: number;
+  readonly requests: number;
+  readonly found: number;
+  readonly highest: bigint | null;
+  /** Why something may be missing; null while nothing speaks for it. */
+  readonly trouble: string | null;
+}
+
+/**
+ * Begins a reading; `to` null reads up to the newest, and `now` bounds the first window then. The range is wider by the slack, because the
+ * source may read its ends in another zone. Windows inside it fit together in any zone.
+ */
+export function beginDates(asked: bigint, to: bigint | null, now: bigint): DateReading {
+  const from = asked > dateSlackSeconds ? asked - dateSlackSeconds : 0n;
+  const end = (to ?? now) + dateSlackSeconds;
+  const windows = end < from ? [] : [{ from, to: end, seen: null }];
+  return {
+    windows,
+    endless: to === null ? end : null,
+    longest: 0,
+    requests: 0,
+    found: 0,
+    highest: null,
+    trouble: null,
+  };
+}
+
+/** The question for the next window; null when all are read. */
+export function askDates({ windows, endless }: DateReading): Question | null {
+  const window = windows.at(-1);
+  if (window === undefined) return null;
+  const beforeDate = window.to === endless ? null : window.to + 1n;
+  return { purpose: 'range', covers: null, afterId: null, beforeId: null, afterDate: window.from - 1n, beforeDate };
+}
+
+/** Applies the answer to the next window. */
+export function learnDates(reading: DateReading, answer: Answer): DateReading {
+  const windows = reading.windows.slice(0, -1);
+  const window = reading.windows.at(-1) as Window;
+  const next = { ...reading, windows, requests: reading.requests + 1 };
+  if (answer.kind === 'refused') return { ...next, windows: [], trouble: 'the source refuses the date filters' };
+  if (answer.kind === 'unanswered') {
+    if (window.from === window.to) return { ...next, trouble: `a second could not be read: ${answer.why}` };
+    return { ...next, windows: [...windows, ...split(window, middleOf(window), null)] };
+  }
+  const { rows } = answer;
+  const isStray = ({ at }: ListedRow) =>
+    at !== null && (at < window.from - dateSlackSeconds || at > window.to + dateSlackSeconds);
+  if (rows.some(isStray)) return { ...next, windows: [], trouble: 'the source does not honour the date filters' };
+  const longest = Math.max(reading.longest, rows.length);
+  const highest = rows.reduce<bigint | null>(
+    (most, { id }) => (most === null || id > most ? id : most),
+    reading.highest,
+  );
+  const read = { ...next, longest, highest, found: reading.found + Math.max(0, rows.length - (window.seen ?? 0)) };
+  const isWhole =
+    rows.length * 2 < longest || (window.seen !== null && rows.length <= window.seen && rows.length < longest);
+  if (rows.length === 0 || isWhole || window.from === window.to) return read;
+  return { ...read, windows: [...windows, ...split(window, medianOf(window, rows), rows)] };
+}
+
+/** Two windows, the earlier one last, so that it is read first. */
+function split(window: Window, cut: bigint, rows: readonly ListedRow[] | null): Window[] {
+  const isEarlier = ({ at }: ListedRow) => at === null || at <= cut;
+  const seen = rows === null ? null : rows.filter(isEarlier).length;
+  return [
+    { from: cut + 1n, to: window.to, seen: seen === null ? null : (rows?.length ?? 0) - seen },
+    { from: window.from, to: cut, seen },
+  ];
+}
+
+function middleOf({ from, to }: Window): bigint {
+  return (from + to) / 2n;
+}
+
+/** The last second of the earlier window: the median submission if it splits the window, else the middle. */
+function medianOf(window: Window, rows: readonly ListedRow[]): bigint {
+  const dates = rows.flatMap(({ at }) => at ?? []).sort((a, b) => (a < b ? -1 : 1));
+  const median = dates[(dates.length - 1) >> 1];
+  return median !== undefined && median >= window.from && median < window.to ? median : middleOf(window);
+}

@@ -1,0 +1,99 @@
+// Decisions of an operator about what the source no longer shows or cannot show. A decision is recorded in the audit log and in the evidence
+// of the current proof. Nothing is erased by it; the next recheck no longer expects these ids.
+import { hash } from 'node:crypto';
+import { chain, type Decision, toDecisionBody, toIdList } from '../../domain/evidence/record.ts';
+import { appendEvents } from '../events.ts';
+import type { Database, Queryable, Transaction } from '../postgres/database.ts';
+import { loadAuditedProof, noteLastHash, saveEvidence } from '../sweeps/evidence.ts';
+import { laneLock } from '../sweeps/leases.ts';
+import { recordAudit } from './audit-log.ts';
+
+/** What an operator may decide about: ids, and since when they are gone or cannot be read. */
+export interface Undecided {
+  readonly ids: readonly bigint[];
+  readonly since: Date | null;
+  /** Why an id cannot be read; null for deletions. */
+  readonly reason: string | null;
+}
+
+/** Applications that sweeps no longer saw and that are not marked as missing yet. */
+export async function loadDeletions(db: Queryable, advertiserId: bigint): Promise<Undecided> {
+  const rows = await db.query<{ id: bigint; since: Date }>(
+    `SELECT application_id AS id, absent_since AS since FROM intake.applications
+     WHERE advertiser_id = $1 AND absent_since IS NOT NULL AND missing_since IS NULL AND erased_at IS NULL ORDER BY application_id`,
+    [advertiserId],
+  );
+  const since = rows.reduce<Date | null>(
+    (first, row) => (first === null || row.since < first ? row.since : first),
+    null,
+  );
+  return { ids: rows.map(({ id }) => id), since, reason: null };
+}
+
+/** The id if the source fails for it and nobody has accepted that yet. */
+export async function loadUnreadable(db: Queryable, advertiserId: bigint, id: bigint): Promise<Undecided> {
+  const [row] = await db.query<{ since: Date; reason: string }>(
+    `SELECT since, reason FROM intake.unreadable WHERE advertiser_id = $1 AND application_id = $2 AND accepted_at IS NULL`,
+    [advertiserId, id],
+  );
+  return { ids: row ? [id] : [], since: row?.since ?? null, reason: row?.reason ?? null };
+}
+
+/** Marks applications as missing that the source no longer shows. Returns how many. */
+export async function acceptDeletions(
+  db: Database,
+  advertiserId: bigint,
+  ids: readonly bigint[],
+  by: string,
+): Promise<number> {
+  return await decide(db, advertiserId, { what: 'deletions', by }, async (tx) => {
+    const rows = await tx.query<{ id: bigint }>(
+      `UPDATE intake.applications SET missing_since = now() WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])
+         AND absent_since IS NOT NULL AND missing_since IS NULL AND erased_at IS NULL RETURNING application_id AS id`,
+      [advertiserId, ids],
+    );
+    const missing = rows.map(({ id: applicationId }) => ({ applicationId, type: 'application.missing' }) as const);
+    await appendEvents(tx, advertiserId, missing);
+    return rows.map(({ id }) => id);
+  });
+}
+
+/** Accepts that the source cannot show this id. Returns 1, or 0 if it shows it by now. */
+export async function acceptUnreadable(db: Database, advertiserId: bigint, id: bigint, by: string): Promise<number> {
+  return await decide(db, advertiserId, { what: 'unreadable', by }, async (tx) => {
+    const rows = await tx.query(
+      `UPDATE intake.unreadable SET accepted_at = now(), accepted_by = $3
+       WHERE advertiser_id = $1 AND application_id = $2 AND accepted_at IS NULL RETURNING 1`,
+      [advertiserId, id, by],
+    );
+    return rows.length === 0 ? [] : [id];
+  });
+}
+
+/** Runs a decision and records it. The lane lock keeps a sweep from ending at the same time. */
+async function decide(
+  db: Database,
+  advertiserId: bigint,
+  { what, by }: Pick<Decision, 'what' | 'by'>,
+  write: (tx: Transaction) => Promise<readonly bigint[]>,
+): Promise<number> {
+  return await db.transaction(
+    async (tx) => {
+      const ids = [...(await write(tx))].sort((a, b) => (a < b ? -1 : 1));
+      if (ids.length === 0) return 0;
+      const [first] = ids;
+      const applicationId = ids.length === 1 && first !== undefined ? first : null;
+      const facts = { what, count: ids.length, ids: toIdList(ids) };
+      await recordAudit(tx, { advertiserId, action: 'accept', applicationId, by, facts });
+      const proof = await loadAuditedProof(tx, advertiserId, null);
+      if (proof === null) return ids.length;
+      const body = toDecisionBody({ at: new Date(), by, what, ids });
+      const [line] = chain((text) => hash('sha256', text, 'buffer'), proof.end, [body]);
+      if (line === undefined) return ids.length;
+      await saveEvidence(tx, advertiserId, proof.sweepId, [line]);
+      await noteLastHash(tx, advertiserId, proof.sweepId, line);
+      return ids.length;
+    },
+    laneLock(advertiserId, 'live'),
+  );
+}

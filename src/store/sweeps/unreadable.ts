@@ -1,0 +1,72 @@
+// The table of ids for which the source fails while it serves others. Each is an open range of one id, and is requested again after a pause
+// that doubles. An operator can accept that one cannot be read.
+import type { Covered } from '../../domain/kernel/covered.ts';
+import { nearestPosition, type Position } from '../../domain/kernel/position.ts';
+import type { Queryable } from '../postgres/database.ts';
+
+/** The ids of an account that cannot be read. */
+export interface Unreadable {
+  readonly unreadable: readonly Position[];
+  /** Those that an operator has accepted. */
+  readonly accepted: readonly Position[];
+  /** Those that are to be requested again now. */
+  readonly due: readonly Position[];
+}
+
+/** Most ids that are known as unreadable at once. A source that fails for more is in trouble, and its sweeps find them again. */
+const mostKnown = 500;
+
+/** A column that `toUnreadable` reads; `advertiser` is the account's id. */
+export const unreadableSql = (
+  advertiser: string,
+) => `(SELECT json_agg(json_build_array(u.application_id::text, u.accepted_at IS NOT NULL,
+    u.next_at <= now()) ORDER BY u.application_id) FROM (SELECT * FROM intake.unreadable
+    WHERE advertiser_id = ${advertiser} ORDER BY next_at LIMIT ${mostKnown}) AS u)`;
+
+export type UnreadableColumn = [id: string, accepted: boolean, due: boolean][] | null;
+
+export function toUnreadable(column: UnreadableColumn): Unreadable {
+  const rows = (column ?? []).map(([id, accepted, due]) => ({ id: nearestPosition(BigInt(id)), accepted, due }));
+  return {
+    unreadable: rows.map(({ id }) => id),
+    accepted: rows.filter(({ accepted }) => accepted).map(({ id }) => id),
+    due: rows.filter(({ due }) => due).map(({ id }) => id),
+  };
+}
+
+/** The pause before the next try: a minute, twice as long after each failure, a day at most. */
+const nextAt = (tries: string) => `now() + least(power(2, least(${tries}, 20)), 1440) * interval '1 minute'`;
+
+/** Records ids that cannot be read. */
+export async function saveUnreadable(
+  tx: Queryable,
+  advertiserId: bigint,
+  ids: readonly { readonly id: bigint; readonly reason: string }[],
+): Promise<void> {
+  await tx.query(
+    `INSERT INTO intake.unreadable AS u (advertiser_id, application_id, reason, next_at)
+     SELECT $1, f.id, f.reason, ${nextAt('0')} FROM unnest($2::bigint[], $3::text[]) AS f (id, reason)
+     ON CONFLICT (advertiser_id, application_id) DO UPDATE
+       SET reason = excluded.reason, tries = u.tries + 1, next_at = ${nextAt('u.tries')}`,
+    [advertiserId, ids.map(({ id }) => id), ids.map(({ reason }) => reason)],
+  );
+}
+
+/** Records that the source serves an id again. Whether it has an application with this id, its answer has shown. */
+export async function resolveUnreadable(db: Queryable, advertiserId: bigint, id: bigint): Promise<void> {
+  await db.query(`DELETE FROM intake.unreadable WHERE advertiser_id = $1 AND application_id = $2`, [advertiserId, id]);
+}
+
+/** Forgets the ids that a sweep has read. Those that it could not read are among its open ranges. */
+export async function healUnreadable(
+  tx: Queryable,
+  advertiserId: bigint,
+  { sweepId, low, high }: Covered & { readonly sweepId: bigint },
+): Promise<void> {
+  await tx.query(
+    `DELETE FROM intake.unreadable u WHERE advertiser_id = $1 AND application_id >= $3 AND ($4::bigint IS NULL OR application_id <= $4)
+       AND NOT EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = $1 AND r.sweep_id = $2
+         AND r.low <= u.application_id AND (r.high IS NULL OR r.high >= u.application_id))`,
+    [advertiserId, sweepId, low, high],
+  );
+}

@@ -1,0 +1,55 @@
+// Asks the source on behalf of one account: takes a request number, sends the question, tries again during an outage, and checks whose data
+// the answer holds before anybody uses it.
+import { containsRange, type IdRange, isSingle } from '../../domain/kernel/position.ts';
+import type { Question } from '../../domain/kernel/question.ts';
+import type { Source } from '../../source/client.ts';
+import type { Store } from '../../store/store.ts';
+import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
+import type { Ticket } from '../../store/sweeps/sweeps.ts';
+import { type RetryOptions, retry } from '../retry.ts';
+import { checkIdentity } from './account-identity.ts';
+import { type Heard, requestPage } from './request-page.ts';
+
+/** An answer with its question and the facts of its request. */
+export interface ReceivedAnswer {
+  readonly question: Question;
+  readonly ticket: Ticket;
+  readonly heard: Heard;
+  readonly tookMs: number;
+}
+
+export interface Asker {
+  /** The account, with what its answers have said about it. */
+  readonly advertiser: KnownAdvertiser;
+  send(question: Question): Promise<ReceivedAnswer>;
+  /** Throws where the answer is of another account. Must be called before anything of an answer is stored. */
+  identify(answer: ReceivedAnswer): Promise<void>;
+}
+
+export function createAsker(
+  { store, source }: { readonly store: Pick<Store, 'advertisers' | 'sweeps'>; readonly source: Source },
+  first: KnownAdvertiser,
+  retryOptions: RetryOptions,
+): Asker {
+  let advertiser = first;
+  /** Ranges whose questions have failed. */
+  const failing: IdRange[] = [];
+  const isHopeless = ({ covers }: Question) =>
+    covers !== null && !isSingle(covers) && failing.some((range) => containsRange(range, covers));
+  return {
+    get advertiser() {
+      return advertiser;
+    },
+    send: (question) =>
+      retry(retryOptions, async () => {
+        const ticket = await store.sweeps.takeTicket();
+        const sentAt = performance.now();
+        const heard = await requestPage(source, question, retryOptions.signal, isHopeless(question));
+        if (heard.answer.kind === 'unanswered' && question.covers !== null) failing.push(question.covers);
+        return { question, ticket, heard, tookMs: performance.now() - sentAt };
+      }),
+    async identify({ heard: { page } }) {
+      if (page) advertiser = await retry(retryOptions, () => checkIdentity(store, advertiser, page));
+    },
+  };
+}
