@@ -5,25 +5,19 @@ import { aloneQuestion } from './ask.ts';
 import { isCut } from './certificate.ts';
 import {
   firstPosition,
-  gapsBetween,
   type IdRange,
   isSingle,
   largestBound,
   lastPosition,
   lowerBound,
   nearestPosition,
-  rising,
   toRange,
   upperBound,
-  widthOf,
 } from './position.ts';
 import { isSameQuestion, type Question } from './question.ts';
 import { createRandom } from './random.ts';
 import { smallPage } from './room.ts';
 import { type Facts, indexOfOpen, type OpenRange, orderOf, type State } from './state.ts';
-
-/** Most questions between ids that cannot be read. A choice. */
-const mostWidest = 4;
 
 /** Covers every interpretation of "Australian Eastern Standard time", with a margin. */
 const dateSlackSeconds = 26n * 3600n;
@@ -36,7 +30,7 @@ export function planWitnesses({ facts, open }: State): Question[] {
   const questions = [
     ...facts.goneSample.map(aloneQuestion),
     // The widest question again shows a list that comes in another order each time.
-    ...(facts.closedRanges > 1 ? widest(facts, open) : []),
+    ...(facts.closedRanges > 1 ? [within(facts)] : []),
     ...beyondTheEnds(facts),
     ...facts.gaps.flatMap((gap) =>
       longest < smallPage
@@ -62,15 +56,6 @@ export function planWitnesses({ facts, open }: State): Question[] {
 function crosses(open: readonly OpenRange[], { from, to }: IdRange): boolean {
   const next = open[indexOfOpen(open, from)];
   return next !== undefined && next.from <= to;
-}
-
-/** The questions that lie between ids that cannot be read; without such ids the one that covers the sweep. */
-function widest(facts: Facts, stuck: readonly OpenRange[]): Question[] {
-  const ids = stuck.filter(isSingle).map(({ from }) => from);
-  return gapsBetween(facts, ids)
-    .sort((a, b) => rising(widthOf(b), widthOf(a)))
-    .slice(0, mostWidest)
-    .map(within);
 }
 
 function within(range: IdRange): Question {
