@@ -190,6 +190,18 @@ test('a mass deletion is unproven until an operator accepts it, and counted', ()
   });
 });
 
+test('a list of which nothing is left is counted as well, although no answer names all that it lacks', () => {
+  const list = ids(1_200);
+  const { source, sweep } = serve(list);
+  expect(sweep().done.certificate).toBe('proven');
+  source.isSilent = true;
+  expect(sweep({ known: true }).done).toMatchObject({
+    certificate: 'unproven',
+    reason: 'too many stored applications are gone at once',
+    absent: list.length,
+  });
+});
+
 describe('long pages', () => {
   const rows = ids(20_000).map((id) => ({ id, at: 1_700_000_000n, bytes: 500 }));
   const page: PageAnswer = {

@@ -124,6 +124,7 @@ function judge(
     range,
     answer.rows.map(({ id }) => id),
   );
+  const lacked = answer.lacking;
   const hasNews = shown.some((id) => answer.news.has(id));
   const page = { ...sizeOf(answer), shape: shapeOf(question) };
   const recents = new Set(answer.rows.filter((row) => isRecent(facts, row)).map(({ id }) => id));
@@ -135,14 +136,11 @@ function judge(
   const isEmpty = shown.length === 0 && (page.rows === 0 || page.rows * 2 < longest);
   const isOne = isSingle(range) && (shown.length === 1 || isEmpty);
   const isWhole = isEmpty || isOne || hasRoom(facts, page.shape, page);
-  const isExact = !hasNews && answer.lacking.length === 0;
-  if (isWhole && answer.lacking.length > 0 && answer.lacking.length < mostLacking) {
-    const lacked = answer.lacking;
-    const isConfirmed = !hasNews && lacked.every(({ again }) => again);
-    noteGone(
-      facts,
-      lacked.filter(({ again }) => again),
-    );
+  const isExact = !hasNews && lacked.length === 0;
+  if (isWhole && lacked.length > 0) {
+    const again = lacked.filter((one) => one.again);
+    noteGone(facts, again);
+    const isConfirmed = !hasNews && again.length === lacked.length && lacked.length < mostLacking;
     if (isConfirmed) return { ...close(facts, range, shown, isEmpty, recent.length), lacked };
     return { closed: null, lacked, parts: halve(range, shown, lacked, page) };
   }
