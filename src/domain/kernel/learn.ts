@@ -148,7 +148,9 @@ function judge(
   if (shown.length === 0) return { ...noEffect, parts: stepOver(facts, range, question, answer, page) };
   const parts = splitShown(facts, range, shown, page, isExact);
   // Ids between the parts have been read and belong to none of them.
-  facts.found += shown.filter((id) => !parts.some((part) => contains(part, id))).length;
+  const between = shown.filter((id) => !parts.some((part) => contains(part, id)));
+  facts.found += between.length;
+  facts.recent += between.filter((id) => recents.has(id)).length;
   const isSame = parts.length === 1 && parts[0]?.from === range.from && parts[0]?.to === range.to;
   // One id alone cannot be split: the same question is asked again.
   return { ...noEffect, parts: isSame && isExact ? stepOver(facts, range, question, answer, page) : parts };
