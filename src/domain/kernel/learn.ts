@@ -4,7 +4,6 @@ import {
   contains,
   gapsBetween,
   type IdRange,
-  idsInside,
   isSingle,
   type Position,
   rising,
@@ -23,10 +22,11 @@ import {
   type PageSize,
   type Question,
   shapeOf,
+  shownInside,
   sizeOf,
 } from './question.ts';
 import { createRandom } from './random.ts';
-import { hasRoom } from './room.ts';
+import { hasRoom, longestOf } from './room.ts';
 import { splitShown, splitUnanswered } from './split.ts';
 import {
   addReason,
@@ -112,18 +112,12 @@ function judge(
 ): Effect & { parts: OpenRange[] } {
   const isRefused = answer.kind === 'refused';
   if (isRefused || (answer.kind === 'page' && answer.rows.some(({ id }) => isStray(question, id)))) {
-    facts.walk = beginWalk(
-      facts,
-      facts,
-      `the source ${isRefused ? 'refuses' : 'does not honour'} afterid and beforeid together`,
-    );
+    const verb = isRefused ? 'refuses' : 'does not honour';
+    facts.walk = beginWalk(facts, facts, `the source ${verb} afterid and beforeid together`);
     return { ...noEffect, parts: [] };
   }
   if (answer.kind === 'unanswered') return { ...noEffect, parts: splitUnanswered(range, answer.ids, answer.why) };
-  const shown = idsInside(
-    range,
-    answer.rows.map(({ id }) => id),
-  );
+  const shown = shownInside(range, answer);
   const lacked = answer.lacking;
   const hasNews = shown.some((id) => answer.news.has(id));
   const page = { ...sizeOf(answer), shape: shapeOf(question) };
@@ -132,8 +126,7 @@ function judge(
   const arrived = recent.filter((id) => answer.news.has(id)).length;
   if (range.wider !== null && shown.length - arrived > range.wider.inside) noteCut(facts, range.wider);
   // Elements without a readable id, and bounds that come back, take up room.
-  const longest = Math.max(facts.pages.after.rows, facts.pages.both.rows);
-  const isEmpty = shown.length === 0 && (page.rows === 0 || page.rows * 2 < longest);
+  const isEmpty = shown.length === 0 && (page.rows === 0 || page.rows * 2 < longestOf(facts));
   const isOne = isSingle(range) && (shown.length === 1 || isEmpty);
   const isWhole = isEmpty || isOne || hasRoom(facts, page.shape, page);
   const isExact = !hasNews && lacked.length === 0;
@@ -264,10 +257,7 @@ function learnWitness(draft: Draft, question: Question, answer: Answer): void {
     const [first, last] = [answer.lacking[0] as LackingId, answer.lacking.at(-1) as LackingId];
     reopen(draft, [{ from: first.id as Position, to: last.id as Position }]);
   }
-  const ids = idsInside(
-    facts,
-    answer.rows.map(({ id }) => id),
-  );
+  const ids = shownInside(facts, answer);
   const dates = new Map(answer.rows.map(({ id, at }) => [id, at] as const));
   const around: IdRange[] = [];
   for (const [nth, id] of ids.entries()) {

@@ -1,8 +1,8 @@
 // Reads a list with one filter, page by page, if the source does not honour two. A walk is complete only if the list is sorted, which no
 // question can prove. So it ends with a doubt at best.
 
-import { type IdRange, idsInside, lowerBound, type Position, toRange, upperBound } from './position.ts';
-import { type Answer, isStray, type Question } from './question.ts';
+import { type IdRange, lowerBound, type Position, toRange, upperBound } from './position.ts';
+import { type Answer, isStray, type Question, shownInside } from './question.ts';
 
 type Direction = 'forward' | 'backward';
 
@@ -56,10 +56,7 @@ export function learnWalk(facts: { found: number } & Pairs, walk: Walk, answer: 
   if (answer.kind !== 'page' || answer.rows.some(({ id }) => isStray(question, id))) return turn(walk, false, facts);
   const forward = walk.directions[0] === 'forward';
   const isPast = (id: bigint, than: bigint) => (forward ? id > than : id < than);
-  const inside = idsInside(
-    question.covers as IdRange,
-    answer.rows.map(({ id }) => id),
-  );
+  const inside = shownInside(question.covers as IdRange, answer);
   if (!forward) inside.reverse();
   const beyond = inside.filter((id) => walk.reached === null || isPast(id, walk.reached));
   const far = inside.at(-1) ?? null;

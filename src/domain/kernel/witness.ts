@@ -16,7 +16,7 @@ import {
 } from './position.ts';
 import { isSameQuestion, type Question } from './question.ts';
 import { createRandom } from './random.ts';
-import { smallPage } from './room.ts';
+import { longestOf, smallPage } from './room.ts';
 import { type Facts, indexOfOpen, type OpenRange, orderOf, type State } from './state.ts';
 
 /** Covers every interpretation of "Australian Eastern Standard time", with a margin. */
@@ -26,22 +26,13 @@ const noDates = { afterDate: null, beforeDate: null } as const;
 
 export function planWitnesses({ facts, open }: State): Question[] {
   if (facts.rigor === 'poll') return facts.highest === null ? facts.lifelines.map(aloneQuestion) : [];
-  const longest = Math.max(facts.pages.after.rows, facts.pages.both.rows);
   const questions = [
     ...facts.goneSample.map(aloneQuestion),
     // The widest question again shows a list that comes in another order each time.
     ...(facts.closedRanges > 1 ? [within(facts)] : []),
     ...beyondTheEnds(facts),
-    ...facts.gaps.flatMap((gap) =>
-      longest < smallPage
-        ? [
-            within(gap),
-            orderOf(facts) === 'descending'
-              ? upTo({ from: facts.from, to: gap.to })
-              : from({ from: gap.from, to: facts.to }),
-          ]
-        : [within(gap)],
-    ),
+    ...facts.gaps.map(within),
+    ...(longestOf(facts) < smallPage ? facts.gaps.map((gap) => fromStart(facts, gap)) : []),
     ...randomSplits(facts),
     ...byDate(facts),
   ];
@@ -76,6 +67,11 @@ function upTo(range: IdRange): Question {
   return { ...within(range), afterId: null };
 }
 
+/** Asks for a range and what lies behind it, seen from the side where the list begins. */
+function fromStart(facts: Facts, { from: first, to }: IdRange): Question {
+  return orderOf(facts) === 'descending' ? upTo({ from: facts.from, to }) : from({ from: first, to: facts.to });
+}
+
 /** Distances beyond the ends, in pages. A page of rows that are dropped after the cut hides what lies behind it, over many pages. */
 const pagesBeyond = [1 / 16, 1, 2, 4, 8, 16, 32];
 
@@ -88,7 +84,7 @@ function beyondTheEnds(facts: Facts): Question[] {
     const places = [1_000n, 1_000_000n, 1_000_000_000n].map((far) => nearestPosition(facts.from + far));
     return toEnd ? places.map((place) => from({ from: place, to: facts.to })) : [];
   }
-  const rows = Math.max(1, facts.pages.after.rows, facts.pages.both.rows);
+  const rows = Math.max(1, longestOf(facts));
   const page = ((highest - lowest) * BigInt(rows)) / BigInt(Math.max(1, facts.found)) + 1n;
   const distances = [1n, ...pagesBeyond.map((pages) => BigInt(Math.ceil(Number(page) * pages)) + 1n)];
   const questions: Question[] = [];
