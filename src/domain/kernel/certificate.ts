@@ -62,6 +62,9 @@ export function conclude(state: State): Done {
   const { facts, open } = state;
   const reasons = [...facts.reasons, ...findReasons(state)];
   const worst = risks.map((risk) => reasons.find((one) => one.risk === risk)).find((one) => one !== undefined);
+  // An id that cannot be read says nothing about the filters.
+  const unread = unreadReasons(state).map(({ reason }) => reason);
+  const mayHide = reasons.some(({ risk, reason }) => risk !== 'harmless' && !unread.includes(reason));
   const canTell = reasons.every(({ risk, reason }) => risk !== 'fault' || reason === tooManyAbsent);
   const certificate = worst === undefined ? 'proven' : worst.risk === 'fault' ? 'unproven' : 'assumed';
   return {
@@ -79,7 +82,7 @@ export function conclude(state: State): Done {
       longest: Math.max(longestOf(facts), facts.longestBefore),
       together: facts.walk === null,
     },
-    tryDates: facts.rigor === 'proof' && worst !== undefined && worst.risk !== 'harmless' && longestOf(facts) > 0,
+    tryDates: facts.rigor === 'proof' && mayHide && longestOf(facts) > 0,
   };
 }
 
