@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toCursor } from '../../src/domain/kernel/cursor.ts';
+import { toCursor } from '../../src/domain/cursor.ts';
 
 const largest = 9_223_372_036_854_775_807n;
 
