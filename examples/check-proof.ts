@@ -344,7 +344,8 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
       not(lost.length > 0, `the page lacks ${lost[0]}`);
       not(closed !== rule, `the rule is ${rule}`);
       closings++;
-      const between = without([range], ...shown.map((one) => ({ from: one, to: one })));
+      const ends = [range.from - 1n, ...shown, range.to + 1n];
+      const between = ends.slice(1).flatMap((next, nth) => toRange((ends[nth] as bigint) + 1n, next - 1n));
       const inner = between.filter(({ from, to }) => from !== sweep.range.from && to !== sweep.range.to);
       gaps = [...gaps, ...inner].sort(byWidth).slice(0, 6);
     }
@@ -428,7 +429,8 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
     add('doubt', isWalk, 'two filters are not honoured; the list was walked by one');
     add('unproven', isWalk && (!isOneWay || isSkipping), 'the walk does not show a sorted list');
     if (isWalk) return;
-    for (const part of open) {
+    const others = end?.open.filter((part) => !open.some((one) => isSame(one, part))) ?? [];
+    for (const part of [...open, ...others.map((one) => ({ ...untouched, ...one }))]) {
       const isOne = isSingle(part) && part.stuck;
       const isNamed = accepted.has(part.from) || end?.open.some((one) => isSame(one, part));
       add('unproven', !isOne || !isNamed, `ids ${spell(part)} are not closed`);
@@ -564,9 +566,9 @@ export interface Options {
 export type Report = ReturnType<typeof checkProof>;
 export function checkProof(lines: Iterable<string>, options: Options = {}) {
   const read = readProof(lines);
-  const file = { ...read, rows: options.rows ? readDump(options.rows) : read.rows };
-  const all = [...file.sweeps.values()];
-  file.forged.push(...all.flatMap((sweep) => checkSweep(file, sweep)));
+  const rows = options.rows ? readDump(options.rows) : read.rows;
+  const all = [...read.sweeps.values()];
+  const file = { ...read, rows, forged: [...read.forged, ...all.flatMap((one) => checkSweep({ ...read, rows }, one))] };
   const replayed = all.flatMap((sweep) => replay(sweep, file.rows));
   const certificates = file.certificates.map((one) => checkCertificate(file, one, replayed));
   const noted = (options.noted ?? []).flatMap((note) => checkNoted(file, note));
