@@ -195,6 +195,7 @@ const isSame = (a: Range, b: Range) => a.from === b.from && a.to === b.to;
 const isSingle = ({ from, to }: Range) => from === to;
 const compare = (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0);
 const byFrom = (a: Range, b: Range) => compare(a.from, b.from);
+const byWidth = (a: Range, b: Range) => compare(b.to - b.from, a.to - a.from);
 const spell = ({ from, to }: Range) => (from === to ? `${from}` : `${from} to ${to === lastId ? 'infinity' : to}`);
 const spellTime = (milliseconds: number) => new Date(milliseconds).toISOString();
 
@@ -236,10 +237,16 @@ const smallPage = 16;
 /** Goes through the answers of a sweep in their order. Returns why they support less than `proven`. */
 function replay(sweep: Sweep, rows: Rows): Finding[] {
   const findings = new Map<string, Finding>();
-  let open: Open[] = [{ ...sweep.range, ...untouched }];
-  const pages = { after: { rows: 0, bytes: 0 }, both: { rows: 0, bytes: 0 } };
+  const unread = [...sweep.unreadable].map((one) => ({ from: one, to: one }));
+  let open: Open[] = [
+    ...without([sweep.range], ...unread).map((part) => ({ ...untouched, ...part })),
+    ...unread.map((part) => ({ ...untouched, ...part, stuck: true })),
+  ].sort(byFrom);
+  const nothing = { rows: 0, bytes: 0 };
+  let pages = { after: nothing, both: nothing };
+  let lastAt = sweep.startedAt;
   const reach = { after: false, before: false, both: false };
-  let [largest, longest, closings, found, rising, falling] = [0, 0, 0, 0, 0, 0];
+  let [largest, closings, found, rising, falling] = [0, 0, 0, 0, 0];
   let [isWalk, isSkipping] = [false, false];
   let [lowest, highest, gaps]: [bigint | null, bigint | null, Range[]] = [null, null, []];
   let plan: Set<string> | null = null;
@@ -249,6 +256,7 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
     if (is && !findings.has(reason)) findings.set(reason, find(worth, sweep.number, n, reason));
   };
   const goneSample = () => [...gone].slice(0, 20);
+  const longestPage = () => Math.max(pages.after.rows, pages.both.rows);
   /** True if a page of this size cannot have been cut off. */
   const hasRoom = (page: PageSize) => {
     const most = pages[page.shape];
@@ -257,6 +265,12 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
   };
 
   for (const answer of sweep.answers) {
+    if (answer.sentAt > lastAt + 25 * hourMs) {
+      // After a pause the source may have changed: pages are measured again.
+      [pages, largest] = [{ after: nothing, both: nothing }, 0];
+      open = open.map((part) => ({ ...part, wider: null }));
+    }
+    lastAt = Math.max(lastAt, answer.sentAt + answer.tookMs);
     if (isWalk && answer.purpose !== 'walk') continue;
     if (answer.purpose === 'witness') plan ??= planWitnesses();
     if (answer.kind === 'page') notePage(answer);
@@ -285,7 +299,6 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
     if (page.purpose !== 'range') return;
     const most = pages[page.shape];
     pages[page.shape] = { rows: Math.max(most.rows, page.rows), bytes: Math.max(most.bytes, page.bytes) };
-    longest = Math.max(longest, page.rows);
   }
 
   function learnRange(answer: Answer, range: Range): void {
@@ -319,7 +332,7 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
       say('doubt', n, hasRoom(wider), 'an earlier page left ids out although it had room');
     }
     if (closed !== null) {
-      const isEmpty = shown.length === 0 && (page.rows === 0 || page.rows * 2 < longest);
+      const isEmpty = shown.length === 0 && (page.rows === 0 || page.rows * 2 < longestPage());
       const isOne = isSingle(range) && (shown.length === 1 || isEmpty);
       const rule = isEmpty ? 'empty' : isOne ? 'single' : 'reading';
       const there = new Set([...shown, ...lacking]);
@@ -331,9 +344,10 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
       not(lost.length > 0, `the page lacks ${lost[0]}`);
       not(closed !== rule, `the rule is ${rule}`);
       closings++;
-      const between = without([range], ...shown.map((one) => ({ from: one, to: one })));
+      const ends = [range.from - 1n, ...shown, range.to + 1n];
+      const between = ends.slice(1).flatMap((next, nth) => toRange((ends[nth] as bigint) + 1n, next - 1n));
       const inner = between.filter(({ from, to }) => from !== sweep.range.from && to !== sweep.range.to);
-      gaps = [...gaps, ...inner].sort((a, b) => compare(b.to - b.from, a.to - a.from)).slice(0, 6);
+      gaps = [...gaps, ...inner].sort(byWidth).slice(0, 6);
     }
     for (const one of lacking) (lacked.has(one) ? gone : lacked).add(one);
   }
@@ -366,34 +380,44 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
     const isBack = alone !== null && ids.includes(alone) && goneSample().includes(alone);
     say('doubt', n, isBack, `the answer shows ${alone}, which two answers had left out`);
     if (lacking.length > 0 && range !== null && alone === null && (ids.length === 0 || hasRoom(witness)))
-      reopen(lacking[0] as bigint, lacking.at(-1) as bigint);
+      reopen([{ from: lacking[0] as bigint, to: lacking.at(-1) as bigint }]);
     const shown = inside(ids, sweep.range);
+    const around: Range[] = [];
     for (const [nth, one] of shown.entries()) {
       if (!witness.fresh.has(one) || open.some((part) => contains(part, one))) continue;
       say('doubt', n, !witness.arrived.has(one), `the answer shows ${one} in a range that had been closed`);
-      reopen(shown[nth - 1] ?? sweep.range.from, shown[nth + 1] ?? sweep.range.to);
+      const [from, to] = [shown[nth - 1] ?? sweep.range.from, shown[nth + 1] ?? sweep.range.to];
+      const last = (around.at(-1)?.to ?? 0n) < from ? undefined : around.pop();
+      around.push({ from: last?.from ?? from, to });
     }
+    reopen(around);
   }
 
-  function reopen(from: bigint, to: bigint): void {
-    const parts = without([{ from, to }], ...open).map((part) => ({ ...untouched, ...part }));
-    open = [...open, ...parts].sort(byFrom);
+  function reopen(ranges: readonly Range[]): void {
+    open = [...open, ...without(ranges, ...open).map((part) => ({ ...untouched, ...part }))].sort(byFrom);
   }
 
-  /** The witnesses that follow from the answers so far, by their filters. */
+  /** The witnesses that follow from the answers so far, by their filters. None crosses an id that cannot be read. */
   function planWitnesses(): Set<string> {
     const { from, to } = sweep.range;
-    const needed = [
-      ...goneSample().map((one) => filtersOf(one - 1n, one + 1n)),
-      ...gaps.map((gap) => filtersOf(gap.from - 1n, gap.to + 1n)),
-      ...(closings > 1 ? [filtersOf(from - 1n, to + 1n)] : []),
-      ...(from === 1n && to === lastId ? [filtersOf(null, null, true)] : []),
-    ];
+    const ask = (range: Range, after: bigint | null, before: bigint | null, byDate = false) =>
+      open.some((one) => one.from <= range.to && range.from <= one.to) ? [] : [filtersOf(after, before, byDate)];
+    const within = (range: Range) => ask(range, range.from - 1n, range.to + 1n);
+    const needed = [...goneSample().map((one) => ({ from: one, to: one })), ...gaps].flatMap(within);
+    if (closings > 1)
+      needed.push(
+        ...without([sweep.range], ...open)
+          .sort(byWidth)
+          .slice(0, 4)
+          .flatMap(within),
+      );
+    if (isSame(sweep.range, axis)) needed.push(filtersOf(null, null, true));
     const places = highest === null ? [999n, 999_999n, 999_999_999n].map((far) => from + far) : [highest];
-    if (to === lastId) needed.push(...places.filter((one) => one < lastId).map((one) => filtersOf(one, null)));
-    if (from === 1n && lowest !== null && lowest > 1n)
-      needed.push(filtersOf(null, lowest), filtersOf(0n, lowest, true));
-    return new Set(needed);
+    if (to === lastId)
+      needed.push(...places.flatMap((one) => (one < to ? ask({ from: one + 1n, to }, one, null) : [])));
+    if (from !== 1n || lowest === null || lowest === 1n) return new Set(needed);
+    const below = { from, to: lowest - 1n };
+    return new Set([...needed, ...ask(below, null, lowest), ...ask(below, 0n, lowest, true)]);
   }
 
   function finish(): void {
@@ -405,8 +429,9 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
     add('doubt', isWalk, 'two filters are not honoured; the list was walked by one');
     add('unproven', isWalk && (!isOneWay || isSkipping), 'the walk does not show a sorted list');
     if (isWalk) return;
-    for (const part of open) {
-      const isOne = isSingle(part) && (part.stuck || sweep.unreadable.has(part.from));
+    const others = end?.open.filter((part) => !open.some((one) => isSame(one, part))) ?? [];
+    for (const part of [...open, ...others.map((one) => ({ ...untouched, ...one }))]) {
+      const isOne = isSingle(part) && part.stuck;
       const isNamed = accepted.has(part.from) || end?.open.some((one) => isSame(one, part));
       add('unproven', !isOne || !isNamed, `ids ${spell(part)} are not closed`);
       add('doubt', isOne && !accepted.has(part.from), `id ${part.from} could not be read`);
@@ -424,6 +449,7 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
     const hasReach = isMixed && rising + falling >= 10 ? reach.after && reach.before : isCut;
     add('doubt', isCut && found >= smallPage && !hasReach, 'the filters were not seen to act before the cut');
     const isBeyond = (one: bigint) => (isMostly(rising) ? one > (highest ?? 0n) : one < (lowest ?? 0n));
+    const longest = longestPage();
     const isEdge = longest === sweep.longestBefore && goneSample().some((one) => isMixed || isBeyond(one));
     const isHidden = (lowest === null ? absent > 0 : isEdge) && !hasReach;
     add('doubt', isHidden, 'ids are gone where a filter that acts after the cut would hide them');
@@ -540,9 +566,9 @@ export interface Options {
 export type Report = ReturnType<typeof checkProof>;
 export function checkProof(lines: Iterable<string>, options: Options = {}) {
   const read = readProof(lines);
-  const file = { ...read, rows: options.rows ? readDump(options.rows) : read.rows };
-  const all = [...file.sweeps.values()];
-  file.forged.push(...all.flatMap((sweep) => checkSweep(file, sweep)));
+  const rows = options.rows ? readDump(options.rows) : read.rows;
+  const all = [...read.sweeps.values()];
+  const file = { ...read, rows, forged: [...read.forged, ...all.flatMap((one) => checkSweep({ ...read, rows }, one))] };
   const replayed = all.flatMap((sweep) => replay(sweep, file.rows));
   const certificates = file.certificates.map((one) => checkCertificate(file, one, replayed));
   const noted = (options.noted ?? []).flatMap((note) => checkNoted(file, note));

@@ -40,8 +40,10 @@ export function proveSweep(
     recentFrom: BigInt(Math.floor(startedAt / 1_000)) - 900n,
     ...options.plan,
   };
+  const { facts } = begin(plan);
+  const [unreadable, { accepted }] = [options.plan?.unreadable ?? [], facts];
   const opening = { advertiserId, sweepId, purpose: 'recheck', startedAt: new Date(startedAt), previous } as const;
-  const bodies: LineBody[] = [toSweepBody({ ...opening, facts: begin(plan).facts, unreadable: [], accepted: [] })];
+  const bodies: LineBody[] = [toSweepBody({ ...opening, facts, unreadable, accepted })];
   const result = runKernelSweep(server, memory, {
     ...options,
     plan,

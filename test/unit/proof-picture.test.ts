@@ -1,46 +1,14 @@
-// The picture of a proof: every part of the axis has a column, and a column says what its records say. And the page around it.
+// The picture of a proof: every part of the axis has a column, and a column says what its lines say. And the page around it.
 import { describe, expect, test } from 'vitest';
 import type { ExportedCertificate } from '../../src/domain/evidence/export.ts';
-import { findClosed, findQuestionsAbout, type ShownRecord, toColumns } from '../../src/domain/evidence/picture.ts';
-import type { AnswerRecord, Bounds } from '../../src/domain/evidence/record.ts';
+import { findQuestionsAbout, toColumns } from '../../src/domain/evidence/picture.ts';
+import type { AnswerLine } from '../../src/domain/evidence/record.ts';
 import { renderProofPage } from '../../src/web/admin/proof-page.ts';
 
-const to = (low: bigint, high: bigint | null): Bounds => ({ from: low, to: high });
-
-function answer(
-  n: number,
-  given: {
-    purpose?: AnswerRecord['question']['purpose'];
-    from: bigint;
-    to: bigint | null;
-    rows: number;
-    closed?: Bounds[];
-    opened?: Bounds[];
-  },
-): ShownRecord {
-  const { purpose = 'range', rows, closed = [], opened = [] } = given;
-  return {
-    n,
-    added: 0,
-    record: {
-      type: 'answer',
-      ...{ part: 1, knew: n - 1, seq: BigInt(n), sentAt: 1_000 * n, tookMs: 5 },
-      question: {
-        purpose,
-        axis: 'id',
-        after: given.from - 1n,
-        before: null,
-        since: null,
-        from: given.from,
-        to: given.to,
-      },
-      answer: {
-        ...{ kind: 'page', rows, lacks: 0, unreadable: 0, bytes: 10, largest: 5, sizes: [0, 0] },
-        ...{ echo: 'matches', weakEmpty: false, cached: false, body: null },
-      },
-      ...{ closed, opened, limit: [0, 0], uneven: false, sorted: null, planned: null },
-    },
-  };
+/** A question about ids, and the rule by which its answer closed them. */
+function answer(n: number, from: bigint, to: bigint | null, given: Partial<AnswerLine> = {}): AnswerLine {
+  const bounds = { from: String(from), to: to === null ? null : String(to) };
+  return { n, type: 'answer', purpose: 'range', sentAt: 1_000 * n, tookMs: 5, bytes: 10, ...bounds, ...given };
 }
 
 function certificate(low: bigint, high: bigint | null, given: Partial<ExportedCertificate> = {}): ExportedCertificate {
@@ -52,29 +20,6 @@ function certificate(low: bigint, high: bigint | null, given: Partial<ExportedCe
 }
 
 const density = { lowest: 101n, highest: 140n, counts: [3, 0, 1, 2], below: 0, above: 0 };
-
-describe('a closed range', () => {
-  test('is what an answer closed and no later one opened again, with its rule', () => {
-    const records = [
-      answer(1, { from: 1n, to: 100n, rows: 0, closed: [to(1n, 100n)] }),
-      answer(2, { from: 101n, to: 120n, rows: 3, closed: [to(101n, 120n)] }),
-      answer(3, { from: 121n, to: 121n, rows: 1, closed: [to(121n, 121n)] }),
-      answer(4, {
-        purpose: 'confirm',
-        from: 122n,
-        to: null,
-        rows: 0,
-        closed: [to(122n, null)],
-        opened: [to(101n, 120n)],
-      }),
-    ];
-    expect(findClosed(records)).toEqual([
-      { from: 1n, to: 100n, how: 'empty', at: 1_000 },
-      { from: 121n, to: 121n, how: 'single', at: 3_000 },
-      { from: 122n, to: null, how: 'confirmed', at: 4_000 },
-    ]);
-  });
-});
 
 describe('the columns', () => {
   test('tile the axis from 1 without end, and count the applications of each part', () => {
@@ -106,29 +51,23 @@ describe('the columns', () => {
   });
 
   test('are drawn from any number of ranges', () => {
-    const closed = Array.from({ length: 200_000 }, (_, at) => to(BigInt(at + 1), BigInt(at + 1)));
-    const records = [answer(7, { from: 1n, to: null, rows: 200_000, closed })];
-    const [first] = toColumns([certificate(1n, null)], () => records, null);
+    const answers = Array.from({ length: 200_000 }, (_, at) =>
+      answer(7, BigInt(at + 1), BigInt(at + 1), { closed: 'single' }),
+    );
+    const [first] = toColumns([certificate(1n, null)], () => answers, null);
     expect(first).toMatchObject({ state: 'single', closedAt: 7_000 });
   });
 
   test('are open where no certificate reaches, in part or at all', () => {
-    const columns = toColumns(
-      [certificate(1n, 115n)],
-      () => [answer(1, { from: 1n, to: 115n, rows: 3, closed: [to(1n, 115n)] })],
-      density,
-    );
-    expect(columns.map(({ state }) => state)).toEqual(['short', 'short', 'open', 'open', 'open', 'open']);
-    expect(toColumns([], () => [], null)).toMatchObject([{ from: 1n, to: null, state: 'open', certificate: null }]);
+    const columns = toColumns([certificate(1n, 115n)], () => [answer(1, 1n, 115n, { closed: 'reading' })], density);
+    expect(columns.map(({ state }) => state)).toEqual(['reading', 'reading', 'open', 'open', 'open', 'open']);
+    expect(toColumns([], () => [], null)).toMatchObject([{ from: 1n, to: null, state: 'open' }]);
   });
 
   test('have the rule that closed most of them, and the time of the first', () => {
-    const records = [
-      answer(1, { from: 101n, to: 103n, rows: 0, closed: [to(101n, 103n)] }),
-      answer(2, { from: 104n, to: null, rows: 9, closed: [to(104n, null)] }),
-    ];
+    const records = [answer(1, 101n, 103n, { closed: 'empty' }), answer(2, 104n, null, { closed: 'reading' })];
     const [, first] = toColumns([certificate(1n, null)], () => records, density);
-    expect(first).toMatchObject({ state: 'short', closedAt: 1_000 });
+    expect(first).toMatchObject({ state: 'reading', closedAt: 1_000 });
   });
 
   test('say where ids were only shown, and where no evidence was kept', () => {
@@ -140,48 +79,31 @@ describe('the columns', () => {
 
   test('count the audits that asked there, once for each sweep', () => {
     const records = [
-      answer(9, { purpose: 'audit', from: 112n, to: 118n, rows: 0 }),
-      answer(10, { purpose: 'audit', from: 119n, to: 125n, rows: 2 }),
+      answer(9, 112n, 118n, { type: 'audit', purpose: undefined }),
+      answer(10, 119n, 125n, { type: 'audit', purpose: undefined }),
     ];
     const columns = toColumns([certificate(1n, 110n), certificate(111n, null)], () => records, density);
     expect(columns.map(({ audits }) => audits)).toEqual([0, 0, 2, 1, 0, 0]);
-  });
-
-  test('have the weakest certificate that touches them', () => {
-    const columns = toColumns(
-      [certificate(1n, 105n), certificate(106n, null, { certificate: 'assumed' })],
-      () => [],
-      density,
-    );
-    expect(columns.map((one) => one.certificate)).toEqual([
-      'proven',
-      'assumed',
-      'assumed',
-      'assumed',
-      'assumed',
-      'assumed',
-    ]);
   });
 });
 
 test('the questions about an id are those over a range that holds it, without witnesses and audits', () => {
   const records = [
-    answer(1, { from: 1n, to: null, rows: 9 }),
-    answer(2, { from: 1n, to: 50n, rows: 0, closed: [to(1n, 50n)] }),
-    answer(3, { from: 51n, to: null, rows: 3, closed: [to(51n, null)] }),
-    answer(4, { purpose: 'witness', from: 1n, to: null, rows: 3 }),
-    answer(5, { purpose: 'audit', from: 60n, to: 70n, rows: 3 }),
+    answer(1, 1n, null, { ids: '5 60' }),
+    answer(2, 1n, 50n, { closed: 'empty' }),
+    answer(3, 51n, null, { closed: 'reading' }),
+    answer(4, 1n, null, { purpose: 'witness' }),
+    answer(5, 60n, 70n, { type: 'audit', purpose: undefined }),
   ];
   expect(findQuestionsAbout(records, 60n).map(({ n }) => n)).toEqual([1, 3]);
 });
 
 test('every command of the page names the account', async () => {
-  const many = (purpose: 'witness' | 'audit') =>
-    Array.from({ length: 150 }, (_, n) => answer(n, { purpose, from: 1n, to: null, rows: 0 }));
-  const records = [...many('witness'), ...many('audit')];
+  const many = (given: Partial<AnswerLine>) => Array.from({ length: 150 }, (_, n) => answer(n, 1n, null, given));
+  const answers = [...many({ purpose: 'witness' }), ...many({ type: 'audit', purpose: undefined })];
   const report = {
     ...{ at: new Date(0), advertiser: 'fern', advertiserId: 7n, certificates: [certificate(1n, null)], openRanges: 0 },
-    ...{ records: new Map([[1n, records]]), density, history: [] },
+    ...{ answers: new Map([[1n, answers]]), density, history: [] },
   };
   const page = String(await renderProofPage({ report, names: ['fern', 'moss'], id: 5n, version: '1' }));
   expect(page).toMatch(/And 50 more witnesses[\s\S]*And 50 more audits/);
