@@ -86,7 +86,7 @@ function beyondTheEnds(facts: Facts): Question[] {
   }
   const rows = Math.max(1, longestOf(facts));
   const page = ((highest - lowest) * BigInt(rows)) / BigInt(Math.max(1, facts.found)) + 1n;
-  // At distance 0 the outermost id must come back. Neighbouring questions ask the same end, in case that two copies take turns.
+  // At distance 0 the outermost id must come back. Neighbouring questions ask the same end, in case two copies alternate.
   const distances = [0n, 1n, ...pagesBeyond.map((pages) => BigInt(Math.ceil(Number(page) * pages)) + 1n)];
   const above = distances.flatMap((far) => toRange(highest + far, facts.to) ?? []);
   const below = distances.flatMap((far) => toRange(facts.from, lowest - far) ?? []);
