@@ -21,6 +21,7 @@ import {
   type PageAnswer,
   type PageSize,
   type Question,
+  type ShapedPage,
   shapeOf,
   shownInside,
   sizeOf,
@@ -138,7 +139,7 @@ function judge(
     return { closed: null, lacked, parts: halve(range, shown, lacked, page) };
   }
   if (isOne || (isWhole && isExact)) return close(facts, range, shown, isEmpty, recent.length);
-  if (shown.length === 0) return { ...noEffect, parts: stepOver(facts, range, question, answer, page) };
+  if (shown.length === 0) return { ...noEffect, parts: stepOver(facts, range, question, answer) };
   const parts = splitShown(facts, range, shown, page, isExact);
   // Ids between the parts have been read and belong to none of them.
   const between = shown.filter((id) => !parts.some((part) => contains(part, id)));
@@ -146,7 +147,7 @@ function judge(
   facts.recent += between.filter((id) => recents.has(id)).length;
   const isSame = parts.length === 1 && parts[0]?.from === range.from && parts[0]?.to === range.to;
   // One id alone cannot be split: the same question is asked again.
-  return { ...noEffect, parts: isSame && isExact ? stepOver(facts, range, question, answer, page) : parts };
+  return { ...noEffect, parts: isSame && isExact ? stepOver(facts, range, question, answer) : parts };
 }
 
 function close(facts: Draft['facts'], range: IdRange, shown: readonly Position[], isEmpty: boolean, recent: number) {
@@ -169,20 +170,18 @@ const mostGone = 20;
 
 /** Keeps each closed range with the same probability. */
 function sample(facts: Draft['facts'], range: IdRange): void {
-  if (facts.samples.length < mostSamples) {
-    facts.samples = [...facts.samples, range];
-    return;
-  }
-  const at = Math.floor(createRandom(facts.seed + facts.closedRanges)() * facts.closedRanges);
-  if (at < mostSamples) facts.samples = facts.samples.with(at, range);
+  const random = createRandom(facts.seed + facts.closedRanges);
+  const [count, drawn] = [facts.samples.length, Math.floor(random() * facts.closedRanges)];
+  const at = count < mostSamples ? count : drawn;
+  if (at < mostSamples) facts.samples = facts.samples.toSpliced(at, 1, range);
 }
 
 /** Known ids are lacking: reads both halves of the range again. If it holds one known id only, the same question again. */
 function halve(
-  range: OpenRange,
+  range: IdRange,
   shown: readonly Position[],
   lacking: readonly LackingId[],
-  page: Omit<Wider, 'inside' | 'moved'>,
+  page: ShapedPage,
 ): OpenRange[] {
   const ids = [...shown, ...lacking.map(({ id }) => id as Position)].sort(rising);
   const cut = ids[Math.floor((ids.length - 1) / 2)] as Position;
@@ -197,28 +196,16 @@ function halve(
 }
 
 /** A page that shows only the bounds of its question: asks again with bounds that step over them. */
-function stepOver(
-  facts: Draft['facts'],
-  range: OpenRange,
-  question: Question,
-  page: PageAnswer,
-  size: PageSize,
-): OpenRange[] {
-  const came = (bound: bigint | null) => bound !== null && page.rows.some(({ id }) => id === bound);
-  const steps = {
-    after: range.steps.after || came(question.afterId),
-    before: range.steps.before || came(question.beforeId),
-  };
-  const isSame = steps.after === range.steps.after && steps.before === range.steps.before;
-  if (isSame) {
+function stepOver(facts: Draft['facts'], range: OpenRange, question: Question, page: PageAnswer): OpenRange[] {
+  const came = (bound: bigint | null) => page.rows.some(({ id }) => id === bound);
+  const { after, before } = range.steps;
+  const steps = { after: after || came(question.afterId), before: before || came(question.beforeId) };
+  if (steps.after === after && steps.before === before) {
     addReason(facts, 'fault', 'a range could not be split small enough to be closed');
     return [{ ...range, stuck: 'the page holds no more than the bounds of its question' }];
   }
-  addReason(
-    facts,
-    size.rows * 2 >= facts.pages.after.rows ? 'doubt' : 'harmless',
-    'a page holds no more than the bounds of its question',
-  );
+  const risk = sizeOf(page).rows * 2 >= facts.pages.after.rows ? 'doubt' : 'harmless';
+  addReason(facts, risk, 'a page holds no more than the bounds of its question');
   return [{ ...range, steps }];
 }
 

@@ -11,6 +11,10 @@ export interface PageSize {
 /** Which id bounds a question sends. A source may have another page size for each. */
 export type Shape = 'after' | 'before' | 'both';
 
+export interface ShapedPage extends PageSize {
+  readonly shape: Shape;
+}
+
 /**
  * range: read a range. witness: ask in another shape or at another place; it closes nothing and can only contradict. walk: read page by page
  * with one filter, because the source does not honour two.

@@ -12,7 +12,7 @@ import {
   splitAfter,
   upperBound,
 } from './position.ts';
-import type { PageSize, Shape } from './question.ts';
+import type { ShapedPage } from './question.ts';
 import { partRows } from './room.ts';
 import { type Facts, type OpenRange, type Order, openRange, orderOf } from './state.ts';
 
@@ -24,7 +24,7 @@ export function splitShown(
   facts: Facts,
   range: IdRange,
   shown: readonly Position[],
-  page: PageSize & { readonly shape: Shape },
+  page: ShapedPage,
   isKnown: boolean,
 ): OpenRange[] {
   return cutRange(facts, range, shown, isKnown).map((part) => {

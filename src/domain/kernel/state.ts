@@ -2,12 +2,11 @@
 // sweep are closed. An answer replaces one open range by a few, so what is stored after each answer is small.
 
 import { firstIndex, type IdRange, type Position } from './position.ts';
-import type { LackingId, PageSize, Question, Shape } from './question.ts';
+import type { LackingId, PageSize, Question, ShapedPage } from './question.ts';
 import type { Walk } from './walk.ts';
 
 /** The answer that an open range was cut from. */
-export interface Wider extends PageSize {
-  readonly shape: Shape;
+export interface Wider extends ShapedPage {
   /** How many ids it showed inside the range. If the range shows more, it was cut off. */
   readonly inside: number;
   /** Which bound of the question has moved since. */

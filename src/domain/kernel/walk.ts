@@ -7,10 +7,7 @@ import { type Answer, isStray, type Question, shownInside } from './question.ts'
 type Direction = 'forward' | 'backward';
 
 /** Neighbouring rows with rising and with falling ids. */
-interface Pairs {
-  readonly rising: number;
-  readonly falling: number;
-}
+type Pairs = { readonly rising: number; readonly falling: number };
 
 /** The progress of a walk. */
 export interface Walk extends IdRange {

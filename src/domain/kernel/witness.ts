@@ -86,18 +86,16 @@ function beyondTheEnds(facts: Facts): Question[] {
   }
   const rows = Math.max(1, longestOf(facts));
   const page = ((highest - lowest) * BigInt(rows)) / BigInt(Math.max(1, facts.found)) + 1n;
-  const distances = [1n, ...pagesBeyond.map((pages) => BigInt(Math.ceil(Number(page) * pages)) + 1n)];
-  const questions: Question[] = [];
-  for (const distance of distances) {
-    const above = toRange(highest + distance, facts.to);
-    if (toEnd && above !== null && above.from <= largestBound(highest)) questions.push(from(above));
-    const below = toRange(facts.from, lowest - distance);
-    if (isFirst && below !== null && below.from <= below.to) questions.push(upTo(below));
-  }
-  const before = toRange(facts.from, lowest - 1n);
-  // A date turns off a default window of the source ("the last 90 days").
-  if (isFirst && before !== null) questions.push({ ...within(before), afterDate: 0n });
-  return questions;
+  // At distance 0 the outermost id must come back. Neighbouring questions ask the same end, in case two copies alternate.
+  const distances = [0n, 1n, ...pagesBeyond.map((pages) => BigInt(Math.ceil(Number(page) * pages)) + 1n)];
+  const above = distances.flatMap((far) => toRange(highest + far, facts.to) ?? []);
+  const below = distances.flatMap((far) => toRange(facts.from, lowest - far) ?? []);
+  return [
+    ...(toEnd ? above.filter((range) => range.from <= largestBound(highest)).map(from) : []),
+    ...(isFirst ? below.map(upTo) : []),
+    // A date turns off a default window of the source ("the last 90 days").
+    ...(isFirst ? below.slice(1, 2).map((range) => ({ ...within(range), afterDate: 0n })) : []),
+  ];
 }
 
 /** Splits closed ranges at random: the lower part with both bounds, the upper one with the bound where the list begins. */
