@@ -9,7 +9,7 @@ import { openDatabase } from '../../src/store/postgres/database.ts';
 import { type Lease, releaseLeases } from '../../src/store/sweeps/leases.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../support/applications.ts';
 import { claimLease } from '../support/leases.ts';
-import { test as base } from '../support/test-database.ts';
+import { test as base, emptyDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
 const key = createSecretKey(Buffer.from('a key for tests'));
@@ -21,9 +21,8 @@ const test = base
     onCleanup(() => db[Symbol.asyncDispose]());
     return db;
   })
-  .extend('live', { scope: 'test' }, async ({ db }): Promise<Lease> => {
-    await db.query(`TRUNCATE intake.applications, intake.primary_job_seeking_info, intake.attachments, intake.attachment_versions,
-    intake.downloads, intake.quarantine, intake.events, intake.sweeps, intake.ranges, intake.cursors, intake.recent_pages, intake.leases CASCADE`);
+  .extend('live', { scope: 'test' }, async ({ database, db }): Promise<Lease> => {
+    await emptyDatabase(database);
     const lease = await claimLease(db, claim('live'));
     if (!lease) throw new Error('The lane was not free.');
     return lease;
