@@ -182,6 +182,12 @@ async function findSilentLosses(database: TestDatabase, store: Store, one: Case,
   server.passNight(server.now);
   await judge('recheck', 1n, () => readAgain(deps, task, wholeAxis));
   await poll();
+  // The proof has the times of the first sweep.
+  await database.query(
+    `UPDATE intake.applications SET first_seen_at = first_seen_at + interval '20 hours'
+     WHERE advertiser_id = $1 AND first_seen_at < now() - interval '10 hours'`,
+    [advertiserId],
+  );
   return [...losses, ...(await findUnsupported(store, one, advertiserId))];
 }
 
