@@ -365,6 +365,30 @@ describe('filters that are not honoured together end in a walk, a doubt at best'
   });
 });
 
+describe('a walk ends where the sweep does, although one filter does not', () => {
+  const rows = rowsUpTo(400);
+  const refusing =
+    (order: Rule): Rule =>
+    (matching, question, nth) =>
+      question.afterId !== null && question.beforeId !== null ? { kind: 'refused' } : order(matching, question, nth);
+
+  test.for([
+    ['ascending', capped(30)],
+    ['descending', falling(30)],
+  ] as const)('in a list that is %s', ([, order]) => {
+    const plan = { from: 1_000n as Position, to: 3_000n as Position };
+    const part = rows.filter(({ id }) => contains(plan, id));
+    const swept = sweep(rows, refusing(order), { plan });
+    expect(lostOf(part, swept)).toEqual([]);
+    expect(swept.done).toMatchObject({ certificate: 'assumed', risk: 'doubt', open: [] });
+    const from = 2_000n as Position;
+    const held = idsOf(rows.slice(0, 200));
+    const poll = sweep(rows, refusing(order), { held, plan: { rigor: 'poll', from } });
+    expect(lostOf(rows, poll)).toEqual([]);
+    expect(poll.done).toMatchObject({ certificate: 'assumed', risk: 'doubt', open: [] });
+  });
+});
+
 describe('what lowers a certificate', () => {
   const rows = rowsUpTo(200);
   const read = (more: Partial<PageAnswer>, plan?: Partial<Plan>) =>
