@@ -160,18 +160,23 @@ async function expectOnce(database: TestDatabase): Promise<void> {
 describe('L8 a source that says 404 for "nothing"', () => {
   const choices = { empty: 'notFound', pageCap: 3 } as const;
 
-  test('is known to a new process: a quiet account is read, and its certificate is assumed', async ({ database }) => {
+  test('is known to a new process: a quiet account is read, and one that shows nothing any more is trouble', async ({
+    database,
+  }) => {
     await emptyDatabase(database);
     await using board = await openSandbox({ applications: 4, choices });
-    await syncBoard(database, board);
-    // Nothing is new, and soon nothing is there at all.
+    const [first] = await syncBoard(database, board);
+    expect(first).toMatchObject({ certificate: 'assumed', risk: 'harmless' });
+    expect(board.requests().map(({ status }) => status)).toContain(404);
+    // Nothing is new: a poll receives the newest application again.
     await database.query(`UPDATE intake.applications SET first_seen_at = first_seen_at - interval '2 days'`);
     board.clearRequests();
-    expect(await syncBoard(database, board)).toMatchObject([{ added: 0, stopped: null }]);
-    expect(board.requests()[0]?.status).toBe(404);
-    for (const { id } of [...board.truth()]) board.remove(id);
-    const [quiet] = await syncBoard(database, board);
-    expect(quiet?.certificate).not.toBe('proven');
+    expect(await syncBoard(database, board)).toMatchObject([{ added: 0, received: 1, requests: 1, stopped: null }]);
+    const ids = [...board.truth()].map(({ id }) => id);
+    for (const id of ids) board.remove(id);
+    board.clearRequests();
+    await expect(syncBoard(database, board)).rejects.toThrow('shows none of the applications that it has shown before');
+    expect(new Set(board.requests().map(({ status }) => status))).toEqual(new Set([404]));
     board.add(2);
     await syncBoard(database, board);
     expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([{ n: 6 }]);
