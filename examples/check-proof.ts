@@ -191,6 +191,7 @@ function readAnswer(n: number, line: Json) {
 
 const contains = ({ from, to }: Range, one: bigint) => from <= one && one <= to;
 const within = (part: Range, range: Range) => range.from <= part.from && part.to <= range.to;
+const overlaps = (a: Range, b: Range) => a.from <= b.to && b.from <= a.to;
 const isSame = (a: Range, b: Range) => a.from === b.from && a.to === b.to;
 const isSingle = ({ from, to }: Range) => from === to;
 const compare = (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0);
@@ -213,7 +214,7 @@ function inside(ids: readonly bigint[], range: Range): bigint[] {
 /** What is left of ranges without these parts. */
 function without(ranges: readonly Range[], ...parts: readonly Range[]): Range[] {
   const cut = ({ from, to }: Range, part: Range) => {
-    if (part.from > to || part.to < from) return [{ from, to }];
+    if (!overlaps({ from, to }, part)) return [{ from, to }];
     return [toRange(from, part.from - 1n), toRange(part.to + 1n, to)].flat();
   };
   return parts.reduce((rest, part) => rest.flatMap((range) => cut(range, part)), [...ranges]);
@@ -401,7 +402,7 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
   function planWitnesses(): Set<string> {
     const { from, to } = sweep.range;
     const ask = (range: Range, after: bigint | null, before: bigint | null, byDate = false) =>
-      open.some((one) => one.from <= range.to && range.from <= one.to) ? [] : [filtersOf(after, before, byDate)];
+      open.some((one) => overlaps(one, range)) ? [] : [filtersOf(after, before, byDate)];
     const within = (range: Range) => ask(range, range.from - 1n, range.to + 1n);
     const needed = [...goneSample().map((one) => ({ from: one, to: one })), ...gaps].flatMap(within);
     if (closings > 1)
@@ -505,7 +506,7 @@ function checkSweep({ rows, exportedAt, sweeps }: ProofFile, sweep: Sweep): Find
 function isOfSweep(one: Certificate, sweep: Sweep, others: Iterable<Sweep>): boolean {
   const end = sweep.end?.worth ?? 'unproven';
   const isReplaced = [...others].some(({ end, previous, range }) => {
-    return end !== null && previous.has(sweep.number) && !isSame(one.range, without([one.range], range)[0] ?? range);
+    return end !== null && previous.has(sweep.number) && overlaps(one.range, range);
   });
   const isSameTime = one.startedAt === sweep.startedAt && one.completeThrough <= one.startedAt;
   const isThrough = sweep.recentFrom === null || Math.floor(one.completeThrough / 1_000) === sweep.recentFrom;
