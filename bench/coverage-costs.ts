@@ -1,19 +1,17 @@
 // Prints the requests and the certificates of sweeps, per kind of server, as markdown: npm run coverage:costs -- [seeds per kind] [kind].
 // The counts are exact: the servers are simulated (test/simulation), and the sweeps run the product's own code.
-import type { Done } from '../src/domain/coverage/coverage.ts';
+import type { Done } from '../src/domain/kernel/certificate.ts';
 import type { Kind } from '../test/simulation/hidden-server.ts';
 import { isCrowded, startMs } from '../test/simulation/judge.ts';
+import { planPoll } from '../test/simulation/kernel-judge.ts';
+import { createKernelMemory, runKernelSweep } from '../test/simulation/kernel-reader.ts';
 import { kindNamed, kinds } from '../test/simulation/kinds.ts';
-import { createMemory, knownOf, type Memory, runAudit, runSweep } from '../test/simulation/simulated-reader.ts';
-import { createRandom } from '../test/support/random.ts';
 
 const seeds = Number(process.argv[2] ?? 20);
 const only = process.argv[3];
 const hourMs = 3_600_000;
 const page = 100;
 const nights = 7;
-/** By the default AUDIT_SCHEDULE, every ten minutes. */
-const auditsPerDay = 144;
 
 const line = (cells: readonly (string | number)[]) => process.stdout.write(`| ${cells.join(' | ')} |\n`);
 const head = (cells: readonly string[]) => {
@@ -43,12 +41,12 @@ function printCosts(pages: number): void {
   head(['server', 'rows a page', 'first sweep', 'per page', 'recheck', 'per page', 'quiet poll', 'worth']);
   for (const [name, about] of costs) {
     const server = kindNamed(name).create(7, { startMs, still: true, rows: pages * page, page });
-    const memory = createMemory(startMs);
+    const memory = createKernelMemory(startMs);
     let [cut, shown] = [0, 0];
-    const first = runSweep(server, memory, {
+    const first = runKernelSweep(server, memory, {
       seed: 7,
       onStep: ({ question, answer }) => {
-        if (answer.kind !== 'page' || question.purpose !== 'range' || question.before !== null) return;
+        if (answer.kind !== 'page' || question.purpose !== 'range' || question.beforeId !== null) return;
         cut++;
         shown += answer.rows.length;
       },
@@ -57,10 +55,10 @@ function printCosts(pages: number): void {
     const perPage = name.includes('bytes-') ? Math.min(page, shown / Math.max(1, cut)) : page;
     const per = (requests: number) => ((requests * perPage) / (pages * page)).toFixed(2);
     memory.now += 20 * hourMs;
-    const again = runSweep(server, memory, { seed: 8, known: knownOf(memory) });
+    const again = runKernelSweep(server, memory, { seed: 8, known: true });
     memory.now += hourMs;
-    const plan = { from: highestOf(memory) + 1n, rigor: 'poll', capacity: again.done.capacity } as const;
-    const poll = runSweep(server, memory, { plan });
+    const plan = { ...planPoll(memory), rigor: 'poll' } as const;
+    const poll = runKernelSweep(server, memory, { plan, pages: again.done.pages });
     line([
       about,
       perPage.toFixed(0),
@@ -74,12 +72,6 @@ function printCosts(pages: number): void {
   }
 }
 
-function highestOf({ held }: Memory): bigint {
-  let highest = 0n;
-  for (const id of held.keys()) if (id > highest) highest = id;
-  return highest;
-}
-
 type Worth = 'proven' | 'harmless' | 'doubt' | 'unproven';
 
 function worthOf({ certificate, risk }: Pick<Done, 'certificate' | 'risk'>): Worth {
@@ -89,7 +81,7 @@ function worthOf({ certificate, risk }: Pick<Done, 'certificate' | 'risk'>): Wor
 
 /**
  * nobody: the first sweep loses no application. first: it loses one and reports doubt or unproven. week: it reports neither, but a recheck
- * or an audit in the following week finds every lost application or reports a problem. never: none of these.
+ * in the following week finds every lost application or reports a problem. never: none of these.
  */
 type Found = 'nobody' | 'first' | 'week' | 'never';
 
@@ -99,35 +91,27 @@ interface Judged {
 }
 
 /**
- * Runs a first sweep and, if it loses an application silently, a week of audits and nightly rechecks. A server that gets more applications
+ * Runs a first sweep and, if it loses an application silently, a week of nightly rechecks. A server that gets more applications
  * than a sweep can follow is drawn again; after 20 draws its list stands still.
  */
 function judge(kind: Kind, seed: number): Judged {
   let draw = seed;
   while (draw < 20 * seeds && isCrowded(kind.create(draw, { startMs }))) draw += seeds;
   const server = kind.create(draw, { startMs, still: draw >= 20 * seeds });
-  const memory = createMemory(startMs);
-  const first = runSweep(server, memory, { seed });
+  const memory = createKernelMemory(startMs);
+  const first = runKernelSweep(server, memory, { seed });
   const worth = worthOf(first.done);
   if (first.lost.length === 0) return { worth, found: 'nobody' };
   if (isTold(worth)) return { worth, found: 'first' };
-  const random = createRandom(seed);
-  let [{ done }, provenAt] = [first, startMs];
   // An application that the source has deleted meanwhile can no longer be found.
   const isLeft = () => {
     const present = new Set(server.presentAt(memory.now));
     return first.lost.some((id) => present.has(id) && !memory.held.has(id));
   };
   for (let night = 1; night <= nights; night++) {
-    const { capacity } = done;
-    for (let nth = 0; nth < auditsPerDay; nth++) {
-      memory.now += (24 * hourMs) / auditsPerDay;
-      const isFound = runAudit(server, memory, { provenAt, capacity, random: () => random.next() });
-      if (isFound || !isLeft()) return { worth, found: 'week' };
-    }
-    provenAt = memory.now;
+    memory.now += 24 * hourMs;
     server.passNight(memory.now);
-    ({ done } = runSweep(server, memory, { seed: seed + night, known: knownOf(memory) }));
+    const { done } = runKernelSweep(server, memory, { seed: seed + night, known: true });
     if (isTold(worthOf(done)) || !isLeft()) return { worth, found: 'week' };
   }
   return { worth, found: 'never' };

@@ -5,10 +5,18 @@ import { Trouble } from '../../src/domain/trouble.ts';
 import { fillMonth, openTestAdmin } from '../support/admin.ts';
 import { test as base, openTestDatabase } from '../support/test-database.ts';
 
-const test = base.extend('month', { scope: 'file' }, async ({ database }) => {
-  await fillMonth(database);
-  return database;
-});
+const test = base
+  .extend('month', { scope: 'file' }, async ({ database }) => {
+    await fillMonth(database);
+    return database;
+  })
+  // biome-ignore lint/correctness/noEmptyPattern: vitest reads a fixture's dependencies from the pattern; this one has none.
+  .extend('unread', { scope: 'file' }, async ({}, { onCleanup }) => {
+    const database = await openTestDatabase();
+    onCleanup(() => database[Symbol.asyncDispose]());
+    await database.query(`INSERT INTO intake.advertisers (name) VALUES ('fern-and-finch')`);
+    return database;
+  });
 
 const login = { user: 'operator', password: () => 'a good password' };
 const authorization = `Basic ${btoa('operator:a good password')}`;
@@ -253,15 +261,13 @@ describe('the page of a proof', () => {
     expect(loaded).toEqual(['fern-and-finch', 'northside-clinics']);
   });
 
-  test.each([
+  test.for([
     ['?advertiser=nobody', 'No account has this name.'],
     ['?advertiser=%00', 'No account has this name.'],
     ['?advertiser=', 'No account has this name.'],
     ['?advertiser=fern-and-finch', 'The source has not told yet which account'],
-  ])('says plainly why there is none: %s', async (query, why) => {
-    await using database = await openTestDatabase();
-    await database.query(`INSERT INTO intake.advertisers (name) VALUES ('fern-and-finch')`);
-    await using admin = await openTestAdmin(database);
+  ] as const)('says plainly why there is none: %s', async ([query, why], { unread }) => {
+    await using admin = await openTestAdmin(unread);
     const answer = await fetch(`${admin.url}/proof${query}`);
     expect(answer.status).toBe(404);
     expect(await answer.text()).toContain(why);

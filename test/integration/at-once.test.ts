@@ -145,9 +145,9 @@ describe('the last event of a missing application is that it is missing', () => 
     const lease = await store.leases.claim({ name: 'acme', lane: 'live', owner: 'test', leaseMs: 600_000 });
     if (!lease) throw new Error('The lane was not free.');
     let seq = 1_000n;
-    const commit = (applications: Parameters<typeof aPage>[1], progress: object = {}) => {
+    const commit = (applications: Parameters<typeof aPage>[1], progress: object = {}, sweepId = seq + 1n) => {
       seq += 1n;
-      return commitPageOf(store, aPage(lease, applications, { advertiserId, seq, sweepId: seq, progress }));
+      return commitPageOf(store, aPage(lease, applications, { advertiserId, seq, sweepId, progress }));
     };
     const claim = async () => {
       const { claims } = await store.downloads.claim({
@@ -157,9 +157,12 @@ describe('the last event of a missing application is that it is missing', () => 
       if (!facts) throw new Error('Nothing was due.');
       return facts;
     };
-    const end = () =>
-      commit([], { ended: { certificate: 'proven', reason: '', absent: [1n], learned: null, lagMs: 0 } });
+    const lacked = [{ id: 1n, old: true, again: false }];
+    const ended = { ...{ certificate: 'proven', risk: 'none', reason: '', openRanges: 0 }, marksAbsent: true };
+    /** The second answer of the sweep that lacks application 1. */
+    const end = () => commit([], { lacked, ended: { ...ended, learned: null, lagMs: 0 } }, 9n);
     await commit([toApplication(1n)]);
+    await commit([], { lacked }, 9n);
     const first = await claim();
     await store.blobs.announce(first.claim, blob);
     const said = { contentType: null, detectedType: null, fileName: null, notes: [], screens: null };

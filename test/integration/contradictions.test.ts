@@ -1,6 +1,7 @@
 // Evidence against a certificate counts, wherever it comes from and whenever: from a backfill by date, a sweep of other ids, an audit while a recheck is
 // paused, a sweep that began later. The delay of a hidden application also lengthens later lags.
 import { expect } from 'vitest';
+import { lastPosition, nearestPosition, wholeAxis } from '../../src/domain/kernel/position.ts';
 import { witnessByDate } from '../../src/sync/read/audit.ts';
 import { backfill } from '../../src/sync/read/backfill.ts';
 import { explainProof } from '../../src/sync/read/evidence.ts';
@@ -23,18 +24,19 @@ async function inLane<T>(
   const request = { name: 'default', lane: 'live', owner: 'test', leaseMs: 600_000, signal: signal() } as const;
   await using lane = await holdLane(store, request);
   const context = { lane, advertiser, lagMs: 0, startAt: null, retryForMs: 0, shouldPause };
-  return await work([{ store, source }, context, {}]);
+  return await work([{ store, source }, context, wholeAxis]);
 }
 
 const readFrom = (intake: SmallIntake, from: bigint) =>
-  inLane(intake, ([deps, context]) => readAgain(deps, context, { from }));
+  inLane(intake, ([deps, context]) => readAgain(deps, context, { from: nearestPosition(from), to: lastPosition }));
 
 /** Reads these ids again until so many answers are committed. */
 async function readSome(intake: SmallIntake, most: number, from = 1n) {
   let steps = 0;
   return await inLane(
     intake,
-    ([deps, context]) => readAgain({ ...deps, onStep: () => steps++ }, context, { from }),
+    ([deps, context]) =>
+      readAgain({ ...deps, onStep: () => steps++ }, context, { from: nearestPosition(from), to: lastPosition }),
     () => steps >= most,
   );
 }
@@ -86,7 +88,7 @@ test('a backfill by date that shows a hidden application ends the certificate', 
     { store: intake.store, source },
     {
       ...{ name: 'default', advertiserId: null, owner: 'test', leaseMs: 600_000, lagMs: 0, retryForMs: 0, parallel: 1 },
-      ...{ range: { axis: 'date', from: seconds - 172_800n, to: seconds }, restart: false, signal: signal() },
+      ...{ range: { axis: 'date', low: seconds - 172_800n, high: seconds }, restart: false, signal: signal() },
     },
   );
   expect(await database.query(`SELECT 1 FROM intake.applications WHERE application_id = 1005`)).toHaveLength(1);
@@ -121,11 +123,13 @@ test('an application that is not stored is hidden if a paused sweep has closed i
   if (advertiserId === null) throw new Error('The first sweep pins the id.');
   await store.coverage.endCertificates(advertiserId, [1_000n], 'an earlier contradiction');
   expect(await readSome(intake, 12)).toMatchObject({ stopped: 'paused' });
-  const [closed] = await database.query<{ low: string }>(
-    `SELECT low FROM intake.ranges WHERE state = 'closed' AND high > low + 20 ORDER BY low LIMIT 1`,
+  // A sweep stores only its open ranges: all other ids of its range are closed.
+  const [closed] = await database.query<{ id: string }>(
+    `SELECT a.application_id + 1 AS id FROM intake.applications a WHERE NOT EXISTS (
+       SELECT 1 FROM intake.ranges r WHERE r.low <= a.application_id + 1 AND (r.high IS NULL OR r.high >= a.application_id + 1))
+     ORDER BY a.application_id LIMIT 1`,
   );
-  const low = BigInt(closed?.low ?? 0);
-  const id = low % 10n === 0n ? low + 1n : low;
+  const id = BigInt(closed?.id ?? 0);
   const find = (submittedAt: number) => store.coverage.findHidden(advertiserId, [{ id, submittedAt }]);
   expect(await find(Date.now() - 24 * hour)).toEqual([id]);
   expect(await find(Date.now() + hour)).toEqual([]);
@@ -172,7 +176,7 @@ test('a recheck measures how late an application came, beyond the lag of polls',
   addOld(intake, [1_103n]);
   await readFrom(intake, 1_050n);
   intake.board.add([{ id: 1_104n, submittedAt: Date.now() - hour, attachments: [] }]);
-  await inLane(intake, ([deps, context]) => witnessByDate(deps, context, Date.now()));
+  await inLane(intake, ([deps, context]) => witnessByDate(deps, context));
   expect(await database.query(late)).toEqual([{ late: null }]);
   intake.board.add([{ id: 1_105n, submittedAt: Date.now() - hour, attachments: [] }]);
   await readFrom(intake, 1_050n);
@@ -240,18 +244,19 @@ test('a proof names as previous only sweeps that began before it', { tags: ['slo
             retryForMs: 0,
             parallel: 1,
           },
-          ...{ range: { axis: 'id', from: 1n, to: 1_100n }, restart: false, signal: signal() },
+          ...{ range: { axis: 'id', low: 1n, high: 1_100n }, restart: false, signal: signal() },
         },
       );
     }
     return await inner.list(...args);
   };
-  await inLane(intake, ([deps, context]) => readAgain({ ...deps, source: { ...inner, list } }, context, { from: 1n }));
+  await inLane(intake, ([deps, context]) => readAgain({ ...deps, source: { ...inner, list } }, context, wholeAxis));
   const sweeps = await database.query<{ id: string; purpose: string }>(
     `SELECT sweep_id AS id, purpose FROM intake.sweeps ORDER BY sweep_id`,
   );
   expect(sweeps.map(({ purpose }) => purpose)).toEqual(['recheck', 'recheck', 'backfill']);
   const [first, second] = sweeps.map(({ id }) => BigInt(id));
-  const [opening] = await intake.store.evidence.loadRecords(intake.board.advertiserId, second ?? 0n);
-  expect(opening).toMatchObject({ type: 'sweep', previous: [{ sweepId: first }] });
+  const lines = await intake.store.evidence.loadLines(intake.board.advertiserId, [second ?? 0n]);
+  const opening: unknown = JSON.parse(lines.get(second ?? 0n)?.[0] ?? '');
+  expect(opening).toMatchObject({ type: 'sweep', previous: [[String(first), expect.any(String)]] });
 });

@@ -25,7 +25,7 @@ async function run(intake: SmallIntake, source: Source, name: TaskName, demand: 
     ...{ owner: 'test', leaseMs: 30_000, lagMs: 0, startAt: null, skipIfDoneWithinMs: 0, signal },
   };
   if (!queue) throw new Error('There is no account.');
-  return await runTask({ store: intake.store, now: Date.now, demand }, request, queue, name);
+  return await runTask({ store: intake.store, demand }, request, queue, name);
 }
 
 describe('a source that answers date filters', () => {

@@ -42,7 +42,7 @@ async function openStored(env: Record<string, string> = {}): Promise<Recall> {
     const signal = AbortSignal.timeout(600_000);
     if (command === 'sync') return await syncOnce(config, { recheck: true, files: true, signal, ...request });
     return await backfillOnce(config, {
-      range: { axis: 'id', from: 1n, to: null },
+      range: { axis: 'id', low: 1n, high: null },
       restart: true,
       files: true,
       signal,

@@ -21,7 +21,7 @@ import { openQueueListener } from '../../src/store/postgres/listen.ts';
 import { loadAdvertiserStatus } from '../../src/store/reports/status.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../support/applications.ts';
 import { claimLease } from '../support/leases.ts';
-import { test as base } from '../support/test-database.ts';
+import { test as base, emptyDatabase } from '../support/test-database.ts';
 
 const test = base
   .extend('opened', { scope: 'file' }, async ({ database }, { onCleanup }) => {
@@ -29,8 +29,8 @@ const test = base
     onCleanup(() => db[Symbol.asyncDispose]());
     return db;
   })
-  .extend('db', { scope: 'test' }, async ({ opened }): Promise<Database> => {
-    await opened.query(`TRUNCATE intake.applications, intake.advertisers, intake.events, intake.blobs CASCADE`);
+  .extend('db', { scope: 'test' }, async ({ database, opened }): Promise<Database> => {
+    await emptyDatabase(database);
     return opened;
   });
 

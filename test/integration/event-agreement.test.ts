@@ -62,13 +62,19 @@ async function openWorld() {
         });
       }),
     });
-  const commit = (applications: Parameters<typeof aPage>[1], progress: object = {}) => {
+  const commit = (applications: Parameters<typeof aPage>[1], progress: object = {}, sweepId = seq + 1n) => {
     seq += 1n;
-    return commitPageOf(store, aPage(lease, applications, { advertiserId, seq, sweepId: seq, progress }));
+    return commitPageOf(store, aPage(lease, applications, { advertiserId, seq, sweepId, progress }));
   };
   const show = (id: bigint) => commit([toApplication(id, source.get(id) as Applied)]);
-  const end = (absent: readonly bigint[]) =>
-    commit([], { ended: { certificate: 'proven', reason: '', absent, learned: null, lagMs: 0 } });
+  /** A sweep of which two answers have lacked these ids. */
+  const end = async (absent: readonly bigint[]) => {
+    const sweepId = seq + 1n;
+    const lacked = absent.map((id) => ({ id, old: true, again: false }));
+    await commit([], { lacked }, sweepId);
+    const ended = { ...{ certificate: 'proven', risk: 'none', reason: '', openRanges: 0 }, marksAbsent: true };
+    await commit([], { lacked, ended: { ...ended, learned: null, lagMs: 0 } }, sweepId);
+  };
   const alter = async (id: bigint, change: (before: Applied) => Applied) => {
     const first = { content: 'one', uploads: 0, hashes: 0, hasVirus: false } as const;
     const before = source.get(id) ?? {

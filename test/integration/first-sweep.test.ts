@@ -1,5 +1,6 @@
 // Sweeps that did not reach the end of the list: what the worker reads next, and where the cursor stands meanwhile.
 import { expect } from 'vitest';
+import { wholeAxis } from '../../src/domain/kernel/position.ts';
 import { holdLane } from '../../src/sync/read/held-lane.ts';
 import { readAgain } from '../../src/sync/read/read-tasks.ts';
 import { createAccountQueues } from '../../src/sync/worker/account-queue.ts';
@@ -23,7 +24,7 @@ test.for(['day', 'fortnight'] as const)(
       await using lane = await holdLane(store, { ...whose, name: 'default', lane: 'live' });
       let steps = 0;
       const context = { ...how, lane, advertiser, retryForMs: 0, shouldPause: () => steps > 0 };
-      await readAgain({ store, source, onStep: () => steps++ }, context, { from: 1n });
+      await readAgain({ store, source, onStep: () => steps++ }, context, wholeAxis);
     }
     const account = { name: 'default', advertiserId: null, source, watch: () => {} };
     const [queue] = createAccountQueues({
@@ -35,7 +36,7 @@ test.for(['day', 'fortnight'] as const)(
     }).all;
     if (!queue) throw new Error('There is no account.');
     const demanded: string[] = [];
-    const deps = { store, now: Date.now, demand: (task: string) => demanded.push(task) };
+    const deps = { store, demand: (task: string) => demanded.push(task) };
     expect(await runTask(deps, { ...whose, ...how }, queue, name)).toMatchObject({ sweeps: [] });
     expect(demanded).toEqual(['unfinished']);
     expect(await database.query(`SELECT after_id FROM intake.cursors`)).toEqual([]);
@@ -57,7 +58,7 @@ test('a poll that leaves ranges open does not count as a poll that read to the e
     work: async () => {},
   }).all;
   if (!queue) throw new Error('There is no account.');
-  const deps = { store: intake.store, now: Date.now, demand: () => {} };
+  const deps = { store: intake.store, demand: () => {} };
   const request = { owner: 'test', leaseMs: 30_000, lagMs: 0, startAt: null, skipIfDoneWithinMs: 0, signal };
   const poll = () => runTask(deps, request, queue, 'poll');
   expect(await poll()).toMatchObject({ polled: expect.any(BigInt), sweeps: [{ openRanges: 0 }] });

@@ -8,10 +8,9 @@ import { parsePage } from '../../src/source/parse/list.ts';
 import { parseScreens } from '../../src/source/parse/screen.ts';
 import { replaceScreens } from '../../src/store/files/screens.ts';
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
-import type { Lease } from '../../src/store/sweeps/leases.ts';
 import { anApplication, aPage, commitPage } from '../support/applications.ts';
 import { claimLease } from '../support/leases.ts';
-import { test } from '../support/test-database.ts';
+import { emptyDatabase, type TestDatabase, test } from '../support/test-database.ts';
 
 const runs = Number(process.env.HOSTILE_RUNS ?? 60);
 
@@ -106,12 +105,10 @@ const screenBody = fc.oneof(
 describe('whatever comes', () => {
   test('a page is refused whole or stored whole', async ({ database }) => {
     await using db = openDatabase({ url: database.url, role: 'test' });
-    const lease = await claimLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 600_000 });
-    if (!lease) throw new Error('The lane was not free.');
     let stored = 0;
     await fc.assert(
       fc.asyncProperty(body, async (text) => {
-        stored += await keep(db, lease, text);
+        stored += await keep(database, db, text);
       }),
       { numRuns: runs },
     );
@@ -138,10 +135,12 @@ describe('whatever comes', () => {
 });
 
 /** Parses and commits; answers how many applications were stored, after checking that it was all of them. */
-async function keep(db: Database, lease: Lease, text: string): Promise<number> {
+async function keep(database: TestDatabase, db: Database, text: string): Promise<number> {
   const parsed = orTrouble(() => parsePage(text));
   if (parsed === null) return 0;
-  await db.query(`TRUNCATE intake.applications, intake.quarantine, intake.events CASCADE`);
+  await emptyDatabase(database);
+  const lease = await claimLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 600_000 });
+  if (!lease) throw new Error('The lane was not free.');
   const { applications, rejects } = parsed;
   await commitPage(db, createSecretKey(Buffer.from('key')), aPage(lease, applications, { rejects }));
   const [row] = await db.query<{ applications: bigint; events: bigint; quarantined: bigint }>(

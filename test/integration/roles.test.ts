@@ -9,7 +9,7 @@ import { migrate } from '../../src/store/postgres/migrations.ts';
 import { beginErasure } from '../../src/store/privacy/erasure-jobs.ts';
 import { fillFromDemoBoard } from '../support/demo-board.ts';
 import { callIntake } from '../support/intake.ts';
-import { test as base, type TestDatabase } from '../support/test-database.ts';
+import { test as base, emptyDatabase, type TestDatabase } from '../support/test-database.ts';
 
 interface Cast {
   readonly prefix: string;
@@ -287,8 +287,6 @@ describe('an analyst who looks for people', () => {
 
 /** The board is read afresh, so that this test stands alone. */
 async function empty(database: TestDatabase): Promise<TestDatabase> {
-  await database.query(
-    `TRUNCATE intake.advertisers, intake.applications, intake.sweeps, intake.cursors, intake.coverage, intake.events CASCADE`,
-  );
+  await emptyDatabase(database);
   return database;
 }

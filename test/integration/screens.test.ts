@@ -7,7 +7,7 @@ import { parseScreens, screenParserVersion } from '../../src/source/parse/screen
 import { replaceScreens } from '../../src/store/files/screens.ts';
 import { type Database, openDatabase, type Queryable } from '../../src/store/postgres/database.ts';
 import { screenLists } from '../support/screens.ts';
-import { test as base } from '../support/test-database.ts';
+import { test as base, emptyDatabase } from '../support/test-database.ts';
 
 const advertiserId = 7n;
 
@@ -17,8 +17,8 @@ const test = base
     onCleanup(() => db[Symbol.asyncDispose]());
     return db;
   })
-  .extend('db', { scope: 'test' }, async ({ opened }): Promise<Database> => {
-    await opened.query(`TRUNCATE intake.applications CASCADE`);
+  .extend('db', { scope: 'test' }, async ({ database, opened }): Promise<Database> => {
+    await emptyDatabase(database);
     await opened.query(
       `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq)
        SELECT $1, id, '', 1 FROM generate_series(1, 3) AS id`,

@@ -19,7 +19,9 @@ async function loadDatabases(like: string): Promise<string[]> {
 }
 
 describe('a database per file', () => {
-  test('two databases know nothing of each other, and begin as the template was prepared', async () => {
+  test('two databases know nothing of each other, and begin as the template was prepared', {
+    tags: ['slow'],
+  }, async () => {
     await using run = await openTestRun(serverUrl, async (url) => {
       await query(url, 'CREATE TABLE prepared (id int)');
     });
@@ -47,7 +49,9 @@ describe('a database per file', () => {
     await forgotten.end();
   });
 
-  test('a run drops its own databases and those of killed runs, never those of a living one', async () => {
+  test('a run drops its own databases and those of killed runs, never those of a living one', {
+    tags: ['slow'],
+  }, async () => {
     await using living = await openTestRun(serverUrl, async () => undefined);
     const killed = `intake_test_${randomBytes(4).toString('hex')}`;
     await query(serverUrl, `CREATE DATABASE ${killed}`);

@@ -41,7 +41,7 @@ describe('several advertisers', () => {
   test('do not wait for one that is refused, one whose answers are of another account, or one that is slow', async ({
     emptied: database,
   }) => {
-    const some = { applications: 12 };
+    const some = { applications: 4 };
     await using board = await openSandbox({ ...some, advertisers: [some, some, some] });
     const [well, refused, mixed, slow] = board.advertisers;
     if (!well || !refused || !mixed || !slow) throw new Error('Four accounts are there.');

@@ -32,7 +32,7 @@ async function killAfter(database: TestDatabase, board: Sandbox, questions: numb
 
 describe('a backfill', () => {
   for (const { applications, kills, tags } of [
-    { applications: 200, kills: 1, tags: [] },
+    { applications: 120, kills: 1, tags: [] },
     { applications: many, kills: 5, tags: ['slow'] },
   ]) {
     const name = `of ${applications} that is killed ${kills} times ends equal to the truth and asks at most a fifth more than an undisturbed one`;

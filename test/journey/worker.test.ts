@@ -56,7 +56,7 @@ describe('a worker', () => {
 
   const isFetching = (board: Sandbox) => board.requests().some((one) => !one.path.endsWith('/applications'));
 
-  test('that is stopped amid its files gives them back unspent', async ({ emptied: database }) => {
+  test('that is stopped amid its files gives them back unspent', { tags: ['slow'] }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 10 });
     board.fault({ kind: 'hang', on: 'attachments', times: null });
     await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });

@@ -44,7 +44,7 @@ export function judgeKernelSeed(kind: Kind, seed: number): Verdict {
 }
 
 /** A poll begins at the newest application that must still be there: first seen a lag ago, else submitted within the last 26 hours. */
-function planPoll({ held, now, gone, absentSince }: KernelMemory): { from: Position; lifelines: Position[] } {
+export function planPoll({ held, now, gone, absentSince }: KernelMemory): { from: Position; lifelines: Position[] } {
   const there = [...held.values()].filter(({ id }) => !gone.has(id) && !absentSince.has(id));
   const dayAgo = BigInt(Math.floor(now / 1_000)) - 26n * 3_600n;
   const highestOf = (ids: readonly bigint[]) =>

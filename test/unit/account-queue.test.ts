@@ -1,7 +1,12 @@
 // Queues by a hand-held clock: which is worked on, which is paused, and for how long.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Source } from '../../src/source/client.ts';
-import { type AccountQueues, createAccountQueues, type TaskName } from '../../src/sync/worker/account-queue.ts';
+import {
+  type AccountQueues,
+  createAccountQueues,
+  type TaskName,
+  taskNames,
+} from '../../src/sync/worker/account-queue.ts';
 
 const noon = Date.UTC(2026, 4, 4, 12);
 
@@ -29,6 +34,45 @@ test('a queue at rest is worked on again when its time is over, also when the cl
   expect(polls).toBe(1);
   await vi.advanceTimersByTimeAsync(200);
   expect(polls).toBe(2);
+});
+
+test('a task that is paused after a failure waits, and the other due tasks of its account run meanwhile', async () => {
+  const account = { name: 'acme', advertiserId: null, source: {} as Source, watch: () => {} };
+  const done: TaskName[] = [];
+  const queues: AccountQueues = createAccountQueues({
+    accounts: [account],
+    ...{ atOnce: 1, longAtOnce: 1, signal: new AbortController().signal },
+    async work(queue, task) {
+      done.push(task);
+      if (task === 'poll') queues.pause(queue, task, 1_000);
+    },
+  });
+  queues.demand('poll', 'unfinished', 'audit', 'everything');
+  await vi.advanceTimersByTimeAsync(900);
+  expect(done).toEqual(['poll', 'unfinished', 'audit', 'everything']);
+  // A task that becomes due while it is paused waits, too.
+  queues.demand('poll', 'day');
+  await vi.advanceTimersByTimeAsync(50);
+  expect(done.slice(4)).toEqual(['day']);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(done.slice(5)).toEqual(['poll']);
+});
+
+test('a halted account is probed by the task that was refused, and by no other', async () => {
+  const account = { name: 'acme', advertiserId: null, source: {} as Source, watch: () => {} };
+  const done: TaskName[] = [];
+  const queues: AccountQueues = createAccountQueues({
+    accounts: [account],
+    ...{ atOnce: 1, longAtOnce: 1, signal: new AbortController().signal },
+    async work(queue, task) {
+      if (done.push(task) === 1) queues.pause(queue, task, 1_000, taskNames);
+    },
+  });
+  queues.demand('poll', 'audit', 'everything');
+  await vi.advanceTimersByTimeAsync(900);
+  expect(done).toEqual(['poll']);
+  await vi.advanceTimersByTimeAsync(200);
+  expect(done).toEqual(['poll', 'poll', 'audit', 'everything']);
 });
 
 test('the last day is read before the checks: a late application is stored by then, and not taken for a hidden one', async () => {

@@ -1,7 +1,8 @@
 // The set of ranges that were read, held against a plain list that says of every id which sweep was the last.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Covered, withRange } from '../../src/domain/coverage/range.ts';
+import { type Covered, coveredOf, isTiled, rangeOf, withRange } from '../../src/domain/kernel/covered.ts';
+import { lastPosition } from '../../src/domain/kernel/position.ts';
 
 interface Read extends Covered {
   readonly name: string;
@@ -21,7 +22,7 @@ const reads = fc
 function lastReads(list: readonly Read[]): (string | null)[] {
   const names: (string | null)[] = Array.from({ length: lastId + 30 }, () => null);
   for (const { low, high, name } of list)
-    for (let id = 0; id < names.length; id++) if (isIn({ low, high }, BigInt(id))) names[id] = name;
+    for (let id = 1; id < names.length; id++) if (isIn({ low, high }, BigInt(id))) names[id] = name;
   return names;
 }
 
@@ -69,6 +70,42 @@ describe('the set of ranges that were read', () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  it('covers every id exactly if no id is without a sweep', () => {
+    fc.assert(
+      fc.property(reads, (list) => {
+        expect(isTiled(fold(list))).toBe(
+          lastReads(list)
+            .slice(1)
+            .every((name) => name !== null),
+        );
+      }),
+      { numRuns: 500 },
+    );
+    expect(
+      isTiled([
+        { low: 1n, high: 7n },
+        { low: 8n, high: null },
+      ]),
+    ).toBe(true);
+    expect(
+      isTiled([
+        { low: 1n, high: 7n },
+        { low: 9n, high: null },
+      ]),
+    ).toBe(false);
+    expect(isTiled([{ low: 1n, high: lastPosition }])).toBe(true);
+  });
+
+  it('ends at the largest id, which has no end of its own', () => {
+    expect(rangeOf({ low: 5n, high: null })).toEqual({ from: 5n, to: lastPosition });
+    expect(coveredOf(rangeOf({ low: 5n, high: lastPosition }))).toEqual({ low: 5n, high: null });
+    const rows = withRange([{ low: 1n, high: null, name: 'old' }], { low: lastPosition, high: null, name: 'new' });
+    expect(rows).toEqual([
+      { low: 1n, high: lastPosition - 1n, name: 'old' },
+      { low: lastPosition, high: null, name: 'new' },
+    ]);
   });
 
   it.each([

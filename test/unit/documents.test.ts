@@ -28,6 +28,9 @@ function toAnchors(text: string): string[] {
   );
 }
 
+/** The test files that a cell links to. */
+const toTests = (cell: string) => Array.from(cell.matchAll(/\(\.\.\/(test\/[^)]+)\)/g), ([, file = '']) => file);
+
 describe('the pages', () => {
   test.each(pages)('%s: every link leads somewhere', (path) => {
     const text = read(path).replaceAll(/^```.*?^```/gms, '');
@@ -66,6 +69,29 @@ describe('docs/source-api.md', () => {
     const rows = Array.from(silences.matchAll(/^\| (\d+) \|[^|]+\|[^|]+\|$/gm), ([, number]) => Number(number));
     expect(rows).toEqual(numbers);
   });
+});
+
+describe('docs/architecture.md', () => {
+  const rows = Array.from(
+    read('docs/architecture.md').matchAll(/^\| (P\d+) \| [^|]+ \| ([^|]*) \| ([^|]*)\|$/gm),
+    ([, promise = '', quick = '', slow = '']) => ({ promise, quick: toTests(quick), slow: toTests(slow) }),
+  );
+  const isLeftOut = (file: string) => /^\/\/ @module-tag\b/.test(read(file));
+
+  test('has a row for every promise; P25 is reserved', () => {
+    const numbers = Array.from({ length: 26 }, (_, nth) => `P${nth + 1}`).filter((promise) => promise !== 'P25');
+    expect(rows.map(({ promise }) => promise)).toEqual(numbers);
+  });
+
+  test.each(rows)(
+    '$promise: npm test has a test of it, and test:all those that are named for it',
+    ({ quick, slow }) => {
+      expect(quick).not.toEqual([]);
+      expect([...quick, ...slow].filter((file) => !existsSync(join(root, file)))).toEqual([]);
+      expect(quick.filter(isLeftOut)).toEqual([]);
+      expect(slow.filter((file) => !/@module-tag\b|'slow'|drawsOf/.test(read(file)))).toEqual([]);
+    },
+  );
 });
 
 describe('the README', () => {

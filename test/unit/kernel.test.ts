@@ -20,19 +20,23 @@ interface Source {
   poison: bigint | null;
   /** Every answer is an empty list. */
   isSilent: boolean;
+  /** An application arrives before every third answer. */
+  isBusy: boolean;
+  page: number;
   asked: ListRequest[];
 }
 
 /** A list by id with pages of 50 rows. */
 function serve(list: readonly bigint[]) {
-  const source: Source = { list, poison: null, isSilent: false, asked: [] };
-  const answer = (request: ListRequest): ListReply => {
+  const source: Source = { list, poison: null, isSilent: false, isBusy: false, page: 50, asked: [] };
+  const answer = (request: ListRequest, atMs: number): ListReply => {
     source.asked.push(request);
+    if (source.isBusy && source.asked.length % 3 === 0) source.list = [...source.list, (source.list.at(-1) ?? 0n) + 3n];
     const { afterId, beforeId } = request;
     const shown = source.list
       .filter((id) => (afterId === null || id > afterId) && (beforeId === null || id < beforeId))
-      .slice(0, 50)
-      .map((id) => ({ id, submittedAt: 1_700_000_000, bytes: 500 }));
+      .slice(0, source.page)
+      .map((id) => ({ id, submittedAt: list.includes(id) ? 1_700_000_000 : atMs / 1_000, bytes: 500 }));
     if (shown.some(({ id }) => id === source.poison))
       return { status: 500, rows: [], bytes: 0, echo: 'absent', age: null };
     const rows = source.isSilent ? [] : shown;
@@ -160,6 +164,14 @@ describe('a poll that is shown nothing', () => {
   });
 });
 
+test.for([1, 50])('a sweep does not follow applications that arrive for ever: pages of %d', (page) => {
+  const { source, sweep } = serve(ids(30));
+  source.isBusy = true;
+  source.page = page;
+  expect(sweep().requests).toBeLessThan(1_000);
+  expect(sweep({ known: true }).requests).toBeLessThan(5_000);
+});
+
 test.for(['combine-or', 'combine-or-descending', 'combine-or-volatile'])(
   'filters that are combined by OR end a sweep after few requests: %s',
   (name) => {
@@ -187,6 +199,18 @@ test('a mass deletion is unproven until an operator accepts it, and counted', ()
   expect(sweep({ known: true, plan: { listedBefore: source.list.length } }).done).toMatchObject({
     certificate: 'proven',
     absent: 0,
+  });
+});
+
+test('a list of which nothing is left is counted as well, although no answer names all that it lacks', () => {
+  const list = ids(1_200);
+  const { source, sweep } = serve(list);
+  expect(sweep().done.certificate).toBe('proven');
+  source.isSilent = true;
+  expect(sweep({ known: true }).done).toMatchObject({
+    certificate: 'unproven',
+    reason: 'too many stored applications are gone at once',
+    absent: list.length,
   });
 });
 

@@ -3,7 +3,7 @@ import { createTask } from 'node-cron';
 import { describe, expect, it } from 'vitest';
 import { renderStatus } from '../../src/cli/render-status.ts';
 import { toProofLimit, toStaleAfterMs } from '../../src/config.ts';
-import { tooManyAbsent } from '../../src/domain/coverage/certificate.ts';
+import { tooManyAbsent } from '../../src/domain/kernel/certificate.ts';
 import {
   type AdvertiserStatus,
   isHealthy,
@@ -125,7 +125,7 @@ describe('urgent is', () => {
     [
       'an account of which too many applications are gone at once',
       { coverage: { ...proven, certificate: 'unproven', risk: 'doubt', reason: tooManyAbsent }, openRanges: 1 },
-      'intake sync --recheck',
+      'intake accept-deletions',
     ],
     ['an account of which nothing was read to its end', { coverage: null, openRanges: 1 }, 'intake backfill --gaps'],
     ['a proof that is older than two rechecks', { coverage: { ...proven, asOf: ago(2_881) } }, 'intake sync --recheck'],

@@ -1,7 +1,7 @@
 // Judges a sweep when it ends: proven, assumed or unproven, with the reason.
 
 import { firstPosition, isSingle, lastPosition } from './position.ts';
-import { smallPage } from './room.ts';
+import { longestOf, smallPage } from './room.ts';
 import { type Facts, type KnownPages, type OpenRange, orderOf, type Reason, type State } from './state.ts';
 import { isWalkInOrder } from './walk.ts';
 
@@ -40,10 +40,13 @@ function absentLimit(listedBefore: number): number {
   return Math.max(20, Math.floor(listedBefore * 0.02));
 }
 
+export const tooManyAbsent = 'too many stored applications are gone at once';
 /** A poll was shown nothing at all, and none of the lifelines. */
 export const noneShown = 'the source shows none of the applications that it has shown before';
+const noReach = 'the filters were not seen to act before the page is cut off';
 
-export const tooManyAbsent = 'too many stored applications are gone at once';
+/** Reasons, and whether each is given. */
+type Reasons = readonly (readonly [risk: Reason['risk'], is: boolean, reason: string])[];
 
 /** True if a sweep has asked more than what it found justifies. A choice: what it leaves open is read next time. */
 export function isOverBudget({ facts, open }: State, inFlight = 0): boolean {
@@ -59,6 +62,9 @@ export function conclude(state: State): Done {
   const { facts, open } = state;
   const reasons = [...facts.reasons, ...findReasons(state)];
   const worst = risks.map((risk) => reasons.find((one) => one.risk === risk)).find((one) => one !== undefined);
+  // An id that cannot be read says nothing about the filters.
+  const unread = unreadReasons(state).map(({ reason }) => reason);
+  const mayHide = reasons.some(({ risk, reason }) => risk !== 'harmless' && !unread.includes(reason));
   const canTell = reasons.every(({ risk, reason }) => risk !== 'fault' || reason === tooManyAbsent);
   const certificate = worst === undefined ? 'proven' : worst.risk === 'fault' ? 'unproven' : 'assumed';
   return {
@@ -76,64 +82,46 @@ export function conclude(state: State): Done {
       longest: Math.max(longestOf(facts), facts.longestBefore),
       together: facts.walk === null,
     },
-    tryDates: facts.rigor === 'proof' && worst !== undefined && worst.risk !== 'harmless' && longestOf(facts) > 0,
+    tryDates: facts.rigor === 'proof' && mayHide && longestOf(facts) > 0,
   };
-}
-
-function longestOf({ pages }: Facts): number {
-  return Math.max(pages.after.rows, pages.both.rows);
 }
 
 function findReasons(state: State): Reason[] {
   const { facts, open } = state;
-  const found: Reason[] = [];
-  const add = (risk: Reason['risk'], is: boolean, reason: string) => {
-    if (is) found.push({ risk, reason });
-  };
-  const { walk, absent } = facts;
+  const { walk, vanished } = facts;
   if (walk !== null) {
     const isDone = walk.directions.length === 0 && isWalkInOrder(walk, facts);
-    return [
-      {
-        risk: isDone ? 'doubt' : 'fault',
-        reason: isDone ? `${walk.why}; the list was walked by one filter` : walk.why,
-      },
-    ];
+    if (isDone) return [{ risk: 'doubt', reason: `${walk.why}; the list was walked by one filter` }];
+    return [{ risk: 'fault', reason: walk.why }];
   }
   const isEnded = open.every(({ stuck }) => stuck !== null) && facts.witnesses?.length === 0;
+  const isOver = !isEnded && isOverBudget(state);
   const isNone = facts.lowest === null;
   const isAll = facts.from === firstPosition && facts.to === lastPosition;
-  add('fault', absent > absentLimit(facts.listedBefore), tooManyAbsent);
-  add(
-    'fault',
-    !isEnded && isOverBudget(state),
-    'the sweep asked more questions than the applications it found can justify',
-  );
-  add('fault', !isEnded && !isOverBudget(state), 'the sweep has not finished');
-  found.push(...unreadReasons(state));
-  if (facts.rigor === 'poll') {
-    add('fault', isNone && facts.lifelines.length > 0 && isEnded, noneShown);
-    add('harmless', true, 'normal poll; the next recheck brings the proof');
-    return found;
-  }
+  const isPoll = facts.rigor === 'poll';
   const longest = longestOf(facts);
-  add(
-    'doubt',
-    isCut(facts) && facts.found >= smallPage && !hasReach(facts),
-    'the filters were not seen to act before the page is cut off',
-  );
-  add(
-    'doubt',
-    isEdgeGone(facts) && !hasReach(facts) && (isNone || longest === facts.longestBefore),
-    'stored applications are gone, and a filter that acts after the cap would look the same',
-  );
-  add('doubt', facts.vanished > 2, 'the source shows applications by one question that it hides from another');
-  add('harmless', facts.vanished > 0, 'an application was deleted at the source while the list was read');
-  add('harmless', isNone && isAll, 'the source shows no application at all');
-  add('harmless', !isNone && longest < smallPage, 'there are too few applications to tell whether pages are cut short');
   const isSmall = [facts.pages.after, facts.pages.both].some(({ rows }) => rows > 0 && rows < smallPage);
-  add('harmless', isCut(facts) && isSmall, 'pages are too small for their length to prove anything');
-  return found;
+  const isLate = isEdgeGone(facts) && !hasReach(facts) && (isNone || longest === facts.longestBefore);
+  const ofAll: Reasons = [
+    ['fault', facts.absent > absentLimit(facts.listedBefore), tooManyAbsent],
+    ['fault', isOver, 'the sweep asked more questions than the applications it found can justify'],
+    ['fault', !isEnded && !isOver, 'the sweep has not finished'],
+  ];
+  const ofPolls: Reasons = [
+    ['fault', isNone && facts.lifelines.length > 0 && isEnded, noneShown],
+    ['harmless', true, 'normal poll; the next recheck brings the proof'],
+  ];
+  const ofProofs: Reasons = [
+    ['doubt', isCut(facts) && facts.found >= smallPage && !hasReach(facts), noReach],
+    ['doubt', isLate, 'stored applications are gone, and a filter that acts after the cap would look the same'],
+    ['doubt', vanished > 2, 'the source shows applications by one question that it hides from another'],
+    ['harmless', vanished > 0, 'an application was deleted at the source while the list was read'],
+    ['harmless', isNone && isAll, 'the source shows no application at all'],
+    ['harmless', !isNone && longest < smallPage, 'there are too few applications to tell whether pages are cut short'],
+    ['harmless', isCut(facts) && isSmall, 'pages are too small for their length to prove anything'],
+  ];
+  const reasons = [...ofAll, ...(isPoll ? ofPolls : ofProofs)].filter(([, is]) => is);
+  return [...unreadReasons(state), ...reasons.map(([risk, , reason]) => ({ risk, reason }))];
 }
 
 /** Single ids that could not be read are named. An operator can accept them. */

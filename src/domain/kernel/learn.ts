@@ -4,7 +4,6 @@ import {
   contains,
   gapsBetween,
   type IdRange,
-  idsInside,
   isSingle,
   type Position,
   rising,
@@ -22,11 +21,13 @@ import {
   type PageAnswer,
   type PageSize,
   type Question,
+  type ShapedPage,
   shapeOf,
+  shownInside,
   sizeOf,
 } from './question.ts';
 import { createRandom } from './random.ts';
-import { hasRoom } from './room.ts';
+import { hasRoom, longestOf } from './room.ts';
 import { splitShown, splitUnanswered } from './split.ts';
 import {
   addReason,
@@ -112,18 +113,13 @@ function judge(
 ): Effect & { parts: OpenRange[] } {
   const isRefused = answer.kind === 'refused';
   if (isRefused || (answer.kind === 'page' && answer.rows.some(({ id }) => isStray(question, id)))) {
-    facts.walk = beginWalk(
-      facts,
-      facts,
-      `the source ${isRefused ? 'refuses' : 'does not honour'} afterid and beforeid together`,
-    );
+    const verb = isRefused ? 'refuses' : 'does not honour';
+    facts.walk = beginWalk(facts, facts, `the source ${verb} afterid and beforeid together`);
     return { ...noEffect, parts: [] };
   }
   if (answer.kind === 'unanswered') return { ...noEffect, parts: splitUnanswered(range, answer.ids, answer.why) };
-  const shown = idsInside(
-    range,
-    answer.rows.map(({ id }) => id),
-  );
+  const shown = shownInside(range, answer);
+  const lacked = answer.lacking;
   const hasNews = shown.some((id) => answer.news.has(id));
   const page = { ...sizeOf(answer), shape: shapeOf(question) };
   const recents = new Set(answer.rows.filter((row) => isRecent(facts, row)).map(({ id }) => id));
@@ -131,29 +127,27 @@ function judge(
   const arrived = recent.filter((id) => answer.news.has(id)).length;
   if (range.wider !== null && shown.length - arrived > range.wider.inside) noteCut(facts, range.wider);
   // Elements without a readable id, and bounds that come back, take up room.
-  const longest = Math.max(facts.pages.after.rows, facts.pages.both.rows);
-  const isEmpty = shown.length === 0 && (page.rows === 0 || page.rows * 2 < longest);
+  const isEmpty = shown.length === 0 && (page.rows === 0 || page.rows * 2 < longestOf(facts));
   const isOne = isSingle(range) && (shown.length === 1 || isEmpty);
   const isWhole = isEmpty || isOne || hasRoom(facts, page.shape, page);
-  const isExact = !hasNews && answer.lacking.length === 0;
-  if (isWhole && answer.lacking.length > 0 && answer.lacking.length < mostLacking) {
-    const lacked = answer.lacking;
-    const isConfirmed = !hasNews && lacked.every(({ again }) => again);
-    noteGone(
-      facts,
-      lacked.filter(({ again }) => again),
-    );
+  const isExact = !hasNews && lacked.length === 0;
+  if (isWhole && lacked.length > 0) {
+    const again = lacked.filter((one) => one.again);
+    noteGone(facts, again);
+    const isConfirmed = !hasNews && again.length === lacked.length && lacked.length < mostLacking;
     if (isConfirmed) return { ...close(facts, range, shown, isEmpty, recent.length), lacked };
     return { closed: null, lacked, parts: halve(range, shown, lacked, page) };
   }
   if (isOne || (isWhole && isExact)) return close(facts, range, shown, isEmpty, recent.length);
-  if (shown.length === 0) return { ...noEffect, parts: stepOver(facts, range, question, answer, page) };
+  if (shown.length === 0) return { ...noEffect, parts: stepOver(facts, range, question, answer) };
   const parts = splitShown(facts, range, shown, page, isExact);
   // Ids between the parts have been read and belong to none of them.
-  facts.found += shown.filter((id) => !parts.some((part) => contains(part, id))).length;
+  const between = shown.filter((id) => !parts.some((part) => contains(part, id)));
+  facts.found += between.length;
+  facts.recent += between.filter((id) => recents.has(id)).length;
   const isSame = parts.length === 1 && parts[0]?.from === range.from && parts[0]?.to === range.to;
   // One id alone cannot be split: the same question is asked again.
-  return { ...noEffect, parts: isSame && isExact ? stepOver(facts, range, question, answer, page) : parts };
+  return { ...noEffect, parts: isSame && isExact ? stepOver(facts, range, question, answer) : parts };
 }
 
 function close(facts: Draft['facts'], range: IdRange, shown: readonly Position[], isEmpty: boolean, recent: number) {
@@ -176,20 +170,18 @@ const mostGone = 20;
 
 /** Keeps each closed range with the same probability. */
 function sample(facts: Draft['facts'], range: IdRange): void {
-  if (facts.samples.length < mostSamples) {
-    facts.samples = [...facts.samples, range];
-    return;
-  }
-  const at = Math.floor(createRandom(facts.seed + facts.closedRanges)() * facts.closedRanges);
-  if (at < mostSamples) facts.samples = facts.samples.with(at, range);
+  const random = createRandom(facts.seed + facts.closedRanges);
+  const [count, drawn] = [facts.samples.length, Math.floor(random() * facts.closedRanges)];
+  const at = count < mostSamples ? count : drawn;
+  if (at < mostSamples) facts.samples = facts.samples.toSpliced(at, 1, range);
 }
 
 /** Known ids are lacking: reads both halves of the range again. If it holds one known id only, the same question again. */
 function halve(
-  range: OpenRange,
+  range: IdRange,
   shown: readonly Position[],
   lacking: readonly LackingId[],
-  page: Omit<Wider, 'inside' | 'moved'>,
+  page: ShapedPage,
 ): OpenRange[] {
   const ids = [...shown, ...lacking.map(({ id }) => id as Position)].sort(rising);
   const cut = ids[Math.floor((ids.length - 1) / 2)] as Position;
@@ -204,28 +196,16 @@ function halve(
 }
 
 /** A page that shows only the bounds of its question: asks again with bounds that step over them. */
-function stepOver(
-  facts: Draft['facts'],
-  range: OpenRange,
-  question: Question,
-  page: PageAnswer,
-  size: PageSize,
-): OpenRange[] {
-  const came = (bound: bigint | null) => bound !== null && page.rows.some(({ id }) => id === bound);
-  const steps = {
-    after: range.steps.after || came(question.afterId),
-    before: range.steps.before || came(question.beforeId),
-  };
-  const isSame = steps.after === range.steps.after && steps.before === range.steps.before;
-  if (isSame) {
+function stepOver(facts: Draft['facts'], range: OpenRange, question: Question, page: PageAnswer): OpenRange[] {
+  const came = (bound: bigint | null) => page.rows.some(({ id }) => id === bound);
+  const { after, before } = range.steps;
+  const steps = { after: after || came(question.afterId), before: before || came(question.beforeId) };
+  if (steps.after === after && steps.before === before) {
     addReason(facts, 'fault', 'a range could not be split small enough to be closed');
     return [{ ...range, stuck: 'the page holds no more than the bounds of its question' }];
   }
-  addReason(
-    facts,
-    size.rows * 2 >= facts.pages.after.rows ? 'doubt' : 'harmless',
-    'a page holds no more than the bounds of its question',
-  );
+  const risk = sizeOf(page).rows * 2 >= facts.pages.after.rows ? 'doubt' : 'harmless';
+  addReason(facts, risk, 'a page holds no more than the bounds of its question');
   return [{ ...range, steps }];
 }
 
@@ -264,10 +244,7 @@ function learnWitness(draft: Draft, question: Question, answer: Answer): void {
     const [first, last] = [answer.lacking[0] as LackingId, answer.lacking.at(-1) as LackingId];
     reopen(draft, [{ from: first.id as Position, to: last.id as Position }]);
   }
-  const ids = idsInside(
-    facts,
-    answer.rows.map(({ id }) => id),
-  );
+  const ids = shownInside(facts, answer);
   const dates = new Map(answer.rows.map(({ id, at }) => [id, at] as const));
   const around: IdRange[] = [];
   for (const [nth, id] of ids.entries()) {

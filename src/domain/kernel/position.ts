@@ -25,10 +25,6 @@ export function contains(range: IdRange, id: bigint): id is Position {
   return id >= range.from && id <= range.to;
 }
 
-export function containsRange(range: IdRange, part: IdRange): boolean {
-  return part.from >= range.from && part.to <= range.to;
-}
-
 export function isSingle(range: IdRange): boolean {
   return range.from === range.to;
 }

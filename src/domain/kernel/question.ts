@@ -1,6 +1,6 @@
 // The questions that a sweep sends to the source's list, and the answers. Only source/ knows how the source writes either.
 
-import { contains, type IdRange } from './position.ts';
+import { contains, type IdRange, idsInside, type Position } from './position.ts';
 
 /** The elements and bytes of an answer. */
 export interface PageSize {
@@ -10,6 +10,10 @@ export interface PageSize {
 
 /** Which id bounds a question sends. A source may have another page size for each. */
 export type Shape = 'after' | 'before' | 'both';
+
+export interface ShapedPage extends PageSize {
+  readonly shape: Shape;
+}
 
 /**
  * range: read a range. witness: ask in another shape or at another place; it closes nothing and can only contradict. walk: read page by page
@@ -76,6 +80,14 @@ export type Answer =
   | PageAnswer
   | { readonly kind: 'unanswered'; readonly why: string; readonly ids: readonly bigint[] }
   | { readonly kind: 'refused' };
+
+/** The ids of a page inside a range, each once, in rising order. */
+export function shownInside(range: IdRange, { rows }: PageAnswer): Position[] {
+  return idsInside(
+    range,
+    rows.map(({ id }) => id),
+  );
+}
 
 export function sizeOf({ rows, unreadable, bytes }: PageAnswer): PageSize {
   return { rows: rows.length + unreadable, bytes };

@@ -16,6 +16,11 @@ function pageOf({ pages }: Pick<Facts, 'pages'>, shape: Shape): PageSize {
   return shape === 'both' ? pages.both : pages.after;
 }
 
+/** Rows of the longest page. */
+export function longestOf({ pages }: Pick<Facts, 'pages'>): number {
+  return Math.max(pages.after.rows, pages.both.rows);
+}
+
 /** In shorter pages a few deleted or late rows are half of a page. A choice: it costs requests only. */
 export const smallPage = 16;
 

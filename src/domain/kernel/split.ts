@@ -5,16 +5,16 @@ import {
   contains,
   gapsBetween,
   type IdRange,
+  idsInside,
   isSingle,
   middleOf,
   type Position,
-  rising,
   splitAfter,
   upperBound,
 } from './position.ts';
-import type { PageSize, Shape } from './question.ts';
+import type { ShapedPage } from './question.ts';
 import { partRows } from './room.ts';
-import { type Facts, type OpenRange, type Order, openRange, orderOf, type Wider } from './state.ts';
+import { type Facts, type OpenRange, type Order, openRange, orderOf } from './state.ts';
 
 /** Most parts of one range, so that an answer changes few rows. A choice: it costs requests only. */
 const mostParts = 16;
@@ -24,15 +24,13 @@ export function splitShown(
   facts: Facts,
   range: IdRange,
   shown: readonly Position[],
-  page: PageSize & { readonly shape: Shape },
+  page: ShapedPage,
   isKnown: boolean,
 ): OpenRange[] {
-  const toWider = (part: IdRange): Wider => {
+  return cutRange(facts, range, shown, isKnown).map((part) => {
     const moved = part.from === range.from ? 'before' : part.to === range.to ? 'after' : 'both';
-    return { ...page, inside: countInside(shown, part), moved };
-  };
-  const parts = cutRange(facts, range, shown, isKnown);
-  return parts.map((part) => openRange(part, toWider(part)));
+    return openRange(part, { ...page, inside: shown.filter((id) => contains(part, id)).length, moved });
+  });
 }
 
 function cutRange(facts: Facts, range: IdRange, shown: readonly Position[], isKnown: boolean): IdRange[] {
@@ -81,38 +79,23 @@ function chooseCuts(shown: readonly Position[], size: number, order: Order, isKn
 
 /** Cuts a range after these ids. What lies beyond the far end of a sorted page keeps the outermost id, which its answer must show. */
 function cutAt(range: IdRange, cuts: readonly Position[], order: Order): IdRange[] {
+  const far = order === 'ascending' ? cuts.at(-1) : order === 'descending' ? cuts[0] : null;
   const parts: IdRange[] = [];
   let rest: IdRange | null = range;
-  for (const [nth, cut] of cuts.entries()) {
+  for (const cut of cuts) {
     if (rest === null) break;
-    if (order === 'descending' && nth === 0) {
-      // The part below the lowest id shown ends with that id, and the next one begins with it again.
-      parts.push({ from: rest.from, to: cut });
-      rest = cut > rest.from ? { from: cut, to: rest.to } : rest;
-      if (parts[0]?.from === rest.from) parts.pop();
-      continue;
-    }
-    const isLast = nth === cuts.length - 1;
     const [part, after] = splitAfter(rest, cut);
-    if (part) parts.push(part);
+    if (part !== null) parts.push(part);
     // Beginning with the outermost id again must leave a smaller range.
-    const overlaps = isLast && order === 'ascending' && cut > range.from;
-    rest = after !== null && overlaps ? { from: cut, to: rest.to } : after;
+    rest = after !== null && cut === far && cut > range.from ? { from: cut, to: rest.to } : after;
   }
-  if (rest !== null) parts.push(rest);
-  return parts;
+  return rest === null ? parts : [...parts, rest];
 }
 
 /** Splits a range whose question was not answered: at the middle of the ids that are known to be in it, else at the middle of the range. */
 export function splitUnanswered(range: IdRange, ids: readonly bigint[], why: string): OpenRange[] {
   if (isSingle(range)) return [{ ...openRange(range), stuck: why }];
-  const inside = [...new Set(ids)].filter((id): id is Position => contains(range, id) && id < range.to).sort(rising);
+  const inside = idsInside(range, ids).filter((id) => id < range.to);
   const cut = inside[Math.floor(inside.length / 2)] ?? middleOf(range);
   return splitAfter(range, cut).flatMap((part) => (part ? openRange(part) : []));
-}
-
-function countInside(shown: readonly Position[], part: IdRange): number {
-  let count = 0;
-  for (const id of shown) if (contains(part, id)) count++;
-  return count;
 }

@@ -1,13 +1,12 @@
 // What a sweep remembers between two answers: a fixed number of facts, and the ranges of ids that are still open. All other ids of the
 // sweep are closed. An answer replaces one open range by a few, so what is stored after each answer is small.
 
-import { containsRange, firstIndex, type IdRange, type Position } from './position.ts';
-import type { LackingId, PageSize, Question, Shape } from './question.ts';
+import { firstIndex, type IdRange, type Position } from './position.ts';
+import type { LackingId, PageSize, Question, ShapedPage } from './question.ts';
 import type { Walk } from './walk.ts';
 
 /** The answer that an open range was cut from. */
-export interface Wider extends PageSize {
-  readonly shape: Shape;
+export interface Wider extends ShapedPage {
   /** How many ids it showed inside the range. If the range shows more, it was cut off. */
   readonly inside: number;
   /** Which bound of the question has moved since. */
@@ -145,7 +144,7 @@ export function indexAround(open: readonly OpenRange[], range: IdRange): number 
   for (let at = indexOfOpen(open, range.from); at < open.length; at++) {
     const one = open[at] as OpenRange;
     if (one.from > range.from) return -1;
-    if (one.stuck === null && containsRange(one, range)) return at;
+    if (one.stuck === null && one.to >= range.to) return at;
   }
   return -1;
 }

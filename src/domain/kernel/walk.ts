@@ -1,25 +1,13 @@
 // Reads a list with one filter, page by page, if the source does not honour two. A walk is complete only if the list is sorted, which no
 // question can prove. So it ends with a doubt at best.
 
-import {
-  firstPosition,
-  type IdRange,
-  lastPosition,
-  lowerBound,
-  nearestPosition,
-  type Position,
-  toRange,
-  upperBound,
-} from './position.ts';
-import type { Answer, Question } from './question.ts';
+import { type IdRange, lowerBound, type Position, toRange, upperBound } from './position.ts';
+import { type Answer, isStray, type Question, shownInside } from './question.ts';
 
 type Direction = 'forward' | 'backward';
 
 /** Neighbouring rows with rising and with falling ids. */
-interface Pairs {
-  readonly rising: number;
-  readonly falling: number;
-}
+type Pairs = { readonly rising: number; readonly falling: number };
 
 /** The progress of a walk. */
 export interface Walk extends IdRange {
@@ -60,20 +48,13 @@ export function askWalk(walk: Walk): Question | null {
 
 /** Advances the walk by an answer. */
 export function learnWalk(facts: { found: number } & Pairs, walk: Walk, answer: Answer): Walk {
-  const [direction] = walk.directions;
-  if (direction === undefined) return walk;
-  if (answer.kind !== 'page') return turn(walk, false, facts);
-  const question = askWalk(walk) as Question;
-  const covers = question.covers as IdRange;
-  const forward = direction === 'forward';
+  const question = askWalk(walk);
+  if (question === null) return walk;
+  if (answer.kind !== 'page' || answer.rows.some(({ id }) => isStray(question, id))) return turn(walk, false, facts);
+  const forward = walk.directions[0] === 'forward';
   const isPast = (id: bigint, than: bigint) => (forward ? id > than : id < than);
-  const ids = [...new Set(answer.rows.map(({ id }) => id))];
-  const isStray = (id: bigint) =>
-    (id < covers.from || id > covers.to) && id !== question.afterId && id !== question.beforeId;
-  if (ids.some(isStray)) return turn(walk, false, facts);
-  const inside = ids
-    .filter((id): id is Position => id >= covers.from && id <= covers.to)
-    .sort((a, b) => (isPast(a, b) ? 1 : -1));
+  const inside = shownInside(question.covers as IdRange, answer);
+  if (!forward) inside.reverse();
   const beyond = inside.filter((id) => walk.reached === null || isPast(id, walk.reached));
   const far = inside.at(-1) ?? null;
   facts.found += beyond.length;
@@ -82,7 +63,7 @@ export function learnWalk(facts: { found: number } & Pairs, walk: Walk, answer: 
   if (beyond.length === 0) {
     // The overlap alone filled the page: go on from the outermost id, then from the one behind it.
     const next = stepFrom(walk, forward);
-    return next === null || ids.length === 0 ? turn(seen, true, facts) : { ...seen, at: next };
+    return next === null || answer.rows.length === 0 ? turn(seen, true, facts) : { ...seen, at: next };
   }
   const reached = far as Position;
   // Half of the page is read again, to notice pages that were not cut off in the order of ids.
@@ -93,18 +74,9 @@ export function learnWalk(facts: { found: number } & Pairs, walk: Walk, answer: 
 }
 
 function stepFrom({ at, reached, from, to }: Walk, forward: boolean): Position | null {
-  if (reached === null) return null;
-  if (at !== reached && at !== null && (forward ? at < reached : at > reached)) return reached;
-  const next = forward ? reached + 1n : reached - 1n;
-  const isNew = at === null || at === reached;
-  return isNew &&
-    toRange(from, to) !== null &&
-    next >= from &&
-    next <= to &&
-    next >= firstPosition &&
-    next <= lastPosition
-    ? nearestPosition(next)
-    : null;
+  if (at === null || reached === null) return null;
+  if (at !== reached) return at < reached === forward ? reached : null;
+  return forward ? (toRange(reached + 1n, to)?.from ?? null) : (toRange(from, reached - 1n)?.to ?? null);
 }
 
 /** True if a walk reached the end, all pages were sorted in its direction, and no page skipped a known id. */

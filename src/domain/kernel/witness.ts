@@ -5,25 +5,19 @@ import { aloneQuestion } from './ask.ts';
 import { isCut } from './certificate.ts';
 import {
   firstPosition,
-  gapsBetween,
   type IdRange,
   isSingle,
   largestBound,
   lastPosition,
   lowerBound,
   nearestPosition,
-  rising,
   toRange,
   upperBound,
-  widthOf,
 } from './position.ts';
 import { isSameQuestion, type Question } from './question.ts';
 import { createRandom } from './random.ts';
-import { smallPage } from './room.ts';
+import { longestOf, smallPage } from './room.ts';
 import { type Facts, indexOfOpen, type OpenRange, orderOf, type State } from './state.ts';
-
-/** Most questions between ids that cannot be read. A choice. */
-const mostWidest = 4;
 
 /** Covers every interpretation of "Australian Eastern Standard time", with a margin. */
 const dateSlackSeconds = 26n * 3600n;
@@ -32,22 +26,13 @@ const noDates = { afterDate: null, beforeDate: null } as const;
 
 export function planWitnesses({ facts, open }: State): Question[] {
   if (facts.rigor === 'poll') return facts.highest === null ? facts.lifelines.map(aloneQuestion) : [];
-  const longest = Math.max(facts.pages.after.rows, facts.pages.both.rows);
   const questions = [
     ...facts.goneSample.map(aloneQuestion),
     // The widest question again shows a list that comes in another order each time.
-    ...(facts.closedRanges > 1 ? widest(facts, open) : []),
+    ...(facts.closedRanges > 1 ? [within(facts)] : []),
     ...beyondTheEnds(facts),
-    ...facts.gaps.flatMap((gap) =>
-      longest < smallPage
-        ? [
-            within(gap),
-            orderOf(facts) === 'descending'
-              ? upTo({ from: facts.from, to: gap.to })
-              : from({ from: gap.from, to: facts.to }),
-          ]
-        : [within(gap)],
-    ),
+    ...facts.gaps.map(within),
+    ...(longestOf(facts) < smallPage ? facts.gaps.map((gap) => fromStart(facts, gap)) : []),
     ...randomSplits(facts),
     ...byDate(facts),
   ];
@@ -62,15 +47,6 @@ export function planWitnesses({ facts, open }: State): Question[] {
 function crosses(open: readonly OpenRange[], { from, to }: IdRange): boolean {
   const next = open[indexOfOpen(open, from)];
   return next !== undefined && next.from <= to;
-}
-
-/** The questions that lie between ids that cannot be read; without such ids the one that covers the sweep. */
-function widest(facts: Facts, stuck: readonly OpenRange[]): Question[] {
-  const ids = stuck.filter(isSingle).map(({ from }) => from);
-  return gapsBetween(facts, ids)
-    .sort((a, b) => rising(widthOf(b), widthOf(a)))
-    .slice(0, mostWidest)
-    .map(within);
 }
 
 export function within(range: IdRange): Question {
@@ -91,6 +67,11 @@ function upTo(range: IdRange): Question {
   return { ...within(range), afterId: null };
 }
 
+/** Asks for a range and what lies behind it, seen from the side where the list begins. */
+function fromStart(facts: Facts, { from: first, to }: IdRange): Question {
+  return orderOf(facts) === 'descending' ? upTo({ from: facts.from, to }) : from({ from: first, to: facts.to });
+}
+
 /** Distances beyond the ends, in pages. A page of rows that are dropped after the cut hides what lies behind it, over many pages. */
 const pagesBeyond = [1 / 16, 1, 2, 4, 8, 16, 32];
 
@@ -103,20 +84,18 @@ function beyondTheEnds(facts: Facts): Question[] {
     const places = [1_000n, 1_000_000n, 1_000_000_000n].map((far) => nearestPosition(facts.from + far));
     return toEnd ? places.map((place) => from({ from: place, to: facts.to })) : [];
   }
-  const rows = Math.max(1, facts.pages.after.rows, facts.pages.both.rows);
+  const rows = Math.max(1, longestOf(facts));
   const page = ((highest - lowest) * BigInt(rows)) / BigInt(Math.max(1, facts.found)) + 1n;
-  const distances = [1n, ...pagesBeyond.map((pages) => BigInt(Math.ceil(Number(page) * pages)) + 1n)];
-  const questions: Question[] = [];
-  for (const distance of distances) {
-    const above = toRange(highest + distance, facts.to);
-    if (toEnd && above !== null && above.from <= largestBound(highest)) questions.push(from(above));
-    const below = toRange(facts.from, lowest - distance);
-    if (isFirst && below !== null && below.from <= below.to) questions.push(upTo(below));
-  }
-  const before = toRange(facts.from, lowest - 1n);
-  // A date turns off a default window of the source ("the last 90 days").
-  if (isFirst && before !== null) questions.push({ ...within(before), afterDate: 0n });
-  return questions;
+  // At distance 0 the outermost id must come back. Neighbouring questions ask the same end, in case two copies alternate.
+  const distances = [0n, 1n, ...pagesBeyond.map((pages) => BigInt(Math.ceil(Number(page) * pages)) + 1n)];
+  const above = distances.flatMap((far) => toRange(highest + far, facts.to) ?? []);
+  const below = distances.flatMap((far) => toRange(facts.from, lowest - far) ?? []);
+  return [
+    ...(toEnd ? above.filter((range) => range.from <= largestBound(highest)).map(from) : []),
+    ...(isFirst ? below.map(upTo) : []),
+    // A date turns off a default window of the source ("the last 90 days").
+    ...(isFirst ? below.slice(1, 2).map((range) => ({ ...within(range), afterDate: 0n })) : []),
+  ];
 }
 
 /** Splits closed ranges at random: the lower part with both bounds, the upper one with the bound where the list begins. */

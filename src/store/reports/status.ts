@@ -52,8 +52,10 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
        (SELECT count(*) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id AND a.erased_at IS NULL) AS applications,
        (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS newest,
        -- A time in the future was written before the clock was set back: it does not say when the list was read.
+       -- A poll that ended unproven did not read what is new.
        greatest(CASE WHEN c.as_of <= ${soon} THEN c.as_of END, (SELECT s.ended_at FROM intake.sweeps s
          WHERE s.advertiser_id = v.advertiser_id AND s.lane = 'live' AND s.started_at <= ${soon} AND s.ended_at <= ${soon}
+           AND NOT (s.purpose = 'live' AND s.certificate = 'unproven')
          ORDER BY s.started_at DESC LIMIT 1)) AS read_at,
        q.waiting, q.due, q.oldest_due_at, q.not_there, q.suspects, b.blobs, b.blob_bytes, b.damaged,
        (SELECT min(u.verified_at) FROM intake.blobs u WHERE u.advertiser_id = v.advertiser_id AND u.state = 'stored') AS verified_since,

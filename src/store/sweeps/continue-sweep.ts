@@ -87,7 +87,7 @@ export interface SyncState extends Unreadable {
   readonly unfinished: readonly (Pick<Sweep, 'axis' | 'low' | 'high'> & { readonly purpose: 'live' | 'recheck' })[];
   /** The first id that a poll must request, at which an application must still be there; null before the first sweep. */
   readonly pollFrom: Position | null;
-  /** Some older applications that must still be there. */
+  /** Some older applications that nobody has found or accepted to be missing. */
   readonly lifelines: readonly Position[];
   /** The newest submission that was committed. */
   readonly afterDate: Date | null;
@@ -102,9 +102,12 @@ export interface SyncState extends Unreadable {
 /** True for applications `a` that the source should show. */
 const isExpected = `a.absent_since IS NULL AND a.missing_since IS NULL AND a.erased_at IS NULL`;
 
+/** The same with those that are only absent: a source that shows nothing at all makes every application absent. */
+const isNotMissing = `a.missing_since IS NULL AND a.erased_at IS NULL`;
+
 /** The next expected id below `id`, at which a sweep begins: late applications may still appear between the two. */
-const olderThan = (id: string, advertiser: string) => `(SELECT a.application_id FROM intake.applications a
-  WHERE a.advertiser_id = ${advertiser} AND a.application_id < ${id} AND ${isExpected} ORDER BY a.application_id DESC LIMIT 1)`;
+const olderThan = (id: string, advertiser: string, isMeant = isExpected) => `(SELECT a.application_id FROM intake.applications a
+  WHERE a.advertiser_id = ${advertiser} AND a.application_id < ${id} AND ${isMeant} ORDER BY a.application_id DESC LIMIT 1)`;
 
 /** Twice the lateness that polls and rechecks have measured within 30 days, at most a day. A lag that is shorter is raised to it. */
 const latenessMs = `least(86400000, CASE WHEN v.late_at > now() - interval '30 days' THEN 2 * v.late_ms ELSE 0 END)`;
@@ -133,10 +136,10 @@ export async function loadSyncStates(
     unfinished: [purpose: 'live' | 'recheck', axis: 'id' | 'date', low: string, high: string | null][] | null;
   }>(
     `SELECT asked.advertiser_id, asked.lag_ms, nullif(v.learned, '{}') AS pages, c.after_date, poll.poll_from,
-       ARRAY(SELECT DISTINCT older.id::text FROM unnest(ARRAY[${olderThan('poll.poll_from', 'asked.advertiser_id')},
-           ${olderThan('poll.poll_from / 2', 'asked.advertiser_id')},
+       ARRAY(SELECT DISTINCT older.id::text FROM unnest(ARRAY[${olderThan('poll.poll_from', 'asked.advertiser_id', isNotMissing)},
+           ${olderThan('poll.poll_from / 2', 'asked.advertiser_id', isNotMissing)},
            (SELECT a.application_id FROM intake.applications a WHERE a.advertiser_id = asked.advertiser_id
-             AND a.application_id < poll.poll_from AND ${isExpected} ORDER BY a.application_id LIMIT 1)]) AS older (id)
+             AND a.application_id < poll.poll_from AND ${isNotMissing} ORDER BY a.application_id LIMIT 1)]) AS older (id)
          WHERE older.id IS NOT NULL) AS lifelines,
        ${unreadableSql('asked.advertiser_id')} AS unreadable,
        EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = asked.advertiser_id) AS covered,

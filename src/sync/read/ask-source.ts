@@ -1,6 +1,6 @@
 // Asks the source on behalf of one account: takes a request number, sends the question, tries again during an outage, and checks whose data
 // the answer holds before anybody uses it.
-import { containsRange, type IdRange, isSingle } from '../../domain/kernel/position.ts';
+import { contains, type IdRange, isSingle } from '../../domain/kernel/position.ts';
 import type { Question } from '../../domain/kernel/question.ts';
 import type { Source } from '../../source/client.ts';
 import type { Store } from '../../store/store.ts';
@@ -35,7 +35,7 @@ export function createAsker(
   /** Ranges whose questions have failed. */
   const failing: IdRange[] = [];
   const isHopeless = ({ covers }: Question) =>
-    covers !== null && !isSingle(covers) && failing.some((range) => containsRange(range, covers));
+    covers !== null && !isSingle(covers) && failing.some((range) => contains(range, covers.from) && contains(range, covers.to));
   return {
     get advertiser() {
       return advertiser;

@@ -440,12 +440,15 @@ export function createReparseMissing(stage: Stage): Scenario {
           risk: 'none',
           reason: 'test',
           openRanges: 0,
-          absent: [1n],
+          marksAbsent: true,
           learned: null,
           lagMs: 0,
         },
       };
-      const page = aPage(lease, [], { advertiserId, progress: { ended } });
+      // Two answers of the sweep lack it.
+      const lacked = [{ id: 1n, old: true, again: false }];
+      await commitPage(stage.direct, privacyKey, aPage(lease, [], { advertiserId, progress: { lacked } }));
+      const page = aPage(lease, [], { advertiserId, progress: { lacked, ended } });
       return {
         programs: new Map<string, Program>([
           ['reparse', reparse],

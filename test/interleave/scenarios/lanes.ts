@@ -1,6 +1,7 @@
 // Writers of pages: which worker may write under a lease, and which answer counts as the newer one.
 import assert from 'node:assert/strict';
 import { createSecretKey } from 'node:crypto';
+import type { Line as EvidenceLine } from '../../../src/domain/evidence/record.ts';
 import { LeaseLost } from '../../../src/domain/trouble.ts';
 import type { Database } from '../../../src/store/postgres/database.ts';
 import {
@@ -13,7 +14,7 @@ import {
 import { loadUnfinished } from '../../../src/store/sweeps/continue-sweep.ts';
 import { confirmCursors } from '../../../src/store/sweeps/cursors.ts';
 import { claimLeases, type Lane, type Lease, releaseLeases, renewLease } from '../../../src/store/sweeps/leases.ts';
-import { endCertificates, type NewEvidence, type SweepEnd, takeTickets } from '../../../src/store/sweeps/sweeps.ts';
+import { endCertificates, type SweepEnd, takeTickets } from '../../../src/store/sweeps/sweeps.ts';
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
 import { claimLease } from '../../support/leases.ts';
 import { testPrivacyKey } from '../../support/syncing.ts';
@@ -358,16 +359,24 @@ export interface EndedSweep {
   readonly low: bigint;
   readonly high: bigint;
   readonly startedAt?: Date;
-  readonly evidence?: NewEvidence;
+  readonly evidence?: readonly EvidenceLine[];
 }
 
 export const proven: SweepEnd = {
-  ...{ certificate: 'proven', risk: 'none', reason: 'test', openRanges: 0, absent: [], learned: null, lagMs: 0 },
+  ...{
+    certificate: 'proven',
+    risk: 'none',
+    reason: 'test',
+    openRanges: 0,
+    marksAbsent: false,
+    learned: null,
+    lagMs: 0,
+  },
 };
 
 /** Commits a sweep that ends with its first page and certifies its range as proven. */
 export async function endSweep(db: Database, lease: Lease, ended: EndedSweep): Promise<void> {
-  const { advertiserId, sweepId, low, high, startedAt, evidence = null } = ended;
+  const { advertiserId, sweepId, low, high, startedAt, evidence = [] } = ended;
   const page = aPage(lease, [], { advertiserId, seq: sweepId, sweepId, progress: { ended: proven, evidence } });
   const sweep = { ...page.sweep, purpose: 'recheck', low, high, ...(startedAt && { startedAt }) } as const;
   await commitPage(db, privacyKey, { ...page, sweep });

@@ -1,0 +1,527 @@
+// @module-tag slow
+// What sources do that their description does not foresee, read by the product over HTTP into Postgres: everybody else is stored, nothing
+// stands still, and the operator is told and can decide.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect } from 'vitest';
+import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
+import { wholeAxis } from '../../src/domain/kernel/position.ts';
+import { toStatus } from '../../src/domain/status.ts';
+import { createSource, type Source, type SourceOptions } from '../../src/source/client.ts';
+import { audit } from '../../src/sync/read/audit.ts';
+import { holdLane } from '../../src/sync/read/held-lane.ts';
+import { readAgain } from '../../src/sync/read/read-tasks.ts';
+import type { SweepSummary } from '../../src/sync/read/sweep.ts';
+import { syncAccount } from '../../src/sync/read/sync-account.ts';
+import { createWatchdog } from '../../src/sync/worker/watchdog.ts';
+import { startWorker } from '../../src/sync/worker/worker.ts';
+import { callIntake } from '../support/intake.ts';
+import { openSmallIntake, type SmallIntake, type SmallIntakeOptions } from '../support/small-intake.ts';
+import { toEnvironment } from '../support/syncing.ts';
+import { type TestDatabase, test } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+/** An answer of the list, before it is sent. */
+interface ListAnswer {
+  readonly ids: readonly bigint[];
+  readonly body: string;
+  readonly query: URLSearchParams;
+}
+/** What the source makes of an answer; null leaves it as it is. */
+type Spoil = (answer: ListAnswer) => { readonly status?: number; readonly body?: string } | null;
+
+interface Troubled extends SmallIntake {
+  /** The sandbox, reached through what `spoil` does to its lists. */
+  readonly source: Source;
+  readonly env: Record<string, string>;
+  spoil: Spoil | null;
+  /** Requests of the list so far. */
+  requests: number;
+  /** Reads as `intake sync` does; the last sweep. */
+  sync(recheck?: boolean): Promise<SweepSummary>;
+  run(...args: string[]): ReturnType<typeof callIntake>;
+}
+
+async function openTroubled(
+  options: SmallIntakeOptions & { readonly database: TestDatabase },
+  limits: Partial<SourceOptions> = {},
+): Promise<Troubled> {
+  await using stack = new AsyncDisposableStack();
+  const intake = stack.use(await openSmallIntake({ rigor: 'proof', ...options }));
+  const troubled = { spoil: null as Spoil | null, requests: 0 };
+  const url = await serveSpoiled(stack, intake.board, troubled);
+  const source = stack.use(
+    createSource({
+      ...{ url, credential: intake.board.credential, format: 'json', userAgent: 'test', retryDelayMs: 1 },
+      ...{ idleTimeoutMs: 60_000, totalTimeoutMs: 120_000, connections: 8 },
+      ...{ listMaxBytes: 8_000_000, applicationMaxBytes: 8_000_000, ...limits },
+    }),
+  );
+  const env = toEnvironment(intake.database, { url, credential: intake.board.credential });
+  const owned = stack.move();
+  return Object.assign(troubled, intake, {
+    source,
+    env,
+    async sync(recheck = false) {
+      const sweeps = await syncAccount(
+        { store: intake.store, source },
+        {
+          ...{ name: 'default', advertiserId: null, owner: 'test', leaseMs: 600_000, lagMs: 0, startAt: null },
+          ...{ retryForMs: 0, recheck, signal: AbortSignal.timeout(600_000) },
+        },
+      );
+      return sweeps.at(-1) as SweepSummary;
+    },
+    run: (...args: string[]) => callIntake(args, env),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  });
+}
+
+/** Serves the sandbox; its lists pass through `spoil`. */
+async function serveSpoiled(
+  stack: AsyncDisposableStack,
+  board: Sandbox,
+  troubled: { spoil: Spoil | null; requests: number },
+): Promise<string> {
+  const server = createServer(async (request, response) => {
+    const url = new URL(request.url ?? '/', board.url);
+    const headers = { authorization: request.headers.authorization ?? '', accept: request.headers.accept ?? '*/*' };
+    const answer = await fetch(url, { headers });
+    const body = Buffer.from(await answer.arrayBuffer());
+    const isList = url.pathname.endsWith('/advertiser/applications');
+    if (isList) troubled.requests++;
+    const text = body.toString();
+    const ids = [...text.matchAll(/"ID":(\d+)/g)].map(([, id = '']) => BigInt(id));
+    const spoiled = isList ? (troubled.spoil?.({ ids, body: text, query: url.searchParams }) ?? null) : null;
+    response.writeHead(spoiled?.status ?? answer.status, {
+      'content-type': answer.headers.get('content-type') ?? 'application/json',
+    });
+    response.end(spoiled === null ? body : (spoiled.body ?? ''));
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  stack.defer(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => {
+      server.close(resolve);
+    });
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const idsOf = ({ board }: Pick<SmallIntake, 'board'>) => [...board.truth()].map(({ id }) => id);
+
+async function loadIds(database: TestDatabase): Promise<bigint[]> {
+  const rows = await database.query<{ id: string }>(
+    `SELECT application_id::text AS id FROM intake.applications ORDER BY application_id`,
+  );
+  return rows.map(({ id }) => BigInt(id));
+}
+
+const loadCursor = async (database: TestDatabase) =>
+  (await database.query<{ id: string }>(`SELECT after_id::text AS id FROM intake.cursors`)).map(({ id }) => BigInt(id));
+
+const ascending = (a: bigint, b: bigint) => (a < b ? -1 : 1);
+
+describe('one application makes every page with it fail', () => {
+  const broken: Record<string, Spoil> = {
+    'with 500': () => ({ status: 500, body: 'Something went wrong.' }),
+    'with broken JSON': ({ body }) => ({ body: body.slice(0, -30) }),
+  };
+
+  test.for(Object.keys(broken))(
+    '%s: all others are stored, it is named, and everything goes on',
+    async (how, { database }) => {
+      await using intake = await openTroubled({ database, applications: 120, choices: { pageCap: 30 } });
+      const ids = idsOf(intake);
+      const poison = ids[45] as bigint;
+      intake.spoil = (answer) => (answer.ids.includes(poison) ? (broken[how]?.(answer) ?? null) : null);
+
+      const first = await intake.sync();
+      expect(first).toMatchObject({ certificate: 'assumed', risk: 'doubt', openRanges: 0 });
+      expect(first.reason).toMatch(new RegExp(`^all but id ${poison}: `));
+      const others = ids.filter((id) => id !== poison).sort(ascending);
+      expect(await loadIds(database)).toEqual(others);
+      expect(await loadCursor(database)).toEqual([others.at(-1)]);
+      expect(intake.requests).toBeLessThan(120);
+
+      // Polls and files go on, and the id costs them nothing.
+      const added = intake.board.add(3);
+      intake.requests = 0;
+      expect(await intake.sync()).toMatchObject({ added: 3, risk: 'harmless' });
+      expect(intake.requests).toBeLessThan(8);
+      expect(await loadCursor(database)).toEqual([added.at(-1)]);
+      expect(await intake.runDownloads()).toMatchObject({ stored: expect.any(Number) });
+      expect(await database.query(`SELECT 1 FROM intake.applications WHERE ready_at IS NULL`)).toEqual([]);
+
+      const { problems } = toStatus(new Date(), await intake.store.reports.loadStatus(), null);
+      expect(problems).toContainEqual(
+        expect.objectContaining({
+          what: expect.stringContaining(`Id ${poison} could not be read since `),
+          command: `intake accept-unreadable ${poison}`,
+        }),
+      );
+
+      // The operator decides, on record, and the rest can be proven.
+      expect(await intake.run('accept-unreadable', String(poison))).toMatchObject({ code: 2 });
+      expect(await intake.sync(true)).toMatchObject({ certificate: 'assumed', risk: 'doubt' });
+      expect(await intake.run('accept-unreadable', String(poison), '--yes')).toMatchObject({ code: 0 });
+      expect(
+        await database.query(`SELECT application_id::text AS id, facts->>'what' AS what FROM intake.audit_log`),
+      ).toEqual([{ id: String(poison), what: 'unreadable' }]);
+      expect(await intake.sync(true)).toMatchObject({ certificate: 'proven' });
+      const after = toStatus(new Date(), await intake.store.reports.loadStatus(), null);
+      expect(after.problems.map(({ what }) => what)).not.toContainEqual(expect.stringContaining(String(poison)));
+    },
+  );
+
+  test('and is stored when the source serves it again', async ({ database }) => {
+    await using intake = await openTroubled({ database, applications: 60 });
+    const poison = idsOf(intake)[20] as bigint;
+    intake.spoil = ({ ids }) => (ids.includes(poison) ? { status: 500 } : null);
+    await intake.sync();
+    const row = `SELECT tries, next_at > now() AS later FROM intake.unreadable`;
+    expect(await database.query(row)).toEqual([{ tries: 1, later: true }]);
+    // It is asked alone when its pause is over, and the next pause is longer.
+    await database.query(`UPDATE intake.unreadable SET next_at = now()`);
+    await intake.sync();
+    expect(await database.query(row)).toEqual([{ tries: 2, later: true }]);
+    intake.spoil = null;
+    await database.query(`UPDATE intake.unreadable SET next_at = now()`);
+    await intake.sync();
+    expect(await database.query(row)).toEqual([]);
+    expect(await loadIds(database)).toEqual(idsOf(intake).sort(ascending));
+    expect(await intake.sync(true)).toMatchObject({ certificate: 'proven' });
+  });
+
+  test('is told from an outage, in which the source serves no other question either', async ({ database }) => {
+    await using intake = await openTroubled({ database, applications: 60 });
+    await intake.sync();
+    intake.spoil = () => ({ status: 500 });
+    await expect(intake.sync()).rejects.toMatchObject({ kind: 'unreachable', status: 500 });
+    await expect(intake.sync(true)).rejects.toMatchObject({ kind: 'unreachable', status: 500 });
+    expect(await database.query(`SELECT 1 FROM intake.unreadable`)).toEqual([]);
+  });
+});
+
+describe('ids at the end of 32 or 63 bits beside ordinary ones', () => {
+  const last = 2n ** 63n - 1n;
+  const ordinary = Array.from({ length: 40 }, (_, nth) => ({ id: 100_000n + BigInt(nth) * 7n, attachments: [] }));
+
+  test.for([
+    ['2^63 - 1', [last]],
+    ['2147483647 and 9999999999', [2_147_483_647n, 9_999_999_999n]],
+    ['two near 2^63', [last - 6n, last - 1n]],
+  ] as const)(
+    '%s: nobody is missing, the cursor does not leap, and everything goes on',
+    async ([, extreme], { database }) => {
+      await using intake = await openTroubled({ database, choices: { pageCap: 30 } });
+      intake.board.add([...ordinary, ...extreme.map((id) => ({ id, attachments: [] }))]);
+      expect(await intake.sync()).toMatchObject({ certificate: 'proven', added: 40 + extreme.length });
+      expect(await loadCursor(database)).toEqual([ordinary.at(-1)?.id]);
+      intake.board.add([{ id: 100_900n, attachments: [] }]);
+      expect(await intake.sync()).toMatchObject({ added: 1, risk: 'harmless' });
+      expect(await loadCursor(database)).toEqual([100_900n]);
+      intake.board.add([{ id: 100_901n, attachments: [] }]);
+      expect(await intake.sync(true)).toMatchObject({ certificate: 'proven', added: 1 });
+      expect(await loadIds(database)).toEqual(idsOf(intake).sort(ascending));
+      const { problems } = toStatus(new Date(), await intake.store.reports.loadStatus(), null);
+      expect(problems).toEqual([]);
+    },
+  );
+
+  test('leave another account alone that is looked up in the same statement', async ({ database }) => {
+    await using intake = await openTroubled({ database });
+    intake.board.add([...ordinary, ...[last - 6n, last - 1n, last].map((id) => ({ id, attachments: [] }))]);
+    await intake.sync();
+    const { store, board } = intake;
+    await store.advertisers.ensure('another', 7n);
+    const [own, other] = await Promise.all(
+      [board.advertiserId, 7n].map((advertiserId) => store.sweeps.loadSyncState({ advertiserId, lagMs: 0 })),
+    );
+    expect(own).toMatchObject({ pollFrom: ordinary.at(-1)?.id });
+    expect(other).toMatchObject({ pollFrom: null });
+    await store.coverage.confirmCursors([board.advertiserId, 7n]);
+    expect(await database.query(`SELECT advertiser_id::int AS id FROM intake.cursors ORDER BY id`)).toEqual(
+      [7, Number(board.advertiserId)].map((id) => ({ id })),
+    );
+  });
+});
+
+/** The same answer with an empty list. */
+function emptied({ body }: ListAnswer) {
+  return { body: body.replace(/"JobApplicationsList":\[.*\]/s, '"JobApplicationsList":[]') };
+}
+
+test('a poll that keeps failing backs off, and the other due tasks of its account run', async ({ database }) => {
+  await using intake = await openTroubled({ database, applications: 40 });
+  await intake.sync();
+  intake.board.add(2);
+  // The newest applications are not shown to a poll, nor is any of the older ones that it then asks alone.
+  intake.spoil = (answer) => {
+    const [after, before] = [answer.query.get('afterid'), answer.query.get('beforeid')];
+    const isAlone = after !== null && before !== null && BigInt(before) - BigInt(after) === 2n;
+    return isAlone || (after !== null && before === null && answer.ids.length <= 3) ? emptied(answer) : null;
+  };
+  const stop = new AbortController();
+  const passes: string[] = [];
+  const worker = startWorker(
+    {
+      store: intake.store,
+      accounts: [{ name: 'default', advertiserId: null, source: intake.source, watch: () => {} }],
+      maintenance: [],
+      ...{ log: { debug() {}, info() {}, warn() {} }, watchdog: createWatchdog(() => 0), now: Date.now },
+      onPass: ({ pass, outcome }) => passes.push(`${pass} ${outcome}`),
+      ...{ loadRecallTrouble: () => null, runDownloads: async () => null },
+      untilQueued: (_, ended) => new Promise((resolve) => ended.addEventListener('abort', () => resolve())),
+    },
+    {
+      ...{ schedule: '* * * * * *', recheckSchedule: '* * * * * *', auditSchedule: '* * * * * *' },
+      ...{ owner: 'a worker', leaseMs: 30_000, lagMs: 0, startAt: null, accountsAtOnce: 1, longAtOnce: 1 },
+      ...{ probeEveryMs: 1_000, signal: stop.signal },
+    },
+  );
+  const count = (pass: string) => passes.filter((one) => one === pass).length;
+  await until(() => count('live failed') >= 2 && count('recheck done') >= 2 && count('witness done') >= 1);
+  const { trouble } = worker.facts();
+  stop.abort();
+  await worker.ended;
+  expect(trouble).toMatchObject({ kind: 'unreachable', message: expect.stringContaining('shows none') });
+  expect(count('live failed')).toBeLessThan(6);
+  expect(await loadIds(database)).toHaveLength(42);
+});
+
+test('a purge of a tenth is unproven until the operator accepts it, on record', async ({ database }) => {
+  await using intake = await openTroubled({ database, applications: 300, choices: { pageCap: 50 } });
+  await intake.sync();
+  const gone = idsOf(intake)
+    .filter((_, nth) => nth % 10 === 3)
+    .sort(ascending);
+  for (const id of gone) intake.board.remove(id);
+  const purged = await intake.sync(true);
+  expect(purged).toMatchObject({
+    certificate: 'unproven',
+    reason: 'too many stored applications are gone at once',
+    absent: 30,
+  });
+  const { problems } = toStatus(new Date(), await intake.store.reports.loadStatus(), null);
+  expect(problems).toContainEqual(expect.objectContaining({ command: 'intake accept-deletions' }));
+  const counts = `SELECT count(absent_since)::int AS absent, count(missing_since)::int AS missing FROM intake.applications`;
+  expect(await database.query(counts)).toEqual([{ absent: 30, missing: 0 }]);
+
+  // Without --yes it only shows what would be accepted.
+  const shown = await intake.run('accept-deletions');
+  expect(shown).toMatchObject({ code: 2, stdout: expect.stringContaining('30 applications are gone at the source') });
+  expect(shown.stdout).toContain(String(gone[0]));
+  expect(await database.query(counts)).toEqual([{ absent: 30, missing: 0 }]);
+  expect(await intake.sync(true)).toMatchObject({ certificate: 'unproven' });
+
+  expect(await intake.run('accept-deletions', '--yes')).toMatchObject({ code: 0 });
+  expect(await database.query(counts)).toEqual([{ absent: 30, missing: 30 }]);
+  expect(await database.query(`SELECT 1 FROM intake.events WHERE type = 'application.missing'`)).toHaveLength(30);
+  expect(
+    await database.query(`SELECT action, facts->>'what' AS what, facts->'count' AS count FROM intake.audit_log`),
+  ).toEqual([{ action: 'accept', what: 'deletions', count: 30 }]);
+  const lines = await database.query<{ line: string }>(
+    `SELECT line FROM intake.evidence ORDER BY sweep_id DESC, n DESC LIMIT 1`,
+  );
+  expect(JSON.parse(lines[0]?.line ?? '{}')).toMatchObject({
+    type: 'decision',
+    what: 'deletions',
+    ids: expect.stringContaining(String(gone[0])),
+  });
+
+  expect(await intake.sync(true)).toMatchObject({ certificate: 'proven', absent: 0 });
+  expect(await loadIds(database)).toHaveLength(300);
+  expect(await intake.run('accept-deletions', '--yes')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('shows every stored application'),
+  });
+});
+
+describe('a source that answers everything with', () => {
+  test.for([
+    ['404', { status: 404 }],
+    ['204', { status: 204 }],
+    ['an empty body', { status: 200 }],
+    ['an empty list', null],
+  ] as const)(
+    '%s after a proof: polls are trouble with a name, and the account is not fresh',
+    async ([, answer], { database }) => {
+      await using intake = await openTroubled({ database, applications: 40, choices: { agentId: 'number' } });
+      await intake.sync();
+      intake.board.add(1);
+      await database.query(`UPDATE intake.cursors SET as_of = now() - interval '1 hour'`);
+      await database.query(`UPDATE intake.sweeps SET ended_at = now() - interval '1 hour'`);
+      intake.spoil = (page) => answer ?? emptied(page);
+      const before = intake.requests;
+      await expect(intake.sync()).rejects.toMatchObject({
+        kind: 'unreachable',
+        message: expect.stringContaining('the source shows none of the applications that it has shown before'),
+      });
+      expect(intake.requests - before).toBeLessThan(10);
+      const { problems } = toStatus(new Date(), await intake.store.reports.loadStatus(), 60_000);
+      expect(problems).toContainEqual(
+        expect.objectContaining({ what: expect.stringContaining('Nothing has been read for'), urgent: true }),
+      );
+      // A recheck takes nobody for missing, and does not make polls believe that nothing is there.
+      expect(await intake.sync(true)).toMatchObject({ certificate: 'unproven' });
+      expect(await database.query(`SELECT 1 FROM intake.applications WHERE missing_since IS NOT NULL`)).toEqual([]);
+      await expect(intake.sync()).rejects.toMatchObject({ kind: 'unreachable' });
+      intake.spoil = null;
+      expect(await intake.sync()).toMatchObject({ added: 1 });
+    },
+  );
+});
+
+test('filters combined by OR, and a member that differs in every answer: few requests for each page', async ({
+  database,
+}) => {
+  await using intake = await openTroubled({ database, applications: 300, choices: { pageCap: 50, combination: 'or' } });
+  let answers = 0;
+  intake.spoil = ({ body }) => {
+    answers++;
+    return { body: body.replaceAll('{"ID":', `{"Viewed":${answers},"ID":`) };
+  };
+  const first = await intake.sync();
+  expect(first.certificate).not.toBe('proven');
+  expect(await loadIds(database)).toHaveLength(300);
+  expect(intake.requests).toBeLessThan(20 * 6);
+  intake.requests = 0;
+  await intake.sync(true);
+  expect(intake.requests).toBeLessThan(20 * 6);
+});
+
+test('an application larger than the byte budget: later polls do not grow, and leave no open sweep', async ({
+  database,
+}) => {
+  await using intake = await openTroubled(
+    { database, applications: 60 },
+    { listMaxBytes: 100_000, applicationMaxBytes: 200_000 },
+  );
+  await intake.sync();
+  const [large = 0n] = intake.board.add([{ firstName: 'x'.repeat(400_000), attachments: [] }]);
+  const costs: number[] = [];
+  for (let nth = 0; nth < 6; nth++) {
+    intake.board.add([{ attachments: [] }]);
+    intake.requests = 0;
+    await intake.sync();
+    costs.push(intake.requests);
+  }
+  expect(await loadIds(database)).toEqual(
+    idsOf(intake)
+      .filter((id) => id !== large)
+      .sort(ascending),
+  );
+  expect(await database.query(`SELECT application_id::text AS id FROM intake.unreadable`)).toEqual([
+    { id: String(large) },
+  ]);
+  expect(Math.max(...costs.slice(1))).toBeLessThanOrEqual(4);
+  expect(await database.query(`SELECT 1 FROM intake.sweeps WHERE state IN ('open', 'running')`)).toEqual([]);
+  expect(await database.query(`SELECT 1 FROM intake.ranges`)).toEqual([]);
+});
+
+test('an application without a date that one question hides and an audit shows ends the certificate', async ({
+  database,
+}) => {
+  await using intake = await openTroubled({ database, applications: 60 });
+  const undated = idsOf(intake).sort(ascending)[30] as bigint;
+  type Listed = { JobApplications: { JobApplicationsList: { ID: number; DateSubmitted?: unknown }[] } };
+  const edit = (body: string, change: (one: Listed['JobApplications']['JobApplicationsList']) => void) => {
+    const parsed = JSON.parse(body) as Listed;
+    change(parsed.JobApplications.JobApplicationsList);
+    return { body: JSON.stringify(parsed) };
+  };
+  const isUndated = ({ ID }: { ID: number }) => BigInt(ID) === undated;
+  intake.spoil = ({ body }) =>
+    edit(body, (list) => list.splice(0, list.length, ...list.filter((one) => !isUndated(one))));
+  expect(await intake.sync()).toMatchObject({ certificate: 'proven' });
+  intake.spoil = ({ body }) =>
+    edit(body, (list) => {
+      for (const one of list) if (isUndated(one)) delete one.DateSubmitted;
+    });
+  const { store, source } = intake;
+  const advertiser = await store.advertisers.ensure('default', null);
+  await using lane = await holdLane(store, {
+    ...{ name: 'default', lane: 'live', owner: 'test', leaseMs: 600_000, signal: AbortSignal.timeout(600_000) },
+  });
+  const context = { lane, advertiser, lagMs: 0, startAt: null, retryForMs: 0 };
+  expect(await audit({ store, source }, context, () => 0.4)).toBe(1);
+  expect(
+    await database.query(`SELECT submitted_at FROM intake.applications WHERE application_id = $1`, [undated]),
+  ).toEqual([{ submitted_at: null }]);
+  expect(await database.query(`SELECT certificate, reason FROM intake.coverage`)).toEqual([
+    { certificate: 'unproven', reason: expect.stringContaining('a random audit found an application') },
+  ]);
+  // A recheck after it brings a new certificate.
+  expect(await readAgain({ store, source }, context, wholeAxis)).toMatchObject({ certificate: 'proven' });
+});
+
+test.for(['notFound', 'noContent', 'emptyBody'] as const)(
+  'a source that says "nothing" without an envelope (%s) does not change the agent of the account',
+  async (empty, { database }) => {
+    await using intake = await openTroubled({ database, applications: 40, choices: { empty, agentId: 'number' } });
+    const { store, source } = intake;
+    const agents: (string | null)[] = [];
+    const watched = {
+      ...store,
+      advertisers: {
+        ...store.advertisers,
+        async noteAgent(name: string, agentId: string | null) {
+          agents.push(agentId);
+          await store.advertisers.noteAgent(name, agentId);
+        },
+      },
+    };
+    const read = (recheck: boolean) =>
+      syncAccount(
+        { store: watched, source },
+        {
+          ...{ name: 'default', advertiserId: null, owner: 'test', leaseMs: 600_000, lagMs: 0, startAt: null },
+          ...{ retryForMs: 0, recheck, signal: AbortSignal.timeout(600_000) },
+        },
+      );
+    expect((await read(false)).at(-1)).toMatchObject({
+      certificate: 'assumed',
+      risk: 'harmless',
+    });
+    await read(false);
+    await read(true);
+    expect(agents).toEqual([expect.any(String)]);
+  },
+);
+
+test('a backfill by date of a board of ten applications stores all in its range and exits with 0', async ({
+  database,
+}) => {
+  await using intake = await openTroubled({ database });
+  const dates = [
+    '2025-11-03',
+    '2026-01-09',
+    '2026-01-09',
+    '2026-02-20',
+    '2026-05-04',
+    '2026-05-04',
+    '2026-07-30',
+    '2026-08-12',
+  ];
+  intake.board.add(
+    [...dates, '2026-09-20', '2026-10-01'].map((day) => ({
+      submittedAt: Date.parse(`${day}T03:00:00Z`),
+      attachments: [],
+    })),
+  );
+  const backfill = () => intake.run('backfill', '--from', '2026-01-01', '--to', '2026-08-31', '--no-files');
+  const { stdout } = await backfill();
+  expect(stdout).toContain('7 new');
+  const within = `SELECT count(*)::int AS n FROM intake.applications WHERE submitted_at BETWEEN '2026-01-01' AND '2026-09-01'`;
+  expect(await database.query(within)).toEqual([{ n: 7 }]);
+  // Dates prove nothing, and leave the certificate of the ids as it is.
+  const certificates = `SELECT certificate, risk FROM intake_analytics.completeness`;
+  expect(await database.query(certificates)).toEqual([{ certificate: 'unproven', risk: 'doubt' }]);
+  await intake.sync();
+  const proven = await database.query(certificates);
+  expect(await backfill()).toMatchObject({ code: 0 });
+  expect(await database.query(certificates)).toEqual(proven);
+});
