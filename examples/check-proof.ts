@@ -478,14 +478,14 @@ function checkSweep({ rows, exportedAt, sweeps }: ProofFile, sweep: Sweep): Find
       `lines of sweep ${number} that it knew are not there`,
     );
   const seen = new Set<bigint>();
-  for (const { n, ids, lacking, fresh, sentAt, tookMs } of [...sweep.answers, ...sweep.audits]) {
+  for (const { n, purpose, ids, lacking, fresh, sentAt, tookMs } of [...sweep.answers, ...sweep.audits]) {
     forge(n, sentAt < startedAt - 24 * hourMs || sentAt > latest, 'it was sent at another time');
     for (const one of [...ids, ...lacking].filter((any) => any >= 1n && any <= lastId)) {
       const first = rows.get(one);
       forge(n, first === undefined, `id ${one} is not a row`);
       if (first === undefined || first === null) continue;
       forge(n, first * 1_000 > sentAt + tookMs + hourMs, `id ${one} was stored later`);
-      const isKnown = seen.has(one) || first * 1_000 < sentAt - hourMs;
+      const isKnown = (seen.has(one) && purpose !== 'audit') || first * 1_000 < sentAt - hourMs;
       forge(n, fresh.has(one) && isKnown, `id ${one} is called new, and was known before`);
     }
     for (const one of [...ids, ...lacking]) seen.add(one);
@@ -524,11 +524,15 @@ function checkCertificate(file: ProofFile, certificate: Certificate, replayed: r
   if (sweep === undefined) say('unproven', null, 'no evidence of this sweep is kept');
   if (last !== null && !(sweep && isOfSweep(certificate, sweep, file.sweeps.values())))
     say('forged', null, `the certificate of ids ${spell(range)} is not that of its sweep, or was replaced`);
-  for (const { n, range: asked, ids, fresh, arrived } of sweep?.audits ?? []) {
-    const alone = asked !== null && isSingle(asked) ? asked.from : null;
+  const audits = sweep?.audits ?? [];
+  for (const [nth, { n, range: asked, ids, fresh, arrived }] of audits.entries()) {
+    const before = audits.slice(Math.max(0, nth - 4), nth).filter(({ shape }) => shape === 'both');
+    const isLeftOut = (one: bigint) =>
+      before.some((audit) => audit.range && contains(audit.range, one) && !audit.ids.includes(one));
+    const isAlone = asked !== null && isSingle(asked);
     for (const one of inside(ids, range))
-      if (one === alone || (fresh.has(one) && !arrived.has(one)))
-        say('unproven', n, `an audit shows ${one}, left out before`);
+      if ((fresh.has(one) && !arrived.has(one)) || (isAlone && one === asked.from && isLeftOut(one)))
+        say('unproven', n, `an audit shows ${one}, which was left out`);
   }
   const supports = lowest(findings);
   const refused = worths.indexOf(supports) < worths.indexOf(worth);
