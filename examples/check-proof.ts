@@ -191,6 +191,7 @@ function readAnswer(n: number, line: Json) {
 
 const contains = ({ from, to }: Range, one: bigint) => from <= one && one <= to;
 const within = (part: Range, range: Range) => range.from <= part.from && part.to <= range.to;
+const overlaps = (a: Range, b: Range) => a.from <= b.to && b.from <= a.to;
 const isSame = (a: Range, b: Range) => a.from === b.from && a.to === b.to;
 const isSingle = ({ from, to }: Range) => from === to;
 const compare = (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0);
@@ -213,7 +214,7 @@ function inside(ids: readonly bigint[], range: Range): bigint[] {
 /** What is left of ranges without these parts. */
 function without(ranges: readonly Range[], ...parts: readonly Range[]): Range[] {
   const cut = ({ from, to }: Range, part: Range) => {
-    if (part.from > to || part.to < from) return [{ from, to }];
+    if (!overlaps({ from, to }, part)) return [{ from, to }];
     return [toRange(from, part.from - 1n), toRange(part.to + 1n, to)].flat();
   };
   return parts.reduce((rest, part) => rest.flatMap((range) => cut(range, part)), [...ranges]);
@@ -401,7 +402,7 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
   function planWitnesses(): Set<string> {
     const { from, to } = sweep.range;
     const ask = (range: Range, after: bigint | null, before: bigint | null, byDate = false) =>
-      open.some((one) => one.from <= range.to && range.from <= one.to) ? [] : [filtersOf(after, before, byDate)];
+      open.some((one) => overlaps(one, range)) ? [] : [filtersOf(after, before, byDate)];
     const within = (range: Range) => ask(range, range.from - 1n, range.to + 1n);
     const needed = [...goneSample().map((one) => ({ from: one, to: one })), ...gaps].flatMap(within);
     if (closings > 1)
@@ -477,14 +478,14 @@ function checkSweep({ rows, exportedAt, sweeps }: ProofFile, sweep: Sweep): Find
       `lines of sweep ${number} that it knew are not there`,
     );
   const seen = new Set<bigint>();
-  for (const { n, ids, lacking, fresh, sentAt, tookMs } of [...sweep.answers, ...sweep.audits]) {
+  for (const { n, purpose, ids, lacking, fresh, sentAt, tookMs } of [...sweep.answers, ...sweep.audits]) {
     forge(n, sentAt < startedAt - 24 * hourMs || sentAt > latest, 'it was sent at another time');
     for (const one of [...ids, ...lacking].filter((any) => any >= 1n && any <= lastId)) {
       const first = rows.get(one);
       forge(n, first === undefined, `id ${one} is not a row`);
       if (first === undefined || first === null) continue;
       forge(n, first * 1_000 > sentAt + tookMs + hourMs, `id ${one} was stored later`);
-      const isKnown = seen.has(one) || first * 1_000 < sentAt - hourMs;
+      const isKnown = (seen.has(one) && purpose !== 'audit') || first * 1_000 < sentAt - hourMs;
       forge(n, fresh.has(one) && isKnown, `id ${one} is called new, and was known before`);
     }
     for (const one of [...ids, ...lacking]) seen.add(one);
@@ -505,7 +506,7 @@ function checkSweep({ rows, exportedAt, sweeps }: ProofFile, sweep: Sweep): Find
 function isOfSweep(one: Certificate, sweep: Sweep, others: Iterable<Sweep>): boolean {
   const end = sweep.end?.worth ?? 'unproven';
   const isReplaced = [...others].some(({ end, previous, range }) => {
-    return end !== null && previous.has(sweep.number) && !isSame(one.range, without([one.range], range)[0] ?? range);
+    return end !== null && previous.has(sweep.number) && overlaps(one.range, range);
   });
   const isSameTime = one.startedAt === sweep.startedAt && one.completeThrough <= one.startedAt;
   const isThrough = sweep.recentFrom === null || Math.floor(one.completeThrough / 1_000) === sweep.recentFrom;
@@ -523,11 +524,15 @@ function checkCertificate(file: ProofFile, certificate: Certificate, replayed: r
   if (sweep === undefined) say('unproven', null, 'no evidence of this sweep is kept');
   if (last !== null && !(sweep && isOfSweep(certificate, sweep, file.sweeps.values())))
     say('forged', null, `the certificate of ids ${spell(range)} is not that of its sweep, or was replaced`);
-  for (const { n, range: asked, ids, fresh, arrived } of sweep?.audits ?? []) {
-    const alone = asked !== null && isSingle(asked) ? asked.from : null;
+  const audits = sweep?.audits ?? [];
+  for (const [nth, { n, range: asked, ids, fresh, arrived }] of audits.entries()) {
+    const before = audits.slice(Math.max(0, nth - 4), nth).filter(({ shape }) => shape === 'both');
+    const isLeftOut = (one: bigint) =>
+      before.some((audit) => audit.range && contains(audit.range, one) && !audit.ids.includes(one));
+    const isAlone = asked !== null && isSingle(asked);
     for (const one of inside(ids, range))
-      if (one === alone || (fresh.has(one) && !arrived.has(one)))
-        say('unproven', n, `an audit shows ${one}, left out before`);
+      if ((fresh.has(one) && !arrived.has(one)) || (isAlone && one === asked.from && isLeftOut(one)))
+        say('unproven', n, `an audit shows ${one}, which was left out`);
   }
   const supports = lowest(findings);
   const refused = worths.indexOf(supports) < worths.indexOf(worth);

@@ -1,34 +1,34 @@
 // How much room the evidence takes: a first sweep and nightly rechecks of a simulated account, in the real table, pruned as the product does.
 // EVIDENCE_APPLICATIONS=20000 EVIDENCE_NIGHTS=30 tries a month of a large account; after the third night the size stays as it is.
 import { expect } from 'vitest';
-import type { ChainedRecord } from '../../src/domain/evidence/chain.ts';
+import { chain, type Line, type LineBody } from '../../src/domain/evidence/record.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { pruneEvidence, saveEvidence } from '../../src/store/sweeps/evidence.ts';
-import { mostAudits } from '../../src/sync/read/commit-answer.ts';
+import { mostAudits } from '../../src/sync/read/audit.ts';
+import { createKernelMemory } from '../simulation/kernel-reader.ts';
 import { kindNamed } from '../simulation/kinds.ts';
-import { proveSweep, type SimulatedProof } from '../simulation/simulated-proof.ts';
-import { createMemory, knownOf } from '../simulation/simulated-reader.ts';
+import { proveSweep, type SimulatedProof, sha256 } from '../simulation/simulated-proof.ts';
 import { test } from '../support/test-database.ts';
 
 const applications = Number(process.env.EVIDENCE_APPLICATIONS ?? 2_000);
 const nights = Number(process.env.EVIDENCE_NIGHTS ?? 3);
 const startMs = 1_790_000_000_000;
 
-/** As many audits as are kept, of a third of a page and of a page in turn. */
-function auditsOf({ records }: SimulatedProof): ChainedRecord[] {
-  const pages = records.filter(({ leaves }) => leaves.entries.length >= 50);
-  const last = records.at(-1)?.n ?? 0;
-  return Array.from({ length: mostAudits }, (_, at) => {
-    const { leaves, ...page } = pages[at % pages.length] as ChainedRecord;
-    const entries = at % 2 === 0 ? leaves.entries : leaves.entries.slice(0, 33);
-    return { ...page, n: last + 1 + at, leaves: { ...leaves, entries } };
+/** As many audits as are kept, each of a page. */
+function auditsOf({ lines }: SimulatedProof): Line[] {
+  const parsed = lines.map(({ text }) => JSON.parse(text));
+  const pages = parsed.filter(({ ids }) => (ids?.split(' ').length ?? 0) >= 33);
+  const audits = Array.from({ length: mostAudits }, (_, at) => {
+    const { sentAt, tookMs, from, to, ids, bytes } = pages[at % pages.length];
+    return { type: 'audit', sentAt, tookMs, from, to, ids, bytes } as LineBody;
   });
+  return chain(sha256, lines.at(-1) ?? null, audits);
 }
 
 test('stays small, however many nights pass', { timeout: 3_600_000 }, async ({ database }) => {
   await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
   const server = kindNamed('friendly').create(7, { startMs, still: true, rows: applications, page: 100 });
-  const memory = createMemory(startMs);
+  const memory = createKernelMemory(startMs);
   const loadBytes = async () => {
     await database.query(`VACUUM intake.evidence`);
     const [row] = await database.query<{ bytes: number; total: number }>(
@@ -37,9 +37,9 @@ test('stays small, however many nights pass', { timeout: 3_600_000 }, async ({ d
     );
     return row ?? { bytes: 0, total: 0 };
   };
-  const sizes: { bytes: number; total: number; records: number }[] = [];
+  const sizes: { bytes: number; total: number; lines: number }[] = [];
   for (let night = 0; night <= nights; night++) {
-    const options = night === 0 ? { seed: 7 } : { seed: 7 + night, known: knownOf(memory) };
+    const options = night === 0 ? { seed: 7 } : { seed: 7 + night, known: true };
     const proof = proveSweep(server, memory, BigInt(night + 1), options);
     expect(proof.result.done.certificate).toBe('proven');
     await db.query(
@@ -48,11 +48,10 @@ test('stays small, however many nights pass', { timeout: 3_600_000 }, async ({ d
       [proof.sweepId],
     );
     await db.transaction(async (tx) => {
-      for (const record of proof.records) await saveEvidence(tx, 7n, proof.sweepId, [record], new Set());
-      await saveEvidence(tx, 7n, proof.sweepId, auditsOf(proof), new Set());
+      await saveEvidence(tx, 7n, proof.sweepId, [...proof.lines, ...auditsOf(proof)]);
       await pruneEvidence(tx, 7n);
     });
-    sizes.push({ ...(await loadBytes()), records: proof.records.length });
+    sizes.push({ ...(await loadBytes()), lines: proof.lines.length });
     memory.now += 24 * 3_600_000;
   }
   if (process.env.EVIDENCE_NIGHTS !== undefined) process.stdout.write(`${JSON.stringify(sizes)}\n`);

@@ -531,20 +531,6 @@ export const guards: readonly Guard[] = [
     'SELECT $1::bigint, $2::bigint, $3::int',
   ),
   guard(
-    'erased applications in the evidence of a page',
-    'evidence',
-    'erase-audit',
-    /(?<=SELECT application_id FROM intake\.applications\s+WHERE .*)AND erased_at IS NOT NULL/s,
-    'AND false',
-  ),
-  guard(
-    'the lock of the lanes, for evidence of an erased person',
-    'leases',
-    'erase-audit',
-    /SELECT pg_advisory_xact_lock(_shared)?\(1, [^;]+/,
-    'SELECT 1',
-  ),
-  guard(
     'one snapshot of an exported proof',
     'export-evidence',
     'proof-export',

@@ -103,7 +103,7 @@ test('a decision is shown, and accepts the deletion of rows only', () => {
 });
 
 describe('an id that cannot be read', () => {
-  const { files: poisoned } = prove(1, 'poison-500-by-ascending');
+  const { files: poisoned } = prove(1, 'poison-500-by-id');
   const [file = []] = poisoned;
 
   test('is a doubt that the end names', () => {
@@ -200,9 +200,9 @@ describe('the database', () => {
 });
 
 test('any number of findings is reported', () => {
-  const report = checkProof(Array.from({ length: 300_000 }, () => 'x'));
+  const report = checkProof(Array.from({ length: 150_000 }, () => '{}'));
   expect(report.verdict).toBe('forged');
-  expect(renderReport(report)).toContain('and 299990 more');
+  expect(renderReport(report)).toMatch(/and 14\d{4} more/);
 });
 
 describe('the command', () => {

@@ -283,8 +283,9 @@ const edits: [what: string, verdict: string, edit: (lines: Json[]) => Json[] | u
     'unproven',
     (lines) => {
       const [id] = rowsOf(lines)[50];
-      const audit = { type: 'audit', sentAt, tookMs: 5, from: id, to: id, ids: id, bytes: 9 };
-      return lines.toSpliced(lines.indexOf(endOf(lines)) + 1, 0, audit);
+      const shared = { type: 'audit', sentAt, tookMs: 5, bytes: 9 };
+      const without = { ...shared, from: String(BigInt(id) - 1n), to: id };
+      return lines.toSpliced(lines.indexOf(endOf(lines)) + 1, 0, without, { ...shared, from: id, to: id, ids: id });
     },
   ],
   [
