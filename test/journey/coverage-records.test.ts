@@ -1,3 +1,4 @@
+// @module-tag slow
 // What is recorded as covered: a sweep of some ids changes what is said of these, and of no others.
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';

@@ -54,7 +54,9 @@ describe('of an account whose newest page is all that its filters show', () => {
 });
 
 describe('of an account that is proven', () => {
-  test('a poll ends with 0, and says what is proven and on what that rests', async ({ emptied: database }) => {
+  test('a poll ends with 0, and says what is proven and on what that rests', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
     const env = toEnvironment(database, board);
     await callIntake(noFiles, env);
