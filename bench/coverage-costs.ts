@@ -1,11 +1,10 @@
 // Prints the requests and the certificates of sweeps, per kind of server, as markdown: npm run coverage:costs -- [seeds per kind] [kind].
 // The counts are exact: the servers are simulated (test/simulation), and the sweeps run the product's own code.
-import type { Done } from '../src/domain/kernel/certificate.ts';
+import type { Done } from '../src/domain/coverage/certificate.ts';
 import type { Kind } from '../test/simulation/hidden-server.ts';
-import { isCrowded, startMs } from '../test/simulation/judge.ts';
-import { planPoll } from '../test/simulation/kernel-judge.ts';
-import { createKernelMemory, runKernelSweep } from '../test/simulation/kernel-reader.ts';
+import { isCrowded, planPoll, startMs } from '../test/simulation/judge.ts';
 import { kindNamed, kinds } from '../test/simulation/kinds.ts';
+import { createMemory, runSweep } from '../test/simulation/simulated-reader.ts';
 
 const seeds = Number(process.argv[2] ?? 20);
 const only = process.argv[3];
@@ -41,9 +40,9 @@ function printCosts(pages: number): void {
   head(['server', 'rows a page', 'first sweep', 'per page', 'recheck', 'per page', 'quiet poll', 'worth']);
   for (const [name, about] of costs) {
     const server = kindNamed(name).create(7, { startMs, still: true, rows: pages * page, page });
-    const memory = createKernelMemory(startMs);
+    const memory = createMemory(startMs);
     let [cut, shown] = [0, 0];
-    const first = runKernelSweep(server, memory, {
+    const first = runSweep(server, memory, {
       seed: 7,
       onStep: ({ question, answer }) => {
         if (answer.kind !== 'page' || question.purpose !== 'range' || question.beforeId !== null) return;
@@ -55,10 +54,10 @@ function printCosts(pages: number): void {
     const perPage = name.includes('bytes-') ? Math.min(page, shown / Math.max(1, cut)) : page;
     const per = (requests: number) => ((requests * perPage) / (pages * page)).toFixed(2);
     memory.now += 20 * hourMs;
-    const again = runKernelSweep(server, memory, { seed: 8, known: true });
+    const again = runSweep(server, memory, { seed: 8, known: true });
     memory.now += hourMs;
     const plan = { ...planPoll(memory), rigor: 'poll' } as const;
-    const poll = runKernelSweep(server, memory, { plan, pages: again.done.pages });
+    const poll = runSweep(server, memory, { plan, pages: again.done.pages });
     line([
       about,
       perPage.toFixed(0),
@@ -98,8 +97,8 @@ function judge(kind: Kind, seed: number): Judged {
   let draw = seed;
   while (draw < 20 * seeds && isCrowded(kind.create(draw, { startMs }))) draw += seeds;
   const server = kind.create(draw, { startMs, still: draw >= 20 * seeds });
-  const memory = createKernelMemory(startMs);
-  const first = runKernelSweep(server, memory, { seed });
+  const memory = createMemory(startMs);
+  const first = runSweep(server, memory, { seed });
   const worth = worthOf(first.done);
   if (first.lost.length === 0) return { worth, found: 'nobody' };
   if (isTold(worth)) return { worth, found: 'first' };
@@ -111,7 +110,7 @@ function judge(kind: Kind, seed: number): Judged {
   for (let night = 1; night <= nights; night++) {
     memory.now += 24 * hourMs;
     server.passNight(memory.now);
-    const { done } = runKernelSweep(server, memory, { seed: seed + night, known: true });
+    const { done } = runSweep(server, memory, { seed: seed + night, known: true });
     if (isTold(worthOf(done)) || !isLeft()) return { worth, found: 'week' };
   }
   return { worth, found: 'never' };

@@ -1,7 +1,7 @@
 // Parses arguments the same way for every command: ids, kinds, counts, times. A wrong value throws Misuse before anything starts.
 
 import { attachmentKinds } from '../domain/application.ts';
-import { lastPosition } from '../domain/kernel/position.ts';
+import { lastPosition } from '../domain/coverage/position.ts';
 import { Misuse } from './failure.ts';
 
 /** Parses an application id. `what` is the subject of the error message. */

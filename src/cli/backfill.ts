@@ -1,8 +1,8 @@
 // `intake backfill`: one sweep of a chosen range, beside a live worker. After an interruption the next run continues it.
 
 import type { BackfillRange } from '../app.ts';
+import { firstPosition, lastPosition } from '../domain/coverage/position.ts';
 import { formatCount, formatSpan } from '../domain/format.ts';
-import { firstPosition, lastPosition } from '../domain/kernel/position.ts';
 import { toId, toSeconds } from './arguments.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';

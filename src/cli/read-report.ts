@@ -1,8 +1,8 @@
 // What `sync`, `backfill` and the demo have in common: progress while advertisers are read, and one report at the end.
 
 import type { FilesOutcome, Outcome, ReadEvents, ReadOutcome } from '../app.ts';
+import { assumptions } from '../domain/coverage/certificate.ts';
 import { formatBytes, formatCount } from '../domain/format.ts';
-import { assumptions } from '../domain/kernel/certificate.ts';
 import type { Context } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';

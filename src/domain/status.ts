@@ -1,8 +1,8 @@
 // The status is one value that the CLI, the page, the metrics and the probes render. This file holds its type and the rules that turn
 // facts into problems. It loads nothing and knows no clock.
 
+import { type Conclusion, tooManyAbsent } from './coverage/certificate.ts';
 import { formatCount, formatSpan } from './format.ts';
-import { type Conclusion, tooManyAbsent } from './kernel/certificate.ts';
 import { describeSchema, type Schema } from './schema.ts';
 import { toUnusualSilence } from './silence.ts';
 import type { Dependency } from './trouble.ts';

@@ -15,7 +15,7 @@ import { tryPlanted } from './planted.ts';
 const subjects: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(
     ['ask', 'certificate', 'learn', 'room', 'split', 'walk', 'witness'].map((name) => [
-      `src/domain/kernel/${name}.ts`,
+      `src/domain/coverage/${name}.ts`,
       ['test/unit/reading.test.ts', 'test/unit/kernel.test.ts'],
     ]),
   ),

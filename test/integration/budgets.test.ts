@@ -2,7 +2,7 @@
 // What one sweep may cost: its requests, its time, and the bytes of an answer. Whatever the bound, nothing is lost and the status says so.
 import { describe, expect } from 'vitest';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
-import { wholeAxis } from '../../src/domain/kernel/position.ts';
+import { wholeAxis } from '../../src/domain/coverage/position.ts';
 import { toStatus } from '../../src/domain/status.ts';
 import { createSource, type SourceOptions } from '../../src/source/client.ts';
 import { openStore, type Store } from '../../src/store/store.ts';

@@ -1,7 +1,7 @@
 // Evidence against a certificate counts, wherever it comes from and whenever: from a backfill by date, a sweep of other ids, an audit while a recheck is
 // paused, a sweep that began later. The delay of a hidden application also lengthens later lags.
 import { expect } from 'vitest';
-import { lastPosition, nearestPosition, wholeAxis } from '../../src/domain/kernel/position.ts';
+import { lastPosition, nearestPosition, wholeAxis } from '../../src/domain/coverage/position.ts';
 import { witnessByDate } from '../../src/sync/read/audit.ts';
 import { backfill } from '../../src/sync/read/backfill.ts';
 import { explainProof } from '../../src/sync/read/evidence.ts';

@@ -5,9 +5,9 @@ import { chain, type Line, type LineBody } from '../../src/domain/evidence/recor
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { pruneEvidence, saveEvidence } from '../../src/store/sweeps/evidence.ts';
 import { mostAudits } from '../../src/sync/read/audit.ts';
-import { createKernelMemory } from '../simulation/kernel-reader.ts';
 import { kindNamed } from '../simulation/kinds.ts';
 import { proveSweep, type SimulatedProof, sha256 } from '../simulation/simulated-proof.ts';
+import { createMemory } from '../simulation/simulated-reader.ts';
 import { test } from '../support/test-database.ts';
 
 const applications = Number(process.env.EVIDENCE_APPLICATIONS ?? 2_000);
@@ -28,7 +28,7 @@ function auditsOf({ lines }: SimulatedProof): Line[] {
 test('stays small, however many nights pass', { timeout: 3_600_000 }, async ({ database }) => {
   await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
   const server = kindNamed('friendly').create(7, { startMs, still: true, rows: applications, page: 100 });
-  const memory = createKernelMemory(startMs);
+  const memory = createMemory(startMs);
   const loadBytes = async () => {
     await database.query(`VACUUM intake.evidence`);
     const [row] = await database.query<{ bytes: number; total: number }>(

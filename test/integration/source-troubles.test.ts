@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect } from 'vitest';
 import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
-import { wholeAxis } from '../../src/domain/kernel/position.ts';
+import { wholeAxis } from '../../src/domain/coverage/position.ts';
 import { toStatus } from '../../src/domain/status.ts';
 import { createSource, type Source, type SourceOptions } from '../../src/source/client.ts';
 import { audit } from '../../src/sync/read/audit.ts';

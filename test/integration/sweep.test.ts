@@ -1,6 +1,6 @@
 // What a sweep accepts from the source, and what it learns about it.
 import { expect } from 'vitest';
-import { type IdRange, wholeAxis } from '../../src/domain/kernel/position.ts';
+import { type IdRange, wholeAxis } from '../../src/domain/coverage/position.ts';
 import type { ListFilters, Source } from '../../src/source/client.ts';
 import type { Store } from '../../src/store/store.ts';
 import { backfill } from '../../src/sync/read/backfill.ts';

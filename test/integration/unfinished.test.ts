@@ -1,7 +1,7 @@
 // What becomes of sweeps that stopped early: `intake sync --recheck` reads beside them, and a contradiction drops them.
 import { expect } from 'vitest';
-import { coveredOf } from '../../src/domain/kernel/covered.ts';
-import { lastPosition, nearestPosition, wholeAxis } from '../../src/domain/kernel/position.ts';
+import { coveredOf } from '../../src/domain/coverage/covered.ts';
+import { lastPosition, nearestPosition, wholeAxis } from '../../src/domain/coverage/position.ts';
 import { SweepDropped } from '../../src/domain/trouble.ts';
 import { backfill } from '../../src/sync/read/backfill.ts';
 import { holdLane } from '../../src/sync/read/held-lane.ts';

@@ -2,7 +2,7 @@
 // simulated reader. COVERAGE_E2E_SEEDS sets how many seeds, COVERAGE_E2E_FROM where they begin; of two seeds one stands still.
 import { describe, expect } from 'vitest';
 import { checkProof } from '../../examples/check-proof.ts';
-import { wholeAxis } from '../../src/domain/kernel/position.ts';
+import { wholeAxis } from '../../src/domain/coverage/position.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { createSource } from '../../src/source/client.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -12,8 +12,8 @@ import { type ReadContext, readAgain, readNew, readToProof } from '../../src/syn
 import type { SweepDeps, SweepSummary } from '../../src/sync/read/sweep.ts';
 import type { HiddenServer, Kind, ListReply, ListRequest, ServerOptions } from '../simulation/hidden-server.ts';
 import { serveHidden } from '../simulation/http-face.ts';
-import { createKernelMemory, type KernelMemory, runKernelSweep } from '../simulation/kernel-reader.ts';
 import { kinds } from '../simulation/kinds.ts';
+import { createMemory, type Memory, runSweep } from '../simulation/simulated-reader.ts';
 import { createRandom } from '../support/random.ts';
 import { test as base, type TestDatabase } from '../support/test-database.ts';
 
@@ -214,14 +214,14 @@ interface Compared {
 async function readTwice(database: TestDatabase, store: Store, one: Case, account: number) {
   const server = new Watched(one);
   const model = new Watched(one);
-  const memory = createKernelMemory(model.now);
+  const memory = createMemory(model.now);
   await using opened = await openAccount(store, server, account);
   const pairs: { readonly product: Compared; readonly model: Compared }[] = [];
   for (let nth = 0; nth < 2; nth++) {
     const summary = await readToProof(opened.deps, { ...opened.task, purpose: 'recheck', parallel: 1 }, wholeAxis);
     const seed = await loadSeed(database, opened.advertiserId);
     const known = memory.held.size > 0;
-    const { done } = runKernelSweep(model, memory, { seed, known, pauseMs: requestMs, plan: { seed } });
+    const { done } = runSweep(model, memory, { seed, known, pauseMs: requestMs, plan: { seed } });
     const product = toCompared(summary, server);
     pairs.push({ product: { ...product, asked: withoutChecks(product.asked) }, model: toCompared(done, model) });
     memory.now += 1_000;
@@ -308,6 +308,6 @@ test.runIf(seeds >= 60)(
   },
 );
 
-function idsOf({ held }: KernelMemory): Set<bigint> {
+function idsOf({ held }: Memory): Set<bigint> {
   return new Set(held.keys());
 }

@@ -1,10 +1,11 @@
 // Runs one seed of the coverage simulation: a hidden server, a first sweep, polls, a night, a recheck, then polls again. A judge that knows
 // every row of the server checks each sweep. The tests, the long runs and the published tables all use this module.
 
-import type { Done } from '../../src/domain/coverage/coverage.ts';
+import type { Done } from '../../src/domain/coverage/certificate.ts';
+import type { Position } from '../../src/domain/coverage/position.ts';
 import { createRandom, type Random } from '../support/random.ts';
 import type { HiddenServer, Kind } from './hidden-server.ts';
-import { createMemory, knownOf, type Memory, runSweep, type SweepResult } from './simulated-reader.ts';
+import { createMemory, type Memory, runSweep, type SweepResult } from './simulated-reader.ts';
 
 /** The judge's result for one sweep. */
 export interface JudgedSweep {
@@ -64,48 +65,46 @@ export function judgeSeed(kind: Kind, seed: number): Verdict {
   const pauseMs = random.pick([100, 100, 20, 1_000]);
   const byteBudget = random.chance(0.05) ? 60_000 : Number.POSITIVE_INFINITY;
   const shared = { seed, crashes, parallel, pauseMs, byteBudget };
-  const sweeps: JudgedSweep[] = [];
   const first = runSweep(server, memory, shared);
-  sweeps.push(toJudgedSweep('first sweep', first));
+  const sweeps = [toJudgedSweep('first sweep', first)];
   let account = first.done;
-  let { capacity } = account;
   for (let poll = 0; poll < 3; poll++) sweeps.push(runPoll());
   memory.now += 20 * 3_600_000;
   server.passNight(memory.now);
-  const again = runSweep(server, memory, { ...shared, seed: seed + 1, known: knownOf(memory, random.pick([1, 5])) });
+  // Of every other server the operator accepts what cannot be read; it is not asked again.
+  const accepted = seed % 2 === 0 ? memory.unreadable : [];
+  const plan = { unreadable: accepted, accepted };
+  const again = runSweep(server, memory, { ...shared, seed: seed + 1, known: true, plan });
   sweeps.push(toJudgedSweep('recheck', again));
   account = again.done;
-  capacity = account.capacity;
   for (let poll = 0; poll < 2; poll++) sweeps.push(runPoll());
   return { kind: kind.name, seed, sweeps, pages: countPages(server, memory.now) };
 
   function runPoll(): JudgedSweep {
     memory.now += 300_000;
     server.passMinutes(memory.now);
-    const from = pollFrom(memory);
+    const plan = { ...planPoll(memory), rigor: 'poll', unreadable: memory.unreadable } as const;
     // The certificate of the whole account decides the exit code, not the poll alone.
     const isTrusted = account.certificate !== 'unproven' && account.risk !== 'doubt';
-    const poll = toJudgedSweep('poll', runSweep(server, memory, { seed, plan: { from, rigor: 'poll', capacity } }));
+    const poll = toJudgedSweep('poll', runSweep(server, memory, { seed, plan, pages: account.pages }));
     return { ...poll, isSilentLoss: poll.isSilentLoss && isTrusted };
   }
 }
 
-/**
- * The id at which a poll starts: after the highest id first seen at least one lag ago. When every id is newer, at the lowest id submitted
- * within the last 26 hours; without one, after the highest id.
- */
-function pollFrom({ held, now }: Memory): bigint {
-  let aged = 0n;
-  let highest = 0n;
-  let recent: bigint | null = null;
+/** A poll begins at the newest application that must still be there: first seen a lag ago, else submitted within the last 26 hours. */
+export function planPoll({ held, now, gone, absentSince }: Memory): { from: Position; lifelines: Position[] } {
+  const there = [...held.values()].filter(({ id }) => !gone.has(id) && !absentSince.has(id));
   const dayAgo = BigInt(Math.floor(now / 1_000)) - 26n * 3_600n;
-  for (const { id, firstSeenAt, submittedAt } of held.values()) {
-    if (id > highest) highest = id;
-    if (firstSeenAt <= now - lagMs && id > aged) aged = id;
-    if (submittedAt !== null && submittedAt > dayAgo && (recent === null || id < recent)) recent = id;
-  }
-  if (aged > 0n) return aged + 1n;
-  return recent ?? highest + 1n;
+  const highestOf = (ids: readonly bigint[]) =>
+    ids.reduce<bigint | null>((most, id) => (most === null || id > most ? id : most), null);
+  const aged = highestOf(there.filter(({ firstSeenAt }) => firstSeenAt <= now - lagMs).map(({ id }) => id));
+  const recent = there.filter(({ submittedAt }) => submittedAt !== null && submittedAt > dayAgo).map(({ id }) => id);
+  const lowest = recent.reduce<bigint | null>((least, id) => (least === null || id < least ? id : least), null);
+  const from = (aged ?? lowest ?? highestOf(there.map(({ id }) => id)) ?? 1n) as Position;
+  const older = there.map(({ id }) => id).filter((id) => id < from);
+  older.sort((a, b) => (a < b ? 1 : -1));
+  const lifelines = [older[0], older[Math.floor(older.length / 2)], older.at(-1)].filter((id) => id !== undefined);
+  return { from, lifelines: [...new Set(lifelines)] as Position[] };
 }
 
 function toJudgedSweep(name: JudgedSweep['name'], { done, requests, lost }: SweepResult): JudgedSweep {

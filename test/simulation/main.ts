@@ -1,14 +1,12 @@
 // Sweeps, polls and rechecks many simulated servers of every kind, and looks for sweeps that were certified as proven or ended as success
 // while an application was missing. Prints a table per group of kinds, and a line that replays each such server that keeps the assumptions.
-//   npm run coverage:servers -- --servers 100000 --from 1000 [--kernel both] [--kind PATTERN] [--list] [--times]
-// --kernel both reads each server with the kernel in src/domain/coverage ("old") as well. --list prints the wrong sweeps of all servers,
-// --times the kinds that take longest. Exits with 1 when a sweep of a server that keeps the assumptions was wrong.
+//   npm run coverage:servers -- --servers 100000 --from 1000 [--kind PATTERN] [--list] [--times]
+// --list prints the wrong sweeps of all servers, --times the kinds that take longest. Exits with 1 when a sweep of a server that keeps the assumptions was wrong.
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import type { Kind } from './hidden-server.ts';
 import { isCrowded, judgeSeed, openSeed, type Verdict } from './judge.ts';
-import { judgeKernelSeed } from './kernel-judge.ts';
 import { kinds } from './kinds.ts';
 
 const { values: options } = parseArgs({
@@ -17,7 +15,6 @@ const { values: options } = parseArgs({
     /** The first seed. */
     from: { type: 'string', default: '0' },
     threads: { type: 'string', default: String(availableParallelism()) },
-    kernel: { type: 'string', default: 'new' },
     /** A regular expression that the names of kinds match. */
     kind: { type: 'string', default: '' },
     list: { type: 'boolean', default: false },
@@ -25,13 +22,11 @@ const { values: options } = parseArgs({
   },
 });
 const [servers, from, threads] = [Number(options.servers), Number(options.from), Number(options.threads)];
-const kernels = options.kernel === 'both' ? (['old', 'new'] as const) : (['new'] as const);
 const chosen = kinds.filter(({ name }) => new RegExp(options.kind).test(name));
 const mostDraws = 20;
 
-/** What one kernel made of one server. */
+/** What became of one server. */
 interface Report {
-  readonly kernel: 'old' | 'new';
   readonly group: string;
   /** Worlds with so many arrivals that a sweep would follow them for thousands of requests; another seed replaces each. */
   readonly crowded: number;
@@ -55,13 +50,10 @@ function work(thread: number): void {
     let seed = from + Math.floor(nth / chosen.length);
     let crowded = 0;
     for (; isCrowded(openSeed(kind, seed).server) && crowded < mostDraws; crowded++) seed += 1_000_000;
-    for (const kernel of kernels) {
-      const startedAt = performance.now();
-      const judge = kernel === 'new' ? judgeKernelSeed : judgeSeed;
-      const verdict = crowded < mostDraws ? judge(kind, seed) : null;
-      const ms = performance.now() - startedAt;
-      parentPort?.postMessage({ kernel, group: groupOf(kind), crowded, verdict, ms } satisfies Report);
-    }
+    const startedAt = performance.now();
+    const verdict = crowded < mostDraws ? judgeSeed(kind, seed) : null;
+    const ms = performance.now() - startedAt;
+    parentPort?.postMessage({ group: groupOf(kind), crowded, verdict, ms } satisfies Report);
   }
 }
 
@@ -132,25 +124,23 @@ async function lead(): Promise<void> {
   let [wrong, crowded, skipped, done] = [0, 0, 0, 0];
   const startedAt = performance.now();
   const say = (line: string) => process.stdout.write(`${line}\n`);
-  const take = ({ kernel, group, verdict, ms, ...report }: Report) => {
-    if (kernel === 'new') {
-      done++;
-      crowded += report.crowded;
-      if (verdict === null) skipped++;
-      if (done % 1_000 === 0) {
-        const seconds = Math.round((performance.now() - startedAt) / 1_000);
-        process.stderr.write(`${done} of ${servers} servers, ${wrong} wrong, ${seconds} s\n`);
-      }
+  const take = ({ group, verdict, ms, ...report }: Report) => {
+    done++;
+    crowded += report.crowded;
+    if (verdict === null) skipped++;
+    if (done % 1_000 === 0) {
+      const seconds = Math.round((performance.now() - startedAt) / 1_000);
+      process.stderr.write(`${done} of ${servers} servers, ${wrong} wrong, ${seconds} s\n`);
     }
     if (verdict === null) return;
-    const counts = table.get(`${group} | ${kernel}`) ?? { ...noCounts };
-    table.set(`${group} | ${kernel}`, counts);
+    const counts = table.get(group) ?? { ...noCounts };
+    table.set(group, counts);
     count(counts, verdict);
-    const time = times.get(`${kernel} ${verdict.kind}`) ?? { ms: 0, servers: 0 };
-    times.set(`${kernel} ${verdict.kind}`, { ms: time.ms + ms, servers: time.servers + 1 });
+    const time = times.get(verdict.kind) ?? { ms: 0, servers: 0 };
+    times.set(verdict.kind, { ms: time.ms + ms, servers: time.servers + 1 });
     const lines = findWrong(verdict);
-    if (kernel === 'new' && group === keeping) wrong += lines.length;
-    if (options.list || (kernel === 'new' && group === keeping)) for (const line of lines) say(`${kernel}: ${line}`);
+    if (group === keeping) wrong += lines.length;
+    if (options.list || group === keeping) for (const line of lines) say(line);
   };
   const threadsDone = Array.from({ length: threads }, (_, thread) => {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -165,9 +155,9 @@ async function lead(): Promise<void> {
   say(`${done - skipped} servers of ${chosen.length} kinds, seeds ${from} and up.`);
   say(`Replaced ${crowded} worlds with more than one arrival every six seconds; skipped ${skipped} servers.`);
   say(
-    '| group | kernel | servers | false proofs | silent losses | silent polls | told losses | proven | harmless | doubt | unproven | requests per page: first | recheck | poll, each |',
+    '| group | servers | false proofs | silent losses | silent polls | told losses | proven | harmless | doubt | unproven | requests per page: first | recheck | poll, each |',
   );
-  say(`|${' --- |'.repeat(14)}`);
+  say(`|${' --- |'.repeat(13)}`);
   for (const [key, row] of [...table].sort()) {
     const share = (part: number) => `${((100 * part) / row.sweeps).toFixed(1)} %`;
     const cells = [

@@ -1,5 +1,6 @@
 // Builds the proof of a simulated sweep with the product's own lines: as the store would hold it, and as the product would export it.
 import { hash } from 'node:crypto';
+import { begin } from '../../src/domain/coverage/coverage.ts';
 import { toProofLine, toRowsLine } from '../../src/domain/evidence/export.ts';
 import {
   chain,
@@ -10,9 +11,8 @@ import {
   toEndBody,
   toSweepBody,
 } from '../../src/domain/evidence/record.ts';
-import { begin } from '../../src/domain/kernel/coverage.ts';
 import type { HiddenServer } from './hidden-server.ts';
-import { type KernelMemory, type KernelOptions, type KernelResult, runKernelSweep } from './kernel-reader.ts';
+import { type Memory, runSweep, type SweepOptions, type SweepResult } from './simulated-reader.ts';
 
 export const sha256 = (text: string) => hash('sha256', text, 'buffer');
 const advertiserId = 7n;
@@ -21,16 +21,16 @@ const advertiserId = 7n;
 export interface SimulatedProof {
   readonly sweepId: bigint;
   readonly startedAt: number;
-  readonly result: KernelResult;
+  readonly result: SweepResult;
   readonly lines: readonly Line[];
 }
 
 /** Runs a sweep and records every answer as the product does. */
 export function proveSweep(
   server: HiddenServer,
-  memory: KernelMemory,
+  memory: Memory,
   sweepId: bigint,
-  options: KernelOptions = {},
+  options: SweepOptions = {},
   previous: readonly LastHash[] = [],
 ): SimulatedProof {
   const startedAt = memory.now;
@@ -44,7 +44,7 @@ export function proveSweep(
   const [unreadable, { accepted }] = [options.plan?.unreadable ?? [], facts];
   const opening = { advertiserId, sweepId, purpose: 'recheck', startedAt: new Date(startedAt), previous } as const;
   const bodies: LineBody[] = [toSweepBody({ ...opening, facts, unreadable, accepted })];
-  const result = runKernelSweep(server, memory, {
+  const result = runSweep(server, memory, {
     ...options,
     plan,
     onStep: ({ sentAt, question, answer, learned }) =>
@@ -57,7 +57,7 @@ export function proveSweep(
 /** The lines of the file that the product would export. */
 export function toProofLines(
   { sweepId, startedAt, result: { done, state }, lines }: SimulatedProof,
-  memory: KernelMemory,
+  memory: Memory,
   erased: ReadonlySet<bigint> = new Set(),
 ): string[] {
   const { certificate, risk, reason } = done;

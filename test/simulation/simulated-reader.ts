@@ -1,128 +1,207 @@
-// Reads a hidden server with the product's coverage logic and a map of ids as the store. It follows the order of the worker, which uses
-// HTTP and Postgres: the reader commits a page before it learns from it, stores the state after each answer, and may crash at any point.
-// The store's part of an answer comes from `findUnshown`, which is also the reference for the tests of the real store.
-
+// Reads a hidden server with the product's coverage logic (src/domain/coverage) and a map of ids as the store. It knows only what the product
+// knows; test/journey/coverage-servers.test.ts holds it against the product.
+import { ask, type KnownIds } from '../../src/domain/coverage/ask.ts';
 import { type AuditPlace, auditQuestions, auditSize, lackingQuestions } from '../../src/domain/coverage/audit.ts';
-import { ask, begin, type Done, learn, type Plan } from '../../src/domain/coverage/coverage.ts';
-import type { SplitPoints } from '../../src/domain/coverage/next-question.ts';
-import type { Answer, PageAnswer, Question } from '../../src/domain/coverage/question.ts';
+import type { Done } from '../../src/domain/coverage/certificate.ts';
+import { begin } from '../../src/domain/coverage/coverage.ts';
+import { learn } from '../../src/domain/coverage/learn.ts';
+import { contains, isSingle, nearestPosition, type Position } from '../../src/domain/coverage/position.ts';
+import { type Answer, type LackingId, mostLacking, type Question } from '../../src/domain/coverage/question.ts';
 import {
-  decodeFacts,
-  decodeRange,
+  decode,
   encode,
-  type KnownCapacity,
+  type KnownPages,
+  type Learned,
+  type Plan,
   type State,
-} from '../../src/domain/coverage/sweep-state.ts';
-import { toExpectedIds } from '../../src/domain/coverage/unshown.ts';
+} from '../../src/domain/coverage/state.ts';
 import { createRandom } from '../support/random.ts';
-import { findUnshown, type Held } from './find-unshown.ts';
 import { type HiddenServer, isFailure, type ListReply, type ListRequest } from './hidden-server.ts';
 
-/** What a reader remembers between sweeps: when it first saw each id, and which ids are gone at the source. */
+interface HeldId {
+  readonly id: bigint;
+  readonly firstSeenAt: number;
+  readonly submittedAt: bigint | null;
+}
 export interface Memory {
-  /** Virtual time in milliseconds. */
   now: number;
-  readonly held: Map<bigint, Held & { readonly submittedAt: bigint | null }>;
-  /** Ids that two sweeps more than a day apart did not see. The second sweep was proven, the first was proven or assumed. */
+  readonly held: Map<bigint, HeldId>;
   readonly gone: Set<bigint>;
   readonly absentSince: Map<bigint, number>;
-  /** A sweep saw pages that were cut off at different lengths. */
-  uneven: boolean;
-  /** Rows of the longest page of all sweeps except polls. */
+  /** Ids that the last sweep could not read. */
+  unreadable: readonly Position[];
   longest: number;
 }
-
 export function createMemory(startMs: number): Memory {
-  return { now: startMs, held: new Map(), gone: new Set(), absentSince: new Map(), uneven: false, longest: 0 };
+  return { now: startMs, held: new Map(), gone: new Set(), absentSince: new Map(), unreadable: [], longest: 0 };
 }
-
 export interface SweepOptions {
-  readonly plan?: Plan;
-  readonly known?: SplitPoints | undefined;
-  /** Questions in flight at once. */
+  readonly plan?: Partial<Plan>;
+  readonly pages?: KnownPages | undefined;
+  readonly known?: boolean;
   readonly parallel?: number;
-  /** Probability that the process crashes before it commits an answer. It then restores the state from its stored text. */
   readonly crashes?: number;
   readonly seed?: number;
-  /** Milliseconds from one request to the next. */
   readonly pauseMs?: number;
-  /** The reader abandons bodies with more bytes and keeps only their first rows. */
   readonly byteBudget?: number;
-  readonly onStep?: (step: SimulatedStep) => void;
+  readonly onStep?: (step: {
+    question: Question;
+    answer: Answer;
+    before: State;
+    after: State;
+    learned: Learned;
+    sentAt: number;
+  }) => void;
 }
-
-/** A committed answer, and the state of the sweep before and after it. */
-export interface SimulatedStep {
-  readonly before: State;
-  readonly question: Question;
-  readonly answer: Answer;
-  readonly after: State;
-  /** When the question was sent; `knew` counts the answers committed by then. */
-  readonly sentAt: number;
-  readonly knew: number;
-}
-
 export interface SweepResult {
   readonly done: Done;
-  /** All list requests, including those whose answers were lost in a crash. */
   readonly requests: number;
-  /** Ids that were in the list during the whole sweep and are not held after it. */
   readonly lost: readonly bigint[];
   readonly state: State;
+  readonly mostOpen: number;
 }
-
 interface InFlight {
   readonly question: Question;
-  readonly answer: Answer;
+  readonly reply: Answer;
   readonly sentAt: number;
-  readonly knew: number;
 }
 
-/** Runs a sweep until the coverage logic says that it is done. */
 export function runSweep(server: HiddenServer, memory: Memory, options: SweepOptions = {}): SweepResult {
   const random = createRandom(options.seed ?? 1);
   const startedAt = memory.now;
-  const plan: Plan = {
-    heldBefore: memory.held.size,
+  const plan: Partial<Plan> = {
+    listedBefore: memory.held.size,
     longestBefore: memory.longest,
     recentFrom: BigInt(Math.floor(startedAt / 1_000)) - 900n,
     seed: options.seed ?? 1,
     ...options.plan,
   };
+  const lackedOnce = new Set<bigint>();
+  const lackedTwice = new Set<bigint>();
+  let known: KnownIds | undefined;
+  const sorted = options.known
+    ? [...memory.held.keys()].filter((id) => !memory.gone.has(id)).sort((a, b) => (a < b ? -1 : 1))
+    : [];
+  if (options.known) known = { from: 1n as Position, ids: sorted as Position[], isAll: true };
   let requests = 0;
-  let steps = 0;
-  let state = begin(plan);
+  let mostOpen = 0;
+  let state = begin(plan, options.pages);
   let inFlight: InFlight[] = [];
   for (;;) {
-    const asked = inFlight.map(({ question }) => question);
-    const next = inFlight.length < (options.parallel ?? 1) ? ask(state, asked, options.known) : null;
-    if (next !== null && 'kind' in next) {
+    const next =
+      inFlight.length < (options.parallel ?? 1)
+        ? ask(
+            state,
+            inFlight.map(({ question }) => question),
+            known,
+          )
+        : { kind: 'wait' as const };
+    if ('kind' in next && next.kind === 'done') {
       const present = server.presentThroughout(startedAt, memory.now);
-      const lost = present.filter((id) => isIn(plan, id) && !memory.held.has(id));
-      if (next.certificate !== 'unproven') markAbsent(memory, next);
-      if (plan.rigor !== 'poll') memory.uneven ||= next.capacity.uneven;
-      if (plan.rigor !== 'poll') memory.longest = next.capacity.longest;
-      return { done: next, requests, lost, state };
+      // An id that cannot be read and that the sweep names as open is not lost.
+      const named = next.open.filter((range) => isSingle(range) && range.stuck !== null).map(({ from }) => from);
+      const isNamed = new Set<bigint>(named);
+      const lost = present.filter((id) => contains(state.facts, id) && !memory.held.has(id) && !isNamed.has(id));
+      if (next.certificate !== 'unproven') markAbsent(memory, lackedTwice, next.certificate);
+      if (state.facts.rigor !== 'poll') {
+        memory.longest = next.pages.longest;
+        memory.unreadable = named;
+      }
+      return { done: next, requests, lost, state, mostOpen };
     }
-    if (next !== null) {
+    if ('purpose' in next) {
       memory.now += options.pauseMs ?? 100;
       requests++;
-      const reply = server.list(toRequest(next), memory.now);
-      inFlight.push({ question: next, answer: toAnswer(reply, options.byteBudget), sentAt: memory.now, knew: steps });
+      inFlight.push({
+        question: next,
+        reply: toAnswer(server.list(toRequest(next), memory.now), options.byteBudget),
+        sentAt: memory.now,
+      });
       continue;
     }
     if (random.chance(options.crashes ?? 0)) {
       inFlight = [];
-      state = restore(state);
+      state = decode<State>(encode(state));
       continue;
     }
     const [came] = inFlight.splice(random.between(0, inFlight.length - 1), 1);
     if (came === undefined) throw new Error('The sweep is not done, but no question is in flight.');
+    const answer = commit(memory, came, startedAt, lackedOnce, lackedTwice);
     const before = state;
-    const answer = commit(memory, came, startedAt, plan.heldBefore ?? 0);
-    state = learn(state, came.question, answer);
-    steps++;
-    options.onStep?.({ before, question: came.question, answer, after: state, sentAt: came.sentAt, knew: came.knew });
+    const learned = learn(state, came.question, answer);
+    state = learned.state;
+    for (const { id, again } of learned.lacked) (again ? lackedTwice : lackedOnce).add(id);
+    mostOpen = Math.max(mostOpen, state.open.length);
+    options.onStep?.({ question: came.question, answer, before, after: state, learned, sentAt: came.sentAt });
+  }
+}
+
+function toRequest({ afterId, beforeId, afterDate, beforeDate }: Question): ListRequest {
+  const seconds = (bound: bigint | null) => (bound === null ? null : Number(bound));
+  return { afterId, beforeId, afterDate: seconds(afterDate), beforeDate: seconds(beforeDate) };
+}
+
+function toAnswer(reply: ListReply, byteBudget = Number.POSITIVE_INFINITY): Answer {
+  if (reply.status === 400 || reply.status === 403) return { kind: 'refused' };
+  if (isFailure(reply)) return { kind: 'unanswered', why: reply.status === 500 ? 'HTTP 500' : 'no JSON', ids: [] };
+  const readable = reply.rows.filter((row) => !row.unreadable);
+  const perByte = reply.bytes / readable.reduce((sum, { bytes }) => sum + bytes, 0);
+  const rows = readable.map(({ id, submittedAt, bytes }) => ({
+    id,
+    at: submittedAt === null ? null : BigInt(Math.floor(submittedAt)),
+    bytes: Math.ceil(bytes * perByte),
+  }));
+  if (reply.bytes > byteBudget) {
+    const beginning = rows.slice(0, Math.floor((rows.length * byteBudget) / reply.bytes));
+    return { kind: 'unanswered', why: 'too long', ids: beginning.map(({ id }) => id) };
+  }
+  return {
+    kind: 'page',
+    rows,
+    unreadable: reply.rows.length - readable.length,
+    bytes: reply.bytes,
+    echo: reply.echo,
+    weakEmpty: reply.status !== 200 || reply.body === 'none',
+    cached: (reply.age ?? 0) > 0,
+    news: new Set(),
+    lacking: [],
+  };
+}
+
+function commit(
+  memory: Memory,
+  { question, reply, sentAt }: InFlight,
+  startedAt: number,
+  once: Set<bigint>,
+  twice: Set<bigint>,
+): Answer {
+  if (reply.kind !== 'page') return reply;
+  const news = new Set(reply.rows.map(({ id }) => id).filter((id) => !memory.held.has(id)));
+  const shown = new Set(reply.rows.map(({ id }) => id));
+  const lacking: LackingId[] = [];
+  const { covers } = question;
+  if (covers !== null) {
+    for (const { id, firstSeenAt } of memory.held.values()) {
+      if (!contains(covers, id) || shown.has(id) || firstSeenAt > sentAt || memory.gone.has(id) || twice.has(id))
+        continue;
+      lacking.push({ id, old: firstSeenAt < startedAt, again: once.has(id) });
+    }
+    lacking.sort((a, b) => (a.id < b.id ? -1 : 1));
+    lacking.splice(mostLacking);
+  }
+  for (const { id, at } of reply.rows) {
+    if (news.has(id) && !memory.held.has(id)) memory.held.set(id, { id, firstSeenAt: memory.now, submittedAt: at });
+    memory.gone.delete(id);
+    memory.absentSince.delete(id);
+  }
+  return { ...reply, news, lacking };
+}
+
+function markAbsent(memory: Memory, absent: ReadonlySet<bigint>, certificate: Done['certificate']): void {
+  for (const id of absent) {
+    const since = memory.absentSince.get(id);
+    if (since === undefined) memory.absentSince.set(id, memory.now);
+    else if (certificate === 'proven' && memory.now - since > 86_400_000) memory.gone.add(id);
   }
 }
 
@@ -133,127 +212,38 @@ export function runSweep(server: HiddenServer, memory: Memory, options: SweepOpt
 export function runAudit(
   server: HiddenServer,
   memory: Memory,
-  { provenAt, capacity, random }: { provenAt: number; capacity: KnownCapacity; random: () => number },
+  { provenAt, pages, random }: { provenAt: number; pages: KnownPages; random: () => number },
 ): boolean {
-  const place = findPlace(memory, random(), auditSize(capacity.count));
+  const place = findPlace(memory, random(), auditSize(pages));
   if (place === null) return false;
   const askServer = (question: Question) => {
     memory.now += 100;
-    const sentAt = memory.now;
-    const answer = toAnswer(server.list(toRequest(question), sentAt));
-    const page = commit(memory, { question, answer, sentAt }, provenAt, memory.held.size);
-    return page.kind === 'page' ? page : null;
+    const reply = toAnswer(server.list(toRequest(question), memory.now));
+    const answer = commit(memory, { question, reply, sentAt: memory.now }, provenAt, new Set(), new Set());
+    return answer.kind === 'page' ? answer : null;
   };
-  const { both, lower } = auditQuestions(place, random);
-  const pages = [askServer(both), askServer(lower)];
-  const isHidden = pages.some((page) =>
-    page?.rows.some(({ id, at }) => page.unheld.includes(id) && at !== null && Number(at) * 1_000 < provenAt),
+  const [both, lower] = auditQuestions(place, random).map(askServer);
+  const isHidden = [both, lower].some((page) =>
+    page?.rows.some(({ id, at }) => page.news.has(id) && at !== null && Number(at) * 1_000 < provenAt),
   );
-  if (isHidden || !pages[0]) return isHidden;
-  const page = { ids: pages[0].rows.map(({ id }) => id), bytes: pages[0].bytes };
-  return lackingQuestions(place, page, capacity).some((question) =>
-    askServer(question)?.rows.some(({ id }) => id === question.from),
+  if (isHidden || !both) return isHidden;
+  const page = { ids: both.rows.map(({ id }) => id), bytes: both.bytes };
+  return lackingQuestions(place, page, pages).some((question) =>
+    askServer(question)?.rows.some(({ id }) => id === question.covers?.from),
   );
 }
 
 /** Chooses the ids to audit as the store does: from a random position on. */
 function findPlace(memory: Memory, random: number, size: number): AuditPlace | null {
-  const sorted = [...memory.held.keys()].sort((a, b) => (a < b ? -1 : 1));
+  const sorted = [...memory.held.keys()].sort((a, b) => (a < b ? -1 : 1)) as Position[];
   const [low, high] = [sorted[0], sorted.at(-1)];
   if (low === undefined || high === undefined) return null;
-  const from = low + BigInt(Math.round(Number(high - low) * random));
+  const start = low + BigInt(Math.round(Number(high - low) * random));
   const ids = sorted
-    .filter((id) => id >= from && !memory.gone.has(id) && !memory.absentSince.has(id))
+    .filter((id) => id >= start && !memory.gone.has(id) && !memory.absentSince.has(id))
     .slice(0, size + 2);
   const [first, last] = [ids[0], ids.at(-1)];
   if (first === undefined || last === undefined) return null;
-  if (ids.length < 3) return { ids, after: first - 1n, before: last + 1n };
-  return { ids: ids.slice(1, -1), after: first, before: last };
-}
-
-/** Restores the state from its stored text, as a process does after a crash. */
-export function restore(state: State): State {
-  return {
-    facts: decodeFacts(encode(state.facts)),
-    ranges: state.ranges.map((range) => decodeRange(encode(range))),
-  };
-}
-
-/** Every `stride`th held id that is not gone. A recheck splits its questions at these ids. */
-export function knownOf({ held, gone, uneven }: Memory, stride = 1): SplitPoints {
-  const sorted = [...held.keys()].filter((id) => !gone.has(id)).sort((a, b) => (a < b ? -1 : 1));
-  return { positions: sorted.filter((_, index) => index % stride === stride - 1), stride, uneven };
-}
-
-function toRequest({ axis, after, before, since }: Question): ListRequest {
-  const seconds = (bound: bigint | null) => (bound === null ? null : Number(bound));
-  if (axis === 'date') return { afterId: null, beforeId: null, afterDate: seconds(after), beforeDate: seconds(before) };
-  return { afterId: after, beforeId: before, afterDate: seconds(since), beforeDate: null };
-}
-
-function toAnswer(reply: ListReply, byteBudget = Number.POSITIVE_INFINITY): Answer {
-  if (reply.status === 400 || reply.status === 403) return { kind: 'refused' };
-  if (isFailure(reply)) return { kind: 'overflow', rows: [] };
-  // Like the product, distributes the bytes of the whole body, including its envelope, over the rows in proportion to their length.
-  const readable = reply.rows.filter((row) => !row.unreadable);
-  const perByte = reply.bytes / readable.reduce((sum, { bytes }) => sum + bytes, 0);
-  const rows = readable.map(({ id, submittedAt, bytes }) => ({
-    id,
-    at: submittedAt === null ? null : BigInt(Math.floor(submittedAt)),
-    bytes: Math.ceil(bytes * perByte),
-  }));
-  if (reply.bytes > byteBudget) {
-    // From an abandoned body the reader uses only the ids.
-    const beginning = rows.slice(0, Math.floor((rows.length * byteBudget) / reply.bytes));
-    return { kind: 'overflow', rows: beginning.map(({ id }) => ({ id, at: null, bytes: 0 })) };
-  }
-  const { bytes, echo } = reply;
-  const weakEmpty = reply.status !== 200 || reply.body === 'none';
-  return {
-    kind: 'page',
-    rows,
-    unreadable: reply.rows.length - readable.length,
-    bytes,
-    echo,
-    weakEmpty,
-    cached: (reply.age ?? 0) > 0,
-    unheld: [],
-    unshown: [],
-  };
-}
-
-/** Stores the page and adds to the answer which of its ids were new and which expected ids it did not show. */
-function commit(
-  memory: Memory,
-  { question, answer, sentAt }: Pick<InFlight, 'question' | 'answer' | 'sentAt'>,
-  sweepStartedAt: number,
-  heldBefore: number,
-): Answer {
-  if (answer.kind !== 'page') return answer;
-  const unheld = [...new Set(answer.rows.map((row) => row.id))].filter((id) => !memory.held.has(id));
-  const asked = toExpectedIds(question, heldBefore);
-  const known =
-    memory.gone.size === 0 ? memory.held.values() : memory.held.values().filter(({ id }) => !memory.gone.has(id));
-  const unshown = asked === null ? [] : findUnshown(asked, answer.rows, known, { sentAt, sweepStartedAt });
-  const fresh = new Set(unheld);
-  for (const { id, at } of answer.rows) {
-    if (fresh.has(id)) memory.held.set(id, { id, firstSeenAt: memory.now, missingSince: null, submittedAt: at });
-  }
-  for (const { id } of answer.rows) {
-    memory.gone.delete(id);
-    memory.absentSince.delete(id);
-  }
-  return { ...answer, unheld, unshown } satisfies PageAnswer;
-}
-
-function markAbsent(memory: Memory, { absent, certificate }: Done): void {
-  for (const id of absent) {
-    const since = memory.absentSince.get(id);
-    if (since === undefined) memory.absentSince.set(id, memory.now);
-    else if (certificate === 'proven' && memory.now - since > 86_400_000) memory.gone.add(id);
-  }
-}
-
-function isIn(plan: Plan, id: bigint): boolean {
-  return id >= (plan.from ?? 1n) && (plan.to == null || id <= plan.to);
+  if (ids.length < 3) return { ids, from: first, to: last };
+  return { ids: ids.slice(1, -1), from: nearestPosition(first + 1n), to: nearestPosition(last - 1n) };
 }

@@ -7,19 +7,15 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { checkProof, renderReport, WrongUse } from '../../examples/check-proof.ts';
 import { startMs } from '../simulation/judge.ts';
-import { createKernelMemory, type KernelMemory, type KernelOptions } from '../simulation/kernel-reader.ts';
 import { kindNamed } from '../simulation/kinds.ts';
 import { proveSweep, type SimulatedProof, toProofLines } from '../simulation/simulated-proof.ts';
+import { createMemory, type Memory, type SweepOptions } from '../simulation/simulated-reader.ts';
 import { forge, type Json } from '../support/forged-proof.ts';
 
 /** A server of a few pages that never changes, and proofs of it, a day apart. */
-function prove(
-  count: number,
-  kind = 'friendly',
-  options: KernelOptions = {},
-): { files: string[][]; memory: KernelMemory } {
+function prove(count: number, kind = 'friendly', options: SweepOptions = {}): { files: string[][]; memory: Memory } {
   const server = kindNamed(kind).create(7, { startMs, still: true, rows: 300, page: 40 });
-  const memory = createKernelMemory(startMs);
+  const memory = createMemory(startMs);
   const proofs: SimulatedProof[] = [];
   for (let nth = 1; nth <= count; nth++) {
     const last = proofs.at(-1);
@@ -130,7 +126,7 @@ describe('an id that cannot be read', () => {
 describe('more deletions than a sweep may find by itself', () => {
   const purge = (many: number) => {
     const server = kindNamed('friendly').create(7, { startMs, still: true, rows: 300, page: 40 });
-    const memory = createKernelMemory(startMs);
+    const memory = createMemory(startMs);
     proveSweep(server, memory, 1n, { seed: 1 });
     memory.now += 24 * 3_600_000;
     // Ids that the store holds and the source has never had look like deleted ones.

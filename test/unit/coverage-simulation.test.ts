@@ -96,7 +96,7 @@ function countContradictions(kind: Kind, seed: number): number {
   const { done } = runSweep(server, memory, { seed });
   if (done.certificate !== 'proven') return 0;
   const random = createRandom(seed);
-  const audit = { provenAt: startMs - 900_000, capacity: done.capacity, random: () => random.next() };
+  const audit = { provenAt: startMs - 900_000, pages: done.pages, random: () => random.next() };
   return Array.from({ length: 20 }, () => runAudit(server, memory, audit)).filter((isFound) => isFound).length;
 }
 

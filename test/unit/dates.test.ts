@@ -1,8 +1,8 @@
 // Readings by date of lists whose order, page size and time zone are hidden.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { Answer, ListedRow, Question } from '../../src/domain/coverage/question.ts';
 import { askDates, beginDates, type DateReading, learnDates } from '../../src/domain/dates.ts';
-import type { Answer, ListedRow, Question } from '../../src/domain/kernel/question.ts';
 
 const july = 1_782_864_000n;
 const day = 86_400n;

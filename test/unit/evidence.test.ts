@@ -3,6 +3,11 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { conclude } from '../../src/domain/coverage/certificate.ts';
+import { begin } from '../../src/domain/coverage/coverage.ts';
+import { learn } from '../../src/domain/coverage/learn.ts';
+import type { Position } from '../../src/domain/coverage/position.ts';
+import type { PageAnswer, Question } from '../../src/domain/coverage/question.ts';
 import { findKept } from '../../src/domain/evidence/kept.ts';
 import {
   chain,
@@ -15,11 +20,6 @@ import {
   toIdList,
   toSweepBody,
 } from '../../src/domain/evidence/record.ts';
-import { conclude } from '../../src/domain/kernel/certificate.ts';
-import { begin } from '../../src/domain/kernel/coverage.ts';
-import { learn } from '../../src/domain/kernel/learn.ts';
-import type { Position } from '../../src/domain/kernel/position.ts';
-import type { PageAnswer, Question } from '../../src/domain/kernel/question.ts';
 
 const sha256 = (text: string) => hash('sha256', text, 'buffer');
 const sent = { sentAt: 1_763_290_000_012, tookMs: 41 };

@@ -5,9 +5,9 @@ import { describe, expect, test } from 'vitest';
 import { checkProof, type Finding, type Report } from '../../examples/check-proof.ts';
 import type { Kind } from '../simulation/hidden-server.ts';
 import { isCrowded, openSeed, startMs } from '../simulation/judge.ts';
-import { createKernelMemory, type KernelMemory, type KernelOptions } from '../simulation/kernel-reader.ts';
 import { kindNamed, kinds } from '../simulation/kinds.ts';
 import { proveSweep, type SimulatedProof, toProofLines } from '../simulation/simulated-proof.ts';
+import { createMemory, type Memory, type SweepOptions } from '../simulation/simulated-reader.ts';
 import { forge, type Json } from '../support/forged-proof.ts';
 import { createRandom } from '../support/random.ts';
 
@@ -21,7 +21,7 @@ const timeout = 300_000 + seeds * 300_000;
 interface Case {
   readonly name: string;
   readonly proof: SimulatedProof;
-  readonly memory: KernelMemory;
+  readonly memory: Memory;
 }
 
 /** A first sweep and, a night later, a recheck of every server that is not crowded. */
@@ -35,8 +35,8 @@ function* proofsOf(list: readonly Kind[]): Generator<Case> {
 
 function* sweepTwice(kind: Kind, seed: number): Generator<Case> {
   const { random, server } = openSeed(kind, seed);
-  const memory = createKernelMemory(startMs);
-  const options: KernelOptions = {
+  const memory = createMemory(startMs);
+  const options: SweepOptions = {
     seed,
     crashes: random.chance(0.2) ? 0.05 : 0,
     parallel: random.pick([1, 1, 2, 4]),
@@ -92,7 +92,7 @@ test('an honest proof is accepted, at the level and with the risk that its sweep
 /** A proven first sweep of a few pages, and a proven recheck. */
 const [firstSweep, recheck] = (() => {
   const server = kindNamed('friendly').create(7, { startMs, still: true, rows: 400, page: 40 });
-  const memory = createKernelMemory(startMs);
+  const memory = createMemory(startMs);
   const first = proveSweep(server, memory, 1n, { seed: 7 });
   const lines = toProofLines(first, memory);
   memory.now += 20 * 3_600_000;

@@ -1,15 +1,13 @@
-// The kernel of the coverage logic: alone on small servers that do one thing, and beside the old one on the hidden servers. The old one goes
-// when the new one is in the product.
+// The rules of the coverage logic, each on a small server that does one thing.
 import { describe, expect, test } from 'vitest';
-import { begin } from '../../src/domain/kernel/coverage.ts';
-import { learn } from '../../src/domain/kernel/learn.ts';
-import { lastPosition, type Position } from '../../src/domain/kernel/position.ts';
-import type { PageAnswer, Question } from '../../src/domain/kernel/question.ts';
-import type { HiddenServer, Kind, ListReply, ListRequest } from '../simulation/hidden-server.ts';
-import { isCrowded, type JudgedSweep, judgeSeed, openSeed, startMs, type Verdict } from '../simulation/judge.ts';
-import { judgeKernelSeed } from '../simulation/kernel-judge.ts';
-import { createKernelMemory, type KernelOptions, runKernelSweep } from '../simulation/kernel-reader.ts';
-import { kindNamed, kinds } from '../simulation/kinds.ts';
+import { begin } from '../../src/domain/coverage/coverage.ts';
+import { learn } from '../../src/domain/coverage/learn.ts';
+import { lastPosition, type Position } from '../../src/domain/coverage/position.ts';
+import type { PageAnswer, Question } from '../../src/domain/coverage/question.ts';
+import type { HiddenServer, ListReply, ListRequest } from '../simulation/hidden-server.ts';
+import { startMs } from '../simulation/judge.ts';
+import { kindNamed } from '../simulation/kinds.ts';
+import { createMemory, runSweep, type SweepOptions } from '../simulation/simulated-reader.ts';
 
 const ids = (count: number, from = 1_000n) => Array.from({ length: count }, (_, nth) => from + BigInt(nth * 3));
 
@@ -51,11 +49,11 @@ function serve(list: readonly bigint[]) {
     passNight: () => undefined,
     passMinutes: () => undefined,
   };
-  const memory = createKernelMemory(startMs);
-  const sweep = (options: KernelOptions = {}) => {
+  const memory = createMemory(startMs);
+  const sweep = (options: SweepOptions = {}) => {
     memory.now += 48 * 3_600_000;
     source.asked = [];
-    return runKernelSweep(server, memory, options);
+    return runSweep(server, memory, options);
   };
   return { source, memory, sweep };
 }
@@ -176,11 +174,11 @@ test.for(['combine-or', 'combine-or-descending', 'combine-or-volatile'])(
   'filters that are combined by OR end a sweep after few requests: %s',
   (name) => {
     const server = kindNamed(name).create(3, { startMs, still: true, rows: 300, page: 50 });
-    const memory = createKernelMemory(startMs);
-    const { done, requests } = runKernelSweep(server, memory);
+    const memory = createMemory(startMs);
+    const { done, requests } = runSweep(server, memory);
     expect(requests).toBeLessThan(40);
     expect(done.certificate).not.toBe('proven');
-    expect(runKernelSweep(server, memory, { known: true }).requests).toBeLessThan(40);
+    expect(runSweep(server, memory, { known: true }).requests).toBeLessThan(40);
   },
 );
 
@@ -230,38 +228,4 @@ describe('long pages', () => {
     const read = { ...begin({}), open: [] };
     expect(learn(read, { ...question, purpose: 'witness' }, page).state.open).toHaveLength(1);
   });
-});
-
-const keepsAll = ({ keeps }: Kind) => keeps.filtersBeforeCap && keeps.capAboveHalf && keeps.oneCurrentList;
-const calm = kinds.filter(({ name }) => !/churn|mix-order-modified/.test(name));
-
-/** The sweeps of the servers of these kinds, one seed each, that are wrong in this way. */
-function find(
-  list: readonly Kind[],
-  seed: number,
-  judge: (kind: Kind, seed: number) => Verdict,
-  isWrong: (sweep: JudgedSweep) => boolean,
-): string[] {
-  return list
-    .filter((kind) => !isCrowded(openSeed(kind, seed).server))
-    .flatMap((kind) =>
-      judge(kind, seed)
-        .sweeps.filter(isWrong)
-        .map(({ name, reason, lost }) => `${kind.name} ${seed}: ${name} (${reason}), ${lost} lost`),
-    );
-}
-
-const isWrong = (sweep: JudgedSweep) => sweep.isFalseProof || sweep.isSilentLoss;
-const slow = { tags: ['slow'] };
-
-test.for([0, 1])('nobody is lost who was called read where the assumptions hold: seed %d', slow, (seed) => {
-  expect(find(calm.filter(keepsAll), seed, judgeKernelSeed, isWrong)).toEqual([]);
-});
-
-test('where they do not hold, the new kernel is wrong no more often than the old one', slow, () => {
-  const broken = calm.filter((kind) => !keepsAll(kind));
-  const isWrongSweep = (sweep: JudgedSweep) => sweep.name !== 'poll' && isWrong(sweep);
-  const count = (judge: (kind: Kind, seed: number) => Verdict) =>
-    [0, 1].flatMap((seed) => find(broken, seed, judge, isWrongSweep)).length;
-  expect(count(judgeKernelSeed)).toBeLessThanOrEqual(count(judgeSeed));
 });

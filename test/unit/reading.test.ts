@@ -1,12 +1,12 @@
 // The rules of docs/coverage.md, each on a small server whose behaviour is written out here.
 import { describe, expect, test } from 'vitest';
-import { ask, type KnownIds } from '../../src/domain/kernel/ask.ts';
-import type { Done } from '../../src/domain/kernel/certificate.ts';
-import { begin, renew } from '../../src/domain/kernel/coverage.ts';
-import { learn } from '../../src/domain/kernel/learn.ts';
-import { contains, firstPosition, lastPosition, type Position, wholeAxis } from '../../src/domain/kernel/position.ts';
-import type { Answer, LackingId, ListedRow, PageAnswer, Question } from '../../src/domain/kernel/question.ts';
-import { decode, encode, type KnownPages, type Plan, type State } from '../../src/domain/kernel/state.ts';
+import { ask, type KnownIds } from '../../src/domain/coverage/ask.ts';
+import type { Done } from '../../src/domain/coverage/certificate.ts';
+import { begin, renew } from '../../src/domain/coverage/coverage.ts';
+import { learn } from '../../src/domain/coverage/learn.ts';
+import { contains, firstPosition, lastPosition, type Position, wholeAxis } from '../../src/domain/coverage/position.ts';
+import type { Answer, LackingId, ListedRow, PageAnswer, Question } from '../../src/domain/coverage/question.ts';
+import { decode, encode, type KnownPages, type Plan, type State } from '../../src/domain/coverage/state.ts';
 
 const second = 1_790_000_000n;
 const aRow = (id: bigint, more: Partial<ListedRow> = {}): ListedRow => {

@@ -3,7 +3,7 @@ import { createTask } from 'node-cron';
 import { describe, expect, it } from 'vitest';
 import { renderStatus } from '../../src/cli/render-status.ts';
 import { toProofLimit, toStaleAfterMs } from '../../src/config.ts';
-import { tooManyAbsent } from '../../src/domain/kernel/certificate.ts';
+import { tooManyAbsent } from '../../src/domain/coverage/certificate.ts';
 import {
   type AdvertiserStatus,
   isHealthy,

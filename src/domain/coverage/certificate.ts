@@ -1,11 +1,8 @@
-// Judges a sweep when it ends: proven, assumed or unproven, with a reason for the reader of the status. Looks only at the facts of the
-// sweep; asks nothing and decides nothing about single ranges. Also decides how far a poll may move the cursor.
+// Judges a sweep when it ends: proven, assumed or unproven, with the reason.
 
-import { type Direction, directionOf, fewestPairs, rowLimit, smallPage } from './capacity.ts';
-import { isShortPage } from './page-cuts.ts';
-import type { Range } from './range.ts';
-import { isSorted, type KnownCapacity, type Reservation, type State, type StateFacts } from './sweep-state.ts';
-import { absentLimit } from './unshown.ts';
+import { firstPosition, isSingle, lastPosition } from './position.ts';
+import { longestOf, smallPage } from './room.ts';
+import { type Facts, type KnownPages, type OpenRange, orderOf, type Reason, type State } from './state.ts';
 import { isWalkInOrder } from './walk.ts';
 
 /**
@@ -14,213 +11,145 @@ import { isWalkInOrder } from './walk.ts';
  */
 export type CertificateLevel = 'proven' | 'assumed' | 'unproven';
 
-/** none: proven. harmless: there is no evidence against completeness. doubt: there is such evidence. */
-export type Risk = 'none' | Reservation['risk'];
-
-/** What one sweep, or all sweeps together, say about a range of ids. */
+/** What one sweep, or all sweeps together, say about a range of ids. none: proven. harmless: no evidence against it. doubt: evidence. */
 export interface Conclusion {
   readonly certificate: CertificateLevel;
-  readonly risk: Risk;
+  readonly risk: 'none' | 'harmless' | 'doubt';
   readonly reason: string;
-}
-
-/** What a sweep has proven, and what is still open. */
-export interface Certificate extends Conclusion {
-  /** Ranges that the sweep did not close. */
-  readonly open: readonly Range[];
-  /** Previously stored ids that the source no longer shows; empty when the sweep is unproven or was a walk. */
-  readonly absent: readonly bigint[];
-  /** The page size, for the next poll. */
-  readonly capacity: KnownCapacity;
-  /** The id filters hide applications, or may do so: the date filters are worth trying. */
-  readonly tryDates: boolean;
 }
 
 /** What `proven` relies on and no question can test with certainty. */
 export const assumptions: readonly string[] = [
-  'The source applies both id filters before it cuts a page off.',
-  'What fits into a page, by count or by bytes, does not shrink below half within one sweep; no application fills a quarter of it.',
+  'The source applies both id filters before it cuts a page off, and takes nothing out of a page afterwards.',
+  'What fits into a page does not shrink within one sweep, by count below half, by bytes below three quarters; no application fills a quarter of it.',
   'Every answer comes from one current list: no cache, no stale replica, no default window, no grouping by person.',
 ];
 
-/** Judges the current state of a sweep. */
-export function conclude(state: State): Certificate {
-  const { facts } = state;
-  const faults = findFaults(state);
-  const reservations = findReservations(facts).sort((a, b) => Number(b.risk === 'doubt') - Number(a.risk === 'doubt'));
-  const certificate = faults.length > 0 ? 'unproven' : reservations.length > 0 ? 'assumed' : 'proven';
-  const risk = faults.length > 0 ? 'doubt' : (reservations[0]?.risk ?? 'none');
-  const isWalked = facts.walk !== null && certificate === 'assumed';
-  return {
-    certificate,
-    risk,
-    reason: faults[0] ?? reservations[0]?.reason ?? 'every id range was read; cross-checks agree',
-    open: isWalked ? [] : state.ranges.filter((range) => range.state !== 'closed'),
-    absent: certificate === 'unproven' || isWalked ? [] : facts.absent,
-    capacity: pollCapacity(facts),
-    tryDates: facts.axis === 'id' && facts.rigor === 'proof' && risk === 'doubt' && facts.longest > 0,
-  };
+export interface Done extends Conclusion {
+  readonly kind: 'done';
+  readonly open: readonly OpenRange[];
+  /** How many stored ids the source no longer shows, also if they are too many for a proof; 0 if the sweep cannot tell. */
+  readonly absent: number;
+  readonly pages: KnownPages;
+  /** The id filters hide applications, or may do so: the date filters are worth trying. */
+  readonly tryDates: boolean;
 }
 
-/** The smaller page size of the two shapes of question. */
-function pollCapacity(facts: StateFacts): KnownCapacity {
-  const { after, both, largestRow, uneven } = facts;
-  const seen = [after, both].filter(({ rows }) => rows > 0);
-  return {
-    count: seen.length === 0 ? 0 : Math.min(...seen.map(rowLimit)),
-    bytes: seen.length === 0 ? 0 : Math.min(...seen.map(({ bytes }) => bytes)),
-    largestRow,
-    // A sweep by date has seen the order of dates, not that of ids.
-    order: facts.axis === 'id' && isSorted(facts) ? directionOf(facts) : 'mixed',
-    uneven,
-    longest: Math.max(facts.longest, facts.longestBefore),
-  };
+/** Most stored ids that may be gone at once. Beyond it a person decides. A choice. */
+function absentLimit(listedBefore: number): number {
+  return Math.max(20, Math.floor(listedBefore * 0.02));
 }
 
-/**
- * True when a sweep has asked more questions than the applications it found justify. Arrivals count only up to a limit: if they came
- * faster than answers show them, the sweep would follow them forever.
- */
-export function isOverBudget(facts: StateFacts, inFlight = 0): boolean {
-  const requests = facts.requests + inFlight;
-  const older = facts.found - facts.recent;
-  const justified = older + Math.min(facts.recent, 200 + older);
-  return requests >= 96 + 6 * justified;
-}
-
-/** The limit depends on how many applications the range of the sweep holds, so a sweep of everything may accept what a part does not. */
 export const tooManyAbsent = 'too many stored applications are gone at once';
+/** A poll was shown nothing at all, and none of the lifelines. */
+export const noneShown = 'the source shows none of the applications that it has shown before';
+const noReach = 'the filters were not seen to act before the page is cut off';
 
-/** True if so many ids are gone at once that the source misbehaves rather than deletes. */
-export function hasTooManyAbsent(facts: StateFacts): boolean {
-  return facts.absent.length > absentLimit(facts.listedBefore);
+/** Reasons, and whether each is given. */
+type Reasons = readonly (readonly [risk: Reason['risk'], is: boolean, reason: string])[];
+
+/** True if a sweep has asked more than what it found justifies. A choice: what it leaves open is read next time. */
+export function isOverBudget({ facts, open }: State, inFlight = 0): boolean {
+  const unread = open.reduce((count, { stuck }) => count + Number(stuck !== null), 0);
+  // If applications arrive faster than answers show them, a sweep would follow them for ever.
+  const older = facts.found - facts.recent + facts.absent;
+  return facts.requests + inFlight >= 200 + 6 * (older + Math.min(facts.recent, older)) + 64 * unread;
 }
 
-function findFaults(state: State): string[] {
-  const { facts, ranges } = state;
-  const faults = [...facts.faults];
-  if (facts.walk !== null) {
-    const isDone = facts.walk.directions.length === 0;
-    if (!isDone || !isWalkInOrder(facts.walk, facts)) faults.unshift(facts.walk.why);
-  } else if (isOverBudget(facts) && !isFinished(state)) {
-    faults.push('the sweep asked more questions than the applications it found can justify');
-  } else if (ranges.some((range) => range.state === 'stuck')) {
-    faults.push(
-      facts.axis === 'date'
-        ? 'more applications were submitted within a few hours than fit into a page, and the time zone of the date filter is not known well enough to split further'
-        : 'a range could not be split small enough to be closed',
-    );
-  } else if (!isFinished(state)) {
-    faults.push('the sweep has not finished');
-  }
-  // This fault comes first: beyond the limit no unshown id is asked alone any more, so other faults follow from it.
-  if (hasTooManyAbsent(facts)) faults.unshift(tooManyAbsent);
-  return faults;
+const risks = ['fault', 'doubt', 'harmless'] as const;
+
+export function conclude(state: State): Done {
+  const { facts, open } = state;
+  const reasons = [...facts.reasons, ...findReasons(state)];
+  const worst = risks.map((risk) => reasons.find((one) => one.risk === risk)).find((one) => one !== undefined);
+  // An id that cannot be read says nothing about the filters.
+  const unread = unreadReasons(state).map(({ reason }) => reason);
+  const mayHide = reasons.some(({ risk, reason }) => risk !== 'harmless' && !unread.includes(reason));
+  const canTell = reasons.every(({ risk, reason }) => risk !== 'fault' || reason === tooManyAbsent);
+  const certificate = worst === undefined ? 'proven' : worst.risk === 'fault' ? 'unproven' : 'assumed';
+  return {
+    kind: 'done',
+    certificate,
+    risk: worst === undefined ? 'none' : worst.risk === 'harmless' ? 'harmless' : 'doubt',
+    reason: worst?.reason ?? 'every id range was read; cross-checks agree',
+    open: facts.walk !== null && certificate === 'assumed' ? [] : open,
+    absent: canTell && facts.walk === null ? facts.absent : 0,
+    pages: {
+      ...facts.pages,
+      largestRow: facts.largestRow,
+      order:
+        facts.rising + facts.falling >= 10 && Math.min(facts.rising, facts.falling) === 0 ? orderOf(facts) : 'mixed',
+      longest: Math.max(longestOf(facts), facts.longestBefore),
+      together: facts.walk === null,
+    },
+    tryDates: facts.rigor === 'proof' && mayHide && longestOf(facts) > 0,
+  };
 }
 
-/** True if nothing is left to ask: every range is closed, every suspect is resolved, every witness is answered. */
-function isFinished({ facts, ranges }: State): boolean {
-  const isWitnessed = facts.rigor === 'poll' || facts.axis === 'date' || facts.witnesses?.length === 0;
-  return isWitnessed && facts.suspects.length === 0 && ranges.every((range) => range.state === 'closed');
+function findReasons(state: State): Reason[] {
+  const { facts, open } = state;
+  const { walk, vanished } = facts;
+  if (walk !== null) {
+    const isDone = walk.directions.length === 0 && isWalkInOrder(walk, facts);
+    if (isDone) return [{ risk: 'doubt', reason: `${walk.why}; the list was walked by one filter` }];
+    return [{ risk: 'fault', reason: walk.why }];
+  }
+  const isEnded = open.every(({ stuck }) => stuck !== null) && facts.witnesses?.length === 0;
+  const isOver = !isEnded && isOverBudget(state);
+  const isNone = facts.lowest === null;
+  const isAll = facts.from === firstPosition && facts.to === lastPosition;
+  const isPoll = facts.rigor === 'poll';
+  const longest = longestOf(facts);
+  const isSmall = [facts.pages.after, facts.pages.both].some(({ rows }) => rows > 0 && rows < smallPage);
+  const isLate = isEdgeGone(facts) && !hasReach(facts) && (isNone || longest === facts.longestBefore);
+  const ofAll: Reasons = [
+    ['fault', facts.absent > absentLimit(facts.listedBefore), tooManyAbsent],
+    ['fault', isOver, 'the sweep asked more questions than the applications it found can justify'],
+    ['fault', !isEnded && !isOver, 'the sweep has not finished'],
+  ];
+  const ofPolls: Reasons = [
+    ['fault', isNone && facts.lifelines.length > 0 && isEnded, noneShown],
+    ['harmless', true, 'normal poll; the next recheck brings the proof'],
+  ];
+  const ofProofs: Reasons = [
+    ['doubt', isCut(facts) && facts.found >= smallPage && !hasReach(facts), noReach],
+    ['doubt', isLate, 'stored applications are gone, and a filter that acts after the cap would look the same'],
+    ['doubt', vanished > 2, 'the source shows applications by one question that it hides from another'],
+    ['harmless', vanished > 0, 'an application was deleted at the source while the list was read'],
+    ['harmless', isNone && isAll, 'the source shows no application at all'],
+    ['harmless', !isNone && longest < smallPage, 'there are too few applications to tell whether pages are cut short'],
+    ['harmless', isCut(facts) && isSmall, 'pages are too small for their length to prove anything'],
+  ];
+  const reasons = [...ofAll, ...(isPoll ? ofPolls : ofProofs)].filter(([, is]) => is);
+  return [...unreadReasons(state), ...reasons.map(([risk, , reason]) => ({ risk, reason }))];
 }
 
-function findReservations(facts: StateFacts): Reservation[] {
-  const found = [...facts.reservations];
-  const add = (risk: Reservation['risk'], reason: string) => found.push({ risk, reason });
-  if (hasOnlyBounds(facts)) add('doubt', 'a page holds no more than the bounds of a question');
-  if (facts.walk !== null) add('doubt', `${facts.walk.why}; the list was walked by one filter`);
-  if (facts.axis === 'date') add('doubt', 'read by date, which cannot prove completeness');
-  if (facts.rigor === 'poll') add('harmless', 'normal poll; the next recheck brings the proof');
-  if (facts.walk !== null || facts.axis === 'date' || facts.rigor === 'poll') return found;
-  if (facts.cut && facts.found >= smallPage && !hasReach(facts)) {
-    add('doubt', 'the filters were not seen to act before the page is cut off');
-  }
-  // Nothing shows where the source would have cut off an answer that was abandoned before its end.
-  if (facts.overflowed && !facts.cut && facts.found >= smallPage && !hasReach(facts)) {
-    add('harmless', 'answers exceed the byte budget, so no page shows whether filters act before it is cut off');
-  }
-  if (hasEdgeAbsence(facts)) {
-    const reason =
-      'applications beyond the outermost page are gone, and a filter that acts after the cap would look the same';
-    add('doubt', reason);
-  }
-  if (facts.from <= 1n && facts.to === null && facts.lowest === null) {
-    add('harmless', 'the source shows no application at all');
-  }
-  // If filters act after the cap, a page of 7 rows may come back empty by chance, and no longer page was seen that would rule this out.
-  if (facts.lowest !== null && facts.longest < smallPage) {
-    add('harmless', 'there are too few applications to tell whether pages are cut short');
-  }
-  for (const capacity of [facts.after, facts.both]) {
-    if (facts.cut && capacity.rows > 0 && rowLimit(capacity) < smallPage) {
-      add('harmless', 'pages are too small for their length to prove anything');
-    }
-  }
-  return found;
+/** Single ids that could not be read are named. An operator can accept them. */
+function unreadReasons({ facts, open }: State): Reason[] {
+  const accepted = new Set(facts.accepted);
+  const unread = open.filter((range) => !isSingle(range) || !accepted.has(range.from));
+  const [first] = unread;
+  if (first === undefined) return [];
+  const what = unread.length === 1 ? `id ${first.from}` : `${unread.length} ids, first ${first.from}`;
+  const isNamed = unread.every((range) => isSingle(range) && range.stuck !== null);
+  return [{ risk: 'doubt', reason: isNamed ? `all but ${what}: ${first.stuck}` : 'a range could not be read' }];
 }
 
-/** True if a page held only the bounds of its question, and pages are so small that rows may have been cut off. */
-function hasOnlyBounds(facts: StateFacts): boolean {
-  return (['after', 'both'] as const).some((shape) => {
-    const page = facts.boundsOnly[shape];
-    if (page === null || isShortPage(facts, shape, page)) return false;
-    // The length of small pages proves nothing, but a page that is less than half full proves as much as an empty answer.
-    return facts.cut && page.rows * 2 >= rowLimit(facts[shape]);
-  });
+/** True if ids are gone beyond what was shown, where a filter that acts after the cap would hide them. */
+function isEdgeGone({ goneSample, lowest, highest, ...facts }: Facts): boolean {
+  if (lowest === null || highest === null) return facts.absent > 0;
+  const order = orderOf(facts);
+  return goneSample.some((id) => (order === 'ascending' ? id > highest : order === 'descending' ? id < lowest : true));
 }
 
-/** True if the filters that can hide rows act before the cap. In a sorted list that is the filter towards its far end, otherwise both. */
-function hasReach(facts: StateFacts): boolean {
-  const direction = orderOf(facts);
-  if (direction === 'ascending') return facts.reachAfter || facts.reachInner;
-  if (direction === 'descending') return facts.reachBefore || facts.reachInner;
-  return facts.reachAfter && facts.reachBefore;
+/** True if a page is known to have been cut off. */
+export function isCut({ reach }: Pick<Facts, 'reach'>): boolean {
+  return reach.after || reach.before || reach.both;
 }
 
-/**
- * The order in which the source chooses rows. Parts of answers decide if they contradict exactly one direction. Otherwise the order of rows
- * on pages decides, or parts alone where pages are too short.
- */
-function orderOf(facts: StateFacts): Direction {
-  const { ascending, descending } = facts.chosen;
-  if (ascending === null && descending !== null) return 'descending';
-  if (descending === null && ascending !== null) return 'ascending';
-  if (facts.rising + facts.falling >= fewestPairs) return directionOf(facts);
-  if ((ascending ?? 0) >= fewestPairs) return 'ascending';
-  return (descending ?? 0) >= fewestPairs ? 'descending' : 'mixed';
-}
-
-/**
- * True if stored ids at the far end are gone, nothing shows that the filter there acts before the cap, and the longest page has exactly as
- * many rows as the longest of earlier sweeps. A shorter page is not full, and a longer one shows that the earlier one was not full.
- */
-function hasEdgeAbsence(facts: StateFacts): boolean {
-  const { lowest, highest, absent } = facts;
-  if (absent.length === 0 || hasReach(facts)) return false;
-  if (lowest === null || highest === null) return true;
-  if (facts.longest !== facts.longestBefore) return false;
-  const direction = directionOf(facts);
-  const isFar = (id: bigint) =>
-    direction === 'ascending' ? id > highest : direction === 'descending' ? id < lowest : true;
-  return absent.some(isFar);
-}
-
-/** All ids of a board come from one sequence, so a real id is never more than twice its predecessor plus this. */
-const usualLeap = 1_000_000n;
-
-/**
- * The cursor after these ids are committed: the largest of them, except that a single id far beyond all others does not move it. A cursor
- * that is too low costs a few rows that are read again; one that is too high hides every later application. The lag window is not applied
- * here: the store applies it by the database's clock.
- */
-export function toCursor(current: bigint | null, committed: readonly bigint[]): bigint | null {
-  let cursor = current;
-  const ids = [...new Set(committed)].filter((id) => cursor === null || id > cursor).sort((a, b) => (a < b ? -1 : 1));
-  for (const [index, id] of ids.entries()) {
-    const isLeap = id > (cursor ?? 0n) * 2n + usualLeap;
-    // A second id beyond the leap confirms it.
-    if (isLeap && index === ids.length - 1) break;
-    cursor = id;
-  }
-  return cursor;
+/** In a list without order either bound can hide rows; in a sorted one only the bound towards its far end. */
+export function hasReach(facts: Facts): boolean {
+  const { after, before } = facts.reach;
+  const isSorted = orderOf(facts) !== 'mixed' || facts.rising + facts.falling < 10;
+  return isSorted ? isCut(facts) : after && before;
 }

@@ -1,122 +1,131 @@
-// Plans the questions that follow when all ranges are closed. They look for applications that the range questions may have hidden, with
-// other filter shapes, at other places, at random splits and by date. They close nothing and can only contradict.
+// Plans the questions that follow when all ranges are closed. They look for applications that the range questions may have hidden: with one
+// filter, beyond the ends, in the widest gaps, at random splits and by date. They close nothing and can only contradict.
 
-import { directionOf } from './capacity.ts';
+import { aloneQuestion } from './ask.ts';
+import { isCut } from './certificate.ts';
+import {
+  firstPosition,
+  type IdRange,
+  isSingle,
+  largestBound,
+  lastPosition,
+  lowerBound,
+  nearestPosition,
+  toRange,
+  upperBound,
+} from './position.ts';
 import { isSameQuestion, type Question } from './question.ts';
-import { largestBound, largestId, type Range } from './range.ts';
-import { dateSlackSeconds, type StateFacts } from './sweep-state.ts';
+import { createRandom } from './random.ts';
+import { longestOf, smallPage } from './room.ts';
+import { type Facts, indexOfOpen, type OpenRange, orderOf, type State } from './state.ts';
 
-/** Closed ranges that a sweep asks for again, split at a random position. */
-const splitsPerSweep = 6;
+/** Covers every interpretation of "Australian Eastern Standard time", with a margin. */
+const dateSlackSeconds = 26n * 3600n;
 
-/** Before any job board existed: a date filter that excludes nobody. */
-const longAgo = 0n;
+const noDates = { afterDate: null, beforeDate: null } as const;
 
-/** Plans the witnesses of a sweep whose ranges are all closed. */
-export function planWitnesses(facts: StateFacts, ranges: readonly Range[]): Question[] {
-  const { lowest, highest, from, to } = facts;
-  const questions: Question[] = [];
-  const add = (after: bigint | null, before: bigint | null, since: bigint | null = null) =>
-    questions.push(witness(facts, after, before, since));
-  if (lowest !== null) add(null, lowest);
-  if (highest !== null && highest < largestId && to === null) add(highest, null);
-  // The widest question again reveals a list that comes in another order on every request.
-  if (ranges.length > 1) add(from - 1n, to === null ? null : to + 1n);
-  // A source that shows only a recent window unless a date is sent now shows the rows before that window.
-  if (lowest !== null && lowest > from) add(from - 1n, lowest, longAgo);
-  for (const [after, before] of [...beyondTheEdges(facts), ...places(facts, ranges)]) add(after, before);
-  questions.push(...splitQuestions(facts, ranges), ...dateQuestions(facts));
-  return questions.filter((one, index) => questions.findIndex((other) => isSameQuestion(other, one)) === index);
+export function planWitnesses({ facts, open }: State): Question[] {
+  if (facts.rigor === 'poll') return facts.highest === null ? facts.lifelines.map(aloneQuestion) : [];
+  const questions = [
+    ...facts.goneSample.map(aloneQuestion),
+    // The widest question again shows a list that comes in another order each time.
+    ...(facts.closedRanges > 1 ? [within(facts)] : []),
+    ...beyondTheEnds(facts),
+    ...facts.gaps.map(within),
+    ...(longestOf(facts) < smallPage ? facts.gaps.map((gap) => fromStart(facts, gap)) : []),
+    ...randomSplits(facts),
+    ...byDate(facts),
+  ];
+  return questions.filter(
+    (one, nth) =>
+      questions.findIndex((other) => isSameQuestion(other, one)) === nth &&
+      // A question across an id that cannot be read would fail like it.
+      (one.covers === null || !crosses(open, one.covers)),
+  );
 }
 
-function witness(facts: StateFacts, after: bigint | null, before: bigint | null, since: bigint | null): Question {
-  const from = after === null ? facts.from : after + 1n;
-  const to = before === null ? facts.to : before - 1n;
-  // A question below the first id of the sweep covers no id. docs/proof-format.md writes that as null.
-  const speaks = to === null || from <= to;
-  return { axis: 'id', purpose: 'witness', from: speaks ? from : null, to: speaks ? to : null, after, before, since };
+function crosses(open: readonly OpenRange[], { from, to }: IdRange): boolean {
+  const next = open[indexOfOpen(open, from)];
+  return next !== undefined && next.from <= to;
 }
 
-/** A page of deleted rows, or one row that never fits, hides everything behind the last id. So ask further out, up to ten pages away. */
-function beyondTheEdges({ lowest, highest, from, to, found, longest }: StateFacts): [bigint | null, bigint | null][] {
-  // With fewer than two ids, their distance is unknown.
-  if (lowest === null || highest === null || found < 2) {
-    const edge = highest ?? from - 1n;
-    if (to !== null) return [];
-    // The checker needs one probe beyond the edge, so the nearest has no limit.
-    const probes = [1_000n, 1_000_000n, 1_000_000_000n].map((far) => edge + far);
-    return probes
-      .filter((after, nth) => after <= (nth === 0 ? largestId : largestBound(edge)))
-      .map((after) => [after, null]);
-  }
-  const pageSpan = ((highest - lowest) * BigInt(Math.max(1, longest))) / BigInt(found) + 1n;
-  const probes: [bigint | null, bigint | null][] = [];
-  for (const far of [1n, pageSpan / 16n + 1n, pageSpan, 10n * pageSpan]) {
-    if (to === null && highest + far <= largestBound(highest)) probes.push([highest + far, null]);
-    if (lowest - far > from) probes.push([null, lowest - far]);
-  }
-  return probes;
-}
-
-/** Questions with one filter at places inside the list. An unsorted list may hide rows anywhere, a sorted one only at its edges. */
-function places(facts: StateFacts, ranges: readonly Range[]): [bigint | null, bigint | null][] {
-  const count = directionOf(facts) === 'mixed' ? 6 : 2;
-  const found: [bigint | null, bigint | null][] = [];
-  for (let nth = 1; nth <= count && ranges.length > count; nth++) {
-    const range = ranges[Math.floor((nth * ranges.length) / (count + 1))] as Range;
-    if (nth % 2 === 1) found.push([range.from - 1n, null]);
-    else if (range.to !== null) found.push([null, range.to + 1n]);
-  }
-  return found;
-}
-
-/**
- * Splits closed ranges at random positions. The lower part is asked for with both bounds, the upper part with one: the filter on the side
- * where the list begins, so that the rows of the part come first.
- */
-function splitQuestions(facts: StateFacts, ranges: readonly Range[]): Question[] {
-  const { highest } = facts;
-  const filled = ranges.filter(({ answer }) => answer !== null && answer.rows > 0);
-  const random = createRandom(facts.seed);
-  const falls = directionOf(facts) === 'descending';
-  const questions: Question[] = [];
-  for (let nth = 0; nth < splitsPerSweep && filled.length > 0 && highest !== null; nth++) {
-    const range = filled[Math.floor(random() * filled.length)] as Range;
-    const end = range.to ?? highest;
-    if (end <= range.from) continue;
-    const split = range.from + BigInt(Math.floor(random() * Number(end - range.from)));
-    const upper = falls ? witness(facts, null, end + 1n, null) : witness(facts, split, null, null);
-    questions.push(witness(facts, range.from - 1n, split + 1n, null), upper);
-  }
-  return questions;
-}
-
-/** Random numbers from 0 to 1 that depend only on the seed, so that a sweep loaded from the database plans the same questions. */
-function createRandom(seed: number): () => number {
-  let state = (seed ^ 0x9e3779b9) >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+export function within(range: IdRange): Question {
+  return {
+    purpose: 'witness',
+    covers: { from: range.from, to: range.to },
+    afterId: lowerBound(range),
+    beforeId: upperBound(range),
+    ...noDates,
   };
 }
 
-/**
- * Date questions outside both edges, by more than any time zone can explain, must come back empty. If no answer is known to have been cut
- * off, the account may be one page of a larger list whose id filters act after the cap. Then the edges themselves are asked as well, in the
- * three usual interpretations of a date without a zone.
- */
-function dateQuestions({ earliestAt, latestAt, cut, from, to }: StateFacts): Question[] {
-  const shared = { axis: 'date', purpose: 'witness', from: null, to: null, since: null } as const;
-  const questions: Question[] = [];
-  if (latestAt === null && from <= 1n && to === null) questions.push({ ...shared, after: longAgo, before: null });
-  if (earliestAt !== null) questions.push({ ...shared, after: null, before: earliestAt - dateSlackSeconds });
-  if (latestAt !== null) questions.push({ ...shared, after: latestAt + dateSlackSeconds, before: null });
-  if (cut || earliestAt === null || latestAt === null) return questions;
-  for (const hours of [0n, 10n, 11n]) {
-    questions.push({ ...shared, after: null, before: earliestAt - hours * 3600n });
-    questions.push({ ...shared, after: latestAt - hours * 3600n, before: null });
+export function from(range: IdRange): Question {
+  return { ...within(range), beforeId: null };
+}
+
+function upTo(range: IdRange): Question {
+  return { ...within(range), afterId: null };
+}
+
+/** Asks for a range and what lies behind it, seen from the side where the list begins. */
+function fromStart(facts: Facts, { from: first, to }: IdRange): Question {
+  return orderOf(facts) === 'descending' ? upTo({ from: facts.from, to }) : from({ from: first, to: facts.to });
+}
+
+/** Distances beyond the ends, in pages. A page of rows that are dropped after the cut hides what lies behind it, over many pages. */
+const pagesBeyond = [1 / 16, 1, 2, 4, 8, 16, 32];
+
+function beyondTheEnds(facts: Facts): Question[] {
+  const { lowest, highest } = facts;
+  const toEnd = facts.to === lastPosition;
+  const isFirst = facts.from === firstPosition;
+  if (lowest === null || highest === null) {
+    // Nothing was ever shown: several distances of ids before the account is called empty.
+    const places = [1_000n, 1_000_000n, 1_000_000_000n].map((far) => nearestPosition(facts.from + far));
+    return toEnd ? places.map((place) => from({ from: place, to: facts.to })) : [];
   }
-  return questions;
+  const rows = Math.max(1, longestOf(facts));
+  const page = ((highest - lowest) * BigInt(rows)) / BigInt(Math.max(1, facts.found)) + 1n;
+  // At distance 0 the outermost id must come back. Neighbouring questions ask the same end, in case two copies alternate.
+  const distances = [0n, 1n, ...pagesBeyond.map((pages) => BigInt(Math.ceil(Number(page) * pages)) + 1n)];
+  const above = distances.flatMap((far) => toRange(highest + far, facts.to) ?? []);
+  const below = distances.flatMap((far) => toRange(facts.from, lowest - far) ?? []);
+  return [
+    ...(toEnd ? above.filter((range) => range.from <= largestBound(highest)).map(from) : []),
+    ...(isFirst ? below.map(upTo) : []),
+    // A date turns off a default window of the source ("the last 90 days").
+    ...(isFirst ? below.slice(1, 2).map((range) => ({ ...within(range), afterDate: 0n })) : []),
+  ];
+}
+
+/** Splits closed ranges at random: the lower part with both bounds, the upper one with the bound where the list begins. */
+function randomSplits(facts: Facts): Question[] {
+  const random = createRandom(facts.seed);
+  const order = orderOf(facts);
+  return facts.samples.flatMap((range, nth) => {
+    const end = facts.highest !== null && range.to > facts.highest ? facts.highest : range.to;
+    if (isSingle(range) || end <= range.from) return [];
+    const at = nearestPosition(range.from + BigInt(Math.floor(random() * Number(end - range.from))));
+    const upper = toRange(at + 1n, facts.to) as IdRange;
+    const isFromTop = order === 'descending' || (order === 'mixed' && nth % 2 === 1);
+    return [within({ from: range.from, to: at }), isFromTop ? upTo({ from: facts.from, to: end }) : from(upper)];
+  });
+}
+
+/**
+ * Beyond the first and the last date, by more than any time zone explains, nothing may come. If no page is known to have been cut off, the
+ * account may be one page of a longer list whose id filters act after the cap; then the dates at the edges are asked as well.
+ */
+function byDate({ earliestAt, latestAt, reach, from: first, to }: Facts): Question[] {
+  const shared = { purpose: 'witness', covers: null, afterId: null, beforeId: null } as const;
+  const before = (at: bigint): Question => ({ ...shared, afterDate: null, beforeDate: at });
+  const after = (at: bigint): Question => ({ ...shared, afterDate: at, beforeDate: null });
+  if (earliestAt === null || latestAt === null)
+    return first === firstPosition && to === lastPosition ? [after(0n)] : [];
+  const hours = isCut({ reach }) ? [] : [0n, 10n, 11n];
+  return [
+    before(earliestAt - dateSlackSeconds),
+    after(latestAt + dateSlackSeconds),
+    ...hours.flatMap((many) => [before(earliestAt - many * 3600n), after(latestAt - many * 3600n)]),
+  ];
 }

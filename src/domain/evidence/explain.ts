@@ -1,7 +1,7 @@
 // Explains certificates to a person: whether everything was stored by a given day, which questions were asked, and what would have
 // disproved it.
 
-import { assumptions, type Conclusion } from '../kernel/certificate.ts';
+import { assumptions, type Conclusion } from '../coverage/certificate.ts';
 import type { ExportedCertificate } from './export.ts';
 import { type AnswerLine, countIds, toHex } from './record.ts';
 

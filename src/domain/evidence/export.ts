@@ -1,8 +1,8 @@
 // The lines of an exported proof around the lines of its sweeps: the certificates, and the stored applications. docs/proof-format.md defines
 // them.
 
-import type { Conclusion } from '../kernel/certificate.ts';
-import type { Covered } from '../kernel/covered.ts';
+import type { Conclusion } from '../coverage/certificate.ts';
+import type { Covered } from '../coverage/covered.ts';
 import { toHex } from './record.ts';
 
 /** A certificate, and the last hash of the evidence behind it. */

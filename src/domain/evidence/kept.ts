@@ -1,6 +1,6 @@
 // Which sweeps keep their evidence: for every id, the newest sweep that covers it, the one before that, and the first one.
 
-import type { Covered } from '../kernel/covered.ts';
+import type { Covered } from '../coverage/covered.ts';
 
 /** The sweeps whose evidence is kept, out of ended sweeps in order, oldest first. */
 export function findKept<Sweep extends Covered>(sweeps: readonly Sweep[]): Set<Sweep> {

@@ -1,11 +1,11 @@
 // The lines of a proof: one JSON object for each question with its answer, for the beginning and the end of a sweep, and for each decision of
 // an operator. docs/proof-format.md defines them. They hold ids, counts and times of requests, and nothing else about people.
 
-import type { Done } from '../kernel/certificate.ts';
-import { type IdRange, lastPosition, lowerBound, upperBound } from '../kernel/position.ts';
-import { type Answer, type PageAnswer, type Question, shapeOf, sizeOf } from '../kernel/question.ts';
-import { hasRoom } from '../kernel/room.ts';
-import type { Facts, Learned } from '../kernel/state.ts';
+import type { Done } from '../coverage/certificate.ts';
+import { type IdRange, lastPosition, lowerBound, upperBound } from '../coverage/position.ts';
+import { type Answer, type PageAnswer, type Question, shapeOf, sizeOf } from '../coverage/question.ts';
+import { hasRoom } from '../coverage/room.ts';
+import type { Facts, Learned } from '../coverage/state.ts';
 
 /** The last line of a sweep so far, by its number and its hash. */
 export interface ChainEnd {

@@ -2,7 +2,7 @@
 // A value that cannot be kept becomes null or is visibly altered, with a note that names the member and never its content.
 
 import type { Note } from '../../domain/application.ts';
-import { firstPosition, lastPosition } from '../../domain/kernel/position.ts';
+import { firstPosition, lastPosition } from '../../domain/coverage/position.ts';
 
 const replacement = '\ufffd';
 

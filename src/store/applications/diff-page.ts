@@ -1,8 +1,8 @@
 // Compares a page with the stored rows: which of its applications are new, changed or shown again, and which stored ones are not on it.
 // Reads only, so that an unchanged page costs no transaction id. commit-page.ts writes the difference.
 import type { Application, Reject } from '../../domain/application.ts';
-import type { Covered } from '../../domain/kernel/covered.ts';
-import { type LackingId, mostLacking } from '../../domain/kernel/question.ts';
+import type { Covered } from '../../domain/coverage/covered.ts';
+import { type LackingId, mostLacking } from '../../domain/coverage/question.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { WriteContext } from '../sweeps/leases.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';

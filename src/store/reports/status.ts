@@ -1,5 +1,5 @@
 // Loads the facts of the status: one statement per kind of fact, whatever the number of advertisers.
-import type { Conclusion } from '../../domain/kernel/certificate.ts';
+import type { Conclusion } from '../../domain/coverage/certificate.ts';
 import { arrivalSample } from '../../domain/silence.ts';
 import type { AdvertiserStatus, ProvenVerdict, SweepFacts, SweepStatus } from '../../domain/status.ts';
 import { isUnrepaired } from '../files/verify-blobs.ts';

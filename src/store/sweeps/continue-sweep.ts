@@ -1,11 +1,12 @@
 // Loads what a sweep needs before its first request: ranges that were left open, where a poll begins, and which ids are stored.
 // Reads only, except for dropping an unfinished sweep.
+
+import type { KnownIds } from '../../domain/coverage/ask.ts';
+import type { AuditPlace } from '../../domain/coverage/audit.ts';
+import type { Covered } from '../../domain/coverage/covered.ts';
+import { nearestPosition, type Position, toRange } from '../../domain/coverage/position.ts';
+import type { KnownPages } from '../../domain/coverage/state.ts';
 import type { ChainEnd } from '../../domain/evidence/record.ts';
-import type { KnownIds } from '../../domain/kernel/ask.ts';
-import type { AuditPlace } from '../../domain/kernel/audit.ts';
-import type { Covered } from '../../domain/kernel/covered.ts';
-import { nearestPosition, type Position, toRange } from '../../domain/kernel/position.ts';
-import type { KnownPages } from '../../domain/kernel/state.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 import { loadChainEnd } from './evidence.ts';
@@ -106,7 +107,11 @@ const isExpected = `a.absent_since IS NULL AND a.missing_since IS NULL AND a.era
 const isNotMissing = `a.missing_since IS NULL AND a.erased_at IS NULL`;
 
 /** The next expected id below `id`, at which a sweep begins: late applications may still appear between the two. */
-const olderThan = (id: string, advertiser: string, isMeant = isExpected) => `(SELECT a.application_id FROM intake.applications a
+const olderThan = (
+  id: string,
+  advertiser: string,
+  isMeant = isExpected,
+) => `(SELECT a.application_id FROM intake.applications a
   WHERE a.advertiser_id = ${advertiser} AND a.application_id < ${id} AND ${isMeant} ORDER BY a.application_id DESC LIMIT 1)`;
 
 /** Twice the lateness that polls and rechecks have measured within 30 days, at most a day. A lag that is shorter is raised to it. */

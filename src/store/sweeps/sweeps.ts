@@ -1,10 +1,11 @@
 // The tables of sweeps: the sweeps, their open ranges, and the certificates of what they closed (coverage). The transaction of a page also
 // writes its sweep's progress and the cursor (cursors.ts).
+
+import type { Done } from '../../domain/coverage/certificate.ts';
+import { type Covered, withRange } from '../../domain/coverage/covered.ts';
+import type { LackingId } from '../../domain/coverage/question.ts';
 import type { ExportedCertificate } from '../../domain/evidence/export.ts';
 import type { Line } from '../../domain/evidence/record.ts';
-import type { Done } from '../../domain/kernel/certificate.ts';
-import { type Covered, withRange } from '../../domain/kernel/covered.ts';
-import type { LackingId } from '../../domain/kernel/question.ts';
 import { SweepDropped } from '../../domain/trouble.ts';
 import type { ApplicationEvent, ChangedRow } from '../events.ts';
 import type { Database, Queryable } from '../postgres/database.ts';

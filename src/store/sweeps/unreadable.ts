@@ -1,7 +1,7 @@
 // The table of ids for which the source fails while it serves others. Each is an open range of one id, and is requested again after a pause
 // that doubles. An operator can accept that one cannot be read.
-import type { Covered } from '../../domain/kernel/covered.ts';
-import { nearestPosition, type Position } from '../../domain/kernel/position.ts';
+import type { Covered } from '../../domain/coverage/covered.ts';
+import { nearestPosition, type Position } from '../../domain/coverage/position.ts';
 import type { Queryable } from '../postgres/database.ts';
 
 /** The ids of an account that cannot be read. */

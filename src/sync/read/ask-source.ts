@@ -1,7 +1,7 @@
 // Asks the source on behalf of one account: takes a request number, sends the question, tries again during an outage, and checks whose data
 // the answer holds before anybody uses it.
-import { contains, type IdRange, isSingle } from '../../domain/kernel/position.ts';
-import type { Question } from '../../domain/kernel/question.ts';
+import { contains, type IdRange, isSingle } from '../../domain/coverage/position.ts';
+import type { Question } from '../../domain/coverage/question.ts';
 import type { Source } from '../../source/client.ts';
 import type { Store } from '../../store/store.ts';
 import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
@@ -35,7 +35,9 @@ export function createAsker(
   /** Ranges whose questions have failed. */
   const failing: IdRange[] = [];
   const isHopeless = ({ covers }: Question) =>
-    covers !== null && !isSingle(covers) && failing.some((range) => contains(range, covers.from) && contains(range, covers.to));
+    covers !== null &&
+    !isSingle(covers) &&
+    failing.some((range) => contains(range, covers.from) && contains(range, covers.to));
   return {
     get advertiser() {
       return advertiser;

@@ -3,12 +3,12 @@
 // source that hides an application from the requests of a sweep may show it in these. One hidden application ends every certificate that
 // covers it.
 import type { Page } from '../../domain/application.ts';
+import { auditQuestions, auditSize, lackingQuestions } from '../../domain/coverage/audit.ts';
+import { coveredOf } from '../../domain/coverage/covered.ts';
+import { isSingle, wholeAxis } from '../../domain/coverage/position.ts';
+import type { Question } from '../../domain/coverage/question.ts';
 import { dateSlackSeconds } from '../../domain/dates.ts';
 import { toAuditBody } from '../../domain/evidence/record.ts';
-import { auditQuestions, auditSize, lackingQuestions } from '../../domain/kernel/audit.ts';
-import { coveredOf } from '../../domain/kernel/covered.ts';
-import { isSingle, wholeAxis } from '../../domain/kernel/position.ts';
-import type { Question } from '../../domain/kernel/question.ts';
 import { createAsker, type ReceivedAnswer } from './ask-source.ts';
 import { commitApplications, endContradictedCertificates, toReadPage, untilCommitted } from './commit-answer.ts';
 import { chainLines } from './evidence.ts';

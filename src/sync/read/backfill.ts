@@ -1,7 +1,7 @@
 // A backfill: an ordinary sweep over a chosen range of ids, or a reading of dates, in its own lane, so that it can run beside a live worker.
 // It continues an unfinished backfill of the same range.
-import { type Covered, coveredOf, rangeOf } from '../../domain/kernel/covered.ts';
-import { wholeAxis } from '../../domain/kernel/position.ts';
+import { type Covered, coveredOf, rangeOf } from '../../domain/coverage/covered.ts';
+import { wholeAxis } from '../../domain/coverage/position.ts';
 import { retry } from '../retry.ts';
 import { requireIdentity } from './account-identity.ts';
 import type { SweepRequest } from './commit-answer.ts';

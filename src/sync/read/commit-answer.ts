@@ -1,14 +1,13 @@
 // Commits an answer: compares its page with the stored rows (reads), learns from it (pure), and commits both together (writes). Also loads
 // an interrupted sweep from its rows. account-identity.ts has already checked whose data the answer holds.
 import type { Application } from '../../domain/application.ts';
-import { type ChainEnd, toAnswerBody, toEndBody, toSweepBody } from '../../domain/evidence/record.ts';
-import { ask, type KnownIds } from '../../domain/kernel/ask.ts';
-import type { Done } from '../../domain/kernel/certificate.ts';
-import { begin, renew } from '../../domain/kernel/coverage.ts';
-import { coveredOf } from '../../domain/kernel/covered.ts';
-import { learn } from '../../domain/kernel/learn.ts';
-import { isSingle, lowerBound, wholeAxis } from '../../domain/kernel/position.ts';
-import type { Question } from '../../domain/kernel/question.ts';
+import { ask, type KnownIds } from '../../domain/coverage/ask.ts';
+import type { Done } from '../../domain/coverage/certificate.ts';
+import { begin, renew } from '../../domain/coverage/coverage.ts';
+import { coveredOf } from '../../domain/coverage/covered.ts';
+import { learn } from '../../domain/coverage/learn.ts';
+import { isSingle, lowerBound, wholeAxis } from '../../domain/coverage/position.ts';
+import type { Question } from '../../domain/coverage/question.ts';
 import {
   decode,
   encode,
@@ -17,7 +16,8 @@ import {
   type OpenRange,
   type Plan,
   type State,
-} from '../../domain/kernel/state.ts';
+} from '../../domain/coverage/state.ts';
+import { type ChainEnd, toAnswerBody, toEndBody, toSweepBody } from '../../domain/evidence/record.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { PageSummary } from '../../store/applications/commit-page.ts';
 import type { PageDiff, ReadPage } from '../../store/applications/diff-page.ts';

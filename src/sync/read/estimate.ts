@@ -1,6 +1,6 @@
 // Estimates what a backfill would cost from two probe requests. Nothing is stored.
-import { rangeOf } from '../../domain/kernel/covered.ts';
-import { lowerBound, upperBound } from '../../domain/kernel/position.ts';
+import { rangeOf } from '../../domain/coverage/covered.ts';
+import { lowerBound, upperBound } from '../../domain/coverage/position.ts';
 import type { ListFilters, Source } from '../../source/client.ts';
 import type { ReadRange } from './backfill.ts';
 

@@ -1,7 +1,8 @@
 // Reads a range of submission dates, window by window, and stores what it is shown. It proves nothing and can contradict a certificate.
 // An interrupted reading continues with the windows that are left.
+
+import { decode, encode } from '../../domain/coverage/state.ts';
 import { askDates, beginDates, type DateReading, learnDates } from '../../domain/dates.ts';
-import { decode, encode } from '../../domain/kernel/state.ts';
 import type { PageSummary } from '../../store/applications/commit-page.ts';
 import type { Sweep, SweepProgress } from '../../store/sweeps/sweeps.ts';
 import { type RetryOptions, retry } from '../retry.ts';

@@ -1,10 +1,9 @@
 // The read tasks of an account: read new applications, read earlier ones again, and ask again for ids that could not be read. `intake sync`
 // and the worker run the same tasks.
 
-import { dateSlackSeconds } from '../../domain/dates.ts';
-import { aloneQuestion } from '../../domain/kernel/ask.ts';
-import { noneShown } from '../../domain/kernel/certificate.ts';
-import { coveredOf, rangeOf } from '../../domain/kernel/covered.ts';
+import { aloneQuestion } from '../../domain/coverage/ask.ts';
+import { noneShown } from '../../domain/coverage/certificate.ts';
+import { coveredOf, rangeOf } from '../../domain/coverage/covered.ts';
 import {
   firstPosition,
   type IdRange,
@@ -12,7 +11,8 @@ import {
   lastPosition,
   type Position,
   wholeAxis,
-} from '../../domain/kernel/position.ts';
+} from '../../domain/coverage/position.ts';
+import { dateSlackSeconds } from '../../domain/dates.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { type RetryOptions, retry } from '../retry.ts';

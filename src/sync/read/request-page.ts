@@ -1,10 +1,10 @@
 // Sends one question to the source and translates the answer for the sweep. A failure is an answer, too: where the source fails for one
 // question and serves another, the sweep is told so and asks in smaller parts.
 import type { Echo, Page } from '../../domain/application.ts';
+import { isSingle } from '../../domain/coverage/position.ts';
+import type { Answer, ListedRow, PageAnswer, Question } from '../../domain/coverage/question.ts';
 import { dateSlackSeconds } from '../../domain/dates.ts';
 import { formatBytes } from '../../domain/format.ts';
-import { isSingle } from '../../domain/kernel/position.ts';
-import type { Answer, ListedRow, PageAnswer, Question } from '../../domain/kernel/question.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { ListFilters, Source } from '../../source/client.ts';
 

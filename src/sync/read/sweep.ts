@@ -1,10 +1,10 @@
 // A sweep: one pass over a range of ids until it is closed. It sends questions to the source and commits the answers to the store.
 // domain/coverage decides what to ask and what an answer proves. Each step is committed together with the page from which it follows.
-import { ask, type KnownIds } from '../../domain/kernel/ask.ts';
-import type { Done } from '../../domain/kernel/certificate.ts';
-import { shareRead } from '../../domain/kernel/coverage.ts';
-import { contains, firstPosition } from '../../domain/kernel/position.ts';
-import type { Question } from '../../domain/kernel/question.ts';
+import { ask, type KnownIds } from '../../domain/coverage/ask.ts';
+import type { Done } from '../../domain/coverage/certificate.ts';
+import { shareRead } from '../../domain/coverage/coverage.ts';
+import { contains, firstPosition } from '../../domain/coverage/position.ts';
+import type { Question } from '../../domain/coverage/question.ts';
 import type { Source } from '../../source/client.ts';
 import type { PageSummary } from '../../store/applications/commit-page.ts';
 import type { Store } from '../../store/store.ts';

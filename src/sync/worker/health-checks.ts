@@ -2,8 +2,8 @@
 // sweeps learned about the source. A check returns findings. It sends one harmless request to a source and leaves nothing in the storage.
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { type BlobStore, type Deleted, hasRoom, type Keeping } from '../../domain/blob.ts';
-import { assumptions } from '../../domain/kernel/certificate.ts';
-import type { KnownPages } from '../../domain/kernel/state.ts';
+import { assumptions } from '../../domain/coverage/certificate.ts';
+import type { KnownPages } from '../../domain/coverage/state.ts';
 import { describeSchema, toEncodingTrouble, toSchemaTrouble } from '../../domain/schema.ts';
 import { SettingTrouble, Trouble, WrongStore } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';

@@ -1,6 +1,6 @@
 // Runs one scheduled task for an account: takes its lease, reads the list, and halts the account when the credential is refused.
 // read-tasks.ts defines what is read. The worker decides when, and what follows a failure.
-import { firstPosition, lastPosition } from '../../domain/kernel/position.ts';
+import { firstPosition, lastPosition } from '../../domain/coverage/position.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
