@@ -246,6 +246,57 @@ describe('the hidden servers', { tags: ['slow'] }, () => {
   });
 });
 
+describe('what one night, one row or one run of rows does', () => {
+  const at = defaultStartMs + 1000;
+  const create = (name: string, seed: number) => kindNamed(name).create(seed, { rows: 300, page: 10, still: true });
+  const alone = (id: bigint): ListRequest => ({ ...everything, afterId: id - 1n, beforeId: id + 1n });
+
+  it.each(['poison-500-by-id', 'poison-500-by-hash', 'poison-broken-body'])('%s fails for some rows only', (name) => {
+    let poisoned = 0;
+    for (const seed of seeds) {
+      const server = create(name, seed);
+      const replies = server.presentAt(at).map((id) => ({ id, reply: server.list(alone(id), at) }));
+      poisoned += replies.filter(({ reply }) => isFailure(reply)).length;
+      for (const { id, reply } of replies)
+        expect(isFailure(reply) ? [] : reply.rows.map((row) => row.id)).toEqual(isFailure(reply) ? [] : [id]);
+    }
+    expect(poisoned).toBeGreaterThan(0);
+    expect(poisoned).toBeLessThan(seeds.length * 30);
+  });
+
+  it('mass-deletion leaves nine in ten at most', () => {
+    for (const seed of seeds) {
+      const server = create('mass-deletion', seed);
+      const before = server.presentAt(at);
+      server.passNight(at + 40_000_000);
+      const after = new Set(server.presentAt(at + 40_000_000));
+      expect(before.filter((id) => after.has(id)).length).toBeLessThanOrEqual(before.length * 0.9);
+    }
+  });
+
+  it('thinned-runs answers nothing although rows follow', () => {
+    const longest = seeds.map((seed) => {
+      const server = create('thinned-runs', seed);
+      const present = server.presentAt(at);
+      const isHidden = (id: bigint) => server.list({ ...everything, afterId: id }, at).rows.length === 0;
+      return present.slice(0, -1).filter(isHidden).length;
+    });
+    expect(Math.max(...longest)).toBeGreaterThan(0);
+  });
+
+  it.each(['404', '204', 'no-body'])('nothing-%s says nothing', (name) => {
+    for (const seed of seeds) {
+      expect(create(`nothing-${name}-from-the-start`, seed).list(everything, at).rows).toEqual([]);
+      const server = create(`nothing-${name}-after-a-night`, seed);
+      expect(server.list(everything, at).rows.length).toBeGreaterThan(0);
+      server.passNight(at + 40_000_000);
+      const { status, rows, body } = server.list(everything, at + 40_000_000);
+      expect(rows).toEqual([]);
+      expect(body ?? String(status)).toBe(name === 'no-body' ? 'none' : name);
+    }
+  });
+});
+
 describe('the HTTP face', () => {
   it('serves each answer in the size that the reply tells', async () => {
     const clock = () => defaultStartMs + 5000;
@@ -281,5 +332,19 @@ describe('the HTTP face', () => {
     expect((await fetch(`${empty.url}/v1/advertiser/applications`)).status).toBe(204);
     expect((await fetch(`${empty.url}/v1/advertiser/applications?afterid=x`)).status).toBe(400);
     expect((await fetch(`${empty.url}/v1/other`)).status).toBe(404);
+  });
+
+  it('fails as the reply tells', async () => {
+    const clock = () => defaultStartMs;
+    const ask = async (name: string) => {
+      await using face = await serveHidden(kindNamed(name).create(2, { rows: 600, page: 600 }), { clock });
+      const response = await fetch(`${face.url}/v1/advertiser/applications`);
+      return { status: response.status, text: await response.text() };
+    };
+    expect((await ask('poison-500-by-id')).status).toBe(500);
+    const broken = await ask('poison-broken-body');
+    expect(broken.status).toBe(200);
+    expect(() => JSON.parse(broken.text)).toThrow('JSON');
+    expect(await ask('nothing-no-body-from-the-start')).toEqual({ status: 200, text: '' });
   });
 });

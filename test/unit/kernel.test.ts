@@ -16,6 +16,8 @@ interface Source {
   list: readonly bigint[];
   /** Every page with this id fails. */
   poison: bigint | null;
+  /** Dropped from a page after it was cut off. */
+  withdrawn: ReadonlySet<bigint>;
   /** Every answer is an empty list. */
   isSilent: boolean;
   /** An application arrives before every third answer. */
@@ -26,7 +28,16 @@ interface Source {
 
 /** A list by id with pages of 50 rows. */
 function serve(list: readonly bigint[]) {
-  const source: Source = { list, poison: null, isSilent: false, isBusy: false, page: 50, asked: [] };
+  const source: Source = {
+    list,
+    poison: null,
+    withdrawn: new Set(),
+    isSilent: false,
+    isBusy: false,
+    page: 50,
+    asked: [],
+  };
+  const old = new Set(list);
   const answer = (request: ListRequest, atMs: number): ListReply => {
     source.asked.push(request);
     if (source.isBusy && source.asked.length % 3 === 0) source.list = [...source.list, (source.list.at(-1) ?? 0n) + 3n];
@@ -34,7 +45,8 @@ function serve(list: readonly bigint[]) {
     const shown = source.list
       .filter((id) => (afterId === null || id > afterId) && (beforeId === null || id < beforeId))
       .slice(0, source.page)
-      .map((id) => ({ id, submittedAt: list.includes(id) ? 1_700_000_000 : atMs / 1_000, bytes: 500 }));
+      .filter((id) => !source.withdrawn.has(id))
+      .map((id) => ({ id, submittedAt: old.has(id) ? 1_700_000_000 : atMs / 1_000, bytes: 500 }));
     if (shown.some(({ id }) => id === source.poison))
       return { status: 500, rows: [], bytes: 0, echo: 'absent', age: null };
     const rows = source.isSilent ? [] : shown;
@@ -44,7 +56,7 @@ function serve(list: readonly bigint[]) {
     kind: 'plain',
     seed: 1,
     list: answer,
-    presentThroughout: () => [...source.list],
+    presentThroughout: () => source.list.filter((id) => !source.withdrawn.has(id)),
     presentAt: () => [...source.list],
     passNight: () => undefined,
     passMinutes: () => undefined,
@@ -210,6 +222,16 @@ test('a list of which nothing is left is counted as well, although no answer nam
     reason: 'too many stored applications are gone at once',
     absent: list.length,
   });
+});
+
+test.for([700, 1_200, 2_000])('a run of %d rows that are withdrawn after the cut is noticed', (run) => {
+  const list = ids(700 + run + 1_600);
+  const { source, sweep } = serve(list);
+  source.page = 100;
+  source.withdrawn = new Set(list.slice(700, 700 + run));
+  const doubt = { certificate: 'assumed', risk: 'doubt' };
+  expect(sweep().done).toMatchObject(doubt);
+  expect(sweep({ known: true }).done).toMatchObject(doubt);
 });
 
 describe('long pages', () => {
