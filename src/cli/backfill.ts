@@ -89,7 +89,11 @@ type Estimates = Awaited<ReturnType<typeof import('../app.ts').estimateBackfill>
 
 function showEstimates({ terminal }: Context, estimates: Estimates): ExitCode {
   terminal.result(
-    { estimates },
+    {
+      estimates: estimates.map(({ name, range: { axis, low: from, high: to }, estimate }) => {
+        return { name, plan: { axis, from, to }, estimate };
+      }),
+    },
     () =>
       estimates
         .map(({ name, range: { axis, low, high }, estimate: { applications, requests, durationMs, pageSize } }) => {

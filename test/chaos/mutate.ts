@@ -13,15 +13,14 @@ import { tryPlanted } from './planted.ts';
 
 /** The files to mutate, and the tests that should notice. */
 const subjects: Readonly<Record<string, readonly string[]>> = {
-  'src/domain/coverage/coverage.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
-  'src/domain/coverage/certificate.ts': [
-    'test/unit/coverage.test.ts',
-    'test/unit/coverage-simulation.test.ts',
-    'test/unit/cursor.test.ts',
-  ],
-  'src/domain/coverage/range-answer.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
-  'src/domain/coverage/page-cuts.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
-  'src/domain/coverage/split-range.ts': ['test/unit/coverage.test.ts', 'test/unit/coverage-simulation.test.ts'],
+  ...Object.fromEntries(
+    ['ask', 'certificate', 'learn', 'room', 'split', 'walk', 'witness'].map((name) => [
+      `src/domain/kernel/${name}.ts`,
+      ['test/unit/reading.test.ts', 'test/unit/kernel.test.ts'],
+    ]),
+  ),
+  'src/domain/cursor.ts': ['test/unit/cursor.test.ts'],
+  'src/domain/dates.ts': ['test/unit/dates.test.ts'],
   'src/domain/download-verdict.ts': ['test/unit/download-verdict.test.ts'],
   'src/store/applications/commit-page.ts': [
     'test/integration/commit-page.test.ts',
@@ -31,6 +30,7 @@ const subjects: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/store/applications/diff-page.ts': [
     'test/integration/commit-page.test.ts',
+    'test/integration/lacking.test.ts',
     'test/integration/attachment-traps.test.ts',
   ],
   'src/store/sweeps/leases.ts': ['test/integration/leases.test.ts', 'test/integration/commit-page.test.ts'],

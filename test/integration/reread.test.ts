@@ -31,7 +31,7 @@ afterEach(() => {
 
 const dayMs = 86_400_000;
 const signal = () => AbortSignal.timeout(600_000);
-const days = 8;
+const days = 6;
 
 /** Files of 100 to 2,000 bytes, stored. */
 async function openStored(count: number, options: { readonly blobs?: BlobStore } = {}): Promise<SmallIntake> {
@@ -73,7 +73,7 @@ const loadDamaged = async () =>
 
 describe('damage of a stored file', () => {
   test('is found by the nightly task within the time that is set, whenever and wherever it happens', async () => {
-    await using intake = await openStored(24);
+    await using intake = await openStored(18);
     const env = {
       ...toEnvironment(database, intake.board, join(intake.folder, 'blobs')),
       VERIFY_WITHIN: `${days}d`,
@@ -84,7 +84,7 @@ describe('damage of a stored file', () => {
     const planted = new Map<string, number>();
     const found = new Map<string, number>();
     for (let night = 0; night < 3 * days; night++) {
-      // One file a night, after the first eight: of some the bytes were just read, of others long ago.
+      // One file a night, after the first six: of some the bytes were just read, of others long ago.
       const key = keys[night - days];
       if (key !== undefined && night < 2 * days) {
         const path = join(intake.folder, 'blobs', key);

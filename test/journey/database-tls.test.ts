@@ -28,7 +28,7 @@ const done = { code: 0, stderr: '' };
 
 // Starting a server and its certificates takes longer than one test usually may on a busy machine.
 describe('a database over TLS', () => {
-  test('is used when the URL names its private authority', async ({ server }) => {
+  test('is used when the URL names its private authority', { tags: ['slow'] }, async ({ server }) => {
     const url = `${server.url}?sslmode=verify-full&sslrootcert=${server.rootFile}`;
     expect(await migrate(url)).toEqual({ code: 0, stderr: '' });
   });

@@ -163,7 +163,7 @@ describe('doctor', () => {
     );
   });
 
-  test('says of the source only what answers have shown', async ({ emptied: database }) => {
+  test('says of the source only what answers have shown', { tags: ['slow'] }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 45, choices: { pageCap: 20 } });
     await using scratch = await openScratch();
     await syncBoard(database, board);

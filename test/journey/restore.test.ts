@@ -88,7 +88,9 @@ describe('after a restore', () => {
 });
 
 describe('an advertiser', () => {
-  test('that was renamed in database and file is read on; in the file alone it is refused', async () => {
+  test('that was renamed in database and file is read on; in the file alone it is refused', {
+    tags: ['slow'],
+  }, async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 5 });
     await using scratch = await openScratch();

@@ -115,9 +115,9 @@ function toStatement(said: Buffer): string | undefined {
 }
 
 describe('a first sync that is interrupted', () => {
-  test('ends with 5, says how to go on, and the next sync reads the rest before what is new', async ({
-    emptied: database,
-  }) => {
+  test('ends with 5, says how to go on, and the next sync reads the rest before what is new', {
+    tags: ['slow'],
+  }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 240, choices: { pageCap: 20, order: 'descending' } });
     const env = toEnvironment(database, board);
     const { child, ended } = startIntake(['sync', '--no-files'], env);

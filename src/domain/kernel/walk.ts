@@ -2,7 +2,7 @@
 // question can prove. So it ends with a doubt at best.
 
 import { type IdRange, lowerBound, type Position, toRange, upperBound } from './position.ts';
-import { type Answer, isStray, type Question, shownInside } from './question.ts';
+import { type Answer, type ListedRow, type Question, shownInside } from './question.ts';
 
 type Direction = 'forward' | 'backward';
 
@@ -50,8 +50,12 @@ export function askWalk(walk: Walk): Question | null {
 export function learnWalk(facts: { found: number } & Pairs, walk: Walk, answer: Answer): Walk {
   const question = askWalk(walk);
   if (question === null) return walk;
-  if (answer.kind !== 'page' || answer.rows.some(({ id }) => isStray(question, id))) return turn(walk, false, facts);
+  const { afterId, beforeId } = question;
+  const isOutside = ({ id }: ListedRow) => (afterId !== null && id < afterId) || (beforeId !== null && id > beforeId);
+  if (answer.kind !== 'page' || answer.rows.some(isOutside)) return turn(walk, false, facts);
   const forward = walk.directions[0] === 'forward';
+  // One filter does not stop where the walk does.
+  const isPassed = isSorted(walk, facts) && answer.rows.some(({ id }) => (forward ? id > walk.to : id < walk.from));
   const isPast = (id: bigint, than: bigint) => (forward ? id > than : id < than);
   const inside = shownInside(question.covers as IdRange, answer);
   if (!forward) inside.reverse();
@@ -63,13 +67,13 @@ export function learnWalk(facts: { found: number } & Pairs, walk: Walk, answer: 
   if (beyond.length === 0) {
     // The overlap alone filled the page: go on from the outermost id, then from the one behind it.
     const next = stepFrom(walk, forward);
-    return next === null || answer.rows.length === 0 ? turn(seen, true, facts) : { ...seen, at: next };
+    return next === null || isPassed || answer.rows.length === 0 ? turn(seen, true, facts) : { ...seen, at: next };
   }
   const reached = far as Position;
   // Half of the page is read again, to notice pages that were not cut off in the order of ids.
   const middle = inside[inside.length >> 1] as Position;
   const at = walk.at !== null && !isPast(middle, walk.at) ? reached : middle;
-  const isOver = forward ? reached >= walk.to : reached <= walk.from;
+  const isOver = isPassed || (forward ? reached >= walk.to : reached <= walk.from);
   return isOver ? turn({ ...seen, reached }, true, facts) : { ...seen, reached, at };
 }
 
@@ -86,11 +90,16 @@ export function isWalkInOrder({ ended, disagrees }: Walk, { rising, falling }: P
   return ended.includes('backward') && rising === 0 && falling >= 10;
 }
 
+/** True if all pages so far were sorted in the current direction. */
+function isSorted({ directions: [direction] }: Walk, { rising, falling }: Pairs): boolean {
+  return (direction === 'forward' ? falling : rising) === 0;
+}
+
 /** Ends the current direction. The other one is left out if this one reached the end and all pages were sorted. */
-function turn(walk: Walk, hasEnded: boolean, { rising, falling }: Pairs): Walk {
+function turn(walk: Walk, hasEnded: boolean, pairs: Pairs): Walk {
   const [done, ...rest] = walk.directions;
   if (done === undefined) return walk;
-  const isEnough = hasEnded && (rising === 0 || falling === 0);
+  const isEnough = hasEnded && isSorted(walk, pairs);
   return {
     ...walk,
     directions: isEnough ? [] : rest,
