@@ -79,10 +79,7 @@ describe('the columns', () => {
   });
 
   test('count the audits that asked there, once for each sweep', () => {
-    const records = [
-      answer(9, 112n, 118n, { type: 'audit' }),
-      answer(10, 119n, 125n, { type: 'audit' }),
-    ];
+    const records = [answer(9, 112n, 118n, { type: 'audit' }), answer(10, 119n, 125n, { type: 'audit' })];
     const columns = toColumns([certificate(1n, 110n), certificate(111n, null)], () => records, density);
     expect(columns.map(({ audits }) => audits)).toEqual([0, 0, 2, 1, 0, 0]);
   });
