@@ -405,13 +405,7 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
       open.some((one) => overlaps(one, range)) ? [] : [filtersOf(after, before, byDate)];
     const within = (range: Range) => ask(range, range.from - 1n, range.to + 1n);
     const needed = [...goneSample().map((one) => ({ from: one, to: one })), ...gaps].flatMap(within);
-    if (closings > 1)
-      needed.push(
-        ...without([sweep.range], ...open)
-          .sort(byWidth)
-          .slice(0, 4)
-          .flatMap(within),
-      );
+    if (closings > 1) needed.push(...within(sweep.range));
     if (isSame(sweep.range, axis)) needed.push(filtersOf(null, null, true));
     const places = highest === null ? [999n, 999_999n, 999_999_999n].map((far) => from + far) : [highest];
     if (to === lastId)

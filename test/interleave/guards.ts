@@ -524,7 +524,7 @@ export const guards: readonly Guard[] = [
     'SELECT 1',
   ),
   guard(
-    'the record before that of an audit',
+    'the line before that of an audit',
     'evidence',
     'audit-pruned',
     /SELECT 1 FROM intake\.evidence WHERE advertiser_id = \$1 AND sweep_id = \$2 AND n = \$3/,

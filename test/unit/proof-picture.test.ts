@@ -8,7 +8,8 @@ import { renderProofPage } from '../../src/web/admin/proof-page.ts';
 /** A question about ids, and the rule by which its answer closed them. */
 function answer(n: number, from: bigint, to: bigint | null, given: Partial<AnswerLine> = {}): AnswerLine {
   const bounds = { from: String(from), to: to === null ? null : String(to) };
-  return { n, type: 'answer', purpose: 'range', sentAt: 1_000 * n, tookMs: 5, bytes: 10, ...bounds, ...given };
+  const asked = given.type === 'audit' ? {} : ({ purpose: 'range' } as const);
+  return { n, type: 'answer', ...asked, sentAt: 1_000 * n, tookMs: 5, bytes: 10, ...bounds, ...given };
 }
 
 function certificate(low: bigint, high: bigint | null, given: Partial<ExportedCertificate> = {}): ExportedCertificate {
@@ -78,10 +79,7 @@ describe('the columns', () => {
   });
 
   test('count the audits that asked there, once for each sweep', () => {
-    const records = [
-      answer(9, 112n, 118n, { type: 'audit', purpose: undefined }),
-      answer(10, 119n, 125n, { type: 'audit', purpose: undefined }),
-    ];
+    const records = [answer(9, 112n, 118n, { type: 'audit' }), answer(10, 119n, 125n, { type: 'audit' })];
     const columns = toColumns([certificate(1n, 110n), certificate(111n, null)], () => records, density);
     expect(columns.map(({ audits }) => audits)).toEqual([0, 0, 2, 1, 0, 0]);
   });
@@ -93,14 +91,14 @@ test('the questions about an id are those over a range that holds it, without wi
     answer(2, 1n, 50n, { closed: 'empty' }),
     answer(3, 51n, null, { closed: 'reading' }),
     answer(4, 1n, null, { purpose: 'witness' }),
-    answer(5, 60n, 70n, { type: 'audit', purpose: undefined }),
+    answer(5, 60n, 70n, { type: 'audit' }),
   ];
   expect(findQuestionsAbout(records, 60n).map(({ n }) => n)).toEqual([1, 3]);
 });
 
 test('every command of the page names the account', async () => {
   const many = (given: Partial<AnswerLine>) => Array.from({ length: 150 }, (_, n) => answer(n, 1n, null, given));
-  const answers = [...many({ purpose: 'witness' }), ...many({ type: 'audit', purpose: undefined })];
+  const answers = [...many({ purpose: 'witness' }), ...many({ type: 'audit' })];
   const report = {
     ...{ at: new Date(0), advertiser: 'fern', advertiserId: 7n, certificates: [certificate(1n, null)], openRanges: 0 },
     ...{ answers: new Map([[1n, answers]]), density, history: [] },

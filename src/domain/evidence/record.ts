@@ -33,26 +33,29 @@ export interface LastHash {
 /** Ids as text: the first one, then the difference of each to the one before. */
 export type IdList = string;
 
-/** A question and its answer. Members with their usual value are left out. */
-export interface AnswerBody extends Sent {
-  readonly type: 'answer' | 'audit';
-  readonly purpose?: Question['purpose'] | undefined;
-  readonly from?: string | undefined;
-  readonly to?: string | null | undefined;
-  readonly afterId?: string | null | undefined;
-  readonly beforeId?: string | null | undefined;
-  readonly byDate?: true | undefined;
-  readonly answer?: 'unanswered' | 'refused' | undefined;
-  readonly ids?: IdList | undefined;
-  readonly bytes?: number | undefined;
-  readonly new?: IdList | 'all' | undefined;
-  readonly lacking?: IdList | undefined;
-  readonly closed?: NonNullable<Learned['closed']>['rule'] | undefined;
-  readonly [other: string]: unknown;
+/** A line without its place in the chain. Members with their usual value are left out. */
+export interface LineBody {
+  readonly type: 'sweep' | 'answer' | 'end' | 'audit' | 'decision';
+  readonly [member: string]: unknown;
 }
 
-/** A line without its place in the chain. */
-export type LineBody = AnswerBody | { readonly type: 'sweep' | 'end' | 'decision'; readonly [member: string]: unknown };
+/** A stored answer or audit, as far as people are shown it. */
+export interface AnswerLine extends Sent {
+  readonly n: number;
+  readonly type: 'answer' | 'audit';
+  readonly purpose?: Question['purpose'];
+  readonly from?: string;
+  readonly to?: string | null;
+  readonly afterId?: string | null;
+  readonly beforeId?: string | null;
+  readonly byDate?: true;
+  readonly answer?: 'unanswered' | 'refused';
+  readonly ids?: IdList;
+  readonly bytes?: number;
+  readonly new?: IdList | 'all';
+  readonly lacking?: IdList;
+  readonly closed?: NonNullable<Learned['closed']>['rule'];
+}
 
 /** How a sweep began. */
 export interface Opening {
@@ -99,10 +102,8 @@ export function toAnswerBody(sent: Sent, question: Question, answer: Answer, lea
     purpose,
     ...toQuestionMembers(question),
     ...toAnswerMembers(answer, facts.recentFrom),
-    ...(answer.kind === 'page' && {
-      largest: (covers && largestOf(answer, facts)) || undefined,
-      lacking: toIdList(lackingOf(question, answer, learned)) || undefined,
-    }),
+    largest: (answer.kind === 'page' && covers && largestOf(answer, facts)) || undefined,
+    lacking: toIdList(lackingOf(question, answer, learned)) || undefined,
     closed: learned.closed?.rule,
     open: parts.length === 0 ? undefined : parts.map(toPair),
   };
@@ -152,13 +153,14 @@ function largestOf({ rows }: PageAnswer, { from, to }: IdRange): number {
 }
 
 /** A page without room lacks ids because it was cut off. A page of a walk lacks all that comes after it, until one skips an id. */
-function lackingOf(question: Question, answer: PageAnswer, { lacked, state: { facts } }: Learned): bigint[] {
-  if (question.purpose === 'range') return lacked.map(getId);
-  const isWhole =
-    question.purpose === 'walk'
-      ? facts.walk?.disagrees
-      : answer.rows.length === 0 || hasRoom(facts, shapeOf(question), sizeOf(answer));
-  return isWhole ? answer.lacking.map(getId) : [];
+function lackingOf(
+  { purpose, ...question }: Question,
+  answer: Answer,
+  { lacked, state: { facts } }: Learned,
+): bigint[] {
+  if (purpose === 'range' || answer.kind !== 'page') return lacked.map(getId);
+  const hasPlace = answer.rows.length === 0 || hasRoom(facts, shapeOf({ purpose, ...question }), sizeOf(answer));
+  return (purpose === 'walk' ? facts.walk?.disagrees : hasPlace) ? answer.lacking.map(getId) : [];
 }
 
 export function toEndBody({ certificate, risk, reason, open, absent }: Done): LineBody {
@@ -189,15 +191,10 @@ export function chain(hash: (text: string) => Uint8Array, end: ChainEnd | null, 
   });
 }
 
-/** A stored answer or audit. */
-export interface AnswerLine extends AnswerBody {
-  readonly n: number;
-}
-
 /** The answers and audits among the lines of a sweep. */
 export function parseAnswers(lines: readonly string[]): AnswerLine[] {
-  const parsed = lines.map((text) => JSON.parse(text) as LineBody & { readonly n: number });
-  return parsed.filter((line): line is AnswerLine => line.type === 'answer' || line.type === 'audit');
+  const parsed = lines.map((text) => JSON.parse(text) as LineBody | AnswerLine);
+  return parsed.filter((line) => line.type === 'answer' || line.type === 'audit') as AnswerLine[];
 }
 
 function toPair({ from, to }: IdRange): readonly [from: string, to: string | null] {
