@@ -1,11 +1,11 @@
 // Prints the time that the coverage logic takes for one answer, by the rows of a page and by the open ranges of a sweep:
 // node bench/coverage-time.ts. Ten times as many should take about ten times as long.
-import { ask } from '../src/domain/kernel/ask.ts';
-import { begin } from '../src/domain/kernel/coverage.ts';
-import { learn } from '../src/domain/kernel/learn.ts';
-import { type IdRange, nearestPosition } from '../src/domain/kernel/position.ts';
-import type { PageAnswer, Question } from '../src/domain/kernel/question.ts';
-import { openRange, type State } from '../src/domain/kernel/state.ts';
+import { ask } from '../src/domain/coverage/ask.ts';
+import { begin } from '../src/domain/coverage/coverage.ts';
+import { learn } from '../src/domain/coverage/learn.ts';
+import { type IdRange, nearestPosition } from '../src/domain/coverage/position.ts';
+import type { PageAnswer, Question } from '../src/domain/coverage/question.ts';
+import { openRange, type State } from '../src/domain/coverage/state.ts';
 
 const counts = [2_000, 20_000, 200_000];
 const answers = 50;

@@ -31,7 +31,7 @@ export interface Verdict {
 }
 
 /** The pages that hold all applications of a server, by the rows that it shows without a filter. */
-export function countPages(server: HiddenServer, atMs: number): number {
+function countPages(server: HiddenServer, atMs: number): number {
   const { rows } = server.list({ afterId: null, beforeId: null, afterDate: null, beforeDate: null }, atMs);
   return Math.ceil(server.presentAt(atMs).length / Math.max(1, rows.length));
 }

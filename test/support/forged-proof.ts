@@ -4,12 +4,12 @@ import { hash } from 'node:crypto';
 // biome-ignore lint/suspicious/noExplicitAny: a forger changes whatever is there.
 export type Json = any;
 
-export function parseProof(lines: readonly string[]): Json[] {
+function parseProof(lines: readonly string[]): Json[] {
   return lines.map((line) => JSON.parse(line));
 }
 
 /** The lines with new numbers and hashes; the certificates name the last hash of their sweep. */
-export function toLines(parsed: readonly Json[]): string[] {
+function toLines(parsed: readonly Json[]): string[] {
   const lasts = new Map<string, string>();
   let [sweep, n, before] = ['', 0, ''];
   const texts = parsed.slice(1).map((line) => {
