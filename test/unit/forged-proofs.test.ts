@@ -334,6 +334,27 @@ describe('a file over which every hash was computed anew', () => {
     expect(report.supported).toBe(what.includes('fewer ids'));
   });
 
+  test('closes a range although the page shows somebody new', () => {
+    const forged = forge(firstSweep, (lines) => {
+      const closing = middle(lines, isClosing);
+      const [id] = closing.ids.split(' ');
+      for (const line of lines.slice(0, lines.indexOf(closing))) {
+        if (line.ids) line.ids = without(line.ids, id);
+        if (line.new !== undefined && line.new !== 'all') line.new = without(line.new, id);
+      }
+      return void Object.assign(closing, { new: id });
+    });
+    expect(checkProof(forged)).toMatchObject({ verdict: 'unproven', supported: false });
+    expect(JSON.stringify(checkProof(forged))).toContain('the page shows new ids');
+  });
+
+  test('shows somebody who was stored a day later', () => {
+    const later = String(startMs / 1_000 + 90_000);
+    const forged = forge(firstSweep, (lines) => void Object.assign(rowsOf(lines)[50], { 1: later }));
+    expect(checkProof(forged)).toMatchObject({ verdict: 'forged', supported: false });
+    expect(JSON.stringify(checkProof(forged))).toContain('was stored later');
+  });
+
   test('is found by a hash that was noted before', () => {
     const noted = [`2:${/"last":"(\w+)"/.exec(recheck[0] as string)?.[1]}`];
     const redated = forge(recheck, (lines) => void Object.assign(middle(lines, isAnswer), { tookMs: 11 }));
