@@ -246,7 +246,7 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
   const nothing = { rows: 0, bytes: 0 };
   let pages = { after: nothing, both: nothing };
   let lastAt = sweep.startedAt;
-  const reach = { after: false, before: false, both: false };
+  const reach: Record<'after' | 'before' | 'both', boolean> = { after: false, before: false, both: false };
   let [largest, closings, found, rising, falling] = [0, 0, 0, 0, 0];
   let [isWalk, isSkipping] = [false, false];
   let [lowest, highest, gaps]: [bigint | null, bigint | null, Range[]] = [null, null, []];
@@ -335,12 +335,12 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
     if (closed !== null) {
       const isEmpty = shown.length === 0 && (page.rows === 0 || page.rows * 2 < longestPage());
       const isOne = isSingle(range) && (shown.length === 1 || isEmpty);
-      const rule = isEmpty ? 'empty' : isOne ? 'single' : 'reading';
+      const rule = isEmpty ? 'empty' : isOne ? 'single' : 'known';
       const there = new Set([...shown, ...lacking]);
       const isLost = (one: bigint) => !there.has(one) && !gone.has(one) && rows.get(one) !== null;
       const lost = [...lacking.filter((one) => !lacked.has(one)), ...inside(known, range).filter(isLost)];
       const not = (is: boolean, why: string) => say('unproven', n, is, `ids ${spell(range)} are not closed: ${why}`);
-      not(rule === 'reading' && !hasRoom(page), 'the page may have been cut off');
+      not(rule === 'known' && !hasRoom(page), 'the page may have been cut off');
       not(fresh.length > 0 && (!isOne || lacking.length > 0), 'the page shows new ids');
       not(lost.length > 0, `the page lacks ${lost[0]}`);
       not(closed !== rule, `the rule is ${rule}`);

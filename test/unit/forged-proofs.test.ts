@@ -142,7 +142,7 @@ describe('a file that was changed without new hashes is forged', () => {
 });
 
 const isAnswer = ({ type }: Json) => type === 'answer';
-const isClosing = (line: Json) => isAnswer(line) && line.closed === 'reading';
+const isClosing = (line: Json) => isAnswer(line) && line.closed === 'known';
 const isSplit = (line: Json) => isAnswer(line) && line.open !== undefined;
 const isWitness = (line: Json) => isAnswer(line) && line.purpose === 'witness';
 /** The middle one, so that something stands before and after it. */
@@ -164,7 +164,7 @@ const edits: [what: string, verdict: string, edit: (lines: Json[]) => Json[] | u
     'unproven',
     (lines) => {
       const line = middle(lines, isSplit);
-      Object.assign(line, { closed: 'reading', open: undefined });
+      Object.assign(line, { closed: 'known', open: undefined });
       return undefined;
     },
   ],

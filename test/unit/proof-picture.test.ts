@@ -60,15 +60,15 @@ describe('the columns', () => {
   });
 
   test('are open where no certificate reaches, in part or at all', () => {
-    const columns = toColumns([certificate(1n, 115n)], () => [answer(1, 1n, 115n, { closed: 'reading' })], density);
-    expect(columns.map(({ state }) => state)).toEqual(['reading', 'reading', 'open', 'open', 'open', 'open']);
+    const columns = toColumns([certificate(1n, 115n)], () => [answer(1, 1n, 115n, { closed: 'known' })], density);
+    expect(columns.map(({ state }) => state)).toEqual(['known', 'known', 'open', 'open', 'open', 'open']);
     expect(toColumns([], () => [], null)).toMatchObject([{ from: 1n, to: null, state: 'open' }]);
   });
 
   test('have the rule that closed most of them, and the time of the first', () => {
-    const records = [answer(1, 101n, 103n, { closed: 'empty' }), answer(2, 104n, null, { closed: 'reading' })];
+    const records = [answer(1, 101n, 103n, { closed: 'empty' }), answer(2, 104n, null, { closed: 'known' })];
     const [, first] = toColumns([certificate(1n, null)], () => records, density);
-    expect(first).toMatchObject({ state: 'reading', closedAt: 1_000 });
+    expect(first).toMatchObject({ state: 'known', closedAt: 1_000 });
   });
 
   test('say where ids were only shown, and where no evidence was kept', () => {
@@ -89,7 +89,7 @@ test('the questions about an id are those over a range that holds it, without wi
   const records = [
     answer(1, 1n, null, { ids: '5 60' }),
     answer(2, 1n, 50n, { closed: 'empty' }),
-    answer(3, 51n, null, { closed: 'reading' }),
+    answer(3, 51n, null, { closed: 'known' }),
     answer(4, 1n, null, { purpose: 'witness' }),
     answer(5, 60n, 70n, { type: 'audit' }),
   ];

@@ -195,7 +195,7 @@ describe('an answer closes its range', () => {
   };
 
   test('that has room for more and shows exactly what is known there', () => {
-    expect(answerWith(49)).toBe('reading');
+    expect(answerWith(49)).toBe('known');
     // Half of a page may have been cut off.
     expect(answerWith(50)).toBeNull();
   });
@@ -209,13 +209,13 @@ describe('an answer closes its range', () => {
     const { question } = opened();
     const id = (question.covers?.from as bigint) + 30n;
     expect(answerWith(10, { lacking: [{ id, old: true, again: false }] })).toBeNull();
-    expect(answerWith(10, { lacking: [{ id, old: true, again: true }] })).toBe('reading');
+    expect(answerWith(10, { lacking: [{ id, old: true, again: true }] })).toBe('known');
     expect(answerWith(0, { lacking: [{ id, old: true, again: false }] })).toBeNull();
   });
 
   test('not with few rows of many bytes: the page may have been cut off by its bytes', () => {
     expect(answerWith(20, {}, 3_500)).toBeNull();
-    expect(answerWith(20, {}, 2_000)).toBe('reading');
+    expect(answerWith(20, {}, 2_000)).toBe('known');
   });
 
   test('that is empty; elements whose id cannot be read take up room', () => {
@@ -228,7 +228,7 @@ describe('an answer closes its range', () => {
   test('of fewer than sixteen rows only if it is empty or about one id', () => {
     const rows = rowsUpTo(40);
     const { steps, done } = sweep(rows, capped(15));
-    expect(new Set(steps.flatMap(({ closed }) => closed?.rule ?? []))).not.toContain('reading');
+    expect(new Set(steps.flatMap(({ closed }) => closed?.rule ?? []))).not.toContain('known');
     expect(done).toMatchObject({ certificate: 'assumed', risk: 'harmless' });
     expect(lostOf(rows, sweep(rows, capped(15)))).toEqual([]);
   });

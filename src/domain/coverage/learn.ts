@@ -159,7 +159,7 @@ function close(facts: Draft['facts'], range: IdRange, shown: readonly Position[]
   const gaps = gapsBetween(range, shown).filter((gap) => gap.from !== facts.from && gap.to !== facts.to);
   facts.gaps = [...facts.gaps, ...gaps].sort((a, b) => rising(widthOf(b), widthOf(a))).slice(0, mostGaps);
   if (shown.length > 0) sample(facts, closed);
-  const rule = isEmpty ? 'empty' : isSingle(range) ? 'single' : 'reading';
+  const rule = isEmpty ? 'empty' : isSingle(range) ? 'single' : 'known';
   return { closed: { range: closed, rule }, lacked: [] as readonly LackingId[], parts: [] as OpenRange[] } as const;
 }
 

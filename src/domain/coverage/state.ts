@@ -96,7 +96,7 @@ export interface State {
 export interface Learned {
   readonly state: State;
   /** The range that the answer closes, and by which rule. */
-  readonly closed: { readonly range: IdRange; readonly rule: 'reading' | 'empty' | 'single' } | null;
+  readonly closed: { readonly range: IdRange; readonly rule: 'known' | 'empty' | 'single' } | null;
   /** Ids that an answer with room lacked. The store counts them: those that two answers lack are gone. */
   readonly lacked: readonly LackingId[];
 }

@@ -108,7 +108,7 @@ function toHref(advertiser: string, id?: bigint): string {
 
 /** The meaning of each colour, for the legend. */
 const states: Record<PictureColumn['state'], string> = {
-  reading: 'closed: a page with room showed nothing new',
+  known: 'closed: a page with room showed nothing new',
   empty: 'closed: empty',
   single: 'closed: a single id',
   shown: 'every id was shown',
@@ -235,7 +235,7 @@ function toAnswer({ answer, ids, bytes = 0, lacking }: AnswerLine): string {
 }
 
 const rules = {
-  reading: 'the page had room and showed nothing new',
+  known: 'the page had room and showed nothing new',
   empty: 'empty',
   single: 'one id',
 } as const;
