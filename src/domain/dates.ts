@@ -14,8 +14,8 @@ interface Window {
   readonly seen: number | null;
 }
 
-/** The progress of a reading by date. */
-export interface DateReading {
+/** The progress of a sweep by date. */
+export interface DateState {
   /** Windows still to be read, the next one last. */
   readonly windows: readonly Window[];
   /** The end of the whole range. No upper bound is sent for a window that ends here. */
@@ -30,10 +30,10 @@ export interface DateReading {
 }
 
 /**
- * Begins a reading; `to` null reads up to the newest, and `now` bounds the first window then. The range is wider by the slack, because the
+ * Begins a sweep by date; `to` null reads up to the newest, and `now` bounds the first window then. The range is wider by the slack, because the
  * source may read its ends in another zone. Windows inside it fit together in any zone.
  */
-export function beginDates(asked: bigint, to: bigint | null, now: bigint): DateReading {
+export function beginDates(asked: bigint, to: bigint | null, now: bigint): DateState {
   const from = asked > dateSlackSeconds ? asked - dateSlackSeconds : 0n;
   const end = (to ?? now) + dateSlackSeconds;
   const windows = end < from ? [] : [{ from, to: end, seen: null }];
@@ -49,7 +49,7 @@ export function beginDates(asked: bigint, to: bigint | null, now: bigint): DateR
 }
 
 /** The question for the next window; null when all are read. */
-export function askDates({ windows, endless }: DateReading): Question | null {
+export function askDates({ windows, endless }: DateState): Question | null {
   const window = windows.at(-1);
   if (window === undefined) return null;
   const beforeDate = window.to === endless ? null : window.to + 1n;
@@ -57,10 +57,10 @@ export function askDates({ windows, endless }: DateReading): Question | null {
 }
 
 /** Applies the answer to the next window. */
-export function learnDates(reading: DateReading, answer: Answer): DateReading {
-  const windows = reading.windows.slice(0, -1);
-  const window = reading.windows.at(-1) as Window;
-  const next = { ...reading, windows, requests: reading.requests + 1 };
+export function learnDates(state: DateState, answer: Answer): DateState {
+  const windows = state.windows.slice(0, -1);
+  const window = state.windows.at(-1) as Window;
+  const next = { ...state, windows, requests: state.requests + 1 };
   if (answer.kind === 'refused') return { ...next, windows: [], trouble: 'the source refuses the date filters' };
   if (answer.kind === 'unanswered') {
     if (window.from === window.to) return { ...next, trouble: `a second could not be read: ${answer.why}` };
@@ -70,12 +70,9 @@ export function learnDates(reading: DateReading, answer: Answer): DateReading {
   const isStray = ({ at }: ListedRow) =>
     at !== null && (at < window.from - dateSlackSeconds || at > window.to + dateSlackSeconds);
   if (rows.some(isStray)) return { ...next, windows: [], trouble: 'the source does not honour the date filters' };
-  const longest = Math.max(reading.longest, rows.length);
-  const highest = rows.reduce<bigint | null>(
-    (most, { id }) => (most === null || id > most ? id : most),
-    reading.highest,
-  );
-  const read = { ...next, longest, highest, found: reading.found + Math.max(0, rows.length - (window.seen ?? 0)) };
+  const longest = Math.max(state.longest, rows.length);
+  const highest = rows.reduce<bigint | null>((most, { id }) => (most === null || id > most ? id : most), state.highest);
+  const read = { ...next, longest, highest, found: state.found + Math.max(0, rows.length - (window.seen ?? 0)) };
   const isWhole =
     rows.length * 2 < longest || (window.seen !== null && rows.length <= window.seen && rows.length < longest);
   if (rows.length === 0 || isWhole || window.from === window.to) return read;

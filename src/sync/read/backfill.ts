@@ -1,4 +1,4 @@
-// A backfill: an ordinary sweep over a chosen range of ids, or a reading of dates, in its own lane, so that it can run beside a live worker.
+// A backfill: an ordinary sweep over a chosen range of ids, or a sweep by dates, in its own lane, so that it can run beside a live worker.
 // It continues an unfinished backfill of the same range.
 import { type Covered, coveredOf, rangeOf } from '../../domain/coverage/covered.ts';
 import { wholeAxis } from '../../domain/coverage/position.ts';

@@ -1,8 +1,8 @@
 // Reads a range of submission dates, window by window, and stores what it is shown. It proves nothing and can contradict a certificate.
-// An interrupted reading continues with the windows that are left.
+// An interrupted sweep continues with the windows that are left.
 
 import { decode, encode } from '../../domain/coverage/state.ts';
-import { askDates, beginDates, type DateReading, learnDates } from '../../domain/dates.ts';
+import { askDates, beginDates, type DateState, learnDates } from '../../domain/dates.ts';
 import type { PageSummary } from '../../store/applications/commit-page.ts';
 import type { Sweep, SweepProgress } from '../../store/sweeps/sweeps.ts';
 import { type RetryOptions, retry } from '../retry.ts';
@@ -46,23 +46,23 @@ export async function readDates(deps: SweepDeps, request: DateRequest): Promise<
   const retryOptions: RetryOptions = { retryForMs: request.retryForMs, signal: lane.signal, onWait: deps.onWait };
   const asker = createAsker(deps, request.advertiser, retryOptions);
   const isStopped = createStop({ ...request, plan: {}, parallel: 1 });
-  let { sweep, reading } = await retry(retryOptions, load);
+  let { sweep, state } = await retry(retryOptions, load);
   let totals = nothingRead;
 
-  async function load(): Promise<{ sweep: Sweep; reading: DateReading }> {
+  async function load(): Promise<{ sweep: Sweep; state: DateState }> {
     const key = { axis: 'date', low: dates.from, high: dates.to, purpose } as const;
     const { advertiserId } = asker.advertiser;
     const found = advertiserId && (await store.sweeps.loadUnfinished({ advertiserId, lane: lane.lease.lane, ...key }));
-    if (found) return { sweep: found, reading: decode<DateReading>(found.facts) };
+    if (found) return { sweep: found, state: decode<DateState>(found.facts) };
     const { sweepId, startedAt } = await store.sweeps.begin();
     const now = BigInt(Math.floor(startedAt.getTime() / 1_000));
-    return { sweep: { ...key, sweepId, startedAt }, reading: beginDates(dates.from, dates.to, now) };
+    return { sweep: { ...key, sweepId, startedAt }, state: beginDates(dates.from, dates.to, now) };
   }
 
   async function commit(answer: ReceivedAnswer): Promise<void> {
     await asker.identify(answer);
     const { heard } = answer;
-    reading = learnDates(reading, heard.page ? { ...heard.answer, news: new Set(), lacking: [] } : heard.answer);
+    state = learnDates(state, heard.page ? { ...heard.answer, news: new Set(), lacking: [] } : heard.answer);
     const { advertiserId } = asker.advertiser;
     if (advertiserId === null) return;
     // A recheck by date follows a sweep by ids that has already ended with a doubt.
@@ -77,20 +77,20 @@ export async function readDates(deps: SweepDeps, request: DateRequest): Promise<
       const isEnded = tries++ > 0 && (await store.sweeps.loadOutcome(advertiserId, sweep.sweepId)) !== null;
       return isEnded ? nothingWritten : await save(advertiserId, answer);
     });
-    totals = { ...addPage(totals, answer, summary), found: reading.found };
+    totals = { ...addPage(totals, answer, summary), found: state.found };
     deps.onStep?.(totals);
     if (summary.stale.length > 0) await askAgain(deps, request, retryOptions, asker, { sweep }, answer);
   }
 
   async function save(advertiserId: bigint, answer: ReceivedAnswer): Promise<PageSummary> {
     const page = toReadPage(lane, advertiserId, sweep, answer);
-    const isEnd = askDates(reading) === null;
+    const isEnd = askDates(state) === null;
     const progress: SweepProgress = {
-      ...{ facts: encode(reading), dropped: [], added: [], lacked: [], unreadable: [], evidence: [] },
+      ...{ facts: encode(state), dropped: [], added: [], lacked: [], unreadable: [], evidence: [] },
       bytes: answer.heard.page?.bytes ?? 0,
-      cursor: isEnd && lane.lease.lane === 'live' && dates.to === null ? reading.highest : null,
+      cursor: isEnd && lane.lease.lane === 'live' && dates.to === null ? state.highest : null,
       ended: isEnd
-        ? { ...conclude(reading), openRanges: 0, marksAbsent: false, learned: null, lagMs: request.lagMs }
+        ? { ...conclude(state), openRanges: 0, marksAbsent: false, learned: null, lagMs: request.lagMs }
         : null,
     };
     return await untilCommitted(async () =>
@@ -100,9 +100,9 @@ export async function readDates(deps: SweepDeps, request: DateRequest): Promise<
 
   for (;;) {
     const { advertiser } = asker;
-    const question = askDates(reading);
+    const question = askDates(state);
     if (question === null)
-      return { ...totals, advertiser, stopped: null, tryDates: false, openRanges: 0, absent: 0, ...conclude(reading) };
+      return { ...totals, advertiser, stopped: null, tryDates: false, openRanges: 0, absent: 0, ...conclude(state) };
     const stopped = isStopped();
     if (stopped) {
       const reason = reasons[stopped];
@@ -113,6 +113,6 @@ export async function readDates(deps: SweepDeps, request: DateRequest): Promise<
   }
 }
 
-function conclude({ trouble }: DateReading) {
+function conclude({ trouble }: DateState) {
   return trouble === null ? certificate : ({ certificate: 'unproven', risk: 'doubt', reason: trouble } as const);
 }

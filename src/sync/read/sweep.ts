@@ -158,7 +158,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
   }
 }
 
-/** Tells whether a reading has to stop between two answers, and why. */
+/** Tells whether a sweep has to stop between two answers, and why. */
 export function createStop({ shouldPause, timeLimitMs = Number.POSITIVE_INFINITY }: SweepRequest) {
   const startedAt = performance.now();
   const isOutOfTime = () => performance.now() - startedAt > timeLimitMs;
