@@ -1,8 +1,8 @@
-// Readings by date of lists whose order, page size and time zone are hidden.
+// Sweeps by date of lists whose order, page size and time zone are hidden.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Answer, ListedRow, Question } from '../../src/domain/coverage/question.ts';
-import { askDates, beginDates, type DateReading, learnDates } from '../../src/domain/dates.ts';
+import { askDates, beginDates, type DateState, learnDates } from '../../src/domain/dates.ts';
 
 const july = 1_782_864_000n;
 const day = 86_400n;
@@ -55,16 +55,16 @@ function answer({ dates, cap, order, zone, isInclusive }: Board, { afterDate, be
   };
 }
 
-function read(board: Board, from: bigint, to: bigint | null): { found: Set<bigint>; reading: DateReading } {
-  let reading = beginDates(from, to, july + 60n * day);
+function read(board: Board, from: bigint, to: bigint | null): { found: Set<bigint>; state: DateState } {
+  let state = beginDates(from, to, july + 60n * day);
   const found = new Set<bigint>();
-  for (let question = askDates(reading); question !== null; question = askDates(reading)) {
+  for (let question = askDates(state); question !== null; question = askDates(state)) {
     const page = answer(board, question);
     if (page.kind === 'page') for (const { id } of page.rows) found.add(id);
-    reading = learnDates(reading, page);
-    if (reading.requests > 5_000) throw new Error('The reading does not end.');
+    state = learnDates(state, page);
+    if (state.requests > 5_000) throw new Error('The sweep does not end.');
   }
-  return { found, reading };
+  return { found, state };
 }
 
 /** More applications in one second than fit into a page cannot be told apart by dates. */
@@ -73,9 +73,9 @@ const isReadable = ({ dates, cap }: Board) => dates.every((one) => dates.filter(
 test('every application of the range is found, whatever the order, the page size and the zone of the source', () => {
   fc.assert(
     fc.property(boards.filter(isReadable), (board) => {
-      const { found, reading } = read(board, july, july + 31n * day);
+      const { found, state } = read(board, july, july + 31n * day);
       expect(found.size).toBe(board.dates.length);
-      expect(reading.trouble).toBeNull();
+      expect(state.trouble).toBeNull();
     }),
     { numRuns: 300 },
   );
@@ -89,22 +89,22 @@ test('ten applications in eight months take few requests and leave no trouble', 
     zone: 0,
     isInclusive: false,
   };
-  const { found, reading } = read(board, july - 180n * day, july + 60n * day);
+  const { found, state } = read(board, july - 180n * day, july + 60n * day);
   expect(found.size).toBe(7);
-  expect(reading).toMatchObject({ trouble: null, windows: [] });
-  expect(reading.requests).toBeLessThan(8);
+  expect(state).toMatchObject({ trouble: null, windows: [] });
+  expect(state.requests).toBeLessThan(8);
 });
 
 test('a source that ignores the dates, refuses them or fails for a second leaves a trouble that says so', () => {
-  const question = (reading: DateReading) => askDates(reading) as Question;
+  const question = (state: DateState) => askDates(state) as Question;
   const begun = beginDates(july, july + day, july);
   const all: Board = { dates: [20 * 86_400], cap: 10, order: 'none', zone: 0, isInclusive: false };
   expect(learnDates(begun, answer(all, { ...question(begun), afterDate: null, beforeDate: null })).trouble).toMatch(
     /honour/,
   );
   expect(learnDates(begun, { kind: 'refused' }).trouble).toMatch(/refuses/);
-  let reading = begun;
-  while (askDates(reading) !== null && reading.trouble === null)
-    reading = learnDates(reading, { kind: 'unanswered', why: '500', ids: [] });
-  expect(reading.trouble).toBe('a second could not be read: 500');
+  let state = begun;
+  while (askDates(state) !== null && state.trouble === null)
+    state = learnDates(state, { kind: 'unanswered', why: '500', ids: [] });
+  expect(state.trouble).toBe('a second could not be read: 500');
 });
