@@ -134,8 +134,6 @@ export type FilesOutcome = { readonly summary: DownloadSummary } | { readonly tr
 
 /** The outcome of a command that reads. */
 export interface ReadOutcome {
-  /** The axis of the sweeps. Dates cannot prove completeness, so a sweep by date always ends with a doubt. */
-  readonly axis: 'id' | 'date';
   readonly advertisers: readonly Outcome[];
   readonly files: FilesOutcome;
 }
@@ -150,7 +148,7 @@ export async function syncOnce(
   config: ReadConfig,
   request: ReadRequest & { readonly recheck: boolean },
 ): Promise<ReadOutcome> {
-  return await overAdvertisers(config, { role: 'sync', axis: 'id' }, request, async (deps, account, owner) => {
+  return await overAdvertisers(config, 'sync', request, async (deps, account, owner) => {
     const { leaseMs, lagMs, startAt } = config.sync;
     const { recheck, signal } = request;
     return await syncAccount(deps, { ...account, owner, leaseMs, lagMs, startAt, recheck, retryForMs, signal });
@@ -162,8 +160,7 @@ export async function backfillOnce(
   config: ReadConfig,
   request: ReadRequest & { readonly range: BackfillRange; readonly restart: boolean },
 ): Promise<ReadOutcome> {
-  const axis = request.range === 'gaps' ? 'id' : request.range.axis;
-  return await overAdvertisers(config, { role: 'backfill', axis }, request, async (deps, account, owner) => {
+  return await overAdvertisers(config, 'backfill', request, async (deps, account, owner) => {
     const { range, restart, signal } = request;
     const { leaseMs, lagMs } = config.sync;
     return await backfill(deps, {
@@ -214,7 +211,7 @@ export async function estimateBackfill(
 /** Does the work for each chosen advertiser in sequence, with its source and the shared store, then downloads the files of all of them. */
 async function overAdvertisers(
   config: ReadConfig,
-  { role, axis }: Pick<ReadOutcome, 'axis'> & { readonly role: string },
+  role: string,
   request: ReadRequest,
   work: (deps: SweepDeps, account: ConfiguredAdvertiser, owner: string) => Promise<readonly SweepSummary[]>,
 ): Promise<ReadOutcome> {
@@ -270,10 +267,10 @@ async function overAdvertisers(
   const files = await fetchFiles(config, app.store, accounts, { ...request, ...waits.whileDownloading(request) });
   try {
     await recall.finish();
-    return { axis, advertisers: outcomes, files };
+    return { advertisers: outcomes, files };
   } catch (trouble) {
     request.signal.throwIfAborted();
-    return { axis, advertisers: outcomes, files: files !== null && 'trouble' in files ? files : { trouble } };
+    return { advertisers: outcomes, files: files !== null && 'trouble' in files ? files : { trouble } };
   }
 }
 

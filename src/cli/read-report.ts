@@ -50,7 +50,7 @@ export async function showReadProgress<T>(
 /** Prints the outcome of each advertiser and of the files. Returns the worst exit code. */
 export async function reportOutcomes(
   { signal, terminal }: Context,
-  { axis, advertisers: outcomes, files }: ReadOutcome,
+  { advertisers: outcomes, files }: ReadOutcome,
 ): Promise<ExitCode> {
   const troubles = [
     ...outcomes.flatMap((outcome) => (outcome.trouble === null ? [] : [outcome.trouble])),
@@ -64,14 +64,14 @@ export async function reportOutcomes(
     [...outcomes.map(renderOutcome), ...renderFiles(files)].join('\n'),
   );
   for (const failure of failures) terminal.note(`${failure.message}\n  Next: ${failure.next}`);
-  const isInDoubt = outcomes.some((outcome) => outcome.account?.risk === 'doubt' || isDoubtfulSweep(outcome, axis));
+  const isInDoubt = outcomes.some((outcome) => outcome.account?.risk === 'doubt' || isDoubtfulSweep(outcome));
   const code: ExitCode = isInDoubt || isUnfinished(files) ? exitCodes.incomplete : exitCodes.done;
   return failures.reduce<ExitCode>((worst, failure) => toWorse(worst, failure.exitCode), code);
 }
 
 /** True where a sweep of this command gives reason to doubt completeness, even if the account was proven before. */
-function isDoubtfulSweep({ sweeps }: Outcome, axis: ReadOutcome['axis']): boolean {
-  return sweeps?.some((one) => (axis === 'date' ? one.certificate === 'unproven' : one.risk === 'doubt')) ?? false;
+function isDoubtfulSweep({ sweeps }: Outcome): boolean {
+  return sweeps?.some(({ risk }) => risk === 'doubt') ?? false;
 }
 
 /** Files that the source does not have yet are no failure. Other waiting files, and files that ended without bytes, are. */

@@ -57,7 +57,10 @@ describe('the pages', () => {
   });
 
   test.each(pages)('%s: every command that it names exists', (path) => {
-    const named = Array.from(read(path).matchAll(/(?:`|^|-- |\$ )intake ([a-z]+)/gm), ([, name = '']) => name);
+    const named = Array.from(
+      read(path).matchAll(/(?:`|^|-- |\$ )intake ([a-z]+(?:-[a-z]+)*)/gm),
+      ([, name = '']) => name,
+    );
     expect(named.filter((name) => !names.includes(name))).toEqual([]);
   });
 });
