@@ -224,9 +224,13 @@ test('a list of which nothing is left is counted as well, although no answer nam
   });
 });
 
-test.for([700, 1_200, 2_000])('a run of %d rows that are withdrawn after the cut is noticed', (run) => {
+test.for([
+  [700, 'ascending'],
+  [1_200, 'ascending'],
+  [2_000, 'descending'],
+] as const)('a run of %d rows that are withdrawn after the cut is noticed: %s', ([run, order]) => {
   const list = ids(700 + run + 1_600);
-  const { source, sweep } = serve(list);
+  const { source, sweep } = serve(order === 'ascending' ? list : list.toReversed());
   source.page = 100;
   source.withdrawn = new Set(list.slice(700, 700 + run));
   const doubt = { certificate: 'assumed', risk: 'doubt' };

@@ -89,7 +89,9 @@ function beyondTheEnds(facts: Facts): Question[] {
   // At distance 0 the outermost id must come back. Neighbouring questions ask the same end, in case two copies alternate.
   const distances = [0n, 1n, ...pagesBeyond.map((pages) => BigInt(Math.ceil(Number(page) * pages)) + 1n)];
   const above = distances.flatMap((far) => toRange(highest + far, facts.to) ?? []);
-  const below = distances.flatMap((far) => toRange(facts.from, lowest - far) ?? []);
+  // The axis ends below: parts of the way to its end are asked too, where a distance would lie beyond it.
+  const lower = [...distances.map((far) => lowest - far), lowest / 2n, lowest / 4n, lowest / 8n];
+  const below = lower.flatMap((to) => toRange(facts.from, to) ?? []);
   return [
     ...(toEnd ? above.filter((range) => range.from <= largestBound(highest)).map(from) : []),
     ...(isFirst ? below.map(upTo) : []),
