@@ -1,10 +1,10 @@
-// When an answer certainly shows everything that matches. The second assumption says: what fits into a page, by count or by bytes, does not
-// shrink below half within one sweep, and no application fills an eighth of it.
+// When an answer certainly shows everything that matches. The second assumption says: what fits into a page does not shrink within one sweep,
+// by count not below half, by bytes not below three quarters, and no application fills a quarter of a page.
 //
-// Let a page hold at most C rows and B bytes, and let the largest page of this sweep have R rows and S bytes. Then C >= R / 2 and
-// B >= S / 2 at any time of the sweep (if the source ends a page after the row that exceeds its bytes, S may exceed B by an eighth).
-//   By count: a page that was cut off has C >= R / 2 rows. So fewer than half of R rows were not cut off by count.
-//   By bytes: a page that was cut off lacks room for one more row, which is below B / 8. So it has more than 7 B / 8 >= 7 S / 16 bytes.
+// Let the largest page of this sweep have R rows and S bytes, and let at most C rows and B bytes fit at the time of an answer.
+//   By count: C >= R / 2, and a page that was cut off has C rows. So fewer than half of R rows were not cut off by count.
+//   By bytes: B >= 3 S / 4. A page that ends before a row which does not fit has more than B - B / 4 >= 9 S / 16 bytes. (A source that ends a
+//   page after the row that exceeds its limit may have S = 5 / 4 of the limit; it cuts off at 3 / 4 * 4 / 5 S, which is more.)
 
 import type { PageSize, Shape } from './question.ts';
 import type { Facts } from './state.ts';
