@@ -281,6 +281,20 @@ const inCaps: readonly Kind[] = [
       cap: ({ pageBytes, deployed }) => byBytes(deployed ? pageBytes / 10 : pageBytes),
     }),
   ),
+  ...(['even', 'lognormal'] as const).flatMap((sizes) =>
+    (['hash', 'date', 'id'] as const).map((order) =>
+      kind(
+        `cap-bytes-halved-mid-sweep-${sizes}-by-${order}`,
+        keepsAll,
+        `A deploy halves the bytes of a page; sizes are ${sizes}, the order is that of ${order}.`,
+        () => ({
+          world: { sizes, dates: 'shuffled' },
+          order: () => order,
+          cap: ({ pageBytes, deployed }) => byBytes(deployed ? half(pageBytes) : pageBytes),
+        }),
+      ),
+    ),
+  ),
   byChance(
     kind('cap-bytes-random-above-half', keepsAll, 'The bytes of a page are drawn for each answer, above half.', () => ({
       world: { sizes: 'eighths', dates: 'drafts-late' },

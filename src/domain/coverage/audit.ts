@@ -38,7 +38,7 @@ export function lackingQuestions(
   page: { readonly ids: readonly bigint[]; readonly bytes: number },
   known: KnownPages | null,
 ): Question[] {
-  const facts = known && { pages: known, largestRow: known.largestRow };
+  const facts = known && { pages: known, largestRow: known.largestRow, rigor: 'poll' as const };
   if (facts === null || !hasRoom(facts, 'both', { rows: page.ids.length, bytes: page.bytes })) return [];
   const shown = new Set(page.ids);
   return place.ids

@@ -5,11 +5,12 @@
 //   By count: C >= R / 2, and a page that was cut off has C rows. So fewer than half of R rows were not cut off by count.
 //   By bytes: B >= 3 S / 4. A page that ends before a row which does not fit has more than B - B / 4 >= 9 S / 16 bytes. (A source that ends a
 //   page after the row that exceeds its limit may have S = 5 / 4 of the limit; it cuts off at 3 / 4 * 4 / 5 S, which is more.)
+// A poll knows only the pages of an earlier sweep. It takes three eighths: the bytes may have fallen to half since.
 
 import type { PageSize, Shape } from './question.ts';
 import type { Facts } from './state.ts';
 
-type PageFacts = Pick<Facts, 'pages' | 'largestRow'>;
+type PageFacts = Pick<Facts, 'pages' | 'largestRow' | 'rigor'>;
 
 /** The largest page of a shape. A page with one bound, whichever it is, is a page of the same size. */
 function pageOf({ pages }: Pick<Facts, 'pages'>, shape: Shape): PageSize {
@@ -27,7 +28,7 @@ export const smallPage = 16;
 /** Bytes below which an answer of this shape cannot have been cut off; 0 if none can tell. */
 function byteLimit(facts: PageFacts, shape: Shape): number {
   const { rows, bytes } = pageOf(facts, shape);
-  return rows < smallPage || facts.largestRow * 8 >= bytes ? 0 : (bytes * 9) / 16;
+  return rows < smallPage || facts.largestRow * 8 >= bytes ? 0 : bytes * (facts.rigor === 'poll' ? 3 / 8 : 9 / 16);
 }
 
 /** True if an answer of this size cannot have been cut off. */
