@@ -299,7 +299,8 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
     }
     if (page.purpose !== 'range') return;
     const most = pages[page.shape];
-    pages[page.shape] = { rows: Math.max(most.rows, page.rows), bytes: Math.max(most.bytes, page.bytes) };
+    const distinct = page.rows - ids.length + new Set(ids).size;
+    pages[page.shape] = { rows: Math.max(most.rows, distinct), bytes: Math.max(most.bytes, page.bytes) };
   }
 
   function learnRange(answer: Answer, range: Range): void {
@@ -333,7 +334,9 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
       say('doubt', n, hasRoom(wider), 'an earlier page left ids out although it had room');
     }
     if (closed !== null) {
-      const isEmpty = shown.length === 0 && (page.rows === 0 || page.rows * 2 < longestPage());
+      const mostBytes = Math.max(pages.after.bytes, pages.both.bytes);
+      const isFarFromFull = page.rows * 2 < longestPage() && page.bytes * 16 < mostBytes * 9;
+      const isEmpty = shown.length === 0 && (page.rows === 0 || isFarFromFull);
       const isOne = isSingle(range) && (shown.length === 1 || isEmpty);
       const rule = isEmpty ? 'empty' : isOne ? 'single' : 'known';
       const there = new Set([...shown, ...lacking]);

@@ -65,7 +65,7 @@ SELECT v.name AS advertiser, v.advertiser_id,
        WHEN open.unread > 0 THEN 'some ids were never read to their end' ELSE weakest.reason END AS reason,
   CASE WHEN open.unread = 0 THEN weakest.complete_through END AS complete_through,
   weakest.as_of, open.ranges AS open_ranges, c.as_of AS polled_at, v.late_ms AS lateness_ms,
-  'The source applies both id filters before it cuts a page off, and takes nothing out of a page afterwards; what fits into a page does not shrink within one sweep, by count below half, by bytes below three quarters, and no application fills a quarter of it; every answer comes from one current list (no cache, no stale replica, no default window, no grouping by person).' AS assumptions,
+  'The source applies both id filters before it cuts a page off, and takes nothing out of a page afterwards; within one sweep, every page has room for at least half of the rows and three quarters of the bytes of any other, and no application fills a quarter of a page; every answer comes from one current list (no cache, no stale replica, no default window, no grouping by person).' AS assumptions,
   CASE WHEN open.unread > 0 THEN 'doubt' ELSE coalesce(weakest.risk, 'doubt') END AS risk,
   (SELECT array_agg(p.note ORDER BY p.low) FROM (
      SELECT min(k.low) AS low, k.sweep_id || ':' || encode(k.evidence_hash, 'hex') AS note FROM intake.coverage k

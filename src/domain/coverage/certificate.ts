@@ -21,7 +21,7 @@ export interface Conclusion {
 /** What `proven` relies on and no question can test with certainty. */
 export const assumptions: readonly string[] = [
   'The source applies both id filters before it cuts a page off, and takes nothing out of a page afterwards.',
-  'What fits into a page does not shrink within one sweep, by count below half, by bytes below three quarters; no application fills a quarter of it.',
+  'Within one sweep, every page has room for at least half of the rows and three quarters of the bytes of any other; no application fills a quarter of a page.',
   'Every answer comes from one current list: no cache, no stale replica, no default window, no grouping by person.',
 ];
 

@@ -27,7 +27,7 @@ import {
   sizeOf,
 } from './question.ts';
 import { createRandom } from './random.ts';
-import { hasRoom, longestOf } from './room.ts';
+import { hasRoom, isFarFromFull } from './room.ts';
 import { splitShown, splitUnanswered } from './split.ts';
 import {
   addReason,
@@ -80,7 +80,8 @@ function notePage(facts: Draft['facts'], question: Question, page: PageAnswer): 
     if (at !== null && (facts.latestAt === null || at > facts.latestAt)) facts.latestAt = at;
   }
   if (question.purpose !== 'range') return;
-  const size = sizeOf(page);
+  // Rows that come twice are one application: a page that was cut off may have as few elements as another has applications.
+  const size = { rows: new Set(page.rows.map(({ id }) => id)).size + page.unreadable, bytes: page.bytes };
   const shape = shapeOf(question) === 'both' ? 'both' : 'after';
   facts.pages = { ...facts.pages, [shape]: largest(facts.pages[shape], size) };
 }
@@ -127,7 +128,7 @@ function judge(
   const arrived = recent.filter((id) => answer.news.has(id)).length;
   if (range.wider !== null && shown.length - arrived > range.wider.inside) noteCut(facts, range.wider);
   // Elements without a readable id, and bounds that come back, take up room.
-  const isEmpty = shown.length === 0 && (page.rows === 0 || page.rows * 2 < longestOf(facts));
+  const isEmpty = shown.length === 0 && (page.rows === 0 || isFarFromFull(facts, page));
   const isOne = isSingle(range) && (shown.length === 1 || isEmpty);
   const isWhole = isEmpty || isOne || hasRoom(facts, page.shape, page);
   const isExact = !hasNews && lacked.length === 0;
@@ -232,7 +233,9 @@ function learnWitness(draft: Draft, question: Question, answer: Answer): void {
   const { facts } = draft;
   facts.witnesses = facts.witnesses?.filter((other) => !isSameQuestion(other, question)) ?? null;
   if (answer.kind !== 'page') return;
-  const { covers } = question;
+  const { covers, afterId, beforeId } = question;
+  if (answer.rows.some(({ id }) => (afterId !== null && id < afterId) || (beforeId !== null && id > beforeId)))
+    addReason(facts, 'doubt', 'a cross-check showed applications outside of its question');
   const isAlone = covers !== null && isSingle(covers);
   const isThere = isAlone && answer.rows.some(({ id }) => id === covers.from);
   if (isThere && facts.lifelines.includes(covers.from)) facts.lifelines = [];

@@ -1,5 +1,5 @@
-// When an answer certainly shows everything that matches. The second assumption says: what fits into a page does not shrink within one sweep,
-// by count not below half, by bytes not below three quarters, and no application fills a quarter of a page.
+// When an answer certainly shows everything that matches. The second assumption says: within one sweep, every page
+// has room for at least half of the rows and three quarters of the bytes of any other, and no application fills a quarter of a page.
 //
 // Let the largest page of this sweep have R rows and S bytes, and let at most C rows and B bytes fit at the time of an answer.
 //   By count: C >= R / 2, and a page that was cut off has C rows. So fewer than half of R rows were not cut off by count.
@@ -34,6 +34,12 @@ function byteLimit(facts: PageFacts, shape: Shape): number {
 /** True if an answer of this size cannot have been cut off. */
 export function hasRoom(facts: PageFacts, shape: Shape, { rows, bytes }: PageSize): boolean {
   return rows * 2 < pageOf(facts, shape).rows && bytes < byteLimit(facts, shape);
+}
+
+/** True if a page of elements without a readable id, or of bounds that came back, has room by the longest page of any shape. */
+export function isFarFromFull({ pages }: Pick<Facts, 'pages'>, { rows, bytes }: PageSize): boolean {
+  const mostBytes = Math.max(pages.after.bytes, pages.both.bytes);
+  return rows * 2 < longestOf({ pages }) && bytes * 16 < mostBytes * 9;
 }
 
 /** How many rows a part may have so that its answer will have room, with two to spare for bounds that come back; 0 if none will have. */
