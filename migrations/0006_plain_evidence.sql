@@ -42,19 +42,25 @@ ALTER TABLE "intake"."evidence" DROP COLUMN "hash";--> statement-breakpoint
 ALTER TABLE "intake"."sweeps" DROP COLUMN "body_key";--> statement-breakpoint
 ALTER TABLE "intake"."ranges" ADD CONSTRAINT "ranges_state" CHECK ("intake"."ranges"."state" IN ('open', 'stuck'));
 --> statement-breakpoint
--- What is open: everything, less what is covered, plus the gaps of sweeps that ended, plus ids that cannot be read and were not accepted.
--- Upper ends are exclusive in ranges; the highest id has no successor, so a range that ends there has no upper end here.
+-- What is open: everything, less what is covered, plus the gaps of sweeps that ended; and ids that cannot be read and were not accepted,
+-- each as a range of its own. Upper ends are exclusive in ranges; the highest id has no successor, so a range that ends there has no upper end.
 CREATE OR REPLACE VIEW intake.open_ranges AS
-SELECT v.name AS advertiser, v.advertiser_id, lower(r) AS low, upper(r) - 1 AS high
-FROM intake.advertisers v
-CROSS JOIN LATERAL unnest(int8multirange(int8range(1, NULL))
-  - (SELECT coalesce(range_agg(int8range(k.low, nullif(k.high, 9223372036854775807) + 1)), '{}') FROM intake.coverage k
-     WHERE k.advertiser_id = v.advertiser_id AND k.axis = 'id' AND k.certificate <> 'unproven')
-  + (SELECT coalesce(range_agg(int8range(g.low, nullif(g.high, 9223372036854775807) + 1)), '{}') FROM intake.gaps g
-     JOIN intake.sweeps s ON s.advertiser_id = g.advertiser_id AND s.sweep_id = g.sweep_id
-     WHERE g.advertiser_id = v.advertiser_id AND g.axis = 'id' AND s.state = 'open')
-  + (SELECT coalesce(range_agg(int8range(u.application_id, nullif(u.application_id, 9223372036854775807) + 1)), '{}') FROM intake.unreadable u
-     WHERE u.advertiser_id = v.advertiser_id AND u.accepted_at IS NULL)) AS r;
+WITH unread AS (
+  SELECT v.name AS advertiser, v.advertiser_id, lower(r) AS low, upper(r) - 1 AS high
+  FROM intake.advertisers v
+  CROSS JOIN LATERAL unnest(int8multirange(int8range(1, NULL))
+    - (SELECT coalesce(range_agg(int8range(k.low, nullif(k.high, 9223372036854775807) + 1)), '{}') FROM intake.coverage k
+       WHERE k.advertiser_id = v.advertiser_id AND k.axis = 'id' AND k.certificate <> 'unproven')
+    + (SELECT coalesce(range_agg(int8range(g.low, nullif(g.high, 9223372036854775807) + 1)), '{}') FROM intake.gaps g
+       JOIN intake.sweeps s ON s.advertiser_id = g.advertiser_id AND s.sweep_id = g.sweep_id
+       WHERE g.advertiser_id = v.advertiser_id AND g.axis = 'id' AND s.state = 'open')) AS r
+)
+SELECT advertiser, advertiser_id, low, high FROM unread
+UNION ALL
+SELECT v.name, u.advertiser_id, u.application_id, u.application_id
+FROM intake.unreadable u JOIN intake.advertisers v ON v.advertiser_id = u.advertiser_id
+WHERE u.accepted_at IS NULL AND NOT EXISTS (SELECT 1 FROM unread o
+  WHERE o.advertiser_id = u.advertiser_id AND o.low <= u.application_id AND (o.high IS NULL OR o.high >= u.application_id));
 --> statement-breakpoint
 -- Columns of views are only ever added. An id that cannot be read is an open range of its own and leaves the certificate as it is.
 CREATE OR REPLACE VIEW intake_analytics.completeness AS

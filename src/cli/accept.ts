@@ -18,7 +18,7 @@ async function decide(context: Context, { yes, advertiser }: AcceptOptions, id: 
   const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy'], advertiser });
   const { accept } = await import('../app/accept.ts');
   const decided = await accept(config, { id, yes, advertiser, signal });
-  const isOpen = decided.some(({ ids, accepted }) => ids.length > accepted);
+  const isOpen = !yes && decided.some(({ ids }) => ids.length > 0);
   terminal.result({ accepted: yes, advertisers: decided }, () =>
     [
       ...decided.map((one) => render(one, id)),

@@ -2,7 +2,15 @@
 
 import { firstPosition, isSingle, lastPosition } from './position.ts';
 import { longestOf, smallPage } from './room.ts';
-import { type Facts, type KnownPages, type OpenRange, orderOf, type Reason, type State } from './state.ts';
+import {
+  type Facts,
+  type KnownPages,
+  knownAsUnreadable,
+  type OpenRange,
+  orderOf,
+  type Reason,
+  type State,
+} from './state.ts';
 import { isWalkInOrder } from './walk.ts';
 
 /**
@@ -127,7 +135,9 @@ function findReasons(state: State): Reason[] {
 /** Single ids that could not be read are named. An operator can accept them. */
 function unreadReasons({ facts, open }: State): Reason[] {
   const accepted = new Set(facts.accepted);
-  const unread = open.filter((range) => !isSingle(range) || !accepted.has(range.from));
+  // A poll does not repeat what the status has named already.
+  const isTold = ({ stuck }: OpenRange) => facts.rigor === 'poll' && stuck === knownAsUnreadable;
+  const unread = open.filter((range) => !isTold(range) && (!isSingle(range) || !accepted.has(range.from)));
   const [first] = unread;
   if (first === undefined) return [];
   const what = unread.length === 1 ? `id ${first.from}` : `${unread.length} ids, first ${first.from}`;

@@ -2,7 +2,7 @@
 // database: `ask` gives the next question, `learn` applies its answer. docs/coverage.md has the rules and the proof.
 
 import { gapsBetween, idsInside, rising, toRange, wholeAxis, widthOf } from './position.ts';
-import { type Facts, type KnownPages, openRange, type Plan, type State } from './state.ts';
+import { type Facts, type KnownPages, knownAsUnreadable, openRange, type Plan, type State } from './state.ts';
 
 /** Begins a sweep. The default is a proof of the whole list of an account of which nothing is stored. */
 export function begin({ unreadable = [], ...plan }: Partial<Plan>, known?: KnownPages): State {
@@ -41,7 +41,7 @@ export function begin({ unreadable = [], ...plan }: Partial<Plan>, known?: Known
   };
   const leftOut = idsInside(facts, unreadable);
   const read = gapsBetween(facts, leftOut).map((range) => openRange(range));
-  const stuck = leftOut.map((id) => ({ ...openRange({ from: id, to: id }), stuck: 'known as unreadable' }));
+  const stuck = leftOut.map((id) => ({ ...openRange({ from: id, to: id }), stuck: knownAsUnreadable }));
   const open = [...read, ...stuck].sort((a, b) => rising(a.from, b.from));
   // Without anything to read there is nothing to cross-check.
   return { facts: read.length > 0 ? facts : { ...facts, witnesses: [] }, open };

@@ -126,6 +126,9 @@ export function orderOf({ rising, falling }: Pick<Facts, 'rising' | 'falling'>):
   return falling * 4 > (rising + falling) * 3 ? 'descending' : 'mixed';
 }
 
+/** Why a range is stuck that was known as unreadable before the sweep. */
+export const knownAsUnreadable = 'known as unreadable';
+
 export function openRange(range: IdRange, wider: Wider | null = null): OpenRange {
   return { from: range.from, to: range.to, wider, steps: { after: false, before: false }, stuck: null };
 }

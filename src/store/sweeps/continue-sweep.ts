@@ -94,7 +94,7 @@ export interface SyncState extends Unreadable {
   readonly afterDate: Date | null;
   /** Whether any sweep over ids has ended. */
   readonly covered: boolean;
-  /** Whether an audit has ended a certificate and no sweep has read that range again since. */
+  /** Whether an audit has ended a certificate, or an upgrade the first sweep, and no sweep has read that range again since. */
   readonly contradicted: boolean;
   /** What earlier sweeps have learned about pages. */
   readonly pages: KnownPages | null;
@@ -116,6 +116,8 @@ const olderThan = (
 
 /** Twice the lateness that polls and rechecks have measured within 30 days, at most a day. A lag that is shorter is raised to it. */
 const latenessMs = `least(86400000, CASE WHEN v.late_at > now() - interval '30 days' THEN 2 * v.late_ms ELSE 0 END)`;
+
+const lagAgo = `now() - greatest(asked.lag_ms, ${latenessMs}) * interval '1 millisecond'`;
 
 /**
  * A poll begins where the cursor was one lag ago, by `first_seen_at`, so that it also reads ids that commit late at the source. Right after
@@ -149,7 +151,9 @@ export async function loadSyncStates(
        ${unreadableSql('asked.advertiser_id')} AS unreadable,
        EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = asked.advertiser_id) AS covered,
        EXISTS (SELECT 1 FROM intake.coverage k JOIN intake.sweeps s USING (advertiser_id, sweep_id)
-        WHERE k.advertiser_id = asked.advertiser_id AND k.certificate = 'unproven' AND s.certificate <> 'unproven') AS contradicted,
+        WHERE k.advertiser_id = asked.advertiser_id AND k.certificate = 'unproven' AND s.certificate <> 'unproven')
+        OR (NOT EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = asked.advertiser_id) AND EXISTS (SELECT 1 FROM intake.sweeps s
+          WHERE s.advertiser_id = asked.advertiser_id AND s.state = 'dropped' AND s.purpose = 'recheck' AND s.axis = 'id')) AS contradicted,
        (SELECT json_agg(json_build_array(s.purpose, s.axis, s.low::text, s.high::text) ORDER BY s.sweep_id) FROM intake.sweeps s
         WHERE s.advertiser_id = asked.advertiser_id AND s.lane = 'live' AND s.state = 'running') AS unfinished
      FROM unnest($1::bigint[], $2::float8[]) AS asked (advertiser_id, lag_ms)
@@ -158,7 +162,9 @@ export async function loadSyncStates(
      LEFT JOIN LATERAL (
        SELECT a.application_id FROM intake.applications a
        WHERE a.advertiser_id = asked.advertiser_id AND a.application_id <= c.after_id AND ${isExpected}
-         AND a.first_seen_at <= now() - greatest(asked.lag_ms, ${latenessMs}) * interval '1 millisecond'
+         AND a.first_seen_at <= ${lagAgo}
+         -- Right after a first load no row is old enough: one lookup says so, instead of a search through all rows.
+         AND (SELECT EXISTS (SELECT 1 FROM intake.applications o WHERE o.advertiser_id = asked.advertiser_id AND o.first_seen_at <= ${lagAgo}))
        ORDER BY a.application_id DESC LIMIT 1) AS aged ON true
      LEFT JOIN LATERAL (
        SELECT coalesce(${olderThan('lowest', 'asked.advertiser_id')}, lowest) AS id FROM (

@@ -57,16 +57,17 @@ export async function resolveUnreadable(db: Queryable, advertiserId: bigint, id:
   await db.query(`DELETE FROM intake.unreadable WHERE advertiser_id = $1 AND application_id = $2`, [advertiserId, id]);
 }
 
-/** Forgets the ids that a sweep has read. Those that it could not read are among its open ranges. */
+/** Forgets ids that were known before a sweep and that it has read. Those that it could not read are among its open ranges. */
 export async function healUnreadable(
   tx: Queryable,
   advertiserId: bigint,
-  { sweepId, low, high }: Covered & { readonly sweepId: bigint },
+  { sweepId, low, high, startedAt }: Covered & { readonly sweepId: bigint; readonly startedAt: Date },
 ): Promise<void> {
   await tx.query(
     `DELETE FROM intake.unreadable u WHERE advertiser_id = $1 AND application_id >= $3 AND ($4::bigint IS NULL OR application_id <= $4)
+       AND u.since < $5
        AND NOT EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = $1 AND r.sweep_id = $2
          AND r.low <= u.application_id AND (r.high IS NULL OR r.high >= u.application_id))`,
-    [advertiserId, sweepId, low, high],
+    [advertiserId, sweepId, low, high, startedAt],
   );
 }

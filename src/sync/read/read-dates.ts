@@ -45,7 +45,7 @@ export async function readDates(deps: SweepDeps, request: DateRequest): Promise<
   const { lane, purpose, dates } = request;
   const retryOptions: RetryOptions = { retryForMs: request.retryForMs, signal: lane.signal, onWait: deps.onWait };
   const asker = createAsker(deps, request.advertiser, retryOptions);
-  const isStopped = createStop({ ...request, plan: {}, parallel: 1 });
+  const isStopped = createStop(request);
   let { sweep, state } = await retry(retryOptions, load);
   let totals = nothingRead;
 
@@ -88,7 +88,7 @@ export async function readDates(deps: SweepDeps, request: DateRequest): Promise<
     const progress: SweepProgress = {
       ...{ facts: encode(state), dropped: [], added: [], lacked: [], unreadable: [], evidence: [] },
       bytes: answer.heard.page?.bytes ?? 0,
-      cursor: isEnd && lane.lease.lane === 'live' && dates.to === null ? state.highest : null,
+      cursor: isEnd && state.trouble === null && lane.lease.lane === 'live' && dates.to === null ? state.highest : null,
       ended: isEnd
         ? { ...conclude(state), openRanges: 0, marksAbsent: false, learned: null, lagMs: request.lagMs }
         : null,

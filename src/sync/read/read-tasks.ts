@@ -19,7 +19,7 @@ import { type RetryOptions, retry } from '../retry.ts';
 import { createAsker } from './ask-source.ts';
 import { commitApplications, type SweepRequest, toReadPage } from './commit-answer.ts';
 import { type DateRange, readDates } from './read-dates.ts';
-import { type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
+import { createStop, type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
 
 /** The account to read, its held lane, and how to read. */
 export interface ReadContext extends Omit<SweepRequest, 'purpose' | 'plan' | 'pages' | 'isNew' | 'parallel'> {
@@ -60,7 +60,10 @@ async function readFirst(deps: SweepDeps, context: ReadContext): Promise<SweepSu
   const { startAt } = context;
   if (startAt === null) return await readAgain(deps, context, wholeAxis);
   const dates = { from: BigInt(Math.floor(startAt / 1_000)), to: null };
-  return await readDates(deps, { ...context, purpose: 'recheck', dates });
+  const byDates = await readDates(deps, { ...context, purpose: 'recheck', dates });
+  if (byDates.certificate !== 'unproven' || byDates.stopped !== null) return byDates;
+  // Dates do not lead there: everything is read.
+  return addUp(await readAgain(deps, { ...context, advertiser: byDates.advertiser }, wholeAxis), byDates);
 }
 
 /**
@@ -91,11 +94,10 @@ export async function readUnfinishedAndNew(
           : sweep(deps, { ...request, plan: { ...range, rigor: 'poll', unreadable, accepted }, parallel: 1 });
     if (keep(await running)) return sweeps;
   }
-  await readUnreadable(deps, { ...context, advertiser }, due);
-  if (onlyUnfinished) return sweeps;
   const isReadJustNow = unfinished.some(isWholeRecheck);
-  if (!recheck) keep(await readNew(deps, { ...context, advertiser }));
-  else if (!isReadJustNow) keep(await readAgain(deps, { ...context, advertiser }, wholeAxis));
+  if (!onlyUnfinished && !recheck) keep(await readNew(deps, { ...context, advertiser }));
+  else if (!onlyUnfinished && !isReadJustNow) keep(await readAgain(deps, { ...context, advertiser }, wholeAxis));
+  await readUnreadable(deps, { ...context, advertiser }, due);
   return sweeps;
 }
 
@@ -157,18 +159,26 @@ function addUp(first: SweepSummary, second: SweepSummary): SweepSummary {
   };
 }
 
+/** Ids that are asked for at once. The others wait for the next time. */
+const mostAtOnce = 10;
+
 /** Asks alone for ids that could not be read. One that is served now is stored, if it exists; the others wait twice as long as before. */
 async function readUnreadable(deps: SweepDeps, context: ReadContext, ids: readonly Position[]): Promise<void> {
   const { store } = deps;
   const { advertiserId } = context.advertiser;
   if (advertiserId === null) return;
+  const isStopped = createStop(context);
   const asker = createAsker(deps, context.advertiser, retryOptions(deps, context));
-  for (const id of ids) {
+  for (const id of ids.slice(0, mostAtOnce)) {
+    if (isStopped() !== null) return;
     const answer = await asker.send(aloneQuestion(id));
     await asker.identify(answer);
     const { answer: heard, page } = answer.heard;
-    if (heard.kind === 'unanswered') await store.coverage.saveUnreadable(advertiserId, [{ id, reason: heard.why }]);
-    if (page === null) continue;
+    if (page === null) {
+      const reason = heard.kind === 'unanswered' ? heard.why : 'the source refuses the question';
+      await store.coverage.saveUnreadable(advertiserId, [{ id, reason }]);
+      continue;
+    }
     const sweep = { ...(await store.sweeps.begin()), purpose: 'witness', axis: 'id', low: id, high: id } as const;
     await commitApplications(store, toReadPage(context.lane, advertiserId, sweep, answer));
     await store.coverage.resolveUnreadable(advertiserId, id);

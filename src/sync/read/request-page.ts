@@ -13,15 +13,19 @@ export type Heard =
   | { readonly page: Page; readonly answer: Omit<PageAnswer, 'news' | 'lacking'> }
   | { readonly page: null; readonly answer: Exclude<Answer, PageAnswer> };
 
-/**
- * Sends the question. `isHopeless`: a wider question has failed, so this one is tried once only. Throws Trouble where the source serves no
- * other question either.
- */
+export interface HowToRequest {
+  /** A wider question has failed, so this one is tried once only. */
+  readonly isHopeless: boolean;
+  /** A question that the source has served. */
+  readonly control: Question | null;
+}
+
+/** Sends the question. Throws Trouble where the source fails for it and serves no other question either. */
 export async function requestPage(
   source: Source,
   question: Question,
   signal: AbortSignal,
-  isHopeless = false,
+  { isHopeless, control }: HowToRequest,
 ): Promise<Heard> {
   const filters = toFilters(question);
   const most = question.covers !== null && isSingle(question.covers) ? 'one' : 'many';
@@ -39,8 +43,8 @@ export async function requestPage(
     }
     if (!isFailure(error)) throw error;
     if (isHopeless) return unanswered(error.message);
-    await requireServed(source, signal, error);
-    return await requestPage(source, question, signal, true);
+    await requireServed(source, signal, control, error);
+    return await requestPage(source, question, signal, { isHopeless: true, control });
   }
 }
 
@@ -54,11 +58,17 @@ function isFailure({ kind, status, at }: Trouble): boolean {
   return kind === 'malformed' || (kind === 'unreachable' && (status === undefined || status === 408 || status >= 500));
 }
 
-/** Throws the trouble unless the source serves another question, which is about ids that no application has. */
-async function requireServed(source: Source, signal: AbortSignal, trouble: Trouble): Promise<void> {
-  await source.list({ afterId: 0n, beforeId: 1n }, signal, { most: 'many', tries: 'one' }).catch(() => {
+/** Throws the trouble unless the source serves another question: one that it has served before, or one about ids that nobody has. */
+async function requireServed(
+  source: Source,
+  signal: AbortSignal,
+  control: Question | null,
+  trouble: Trouble,
+): Promise<void> {
+  const filters = control === null ? { afterId: 0n, beforeId: 1n } : toFilters(control);
+  await source.list(filters, signal, { most: 'many', tries: 'one' }).catch((error: unknown) => {
     signal.throwIfAborted();
-    throw trouble;
+    throw error instanceof Trouble && error.kind === 'throttled' ? error : trouble;
   });
 }
 

@@ -159,7 +159,10 @@ export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<Swe
 }
 
 /** Tells whether a sweep has to stop between two answers, and why. */
-export function createStop({ shouldPause, timeLimitMs = Number.POSITIVE_INFINITY }: SweepRequest) {
+export function createStop({
+  shouldPause,
+  timeLimitMs = Number.POSITIVE_INFINITY,
+}: Pick<SweepRequest, 'shouldPause' | 'timeLimitMs'>) {
   const startedAt = performance.now();
   const isOutOfTime = () => performance.now() - startedAt > timeLimitMs;
   return () => (shouldPause?.() ? 'paused' : isOutOfTime() ? 'outOfTime' : null);

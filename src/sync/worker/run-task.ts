@@ -89,8 +89,8 @@ async function poll(deps: TaskDeps, queue: AccountQueue, context: ReadContext): 
   const { advertiserId } = context.advertiser;
   const state = await deps.store.sweeps.loadSyncState({ advertiserId, lagMs: context.lagMs });
   const isFirst = isFirstSweep(state);
-  const isTakenUp = longTasks.some((name) => queue.due.has(name));
-  if (isFirst || (state.unfinished.length + state.due.length > 0 && !isTakenUp)) deps.demand('unfinished');
+  const isTakenUp = longTasks.some((name) => isReady(queue, name));
+  if (isFirst || state.due.length > 0 || (state.unfinished.length > 0 && !isTakenUp)) deps.demand('unfinished');
   if (isFirst) return nothing;
   if (state.contradicted && !state.unfinished.some(isWholeRecheck)) deps.demand('everything');
   const sweep = await readNew(deps, context, state);
