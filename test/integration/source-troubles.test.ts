@@ -9,6 +9,7 @@ import { wholeAxis } from '../../src/domain/coverage/position.ts';
 import { toStatus } from '../../src/domain/status.ts';
 import { createSource, type Source, type SourceOptions } from '../../src/source/client.ts';
 import { audit } from '../../src/sync/read/audit.ts';
+import { backfill } from '../../src/sync/read/backfill.ts';
 import { holdLane } from '../../src/sync/read/held-lane.ts';
 import { readAgain } from '../../src/sync/read/read-tasks.ts';
 import type { SweepSummary } from '../../src/sync/read/sweep.ts';
@@ -527,4 +528,92 @@ test('a backfill by date of a board of ten applications stores all in its range 
   const proven = await database.query(certificates);
   expect(await backfill()).toMatchObject({ code: 0 });
   expect(await database.query(certificates)).toEqual(proven);
+});
+
+const loadUnreadable = async (database: TestDatabase) =>
+  (
+    await database.query<{ id: string }>(
+      `SELECT application_id::text AS id FROM intake.unreadable ORDER BY application_id`,
+    )
+  ).map(({ id }) => BigInt(id));
+const loadVerdict = (database: TestDatabase) =>
+  database.query(`SELECT certificate, risk, open_ranges FROM intake_analytics.completeness`);
+
+describe('ids that cannot be read', () => {
+  test('beside each other are each an open range, and a backfill of the gaps asks for both', async ({ database }) => {
+    await using intake = await openTroubled({ database, choices: { pageCap: 30 } });
+    intake.board.add(Array.from({ length: 80 }, (_, nth) => ({ id: 100_000n + BigInt(nth), attachments: [] })));
+    const poison = [100_040n, 100_041n];
+    intake.spoil = ({ ids }) => (ids.some((id) => poison.includes(id)) ? { status: 500 } : null);
+    await intake.sync();
+    expect(await loadVerdict(database)).toEqual([{ certificate: 'assumed', risk: 'doubt', open_ranges: 2 }]);
+    intake.spoil = null;
+    await intake.run('backfill', '--gaps', '--no-files');
+    expect(await loadUnreadable(database)).toEqual([]);
+    expect(await loadIds(database)).toHaveLength(80);
+  });
+
+  test('that a poll found stay known when a sweep ends that had read past them before', async ({ database }) => {
+    await using intake = await openTroubled({ database, applications: 60, choices: { pageCap: 30 } });
+    await intake.sync();
+    const [newest = 0n] = await loadCursor(database);
+    const poison = newest + 10n;
+    let hasArrived = false;
+    const source: Source = {
+      ...intake.source,
+      async list(...request) {
+        const answer = await intake.source.list(...request);
+        const [sweep] = await database.query<{ ends: boolean }>(
+          `SELECT facts->>'witnesses' IS NOT NULL AS ends FROM intake.sweeps WHERE state = 'running' AND lane = 'backfill'`,
+        );
+        if (!sweep?.ends || hasArrived) return answer;
+        hasArrived = true;
+        intake.board.add([poison, poison + 3n].map((id) => ({ id, attachments: [] })));
+        intake.spoil = ({ ids }) => (ids.includes(poison) ? { status: 500 } : null);
+        await intake.sync();
+        return answer;
+      },
+    };
+    const whose = { name: 'default', advertiserId: null, owner: 'backfill', leaseMs: 600_000, lagMs: 600_000 };
+    const how = { retryForMs: 0, parallel: 1, restart: false, signal: AbortSignal.timeout(600_000) };
+    const range = { axis: 'id', low: 1n, high: null } as const;
+    await backfill({ store: intake.store, source }, { ...whose, ...how, range });
+    expect(hasArrived).toBe(true);
+    expect(await loadUnreadable(database)).toEqual([poison]);
+  });
+
+  test('are believed up to twenty: then the source is in trouble, and the sweep goes on later', async ({
+    database,
+  }) => {
+    await using intake = await openTroubled({ database, applications: 60, choices: { pageCap: 30 } });
+    await intake.sync();
+    intake.spoil = ({ query }) => (query.get('beforeid') === '1' ? null : { status: 500 });
+    await expect(intake.sync(true)).rejects.toThrow('The source fails for one id after the other');
+    expect((await loadUnreadable(database)).length).toBeLessThanOrEqual(20);
+  });
+
+  test('are found as well if the source fails for the question about nobody', async ({ database }) => {
+    await using intake = await openTroubled({ database, applications: 120, choices: { pageCap: 30 } });
+    const poison = idsOf(intake).sort(ascending)[45] as bigint;
+    intake.spoil = ({ ids, query }) => (ids.includes(poison) || query.get('beforeid') === '1' ? { status: 500 } : null);
+    await intake.sync();
+    expect(await loadUnreadable(database)).toEqual([poison]);
+    expect(await loadIds(database)).toHaveLength(119);
+  });
+});
+
+test('a first sync from a date, where the source ignores dates, reads everything instead of moving the cursor past people', async ({
+  database,
+}) => {
+  await using intake = await openTroubled({ database, applications: 100, choices: { pageCap: 30 } });
+  const source: Source = {
+    ...intake.source,
+    list: ({ afterDate, beforeDate, ...filters }, ...rest) =>
+      intake.source.list(afterDate || beforeDate ? { afterId: 0n } : filters, ...rest),
+  };
+  const dates = [...intake.board.truth()].map(({ submittedAt }) => submittedAt as number).sort((a, b) => a - b);
+  const whose = { name: 'default', advertiserId: null, owner: 'test', leaseMs: 600_000, lagMs: 0, recheck: false };
+  const how = { startAt: dates[70] as number, retryForMs: 0, signal: AbortSignal.timeout(600_000) };
+  await syncAccount({ store: intake.store, source }, { ...whose, ...how });
+  expect(await loadIds(database)).toHaveLength(100);
 });
