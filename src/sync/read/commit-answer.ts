@@ -212,8 +212,8 @@ function learnFrom(
   const { state } = learned;
   const next = ask(state, others, known);
   const done = 'kind' in next && next.kind === 'done' ? next : null;
-  const old = new Set(recorded ? before.open : []);
-  const now = new Set(state.open);
+  const old = toStored(recorded ? before.open : []);
+  const now = toStored(state.open);
   const added = [...now.difference(old)];
   const progress: Omit<SweepProgress, 'evidence'> = {
     facts: encode(state.facts),
@@ -224,7 +224,7 @@ function learnFrom(
       evidence: encode(range),
     })),
     lacked: learned.lacked,
-    unreadable: [...now.difference(new Set(before.open))]
+    unreadable: [...new Set(state.open).difference(new Set(before.open))]
       .filter(isUnreadable)
       .map(({ from, stuck }) => ({ id: from, reason: stuck ?? '' })),
     bytes: heard.page?.bytes ?? 0,
@@ -242,6 +242,13 @@ function learnFrom(
   const sent = { sentAt: ticket.at.getTime(), tookMs: Math.round(tookMs) };
   const lines = [toAnswerBody(sent, question, answer, learned), ...(done ? [toEndBody(done)] : [])];
   return { state, progress, lines };
+}
+
+/** The open ranges as rows, by their lowest id. Neighbours may share one id: of two ranges that begin with it, one is part of the other. */
+function toStored(open: readonly OpenRange[]): Set<OpenRange> {
+  const widest = new Map<bigint, OpenRange>();
+  for (const range of open) if ((widest.get(range.from)?.to ?? 0n) < range.to) widest.set(range.from, range);
+  return new Set(widest.values());
 }
 
 /** True for a single id for which the source fails. It is kept apart and is in nobody's way. */
