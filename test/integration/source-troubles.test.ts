@@ -7,6 +7,7 @@ import { describe, expect } from 'vitest';
 import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { wholeAxis } from '../../src/domain/coverage/position.ts';
 import { toStatus } from '../../src/domain/status.ts';
+import type { Trouble } from '../../src/domain/trouble.ts';
 import { createSource, type Source, type SourceOptions } from '../../src/source/client.ts';
 import { audit } from '../../src/sync/read/audit.ts';
 import { backfill } from '../../src/sync/read/backfill.ts';
@@ -285,7 +286,12 @@ test('a poll that keeps failing backs off, and the other due tasks of its accoun
   );
   const count = (pass: string) => passes.filter((one) => one === pass).length;
   await until(() => count('live failed') >= 2 && count('recheck done') >= 2 && count('witness done') >= 1);
-  const { trouble } = worker.facts();
+  // While a poll is answered, its trouble is not known yet.
+  let trouble: Trouble | null = null;
+  await until(() => {
+    trouble = worker.facts().trouble;
+    return trouble !== null;
+  });
   stop.abort();
   await worker.ended;
   expect(trouble).toMatchObject({ kind: 'unreachable', message: expect.stringContaining('shows none') });
