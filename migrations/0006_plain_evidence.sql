@@ -62,17 +62,20 @@ FROM intake.unreadable u JOIN intake.advertisers v ON v.advertiser_id = u.advert
 WHERE u.accepted_at IS NULL AND NOT EXISTS (SELECT 1 FROM unread o
   WHERE o.advertiser_id = u.advertiser_id AND o.low <= u.application_id AND (o.high IS NULL OR o.high >= u.application_id));
 --> statement-breakpoint
--- Columns of views are only ever added. An id that cannot be read is an open range of its own and leaves the certificate as it is.
+-- Columns of views are only ever added. An id that cannot be read is an open range of its own: the certificate is "all but" that id.
 CREATE OR REPLACE VIEW intake_analytics.completeness AS
 SELECT v.name AS advertiser, v.advertiser_id,
-  CASE WHEN open.unread > 0 THEN 'unproven' ELSE coalesce(weakest.certificate, 'unproven') END AS certificate,
+  CASE WHEN open.unread > 0 THEN 'unproven' WHEN open.ranges > 0 AND weakest.certificate = 'proven' THEN 'assumed'
+       ELSE coalesce(weakest.certificate, 'unproven') END AS certificate,
   CASE WHEN weakest.certificate = 'unproven' THEN weakest.reason
        WHEN weakest.certificate IS NULL THEN 'nothing was read to its end yet'
-       WHEN open.unread > 0 THEN 'some ids were never read to their end' ELSE weakest.reason END AS reason,
+       WHEN open.unread > 0 THEN 'some ids were never read to their end'
+       WHEN open.ranges > 0 AND weakest.risk <> 'doubt' THEN format('all but %s that could not be read', CASE open.ranges WHEN 1 THEN 'one id' ELSE open.ranges || ' ids' END)
+       ELSE weakest.reason END AS reason,
   CASE WHEN open.unread = 0 THEN weakest.complete_through END AS complete_through,
   weakest.as_of, open.ranges AS open_ranges, c.as_of AS polled_at, v.late_ms AS lateness_ms,
   'The source applies both id filters before it cuts a page off, and takes nothing out of a page afterwards; within one sweep, every page has room for at least half of the rows and three quarters of the bytes of any other, and no application fills a quarter of a page; every answer comes from one current list (no cache, no stale replica, no default window, no grouping by person).' AS assumptions,
-  CASE WHEN open.unread > 0 THEN 'doubt' ELSE coalesce(weakest.risk, 'doubt') END AS risk,
+  CASE WHEN open.ranges > 0 THEN 'doubt' ELSE coalesce(weakest.risk, 'doubt') END AS risk,
   (SELECT array_agg(p.note ORDER BY p.low) FROM (
      SELECT min(k.low) AS low, k.sweep_id || ':' || encode(k.evidence_hash, 'hex') AS note FROM intake.coverage k
      WHERE k.advertiser_id = v.advertiser_id AND k.axis = 'id' AND k.evidence_hash IS NOT NULL GROUP BY note) AS p) AS evidence

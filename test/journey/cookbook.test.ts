@@ -263,7 +263,7 @@ const expected: Record<number, (demo: DemoTruth) => Rows> = {
     const july = truth.filter(within('2026-07-01', '2026-07-31'));
     const reason = 'every id range was read; cross-checks agree';
     const assumptions =
-      'The source applies both id filters before it cuts a page off, and takes nothing out of a page afterwards; what fits into a page does not shrink within one sweep, by count below half, by bytes below three quarters, and no application fills a quarter of it; every answer comes from one current list (no cache, no stale replica, no default window, no grouping by person).';
+      'The source applies both id filters before it cuts a page off, and takes nothing out of a page afterwards; within one sweep, every page has room for at least half of the rows and three quarters of the bytes of any other, and no application fills a quarter of a page; every answer comes from one current list (no cache, no stale replica, no default window, no grouping by person).';
     const waiting = july.filter(isWaiting).length;
     return [['default', 't', july.length, waiting, 'proven', 'none', reason, 0, toDay(readAt), assumptions]];
   },
