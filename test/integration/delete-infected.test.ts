@@ -89,7 +89,8 @@ describe('infected bytes are deleted', () => {
     await until(isFetching);
     flag(recall);
     await until(async () => (await recall.keys()).length === 0);
-    expect(await database.query(`SELECT 1 FROM intake.downloads WHERE lease_token IS NOT NULL`)).toHaveLength(1);
+    const downloads = `SELECT lease_token IS NOT NULL AS fetching, attempts, lapses, trouble FROM intake.downloads`;
+    expect(await database.query(downloads)).toEqual([{ fetching: true, attempts: 1, lapses: 0, trouble: null }]);
   });
 
   test.for(['sync', 'backfill'] as const)('by %s while it fetches files', { tags: ['slow'] }, async (command) => {

@@ -6,10 +6,11 @@ import type { Lock, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
 /**
- * The longest lease or claim (LEASE has the same limit). An expiry further ahead was written before the clock was set back. It counts as
- * expired, or the lane would be blocked until the clock has caught up.
+ * The longest lease or claim: the limit of LEASE and a minute, because one statement may read the clock before another that commits first.
+ * An expiry further ahead was written before the clock was set back. It counts as expired, or the lane would be blocked until the clock has
+ * caught up.
  */
-export const longestLease = `interval '10 minutes'`;
+export const longestLease = `interval '11 minutes'`;
 
 export type Lane = 'live' | 'backfill';
 
