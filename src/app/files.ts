@@ -122,14 +122,16 @@ export async function verifyOnce(
       readonly released?: boolean;
       readonly onStep?: (summary: VerifySummary) => void;
     },
-): Promise<VerifySummary> {
+): Promise<VerifySummary & { readonly miscounted: number }> {
   await using held = await openHeld(config, 'verify', request);
   const { share, released, onStep, crashPoint, signal } = request;
   const { store, blobs, advertisers } = held;
-  return await verify(
+  const miscounted = share === 1 ? await store.reports.repairTallies() : 0;
+  const found = await verify(
     { store, blobs, onStep, crashPoint },
     { advertisers, amount: { share }, released, graceMs: orphanGraceMs, parallel: config.source.concurrency, signal },
   );
+  return { ...found, miscounted };
 }
 
 /** Parses stored screens again: all of them, or those that this parser version has not parsed. */

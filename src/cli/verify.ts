@@ -22,13 +22,13 @@ export const verify = command<VerifyOptions>({
   examples: [
     ['intake verify', 'every row and object, and the 1 % of the bytes that was read longest ago'],
     ['intake verify --sample 10', 'the 10 % of the bytes that was read longest ago'],
-    ['intake verify --full', 'the bytes of every file'],
+    ['intake verify --full', 'the bytes of every file, and the counts of the status'],
     ['intake verify --collect', 'also delete unreferenced objects, even if they are more than 2 %'],
   ],
   shape: (shaped) =>
     shaped
       .option('--sample <percent>', 'percentage of the bytes to read, beginning with those read longest ago', '1')
-      .option('--full', 'read the bytes of every file', false)
+      .option('--full', 'read the bytes of every file, and count all rows again', false)
       .option('--collect', 'delete objects that were unreferenced for a day, without the safety limit', false)
       .option('--advertiser <name>', 'only this account, where several are configured')
       .addHelpText(
@@ -57,6 +57,8 @@ export const verify = command<VerifyOptions>({
           `${formatCount(unrepaired, 'file')} found missing or damaged earlier: not downloaded again yet. Next: intake sync. Where the source did not have the file, run intake retry first.`,
         extra > 0 &&
           `${formatCount(extra, 'object has', 'objects have')} no row. They are marked, and deleted after a day unless a row refers to them by then.`,
+        found.miscounted > 0 &&
+          `${formatCount(found.miscounted, 'count')} of the status differed from the rows and ${found.miscounted === 1 ? 'is' : 'are'} corrected.`,
         found.foreign > 0 && `Left alone: ${formatCount(found.foreign, 'object')} whose names are not Intake's.`,
         found.collected > 0 && `Deleted: ${formatCount(found.collected, 'object')} that were unreferenced for a day.`,
         found.braked &&
@@ -69,10 +71,10 @@ export const verify = command<VerifyOptions>({
   },
 });
 
-async function showVerify(
+async function showVerify<T>(
   terminal: Terminal,
-  run: (onStep: (summary: VerifySummary) => void) => Promise<VerifySummary>,
-): Promise<VerifySummary> {
+  run: (onStep: (summary: VerifySummary) => void) => Promise<T>,
+): Promise<T> {
   using progress = await terminal.openProgress('blobs');
   return await run(({ blobs, readBytes }) => progress.update(blobs, null, formatBytes(readBytes)));
 }

@@ -68,6 +68,7 @@ import { takeSlots } from './rate-limit.ts';
 import { loadHistory } from './reports/history.ts';
 import { loadProofReport } from './reports/proof.ts';
 import { loadAdvertiserStatus, loadVerdict } from './reports/status.ts';
+import { repairTallies } from './reports/tallies.ts';
 import { loadWaits, recordWaits } from './reports/waits.ts';
 import * as advertisers from './sweeps/advertisers.ts';
 import {
@@ -305,6 +306,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       loadVerdict: (name: string) => db.transaction((tx) => loadVerdict(tx, name)),
       loadHistory: (period: Period, now: Date) => db.transaction((tx) => loadHistory(tx, period, now)),
       loadProof: (name: string) => loadProofReport(db, name),
+      ...bind(db, { repairTallies }),
     },
 
     async [Symbol.asyncDispose]() {

@@ -60,10 +60,12 @@ describe('files at the command line', { timeout: 600_000 + 30_000 * kills }, () 
       stderr: expect.stringContaining('No application 999999 is stored.'),
     });
 
-    expect(await callIntake(['verify', '--full'], env)).toMatchObject({
-      code: 0,
-      stdout: expect.stringContaining('None is missing'),
-    });
+    // Somebody has changed a count of the status by hand.
+    await database.query(`UPDATE intake.tallies SET n = n + 5 WHERE what = 'applications'`);
+    const full = await callIntake(['verify', '--full'], env);
+    expect(full).toMatchObject({ code: 0, stdout: expect.stringContaining('None is missing') });
+    expect(full.stdout).toContain('1 count of the status differed from the rows and is corrected.');
+    expect((await callIntake(['verify', '--full'], env)).stdout).not.toContain('count');
     rmSync(path);
     const verified = await callIntake(['verify', '--json'], env);
     expect(verified.code).toBe(3);

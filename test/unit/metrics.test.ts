@@ -81,7 +81,6 @@ describe('a scrape', () => {
     const text = await metrics.render(status);
     for (const line of [
       'intake_build_info{version="1.2.3"} 1',
-      'intake_database_up 1',
       'intake_healthy 1',
       'intake_stale_after_seconds 1200',
       'intake_problems{urgent="true"} 0',
@@ -110,16 +109,13 @@ describe('a scrape', () => {
     }
   });
 
-  it('forgets what is no more: an advertiser that was removed, a database that is gone', async () => {
+  it('forgets an advertiser that was removed', async () => {
     const { metrics, status } = createFilled();
     await metrics.render(status);
     const other = toStatus(at, [{ ...advertiser, name: 'south', latenessMs: null, verifiedSince: null }], null);
     const text = await metrics.render(other);
     expect(text).not.toContain('north');
     expect(text).not.toMatch(/^intake_(?:stale_after|proof_limit|verify_limit|unread_bytes_age|lateness)_seconds[ {]/m);
-    const gone = await metrics.render(null);
-    expect(gone).toContain('intake_database_up 0\n');
-    expect(gone).not.toMatch(/^intake_(?!build_info|database_up|pass|download_wait|\w+_total)\w+[ {]/m);
   });
 
   it('passes promtool, where there is one', async () => {
@@ -187,7 +183,6 @@ describe('the alert rules', () => {
         interval: '1m',
         input_series: [
           series('intake_build_info{instance="a"}', '1x60'),
-          series('intake_database_up{instance="a"}', '1x60'),
           series('intake_stale_after_seconds{instance="a"}', '1200x60'),
           series('intake_read_timestamp_seconds{instance="a",advertiser="north"}', '0x60'),
           series('intake_read_timestamp_seconds{instance="a",advertiser="south"}', '0+60x60'),
@@ -198,7 +193,6 @@ describe('the alert rules', () => {
           alert('IntakeStale', 'north', '30m', 'Nothing of north was read for 30m 0s.', rules.get('IntakeStale')),
           alert('IntakeHalted', 'south', '20m', 'south is halted.', rules.get('IntakeHalted')),
           { eval_time: '50m', alertname: 'IntakeDown', exp_alerts: [] },
-          { eval_time: '50m', alertname: 'IntakeDatabaseDown', exp_alerts: [] },
         ],
       },
       {

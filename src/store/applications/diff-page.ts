@@ -2,6 +2,7 @@
 // Reads only, so that an unchanged page costs no transaction id. commit-page.ts writes the difference.
 import type { Application, Reject } from '../../domain/application.ts';
 import type { Covered } from '../../domain/coverage/covered.ts';
+import { lastPosition } from '../../domain/coverage/position.ts';
 import { type LackingId, mostLacking } from '../../domain/coverage/question.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { WriteContext } from '../sweeps/leases.ts';
@@ -128,7 +129,7 @@ const lackingSql = (
 ) => `SELECT a.application_id AS id, ${storedAt} < q.started_at AS old, l.gone IS NOT NULL AS again
   FROM intake.applications a
   LEFT JOIN intake.lacked l ON l.advertiser_id = a.advertiser_id AND l.sweep_id = q.sweep_id AND l.application_id = a.application_id
-  WHERE a.advertiser_id = q.advertiser_id AND a.application_id >= q.low AND (q.high IS NULL OR a.application_id <= q.high)
+  WHERE a.advertiser_id = q.advertiser_id AND a.application_id >= q.low AND a.application_id <= q.high
     AND ${storedAt} <= q.asked_at AND (a.missing_since IS NULL OR a.missing_since >= q.started_at) AND a.erased_at IS NULL
     AND l.gone IS NOT TRUE AND NOT (${isShown})
   ORDER BY a.application_id LIMIT ${mostLacking}`;
@@ -145,7 +146,7 @@ export async function loadSurroundings(db: Queryable, pages: readonly ReadPage[]
       pages.map((page) => page.lease.lane),
       pages.map((page) => page.advertiserId),
       pages.map((page) => page.asked?.low ?? null),
-      pages.map((page) => page.asked?.high ?? null),
+      pages.map((page) => page.asked?.high ?? lastPosition),
       pages.map((page) => page.sweep.startedAt),
       pages.map((page) => page.sweep.sweepId),
       pages.map((page) => page.askedAt),
@@ -166,7 +167,7 @@ async function loadLacking(db: Queryable, page: ReadPage): Promise<LackingId[]> 
     [
       page.advertiserId,
       page.asked.low,
-      page.asked.high,
+      page.asked.high ?? lastPosition,
       page.sweep.startedAt,
       page.sweep.sweepId,
       page.askedAt,

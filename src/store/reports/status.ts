@@ -5,6 +5,7 @@ import type { AdvertiserStatus, ProvenVerdict, SweepFacts, SweepStatus } from '.
 import { isUnrepaired } from '../files/verify-blobs.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull, OrNull } from '../schema/rows.ts';
+import { loadTallies, type Tallies } from './tallies.ts';
 
 type AdvertiserColumns = Columns<
   'advertisers',
@@ -14,24 +15,31 @@ type AdvertiserColumns = Columns<
 /** A later time came from a wrong clock. */
 const soon = `now() + interval '1 minute'`;
 
+/** The counts of attachments begin with this word, and end with their state. */
+const ofState = 'attachments ';
+
+/** Downloads that could begin now, at most so many: a backlog of millions is not counted each time. The index gives the oldest first. */
+const mostDue = 10_000;
+const dueDownloads = [0, 1, 2]
+  .map(
+    (
+      priority,
+    ) => `(SELECT due_at FROM intake.downloads d WHERE d.advertiser_id = v.advertiser_id AND d.priority = ${priority}
+         AND d.due_at <= now() AND coalesce(d.leased_until <= now(), true) ORDER BY d.due_at LIMIT ${mostDue})`,
+  )
+  .join(' UNION ALL ');
+
 /** The current status of every advertiser in this database. */
 export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserStatus[]> {
   const advertisers = await db.query<
     AdvertiserColumns &
       OrNull<Columns<'cursors', 'after_id' | 'as_of'>> & {
-        applications: bigint;
         newest: Date | null;
         read_at: Date | null;
-        waiting: bigint;
         due: bigint;
         oldest_due_at: Date | null;
-        not_there: bigint;
-        suspects: bigint;
-        blobs: bigint;
-        blob_bytes: bigint;
         damaged: bigint;
         verified_since: Date | null;
-        unreadable: bigint;
         quarantined: bigint;
         erasing_since: Date | null;
         erasing_trouble: string | null;
@@ -49,7 +57,6 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
        k.open_ranges, k.certificate, k.risk, k.reason AS coverage_reason, k.as_of AS covered_at, k.complete_through,
        (SELECT json_agg(json_build_array(u.application_id::text, u.reason, u.since, u.tries)) FROM (SELECT * FROM intake.unreadable u
          WHERE u.advertiser_id = v.advertiser_id AND u.accepted_at IS NULL ORDER BY u.application_id LIMIT 20) AS u) AS unreadable_ids,
-       (SELECT count(*) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id AND a.erased_at IS NULL) AS applications,
        (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS newest,
        -- A time in the future was written before the clock was set back: it does not say when the list was read.
        -- A poll that ended unproven did not read what is new.
@@ -57,10 +64,9 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
          WHERE s.advertiser_id = v.advertiser_id AND s.lane = 'live' AND s.started_at <= ${soon} AND s.ended_at <= ${soon}
            AND NOT (s.purpose = 'live' AND s.certificate = 'unproven')
          ORDER BY s.started_at DESC LIMIT 1)) AS read_at,
-       q.waiting, q.due, q.oldest_due_at, q.not_there, q.suspects, b.blobs, b.blob_bytes, b.damaged,
+       q.due, q.oldest_due_at,
+       (SELECT count(*) FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id AND ${isUnrepaired}) AS damaged,
        (SELECT min(u.verified_at) FROM intake.blobs u WHERE u.advertiser_id = v.advertiser_id AND u.state = 'stored') AS verified_since,
-       (SELECT count(*) FROM intake.attachments a WHERE a.advertiser_id = v.advertiser_id
-          AND a.kind = 'screen' AND a.state = 'stored' AND a.parser_version IS NULL) AS unreadable,
        (SELECT count(*) FROM intake.quarantine q WHERE q.advertiser_id = v.advertiser_id AND resolved_at IS NULL) AS quarantined,
        (SELECT min(j.requested_at) FROM intake.erasure_jobs j WHERE j.advertiser_id = v.advertiser_id AND j.closed_at IS NULL) AS erasing_since,
        (SELECT j.trouble FROM intake.erasure_jobs j WHERE j.advertiser_id = v.advertiser_id AND j.closed_at IS NULL
@@ -77,69 +83,65 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
      FROM intake.advertisers v JOIN intake_analytics.completeness k ON k.advertiser = v.name
      LEFT JOIN intake.cursors c ON c.advertiser_id = v.advertiser_id
      CROSS JOIN LATERAL (
-       SELECT count(*) AS waiting, count(*) FILTER (WHERE greatest(d.due_at, d.leased_until) <= now()) AS due,
-         min(d.due_at) FILTER (WHERE greatest(d.due_at, d.leased_until) <= now()) AS oldest_due_at, count(*) FILTER (WHERE trouble_kind = 'missing') AS not_there,
-         count(*) FILTER (WHERE priority = 2) AS suspects
-       FROM intake.downloads d WHERE d.advertiser_id = v.advertiser_id
-     ) AS q CROSS JOIN LATERAL (
-       SELECT count(*) FILTER (WHERE state = 'stored') AS blobs,
-         coalesce(sum(size_bytes) FILTER (WHERE state = 'stored'), 0)::bigint AS blob_bytes,
-         count(*) FILTER (WHERE ${isUnrepaired}) AS damaged
-       FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id
-     ) AS b
+       SELECT count(*) AS due, min(d.due_at) AS oldest_due_at FROM (${dueDownloads}) AS d
+     ) AS q
      ORDER BY v.name`,
     [arrivalSample.apartMs, arrivalSample.count, arrivalSample.reachMs],
   );
-  const attachments = await db.query<Columns<'attachments', 'advertiser_id' | 'state'> & { n: bigint }>(
-    `SELECT advertiser_id, state, count(*) AS n FROM intake.attachments GROUP BY 1, 2`,
-  );
+  const tallies = await loadTallies(db);
   const sweeps = await loadLastSweeps(db);
   const unfinished = await db.query<NotNull<Columns<'sweeps', 'advertiser_id' | 'purpose' | 'started_at' | 'reason'>>>(
     `SELECT advertiser_id, purpose, started_at, reason FROM intake.sweeps WHERE state = 'running' AND reason IS NOT NULL
      ORDER BY sweep_id`,
   );
-  return advertisers.map((row) => ({
-    name: row.name,
-    advertiserId: row.advertiser_id,
-    halt: row.halt_kind ? { kind: row.halt_kind, reason: row.reason ?? '', since: row.halted_at ?? new Date(0) } : null,
-    applications: Number(row.applications),
-    newestSubmittedAt: row.newest,
-    cursor: row.after_id !== null && row.as_of !== null ? { afterId: row.after_id, asOf: row.as_of } : null,
-    readAt: row.read_at,
-    waiting: Number(row.waiting),
-    due: Number(row.due),
-    oldestDueAt: row.oldest_due_at,
-    notThere: Number(row.not_there),
-    suspects: Number(row.suspects),
-    blobs: { count: Number(row.blobs), bytes: Number(row.blob_bytes) },
-    unreadableScreens: Number(row.unreadable),
-    damagedBlobs: Number(row.damaged),
-    verifiedSince: row.verified_since,
-    attachments: Object.fromEntries(
-      attachments.filter((a) => a.advertiser_id === row.advertiser_id).map((a) => [a.state, Number(a.n)]),
-    ),
-    quarantined: Number(row.quarantined),
-    retentionDue: row.retention_due === null ? null : Number(row.retention_due),
-    erasingSince: row.erasing_since,
-    erasingTrouble: row.erasing_trouble,
-    submittedAt: row.submitted_at,
-    latenessMs: row.late_ms === null ? null : Number(row.late_ms),
-    openRanges: row.open_ranges,
-    unreadable: (row.unreadable_ids ?? []).map(([id, reason, since, tries]) => {
-      return { id: BigInt(id), reason, since: new Date(since), tries };
-    }),
-    coverage: row.covered_at && {
-      certificate: row.certificate,
-      risk: row.risk,
-      reason: row.coverage_reason,
-      asOf: row.covered_at,
-      completeThrough: row.complete_through,
-    },
-    unfinished: unfinished
-      .filter((one) => one.advertiser_id === row.advertiser_id)
-      .map(({ purpose, started_at, reason }) => ({ purpose, startedAt: started_at, reason })),
-    lastSweep: (row.advertiser_id !== null && sweeps.get(row.advertiser_id)) || null,
-  }));
+  return advertisers.map((row) => {
+    const own: Tallies = (row.advertiser_id !== null && tallies.get(row.advertiser_id)) || new Map();
+    const count = (what: string) => own.get(what) ?? 0;
+    return {
+      name: row.name,
+      advertiserId: row.advertiser_id,
+      halt: row.halt_kind
+        ? { kind: row.halt_kind, reason: row.reason ?? '', since: row.halted_at ?? new Date(0) }
+        : null,
+      applications: count('applications'),
+      newestSubmittedAt: row.newest,
+      cursor: row.after_id !== null && row.as_of !== null ? { afterId: row.after_id, asOf: row.as_of } : null,
+      readAt: row.read_at,
+      waiting: count('downloads'),
+      due: Number(row.due),
+      oldestDueAt: row.oldest_due_at,
+      notThere: count('downloads not there'),
+      suspects: count('downloads suspect'),
+      blobs: { count: count('blobs'), bytes: count('blob bytes') },
+      unreadableScreens: count('unread screens'),
+      damagedBlobs: Number(row.damaged),
+      verifiedSince: row.verified_since,
+      attachments: Object.fromEntries(
+        [...own].flatMap(([what, n]) => (what.startsWith(ofState) && n > 0 ? [[what.slice(ofState.length), n]] : [])),
+      ),
+      quarantined: Number(row.quarantined),
+      retentionDue: row.retention_due === null ? null : Number(row.retention_due),
+      erasingSince: row.erasing_since,
+      erasingTrouble: row.erasing_trouble,
+      submittedAt: row.submitted_at,
+      latenessMs: row.late_ms === null ? null : Number(row.late_ms),
+      openRanges: row.open_ranges,
+      unreadable: (row.unreadable_ids ?? []).map(([id, reason, since, tries]) => {
+        return { id: BigInt(id), reason, since: new Date(since), tries };
+      }),
+      coverage: row.covered_at && {
+        certificate: row.certificate,
+        risk: row.risk,
+        reason: row.coverage_reason,
+        asOf: row.covered_at,
+        completeThrough: row.complete_through,
+      },
+      unfinished: unfinished
+        .filter((one) => one.advertiser_id === row.advertiser_id)
+        .map(({ purpose, started_at, reason }) => ({ purpose, startedAt: started_at, reason })),
+      lastSweep: (row.advertiser_id !== null && sweeps.get(row.advertiser_id)) || null,
+    };
+  });
 }
 
 /** The verdict of all sweeps of one account. */
@@ -159,8 +161,8 @@ export async function loadVerdict(db: Queryable, name: string): Promise<ProvenVe
 async function loadLastSweeps(db: Queryable): Promise<Map<bigint, SweepStatus>> {
   const rows = await db.query<SweepColumns & Columns<'sweeps', 'advertiser_id'> & { open_gaps: bigint }>(
     `SELECT s.*, (SELECT count(*) FROM intake.gaps g WHERE g.advertiser_id = s.advertiser_id AND g.sweep_id = s.sweep_id) AS open_gaps
-     FROM (SELECT DISTINCT ON (advertiser_id) * FROM intake.sweeps WHERE state <> 'dropped'
-           ORDER BY advertiser_id, sweep_id DESC) AS s`,
+     FROM intake.advertisers v CROSS JOIN LATERAL (SELECT * FROM intake.sweeps w WHERE w.advertiser_id = v.advertiser_id
+       AND w.state <> 'dropped' ORDER BY w.sweep_id DESC LIMIT 1) AS s`,
   );
   return new Map(rows.map((row) => [row.advertiser_id, { ...toSweepFacts(row), openGaps: Number(row.open_gaps) }]));
 }

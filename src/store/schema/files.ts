@@ -64,6 +64,7 @@ export const blobs = intake.table(
       ),
     // For verify, which reads the blobs with the oldest verified_at first.
     index('blobs_unread').on(t.advertiserId, t.verifiedAt).where(sql`${t.state} = 'stored'`),
+    index('blobs_damaged').on(t.advertiserId).where(sql`${t.state} = 'damaged'`),
     index('blobs_orphaned').on(t.advertiserId, t.orphanedAt).where(sql`${t.orphanedAt} IS NOT NULL`),
     check('blobs_state', isOneOf(t.state, blobStates)),
     check('blobs_deleting', sql`${t.state} <> 'deleting' OR ${t.deleteToken} IS NOT NULL`),

@@ -7,8 +7,15 @@ import type * as prefills from './prefills.ts';
 import type * as privacy from './privacy.ts';
 import type * as screens from './screens.ts';
 import type * as sweeps from './sweeps.ts';
+import type * as tallies from './tallies.ts';
 
-type Modules = typeof applications & typeof files & typeof prefills & typeof privacy & typeof screens & typeof sweeps;
+type Modules = typeof applications &
+  typeof files &
+  typeof prefills &
+  typeof privacy &
+  typeof screens &
+  typeof sweeps &
+  typeof tallies;
 type AnyTable = Extract<Modules[keyof Modules], Table>;
 type ColumnOf<T extends Table> = T['_']['columns'][keyof T['_']['columns']];
 type NullOf<C extends Column> = C['_']['notNull'] extends true ? never : null;

@@ -161,6 +161,7 @@ export const sweeps = intake.table(
   (t) => [
     primaryKey({ name: 'sweeps_pkey', columns: [t.advertiserId, t.sweepId] }),
     index('sweeps_started').on(t.advertiserId, t.startedAt),
+    index('sweeps_running').on(t.advertiserId).where(sql`${t.state} = 'running'`),
     check('sweeps_lane', isOneOf(t.lane, lanes)),
     check('sweeps_purpose', isOneOf(t.purpose, purposes)),
     check('sweeps_axis', isOneOf(t.axis, axes)),

@@ -19,10 +19,6 @@ export function createMetrics({ version }: { readonly version: string }) {
   collectDefaultMetrics({ register });
   for (const name of misnamed) register.removeSingleMetric(name);
   gauge('intake_build_info', 'Always 1; the version is a label.', 'version').labels(version).set(1);
-  const databaseUp = gauge(
-    'intake_database_up',
-    '1 when the database answered this scrape; the other intake gauges are absent when it did not.',
-  );
   const wholes = Object.entries(wholeGauges).map(([name, { help, value }]) => ({ gauge: gauge(name, help), value }));
   const problems = gauge('intake_problems', 'Problems that intake status lists, by urgency.', 'urgent');
   const waiting = gauge(
@@ -66,12 +62,10 @@ export function createMetrics({ version }: { readonly version: string }) {
   });
 
   /** Synchronous, so that a concurrent scrape never sees half of the values. */
-  function show(status: Status | null): void {
+  function show(status: Status): void {
     // reset() drops the values of gauges with labels, but sets a gauge without labels to 0; remove() drops that one too.
     for (const { gauge } of wholes) gauge.remove();
     for (const gauge of [problems, waiting, coverage, attachments, ...each.map((one) => one.gauge)]) gauge.reset();
-    databaseUp.set(status === null ? 0 : 1);
-    if (status === null) return;
     for (const { gauge, value } of wholes) setKnown(value(status), (known) => gauge.set(known));
     for (const urgent of [true, false]) {
       problems.set({ urgent: String(urgent) }, status.problems.filter((one) => one.urgent === urgent).length);
@@ -92,8 +86,8 @@ export function createMetrics({ version }: { readonly version: string }) {
 
   return {
     contentType: register.contentType,
-    /** All metrics as text, with the status as gauges; a null status means that the database did not answer. */
-    async render(status: Status | null): Promise<string> {
+    /** All metrics as text, with the status as gauges. */
+    async render(status: Status): Promise<string> {
       show(status);
       return await register.metrics();
     },

@@ -95,7 +95,9 @@ export function createAdmin(deps: AdminDeps): Hono {
   if (login !== null) app.use(basicAuth({ realm: 'Intake', verifyUser: isUser }));
 
   app.get('/metrics', async (context) => {
-    const status = await loadStatus().catch(() => null);
+    const status = await loadStatus().catch((error: unknown) => new NoAnswer(error));
+    // A scrape without accounts would look like a worker that has none.
+    if (status instanceof NoAnswer) return context.text(`The database does not answer: ${status.reason}\n`, 503);
     return context.body(await metrics.render(status), 200, { 'Content-Type': metrics.contentType });
   });
   app.get('/api/status', async (context) => {
