@@ -161,6 +161,10 @@ const lookSql = `
   SELECT format('P8: %s of %s is stored with the bytes that the flag on %s is about', f.kind, f.application_id, g.application_id)
   FROM intake.attachments f JOIN intake.attachments g USING (advertiser_id, sha256) WHERE f.state = 'stored' AND g.has_virus
   UNION ALL
+  SELECT format('P29: the count of %s is wrong by %s', what, -sum(n)) FROM (
+    SELECT advertiser_id, what, n FROM intake.recounted UNION ALL SELECT advertiser_id, what, -n FROM intake.tallies) AS compared
+  GROUP BY advertiser_id, what HAVING sum(n) <> 0
+  UNION ALL
   SELECT format('P4: the cursor stands at %s, which is no application', c.after_id) FROM intake.cursors c
   WHERE NOT EXISTS (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = c.advertiser_id AND a.application_id = c.after_id)
   LIMIT 5`;
