@@ -104,27 +104,38 @@ async function requireReadable(file: string): Promise<void> {
   }
 }
 
-/** The checker's report on a file. */
+/** Why a proof is worth less than it says. */
+interface Finding {
+  readonly worth: string;
+  readonly reason: string;
+}
+
+/** The checker's report on a file, as far as people are shown it. */
 export interface CheckReport {
   readonly verdict: 'forged' | 'unproven' | 'assumed' | 'proven';
   /** True if no certificate claims more than its lines support. */
   readonly supported: boolean;
+  readonly sweeps: readonly string[];
+  readonly certificates: readonly {
+    readonly ids: string;
+    readonly completeThrough: string;
+    readonly says: string;
+    readonly supports: string;
+    readonly findings: readonly Finding[];
+  }[];
+  readonly findings: readonly Finding[];
 }
 
 const checker = join(import.meta.dirname, '../../examples/check-proof.ts');
 
-/**
- * Runs the checker on a file in a separate process, which gets the file and no environment. `text` is its report for people.
- */
+/** Runs the checker on a file in a separate process, which gets the file and no environment. */
 export async function checkProofFile(
   file: string,
   noted: readonly string[],
   signal: AbortSignal,
-): Promise<{ readonly report: CheckReport; readonly text: string }> {
+): Promise<CheckReport> {
   await requireReadable(file);
-  const args = [checker, file, ...noted.flatMap((hash) => ['--noted', hash])];
-  const report = JSON.parse(await runChecker([...args, '--json'], signal)) as CheckReport;
-  return { report, text: await runChecker(args, signal) };
+  return JSON.parse(await runChecker([checker, file, ...noted.flatMap((hash) => ['--noted', hash])], signal));
 }
 
 async function runChecker(args: readonly string[], signal: AbortSignal): Promise<string> {

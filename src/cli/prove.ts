@@ -1,5 +1,6 @@
 // `intake prove`: explains the evidence behind a certificate, exports it, or has it checked by an independent program.
 import { resolve } from 'node:path';
+import type { CheckReport } from '../app/prove.ts';
 import type { Explanation } from '../domain/evidence/explain.ts';
 import { formatCount } from '../domain/format.ts';
 import { toSeconds } from './arguments.ts';
@@ -95,9 +96,23 @@ async function orMisuse<T>(work: Promise<T>): Promise<T> {
 
 async function showCheck({ signal, terminal }: Context, file: string, noted: readonly string[]): Promise<ExitCode> {
   const { checkProofFile } = await import('../app/prove.ts');
-  const { report, text } = await orMisuse(checkProofFile(file, noted, signal));
-  terminal.result(report, () => text);
+  const report = await orMisuse(checkProofFile(file, noted, signal));
+  terminal.result(report, () => renderCheck(report));
   return report.supported && report.verdict !== 'unproven' ? exitCodes.done : exitCodes.incomplete;
+}
+
+function renderCheck({ verdict, supported, sweeps, certificates, findings }: CheckReport): string {
+  const all = [...findings, ...certificates.flatMap((one) => one.findings)];
+  return [
+    ...sweeps,
+    ...certificates.map(
+      (one) =>
+        `ids ${one.ids}, submitted before ${one.completeThrough}: the certificate says ${one.says}, its lines support ${one.supports}`,
+    ),
+    ...all.slice(0, 10).map(({ worth, reason }) => `${worth}: ${reason}`),
+    ...(all.length > 10 ? [`and ${all.length - 10} more (--json)`] : []),
+    `verdict: ${verdict}${supported ? '' : ', refused'}`,
+  ].join('\n');
 }
 
 type Explained = Explanation & { readonly name: string; readonly advertiserId: bigint | null };

@@ -387,7 +387,14 @@ describe('intake prove', () => {
     expect(await callIntake(['prove', '--check', file, '--noted', other], env)).toMatchObject({ code: 3 });
     expect(await callIntake(['prove', '--check'], env)).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('verdict: proven'),
+      stdout: expect.stringMatching(
+        /^ids 1 to infinity, .*says proven, its lines support proven\n(.*\n)*verdict: proven/m,
+      ),
+    });
+    expect(await callIntake(['prove', '--check', file, '--noted', other], env)).toMatchObject({
+      stdout: expect.stringMatching(
+        /^forged: the hash that was noted of sweep \d+ is not there\nverdict: forged, refused/m,
+      ),
     });
   });
 

@@ -359,8 +359,8 @@ describe('a file over which every hash was computed anew', () => {
     const noted = [`2:${/"last":"(\w+)"/.exec(recheck[0] as string)?.[1]}`];
     const redated = forge(recheck, (lines) => void Object.assign(middle(lines, isAnswer), { tookMs: 11 }));
     expect(checkProof(redated)).toMatchObject({ verdict: 'proven', supported: true });
-    expect(checkProof(redated, { noted })).toMatchObject({ verdict: 'forged', supported: false });
-    expect(checkProof(recheck, { noted })).toMatchObject({ verdict: 'proven', supported: true });
+    expect(checkProof(redated, noted)).toMatchObject({ verdict: 'forged', supported: false });
+    expect(checkProof(recheck, noted)).toMatchObject({ verdict: 'proven', supported: true });
   });
 
   test(

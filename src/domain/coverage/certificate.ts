@@ -120,7 +120,7 @@ function findReasons(state: State): Reason[] {
     ['harmless', true, 'normal poll; the next recheck brings the proof'],
   ];
   const ofProofs: Reasons = [
-    ['doubt', isCut(facts) && facts.found >= smallPage && !hasReach(facts), noReach],
+    ['doubt', isCut(facts) && !hasReach(facts), noReach],
     ['doubt', isLate, 'stored applications are gone, and a filter that acts after the cap would look the same'],
     ['doubt', vanished > 2, 'the source shows applications by one question that it hides from another'],
     ['harmless', vanished > 0, 'an application was deleted at the source while the list was read'],

@@ -205,9 +205,9 @@ function stepOver(facts: Draft['facts'], range: OpenRange, question: Question, p
     addReason(facts, 'fault', 'a range could not be split small enough to be closed');
     return [{ ...range, stuck: 'the page holds no more than the bounds of its question' }];
   }
-  const risk = sizeOf(page).rows * 2 >= facts.pages.after.rows ? 'doubt' : 'harmless';
-  addReason(facts, risk, 'a page holds no more than the bounds of its question');
-  return [{ ...range, steps }];
+  const inside = shownInside(range, page).length;
+  const wider: Wider = { ...sizeOf(page), shape: shapeOf(question), inside, moved: 'both' };
+  return [{ ...range, wider, steps }];
 }
 
 /** A page is known to have been cut off. If it had room, the second assumption is wrong. */

@@ -28,7 +28,8 @@ export function splitShown(
   isKnown: boolean,
 ): OpenRange[] {
   return cutRange(facts, range, shown, isKnown).map((part) => {
-    const moved = part.from === range.from ? 'before' : part.to === range.to ? 'after' : 'both';
+    const [isLower, isUpper] = [part.from === range.from, part.to === range.to];
+    const moved = isLower === isUpper ? 'both' : isLower ? 'before' : 'after';
     return openRange(part, { ...page, inside: shown.filter((id) => contains(part, id)).length, moved });
   });
 }
