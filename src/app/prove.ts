@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Config } from '../config.ts';
-import type { Explanation } from '../domain/evidence/explain.ts';
+import { type Explanation, explain } from '../domain/evidence/explain.ts';
 import { toHex } from '../domain/evidence/record.ts';
 import { Trouble } from '../domain/trouble.ts';
-import { explainProof, toProofLines } from '../sync/read/evidence.ts';
+import { toProofLines } from '../sync/read/evidence.ts';
 import { openStoreOf } from './database.ts';
 import { type Chosen, toChosen } from './resources.ts';
 
@@ -168,8 +168,8 @@ export async function explainProofs(
   for (const account of toChosen(config, request.advertiser)) {
     const { advertiserId } = await app.store.advertisers.lookUp(account.name, account.advertiserId);
     // -1, which no account has, stands for an id that is not known yet: nothing is covered.
-    const explanation = await explainProof(app.store, advertiserId ?? -1n, request.at);
-    explained.push({ name: account.name, advertiserId, ...explanation });
+    const proof = await app.store.evidence.loadCurrent(advertiserId ?? -1n);
+    explained.push({ name: account.name, advertiserId, ...explain(request.at, proof) });
   }
   return explained;
 }

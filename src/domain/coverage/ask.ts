@@ -1,18 +1,8 @@
 // Decides what a sweep asks next.
 
 import { conclude, type Done, hasReach, isOverBudget } from './certificate.ts';
-import {
-  contains,
-  firstIndex,
-  type IdRange,
-  isSingle,
-  lowerBound,
-  type Position,
-  toRange,
-  upperBound,
-  widthOf,
-} from './position.ts';
-import { isSameQuestion, type Question } from './question.ts';
+import { contains, firstIndex, type IdRange, isSingle, type Position, toRange, widthOf } from './position.ts';
+import { boundedQuestion, isSameQuestion, type Question } from './question.ts';
 import { partRows } from './room.ts';
 import { type Facts, type OpenRange, orderOf, type State } from './state.ts';
 import { askWalk } from './walk.ts';
@@ -78,21 +68,12 @@ function askRange(facts: Facts, range: OpenRange, rest: IdRange, known: KnownIds
   return rangeQuestion(end < rest.to ? { from: rest.from, to: end } : rest, steps);
 }
 
-const noDates = { afterDate: null, beforeDate: null } as const;
-
 function rangeQuestion(range: IdRange, { after, before }: OpenRange['steps']): Question {
-  const covers = { from: range.from, to: range.to };
-  const upper = upperBound(range);
+  const question = boundedQuestion('range', range);
+  const { afterId, beforeId } = question;
   return {
-    purpose: 'range',
-    covers,
-    afterId: after ? range.from : lowerBound(range),
-    beforeId: before && upper !== null ? range.to : upper,
-    ...noDates,
+    ...question,
+    afterId: after ? range.from : afterId,
+    beforeId: before && beforeId !== null ? range.to : beforeId,
   };
-}
-
-/** Asks whether an id is in the list. */
-export function aloneQuestion(id: Position): Question {
-  return { ...rangeQuestion({ from: id, to: id }, { after: false, before: false }), purpose: 'witness' };
 }

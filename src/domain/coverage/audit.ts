@@ -1,8 +1,7 @@
 // A random audit: the questions about one place of the list. The worker runs audits between sweeps. They can only contradict a certificate.
 
-import { aloneQuestion } from './ask.ts';
 import { type IdRange, lastPosition, nearestPosition, type Position } from './position.ts';
-import type { Question } from './question.ts';
+import { aloneQuestion, type Question } from './question.ts';
 import { hasRoom } from './room.ts';
 import type { KnownPages } from './state.ts';
 import { from, within } from './witness.ts';

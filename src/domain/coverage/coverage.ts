@@ -4,9 +4,10 @@
 import { gapsBetween, idsInside, rising, toRange, wholeAxis, widthOf } from './position.ts';
 import { type Facts, type KnownPages, knownAsUnreadable, openRange, type Plan, type State } from './state.ts';
 
+const nothing = { rows: 0, bytes: 0 };
+
 /** Begins a sweep. The default is a proof of the whole list of an account of which nothing is stored. */
 export function begin({ unreadable = [], ...plan }: Partial<Plan>, known?: KnownPages): State {
-  const nothing = { rows: 0, bytes: 0 };
   const facts: Facts = {
     ...wholeAxis,
     rigor: 'proof',
@@ -49,7 +50,6 @@ export function begin({ unreadable = [], ...plan }: Partial<Plan>, known?: Known
 
 /** A sweep that goes on after so long a pause that the source may have changed: it measures pages again. */
 export function renew({ facts, open }: State): State {
-  const nothing = { rows: 0, bytes: 0 };
   const forgotten = open.map((range) => ({ ...openRange(range), stuck: range.stuck }));
   return { facts: { ...facts, pages: { after: nothing, both: nothing }, largestRow: 0 }, open: forgotten };
 }

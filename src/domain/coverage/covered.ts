@@ -1,7 +1,7 @@
 // Which ids a sweep or a certificate covers. Certificates are stored with `low` and `high`, both included; a `high` of null is the end of
 // the axis.
 
-import { type IdRange, lastPosition, nearestPosition, without } from './position.ts';
+import { type IdRange, lastPosition, nearestPosition, wholeAxis, without } from './position.ts';
 
 export interface Covered {
   readonly low: bigint;
@@ -27,11 +27,11 @@ export function withRange<T extends Covered>(rows: readonly T[], read: T): T[] {
   return [...kept, read].sort((a, b) => (a.low < b.low ? -1 : 1));
 }
 
-/** True if the ranges, in rising order, cover every id. */
-export function isTiled(rows: readonly Covered[]): boolean {
+/** True if the rows cover every id of a range. */
+export function isTiled(rows: readonly Covered[], range = wholeAxis): boolean {
   const left = rows.reduce<readonly IdRange[]>(
-    (rest, row) => rest.flatMap((range) => without(range, rangeOf(row))),
-    [rangeOf({ low: 1n, high: null })],
+    (rest, row) => rest.flatMap((part) => without(part, rangeOf(row))),
+    [range],
   );
   return left.length === 0;
 }

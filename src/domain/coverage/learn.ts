@@ -49,12 +49,11 @@ export function learn(state: State, question: Question, answer: Answer): Learned
   const draft: Draft = { facts: { ...state.facts, requests: state.facts.requests + 1 }, open: state.open };
   const { facts } = draft;
   // Answers that were in flight when a walk began say nothing more.
-  if (facts.walk !== null && question.purpose !== 'walk') return { state: draft, closed: null, lacked: [] };
+  if (facts.walk !== null && question.purpose !== 'walk') return { state: draft, ...noEffect };
   if (answer.kind === 'page') notePage(facts, question, answer);
-  const effect = { closed: null as Learned['closed'], lacked: [] as readonly LackingId[] };
+  const effect = question.purpose === 'range' ? learnRange(draft, question, answer) : noEffect;
   if (question.purpose === 'walk') facts.walk = facts.walk && learnWalk(facts, facts.walk, answer);
-  else if (question.purpose === 'range') Object.assign(effect, learnRange(draft, question, answer));
-  else learnWitness(draft, question, answer);
+  if (question.purpose === 'witness') learnWitness(draft, question, answer);
   const isRead = draft.open.every(({ stuck }) => stuck !== null);
   if (facts.witnesses === null && facts.walk === null && isRead) facts.witnesses = planWitnesses(draft);
   return { state: draft, ...effect };
@@ -105,15 +104,12 @@ function learnRange(draft: Draft, question: Question, answer: Answer): Effect {
   return effect;
 }
 
+type Judged = Effect & { readonly parts: readonly OpenRange[] };
+
 /** The open ranges that remain of a range after an answer to all of it. */
-function judge(
-  facts: Draft['facts'],
-  range: OpenRange,
-  question: Question,
-  answer: Answer,
-): Effect & { parts: OpenRange[] } {
+function judge(facts: Draft['facts'], range: OpenRange, question: Question, answer: Answer): Judged {
   const isRefused = answer.kind === 'refused';
-  if (isRefused || (answer.kind === 'page' && answer.rows.some(({ id }) => isStray(question, id)))) {
+  if (isRefused || (answer.kind === 'page' && isStray(question, answer))) {
     const verb = isRefused ? 'refuses' : 'does not honour';
     facts.walk = beginWalk(facts, facts, `the source ${verb} afterid and beforeid together`);
     return { ...noEffect, parts: [] };
@@ -151,7 +147,13 @@ function judge(
   return { ...noEffect, parts: isSame && isExact ? stepOver(facts, range, question, answer) : parts };
 }
 
-function close(facts: Draft['facts'], range: IdRange, shown: readonly Position[], isEmpty: boolean, recent: number) {
+function close(
+  facts: Draft['facts'],
+  range: IdRange,
+  shown: readonly Position[],
+  isEmpty: boolean,
+  recent: number,
+): Judged {
   const closed = { from: range.from, to: range.to };
   facts.closedRanges++;
   facts.found += shown.length;
@@ -161,7 +163,7 @@ function close(facts: Draft['facts'], range: IdRange, shown: readonly Position[]
   facts.gaps = [...facts.gaps, ...gaps].sort((a, b) => rising(widthOf(b), widthOf(a))).slice(0, mostGaps);
   if (shown.length > 0) sample(facts, closed);
   const rule = isEmpty ? 'empty' : isSingle(range) ? 'single' : 'known';
-  return { closed: { range: closed, rule }, lacked: [] as readonly LackingId[], parts: [] as OpenRange[] } as const;
+  return { closed: { range: closed, rule }, lacked: [], parts: [] };
 }
 
 /** The widest gaps that are asked again, the closed ranges that are split at random, and the lost ids that are asked alone. Choices. */
@@ -233,9 +235,8 @@ function learnWitness(draft: Draft, question: Question, answer: Answer): void {
   const { facts } = draft;
   facts.witnesses = facts.witnesses?.filter((other) => !isSameQuestion(other, question)) ?? null;
   if (answer.kind !== 'page') return;
-  const { covers, afterId, beforeId } = question;
-  if (answer.rows.some(({ id }) => (afterId !== null && id < afterId) || (beforeId !== null && id > beforeId)))
-    addReason(facts, 'doubt', 'a cross-check showed applications outside of its question');
+  const { covers } = question;
+  if (isStray(question, answer)) addReason(facts, 'doubt', 'a cross-check showed applications outside of its question');
   const isAlone = covers !== null && isSingle(covers);
   const isThere = isAlone && answer.rows.some(({ id }) => id === covers.from);
   if (isThere && facts.lifelines.includes(covers.from)) facts.lifelines = [];
@@ -255,10 +256,10 @@ function learnWitness(draft: Draft, question: Question, answer: Answer): void {
     if (!answer.news.has(id) || (open !== undefined && contains(open, id))) continue;
     if (!isRecent(facts, { at: dates.get(id) ?? null }))
       addReason(facts, 'doubt', 'an application appeared in a range that had been read');
-    const from = ids[nth - 1] ?? facts.from;
+    const [from, to] = [ids[nth - 1] ?? facts.from, ids[nth + 1] ?? facts.to];
     const last = around.at(-1);
-    const isNext = last !== undefined && last.to >= from;
-    around.splice(isNext ? -1 : around.length, 1, { from: isNext ? last.from : from, to: ids[nth + 1] ?? facts.to });
+    const joined = last !== undefined && last.to >= from ? around.pop() : undefined;
+    around.push({ from: joined?.from ?? from, to });
   }
   reopen(draft, around);
 }

@@ -1,6 +1,6 @@
 // The questions that a sweep sends to the source's list, and the answers. Only source/ knows how the source writes either.
 
-import { contains, type IdRange, idsInside, type Position } from './position.ts';
+import { type IdRange, idsInside, lowerBound, type Position, upperBound } from './position.ts';
 
 /** The elements and bytes of an answer. */
 export interface PageSize {
@@ -97,9 +97,21 @@ export function shapeOf({ afterId, beforeId }: Question): Shape {
   return afterId === null ? 'before' : beforeId === null ? 'after' : 'both';
 }
 
-/** True if no answer to this question should show the id. Bounds may come back. */
-export function isStray({ covers, afterId, beforeId }: Question, id: bigint): boolean {
-  return covers !== null && !contains(covers, id) && id !== afterId && id !== beforeId;
+/** Asks for a range with both bounds. */
+export function boundedQuestion(purpose: Purpose, { from, to }: IdRange): Question {
+  const covers = { from, to };
+  const [afterId, beforeId] = [lowerBound(covers), upperBound(covers)];
+  return { purpose, covers, afterId, beforeId, afterDate: null, beforeDate: null };
+}
+
+/** Asks whether an id is in the list. */
+export function aloneQuestion(id: Position): Question {
+  return boundedQuestion('witness', { from: id, to: id });
+}
+
+/** True if the page shows an id beyond a bound of its question. The bounds themselves may come back. */
+export function isStray({ afterId, beforeId }: Question, { rows }: PageAnswer): boolean {
+  return rows.some(({ id }) => (afterId !== null && id < afterId) || (beforeId !== null && id > beforeId));
 }
 
 export function isSameQuestion(a: Question, b: Question): boolean {

@@ -1,8 +1,8 @@
 // Reads a list with one filter, page by page, if the source does not honour two. A walk is complete only if the list is sorted, which no
 // question can prove. So it ends with a doubt at best.
 
-import { type IdRange, lowerBound, type Position, toRange, upperBound } from './position.ts';
-import { type Answer, type ListedRow, type Question, shownInside } from './question.ts';
+import { type IdRange, type Position, toRange } from './position.ts';
+import { type Answer, boundedQuestion, isStray, type Question, shownInside } from './question.ts';
 
 type Direction = 'forward' | 'backward';
 
@@ -35,24 +35,18 @@ export function beginWalk({ from, to }: IdRange, { rising, falling }: Pairs, why
 export function askWalk(walk: Walk): Question | null {
   const [direction] = walk.directions;
   if (direction === undefined) return null;
-  const shared = { purpose: 'walk', afterDate: null, beforeDate: null } as const;
-  if (direction === 'forward') {
-    const covers = { from: walk.at ?? walk.from, to: walk.to };
-    return { ...shared, covers, afterId: lowerBound(covers), beforeId: null };
-  }
-  const covers = { from: walk.from, to: walk.at ?? walk.to };
-  const beforeId = upperBound(covers);
+  const { at, from, to } = walk;
+  if (direction === 'forward') return { ...boundedQuestion('walk', { from: at ?? from, to }), beforeId: null };
+  const question = boundedQuestion('walk', { from, to: at ?? to });
   // At the end of the axis there is no upper bound. Without any bound a source may show only a recent window.
-  return { ...shared, covers, afterId: beforeId === null ? lowerBound(covers) : null, beforeId };
+  return question.beforeId === null ? question : { ...question, afterId: null };
 }
 
 /** Advances the walk by an answer. */
 export function learnWalk(facts: { found: number } & Pairs, walk: Walk, answer: Answer): Walk {
   const question = askWalk(walk);
   if (question === null) return walk;
-  const { afterId, beforeId } = question;
-  const isOutside = ({ id }: ListedRow) => (afterId !== null && id < afterId) || (beforeId !== null && id > beforeId);
-  if (answer.kind !== 'page' || answer.rows.some(isOutside)) return turn(walk, false, facts);
+  if (answer.kind !== 'page' || isStray(question, answer)) return turn(walk, false, facts);
   const forward = walk.directions[0] === 'forward';
   // One filter does not stop where the walk does.
   const isPassed = isSorted(walk, facts) && answer.rows.some(({ id }) => (forward ? id > walk.to : id < walk.from));

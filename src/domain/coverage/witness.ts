@@ -1,7 +1,6 @@
 // Plans the questions that follow when all ranges are closed. They look for applications that the range questions may have hidden: with one
 // filter, beyond the ends, in the widest gaps, at random splits and by date. They close nothing and can only contradict.
 
-import { aloneQuestion } from './ask.ts';
 import { isCut } from './certificate.ts';
 import {
   firstPosition,
@@ -9,20 +8,16 @@ import {
   isSingle,
   largestBound,
   lastPosition,
-  lowerBound,
   nearestPosition,
   toRange,
-  upperBound,
 } from './position.ts';
-import { isSameQuestion, type Question } from './question.ts';
+import { aloneQuestion, boundedQuestion, isSameQuestion, type Question } from './question.ts';
 import { createRandom } from './random.ts';
 import { longestOf, smallPage } from './room.ts';
 import { type Facts, indexOfOpen, type OpenRange, orderOf, type State } from './state.ts';
 
 /** Covers every interpretation of "Australian Eastern Standard time", with a margin. */
 const dateSlackSeconds = 26n * 3600n;
-
-const noDates = { afterDate: null, beforeDate: null } as const;
 
 export function planWitnesses({ facts, open }: State): Question[] {
   if (facts.rigor === 'poll') return facts.highest === null ? facts.lifelines.map(aloneQuestion) : [];
@@ -50,13 +45,7 @@ function crosses(open: readonly OpenRange[], { from, to }: IdRange): boolean {
 }
 
 export function within(range: IdRange): Question {
-  return {
-    purpose: 'witness',
-    covers: { from: range.from, to: range.to },
-    afterId: lowerBound(range),
-    beforeId: upperBound(range),
-    ...noDates,
-  };
+  return boundedQuestion('witness', range);
 }
 
 export function from(range: IdRange): Question {

@@ -2,6 +2,7 @@
 // disproved it.
 
 import { assumptions, type Conclusion } from '../coverage/certificate.ts';
+import { isTiled } from '../coverage/covered.ts';
 import type { ExportedCertificate } from './export.ts';
 import { type AnswerLine, countIds, toHex } from './record.ts';
 
@@ -19,13 +20,11 @@ export interface ExplainedCertificate extends Omit<ExportedCertificate, 'last'> 
 }
 
 /** The answer to "was everything stored by then?", with the level and the risk of the weakest certificate. */
-export interface Explanation extends Omit<Conclusion, 'reason'> {
+export interface Explanation extends Omit<Conclusion, 'reason'>, Pick<CurrentProof, 'openRanges'> {
   /** Null if the request names no moment. */
   readonly at: Date | null;
   /** Certificates that reach this moment cover every id from 1, none of them is unproven, and no range is open. */
   readonly complete: boolean;
-  /** Ranges of ids without a certificate, or that a later sweep could not close. */
-  readonly openRanges: number;
   readonly certificates: readonly ExplainedCertificate[];
   readonly assumptions: readonly string[];
   readonly falsifiedBy: readonly string[];
@@ -40,24 +39,23 @@ const falsifiedBy: readonly string[] = [
   'an application submitted within the covered time that appears only afterwards',
 ];
 
-/** Explains certificates, which must be in the order of their ids. */
-export function explain(
-  at: Date | null,
-  certificates: readonly ExportedCertificate[],
-  openRanges: number,
-  answersOf: (sweepId: bigint) => readonly AnswerLine[],
-): Explanation {
+/** The certificates of an advertiser, in the order of their ids, and the answers behind them. */
+export interface CurrentProof {
+  readonly certificates: readonly ExportedCertificate[];
+  /** Ranges of ids without a certificate, or that a later sweep could not close. */
+  readonly openRanges: number;
+  /** By sweep. */
+  readonly answers: ReadonlyMap<bigint, readonly AnswerLine[]>;
+}
+
+export function explain(at: Date | null, { certificates, openRanges, answers }: CurrentProof): Explanation {
   const explained = certificates.map(({ last, ...one }) => ({
     ...one,
-    ...countAnswers(answersOf(one.sweepId)),
+    ...countAnswers(answers.get(one.sweepId) ?? []),
     reaches: at === null || one.completeThrough.getTime() >= at.getTime(),
     evidence: last === null ? null : `${one.sweepId}:${toHex(last)}`,
   }));
-  const isTiled = certificates.every(({ low }, index) => {
-    const before = certificates[index - 1];
-    return before === undefined ? low <= 1n : before.high !== null && low === before.high + 1n;
-  });
-  const isWhole = isTiled && certificates.at(-1)?.high === null;
+  const isWhole = isTiled(certificates);
   // A gap that a later sweep left says nothing about an earlier day.
   const isOpen = at === null && openRanges > 0;
   const weakest = <T>(order: readonly T[], pick: (one: ExportedCertificate) => T) =>

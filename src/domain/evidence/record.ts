@@ -64,9 +64,8 @@ export interface Opening {
   readonly purpose: 'recheck' | 'backfill';
   readonly startedAt: Date;
   readonly facts: Facts;
-  /** Ids that could not be read before, and those of them that an operator has accepted. */
+  /** Ids that could not be read before. */
   readonly unreadable: readonly bigint[];
-  readonly accepted: readonly bigint[];
   /** The last hashes of the sweeps behind the certificates at this time. So the end of their chains cannot be cut off later. */
   readonly previous: readonly LastHash[];
 }
@@ -86,7 +85,7 @@ export function toSweepBody({ facts, ...opening }: Opening): LineBody {
     listedBefore: facts.listedBefore,
     longestBefore: facts.longestBefore,
     unreadable: toIdList(opening.unreadable),
-    accepted: toIdList(opening.accepted),
+    accepted: toIdList(facts.accepted),
     previous: opening.previous.map(({ sweepId, hash }) => [String(sweepId), toHex(hash)]),
   };
 }

@@ -1,25 +1,18 @@
 // The data of the page about one advertiser's proof: its certificates, the answers behind them, how its application ids are distributed,
 // and how earlier proofs ended. Ids and counts, no personal data.
-import type { ExportedCertificate } from '../../domain/evidence/export.ts';
+import type { CurrentProof } from '../../domain/evidence/explain.ts';
 import type { Density } from '../../domain/evidence/picture.ts';
-import { type AnswerLine, parseAnswers } from '../../domain/evidence/record.ts';
 import type { SweepFacts } from '../../domain/status.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import { loadOpenRanges } from '../sweeps/continue-sweep.ts';
-import { loadLines } from '../sweeps/evidence.ts';
-import { loadCertificates } from '../sweeps/sweeps.ts';
+import { loadCurrentProof } from '../sweeps/export-evidence.ts';
 import { type SweepColumns, toSweepFacts } from './status.ts';
 
 /** An advertiser's current proof. */
-export interface ProofReport {
+export interface ProofReport extends CurrentProof {
   readonly at: Date;
   readonly advertiser: string;
   readonly advertiserId: bigint;
-  readonly certificates: readonly ExportedCertificate[];
-  readonly openRanges: number;
-  /** By sweep. */
-  readonly answers: ReadonlyMap<bigint, readonly AnswerLine[]>;
   /** Null where nothing is stored. */
   readonly density: Density | null;
   /** Rechecks and backfills that ended, the newest first. */
@@ -39,15 +32,11 @@ export async function loadProofReport(db: Database, name: string): Promise<Proof
     );
     if (advertiser === undefined || advertiser.advertiser_id === null) return null;
     const { advertiser_id: advertiserId, at } = advertiser;
-    const certificates = await loadCertificates(tx, advertiserId);
-    const lines = await loadLines(tx, advertiserId, [...new Set(certificates.map(({ sweepId }) => sweepId))]);
     return {
+      ...(await loadCurrentProof(tx, advertiserId)),
       at,
       advertiser: name,
       advertiserId,
-      certificates,
-      openRanges: (await loadOpenRanges(tx, advertiserId)).length,
-      answers: new Map([...lines].map(([sweepId, texts]) => [sweepId, parseAnswers(texts)])),
       density: await loadDensity(tx, advertiserId),
       history: await loadEndedProofs(tx, advertiserId),
     };

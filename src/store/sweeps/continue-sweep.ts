@@ -7,10 +7,10 @@ import type { Covered } from '../../domain/coverage/covered.ts';
 import { nearestPosition, type Position, toRange } from '../../domain/coverage/position.ts';
 import type { KnownPages } from '../../domain/coverage/state.ts';
 import type { ChainEnd } from '../../domain/evidence/record.ts';
-import type { Queryable } from '../postgres/database.ts';
-import type { Columns, NotNull } from '../schema/rows.ts';
+import type { Lane } from '../accounts/leases.ts';
+import { columnsOf, type Queryable } from '../postgres/database.ts';
+import type { Columns } from '../schema/rows.ts';
 import { loadChainEnd } from './evidence.ts';
-import type { Lane } from './leases.ts';
 import { dropSweeps, type Sweep, type SweepEnd } from './sweeps.ts';
 import { toUnreadable, type Unreadable, type UnreadableColumn, unreadableSql } from './unreadable.ts';
 
@@ -35,32 +35,22 @@ const toValues = (key: SweepKey) => [key.advertiserId, key.lane, key.purpose, ke
 
 /** The newest sweep of this range that has not ended. */
 export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<UnfinishedSweep | null> {
-  const [row] = await db.query<
-    Columns<'sweeps', 'sweep_id' | 'started_at'> & { idle_ms: number; facts: string; ranges: string[] | null }
-  >(
-    `SELECT sweep_id, started_at, facts::text AS facts,
-       extract(epoch FROM now() - last_progress_at)::float8 * 1000 AS idle_ms,
-       (SELECT array_agg(r.evidence::text ORDER BY r.low) FROM intake.ranges r
-        WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id) AS ranges
+  const [row] = await db.query<Omit<UnfinishedSweep, 'end'>>(
+    `SELECT sweep_id AS "sweepId", purpose, axis, low, high, started_at AS "startedAt", facts::text AS facts,
+       extract(epoch FROM now() - last_progress_at)::float8 * 1000 AS "idleMs",
+       ARRAY(SELECT r.evidence::text FROM intake.ranges r
+        WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id ORDER BY r.low) AS ranges
      FROM intake.sweeps s WHERE ${matchesKey} AND state = 'running' ORDER BY sweep_id DESC LIMIT 1`,
     toValues(key),
   );
-  if (!row) return null;
-  const { purpose, axis, low, high } = key;
-  return {
-    ...{ sweepId: row.sweep_id, purpose, axis, low, high, startedAt: row.started_at },
-    facts: row.facts,
-    ranges: row.ranges ?? [],
-    idleMs: row.idle_ms,
-    end: await loadChainEnd(db, key.advertiserId, row.sweep_id),
-  };
+  return row ? { ...row, end: await loadChainEnd(db, key.advertiserId, row.sweepId) } : null;
 }
 
 export type SweepOutcome = Pick<SweepEnd, 'certificate' | 'risk' | 'reason' | 'openRanges'>;
 
 /** How a sweep ended; null where it has not ended or has no row. A process whose last commit got no answer learns the result here. */
 export async function loadOutcome(db: Queryable, advertiserId: bigint, sweepId: bigint): Promise<SweepOutcome | null> {
-  const [row] = await db.query<NotNull<Columns<'sweeps', 'certificate' | 'risk' | 'reason'>> & { openRanges: number }>(
+  const [row] = await db.query<SweepOutcome>(
     `SELECT certificate, risk, reason, (SELECT count(*)::int FROM intake.ranges r
        WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id) AS "openRanges"
      FROM intake.sweeps s WHERE advertiser_id = $1 AND sweep_id = $2 AND certificate IS NOT NULL`,
@@ -76,10 +66,9 @@ export async function dropUnfinished(db: Queryable, key: SweepKey): Promise<void
 
 /** The ranges of all ids from 1 on that were never read, were read without a certificate, or were left as a gap. */
 export async function loadOpenRanges(db: Queryable, advertiserId: bigint): Promise<Covered[]> {
-  return await db.query<{ low: bigint; high: bigint | null }>(
-    `SELECT low, high FROM intake.open_ranges WHERE advertiser_id = $1 ORDER BY low`,
-    [advertiserId],
-  );
+  return await db.query<Covered>(`SELECT low, high FROM intake.open_ranges WHERE advertiser_id = $1 ORDER BY low`, [
+    advertiserId,
+  ]);
 }
 
 /** Where the next live sweep begins. */
@@ -128,21 +117,15 @@ export async function loadSyncStates(
   db: Queryable,
   asked: readonly { readonly advertiserId: bigint | null; readonly lagMs: number }[],
 ): Promise<SyncState[]> {
-  const known = asked.filter((one) => one.advertiserId !== null);
-  if (known.length === 0) return asked.map(() => neverRead);
-  const rows = await db.query<{
-    advertiser_id: bigint;
-    lag_ms: number;
-    poll_from: bigint | null;
-    lifelines: string[];
-    after_date: Date | null;
-    covered: boolean;
-    contradicted: boolean;
-    pages: KnownPages | null;
-    unreadable: UnreadableColumn;
-    unfinished: [purpose: 'live' | 'recheck', axis: 'id' | 'date', low: string, high: string | null][] | null;
-  }>(
-    `SELECT asked.advertiser_id, asked.lag_ms, nullif(v.learned, '{}') AS pages, c.after_date, poll.poll_from,
+  const rows = await db.query<
+    Pick<SyncState, 'afterDate' | 'covered' | 'contradicted' | 'pages'> & {
+      pollFrom: bigint | null;
+      lifelines: string[];
+      unreadable: UnreadableColumn;
+      unfinished: [purpose: 'live' | 'recheck', axis: 'id' | 'date', low: string, high: string | null][] | null;
+    }
+  >(
+    `SELECT nullif(v.learned, '{}') AS pages, c.after_date AS "afterDate", poll.poll_from AS "pollFrom",
        ARRAY(SELECT DISTINCT older.id::text FROM unnest(ARRAY[${olderThan('poll.poll_from', 'asked.advertiser_id', isNotMissing)},
            ${olderThan('poll.poll_from / 2', 'asked.advertiser_id', isNotMissing)},
            (SELECT a.application_id FROM intake.applications a WHERE a.advertiser_id = asked.advertiser_id
@@ -156,8 +139,8 @@ export async function loadSyncStates(
           WHERE s.advertiser_id = asked.advertiser_id AND s.state = 'dropped' AND s.purpose = 'recheck' AND s.axis = 'id')) AS contradicted,
        (SELECT json_agg(json_build_array(s.purpose, s.axis, s.low::text, s.high::text) ORDER BY s.sweep_id) FROM intake.sweeps s
         WHERE s.advertiser_id = asked.advertiser_id AND s.lane = 'live' AND s.state = 'running') AS unfinished
-     FROM unnest($1::bigint[], $2::float8[]) AS asked (advertiser_id, lag_ms)
-     JOIN intake.advertisers v ON v.advertiser_id = asked.advertiser_id
+     FROM unnest($1::bigint[], $2::float8[]) WITH ORDINALITY AS asked (advertiser_id, lag_ms, nth)
+     LEFT JOIN intake.advertisers v ON v.advertiser_id = asked.advertiser_id
      LEFT JOIN intake.cursors c ON c.advertiser_id = asked.advertiser_id
      LEFT JOIN LATERAL (
        SELECT a.application_id FROM intake.applications a
@@ -172,43 +155,20 @@ export async function loadSyncStates(
          WHERE a.advertiser_id = asked.advertiser_id AND a.submitted_at > now() - interval '26 hours' AND ${isExpected}
            AND a.application_id <= c.after_id AND aged.application_id IS NULL) AS young) AS recent ON true
      CROSS JOIN LATERAL (
-       SELECT CASE WHEN c.after_id IS NOT NULL THEN coalesce(aged.application_id, recent.id, c.after_id) END AS poll_from) AS poll`,
-    [known.map((one) => one.advertiserId), known.map((one) => one.lagMs)],
+       SELECT CASE WHEN c.after_id IS NOT NULL THEN coalesce(aged.application_id, recent.id, c.after_id) END AS poll_from) AS poll
+     ORDER BY asked.nth`,
+    columnsOf(asked, 'advertiserId', 'lagMs'),
   );
-  return asked.map(({ advertiserId, lagMs }) => {
-    const row = rows.find((one) => one.advertiser_id === advertiserId && one.lag_ms === lagMs);
-    if (!row) return neverRead;
-    const unfinished = (row.unfinished ?? []).map(([purpose, axis, low, high]) => {
+  return rows.map((row) => ({
+    ...row,
+    ...toUnreadable(row.unreadable),
+    pollFrom: row.pollFrom === null ? null : nearestPosition(row.pollFrom),
+    lifelines: row.lifelines.map((id) => nearestPosition(BigInt(id))),
+    unfinished: (row.unfinished ?? []).map(([purpose, axis, low, high]) => {
       return { purpose, axis, low: BigInt(low), high: high === null ? null : BigInt(high) };
-    });
-    const { poll_from, after_date: afterDate, covered, contradicted, pages } = row;
-    const pollFrom = poll_from === null ? null : nearestPosition(poll_from);
-    const lifelines = row.lifelines.map((id) => nearestPosition(BigInt(id)));
-    return {
-      unfinished,
-      pollFrom,
-      lifelines,
-      afterDate,
-      covered,
-      contradicted,
-      pages,
-      ...toUnreadable(row.unreadable),
-    };
-  });
+    }),
+  }));
 }
-
-const neverRead: SyncState = {
-  ...{
-    unfinished: [],
-    pollFrom: null,
-    lifelines: [],
-    afterDate: null,
-    covered: false,
-    contradicted: false,
-    pages: null,
-  },
-  ...toUnreadable(null),
-};
 
 /** What is known about a range before a sweep reads it again. */
 export interface HeldRange extends Unreadable {
@@ -221,13 +181,9 @@ export interface HeldRange extends Unreadable {
 }
 
 export async function loadHeld(db: Queryable, advertiserId: bigint | null, { low, high }: Covered): Promise<HeldRange> {
-  const [row] = await db.query<{
-    listed: number;
-    longest: number | null;
-    lateness: number | null;
-    unreadable: UnreadableColumn;
-  }>(
-    `SELECT (v.learned->>'longest')::int AS longest, ${latenessMs}::float8 AS lateness, ${unreadableSql('$1')} AS unreadable,
+  const [row] = await db.query<Omit<HeldRange, keyof Unreadable> & { unreadable: UnreadableColumn }>(
+    `SELECT coalesce((v.learned->>'longest')::int, 0) AS longest, coalesce(${latenessMs}::float8, 0) AS "latenessMs",
+       ${unreadableSql('$1')} AS unreadable,
        CASE WHEN $2 <= 1 AND $3::bigint IS NULL
          THEN (SELECT coalesce(sum(n), 0)::int FROM intake.tallies WHERE advertiser_id = $1 AND what = 'listed')
          ELSE (SELECT count(*)::int FROM intake.applications a WHERE a.advertiser_id = $1 AND a.application_id >= $2
@@ -235,8 +191,7 @@ export async function loadHeld(db: Queryable, advertiserId: bigint | null, { low
      FROM intake.advertisers v WHERE v.advertiser_id = $1`,
     [advertiserId, low, high],
   );
-  const { listed = 0, longest, lateness, unreadable = null } = row ?? {};
-  return { listed, longest: longest ?? 0, latenessMs: lateness ?? 0, ...toUnreadable(unreadable) };
+  return { listed: 0, longest: 0, latenessMs: 0, ...row, ...toUnreadable(row?.unreadable ?? null) };
 }
 
 /** Ids that are loaded at once to split a range: enough for many questions, and a few hundred kilobytes. */

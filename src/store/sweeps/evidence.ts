@@ -2,7 +2,7 @@
 // file stores, loads and prunes lines.
 import { findKept } from '../../domain/evidence/kept.ts';
 import type { ChainEnd, LastHash, Line } from '../../domain/evidence/record.ts';
-import type { Queryable } from '../postgres/database.ts';
+import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
 /** Appends lines to the chain of a sweep. */
@@ -14,7 +14,7 @@ export async function saveEvidence(
 ): Promise<void> {
   await tx.query(
     `INSERT INTO intake.evidence (advertiser_id, sweep_id, n, line) SELECT $1, $2, l.* FROM unnest($3::int[], $4::text[]) AS l`,
-    [advertiserId, sweepId, lines.map(({ n }) => n), lines.map(({ text }) => text)],
+    [advertiserId, sweepId, ...columnsOf(lines, 'n', 'text')],
   );
 }
 
@@ -29,7 +29,7 @@ export async function loadLastHashes(db: Queryable, advertiserId: bigint): Promi
 
 /** The end of a sweep's chain; null where it has none. */
 export async function loadChainEnd(db: Queryable, advertiserId: bigint, sweepId: bigint): Promise<ChainEnd | null> {
-  const [end] = await db.query<{ n: number; hash: Buffer }>(
+  const [end] = await db.query<ChainEnd>(
     `SELECT n, sha256(convert_to(line, 'UTF8')) AS hash FROM intake.evidence
      WHERE advertiser_id = $1 AND sweep_id = $2 ORDER BY n DESC LIMIT 1`,
     [advertiserId, sweepId],
@@ -113,20 +113,4 @@ export async function pruneEvidence(tx: Queryable, advertiserId: bigint): Promis
        AND NOT EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = $1 AND k.sweep_id = e.sweep_id)`,
     [advertiserId, rest],
   );
-}
-
-/** The lines of these sweeps, in order. */
-export async function loadLines(
-  db: Queryable,
-  advertiserId: bigint,
-  sweepIds: readonly bigint[],
-): Promise<Map<bigint, string[]>> {
-  const rows = await db.query<Columns<'evidence', 'sweep_id' | 'line'>>(
-    `SELECT sweep_id, line FROM intake.evidence
-     WHERE advertiser_id = $1 AND sweep_id = ANY ($2::bigint[]) ORDER BY sweep_id, n`,
-    [advertiserId, sweepIds],
-  );
-  const lines = new Map<bigint, string[]>(sweepIds.map((sweepId) => [sweepId, []]));
-  for (const { sweep_id, line } of rows) lines.get(sweep_id)?.push(line);
-  return lines;
 }

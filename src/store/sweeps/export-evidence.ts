@@ -1,8 +1,24 @@
-// Loads the evidence of an advertiser in one snapshot: certificates, the lines behind them, and the stored ids.
+// Loads the proof of an advertiser: its certificates with the answers behind them, or in one snapshot everything that an export contains.
+import type { CurrentProof } from '../../domain/evidence/explain.ts';
 import type { ExportedCertificate, ExportedRow } from '../../domain/evidence/export.ts';
-import type { LastHash } from '../../domain/evidence/record.ts';
+import { type LastHash, parseAnswers } from '../../domain/evidence/record.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
+import type { Columns } from '../schema/rows.ts';
+import { loadOpenRanges } from './continue-sweep.ts';
 import { loadCertificates } from './sweeps.ts';
+
+export async function loadCurrentProof(db: Queryable, advertiserId: bigint): Promise<CurrentProof> {
+  const certificates = await loadCertificates(db, advertiserId);
+  const { length: openRanges } = await loadOpenRanges(db, advertiserId);
+  const rows = await db.query<Columns<'evidence', 'sweep_id' | 'line'>>(
+    `SELECT sweep_id, line FROM intake.evidence
+     WHERE advertiser_id = $1 AND sweep_id = ANY ($2::bigint[]) ORDER BY sweep_id, n`,
+    [advertiserId, certificates.map(({ sweepId }) => sweepId)],
+  );
+  const bySweep = [...Map.groupBy(rows, ({ sweep_id }) => sweep_id)];
+  const answers = bySweep.map(([id, lines]) => [id, parseAnswers(lines.map(({ line }) => line))] as const);
+  return { certificates, openRanges, answers: new Map(answers) };
+}
 
 /** Everything that an exported proof contains. */
 export interface StoredProofs {
@@ -46,7 +62,7 @@ export async function withProofs<T>(
 }
 
 async function loadEnds(tx: Queryable, advertiserId: bigint): Promise<LastHash[]> {
-  return await tx.query<{ sweepId: bigint; hash: Buffer }>(
+  return await tx.query<LastHash>(
     `SELECT DISTINCT ON (sweep_id) sweep_id AS "sweepId", sha256(convert_to(line, 'UTF8')) AS hash
      FROM intake.evidence WHERE advertiser_id = $1 ORDER BY sweep_id, n DESC`,
     [advertiserId],
@@ -68,7 +84,7 @@ async function* loadAllLines(tx: Queryable, advertiserId: bigint): AsyncGenerato
 
 async function* loadRows(tx: Queryable, advertiserId: bigint): AsyncGenerator<ExportedRow[]> {
   for (let after: bigint | null = null; ; ) {
-    const rows: ExportedRow[] = await tx.query<{ id: bigint; firstSeen: bigint | null; missingSince: bigint | null }>(
+    const rows: ExportedRow[] = await tx.query<ExportedRow>(
       `SELECT application_id AS id, CASE WHEN erased_at IS NULL THEN floor(extract(epoch FROM first_seen_at))::bigint END AS "firstSeen",
          floor(extract(epoch FROM missing_since))::bigint AS "missingSince"
        FROM intake.applications WHERE advertiser_id = $1 AND ($2::bigint IS NULL OR application_id > $2)

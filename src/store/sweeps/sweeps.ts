@@ -7,12 +7,11 @@ import type { LackingId } from '../../domain/coverage/question.ts';
 import type { ExportedCertificate } from '../../domain/evidence/export.ts';
 import type { Line } from '../../domain/evidence/record.ts';
 import { SweepDropped } from '../../domain/trouble.ts';
+import { laneLock, type WriteContext } from '../accounts/leases.ts';
 import type { ApplicationEvent, ChangedRow } from '../events.ts';
-import type { Database, Queryable } from '../postgres/database.ts';
-import type { Columns } from '../schema/rows.ts';
+import { columnsOf, type Database, type Queryable } from '../postgres/database.ts';
 import { raiseCursor } from './cursors.ts';
 import { noteLastHash, pruneEvidence, saveEvidence } from './evidence.ts';
-import { laneLock, type WriteContext } from './leases.ts';
 import { healUnreadable, saveUnreadable } from './unreadable.ts';
 
 export type SweepPurpose = 'live' | 'recheck' | 'backfill' | 'witness';
@@ -124,7 +123,7 @@ async function saveSweep(
       sweep.low,
       sweep.high,
       sweep.startedAt,
-      ended ? 'closed' : 'running',
+      ended === null ? 'running' : ended.openRanges > 0 ? 'open' : 'closed',
       ended?.certificate ?? null,
       ended?.reason ?? null,
       // Only a sweep that goes on needs them. They can hold the id and the date of an application that is erased later.
@@ -142,32 +141,18 @@ async function saveSweep(
 async function moveRanges(
   tx: Queryable,
   advertiserId: bigint,
-  sweep: Sweep,
+  { sweepId }: Sweep,
   { dropped, added }: SweepProgress,
 ): Promise<void> {
-  const moves: Promise<unknown>[] = [];
-  if (dropped.length > 0) {
-    const sql = `DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND low = ANY ($3::bigint[])`;
-    moves.push(tx.query(sql, [advertiserId, sweep.sweepId, dropped]));
-  }
-  if (added.length > 0) {
-    moves.push(
-      tx.query(
-        `INSERT INTO intake.ranges (advertiser_id, sweep_id, low, high, state, evidence)
-         SELECT $1, $2, r.low, r.high, r.state, r.evidence::jsonb
-         FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[]) AS r (low, high, state, evidence)`,
-        [
-          advertiserId,
-          sweep.sweepId,
-          added.map((r) => r.low),
-          added.map((r) => r.high),
-          added.map((r) => r.state),
-          added.map((r) => r.evidence),
-        ],
-      ),
-    );
-  }
-  await Promise.all(moves);
+  const drop = `DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND low = ANY ($3::bigint[])`;
+  const add = `INSERT INTO intake.ranges (advertiser_id, sweep_id, low, high, state, evidence)
+     SELECT $1, $2, r.low, r.high, r.state, r.evidence::jsonb
+     FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[]) AS r (low, high, state, evidence)`;
+  const rows = columnsOf(added, 'low', 'high', 'state', 'evidence');
+  await Promise.all([
+    ...(dropped.length === 0 ? [] : [tx.query(drop, [advertiserId, sweepId, dropped])]),
+    ...(added.length === 0 ? [] : [tx.query(add, [advertiserId, sweepId, ...rows])]),
+  ]);
 }
 
 /** Counts the answers that lacked an id: the second one shows that it is gone. */
@@ -197,24 +182,11 @@ async function endSweep(
     `DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND ($3 OR (state = 'stuck' AND low = high))`,
     [...key, ended.openRanges === 0],
   );
-  await tx.query(
-    `UPDATE intake.sweeps SET state = 'open' WHERE advertiser_id = $1 AND sweep_id = $2
-     AND EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = $1 AND r.sweep_id = $2)`,
-    key,
-  );
-  if (ended.learned !== null) {
-    // Keeps the longest page of all sweeps: an earlier one may have seen a longer page than this one.
-    const longest = (learned: string) => `(${learned}->>'longest')::int`;
+  if (ended.learned !== null)
     await tx.query(
-      `WITH now AS (
-         SELECT jsonb_set($2::jsonb, '{longest}', to_jsonb(greatest(${longest('$2::jsonb')}, ${longest('learned')}))) AS learned
-         FROM intake.advertisers WHERE advertiser_id = $1
-       )
-       UPDATE intake.advertisers v SET learned = now.learned FROM now
-       WHERE v.advertiser_id = $1 AND v.learned IS DISTINCT FROM now.learned`,
+      `UPDATE intake.advertisers SET learned = $2::jsonb WHERE advertiser_id = $1 AND learned IS DISTINCT FROM $2::jsonb`,
       [advertiserId, ended.learned],
     );
-  }
   if (sweep.axis === 'id' && ended.certificate !== 'unproven') await healGaps(tx, advertiserId, sweep);
   if (sweep.purpose !== 'live' && sweep.axis === 'id') await recordCoverage(tx, advertiserId, sweep, ended);
   const events = ended.marksAbsent ? await markAbsent(tx, advertiserId, sweep, ended) : [];
@@ -262,42 +234,20 @@ async function recordCoverage(tx: Queryable, advertiserId: bigint, sweep: Sweep,
        $9::bigint[], $10::bytea[]) AS r`,
     [
       advertiserId,
-      added.map((row) => row.low),
-      added.map((row) => row.high),
-      added.map((row) => row.certificate),
-      added.map((row) => row.risk),
-      added.map((row) => row.reason),
-      added.map((row) => row.startedAt),
-      added.map((row) => row.completeThrough),
-      added.map((row) => row.sweepId),
-      added.map((row) => row.last),
+      ...columnsOf(added, 'low', 'high', 'certificate', 'risk', 'reason'),
+      ...columnsOf(added, 'startedAt', 'completeThrough', 'sweepId', 'last'),
     ],
   );
 }
 
 /** The certificates of an advertiser, in the order of their ids. */
 export async function loadCertificates(db: Queryable, advertiserId: bigint): Promise<ExportedCertificate[]> {
-  const rows = await db.query<
-    Columns<
-      'coverage',
-      'low' | 'high' | 'certificate' | 'risk' | 'reason' | 'sweep_id' | 'as_of' | 'complete_through' | 'evidence_hash'
-    >
-  >(
-    `SELECT low, high, certificate, risk, reason, sweep_id, as_of, complete_through, evidence_hash
+  return await db.query<ExportedCertificate>(
+    `SELECT low, high, certificate, risk, reason, sweep_id AS "sweepId", as_of AS "startedAt",
+       complete_through AS "completeThrough", evidence_hash AS last
      FROM intake.coverage WHERE advertiser_id = $1 AND axis = 'id' ORDER BY low`,
     [advertiserId],
   );
-  return rows.map((row) => ({
-    low: row.low,
-    high: row.high,
-    certificate: row.certificate,
-    risk: row.risk,
-    reason: row.reason,
-    sweepId: row.sweep_id,
-    startedAt: row.as_of,
-    completeThrough: row.complete_through,
-    last: row.evidence_hash,
-  }));
 }
 
 /**
@@ -398,7 +348,7 @@ export interface Ticket {
 }
 
 export async function takeTickets(db: Queryable, count: number): Promise<Ticket[]> {
-  return await db.query<{ seq: bigint; at: Date }>(
+  return await db.query<Ticket>(
     `SELECT nextval('intake.request_seq') AS seq, clock_timestamp() AS at FROM generate_series(1, $1::int)`,
     [count],
   );

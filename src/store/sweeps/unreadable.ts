@@ -2,7 +2,7 @@
 // that doubles. An operator can accept that one cannot be read.
 import type { Covered } from '../../domain/coverage/covered.ts';
 import { nearestPosition, type Position } from '../../domain/coverage/position.ts';
-import type { Queryable } from '../postgres/database.ts';
+import { columnsOf, type Queryable } from '../postgres/database.ts';
 
 /** The ids of an account that cannot be read. */
 export interface Unreadable {
@@ -48,7 +48,7 @@ export async function saveUnreadable(
      SELECT $1, f.id, f.reason, ${nextAt('0')} FROM unnest($2::bigint[], $3::text[]) AS f (id, reason)
      ON CONFLICT (advertiser_id, application_id) DO UPDATE
        SET reason = excluded.reason, tries = u.tries + 1, next_at = ${nextAt('u.tries')}`,
-    [advertiserId, ids.map(({ id }) => id), ids.map(({ reason }) => reason)],
+    [advertiserId, ...columnsOf(ids, 'id', 'reason')],
   );
 }
 

@@ -4,11 +4,11 @@ import { contains, type IdRange, isSingle } from '../../domain/coverage/position
 import type { Question } from '../../domain/coverage/question.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
+import type { KnownAdvertiser } from '../../store/accounts/advertisers.ts';
 import type { Store } from '../../store/store.ts';
-import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import type { Ticket } from '../../store/sweeps/sweeps.ts';
+import { checkIdentity } from '../accounts/account-identity.ts';
 import { type RetryOptions, retry } from '../retry.ts';
-import { checkIdentity } from './account-identity.ts';
 import { type Heard, requestPage } from './request-page.ts';
 
 /** An answer with its question and the facts of its request. */

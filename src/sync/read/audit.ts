@@ -12,8 +12,7 @@ import { toAuditBody } from '../../domain/evidence/record.ts';
 import { createAsker, type ReceivedAnswer } from './ask-source.ts';
 import { commitApplications, endContradictedCertificates, toReadPage, untilCommitted } from './commit-answer.ts';
 import { chainLines } from './evidence.ts';
-import type { ReadContext } from './read-tasks.ts';
-import type { SweepDeps } from './sweep.ts';
+import type { ReadContext, SweepDeps } from './sweep.ts';
 
 /**
  * Audits one place of the covered ids; `random` returns a number from 0 to 1. Returns the number of contradictions: applications that a

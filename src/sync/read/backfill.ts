@@ -2,13 +2,12 @@
 // It continues an unfinished backfill of the same range.
 import { type Covered, coveredOf, rangeOf } from '../../domain/coverage/covered.ts';
 import { wholeAxis } from '../../domain/coverage/position.ts';
+import { requireIdentity } from '../accounts/account-identity.ts';
+import { holdLane, type LaneRequest } from '../accounts/held-lane.ts';
 import { retry } from '../retry.ts';
-import { requireIdentity } from './account-identity.ts';
-import type { SweepRequest } from './commit-answer.ts';
-import { holdLane, type LaneRequest } from './held-lane.ts';
 import { readDates } from './read-dates.ts';
 import { readToProof } from './read-tasks.ts';
-import type { SweepDeps, SweepSummary } from './sweep.ts';
+import type { SweepDeps, SweepRequest, SweepSummary } from './sweep.ts';
 
 /** A range of ids, or of dates (whole seconds since 1970), both ends included; `high` null is no end. */
 export interface ReadRange extends Covered {
@@ -44,9 +43,7 @@ export async function backfill(deps: SweepDeps, request: BackfillRequest): Promi
     const shared = { lane, advertiser, purpose: how.purpose, parallel, lagMs, retryForMs };
     const { axis, low: from, high: to } = range;
     const summary =
-      axis === 'date'
-        ? await readDates(deps, { ...shared, dates: { from, to } })
-        : await readToProof(deps, shared, rangeOf(range));
+      axis === 'date' ? await readDates(deps, shared, { from, to }) : await readToProof(deps, shared, rangeOf(range));
     advertiser = summary.advertiser;
     sweeps.push(summary);
   }

@@ -1,7 +1,6 @@
 // The read tasks of an account: read new applications, read earlier ones again, and ask again for ids that could not be read. `intake sync`
 // and the worker run the same tasks.
 
-import { aloneQuestion } from '../../domain/coverage/ask.ts';
 import { noneShown } from '../../domain/coverage/certificate.ts';
 import { coveredOf, rangeOf } from '../../domain/coverage/covered.ts';
 import {
@@ -12,17 +11,19 @@ import {
   type Position,
   wholeAxis,
 } from '../../domain/coverage/position.ts';
+import { aloneQuestion } from '../../domain/coverage/question.ts';
 import { dateSlackSeconds } from '../../domain/dates.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { type RetryOptions, retry } from '../retry.ts';
 import { createAsker } from './ask-source.ts';
-import { commitApplications, type SweepRequest, toReadPage } from './commit-answer.ts';
+import { commitApplications, toReadPage } from './commit-answer.ts';
 import { type DateRange, readDates } from './read-dates.ts';
-import { createStop, type SweepDeps, type SweepSummary, sweep } from './sweep.ts';
+import { readIds } from './read-ids.ts';
+import { createStop, type ReadContext, type SweepDeps, type SweepRequest, type SweepSummary } from './sweep.ts';
 
-/** The account to read, its held lane, and how to read. */
-export interface ReadContext extends Omit<SweepRequest, 'purpose' | 'plan' | 'pages' | 'isNew' | 'parallel'> {
+/** How an account is read. */
+export interface TaskContext extends ReadContext {
   /** Submission date at which the first sweep begins, in milliseconds since the epoch; null reads everything. */
   readonly startAt: number | null;
 }
@@ -31,13 +32,13 @@ export interface ReadContext extends Omit<SweepRequest, 'purpose' | 'plan' | 'pa
  * Reads on from where the cursor was one lag ago; the first time, from `startAt`. The poll begins at an application that must still be there.
  * Throws if the source shows neither that one nor older ones: then it is in trouble, although it answers.
  */
-export async function readNew(deps: SweepDeps, context: ReadContext, state?: SyncState): Promise<SweepSummary> {
+export async function readNew(deps: SweepDeps, context: TaskContext, state?: SyncState): Promise<SweepSummary> {
   const { pollFrom, pages, unfinished, lifelines, unreadable, accepted } = state ?? (await loadState(deps, context));
   if (pollFrom === null) return await readFirst(deps, context);
   const range = { from: pollFrom, to: lastPosition };
   const plan = { ...range, rigor: 'poll', lifelines, unreadable, accepted } as const;
   const isNew = !unfinished.some((one) => one.purpose === 'live' && one.low === pollFrom);
-  const summary = await sweep(deps, {
+  const summary = await readIds(deps, {
     ...context,
     purpose: 'live',
     plan,
@@ -56,11 +57,11 @@ export async function readNew(deps: SweepDeps, context: ReadContext, state?: Syn
 }
 
 /** Everything, or from a date on. The latter uses the date filter, because no id is known yet. */
-async function readFirst(deps: SweepDeps, context: ReadContext): Promise<SweepSummary> {
+async function readFirst(deps: SweepDeps, context: TaskContext): Promise<SweepSummary> {
   const { startAt } = context;
   if (startAt === null) return await readAgain(deps, context, wholeAxis);
   const dates = { from: BigInt(Math.floor(startAt / 1_000)), to: null };
-  const byDates = await readDates(deps, { ...context, purpose: 'recheck', dates });
+  const byDates = await readDates(deps, { ...context, purpose: 'recheck' }, dates);
   if (byDates.certificate !== 'unproven' || byDates.stopped !== null) return byDates;
   // Dates do not lead there: everything is read.
   return addUp(await readAgain(deps, { ...context, advertiser: byDates.advertiser }, wholeAxis), byDates);
@@ -72,7 +73,7 @@ async function readFirst(deps: SweepDeps, context: ReadContext): Promise<SweepSu
  */
 export async function readUnfinishedAndNew(
   deps: SweepDeps,
-  context: ReadContext,
+  context: TaskContext,
   { recheck = false, onlyUnfinished = false } = {},
 ): Promise<SweepSummary[]> {
   const { unfinished, unreadable, accepted, due } = await loadState(deps, context);
@@ -88,10 +89,10 @@ export async function readUnfinishedAndNew(
     const range = rangeOf({ low, high });
     const running =
       axis === 'date'
-        ? readDates(deps, { ...request, dates: { from: low, to: high } })
+        ? readDates(deps, request, { from: low, to: high })
         : purpose === 'recheck'
           ? readAgain(deps, request, range)
-          : sweep(deps, { ...request, plan: { ...range, rigor: 'poll', unreadable, accepted }, parallel: 1 });
+          : readIds(deps, { ...request, plan: { ...range, rigor: 'poll', unreadable, accepted }, parallel: 1 });
     if (keep(await running)) return sweeps;
   }
   const isReadJustNow = unfinished.some(isWholeRecheck);
@@ -107,11 +108,7 @@ export function isWholeRecheck({ purpose, axis, low, high }: SyncState['unfinish
 }
 
 /** Reads a range up to a proof. Ids that are already stored split the range into questions that close it at once. */
-export async function readToProof(
-  deps: SweepDeps,
-  request: Omit<SweepRequest, 'plan'>,
-  range: IdRange,
-): Promise<SweepSummary> {
+export async function readToProof(deps: SweepDeps, request: SweepRequest, range: IdRange): Promise<SweepSummary> {
   const { advertiserId } = request.advertiser;
   const known = await retry(retryOptions(deps, request), () =>
     deps.store.applications.loadHeld(advertiserId, coveredOf(range)),
@@ -121,25 +118,22 @@ export async function readToProof(
   const unreadable = isSingle(range) ? [] : known.unreadable;
   const lagMs = Math.max(request.lagMs, latenessMs);
   const plan = { ...range, rigor: 'proof', listedBefore, longestBefore, unreadable, accepted } as const;
-  return await sweep(deps, { ...request, lagMs, plan });
+  return await readIds(deps, { ...request, lagMs, plan });
 }
 
 /** Reads a range again, or for the first time. */
-export async function readAgain(deps: SweepDeps, context: ReadContext, range: IdRange): Promise<SweepSummary> {
+export async function readAgain(deps: SweepDeps, context: TaskContext, range: IdRange): Promise<SweepSummary> {
   const byIds = await readToProof(deps, { ...context, purpose: 'recheck', parallel: 2 }, range);
   if (!byIds.tryDates || byIds.stopped !== null) return byIds;
   const next = { ...context, advertiser: byIds.advertiser };
-  return addUp(
-    byIds,
-    await readDates(deps, { ...next, purpose: 'recheck', dates: await loadDates(deps, next, range) }),
-  );
+  return addUp(byIds, await readDates(deps, { ...next, purpose: 'recheck' }, await loadDates(deps, next, range)));
 }
 
 /**
  * If the id filters hide applications, or may do so, the date filters are tried, which the source may honour. What they show is stored. The
  * certificate stays that of the sweep by ids.
  */
-async function loadDates({ store }: SweepDeps, { advertiser }: ReadContext, { from }: IdRange): Promise<DateRange> {
+async function loadDates({ store }: SweepDeps, { advertiser }: TaskContext, { from }: IdRange): Promise<DateRange> {
   if (from === firstPosition) return { from: 0n, to: null };
   const lowest = await store.applications.loadSubmittedAt(advertiser.advertiserId, from);
   return { from: lowest === null ? 0n : BigInt(Math.floor(lowest.getTime() / 1_000)) - dateSlackSeconds, to: null };
@@ -163,7 +157,7 @@ function addUp(first: SweepSummary, second: SweepSummary): SweepSummary {
 const mostAtOnce = 10;
 
 /** Asks alone for ids that could not be read. One that is served now is stored, if it exists; the others wait twice as long as before. */
-async function readUnreadable(deps: SweepDeps, context: ReadContext, ids: readonly Position[]): Promise<void> {
+async function readUnreadable(deps: SweepDeps, context: TaskContext, ids: readonly Position[]): Promise<void> {
   const { store } = deps;
   const { advertiserId } = context.advertiser;
   if (advertiserId === null) return;
@@ -185,10 +179,10 @@ async function readUnreadable(deps: SweepDeps, context: ReadContext, ids: readon
   }
 }
 
-async function loadState(deps: SweepDeps, { advertiser: { advertiserId }, lagMs, ...context }: ReadContext) {
+async function loadState(deps: SweepDeps, { advertiser: { advertiserId }, lagMs, ...context }: TaskContext) {
   return await retry(retryOptions(deps, context), () => deps.store.sweeps.loadSyncState({ advertiserId, lagMs }));
 }
 
-function retryOptions(deps: SweepDeps, { retryForMs, lane }: Pick<SweepRequest, 'retryForMs' | 'lane'>): RetryOptions {
+function retryOptions(deps: SweepDeps, { retryForMs, lane }: Pick<ReadContext, 'retryForMs' | 'lane'>): RetryOptions {
   return { retryForMs, signal: lane.signal, onWait: deps.onWait };
 }

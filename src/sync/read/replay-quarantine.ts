@@ -3,8 +3,8 @@
 import type { Application, Reject } from '../../domain/application.ts';
 import type { ReadPage } from '../../store/applications/diff-page.ts';
 import type { Store } from '../../store/store.ts';
+import { holdLane, type LaneRequest } from '../accounts/held-lane.ts';
 import { commitApplications } from './commit-answer.ts';
-import { holdLane, type LaneRequest } from './held-lane.ts';
 
 export interface ReplayDeps {
   readonly store: Pick<Store, 'applications' | 'leases' | 'quarantine' | 'sweeps'>;

@@ -1,27 +1,31 @@
-// A sweep: one pass over a range of ids until it is closed. It sends questions to the source and commits the answers to the store.
-// domain/coverage decides what to ask and what an answer proves. Each step is committed together with the page from which it follows.
-import { ask, type KnownIds } from '../../domain/coverage/ask.ts';
+// A sweep: one pass over a range until it is read. It sends questions to the source and commits each answer together with what follows from
+// it. What to ask and what an answer means is decided by ids (read-ids.ts) or by dates (read-dates.ts).
+import type { Next } from '../../domain/coverage/ask.ts';
 import type { Done } from '../../domain/coverage/certificate.ts';
-import { shareRead } from '../../domain/coverage/coverage.ts';
-import { contains, firstPosition } from '../../domain/coverage/position.ts';
+import { rangeOf } from '../../domain/coverage/covered.ts';
+import { contains, isSingle, type Position } from '../../domain/coverage/position.ts';
 import type { Question } from '../../domain/coverage/question.ts';
+import type { OpenRange } from '../../domain/coverage/state.ts';
+import type { ChainEnd, LineBody } from '../../domain/evidence/record.ts';
 import type { Source } from '../../source/client.ts';
+import type { KnownAdvertiser } from '../../store/accounts/advertisers.ts';
 import type { PageSummary } from '../../store/applications/commit-page.ts';
+import type { PageDiff } from '../../store/applications/diff-page.ts';
 import type { Store } from '../../store/store.ts';
-import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
-import type { SweepOutcome } from '../../store/sweeps/continue-sweep.ts';
+import type { SweepOutcome, UnfinishedSweep } from '../../store/sweeps/continue-sweep.ts';
+import type { Sweep, SweepProgress, SweepPurpose } from '../../store/sweeps/sweeps.ts';
+import type { HeldLane } from '../accounts/held-lane.ts';
 import { isTemporary, type RetryOptions, retry } from '../retry.ts';
-import { type Asker, createAsker, type ReceivedAnswer } from './ask-source.ts';
+import { createAsker, type ReceivedAnswer } from './ask-source.ts';
 import {
-  commitAnswer,
   commitApplications,
-  countOpen,
   endContradictedCertificates,
-  loadOrBeginSweep,
-  type SweepRequest,
-  type SweepRun,
+  needsNoCommit,
+  nothingWritten,
   toReadPage,
+  untilCommitted,
 } from './commit-answer.ts';
+import { chainLines } from './evidence.ts';
 
 export interface SweepDeps {
   readonly store: Pick<Store, 'advertisers' | 'applications' | 'coverage' | 'evidence' | 'leases' | 'sweeps'>;
@@ -62,69 +66,196 @@ export function hasReachedEnd(sweep: SweepSummary | undefined): sweep is SweepSu
   return sweep !== undefined && sweep.stopped === null && sweep.openRanges === 0;
 }
 
+/** The account to read, its held lane, and how to read. */
+export interface ReadContext {
+  readonly lane: HeldLane;
+  readonly advertiser: KnownAdvertiser;
+  /** How long an application may take to appear in the source's list after its submission. */
+  readonly lagMs: number;
+  /** How long the source or the database may be unavailable. */
+  readonly retryForMs: number;
+  /** Checked between two answers. A paused sweep keeps its open ranges and continues when it is run again. */
+  readonly shouldPause?: (() => boolean) | undefined;
+  /** After this time no further request is sent; open ranges are read next time. */
+  readonly timeLimitMs?: number | undefined;
+}
+
+/** The parameters of a sweep. */
+export interface SweepRequest extends ReadContext {
+  readonly purpose: SweepPurpose;
+  /** The caller knows that there is no interrupted sweep of this range, so none is looked up. */
+  readonly isNew?: boolean | undefined;
+  /** Requests in flight at once. With 2, the next answer is fetched while one is committed. */
+  readonly parallel: number;
+}
+
+/** A sweep with its state; `recorded` once it has a row. */
+interface SweepRun<State> {
+  readonly sweep: Sweep;
+  readonly state: State;
+  readonly recorded: boolean;
+  /** The last line of its evidence; null before the first one. */
+  readonly end: ChainEnd | null;
+}
+
+/** What an answer changes: the state, its rows, and the lines of evidence. */
+interface Step<State> extends Omit<SweepProgress, 'evidence' | 'bytes'> {
+  readonly state: State;
+  readonly lines: readonly LineBody[];
+}
+
+/** How a range is read. */
+export interface RangeReader<State> {
+  readonly range: Pick<Sweep, 'axis' | 'low' | 'high'>;
+  begin(sweepId: bigint, startedAt: Date): State;
+  /** The state of an interrupted sweep. */
+  decode(found: UnfinishedSweep): State;
+  measure(state: State): { readonly requests: number; readonly found: number; readonly share: number | null };
+  ask(state: State, inFlight: readonly Question[]): Exclude<Next, Done> | Ended;
+  /** Loads the stored ids that the next question depends on. */
+  load(advertiserId: bigint | null, from: Position): Promise<void>;
+  /** The lines of evidence before the first answer. */
+  open(advertiserId: bigint, run: SweepRun<State>): Promise<readonly LineBody[]>;
+  /** Learns from an answer, given what was stored before it; `others` are the questions in flight. */
+  learn(
+    run: SweepRun<State>,
+    answer: ReceivedAnswer,
+    others: readonly Question[],
+    diff: Pick<PageDiff, 'fresh' | 'lacking'>,
+  ): Step<State>;
+}
+
+type Ended = Omit<Done, 'pages'>;
+
 /** Reads the range to its end. Continues an interrupted sweep of the same range. */
-export async function sweep(deps: SweepDeps, request: SweepRequest): Promise<SweepSummary> {
+export async function sweep<State>(
+  deps: SweepDeps,
+  request: SweepRequest,
+  reader: RangeReader<State>,
+): Promise<SweepSummary> {
   const { store } = deps;
+  const { lane, purpose } = request;
+  const { range } = reader;
   const abort = new AbortController();
-  const signal = AbortSignal.any([request.lane.signal, abort.signal]);
+  const signal = AbortSignal.any([lane.signal, abort.signal]);
   const retryOptions: RetryOptions = { retryForMs: request.retryForMs, signal, onWait: deps.onWait };
   const asker = createAsker(deps, request.advertiser, retryOptions);
   const isStopped = createStop(request);
-
-  let run = await retry(retryOptions, () => loadOrBeginSweep(store, request, asker.advertiser));
-  let known: KnownIds | undefined;
+  let run = await retry(retryOptions, async () => (request.isNew ? null : await loadUnfinished()) ?? (await begin()));
   /** Set when the answer to the last commit of the sweep was lost, and the rows show that it succeeded. */
   let outcome: SweepOutcome | null = null;
   let totals = nothingRead;
   const inFlight = new Map<Question, Promise<ReceivedAnswer>>();
 
+  async function loadUnfinished(): Promise<SweepRun<State> | null> {
+    const { advertiserId } = asker.advertiser;
+    if (advertiserId === null) return null;
+    const found = await store.sweeps.loadUnfinished({ advertiserId, lane: lane.lease.lane, purpose, ...range });
+    return found && { sweep: found, state: reader.decode(found), recorded: true, end: found.end };
+  }
+
+  async function begin(): Promise<SweepRun<State>> {
+    const { sweepId, startedAt } = await store.sweeps.begin();
+    const state = reader.begin(sweepId, startedAt);
+    return { sweep: { sweepId, purpose, ...range, startedAt }, state, recorded: false, end: null };
+  }
+
   /** The next question. Stored ids split what was read before; they are loaded as the sweep comes to them. */
   async function next() {
     for (;;) {
-      const asked = ask(run.state, [...inFlight.keys()], known);
+      const asked = reader.ask(run.state, [...inFlight.keys()]);
       if (!('kind' in asked) || asked.kind !== 'load') return asked;
-      known = await retry(retryOptions, () =>
-        store.applications.loadKnownIds(asker.advertiser.advertiserId, asked.from),
-      );
+      await retry(retryOptions, () => reader.load(asker.advertiser.advertiserId, asked.from));
     }
   }
 
   /** Commits an answer. After a failure only the rows show whether it was committed, so the state is loaded again from them. */
   async function commit(answer: ReceivedAnswer): Promise<void> {
     await asker.identify(answer);
-    await checkOtherCertificates(deps, retryOptions, asker, run, answer);
-    const stepsBefore = run.state.facts.requests;
+    await checkOtherCertificates(answer);
+    const { requests } = reader.measure(run.state);
     const summary = await retry(retryOptions, async () => {
-      if (run.state.facts.requests > stepsBefore || outcome !== null) return null;
+      if (reader.measure(run.state).requests > requests || outcome !== null) return null;
       try {
-        const others = [...inFlight.keys()];
-        const committed = await commitAnswer(store, request, asker.advertiser, run, answer, others, known);
-        run = committed.run;
-        return committed.summary;
+        return await learnAndCommit(answer);
       } catch (error) {
-        if (isTemporary(error)) await reload();
+        if (isTemporary(error)) await retry(retryOptions, reload);
         throw error;
       }
     });
-    const share = shareRead(run.state);
-    totals = { ...addPage(totals, answer, summary), found: run.state.facts.found, share };
+    const { found, share } = reader.measure(run.state);
+    totals = { ...addPage(totals, answer, summary), found, share };
     deps.onStep?.(totals);
-    if (summary !== null && summary.stale.length > 0) await askAgain(deps, request, retryOptions, asker, run, answer);
+    if (summary !== null && summary.stale.length > 0) await askAgain(answer);
   }
 
   async function reload(): Promise<void> {
     const { advertiserId } = asker.advertiser;
-    if (advertiserId !== null)
-      outcome = await retry(retryOptions, () => store.sweeps.loadOutcome(advertiserId, run.sweep.sweepId));
-    if (outcome === null)
-      run = await retry(retryOptions, () => loadOrBeginSweep(store, request, asker.advertiser, run));
+    if (advertiserId !== null) outcome = await store.sweeps.loadOutcome(advertiserId, run.sweep.sweepId);
+    if (outcome === null) run = (await loadUnfinished()) ?? run;
   }
 
-  if (run.state.facts.listedBefore > 0 && run.state.facts.rigor === 'proof')
-    known = { from: firstPosition, ids: [], isAll: false };
+  /**
+   * Commits an answer together with what the sweep learns from it. If the stored rows have changed since the page was compared with them, it
+   * compares and learns again.
+   */
+  async function learnAndCommit(answer: ReceivedAnswer): Promise<PageSummary> {
+    const { advertiserId } = asker.advertiser;
+    const others = [...inFlight.keys()];
+    // Until the first page pins the advertiser's id, nothing can be recorded. What an answer without a page teaches stays in memory.
+    if (advertiserId === null) {
+      run = { ...run, state: reader.learn(run, answer, others, { fresh: [], lacking: [] }).state };
+      return nothingWritten;
+    }
+    const opening = run.end === null ? await reader.open(advertiserId, run) : [];
+    const page = toReadPage(lane, advertiserId, run.sweep, answer);
+    return await untilCommitted(async () => {
+      const diff = await store.applications.diffPage(page);
+      const { state, lines, ...progress } = reader.learn(run, answer, others, diff);
+      // A poll that found nothing new writes no row. Any other sweep does, even if one empty answer ends it.
+      const isQuiet = purpose === 'live' && !run.recorded && progress.ended !== null && progress.ended.risk !== 'doubt';
+      if (isQuiet && needsNoCommit(diff)) {
+        run = { ...run, state };
+        return nothingWritten;
+      }
+      const evidence = lines.length > 0 ? chainLines(run.end, [...opening, ...lines]) : [];
+      const bytes = answer.heard.page?.bytes ?? 0;
+      const summary = await store.applications.commitPage(page, diff, { ...progress, bytes, evidence });
+      if (summary !== 'outdated') run = { ...run, state, recorded: true, end: evidence.at(-1) ?? run.end };
+      return summary;
+    });
+  }
+
+  /** Ends certificates of other sweeps that this page contradicts. */
+  async function checkOtherCertificates({ heard }: ReceivedAnswer): Promise<void> {
+    const { advertiserId } = asker.advertiser;
+    const isById = range.axis === 'id';
+    // A recheck by date follows a sweep by ids that has already ended with a doubt.
+    if (advertiserId === null || heard.page === null || (!isById && purpose !== 'backfill')) return;
+    const others = heard.page.applications.filter(({ id }) => !isById || !contains(rangeOf(range), id));
+    const by = isById ? 'a sweep of another id range' : 'a backfill by date';
+    if (others.length > 0)
+      await retry(retryOptions, () => endContradictedCertificates(store, advertiserId, others, by));
+  }
+
+  /**
+   * Asks the same question with a new request number, because changes were not written: a newer request has seen the same applications. The
+   * sweep learns nothing from it.
+   */
+  async function askAgain({ question }: ReceivedAnswer): Promise<void> {
+    const { advertiserId } = asker.advertiser;
+    for (let tries = 0; tries < mostRepeats && advertiserId !== null; tries++) {
+      const answer = await asker.send(question);
+      await asker.identify(answer);
+      const page = toReadPage(lane, advertiserId, run.sweep, answer);
+      const { stale } = await retry(retryOptions, () => commitApplications(store, page));
+      if (stale.length === 0) return;
+    }
+  }
+
   try {
     for (;;) {
-      let done: Done | undefined;
+      let done: Ended | undefined;
       const stopped = isStopped();
       while (inFlight.size < request.parallel && !done) {
         const asked = await next();
@@ -168,7 +299,7 @@ export function createStop({
   return () => (shouldPause?.() ? 'paused' : isOutOfTime() ? 'outOfTime' : null);
 }
 
-export const nothingRead: SweepTotals = {
+const nothingRead: SweepTotals = {
   found: 0,
   share: null,
   requests: 0,
@@ -180,7 +311,7 @@ export const nothingRead: SweepTotals = {
 };
 
 /** The totals after one more answer. */
-export function addPage(totals: SweepTotals, { heard }: ReceivedAnswer, summary: PageSummary | null): SweepTotals {
+function addPage(totals: SweepTotals, { heard }: ReceivedAnswer, summary: PageSummary | null): SweepTotals {
   return {
     ...totals,
     requests: totals.requests + 1,
@@ -192,54 +323,27 @@ export function addPage(totals: SweepTotals, { heard }: ReceivedAnswer, summary:
   };
 }
 
-/** Ends certificates of other sweeps that this page contradicts, by applications outside the sweep's own range. */
-async function checkOtherCertificates(
-  { store }: SweepDeps,
-  retryOptions: RetryOptions,
-  { advertiser: { advertiserId } }: Asker,
-  { state }: SweepRun,
-  { heard }: ReceivedAnswer,
-): Promise<void> {
-  const others = heard.page?.applications.filter(({ id }) => !contains(state.facts, id)) ?? [];
-  if (advertiserId === null || others.length === 0) return;
-  const by = 'a sweep of another id range';
-  await retry(retryOptions, () => endContradictedCertificates(store, advertiserId, others, by));
-}
-
 /** So often an overtaken answer is asked again; then its changes are left to the next recheck. */
 const mostRepeats = 5;
 
-/**
- * Asks the same question with a new request number, because changes were not written: a newer request has seen the same applications. The
- * sweep learns nothing from it.
- */
-export async function askAgain(
-  { store }: Pick<SweepDeps, 'store'>,
-  { lane }: Pick<SweepRequest, 'lane'>,
-  retryOptions: RetryOptions,
-  asker: Asker,
-  { sweep: own }: Pick<SweepRun, 'sweep'>,
-  { question }: ReceivedAnswer,
-): Promise<void> {
-  const { advertiserId } = asker.advertiser;
-  for (let tries = 0; tries < mostRepeats && advertiserId !== null; tries++) {
-    const answer = await asker.send(question);
-    await asker.identify(answer);
-    const page = toReadPage(lane, advertiserId, own, answer);
-    const { stale } = await retry(retryOptions, () => commitApplications(store, page));
-    if (stale.length === 0) return;
-  }
+function toResult({ certificate, risk, reason, absent, tryDates, open }: Ended) {
+  return { certificate, risk, reason, tryDates, openRanges: countOpen(open), absent };
 }
 
-function toResult(done: Done) {
-  const { certificate, risk, reason, absent, tryDates } = done;
-  return { certificate, risk, reason, tryDates, openRanges: countOpen(done), absent };
+/** True for a single id for which the source fails. It is kept apart and is in nobody's way. */
+export function isUnreadable(range: OpenRange): boolean {
+  return range.stuck !== null && isSingle(range);
 }
 
-export const reasons = {
+/** How many ranges a sweep leaves open, without ids that cannot be read. */
+export function countOpen(open: readonly OpenRange[]): number {
+  return open.filter((range) => !isUnreadable(range)).length;
+}
+
+const reasons = {
   paused: 'paused for a more urgent task; continues by itself',
   outOfTime: 'stopped at its time limit; continues next time',
 } as const;
 
 /** The result of a sweep that has not ended. The open ranges are not counted: 1 stands for at least one. */
-export const notEnded = { certificate: 'unproven', risk: 'doubt', tryDates: false, openRanges: 1, absent: 0 } as const;
+const notEnded = { certificate: 'unproven', risk: 'doubt', tryDates: false, openRanges: 1, absent: 0 } as const;

@@ -1,15 +1,15 @@
 // Everything that `intake sync` reads for one advertiser. It first continues interrupted sweeps, then reads new applications.
 // The first sync reads everything; later ones read on from where the cursor was one lag ago.
 import { Trouble } from '../../domain/trouble.ts';
+import { requireIdentity } from '../accounts/account-identity.ts';
+import { holdLane, type LaneRequest } from '../accounts/held-lane.ts';
 import { retry } from '../retry.ts';
-import { requireIdentity } from './account-identity.ts';
-import { holdLane, type LaneRequest } from './held-lane.ts';
-import { type ReadContext, readUnfinishedAndNew } from './read-tasks.ts';
+import { readUnfinishedAndNew, type TaskContext } from './read-tasks.ts';
 import { hasReachedEnd, type SweepDeps, type SweepSummary } from './sweep.ts';
 
 export interface SyncAccountRequest
   extends Omit<LaneRequest, 'lane'>,
-    Pick<ReadContext, 'lagMs' | 'startAt' | 'retryForMs'> {
+    Pick<TaskContext, 'lagMs' | 'startAt' | 'retryForMs'> {
   /** Null: taken from the first answer. */
   readonly advertiserId: bigint | null;
   /** Read everything again. */

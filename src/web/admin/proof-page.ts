@@ -1,15 +1,10 @@
-// The page that explains a proof: which ids were closed when and by which rule, the questions behind them, the checks that could have
+// The page that explains a proof: which ids were closed, the questions that closed them, the checks that could have
 // contradicted it, and what it assumes. It shows ids, counts and times, never a person.
 
 import { html } from 'hono/html';
+import { type Covered, coveredOf } from '../../domain/coverage/covered.ts';
 import { type Explanation, explain } from '../../domain/evidence/explain.ts';
-import {
-  type Bounds,
-  boundsOf,
-  findQuestionsAbout,
-  type PictureColumn,
-  toColumns,
-} from '../../domain/evidence/picture.ts';
+import { findQuestionsAbout, type PictureColumn, rangeOfLine, toColumns } from '../../domain/evidence/picture.ts';
 import { type AnswerLine, countIds } from '../../domain/evidence/record.ts';
 import { formatBytes, formatCount } from '../../domain/format.ts';
 import { toSweepName } from '../../domain/status.ts';
@@ -28,14 +23,13 @@ export interface ProofPage {
 }
 
 export function renderProofPage({ report, names, id, version }: ProofPage): Html {
-  const { advertiser, at, certificates, openRanges, answers, density } = report;
-  const answersOf = (sweepId: bigint) => answers.get(sweepId) ?? [];
-  const explanation = explain(null, certificates, openRanges, answersOf);
+  const { advertiser, at, certificates, answers, density } = report;
+  const explanation = explain(null, report);
   const all = [...answers.values()].flat();
   const body = html`<main>
 ${renderHeadline(advertiser, explanation)}
 ${renderNames(names, advertiser)}
-${renderPicture(advertiser, toColumns(certificates, answersOf, density))}
+${renderPicture(advertiser, toColumns(certificates, all, density))}
 ${id === null ? '' : renderQuestions(report, id)}
 ${renderCertificates(explanation)}
 ${renderList('assumptions', 'What it assumes', 'Three properties of the source that no request can test for certain:', explanation.assumptions)}
@@ -108,10 +102,7 @@ function toHref(advertiser: string, id?: bigint): string {
 
 /** The meaning of each colour, for the legend. */
 const states: Record<PictureColumn['state'], string> = {
-  known: 'closed: a page with room showed nothing new',
-  empty: 'closed: empty',
-  single: 'closed: a single id',
-  shown: 'every id was shown',
+  closed: 'closed: read to its end',
   unrecorded: 'read before evidence was kept',
   open: 'open: not read to its end',
 };
@@ -138,7 +129,7 @@ function renderPicture(advertiser: string, columns: readonly PictureColumn[]): H
   const open = columns.filter(({ state }) => state === 'open').length;
   const summary = `${formatCount(applications)} applications along the axis of ids. ${open === 0 ? 'Every part of it is closed' : `${formatCount(open)} of ${formatCount(columns.length)} parts are open`}.`;
   return html`<section aria-labelledby="axis"><h2 id="axis">The axis of ids</h2>
-<figure class="panel axis-of-ids"><figcaption><p class="figure">From id 1, at the left, to ids that do not exist yet. Bars: how many applications. Band: how their ids were closed. Dots: audits. Each part links to the questions behind it.</p>
+<figure class="panel axis-of-ids"><figcaption><p class="figure">From id 1, at the left, to ids that do not exist yet. Bars: how many applications. Band: whether their ids were read to the end. Dots: audits. Each part links to the questions behind it.</p>
 <ul class="legend blocks">${used.map((state) => html`<li class="state-${state}">${states[state]}</li>`)}</ul></figcaption>
 <svg class="chart" viewBox="0 0 ${size.width} ${size.height}" role="group" aria-labelledby="axis-title axis-desc">
 <title id="axis-title">The axis of ids</title><desc id="axis-desc">${summary}</desc>
@@ -152,11 +143,10 @@ function renderColumn(
   column: PictureColumn,
   { left, wide, height }: { readonly left: number; readonly wide: number; readonly height: number },
 ): Html {
-  const { state, applications, audits, closedAt, from } = column;
+  const { state, applications, audits, from } = column;
   const told = [
-    `${toRange(column)}: ${formatCount(applications, 'application')}`,
+    `${toText(coveredOf(column))}: ${formatCount(applications, 'application')}`,
     states[state],
-    ...(closedAt === null ? [] : [toUtc(new Date(closedAt))]),
     ...(audits === 0 ? [] : [`audited ${audits === 1 ? 'once' : `${formatCount(audits)} times`}`]),
   ].join('; ');
   const bandY = size.applications + size.gap;
@@ -183,9 +173,9 @@ function px(value: number): string {
   return String(Math.round(value * 100) / 100);
 }
 
-function toRange({ from, to }: Bounds): string {
-  if (from === to) return `id ${from}`;
-  return to === null ? `ids from ${from}` : `ids ${from} to ${to}`;
+function toText({ low, high }: Covered): string {
+  if (low === high) return `id ${low}`;
+  return high === null ? `ids from ${low}` : `ids ${low} to ${high}`;
 }
 
 function renderQuestions({ advertiser, certificates, answers, at }: ProofReport, id: bigint): Html {
@@ -241,9 +231,9 @@ const rules = {
 } as const;
 
 function toConsequence(line: AnswerLine): string {
-  const range = boundsOf(line);
+  const range = rangeOfLine(line);
   if (line.closed === undefined || range === null) return 'closed nothing; other questions followed';
-  return `closed ${toRange(range)}: ${rules[line.closed]}`;
+  return `closed ${toText(coveredOf(range))}: ${rules[line.closed]}`;
 }
 
 function renderCertificates({ certificates }: Explanation): Html {
@@ -261,7 +251,7 @@ function renderCertificates({ certificates }: Explanation): Html {
       'Evidence',
     ],
     rows: certificates.map((one) => [
-      toRange({ from: one.low, to: one.high }),
+      toText(one),
       renderResult({ word: one.certificate, mood: moods[one.certificate].name, note: one.reason }),
       toUtc(one.startedAt),
       toUtc(one.completeThrough),

@@ -1,5 +1,6 @@
 // Advertisers: the accounts that are swept, by their configured name. The first answer shows an account's id, which is then pinned. A
 // halted advertiser is not swept until the cause is resolved.
+import type { Delay } from '../../domain/delay.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import { type Queryable, sqlState } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
@@ -105,18 +106,15 @@ export async function noteAgent(db: Queryable, name: string, agentId: string | n
   ]);
 }
 
-/** The longest Retry-After that is honoured: a day. */
-const longestHoldMs = 86_400_000;
-
 /** True while a Retry-After is in force. One that ends further ahead than its length was written before the clock was set back. */
 const isThrottled = `throttled_until > now() AND throttled_until <= now() + throttled_ms * interval '1 millisecond'`;
 
 /** Keeps every worker from sending requests for the account until this time has passed. A longer wait that is in force stays. */
-export async function noteRetryAfter(db: Queryable, name: string, retryAfterMs: number): Promise<void> {
+export async function noteRetryAfter(db: Queryable, name: string, retryAfterMs: Delay): Promise<void> {
   await db.query(
     `UPDATE intake.advertisers SET throttled_until = now() + $2::bigint * interval '1 millisecond', throttled_ms = $2::bigint
      WHERE name = $1 AND NOT coalesce(${isThrottled} AND throttled_until >= now() + $2::bigint * interval '1 millisecond', false)`,
-    [name, Math.ceil(Math.min(longestHoldMs, retryAfterMs))],
+    [name, retryAfterMs],
   );
 }
 

@@ -2,7 +2,7 @@
 // claim of the same owner. The lease alone does not protect rows: a paused worker resumes and still believes that it holds the lease. The
 // `fence` in each write transaction protects them.
 import { LeaseLost } from '../../domain/trouble.ts';
-import type { Lock, Queryable } from '../postgres/database.ts';
+import { columnsOf, type Lock, type Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
 /**
@@ -47,7 +47,7 @@ export async function claimLeases(db: Queryable, claims: readonly LeaseClaim[]):
      ), free AS MATERIALIZED (
        SELECT l.name, l.lane FROM intake.leases l JOIN wanted w USING (name, lane)
        WHERE (l.expires_at < now() OR l.expires_at > now() + ${longestLease} OR l.owner = w.owner)
-         AND (l.done_at IS NULL OR l.done_at <= now() - w.rest_ms * interval '1 millisecond' OR l.done_at > now() + interval '1 minute')
+         AND (l.done_at IS NULL OR l.done_at <= now() - coalesce(w.rest_ms, 0) * interval '1 millisecond' OR l.done_at > now() + interval '1 minute')
        FOR UPDATE OF l SKIP LOCKED
      ), taken AS (
        UPDATE intake.leases l SET owner = w.owner, epoch = l.epoch + 1, expires_at = now() + w.lease_ms * interval '1 millisecond'
@@ -61,13 +61,7 @@ export async function claimLeases(db: Queryable, claims: readonly LeaseClaim[]):
        RETURNING name, lane, owner, epoch
      )
      SELECT * FROM taken UNION ALL SELECT * FROM added`,
-    [
-      claims.map((one) => one.name),
-      claims.map((one) => one.lane),
-      claims.map((one) => one.owner),
-      claims.map((one) => one.leaseMs),
-      claims.map((one) => one.skipIfDoneWithinMs ?? 0),
-    ],
+    columnsOf(claims, 'name', 'lane', 'owner', 'leaseMs', 'skipIfDoneWithinMs'),
   );
   return claims.map(
     ({ name, lane, owner }) =>
@@ -95,19 +89,13 @@ export async function renewLease(db: Queryable, lease: Lease, leaseMs: number): 
 /** Releases lanes at once. The rows stay, because an epoch must never start over. `done` says that the work was completed. */
 export async function releaseLeases(
   db: Queryable,
-  given: readonly { readonly lease: Lease; readonly done: boolean }[],
+  given: readonly (Lease & { readonly done: boolean })[],
 ): Promise<void> {
   await db.query(
     `UPDATE intake.leases l SET expires_at = '-infinity', done_at = CASE WHEN g.done THEN now() ELSE l.done_at END
      FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::boolean[]) AS g (name, lane, epoch, owner, done)
      WHERE l.name = g.name AND l.lane = g.lane AND l.epoch = g.epoch AND l.owner = g.owner`,
-    [
-      given.map(({ lease }) => lease.name),
-      given.map(({ lease }) => lease.lane),
-      given.map(({ lease }) => lease.epoch),
-      given.map(({ lease }) => lease.owner),
-      given.map(({ done }) => done),
-    ],
+    columnsOf(given, 'name', 'lane', 'epoch', 'owner', 'done'),
   );
 }
 

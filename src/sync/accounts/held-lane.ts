@@ -2,8 +2,8 @@
 // the work to stop; the fence in every write protects the rows.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LaneHeld, LeaseLost } from '../../domain/trouble.ts';
+import type { Lane, Lease } from '../../store/accounts/leases.ts';
 import type { Store } from '../../store/store.ts';
-import type { Lane, Lease } from '../../store/sweeps/leases.ts';
 
 export interface HeldLane extends AsyncDisposable {
   readonly lease: Lease;

@@ -2,8 +2,8 @@
 // another advertiser is halted until an operator resolves it. Once the id is pinned, an answer that names no advertiser is accepted.
 import type { Page } from '../../domain/application.ts';
 import { Trouble } from '../../domain/trouble.ts';
+import type { KnownAdvertiser } from '../../store/accounts/advertisers.ts';
 import type { Store } from '../../store/store.ts';
-import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 
 /** Throws while the advertiser is halted because the source answered with another advertiser's data. */
 export function requireIdentity({ name, halt }: KnownAdvertiser): void {

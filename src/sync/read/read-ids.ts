@@ -1,0 +1,134 @@
+// Reads a range of ids. domain/coverage decides what to ask and what an answer proves; here its state becomes rows, and rows become its state.
+import { ask, type KnownIds } from '../../domain/coverage/ask.ts';
+import type { Done } from '../../domain/coverage/certificate.ts';
+import { begin, renew, shareRead } from '../../domain/coverage/coverage.ts';
+import { coveredOf } from '../../domain/coverage/covered.ts';
+import { learn } from '../../domain/coverage/learn.ts';
+import { firstPosition, lowerBound, wholeAxis } from '../../domain/coverage/position.ts';
+import {
+  decode,
+  encode,
+  type Facts,
+  type KnownPages,
+  type OpenRange,
+  type Plan,
+  type State,
+} from '../../domain/coverage/state.ts';
+import { toAnswerBody, toEndBody, toSweepBody } from '../../domain/evidence/record.ts';
+import type { Sweep } from '../../store/sweeps/sweeps.ts';
+import {
+  countOpen,
+  isUnreadable,
+  type RangeReader,
+  type SweepDeps,
+  type SweepRequest,
+  type SweepSummary,
+  sweep,
+} from './sweep.ts';
+
+export interface IdRequest extends SweepRequest {
+  readonly plan: Partial<Plan>;
+  /** What earlier sweeps have learned about pages, for a poll. A proof measures them itself. */
+  readonly pages?: KnownPages | undefined;
+}
+
+/** After this time without progress the source may have changed, so a continued sweep measures its pages again. */
+const forgetAfterMs = 86_400_000;
+
+/** Reads the ids to their end. */
+export async function readIds(deps: SweepDeps, request: IdRequest): Promise<SweepSummary> {
+  const { store } = deps;
+  const { plan, pages, lagMs, lane } = request;
+  let known: KnownIds | undefined;
+  /** Stored ids split what was read before. */
+  const withKnown = (state: State) => {
+    const { listedBefore, rigor } = state.facts;
+    known = listedBefore > 0 && rigor === 'proof' ? { from: firstPosition, ids: [], isAll: false } : undefined;
+    return state;
+  };
+  const reader: RangeReader<State> = {
+    range: { axis: 'id', ...coveredOf({ ...wholeAxis, ...plan }) },
+    begin(sweepId, startedAt) {
+      const recentFrom = BigInt(Math.floor((startedAt.getTime() - lagMs) / 1_000));
+      return withKnown(begin({ ...plan, recentFrom, seed: Number(sweepId % 4_294_967_296n) }, pages));
+    },
+    decode({ facts, ranges, idleMs }) {
+      const state = { facts: decode<Facts>(facts), open: ranges.map((text) => decode<OpenRange>(text)) };
+      return withKnown(idleMs > forgetAfterMs ? renew(state) : state);
+    },
+    measure: (state) => ({ requests: state.facts.requests, found: state.facts.found, share: shareRead(state) }),
+    ask: (state, inFlight) => ask(state, inFlight, known),
+    async load(advertiserId, from) {
+      known = await store.applications.loadKnownIds(advertiserId, from);
+    },
+    /** The first line of evidence names the certificates that were valid when the sweep began. */
+    async open(advertiserId, { sweep: { sweepId, startedAt }, state: { facts, open } }) {
+      if (facts.rigor === 'poll') return [];
+      // A sweep of the other lane may have begun and ended since.
+      const previous = (await store.evidence.loadLastHashes(advertiserId)).filter((one) => one.sweepId < sweepId);
+      const unreadable = open.filter(isUnreadable).map(({ from }) => from);
+      const purpose = request.purpose === 'backfill' ? 'backfill' : 'recheck';
+      return [toSweepBody({ advertiserId, sweepId, purpose, startedAt, facts, unreadable, previous })];
+    },
+    learn({ sweep: own, state: before, recorded }, { question, heard, ticket, tookMs }, others, { fresh, lacking }) {
+      const answer = heard.page ? { ...heard.answer, news: new Set(fresh.map(({ id }) => id)), lacking } : heard.answer;
+      const learned = learn(before, question, answer);
+      const { state } = learned;
+      const next = ask(state, others, known);
+      const done = 'kind' in next && next.kind === 'done' ? next : null;
+      const old = toStored(recorded ? before.open : []);
+      const now = toStored(state.open);
+      const isProof = state.facts.rigor === 'proof';
+      const sent = { sentAt: ticket.at.getTime(), tookMs: Math.round(tookMs) };
+      return {
+        state,
+        facts: encode(state.facts),
+        dropped: [...old.difference(now)].map((range) => range.from),
+        added: [...now.difference(old)].map((range) => ({
+          ...coveredOf(range),
+          state: range.stuck === null ? 'open' : 'stuck',
+          evidence: encode(range),
+        })),
+        lacked: learned.lacked,
+        unreadable: [...new Set(state.open).difference(new Set(before.open))]
+          .filter(isUnreadable)
+          .map(({ from, stuck }) => ({ id: from, reason: stuck ?? '' })),
+        cursor: lane.lease.lane === 'live' && own.high === null ? toReadThrough(state, done) : null,
+        ended: done && {
+          ...done,
+          openRanges: countOpen(done.open),
+          marksAbsent: done.absent > 0,
+          lagMs: lagOf(own, state, lagMs),
+          learned: isProof ? JSON.stringify(done.pages) : null,
+        },
+        lines: isProof ? [toAnswerBody(sent, question, answer, learned), ...(done ? [toEndBody(done)] : [])] : [],
+      };
+    },
+  };
+  return await sweep(deps, request, reader);
+}
+
+/** The open ranges as rows, by their lowest id. Neighbours may share one id: of two ranges that begin with it, one is part of the other. */
+function toStored(open: readonly OpenRange[]): Set<OpenRange> {
+  const widest = new Map<bigint, OpenRange>();
+  for (const range of open) if ((widest.get(range.from)?.to ?? 0n) < range.to) widest.set(range.from, range);
+  return new Set(widest.values());
+}
+
+/** The lag with which the sweep began, by which its records separate recent applications from others. The setting may have changed. */
+function lagOf({ startedAt }: Sweep, { facts: { recentFrom } }: State, lagMs: number): number {
+  if (recentFrom === null) return lagMs;
+  const begunMs = startedAt.getTime() - Number(recentFrom) * 1_000;
+  // The records have a resolution of one second.
+  return begunMs >= lagMs && begunMs < lagMs + 1_000 ? lagMs : begunMs;
+}
+
+/**
+ * The id up to which everything was read: just below the lowest open range, or the highest id if none is open. In a walk it is known only at
+ * the end, and only with a certificate.
+ */
+function toReadThrough({ facts, open }: State, done: Done | null): bigint | null {
+  if (facts.walk !== null) return done && done.certificate !== 'unproven' ? facts.highest : null;
+  const lowest = open.find((range) => !isUnreadable(range));
+  return lowest === undefined ? facts.highest : lowerBound(lowest) || null;
+}
