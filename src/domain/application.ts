@@ -25,9 +25,14 @@ export interface Application {
   readonly rawText: string | null;
   /** Hex sha256 over the facts above and all members that Intake does not know, in a form that is the same for JSON and XML. */
   readonly contentHash: string;
-  /** The same hash without Hash and Href of each attachment. Two versions with the same `factsHash` differ at most in these. */
+  /** A hash of the facts without Hash and Href of each attachment; where there are `members`, followed by a hash of these two. */
   readonly factsHash: string;
+  /** Members that the spec does not name, each with a hash of its value. */
+  readonly members: MemberHashes;
 }
+
+/** Hashes of members by name. At most some hundred, with names of bounded length: `others` holds the rest. */
+export type MemberHashes = Readonly<Record<string, string>>;
 
 /** What the jobseeker stated about their work when applying. */
 export interface JobSeekingInfo {
@@ -41,13 +46,19 @@ export interface JobSeekingInfo {
 export const attachmentKinds = ['resume', 'coverLetter', 'selectionCriteria', 'screen'] as const;
 export type AttachmentKind = (typeof attachmentKinds)[number];
 
+/** Null where the source says nothing, as before its scan; `unreadable` where it says something that Intake does not understand. */
+export type VirusFlag = boolean | null | 'unreadable';
+
+/** The reason of a file that is not fetched until its flag can be read. */
+export const unreadableFlag = 'its virus flag (HasVirus) cannot be read';
+
 /** A file that the source lists with an application. */
 export interface Attachment {
   /** An AttachmentKind, or the source's own text for a type that Intake does not know, or `unknown`. */
   readonly kind: string;
   readonly sourceHash: string | null;
   readonly sizeBytes: number | null;
-  readonly hasVirus: boolean | null;
+  readonly hasVirus: VirusFlag;
   readonly uploadedAt: number | null;
   /** As sent. Intake never requests this address: it builds paths from kind and application id. */
   readonly href: string | null;
@@ -62,9 +73,14 @@ export interface Note {
 /** A list element that is not an application: it has no usable id, or is not an object. */
 export interface Reject extends Pick<Application, 'raw' | 'rawText'> {
   readonly reason: string;
-  /** Identifies the element across answers: it stays the same even where other parts of the element change. */
+  /** Keeps an erased element out: it stays the same even where other parts of the element change. */
   readonly identity: string;
+  /** All its members: its content, from which the store leaves out what differs in every answer. */
+  readonly members: MemberHashes;
 }
+
+/** The most elements of an advertiser that wait in quarantine. Further ones are counted, and the status reports them. */
+export const mostQuarantined = 10_000;
 
 /** A filter as the answer repeats it: absent, null, a value, or something that cannot be parsed. */
 export type Echo<T> = 'absent' | 'unreadable' | null | T;
@@ -107,5 +123,6 @@ export type AttachmentState = 'pending' | 'stored' | 'infected' | 'missing' | 'r
 export function toFirstState(attachment: Attachment): { state: AttachmentState; reason: string | null } {
   if (attachment.hasVirus === true) return { state: 'infected', reason: null };
   if (!isAttachmentKind(attachment.kind)) return { state: 'rejected', reason: 'a type without a known path' };
+  if (attachment.hasVirus === 'unreadable') return { state: 'rejected', reason: unreadableFlag };
   return { state: 'pending', reason: null };
 }

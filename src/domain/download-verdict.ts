@@ -35,11 +35,10 @@ export interface FailedAttempt {
 
 /** Attempts for a file while the source serves other files. */
 export const mostAttempts = 8;
-/** A file is given up after its claim has lapsed this often while it was fetched alone. */
-export const mostLapses = 3;
+/** A file that was in hand when its process ended is fetched alone. It is given up if the process ends again. */
+export const mostLapses = 1;
 const hourMs = 3_600_000;
 const delays: BackoffRange = { baseMs: 5_000, maxMs: 6 * hourMs, factor: 4 };
-const dayMs = 24 * hourMs;
 /** For a file that the source does not have yet: attempts spread over a day. */
 const missingDelaysMs = [60_000, 600_000, hourMs, 4 * hourMs, 8 * hourMs, 11 * hourMs];
 
@@ -106,6 +105,5 @@ function toPause(scope: 'account' | 'all', trouble: Trouble, random: number): Ve
 }
 
 function toPauseMs({ retryAfterMs }: Trouble, random: number): number {
-  const delayMs = retryAfterMs === undefined ? 1_000 + 1_000 * random : Math.min(dayMs, Math.max(1_000, retryAfterMs));
-  return Math.round(delayMs);
+  return Math.round(Math.max(1_000, retryAfterMs ?? 1_000 + 1_000 * random));
 }

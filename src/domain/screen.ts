@@ -43,6 +43,9 @@ export interface ParsedScreens {
   readonly parserVersion: number;
 }
 
+/** A larger file is stored like any other, but not parsed. */
+export const largestScreenBytes = 8 * 1024 * 1024;
+
 /** Spec: screen.successful, True is pass and False is fail. Without it the outcome is unknown, never fail. */
 export function toOutcome(successful: boolean | null): ScreenOutcome {
   if (successful === null) return 'unknown';

@@ -1,6 +1,8 @@
 // One error class for everything that can go wrong outside the process. Its kind decides what happens next. Its message is for people and
 // never contains a payload, a credential or a fact about a person.
 
+import type { Delay } from './delay.ts';
+
 /**
  * unreachable: no usable answer, try again. throttled: the source limits requests. refused: the credential is not accepted.
  * missing: it is not there (yet). malformed: the answer cannot be parsed. mismatch: the answer contradicts what Intake knows.
@@ -16,8 +18,8 @@ export interface TroubleFacts {
   readonly at?: Dependency;
   /** HTTP status, where there was one. */
   readonly status?: number;
-  /** Milliseconds to wait, where the other side named a time. */
-  readonly retryAfterMs?: number;
+  /** How long to wait, where the other side named a time. */
+  readonly retryAfterMs?: Delay | undefined;
   readonly cause?: unknown;
 }
 
@@ -26,7 +28,7 @@ export class Trouble extends Error {
   readonly kind: TroubleKind;
   readonly at: Dependency | undefined;
   readonly status: number | undefined;
-  readonly retryAfterMs: number | undefined;
+  readonly retryAfterMs: Delay | undefined;
 
   constructor(kind: TroubleKind, message: string, facts: TroubleFacts = {}) {
     super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
@@ -97,9 +99,9 @@ export class SweepDropped extends Trouble {
   }
 }
 
-/** The configured blob store is not the one that holds this database's blobs. */
+/** The configured blob store does not belong to this database. Waiting does not help. */
 export class WrongStore extends Trouble {
   constructor(message: string) {
-    super('mismatch', message, { at: 'storage' });
+    super('local', message, { at: 'storage' });
   }
 }

@@ -22,7 +22,7 @@ export async function readBody(
 ): Promise<ReadBody> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of toPlain(body, contentEncoding?.trim().toLowerCase() ?? 'identity')) {
+  for await (const chunk of toPlain(body, contentEncoding)) {
     onBytes?.();
     chunks.push(chunk);
     size += chunk.length;
@@ -32,7 +32,9 @@ export async function readBody(
   return { bytes: Buffer.concat(chunks, size), whole: true };
 }
 
-async function* toPlain(body: AsyncIterable<Uint8Array>, encoding: string): AsyncGenerator<Uint8Array> {
+/** The bytes of a body, inflated if it is compressed. */
+export async function* toPlain(body: AsyncIterable<Uint8Array>, contentEncoding = 'identity') {
+  const encoding = contentEncoding.trim().toLowerCase();
   if (encoding === 'identity' || encoding === '') return yield* body;
   if (!Object.hasOwn(inflaters, encoding))
     throw new Trouble('malformed', 'The answer has an unsupported Content-Encoding.');

@@ -142,18 +142,24 @@ function toEmptyAnswer(sunsetAt: number | null, cached = false): ListAnswer {
 /** An answer whose Date is this far behind the Date of earlier answers was not generated now. */
 const staleMs = 60_000;
 
+/** Another clock than the known one is believed after this many answers in a row agree on it, over at least this time. */
+const believed = { answers: 3, ms: 600_000 };
+
 /**
- * Detects answers that come from a cache despite `no-cache`: they have an Age, or a Date behind that of earlier answers.
- * The source's clock is compared with itself only, so it may be wrong.
+ * Detects answers that come from a cache despite `no-cache`: they have an Age, or a Date behind the source's clock. That clock is
+ * compared with itself only, so it may be wrong. One odd Date does not change it; answers that agree on another one do.
  */
-function createCacheTest(): (headers: HttpAnswer['headers']) => boolean {
-  let newest: { readonly dateMs: number; readonly atMs: number } | null = null;
+export function createCacheTest(now = () => performance.now()): (headers: HttpAnswer['headers']) => boolean {
+  let clockMs = Number.NaN;
+  let other = { clockMs, sinceMs: 0, answers: 0 };
   return (headers) => {
-    const nowMs = performance.now();
-    const dateMs = Date.parse(headers.date ?? '');
-    const expectedMs = newest === null ? dateMs : newest.dateMs + nowMs - newest.atMs;
-    const isOld = Number.isFinite(dateMs) && dateMs < expectedMs - staleMs;
-    if (Number.isFinite(dateMs) && !isOld) newest = { dateMs, atMs: nowMs };
-    return isOld || Number(headers.age ?? 0) > 0;
+    const nowMs = now();
+    const aheadMs = Date.parse(headers.date ?? '') - nowMs;
+    if (Number.isNaN(clockMs)) clockMs = aheadMs;
+    const isOther = Math.abs(aheadMs - clockMs) > staleMs;
+    if (!isOther || !(Math.abs(aheadMs - other.clockMs) <= staleMs))
+      other = { clockMs: aheadMs, sinceMs: nowMs, answers: 0 };
+    if (isOther && ++other.answers >= believed.answers && nowMs - other.sinceMs >= believed.ms) clockMs = aheadMs;
+    return aheadMs < clockMs - staleMs || Number(headers.age ?? 0) > 0;
   };
 }

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pRetry from 'p-retry';
 import { type Dispatcher, Pool } from 'undici';
 import { toCertificateProblem, toConnectionReason } from '../domain/connection-error.ts';
+import type { Delay } from '../domain/delay.ts';
 import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
 import { isRedirect, isRetryable, toStatusTrouble } from './status.ts';
 
@@ -24,7 +25,7 @@ export interface HttpOptions {
   /** Awaited before every request, retries included: the shared rate limit. */
   readonly takeSlot?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** Called with the wait that the source demands, and awaited before the next request. */
-  readonly onRetryAfter?: ((retryAfterMs: number) => Promise<void>) | undefined;
+  readonly onRetryAfter?: ((retryAfterMs: Delay) => Promise<void>) | undefined;
   /** The delay before the first retry; it doubles for each further retry, with jitter. */
   readonly retryDelayMs?: number | undefined;
 }

@@ -1,6 +1,7 @@
 // The candidate side of the source API (version 2): builds the authorize URL, exchanges a code for a session, loads profile and resume.
 // The access token never leaves this file: it exists as long as the session object and is not stored.
 
+import type { Spool } from '../domain/blob.ts';
 import { CodeSpent, type PrefillRequest, type Profile, type Resume } from '../domain/prefill.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { readBody } from './body.ts';
@@ -24,8 +25,8 @@ export interface PrefillSource extends AsyncDisposable {
 export interface CandidateSession {
   /** Requests the profile, without retries. */
   loadProfile(request: PrefillRequest, signal: AbortSignal): Promise<Profile>;
-  /** Loads a complete resume, or throws. */
-  loadResume(resumeId: string, signal: AbortSignal): Promise<Resume>;
+  /** Loads a complete resume into the spool, or throws. */
+  loadResume(resumeId: string, spool: Pick<Spool, 'open'>, signal: AbortSignal): Promise<Resume>;
 }
 
 export interface PrefillSourceOptions extends Omit<HttpOptions, 'credential'> {
@@ -106,9 +107,9 @@ function createSession(
         },
         (answer) => readProfile(answer, options.url, accountIds),
       ),
-    loadResume: (resumeId, signal) =>
+    loadResume: (resumeId, spool, signal) =>
       api.get({ path: `v2/resumes/${resumeId}`, accept: 'application/octet-stream', authorization, signal }, (answer) =>
-        readResume(answer, options.resumeMaxBytes),
+        readResume(answer, spool, options.resumeMaxBytes),
       ),
   };
 }

@@ -1,6 +1,7 @@
 // Maps a status and its headers to an answer to read or to a Trouble, and decides whether a retry within seconds may help.
 // Pure. Spec silent: every status but 200; they are interpreted as sister APIs and HTTP itself define them.
 
+import { type Delay, toDelay } from '../domain/delay.ts';
 import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
 
 interface Answered {
@@ -14,14 +15,14 @@ const longestWaitMs = 10_000;
 /** The Trouble that a status means; null for an answer to read. */
 export function toStatusTrouble({ status, headers }: Answered, nowMs: number, address?: string): Trouble | null {
   const source = address === undefined ? 'The source' : `The source at ${address}`;
-  const retryAfterMs = toRetryAfterMs(headers['retry-after'], headers.date, nowMs);
-  const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
+  const retryAfterMs = parseRetryAfter(headers['retry-after'], headers.date, nowMs);
   if (status === 200 || status === 203 || status === 204) return null;
   if (status === 401 || status === 403)
     return new Trouble('refused', `${source} refuses the credential (${status}).`, { status });
   if (status === 404) return new Trouble('missing', 'The source does not have it (404).', { status });
   if (status === 410) return new Trouble('missing', 'The source has removed it permanently (410).', { status });
-  if (status === 429) return new Trouble('throttled', `${source} asks for fewer requests (429).`, { status, ...wait });
+  if (status === 429)
+    return new Trouble('throttled', `${source} asks for fewer requests (429).`, { status, retryAfterMs });
   if (status === 503 && retryAfterMs !== undefined) {
     return new Trouble('throttled', `${source} is unavailable and asks to retry later (503).`, {
       status,
@@ -48,14 +49,13 @@ export function isRetryable(trouble: Trouble): boolean {
   return kind === 'unreachable' && (status === undefined || status === 408 || status >= 500);
 }
 
-// Milliseconds that Retry-After demands; undefined when the header is absent, invalid, zero or in the past.
-function toRetryAfterMs(retryAfter: string | undefined, date: string | undefined, nowMs: number): number | undefined {
+// The wait that Retry-After demands; undefined when the header is absent, invalid, zero or in the past.
+function parseRetryAfter(retryAfter: string | undefined, date: string | undefined, nowMs: number): Delay | undefined {
   const text = retryAfter?.trim() ?? '';
-  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000 || undefined;
+  if (/^\d+$/.test(text)) return toDelay(Number(text) * 1000);
   // Date.parse would read "-5" as a date; an HTTP date begins with its weekday.
   if (!/^[a-z]{3,9},? /i.test(text)) return undefined;
   // Compares with the server's clock (Date) where it is sent: the local clock may differ.
   const serverNowMs = Date.parse(date ?? '');
-  const waitMs = Date.parse(text) - (Number.isNaN(serverNowMs) ? nowMs : serverNowMs);
-  return waitMs > 0 ? waitMs : undefined;
+  return toDelay(Date.parse(text) - (Number.isNaN(serverNowMs) ? nowMs : serverNowMs));
 }

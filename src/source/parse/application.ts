@@ -5,9 +5,9 @@ import { hash } from 'node:crypto';
 import type { Application, Attachment, JobSeekingInfo, Reject } from '../../domain/application.ts';
 import { toAttachments } from './attachments.ts';
 import { parseDate } from './dates.ts';
-import { toIdentity, toOutline } from './identity.ts';
+import { toIdentity } from './identity.ts';
 import { applicationShape, jobSeekingInfoShape, readMembers } from './members.ts';
-import { byText, noteUnknown, type ParseFindings } from './notes.ts';
+import { byText, noteUnknown, type ParseFindings, toMemberHashes, toMemberTexts } from './notes.ts';
 import { toRaw } from './raw.ts';
 import { isObject, parseId, readBoolean, readCount, readIdentifier, readText } from './values.ts';
 
@@ -16,10 +16,12 @@ const largestMonths = 2 ** 31 - 1;
 /** Parses an element of the list. An element without a usable id is a Reject; with one it is an application, whatever else is wrong. */
 export function parseApplication(element: unknown, exact: boolean): Application | Reject {
   const { raw, rawText, reason } = toRaw(element, exact);
-  if (!isObject(element)) return { reason: 'is not an object', identity: toOutline(element), raw, rawText };
-  const { known, unknown } = readMembers(element, applicationShape.names);
-  const id = parseId(known.ID);
-  if (typeof id !== 'bigint') return { reason: id.reason, identity: toIdentity(element, known), raw, rawText };
+  const { known, unknown } = readMembers(isObject(element) ? element : { element }, applicationShape.names);
+  const id = isObject(element) ? parseId(known.ID) : { reason: 'is not an object' };
+  if (typeof id !== 'bigint') {
+    const members = toMemberHashes(toMemberTexts([...Object.entries(known), ...unknown]));
+    return { reason: id.reason, identity: toIdentity(known, members), members, raw, rawText };
+  }
 
   const findings: ParseFindings = { notes: [], unknown: [] };
   const { notes } = findings;
@@ -62,16 +64,15 @@ function toJobSeekingInfo(value: unknown, findings: ParseFindings): JobSeekingIn
   return Object.values(info).every((fact) => fact === null) ? null : info;
 }
 
-type Hashes = Pick<Application, 'contentHash' | 'factsHash'>;
+type Hashes = Pick<Application, 'contentHash' | 'factsHash' | 'members'>;
 type ParsedFacts = Omit<Application, 'notes' | 'raw' | 'rawText' | keyof Hashes>;
 
 // Hashes the facts in a fixed order, null where absent. Unknown members enter by name and by the texts of their non-empty leaves:
 // XML has only texts, and the element names of its lists have no counterpart in JSON.
-function toHashes(facts: ParsedFacts, unknown: string[]): Hashes {
+function toHashes(facts: ParsedFacts, unknown: ParseFindings['unknown']): Hashes {
   const info = facts.jobSeekingInfo;
   const attachments = facts.attachments.toSorted((a, b) => byText(a.kind, b.kind));
-  unknown.sort(byText);
-  const toText = (listed: readonly (readonly unknown[])[]) =>
+  const toText = (listed: readonly (readonly unknown[])[], others: readonly string[]) =>
     JSON.stringify([
       String(facts.id),
       facts.submittedAt,
@@ -84,12 +85,15 @@ function toHashes(facts: ParsedFacts, unknown: string[]): Hashes {
       facts.jobReference,
       info && [info.jobTitle, info.companyName, info.timeInRoleMonths, info.isNewToWorkforce],
       listed,
-      unknown,
+      others,
     ]);
-  return {
-    contentHash: hash('sha256', toText(attachments.map(toHashed))),
-    factsHash: hash('sha256', toText(attachments.map(toFact))).slice(0, 32),
-  };
+  const toHash = (text: string) => hash('sha256', text).slice(0, 32);
+  const factsHash = toHash(toText(attachments.map(toFact), []));
+  const texts = unknown.map(([, text]) => text).sort(byText);
+  const contentHash = hash('sha256', toText(attachments.map(toHashed), texts));
+  if (texts.length === 0) return { contentHash, factsHash, members: {} };
+  const hints = attachments.map(({ sourceHash, href }) => [sourceHash, href]);
+  return { contentHash, factsHash: factsHash + toHash(JSON.stringify(hints)), members: toMemberHashes(unknown) };
 }
 
 /** Leaves out Hash and Href: the source may change both in every answer although the file is the same. Href is never followed. */

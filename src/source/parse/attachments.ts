@@ -11,7 +11,7 @@ import {
 import { parseDate } from './dates.ts';
 import { attachmentShape, readMembers } from './members.ts';
 import { noteUnknown, type ParseFindings } from './notes.ts';
-import { isObject, readBoolean, readCount, readText } from './values.ts';
+import { isObject, readCount, readText, readVirusFlag } from './values.ts';
 
 const field = 'Attachments';
 const kindByLowerCase = new Map<string, AttachmentKind>(attachmentKinds.map((kind) => [kind.toLowerCase(), kind]));
@@ -23,12 +23,12 @@ const longestKind = 100;
 export function toAttachments(value: unknown, id: bigint, findings: ParseFindings): Attachment[] {
   if (value === null || value === undefined) return [];
   const listed = Array.isArray(value) ? value : [value];
+  const objects = listed.filter(isObject);
+  if (objects.length < listed.length) {
+    findings.notes.push({ field, reason: 'contains an element that is not an object' });
+  }
   const byKind = new Map<string, Attachment>();
-  for (const element of listed) {
-    if (!isObject(element)) {
-      findings.notes.push({ field, reason: 'contains an element that is not an object' });
-      continue;
-    }
+  for (const element of objects) {
     const attachment = toAttachment(element, id, findings);
     const other = byKind.get(attachment.kind);
     byKind.set(attachment.kind, other === undefined ? attachment : mergeOfKind(other, attachment, findings.notes));
@@ -56,7 +56,7 @@ function toAttachment(element: Record<string, unknown>, id: bigint, findings: Pa
     kind,
     sourceHash: readText(known.Hash, `${field}.Hash`, notes),
     sizeBytes: readCount(known.Size, Number.MAX_SAFE_INTEGER, `${field}.Size`, notes),
-    hasVirus: readBoolean(known.HasVirus, `${field}.HasVirus`, notes),
+    hasVirus: readVirusFlag(known.HasVirus, `${field}.HasVirus`, notes),
     uploadedAt: uploaded.at,
     href,
   };
@@ -81,7 +81,11 @@ function isExpectedHref(href: string | null, kind: AttachmentKind, id: bigint): 
 function mergeOfKind(a: Attachment, b: Attachment, notes: Note[]): Attachment {
   notes.push({ field: `${field}.Type`, reason: 'ambiguous: more than one of a kind' });
   const newest = rankOf(a) > rankOf(b) ? a : b;
-  return { ...newest, hasVirus: a.hasVirus === true || b.hasVirus === true ? true : newest.hasVirus };
+  const flags = [a.hasVirus, b.hasVirus];
+  return {
+    ...newest,
+    hasVirus: ([true, 'unreadable'] as const).find((flag) => flags.includes(flag)) ?? newest.hasVirus,
+  };
 }
 
 function rankOf(attachment: Attachment): string {

@@ -11,7 +11,8 @@ export interface DecodedText {
 }
 
 /** Decodes by byte order mark; without one as UTF-16 if zero bytes indicate it, as UTF-8 if that is valid, else as declared. */
-export function decodeText(body: Uint8Array, contentType: string | undefined): DecodedText {
+export function decodeText(bytes: Uint8Array, contentType: string | undefined): DecodedText {
+  const body = withoutMark(bytes);
   const marked = toMarkedCharset(body);
   if (marked !== null) return decoded(new TextDecoder(marked).decode(body));
   try {
@@ -21,6 +22,11 @@ export function decodeText(body: Uint8Array, contentType: string | undefined): D
     if (declared !== null && declared.encoding !== 'utf-8') return decoded(declared.decode(body));
     return { text: new TextDecoder('utf-8').decode(body), bytesAsText: Buffer.from(body).toString('latin1') };
   }
+}
+
+/** The bytes behind the byte order mark of UTF-8. */
+export function withoutMark(body: Uint8Array): Uint8Array {
+  return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
 }
 
 function toMarkedCharset(body: Uint8Array): string | null {

@@ -3,6 +3,7 @@
 
 import { parse as parseDisposition } from 'content-disposition';
 import { fileTypeFromBuffer } from 'file-type';
+import { withoutMark } from './charset.ts';
 
 export interface FileDescription {
   readonly contentType: string | null;
@@ -21,16 +22,21 @@ export async function describeFile(
 ): Promise<FileDescription> {
   const contentType = toText(headers['content-type'], 200);
   const fileName = parseFileName(headers['content-disposition']);
-  const detected = await fileTypeFromBuffer(head).catch(() => undefined);
   const encoding = headers['content-encoding']?.trim().toLowerCase();
   return {
     contentType,
-    detectedType: detected?.mime ?? (isText(head) ? 'text/plain' : null),
+    detectedType: (await detectType(head)) ?? (isText(head) ? 'text/plain' : null),
     fileName,
     encoding: encoding === undefined || encoding === '' || encoding === 'identity' ? null : encoding.slice(0, 50),
     // Spec: rule 3 shows Content-Disposition on every attachment; an error page has none.
     looksLikePage: startsAsHtml(head) || (fileName === null && /\b(?:html|json|xml)\b/i.test(contentType ?? '')),
   };
+}
+
+/** The type that the first bytes show: detection reads at most 64 kB, however large the file. */
+export async function detectType(bytes: Uint8Array): Promise<string | null> {
+  const found = await fileTypeFromBuffer(bytes.subarray(0, 65_536)).catch(() => undefined);
+  return found?.mime ?? null;
 }
 
 const longestName = 255;
@@ -89,10 +95,18 @@ function toText(header: string | undefined, longest: number): string | null {
 
 /** True for the beginning of an HTML page. */
 export function startsAsHtml(head: Uint8Array): boolean {
-  const start = Buffer.from(head.subarray(0, 1_024))
-    .toString('latin1')
-    .replace(/^\xef\xbb\xbf/, '');
-  return /^\s*(?:<!--[\s\S]*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b/i.test(start);
+  return isHtml(Buffer.from(withoutMark(head).subarray(0, 1_024)).toString('latin1'));
+}
+
+/** True for a text whose first tag, after any comments, is one of a page. */
+export function isHtml(start: string): boolean {
+  let rest = start.trimStart();
+  while (rest.startsWith('<!--')) {
+    const end = rest.indexOf('-->', 4);
+    if (end < 0) return false;
+    rest = rest.slice(end + 3).trimStart();
+  }
+  return /^<(?:!doctype\s+html|html|head|body)\b/i.test(rest);
 }
 
 function isText(head: Uint8Array): boolean {

@@ -1,16 +1,15 @@
-// Builds the identity of an element without a usable id from its stable parts, so that it is found again in later answers. A member
-// that differs in every answer must neither create another row nor bring an erased person back. The text is personal data: only its
-// hash is stored.
+// Builds what an erasure remembers of an element without a usable id, so that the element stays out when another member of it differs. The
+// text is personal data: only its hash is stored.
+import type { MemberHashes } from '../../domain/application.ts';
 import { toBareAddress } from '../../domain/person.ts';
 import { parseDate } from './dates.ts';
-import { isObject, toScalarText } from './values.ts';
+import { toScalarText } from './values.ts';
 
-/** The identity of an element: the text of its id, the person and the date; without a person, its outline instead. */
-export function toIdentity(element: unknown, known: Readonly<Record<string, unknown>>): string {
-  const id = readWord(known.ID);
+/** The text of its id, the person and the date; without a person, its whole content. */
+export function toIdentity(known: Readonly<Record<string, unknown>>, members: MemberHashes): string {
   const person = toPerson(known);
   const date = parseDate(known.DateSubmitted).at ?? readWord(known.DateSubmitted);
-  return JSON.stringify(person === null ? [id, date, toOutline(element)] : [id, person, date]);
+  return JSON.stringify(person === null ? members : [readWord(known.ID), person, date]);
 }
 
 /** The first of these that is present: account, email address, phone number, name. */
@@ -27,24 +26,4 @@ function toPerson(known: Readonly<Record<string, unknown>>): readonly string[] |
 
 function readWord(value: unknown): string | null {
   return toScalarText(value)?.trim() || null;
-}
-
-const deepest = 20;
-
-/**
- * The names of the members, and those of their texts that contain a space or an @, without digits. A text of one word may be a token or a
- * time, and a number may be a counter, so only their type is included.
- */
-export function toOutline(value: unknown, depth = 0): string {
-  if (depth > deepest) return 'deep';
-  const below = (one: unknown) => toOutline(one, depth + 1);
-  if (Array.isArray(value)) return `[${value.slice(0, 100).map(below).join()}]`;
-  if (isObject(value)) {
-    const members = Object.entries(value).slice(0, 100);
-    const lines = members.map(([name, member]) => `${JSON.stringify(name)}:${below(member)}`);
-    return `{${lines.sort().join()}}`;
-  }
-  if (typeof value !== 'string') return value === null ? 'null' : typeof value;
-  const text = value.trim();
-  return /[\s@]/.test(text) ? JSON.stringify(text.slice(0, 1_000).toLowerCase().replace(/\d+/g, '#')) : 'word';
 }

@@ -38,16 +38,15 @@ export function parseJson(text: string, everyDigit = false): { readonly value: u
   }
 }
 
-const stringOrNumber = /"(?:[^"\\]|\\.)*"|-?\d[\d.e+-]*/gi;
-
 // A reviver is called recursively and overflows the stack at some thousands of levels, where JSON.parse alone does not. This function
 // replaces the risky numbers by marked strings, parses, and puts the literals back without recursion. The text must be valid JSON.
 function parseDeep(text: string): unknown {
   const mark = `${randomUUID()}:`;
-  const marked = text.replace(stringOrNumber, (token) =>
-    !token.startsWith('"') && riskyLiteral.test(token) ? `"${mark}${token}"` : token,
+  const toMarked = (number: string) => (riskyLiteral.test(number) ? `"${mark}${number}"` : number);
+  const marked = splitStrings(text).map((part) =>
+    part.startsWith('"') ? part : part.replace(/-?\d[\d.e+-]*/gi, toMarked),
   );
-  const root: unknown[] = [JSON.parse(marked)];
+  const root: unknown[] = [JSON.parse(marked.join(''))];
   const open: object[] = [root];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
     const members = node as Record<string, unknown>;
@@ -59,6 +58,19 @@ function parseDeep(text: string): unknown {
     }
   }
   return root[0];
+}
+
+/** The strings of a JSON text, with their quotes, and the parts between them. */
+function splitStrings(text: string): string[] {
+  const parts: string[] = [];
+  let from = 0;
+  for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', from)) {
+    parts.push(text.slice(from, at));
+    for (from = at++; text[at] !== '"'; at++) if (text[at] === '\\') at++;
+    parts.push(text.slice(from, at + 1));
+    from = at + 1;
+  }
+  return [...parts, text.slice(from)];
 }
 
 // Some servers do not escape a tab or line end inside a string. The meaning is clear, and rejecting it would lose every application of

@@ -5,6 +5,7 @@ import type { Application, Echo, Page, Reject } from '../../domain/application.t
 import { Trouble } from '../../domain/trouble.ts';
 import { parseApplication } from './application.ts';
 import { noDate, parseDate } from './dates.ts';
+import { isHtml } from './file-description.ts';
 import { parseJson } from './json.ts';
 import { parseListXml } from './list-xml.ts';
 import { envelopeShape, type Members, readMembers } from './members.ts';
@@ -28,7 +29,8 @@ export function parseElement(text: string): Application | Reject {
     const { value, exact } = parseJson(text);
     return parseApplication(value, exact);
   } catch (error) {
-    if (error instanceof Trouble) return { reason: 'is not valid JSON', identity: '', raw: 'null', rawText: text };
+    if (error instanceof Trouble)
+      return { reason: 'is not valid JSON', identity: '', members: {}, raw: 'null', rawText: text };
     throw error;
   }
 }
@@ -45,12 +47,12 @@ export function scanIds(prefix: string): bigint[] {
 }
 
 function parseText(text: string): PageFacts {
-  const start = text.trimStart().slice(0, 200);
+  const start = text.trimStart().slice(0, 1_024);
   if (!start.startsWith('<')) {
     const { value, exact } = parseJson(text);
     return toPage(value, exact);
   }
-  if (/^<(?:!doctype\s+html|html|head|body)\b/i.test(start)) {
+  if (isHtml(start)) {
     throw new Trouble(
       'malformed',
       'The source answered with an HTML page instead of a list (a login page or a proxy?).',

@@ -1,26 +1,46 @@
-// What parsing an element yields besides its facts: notes, and its unknown members as texts for the content hash.
+// What parsing an element yields besides its facts: notes, and its unknown members as texts for the hashes.
 // The texts are the same for JSON and XML: XML has only text, and the names of its list elements have no counterpart in JSON.
 
-import type { Note } from '../../domain/application.ts';
+import { hash } from 'node:crypto';
+import type { MemberHashes, Note } from '../../domain/application.ts';
 import { parseDate } from './dates.ts';
-import { isObject, toScalarText } from './values.ts';
+import type { Members } from './members.ts';
+import { isObject, toScalarText, toStorableText } from './values.ts';
 
 /** One element's notes and unknown members, filled while it is parsed. */
 export interface ParseFindings {
   readonly notes: Note[];
-  readonly unknown: string[];
+  readonly unknown: MemberText[];
 }
 
-/** Records unknown members by name and the texts of their non-empty leaves, so that a change in them changes the content hash. */
-export function noteUnknown(
-  findings: ParseFindings,
-  path: string,
-  unknown: readonly (readonly [string, unknown])[],
-): void {
-  for (const [name, value] of unknown) {
+/** A member, and a text of its name and the texts of its non-empty leaves. */
+type MemberText = readonly [name: string, text: string];
+
+/** Records unknown members, so that a change in them changes the hashes. */
+export function noteUnknown({ unknown }: ParseFindings, path: string, members: Members['unknown']): void {
+  for (const text of toMemberTexts(members.map(([name, value]) => [path + name, value]))) unknown.push(text);
+}
+
+/** The texts of members that are not empty. */
+export function toMemberTexts(members: Members['unknown']): MemberText[] {
+  return members.flatMap(([name, value]) => {
     const leaves = toLeaves(value).flatMap(toLeafText);
-    if (leaves.length > 0) findings.unknown.push(JSON.stringify([path + name, leaves]));
+    return leaves.length === 0 ? [] : [[name, JSON.stringify([name, leaves])] as const];
+  });
+}
+
+const mostMembers = 100;
+const longestName = 200;
+
+/** A hash of each member. */
+export function toMemberHashes(members: readonly MemberText[]): MemberHashes {
+  const texts = new Map<string, string>();
+  for (const [name, text] of members) {
+    const isOther = name.length > longestName || (texts.size >= mostMembers && !texts.has(name));
+    const key = isOther ? 'others' : toStorableText(name);
+    texts.set(key, (texts.get(key) ?? '') + text);
   }
+  return Object.fromEntries(Array.from(texts, ([name, text]) => [name, hash('sha256', text).slice(0, 16)]));
 }
 
 /** Compares texts by code units: the order is the same on every machine. */
@@ -49,6 +69,6 @@ function toLeafText(leaf: unknown): string[] {
     const date = parseDate(text);
     if (date.at !== null) return [`${date.at} ${date.offset}`];
   }
-  // The length limit keeps the pattern cheap: it is quadratic in a run of zeros.
-  return [text.length < 40 && /^-?\d+\.\d*0$/.test(text) ? text.replace(/\.?0+$/, '') : text];
+  // A double holds fifteen digits exactly.
+  return [text.length <= 16 && /^-?\d+\.\d+$/.test(text) ? String(Number(text)) : text];
 }

@@ -2,7 +2,7 @@
 // has are found by their usual names. Pure. A link to a resume is used only if it points to the API itself.
 
 import type { Note } from '../../domain/application.ts';
-import { toAccountId, toBareAddress } from '../../domain/person.ts';
+import { findAccounts, findAddresses, mostNamed, parseAddress, toAccountId } from '../../domain/person.ts';
 import type { Profile } from '../../domain/prefill.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import { toRaw } from './raw.ts';
@@ -14,6 +14,14 @@ export function parseProfile(value: unknown, baseUrl: string, sessionIds: readon
   if (!isObject(value)) throw new Trouble('missing', 'The source sent no profile.');
   const notes: Note[] = [];
   const { raw, rawText, reason } = toRaw(value, true);
+  const json = `${rawText ?? ''} ${raw}`;
+  const named = { emails: findAddresses(json), accountIds: findAccounts(json) };
+  const emails = findEmails(value);
+  const accountIds = [...new Set([...sessionIds, ...findAccountIds(value)])];
+  // An erasure could not be sure to keep such a text out.
+  if ([named.emails, named.accountIds, emails, accountIds].some(({ length }) => length > mostNamed)) {
+    throw new Trouble('malformed', `The profile names more than ${mostNamed} people.`);
+  }
   if (reason !== null) notes.push({ field: 'profile', reason });
   const read = (field: string, names: readonly string[]) => readText(findMember(value, names), field, notes) || null;
   return {
@@ -23,8 +31,9 @@ export function parseProfile(value: unknown, baseUrl: string, sessionIds: readon
     lastName: read('lastName', ['lastname', 'familyname', 'surname']),
     email: read('email', ['emailaddress', 'email']),
     phone: read('phone', ['phonenumber', 'phone', 'mobile', 'mobilenumber']),
-    emails: findEmails(value),
-    accountIds: [...new Set([...sessionIds, ...findAccountIds(value)])],
+    emails,
+    accountIds,
+    named,
     resumeId: findResumeId(value, new URL(baseUrl), notes),
     notes,
   };
@@ -41,22 +50,21 @@ function findEmails(profile: Record<string, unknown>): string[] {
 }
 
 function toAddress(value: unknown): string[] {
-  const address = typeof value === 'string' && value.length <= 1_000 ? toBareAddress(value).toLowerCase() : '';
-  return /^[^\s@]+@[^\s@]+$/.test(address) ? [address] : [];
+  const address = typeof value === 'string' ? parseAddress(value) : null;
+  return address === null ? [] : [address];
 }
 
 const accountNames = /^(?:(?:job_?seeker|candidate|user|account|member|person|profile)_?id|sub)$/i;
 
 /** The ids of the candidate's account. A plain `id` counts at the top level or beside an email address; elsewhere it may be any id. */
 export function findAccountIds(profile: Record<string, unknown>): string[] {
-  const ids = ownObjects(profile).flatMap((object) =>
-    Object.entries(object).flatMap(([name, value]) => {
-      const isOwn = object === profile || Object.values(object).flatMap(toAddress).length > 0;
-      const id =
-        accountNames.test(name) || (isOwn && name.toLowerCase() === 'id') ? toAccountId(toScalarText(value)) : null;
-      return id && id.length <= 500 ? [id] : [];
-    }),
-  );
+  const ids = ownObjects(profile).flatMap((object) => {
+    const isOwn = object === profile || Object.values(object).some((value) => toAddress(value).length > 0);
+    return Object.entries(object).flatMap(([name, value]) => {
+      const isAccount = accountNames.test(name) || (isOwn && name.toLowerCase() === 'id');
+      return (isAccount && toAccountId(toScalarText(value))) || [];
+    });
+  });
   return [...new Set(ids)];
 }
 
@@ -74,16 +82,18 @@ function findMember(profile: Record<string, unknown>, names: readonly string[]):
 // Spec silent: which member has the id of a resume. It is taken from the link that ends in /v2/resumes/<id>, whatever its member is called.
 function findResumeId(profile: unknown, base: URL, notes: Note[]): string | null {
   const ids = new Set<string>();
+  const reasons = new Set<string>();
   for (const text of texts(profile)) {
-    const link = text.length <= 2000 && /v2\/resumes\//.test(text) ? URL.parse(text.trim(), base.href) : null;
+    const link = text.includes('v2/resumes/') ? URL.parse(text.trim(), base.href) : null;
     if (link === null) continue;
-    const [, id] = /\/v2\/resumes\/([\w-]{1,100})\/?$/.exec(link.pathname) ?? [];
+    const [version, folder, id = ''] = link.pathname.replace(/\/$/, '').split('/').slice(-3);
     // The token is sent to the API only, whatever a profile contains.
-    if (link.origin !== base.origin) notes.push({ field: 'resume', reason: 'lies at another host' });
-    else if (id === undefined) notes.push({ field: 'resume', reason: 'has an invalid id' });
+    if (link.origin !== base.origin) reasons.add('lies at another host');
+    else if (version !== 'v2' || folder !== 'resumes' || !/^[\w-]{1,100}$/.test(id)) reasons.add('has an invalid id');
     else ids.add(id);
   }
-  if (ids.size > 1) notes.push({ field: 'resume', reason: 'more than one: the first is taken' });
+  if (ids.size > 1) reasons.add('more than one: the first is taken');
+  for (const reason of reasons) notes.push({ field: 'resume', reason });
   return [...ids][0] ?? null;
 }
 

@@ -1,8 +1,9 @@
 // Parses single values of the source: ids, texts, numbers and booleans, in any of their forms.
 // A value that cannot be kept becomes null or is visibly altered, with a note that names the member and never its content.
 
-import type { Note } from '../../domain/application.ts';
+import type { Note, VirusFlag } from '../../domain/application.ts';
 import { firstPosition, lastPosition } from '../../domain/coverage/position.ts';
+import { longestIdentifier } from '../../domain/person.ts';
 
 const replacement = '\ufffd';
 
@@ -42,8 +43,6 @@ export function readText(value: unknown, field: string, notes: Note[]): string |
   return storable;
 }
 
-const longestIdentifier = 500;
-
 /** Parses a text that is indexed for lookups. A text too long for an index is cut; `raw` has all of it. */
 export function readIdentifier(value: unknown, field: string, notes: Note[]): string | null {
   const text = readText(value, field, notes);
@@ -53,7 +52,7 @@ export function readIdentifier(value: unknown, field: string, notes: Note[]): st
 }
 
 // Postgres rejects NUL in text; lone surrogates are silently altered on the way to it.
-function toStorableText(text: string): string {
+export function toStorableText(text: string): string {
   const wellFormed = text.isWellFormed() ? text : text.toWellFormed();
   return wellFormed.includes('\0') ? wellFormed.replaceAll('\0', replacement) : wellFormed;
 }
@@ -76,6 +75,13 @@ export function readBoolean(value: unknown, field: string, notes: Note[]): boole
   if (word === 'false' || word === '0') return false;
   notes.push({ field, reason: 'is not a boolean' });
   return null;
+}
+
+/** Parses HasVirus. What is neither empty nor a boolean must not pass for "no virus". */
+export function readVirusFlag(value: unknown, field: string, notes: Note[]): VirusFlag {
+  const flag = readBoolean(value, field, notes);
+  const isEmpty = value === null || value === undefined || toScalarText(value)?.trim() === '';
+  return flag === null && !isEmpty ? 'unreadable' : flag;
 }
 
 /** True for a JSON object: not an array, null or an exact number. */

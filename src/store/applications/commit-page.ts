@@ -4,13 +4,13 @@ import type { KeyObject } from 'node:crypto';
 import type { Application } from '../../domain/application.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import type { Line } from '../../domain/evidence/record.ts';
+import { fence, laneLock } from '../accounts/leases.ts';
 import { type ApplicationEvent, appendEvents, type ChangedRow } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
 import { type Database, isConflict, type Queryable, type Transaction } from '../postgres/database.ts';
 import { isChainKept, noteLastHash, saveEvidence } from '../sweeps/evidence.ts';
-import { fence, laneLock } from '../sweeps/leases.ts';
 import { type Sweep, type SweepProgress, saveProgress } from '../sweeps/sweeps.ts';
-import { findErasedIds } from '../tombstones.ts';
+import { mayStore, noteKeptOut, toPerson } from '../tombstones.ts';
 import { diffPage, isSameDiff, type PageDiff, type ReadPage } from './diff-page.ts';
 import { isReady, toCopies } from './insert.ts';
 import { quarantine, resolveQuarantine } from './quarantine.ts';
@@ -81,11 +81,12 @@ async function write(
   const events: ApplicationEvent[] = [];
   const isToBeWritten = await resolveElements(tx, page);
   const fresh = await splitOffErased(tx, key, page, diff.fresh.filter(isToBeWritten), events);
+  const changes = await withoutErased(tx, key, page, diff.changed.filter(isToBeWritten));
   if (fresh.length > 0) {
     if (isMeasured(page.sweep)) await noteLateness(tx, page, fresh);
     await insertNew(tx, key, page, fresh, events);
   }
-  const { changed, stale } = await applyChanges(tx, key, page, diff.changed.filter(isToBeWritten), events);
+  const { changed, stale } = await applyChanges(tx, key, page, changes, events);
   if (diff.returned.length > 0) await unmarkAbsent(tx, page.advertiserId, diff.returned, events);
   const quarantined = await quarantine(tx, key, page, page.sweep.sweepId);
   if (diff.otherLane && page.applications.length > 0) await recordRecentPage(tx, page);
@@ -180,29 +181,37 @@ async function unmarkAbsent(
   }
 }
 
-/** Splits off erased applications that have a tombstone and no row, and inserts a row with only their id and the date. */
+/** Splits off applications that the gate stops and that have no row, and inserts a row with only their id and the date. */
 async function splitOffErased(
   tx: Queryable,
   key: KeyObject,
-  { advertiserId }: ReadPage,
+  page: ReadPage,
   fresh: readonly Application[],
   events: ApplicationEvent[],
 ): Promise<readonly Application[]> {
-  if (fresh.length === 0) return fresh;
-  const erased = await findErasedIds(
-    tx,
-    key,
-    advertiserId,
-    fresh.map((a) => a.id),
-  );
-  if (erased.size === 0) return fresh;
+  const kept = await withoutErased(tx, key, page, fresh);
+  if (kept.length === fresh.length) return fresh;
+  const erased = fresh.filter((application) => !kept.includes(application)).map(({ id }) => id);
   await tx.query(
     `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq, erased_at)
      SELECT $1, id, '', 0, now() FROM unnest($2::bigint[]) AS id`,
-    [advertiserId, [...erased]],
+    [page.advertiserId, erased],
   );
   for (const id of erased) events.push({ applicationId: id, type: 'application.erased' });
-  return fresh.filter((a) => !erased.has(a.id));
+  return kept;
+}
+
+/** The applications that may be stored. One that was erased since the diff stays erased. */
+async function withoutErased(
+  tx: Queryable,
+  key: KeyObject,
+  { advertiserId }: ReadPage,
+  applications: readonly Application[],
+): Promise<readonly Application[]> {
+  const may = await mayStore(tx, key, advertiserId, applications.map(toPerson));
+  const kept = applications.filter((_, at) => may[at]);
+  await noteKeptOut(tx, advertiserId, applications.length - kept.length);
+  return kept;
 }
 
 /** Resolves the quarantined elements that this page was parsed from. An application whose element was erased meanwhile is not stored. */

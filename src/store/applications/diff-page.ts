@@ -4,11 +4,13 @@ import type { Application, Reject } from '../../domain/application.ts';
 import type { Covered } from '../../domain/coverage/covered.ts';
 import { lastPosition } from '../../domain/coverage/position.ts';
 import { type LackingId, mostLacking } from '../../domain/coverage/question.ts';
+import type { WriteContext } from '../accounts/leases.ts';
 import type { Queryable } from '../postgres/database.ts';
-import type { WriteContext } from '../sweeps/leases.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
+import { volatileNames } from '../sweeps/volatile.ts';
+import { toMembersColumn } from './insert.ts';
 import type { Replayed } from './quarantine.ts';
-import { isHashSignal } from './update.ts';
+import { hasSameFacts, isHashSignal } from './update.ts';
 
 /** One list answer, ready to be compared and committed. */
 export interface ReadPage extends WriteContext {
@@ -82,13 +84,14 @@ async function loadVerdicts(db: Queryable, page: ReadPage): Promise<{ verdicts: 
     `SELECT EXISTS (SELECT 1 FROM intake.leases WHERE name = $4 AND lane <> $5 AND expires_at > '-infinity') AS other_lane,
        string_agg(CASE WHEN a.application_id IS NULL THEN '${letters.fresh}'
                        WHEN a.erased_at IS NOT NULL THEN '${letters.erased}'
-                       WHEN a.content_hash <> decode(p.hash, 'hex') AND (a.facts_hash IS DISTINCT FROM decode(p.facts, 'hex') OR ${isHashSignal})
-                         THEN '${letters.changed}'
+                       WHEN a.content_hash <> decode(p.hash, 'hex') AND NOT (${hasSameFacts}
+                         AND coalesce(a.members, '{}') - ${volatileNames('$1')} = coalesce(p.members::jsonb, '{}') - ${volatileNames('$1')}
+                         AND (a.facts_hash = decode(p.facts, 'hex') AND octet_length(a.facts_hash) = 32 OR NOT ${isHashSignal})) THEN '${letters.changed}'
                        WHEN a.absent_since IS NOT NULL THEN '${letters.returned}'
                        ELSE '${letters.unchanged}' END, '' ORDER BY p.at) AS verdicts
-     FROM unnest($2::bigint[], $3::text[], $8::text[]) WITH ORDINALITY AS p (id, hash, facts, at)
+     FROM unnest($2::bigint[], $3::text[], $8::text[], $9::text[]) WITH ORDINALITY AS p (id, hash, facts, members, at)
      LEFT JOIN LATERAL (
-       SELECT application_id, content_hash, facts_hash, erased_at, absent_since FROM intake.applications
+       SELECT application_id, content_hash, facts_hash, members, erased_at, absent_since FROM intake.applications
        WHERE advertiser_id = $1 AND application_id = p.id AND (
          SELECT application_id FROM intake.applications WHERE advertiser_id = $1 AND application_id >= $6
          ORDER BY application_id LIMIT 1) <= $7
@@ -102,6 +105,7 @@ async function loadVerdicts(db: Queryable, page: ReadPage): Promise<{ verdicts: 
       ids.reduce((low, id) => (id < low ? id : low), ids[0] ?? 0n),
       ids.reduce((high, id) => (id > high ? id : high), ids[0] ?? 0n),
       page.applications.map((a) => a.factsHash),
+      page.applications.map(toMembersColumn),
     ],
   );
   return { verdicts: row?.verdicts ?? '', otherLane: row?.other_lane ?? false };

@@ -1,11 +1,11 @@
 // Maps new applications to rows for COPY, column by column. Pure mapping. Changed applications are sent as JSON instead (update.ts), because
 // they have to be joined with the stored rows.
 import type { KeyObject } from 'node:crypto';
-import { type Application, toFirstState } from '../../domain/application.ts';
+import { type Application, type Attachment, toFirstState } from '../../domain/application.ts';
+import type { Lease, WriteContext } from '../accounts/leases.ts';
 import { toPersonKey } from '../person-key.ts';
 import { type ColumnValues, type Copy, toCopy } from '../postgres/copy.ts';
 import type { Copied } from '../schema/rows.ts';
-import type { Lease, WriteContext } from '../sweeps/leases.ts';
 
 /** Rows of new applications for each table, in the order of the foreign keys. All other columns are null or have defaults. */
 export function toCopies(
@@ -36,6 +36,7 @@ export function toCopies(
       person_key: (a) => toPersonKey(key, advertiserId, a),
       content_hash: (a) => `\\x${a.contentHash}`,
       facts_hash: (a) => `\\x${a.factsHash}`,
+      members: (a) => toMembersColumn(a),
       observed_seq: () => seq,
       // Postgres reads `now` as the time at which the transaction began.
       ready_at: (a) => (isReady(a) ? 'now' : null),
@@ -56,7 +57,7 @@ export function toCopies(
       reason: ({ reason }) => reason,
       source_hash: ({ file }) => file.sourceHash,
       size_bytes: ({ file }) => file.sizeBytes,
-      has_virus: ({ file }) => file.hasVirus,
+      has_virus: ({ file }) => toFlagColumn(file),
       uploaded_at: ({ file }) => toTime(file.uploadedAt),
       href: ({ file }) => file.href,
     }),
@@ -71,6 +72,17 @@ export function toCopies(
       },
     ),
   ];
+}
+
+/** An unreadable flag has no value; the state of its file tells. */
+export function toFlagColumn({ hasVirus }: Attachment): boolean | null {
+  return hasVirus === 'unreadable' ? null : hasVirus;
+}
+
+/** Null for most applications: they have no members but those of the spec. */
+export function toMembersColumn({ members }: Application): string | null {
+  const json = JSON.stringify(members);
+  return json === '{}' ? null : json;
 }
 
 /** `toCopy` with types from the schema: a misspelled, missing or wrongly typed column does not compile. */

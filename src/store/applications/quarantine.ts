@@ -1,12 +1,14 @@
 // Quarantine: elements of a page that cannot be parsed as applications are stored whole. They are listed by reason and id, and their text
 // is shown only on request. An element is resolved when it could be parsed after all, and deleted 30 days later.
 import { hash, type KeyObject } from 'node:crypto';
-import type { Reject } from '../../domain/application.ts';
+import { type MemberHashes, mostQuarantined, type Reject } from '../../domain/application.ts';
+import { findAccounts, findAddresses } from '../../domain/person.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
-import { findErased } from '../tombstones.ts';
+import { learnVolatile, toContent, toDiffering } from '../sweeps/volatile.ts';
+import { mayStore, noteKeptOut, type Person } from '../tombstones.ts';
 
-/** Stores rejected elements, unless they were erased. A repeated element raises its count, at most once per sweep. */
+/** Stores rejected elements, unless they were erased or name an erased person. A repeated element raises its count, at most once per sweep. */
 export async function quarantine(
   tx: Queryable,
   key: KeyObject,
@@ -15,48 +17,178 @@ export async function quarantine(
 ): Promise<number> {
   if (page.rejects.length === 0) return 0;
   const { advertiserId } = page;
-  const elements = toElements(page.rejects);
-  const fingerprints = elements.map((one) => one.fingerprint);
-  const erased = await findErased(tx, key, advertiserId, 'quarantine', fingerprints);
-  // Elements with the same identity are numbered by their order, which may change: if one was erased, none of them is stored.
-  const gone = new Set(elements.filter((_, at) => erased.has(at)).map((one) => one.reject.identity));
-  const kept = elements.filter((one) => !gone.has(one.reject.identity));
-  await tx.query(
-    `INSERT INTO intake.quarantine AS q (advertiser_id, fingerprint, reason, raw, raw_text, sweep_id)
-     SELECT $1, decode(r.fingerprint, 'hex'), r.reason, r.raw::jsonb, r.raw_text, $2
-     FROM unnest($3::text[], $4::text[], $5::text[], $6::text[]) AS r (fingerprint, reason, raw, raw_text)
-     ON CONFLICT (advertiser_id, fingerprint) DO UPDATE
-       SET seen = q.seen + 1, last_seen_at = now(), sweep_id = excluded.sweep_id, reason = excluded.reason
-       WHERE q.sweep_id <> excluded.sweep_id`,
-    [
-      advertiserId,
-      sweepId,
-      kept.map((one) => one.fingerprint),
-      kept.map((one) => one.reject.reason),
-      kept.map((one) => one.reject.raw),
-      kept.map((one) => one.reject.rawText),
-    ],
+  const rejected = page.rejects.map((reject) => {
+    return {
+      reject: { ...reject, members: toTelling(reject.members) },
+      identity: hash('sha256', `0 ${reject.identity}`),
+    };
+  });
+  const may = await mayStore(tx, key, advertiserId, rejected.map(toNameless));
+  await dropStopped(
+    tx,
+    advertiserId,
+    rejected.filter((_, at) => !may[at]),
   );
-  return kept.length;
-}
-
-interface Element {
-  readonly reject: Reject;
-  readonly fingerprint: string;
-}
-
-/** The distinct elements of a page. Elements with the same identity but different content are numbered, so that all are stored. */
-function toElements(rejects: readonly Reject[]): Element[] {
-  const elements = new Map<string, Element>();
-  const counts = new Map<string, number>();
-  for (const reject of rejects) {
-    const content = reject.rawText ?? reject.raw;
-    if (elements.has(content)) continue;
-    const nth = counts.get(reject.identity) ?? 0;
-    counts.set(reject.identity, nth + 1);
-    elements.set(content, { reject, fingerprint: hash('sha256', `${nth} ${reject.identity}`) });
+  const kept = rejected.filter((_, at) => may[at]);
+  const elements = await nameElements(tx, advertiserId, sweepId, kept);
+  const columns = [
+    elements.map((one) => one.fingerprint),
+    elements.map(({ reject }) => reject.reason),
+    elements.map(({ reject }) => reject.raw),
+    elements.map(({ reject }) => reject.rawText),
+    elements.map(({ reject }) => JSON.stringify(reject.members)),
+    elements.map((one) => one.person),
+    elements.map((one) => one.identity),
+  ];
+  const stored = await tx.query(
+    `INSERT INTO intake.quarantine AS q (advertiser_id, fingerprint, reason, raw, raw_text, members, person, identity, sweep_id)
+     SELECT $1, decode(r.fingerprint, 'hex'), r.reason, r.raw::jsonb, r.raw_text, r.members::jsonb, decode(r.person, 'hex'),
+       decode(r.identity, 'hex'), $2
+     FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
+       WITH ORDINALITY AS r (fingerprint, reason, raw, raw_text, members, person, identity, nth)
+     LEFT JOIN intake.quarantine known ON known.advertiser_id = $1 AND known.fingerprint = decode(r.fingerprint, 'hex')
+     WHERE known.fingerprint IS NOT NULL OR r.nth <= $10 - (
+       SELECT count(*) FROM intake.quarantine o WHERE o.advertiser_id = $1 AND o.resolved_at IS NULL)
+     ON CONFLICT (advertiser_id, fingerprint) DO UPDATE SET last_seen_at = now(), reason = excluded.reason,
+       seen = q.seen + (q.sweep_id <> excluded.sweep_id)::int, sweep_id = excluded.sweep_id, members = excluded.members
+     RETURNING 1`,
+    [advertiserId, sweepId, ...columns, mostQuarantined],
+  );
+  if (stored.length < elements.length) {
+    await tx.query(`UPDATE intake.advertisers SET unkept = coalesce(unkept, 0) + $2 WHERE advertiser_id = $1`, [
+      advertiserId,
+      elements.length - stored.length,
+    ]);
   }
-  return [...elements.values()];
+  return stored.length;
+}
+
+interface Rejected {
+  readonly reject: Reject;
+  readonly identity: string;
+}
+
+/** An element without a usable id is the person's whom it names. */
+function toNameless({ reject: { raw, rawText }, identity }: Rejected): Person {
+  const json = `${rawText ?? ''} ${raw}`;
+  return { identity, accounts: findAccounts(json), addresses: findAddresses(json) };
+}
+
+/** Counts elements that the gate has stopped, and deletes what was stored of them before. */
+async function dropStopped(tx: Queryable, advertiserId: bigint, stopped: readonly Rejected[]): Promise<void> {
+  if (stopped.length === 0) return;
+  await noteKeptOut(tx, advertiserId, stopped.length);
+  await tx.query(
+    `DELETE FROM intake.quarantine
+     WHERE advertiser_id = $1 AND coalesce(identity, fingerprint) IN (SELECT decode(i, 'hex') FROM unnest($2::text[]) AS i)`,
+    [advertiserId, stopped.map((one) => one.identity)],
+  );
+}
+
+interface Element extends Rejected {
+  readonly fingerprint: string;
+  readonly person: string;
+}
+
+const person = ['JobSeekerID', 'Email', 'Phone', 'FirstName', 'LastName'];
+/** Members that say who applied for what. Elements that differ in one of them are different, whatever is volatile. */
+const telling = ['ID', 'JobReference', ...person];
+const named = new Set([...telling, 'DateSubmitted', 'Attachments', 'PrimaryJobSeekingInfo']);
+
+/** What tells an element from others: the members of the spec, if they name somebody; otherwise all. */
+function toTelling(members: MemberHashes): MemberHashes {
+  if (!person.some((name) => Object.hasOwn(members, name))) return members;
+  return Object.fromEntries(Object.entries(members).filter(([name]) => named.has(name)));
+}
+
+function toPerson({ members }: Reject): string {
+  return hash('sha256', JSON.stringify(telling.map((name) => members[name] ?? null)));
+}
+
+/**
+ * The distinct elements of a page, each with a fingerprint of its content without volatile members. Elements with the same fingerprint are
+ * numbered, so that all are stored. A new element that differs from a stored one of the same person in one member alone shows that this
+ * member may be volatile; once it is, the rows that differ in nothing else become one.
+ */
+async function nameElements(
+  tx: Queryable,
+  advertiserId: bigint,
+  sweepId: bigint,
+  rejected: readonly Rejected[],
+): Promise<Element[]> {
+  const distinct = [...new Map(rejected.map((one) => [one.reject.rawText ?? one.reject.raw, one])).values()];
+  const people = distinct.map(({ reject }) => toPerson(reject));
+  const rows = await tx.query<{
+    fingerprint: string;
+    person: string | null;
+    members: MemberHashes | null;
+    identity: string;
+  }>(
+    `SELECT encode(fingerprint, 'hex') AS fingerprint, encode(person, 'hex') AS person, members,
+       encode(coalesce(identity, fingerprint), 'hex') AS identity FROM intake.quarantine
+     WHERE advertiser_id = $1 AND resolved_at IS NULL AND sweep_id <> $4
+       AND (person = ANY (SELECT decode(p, 'hex') FROM unnest($2::text[]) AS p)
+         OR members IS NULL AND fingerprint = ANY (SELECT decode(i, 'hex') FROM unnest($3::text[]) AS i))
+     ORDER BY first_seen_at LIMIT 1000`,
+    [advertiserId, people, distinct.map(({ identity }) => identity), sweepId],
+  );
+  const differences = distinct.flatMap(({ reject }, at) => {
+    const kin = rows.flatMap(({ person, members, fingerprint }) =>
+      person === people[at] && members !== null ? [{ who: fingerprint, apart: toApart(members, reject.members) }] : [],
+    );
+    if (kin.some(({ apart }) => apart?.length === 0)) return [];
+    return kin.flatMap(({ who, apart }) => (apart?.length === 1 ? apart.map((member) => ({ member, who })) : []));
+  });
+  const volatile = await learnVolatile(tx, advertiserId, differences);
+  const alike = Map.groupBy(distinct.keys(), (at) => toContent(distinct[at]?.reject.members ?? {}, volatile));
+  const elements: Element[] = [];
+  for (const [content, group] of alike) {
+    const prints = group.map((_, nth) => hash('sha256', `${nth} ${content}`));
+    elements.push(
+      ...group.flatMap((at, nth) => {
+        const one = distinct[at];
+        return one === undefined ? [] : [{ ...one, fingerprint: prints[nth] ?? '', person: people[at] ?? '' }];
+      }),
+    );
+    const twins = rows.filter(({ members, person, identity }) =>
+      members === null
+        ? group.some((at) => distinct[at]?.identity === identity)
+        : group.some((at) => people[at] === person) && toContent(members, volatile) === content,
+    );
+    await joinTwins(
+      tx,
+      advertiserId,
+      prints,
+      twins.map((row) => row.fingerprint),
+    );
+  }
+  return elements;
+}
+
+/** The members in which two elements of one person differ; null where one has a member that the other lacks. */
+function toApart(one: MemberHashes, other: MemberHashes): string[] | null {
+  const names = Object.keys(one);
+  const isAlike = names.length === Object.keys(other).length && names.every((name) => Object.hasOwn(other, name));
+  return isAlike ? toDiffering(one, other) : null;
+}
+
+/** Of the rows that differ in volatile members alone, as many as the page has elements stay, the oldest first; the others go. */
+async function joinTwins(
+  tx: Queryable,
+  advertiserId: bigint,
+  prints: readonly string[],
+  twins: readonly string[],
+): Promise<void> {
+  const free = prints.filter((print) => !twins.includes(print));
+  const others = twins.filter((twin) => !prints.includes(twin));
+  if (others.length === 0) return;
+  const renamed = others.slice(0, free.length);
+  await tx.query(
+    `WITH gone AS (DELETE FROM intake.quarantine WHERE advertiser_id = $1 AND fingerprint IN (SELECT decode(f, 'hex') FROM unnest($2::text[]) AS f))
+     UPDATE intake.quarantine q SET fingerprint = decode(r.fingerprint, 'hex')
+     FROM unnest($3::text[], $4::text[]) AS r (twin, fingerprint) WHERE q.advertiser_id = $1 AND q.fingerprint = decode(r.twin, 'hex')`,
+    [advertiserId, others.slice(renamed.length), renamed, free.slice(0, renamed.length)],
+  );
 }
 
 /** A quarantined element without its content. */

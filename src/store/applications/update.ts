@@ -1,8 +1,9 @@
 // Merges applications that have changed at the source. Changes are rare, so this is written for clarity: lock, judge, then a statement for
 // each step. Nothing is deleted that has vanished at the source: child rows get `gone_at`, replaced files move to attachment_versions.
 import type { KeyObject } from 'node:crypto';
-import { type Application, toFirstState } from '../../domain/application.ts';
+import { type Application, type MemberHashes, toFirstState, unreadableFlag } from '../../domain/application.ts';
 import { mostUnchanged } from '../../domain/hash-trust.ts';
+import type { WriteContext } from '../accounts/leases.ts';
 import type { ApplicationEvent } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
 import { recallFlagged } from '../files/mark-infected.ts';
@@ -10,10 +11,13 @@ import { updateReady } from '../files/ready.ts';
 import { toPersonKey } from '../person-key.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
-import type { WriteContext } from '../sweeps/leases.ts';
-import { toPriority, toTime } from './insert.ts';
+import { learnVolatile, toContent, toDiffering } from '../sweeps/volatile.ts';
+import { toFlagColumn, toPriority, toTime } from './insert.ts';
 
-/** Writes changed applications. `stale` lists ids that are not written because a newer request has seen them (P5). */
+/**
+ * Writes changed applications. The gate has kept out the erased ones. `stale` lists ids that are not written because a newer request has seen
+ * them (P5).
+ */
 export async function applyChanges(
   tx: Queryable,
   key: KeyObject,
@@ -22,13 +26,13 @@ export async function applyChanges(
   events: ApplicationEvent[],
 ): Promise<{ readonly changed: number; readonly stale: readonly bigint[] }> {
   if (changed.length === 0) return { changed: 0, stale: [] };
-  const { stale, erased, hashOnly } = await lockAndJudge(tx, context, changed);
-  const current = changed.filter(({ id }) => !stale.includes(id) && !erased.includes(id));
+  const { stale, silent } = await lockAndJudge(tx, context, changed);
+  const current = changed.filter(({ id }) => !stale.includes(id));
   if (current.length === 0) return { changed: 0, stale };
 
   const rows = `[${current.map((application) => toRow(key, context.advertiserId, application)).join()}]`;
   const ids = current.map((a) => a.id);
-  const announced = ids.filter((id) => !hashOnly.includes(id));
+  const announced = ids.filter((id) => !silent.includes(id));
   await tx.query(updateApplicationsSql, [context.advertiserId, rows, context.seq, announced]);
   await tx.query(mergeJobSeekingInfoSql, [context.advertiserId, rows]);
   const infected = await loadInfectedOf(tx, context.advertiserId, ids);
@@ -62,14 +66,13 @@ async function loadInfectedOf(tx: Queryable, advertiserId: bigint, ids: readonly
 
 /**
  * Locks the rows and judges the changes. An answer is stale when the row, or a finished request of the other lane that covers the id, has a
- * higher request number. An application that was erased since the diff stays erased. A change is "hash only" when nothing differs but Hash
- * and Href of attachments.
+ * higher request number. A change is "silent" when nothing differs but Hash and Href of attachments, and members that are volatile by now.
  */
 async function lockAndJudge(
   tx: Queryable,
   context: WriteContext,
   changed: readonly Application[],
-): Promise<Readonly<Record<'stale' | 'erased' | 'hashOnly', readonly bigint[]>>> {
+): Promise<Readonly<Record<'stale' | 'silent', readonly bigint[]>>> {
   const ids = changed.map((a) => a.id);
   await tx.query(
     `SELECT 1 FROM intake.applications WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])
@@ -77,20 +80,32 @@ async function lockAndJudge(
     [context.advertiserId, ids],
   );
   const rows = await tx.query<
-    Columns<'applications', 'application_id'> & { erased: boolean; stale: boolean; hash_only: boolean }
+    Columns<'applications', 'application_id'> & { stale: boolean; same: boolean; members: MemberHashes | null }
   >(
-    `SELECT application_id, erased_at IS NOT NULL AS erased, erased_at IS NULL AND (observed_seq > $3 OR EXISTS (
+    `SELECT application_id, observed_seq > $3 OR EXISTS (
          SELECT 1 FROM intake.recent_pages r
          WHERE r.advertiser_id = $1 AND r.seq > $3 AND r.lane <> $4
-           AND a.application_id BETWEEN r.lowest_id AND r.highest_id)) AS stale,
-       missing_since IS NULL AND facts_hash IS NOT DISTINCT FROM decode(p.facts, 'hex') AS hash_only
+           AND a.application_id BETWEEN r.lowest_id AND r.highest_id) AS stale,
+       missing_since IS NULL AND ${hasSameFacts} AS same, members
      FROM unnest($2::bigint[], $5::text[]) AS p (id, facts)
      JOIN intake.applications a ON a.advertiser_id = $1 AND a.application_id = p.id`,
     [context.advertiserId, ids, context.seq, context.lease.lane, changed.map((a) => a.factsHash)],
   );
-  const pick = (verdict: 'stale' | 'erased' | 'hash_only') =>
-    rows.filter((row) => row[verdict]).map((row) => row.application_id);
-  return { stale: pick('stale'), erased: pick('erased'), hashOnly: pick('hash_only') };
+  const came = new Map(changed.map((a) => [a.id, a.members]));
+  const same = rows
+    .filter((row) => row.same && !row.stale)
+    .map(({ application_id: id, members }) => ({ id, before: members ?? {}, after: came.get(id) ?? {} }));
+  const volatile = await learnVolatile(
+    tx,
+    context.advertiserId,
+    same.flatMap(({ id, before, after }) => toDiffering(before, after).map((member) => ({ member, who: String(id) }))),
+  );
+  const isSilent = ({ before, after }: (typeof same)[number]) =>
+    toContent(before, volatile) === toContent(after, volatile);
+  return {
+    stale: rows.filter((row) => row.stale).map((row) => row.application_id),
+    silent: same.filter(isSilent).map(({ id }) => id),
+  };
 }
 
 /** One application as JSON text, which `pageRows` and `pageFiles` unpack. `raw` is JSON already and is inserted unchanged. */
@@ -110,13 +125,14 @@ function toRow(key: KeyObject, advertiserId: bigint, a: Application): string {
     person_key: toPersonKey(key, advertiserId, a),
     hash: a.contentHash,
     facts_hash: a.factsHash,
+    members: a.members,
     info: a.jobSeekingInfo ?? undefined,
     attachments: a.attachments.map((f) => ({
       kind: f.kind,
       ...toFirstState(f),
       source_hash: f.sourceHash,
       size_bytes: f.sizeBytes,
-      has_virus: f.hasVirus,
+      has_virus: toFlagColumn(f),
       uploaded_at: toTime(f.uploadedAt),
       href: f.href,
     })),
@@ -127,7 +143,7 @@ function toRow(key: KeyObject, advertiserId: bigint, a: Application): string {
 const pageRows = `jsonb_to_recordset($2::jsonb) AS p (
     id bigint, submitted_at timestamptz, source_offset text, email text, first_name text, last_name text, phone text,
     job_seeker_id text, job_reference text, raw jsonb, raw_text text, notes jsonb, person_key text, hash text, facts_hash text,
-    info jsonb, attachments jsonb)`;
+    members jsonb, info jsonb, attachments jsonb)`;
 
 const pageFiles = `(SELECT p.id, f.* FROM ${pageRows}, jsonb_to_recordset(p.attachments) AS f (
     kind text, state text, reason text, source_hash text, size_bytes bigint, has_virus boolean, uploaded_at timestamptz, href text)) AS f`;
@@ -141,7 +157,7 @@ const updateApplicationsSql = `
     submitted_at = p.submitted_at, source_offset = p.source_offset, email = p.email, first_name = p.first_name,
     last_name = p.last_name, phone = p.phone, job_seeker_id = p.job_seeker_id, job_reference = p.job_reference, raw = p.raw,
     raw_text = p.raw_text, notes = p.notes, person_key = p.person_key, content_hash = decode(p.hash, 'hex'),
-    facts_hash = decode(p.facts_hash, 'hex'), observed_seq = $3,
+    facts_hash = decode(p.facts_hash, 'hex'), members = nullif(p.members, '{}'), observed_seq = $3,
     changed_at = CASE WHEN p.id = ANY ($4::bigint[]) THEN now() ELSE a.changed_at END, absent_since = NULL, missing_since = NULL
   FROM ${pageRows}
   WHERE a.advertiser_id = $1 AND a.application_id = p.id`;
@@ -158,6 +174,9 @@ const mergeJobSeekingInfoSql = `
   ON CONFLICT (advertiser_id, application_id) DO UPDATE SET
     job_title = excluded.job_title, company_name = excluded.company_name, time_in_role_months = excluded.time_in_role_months,
     is_new_to_workforce = excluded.is_new_to_workforce, gone_at = NULL`;
+
+/** True where the facts of `a` and `p` are equal, whatever their attachments' Hash and Href and the members that the spec does not name. */
+export const hasSameFacts = `substring(a.facts_hash FOR 16) IS NOT DISTINCT FROM substring(decode(p.facts, 'hex') FOR 16)`;
 
 /** False once Hash has changed three times while the bytes did not: then it no longer signals changes. $1 is the advertiser. */
 export const isHashSignal = `NOT EXISTS (
@@ -186,6 +205,9 @@ const isOtherFile = (f: string) => `(old.uploaded_at IS DISTINCT FROM ${f}.uploa
 /** True where Hash differs, but not upload time and Size: the bytes are fetched again to decide whether it is another file. */
 const isDoubtful = (f: string) => `(${hasOtherHash(f)} AND NOT ${isFlagOnly(f)} AND NOT ${isOtherFile(f)})`;
 
+/** True where a file is not fetched until its flag can be read. Bytes that are stored already stay: nothing says that they are infected. */
+const isWithheld = (a: string) => `(${a}.reason IS NOT DISTINCT FROM '${unreadableFlag}')`;
+
 const keepVersionsSql = `
   INSERT INTO intake.attachment_versions (advertiser_id, application_id, kind, version, state, reason, source_hash, size_bytes,
     has_virus, uploaded_at, sha256, content_type, detected_type, file_name, stored_at)
@@ -195,7 +217,7 @@ const keepVersionsSql = `
   WHERE old.state <> 'pending' AND old.state <> 'erased' AND ${isOtherFile('f')}`;
 
 /**
- * Another file, or a file whose flag was lifted, starts over. A new flag ends the attachment as infected. Every other attachment keeps its
+ * Another file, or a file whose flag was lifted or can be read again, starts over. A new flag ends the attachment as infected. Every other attachment keeps its
  * state, also one that is infected because of the same bytes elsewhere. A flag on another upload does not apply to the stored bytes.
  */
 const mergeAttachmentsSql = `
@@ -219,6 +241,8 @@ const mergeAttachmentsSql = `
       FROM (SELECT ${isOtherFile('excluded')} AS file) AS other,
         LATERAL (SELECT old.state = 'erased' OR NOT (other.file
             OR (excluded.state = 'infected' AND old.state <> 'infected')
+            OR (${isWithheld('excluded')} AND old.state = 'pending')
+            OR (${isWithheld('old')} AND NOT ${isWithheld('excluded')})
             OR (old.state = 'infected' AND old.has_virus AND excluded.state <> 'infected')) AS keep,
           other.file AND old.uploaded_at IS DISTINCT FROM excluded.uploaded_at AS newer) AS verdict
     ),
@@ -258,13 +282,13 @@ const queueConfirmationsSql = `
   WHERE f.state = 'pending' AND old.state NOT IN ('pending', 'erased') AND ${isDoubtful('f')}
   ON CONFLICT (advertiser_id, application_id, kind) DO NOTHING`;
 
-/** Queues every file that is pending after the merge, and removes flagged and erased ones from the queue. */
+/** Queues every file that is pending after the merge, and removes flagged, withheld and erased ones from the queue. */
 const queueDownloadsSql = `
   WITH page AS MATERIALIZED (SELECT p.id FROM ${pageRows}), done AS (
     DELETE FROM intake.downloads d USING page, intake.attachments a
     WHERE d.advertiser_id = $1 AND d.application_id = page.id
       AND a.advertiser_id = $1 AND a.application_id = d.application_id AND a.kind = d.kind
-      AND (a.state = 'erased' OR a.state = 'infected' AND a.has_virus)
+      AND (a.state = 'erased' OR a.state = 'infected' AND a.has_virus OR ${isWithheld('a')})
   )
   INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority)
   SELECT $1, a.application_id, a.kind, $3 FROM page

@@ -1,0 +1,50 @@
+// Members that differ although nothing else does, such as an address with a signature: kept in `raw`, but no change. A member counts as
+// volatile once it has differed for three applications, or between three answers for an element without an id. Learned per advertiser.
+import type { MemberHashes } from '../../domain/application.ts';
+import type { Queryable } from '../postgres/database.ts';
+
+const enough = 3;
+/** The most members that are watched, whatever names the source invents. */
+const mostWatched = 1_000;
+
+/** The names of an advertiser's volatile members, as an array. */
+export const volatileNames = (advertiser: string) => `ARRAY(
+  SELECT m.member FROM intake.volatile_members m WHERE m.advertiser_id = ${advertiser} AND cardinality(m.seen) >= ${enough})`;
+
+/** Members that both have, with other values. */
+export function toDiffering(before: MemberHashes, after: MemberHashes): string[] {
+  return Object.keys(before).filter((name) => Object.hasOwn(after, name) && before[name] !== after[name]);
+}
+
+/** The content of an element without its volatile members, as one text. */
+export function toContent(members: MemberHashes, volatile: ReadonlySet<string>): string {
+  const kept = Object.entries(members).filter(([name]) => !volatile.has(name));
+  return JSON.stringify(kept.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Records differences, each with the application or element that it was seen at, and returns the volatile members by now. */
+export async function learnVolatile(
+  tx: Queryable,
+  advertiserId: bigint,
+  differences: readonly { readonly member: string; readonly who: string }[],
+): Promise<ReadonlySet<string>> {
+  if (differences.length > 0) {
+    await tx.query(
+      `INSERT INTO intake.volatile_members AS v (advertiser_id, member, seen)
+       SELECT $1, d.member, (array_agg(DISTINCT d.who))[1:${enough}] FROM unnest($2::text[], $3::text[]) AS d (member, who)
+       WHERE (SELECT count(*) FROM intake.volatile_members w WHERE w.advertiser_id = $1) < ${mostWatched}
+       GROUP BY d.member ORDER BY d.member
+       ON CONFLICT (advertiser_id, member) DO UPDATE
+         SET seen = (SELECT (array_agg(DISTINCT s))[1:${enough}] FROM unnest(v.seen || excluded.seen) AS s)
+         WHERE cardinality(v.seen) < ${enough}`,
+      [advertiserId, differences.map(({ member }) => member), differences.map(({ who }) => who)],
+    );
+  }
+  return new Set(await loadVolatile(tx, advertiserId));
+}
+
+/** The names of an advertiser's volatile members. */
+export async function loadVolatile(db: Queryable, advertiserId: bigint | null): Promise<string[]> {
+  const [row] = await db.query<{ names: string[] }>(`SELECT ${volatileNames('$1::bigint')} AS names`, [advertiserId]);
+  return row?.names ?? [];
+}

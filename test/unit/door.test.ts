@@ -1,0 +1,108 @@
+// What strangers choose, at the door: an applicant's file, a candidate's profile, the board's members. Each value is bounded where it is
+// parsed.
+import { expect, test } from 'vitest';
+import {
+  findAccounts,
+  findAddresses,
+  mostNamed,
+  parseAddress,
+  toAccountId,
+  toBareAddress,
+} from '../../src/domain/person.ts';
+import { describeFile, detectType, startsAsHtml } from '../../src/source/parse/file-description.ts';
+import { parseProfile } from '../../src/source/parse/profile.ts';
+
+const bytes = (text: string) => Buffer.from(text, 'latin1');
+
+test.for([
+  ['a page', '<!DOCTYPE html><html>', true],
+  ['a page behind comments and a byte order mark', '\xef\xbb\xbf \n<!-- a --> <!--><!----><HTML>', true],
+  ['sixty empty comments, then text', `${'<!---->'.repeat(60)}text`, false],
+  ['a comment that does not end', '<!-- <html>', false],
+  ['an element whose name only begins like one', '<htmlish>', false],
+] as const)('a file that begins with %s is a page: %s', ([, text, isPage]) => {
+  expect(startsAsHtml(bytes(text))).toBe(isPage);
+});
+
+test('the type of a file is detected from its first 64 kB', async () => {
+  expect(await detectType(bytes('%PDF-1.4'))).toBe('application/pdf');
+  const asked: unknown[] = [];
+  const large = Buffer.alloc(20_000_000);
+  large.subarray = (...range) => {
+    asked.push(range);
+    return Buffer.alloc(1);
+  };
+  expect(await detectType(large)).toBeNull();
+  expect(asked).toEqual([[0, 65_536]]);
+  expect(await describeFile({}, bytes('text'))).toMatchObject({ detectedType: 'text/plain' });
+});
+
+test.for([
+  ['zelda@example.com', 'zelda@example.com'],
+  ['Zelda <ZELDA@example.com> ', 'zelda@example.com'],
+  ['Zelda <one> <zelda@example.com>', 'zelda@example.com'],
+  [`"mailto:zelda@example.com"`, 'mailto:zelda@example.com'],
+  [`mailto: 'zelda@example.com'`, 'zelda@example.com'],
+  ['zelda', null],
+  ['@example.com', null],
+  ['zelda@', null],
+  ['zelda at home@example.com', null],
+  [`${'z'.repeat(308)}@example.com`, `${'z'.repeat(308)}@example.com`],
+  [`${'z'.repeat(309)}@example.com`, null],
+] as const)('%s is the address %s', ([text, address]) => {
+  expect(parseAddress(text)).toBe(address);
+});
+
+test('a name in brackets that is no address stays as it was typed', () => {
+  expect(toBareAddress('<<zelda>')).toBe('<<zelda>');
+  expect(toBareAddress(`<${'@'.repeat(20)}`)).toBe(`<${'@'.repeat(20)}`);
+});
+
+test('a text that can be read as one address or another gives both', () => {
+  expect(findAddresses('{"a":"x!zelda@example.com. and o\'zelda %40 example.org"}')).toEqual([
+    'x!zelda@example.com',
+    'zelda@example.com',
+    "o'zelda@example.org",
+  ]);
+  expect(findAddresses('"x%40y@example.com"')).toEqual(['x@y', 'y@example.com']);
+});
+
+test('a text gives a bounded number of addresses and accounts', () => {
+  expect(findAddresses('!!!@a1'.repeat(40_000)).length).toBeLessThanOrEqual(mostNamed + 1);
+  expect(findAddresses(Array.from({ length: 5_000 }, (_, at) => `p${at}@example.com`).join()).length).toBe(
+    mostNamed + 1,
+  );
+  expect(findAccounts(Array.from({ length: 5_000 }, (_, at) => `"JobSeekerID":${at + 1}`).join()).length).toBe(
+    mostNamed + 1,
+  );
+});
+
+test.for([
+  ['00\u200b12', '0012'],
+  [' 0-0 ', null],
+  ['N/A', null],
+  ['', null],
+  ['Straße 1', 'Straße 1'],
+  ['x'.repeat(501), null],
+] as const)('the account id %s names %s', ([text, account]) => {
+  expect(toAccountId(text)).toBe(account);
+});
+
+test('a profile that names more than a thousand people is refused: no erasure could be sure of it', () => {
+  const parse = (members: Record<string, unknown>) => parseProfile(members, 'https://api.example.com');
+  expect(() => parse({ note: Array.from({ length: 1_001 }, (_, at) => `p${at}@example.com`) })).toThrow(
+    'more than 1000 people',
+  );
+  expect(() =>
+    parse(Object.fromEntries(Array.from({ length: 1_001 }, (_, at) => [`m${at}`, { sub: `s${at}` }]))),
+  ).toThrow('more than 1000 people');
+});
+
+test('a profile with many links to resumes elsewhere has one note of them', () => {
+  const links = Array.from({ length: 500 }, (_, at) => `https://evil.example/v2/resumes/${at}`);
+  const { notes, resumeId } = parseProfile({ links, own: '/v2/resumes/abc-1/' }, 'https://api.example.com');
+  expect({ notes, resumeId }).toEqual({
+    notes: [{ field: 'resume', reason: 'lies at another host' }],
+    resumeId: 'abc-1',
+  });
+});
