@@ -1,6 +1,7 @@
 // Reads every setting once at start: returns a typed Config, or throws all problems at once, each with its variable and an example.
 // The environment is an argument. No problem, warning or inspection shows a secret or any other rejected text.
 
+import { BlockList } from 'node:net';
 import { createTask } from 'node-cron';
 import { type Advertiser, loadAdvertisers } from './config/advertisers.ts';
 import { type Environment, loadLocalPrivacyKey, toStateDir, withDemoSettings, withLocalBlobs } from './config/local.ts';
@@ -94,6 +95,7 @@ function toBase(values: Values<'process'>, production: boolean, warnings: readon
     /** Allowed but unwise settings, as messages for the log. */
     warnings,
     log: { level: values.LOG_LEVEL, format: values.LOG_FORMAT },
+    trustedProxies: values.TRUSTED_PROXIES ?? new BlockList(),
   };
 }
 

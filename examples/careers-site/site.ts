@@ -4,6 +4,7 @@
 // A computer may be shared, so the data of a candidate belong to one visit. Every click on the button starts a new visit, and the data are
 // deleted after a denial, after sending, and after half an hour.
 
+import { randomBytes } from 'node:crypto';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
@@ -28,6 +29,8 @@ type Env = { Variables: SecureHeadersVariables };
 
 const job = { title: 'Night nurse', postalCode: '3000', path: '/' };
 const largestResumeBytes = 5_000_000;
+/** Tabs of one browser that may be on their way at once. */
+const mostFlows = 20;
 /** The timeout of requests to other servers while a candidate waits. */
 const waitMs = 15_000;
 
@@ -80,19 +83,19 @@ export function createCareersSite(options: CareersSiteOptions): Hono<Env> {
 
   app.get('/', (context) => {
     // Starts a new visit, since the previous person has left.
-    beginVisit(context, { pending: findVisit(context)?.pending ?? 0 });
+    beginVisit(context, { begun: findVisit(context)?.begun ?? [] });
     return context.html(renderJob(employer, job, nonceOf(context)));
   });
 
-  // 1. The button leads to Intake, with the details of the form and the address to return to.
+  // 1. The button leads to Intake, with the details of the form and the address to return to. Its last part is known to this visit only.
   app.get('/start', (context) => {
-    const pending = (findVisit(context)?.pending ?? 0) + 1;
-    beginVisit(context, { pending });
+    const flow = randomBytes(32).toString('base64url');
+    beginVisit(context, { begun: [...(findVisit(context)?.begun ?? []), flow].slice(-mostFlows) });
     const start = new URL(`${intakeUrl}/prefill/start`);
     start.search = new URLSearchParams({
       advertiser_id: advertiserId,
       form_url: `${siteUrl}/apply`,
-      return_url: `${siteUrl}/apply`,
+      return_url: `${siteUrl}/apply/${flow}`,
       position_title: job.title,
       position_uri: `${siteUrl}${job.path}`,
       country_code: 'AU',
@@ -101,20 +104,27 @@ export function createCareersSite(options: CareersSiteOptions): Hono<Env> {
     return context.redirect(start.href, 303);
   });
 
-  app.get('/apply', async (context) => {
-    const { prefill: handle, prefill_error: error } = context.req.query();
-    if (handle !== undefined) {
-      // A handle is accepted only in a browser that clicked the button, so that a link cannot lead a person into somebody else's profile.
-      const pending = findVisit(context)?.pending ?? 0;
-      // 2. The browser returns with a handle. This server exchanges it for the profile, so the profile never appears in a URL.
-      const known = pending > 0 ? await redeem(handle) : 'expired';
-      if (typeof known !== 'string') beginVisit(context, { ...known, isFilledIn: true, pending: pending - 1 });
-      // 3. Redirects to an address without the handle, so that a reload does not redeem it again.
-      return context.redirect(typeof known === 'string' ? `/apply?prefill_error=${known}` : '/apply', 303);
+  app.get('/apply/:flow', async (context) => {
+    const { prefill: handle = '', prefill_error: error } = context.req.query();
+    // A handle is accepted only in the visit that began its flow, so that a link cannot lead a person into somebody else's profile.
+    const flow = context.req.param('flow');
+    const begun = findVisit(context)?.begun ?? [];
+    const told = (['denied', 'expired', 'failed'] as const).find((one) => one === error);
+    // 2. The browser returns with a handle. This server exchanges it for the profile, so the profile never appears in a URL.
+    const known = told ?? (begun.includes(flow) ? await redeem(handle) : 'expired');
+    if (typeof known !== 'string') {
+      beginVisit(context, { ...known, isFilledIn: true, begun: begun.filter((one) => one !== flow) });
     }
+    // 3. Redirects to an address without the handle, so that a reload does not redeem it again.
+    return context.redirect(typeof known === 'string' ? `/apply?prefill_error=${known}` : '/apply', 303);
+  });
+
+  app.get('/apply', (context) => {
+    const { prefill: handle, prefill_error: error } = context.req.query();
+    if (handle !== undefined) return context.redirect('/apply?prefill_error=expired', 303);
     const visit = findVisit(context);
     const isOver = visit === null || error === 'denied';
-    const known = isOver ? beginVisit(context, { pending: visit?.pending ?? 0 }) : visit;
+    const known = isOver ? beginVisit(context, { begun: visit?.begun ?? [] }) : visit;
     return context.html(renderForm({ employer, job, visit: known, error, nonce: nonceOf(context) }));
   });
 

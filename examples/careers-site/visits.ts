@@ -22,15 +22,15 @@ export interface Visit {
   /** What was wrong with the form that was sent last. */
   readonly problems: Problems;
   readonly resume: Resume | null;
-  /** How many clicks on the button have not brought a profile yet, over all tabs of this browser. */
-  readonly pending: number;
+  /** The flows that clicks on the button began and that have not brought a profile yet, over all tabs of this browser. */
+  readonly begun: readonly string[];
   /** Set after the application was sent. */
   readonly sent: { readonly firstName: string; readonly resumeBytes: number } | null;
 }
 
 const lifetimeMs = 30 * 60_000;
 const most = 1_000;
-const emptyVisit: Visit = { applicant: {}, isFilledIn: false, problems: {}, resume: null, pending: 0, sent: null };
+const emptyVisit: Visit = { applicant: {}, isFilledIn: false, problems: {}, resume: null, begun: [], sent: null };
 
 /** Creates a store of visits with unguessable names. */
 export function createVisits() {

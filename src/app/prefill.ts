@@ -1,21 +1,94 @@
-// Composes the candidate side: a client per configured account, the prefill steps, the routes, and the public port.
-// Opens and closes resources; decides nothing about prefills.
+// Composes the candidate side, which is a process of its own: a client per configured account, the prefill steps, the routes, the public
+// port, and what they are limited to. Opens and closes resources; decides nothing about prefills. It writes the rows of prefills only:
+// workers create the schema, learn the accounts, and delete what was not redeemed.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
-import { Trouble } from '../domain/trouble.ts';
+import { SchemaTrouble, SettingTrouble, Trouble } from '../domain/trouble.ts';
 import type { Log } from '../log.ts';
 import { createPrefillSource, type PrefillSource } from '../source/prefill.ts';
-import type { Store } from '../store/store.ts';
+import { openStore, type Store } from '../store/store.ts';
 import type { PrefillDeps, PrefillEnd } from '../sync/prefill.ts';
+import { requireKey } from '../sync/privacy/privacy-key.ts';
+import { type RetryOptions, retry } from '../sync/retry.ts';
+import { createSlots } from '../sync/slots.ts';
+import { createWatchdog, type Ending } from '../sync/worker/watchdog.ts';
 import { createPrefillRoutes } from '../web/prefill/routes.ts';
 import { type HttpServer, openServer } from '../web/server.ts';
-import { openBlobsOf, version } from './resources.ts';
+import { openPlace, toStoreOptions } from './database.ts';
+import { openBlobsToAdd, openSpoolOf, version } from './resources.ts';
 
-/** Larger than any expected resume. The resume is held in memory while the browser waits. */
+/** Larger than any expected resume. */
 const resumeMaxBytes = 20_000_000;
+/** Most callbacks that fetch and store at once; the others wait. Each holds a profile of up to 2 MB. */
+const callbacksInHand = 16;
+/** Most bytes of resumes that all callbacks together hold in memory; the rest goes to files of the spool. */
+const spoolMemoryBytes = 16 * 1024 * 1024;
 /** A request to the source that takes longer has failed, because a browser is waiting. */
 const longestRequestMs = 30_000;
-/** How long requests in progress may take to finish when the worker ends. */
+/** How long requests in progress may take to finish when the process ends. */
 const closingMs = 5_000;
+const schemaWaitMs = 120_000;
+const schemaLookMs = 1_000;
+const openRetryMs = 15_000;
+
+export type PrefillConfig = Config<'database' | 'source' | 'blobs' | 'prefill' | 'privacy'>;
+
+export interface PrefillRun {
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  /** Called once the public port answers. */
+  readonly onOpen?: (url: string) => void;
+  /** Ends the process when its event loop stands still. */
+  readonly ending?: Ending;
+}
+
+/** Serves the candidate routes until the signal aborts. Waits for its database, and up to two minutes for the schema. */
+export async function runPrefill(config: PrefillConfig, { log, signal, onOpen, ending }: PrefillRun): Promise<void> {
+  await using stack = new AsyncDisposableStack();
+  const place = stack.use(await openPlace(config));
+  const store = stack.use(openStore(toStoreOptions(config, place, 'prefill')));
+  const watchdog = createWatchdog({ now: () => performance.now(), stuckMs: Number.POSITIVE_INFINITY });
+  stack.use(watchdog.start(ending ?? null));
+  const onWait: RetryOptions['onWait'] = (err, waitMs, attempt) =>
+    log.warn({ attempt, waitMs: Math.round(waitMs), err }, 'waiting for the database');
+  const until = performance.now() + schemaWaitMs;
+  await retry({ retryForMs: Number.POSITIVE_INFINITY, signal, onWait }, async () => {
+    while (!(await hasSchema(store, until))) await sleep(schemaLookMs, undefined, { signal });
+    await requireKey({ privacy: store.prefills });
+  });
+  const server = stack.use(await openInTime(config, { log, signal, store }));
+  log.info({ prefill: server.url }, 'the public port answers');
+  onOpen?.(server.url);
+  await new Promise((resolve) => {
+    if (signal.aborted) resolve(null);
+    signal.addEventListener('abort', resolve, { once: true });
+  });
+}
+
+async function hasSchema(store: Store, until: number): Promise<boolean> {
+  try {
+    await store.schema.require();
+    return true;
+  } catch (error) {
+    if (!(error instanceof SchemaTrouble) || performance.now() > until) throw error;
+    return false;
+  }
+}
+
+/** Opens the public port, and retries until it succeeds, unless a setting is wrong. */
+async function openInTime(config: PrefillConfig, serving: PrefillServing): Promise<HttpServer> {
+  const { log, signal } = serving;
+  for (;;) {
+    try {
+      return await openPrefillServer(config, serving);
+    } catch (err) {
+      signal.throwIfAborted();
+      if (err instanceof SettingTrouble) throw err;
+      log.warn({ err }, 'public port not open yet; trying again');
+      await sleep(openRetryMs, undefined, { signal });
+    }
+  }
+}
 
 export interface PrefillServing {
   readonly store: Store;
@@ -24,19 +97,19 @@ export interface PrefillServing {
   readonly now?: () => number;
 }
 
-/** Opens the public port with its own blob store client; null if prefill is off. Closing it closes both; the store stays open. */
+/** Opens the public port with its own blob store client. Closing it closes both; the store stays open. */
 export async function openPrefillServer(
   config: Config<'source' | 'blobs' | 'prefill'>,
   { store, log, signal, now = Date.now }: PrefillServing,
-): Promise<HttpServer | null> {
-  const { source, prefill } = config;
-  if (prefill === null) return null;
+): Promise<HttpServer> {
+  const { source, prefill, trustedProxies } = config;
+  if (prefill === null) throw new SettingTrouble('Prefill is off: set AUTH_URL and the other settings of prefill.');
   await using stack = new AsyncDisposableStack();
-  const blobs = stack.use(await openBlobsOf(config, store, signal));
+  const blobs = stack.use(await openBlobsToAdd(config, store, signal));
   const sources = new Map<string, PrefillSource>();
   for (const account of source.advertisers) {
     try {
-      await store.advertisers.ensure(account.name, account.advertiserId);
+      await store.advertisers.lookUp(account.name, account.advertiserId);
     } catch (error) {
       // A wrongly configured account must not stop the prefills of the others.
       if (error instanceof Trouble && error.kind === 'mismatch') continue;
@@ -56,23 +129,24 @@ export async function openPrefillServer(
     });
     sources.set(account.name, stack.use(client));
   }
-  const deps: PrefillDeps = { store, blobs, sources, ttlMs: prefill.ttlMs, onEnd: (end) => logEnd(log, end) };
+  const deps: PrefillDeps = {
+    ...{ store, blobs, sources, ttlMs: prefill.ttlMs },
+    spool: await openSpoolOf(spoolMemoryBytes),
+    slots: createSlots(callbacksInHand),
+    onEnd: (end) => logEnd(log, end),
+  };
   const { fetch } = createPrefillRoutes({
-    deps,
+    ...{ deps, now, trustedProxies },
     redirectUri: prefill.redirectUri,
     returnUrls: prefill.returnUrls,
     key: () => prefill.key.current(),
     sessionSecret: () => prefill.sessionSecret.current(),
-    now,
     onError: (route, err) => log.error({ route, err }, 'prefill request failed'),
   });
   const { host, port } = prefill;
   const server = stack.use(await openServer({ host, port, fetch, setting: 'PORT', closingMs }));
   const owned = stack.move();
-  return {
-    url: server.url,
-    [Symbol.asyncDispose]: () => owned.disposeAsync(),
-  };
+  return { url: server.url, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
 function logEnd(log: Log, { advertiserId, prefillId, outcome, reason, trouble }: PrefillEnd): void {

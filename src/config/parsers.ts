@@ -1,6 +1,7 @@
 // Parses the text of a variable into a value: durations, sizes, rates, schedules, addresses.
 // No message repeats the rejected text: a pasted credential must not appear in an error.
 
+import { BlockList, isIP } from 'node:net';
 import { validate as isCron } from 'node-cron';
 import { z } from 'zod';
 
@@ -191,6 +192,19 @@ export const sourceUrl = value(
 export const prefixes = value('must be http(s) addresses separated by commas', (text) => {
   const urls = text.split(',').map((part) => toServiceUrl(part.trim()) && new URL(part.trim()).href);
   return urls.every((url) => url !== undefined && url !== '') ? (urls as string[]) : undefined;
+});
+
+/** Addresses and networks, separated by commas. */
+export const networks = value('must be addresses and networks (10.0.0.0/8), separated by commas', (text) => {
+  const list = new BlockList();
+  for (const part of text.split(',')) {
+    const [address = '', bits = isIP(address) === 6 ? '128' : '32', ...more] = part.trim().split('/');
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+    const isNetwork = /^\d{1,3}$/.test(bits) && Number(bits) <= (family === 'ipv6' ? 128 : 32);
+    if (isIP(address) === 0 || !isNetwork || more.length > 0) return undefined;
+    list.addSubnet(address, Number(bits), family);
+  }
+  return list;
 });
 
 /** A root certificate: a path, `system`, or the certificate itself. */

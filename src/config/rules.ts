@@ -2,7 +2,8 @@
 // Each rule gets the parsed values (null: absent; undefined: rejected and already reported) and reports by variable.
 
 import type { Environment } from './local.ts';
-import { isLoopback, toPostgresFacts } from './parsers.ts';
+import { isLoopback, longSecret, toPostgresFacts } from './parsers.ts';
+import type { Secret } from './secret.ts';
 import type { Section, Values } from './settings.ts';
 
 /** Reports what is wrong with a variable. */
@@ -70,7 +71,9 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
     }
   },
 
-  admin({ ADMIN_HOST, ADMIN_USER, ADMIN_PASSWORD }, { report }) {
+  admin({ ADMIN_HOST, ADMIN_USER, ADMIN_PASSWORD }, draft) {
+    const { report } = draft;
+    requireLong({ ADMIN_PASSWORD }, draft);
     const open = ADMIN_HOST !== undefined && !isLoopback(ADMIN_HOST);
     const why = open
       ? 'is required, since ADMIN_HOST can be reached from other machines'
@@ -79,11 +82,14 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
     if (ADMIN_PASSWORD === null && (open || ADMIN_USER)) report('ADMIN_PASSWORD', why);
   },
 
-  prefill(values, { production, report, warn }) {
+  prefill(values, draft) {
+    const { production, report, warn } = draft;
     const { HOST: _, PORT: __, PREFILL_TTL: ___, ...group } = values;
     const absent = Object.entries(group).filter(([, value]) => value === null);
     if (absent.length === Object.keys(group).length) return;
     for (const [name] of absent) report(name, 'is required, since other prefill settings are set');
+    const { PREFILL_KEY, SESSION_SECRET } = values;
+    requireLong({ PREFILL_KEY, SESSION_SECRET }, draft);
     for (const name of ['AUTH_URL', 'OAUTH_REDIRECT_URI'] as const) {
       const url = values[name];
       if (production && url && isPlain(url)) warn(name, 'is http: codes and tokens cross the network in the clear');
@@ -94,6 +100,17 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
     if (production && PRIVACY_KEY === null) report('PRIVACY_KEY', 'is required in production');
   },
 };
+
+/** A secret that is tried from outside must not be found by trying. */
+function requireLong(
+  secrets: Readonly<Record<string, Secret | null | undefined>>,
+  { production, report }: ConfigDraft,
+) {
+  for (const [name, secret] of Object.entries(secrets)) {
+    if (!production || !secret || longSecret.safeParse(secret.reveal()).success) continue;
+    report(name, 'must be at least 16 characters long in production: openssl rand -hex 32 makes one');
+  }
+}
 
 const wayToVerify = 'name it with sslrootcert or DATABASE_CA, or use sslmode=verify-full';
 

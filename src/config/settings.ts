@@ -211,7 +211,7 @@ export const sections = {
     },
     ADMIN_PASSWORD: {
       secret: true,
-      meaning: "that user's password",
+      meaning: "that user's password; at least 16 characters in production",
       example: 'a-long-random-text',
       read: read.line,
       absent: 'required when ADMIN_HOST is not this machine',
@@ -261,14 +261,16 @@ export const sections = {
     },
     PREFILL_KEY: {
       secret: true,
-      meaning: 'the token that the careers site sends as `Authorization: Bearer` to redeem a handle',
+      meaning:
+        'the token that the careers site sends as `Authorization: Bearer` to redeem a handle; at least 16 characters in production',
       example: 'a-long-random-text',
       read: read.bearerToken,
       absent: 'prefill is off',
     },
     SESSION_SECRET: {
       secret: true,
-      meaning: 'signs the cookie that binds a prefill to its browser, and the links to resumes',
+      meaning:
+        'signs the cookie that binds a prefill to its browser, and the links to resumes; at least 16 characters in production',
       example: 'a-long-random-text',
       read: read.line,
       absent: 'prefill is off',
@@ -297,6 +299,13 @@ export const sections = {
     },
   },
   process: {
+    TRUSTED_PROXIES: {
+      meaning:
+        'addresses and networks of your reverse proxies, comma-separated; only their X-Forwarded-For tells whose request it is',
+      example: '10.0.0.0/8,192.0.2.7',
+      read: read.networks,
+      absent: 'nobody',
+    },
     NODE_ENV: {
       meaning: '`production` requires the settings marked so and rejects those for development; the image sets it',
       example: 'production',

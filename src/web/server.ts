@@ -11,7 +11,8 @@ export interface HttpServer extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Limits for untrusted clients: size of the headers, time to send them, time to send the whole request. Node checks every 5 s. */
+/** Limits for untrusted clients: connections, size of the headers, time to send them and the whole request. Node checks every 5 s. */
+const mostConnections = 2_000;
 const portLimits = {
   maxHeaderSize: 16_384,
   headersTimeout: 10_000,
@@ -31,6 +32,7 @@ export async function openServer(options: {
 }): Promise<HttpServer> {
   const { host, port, fetch, setting, closingMs } = options;
   const server = createAdaptorServer({ fetch, serverOptions: portLimits });
+  server.maxConnections = mostConnections;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, host.replace(/^\[|\]$/g, ''), resolve);
   }).catch((cause: NodeJS.ErrnoException) => {

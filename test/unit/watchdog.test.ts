@@ -5,7 +5,7 @@ import { createWatchdog } from '../../src/sync/worker/watchdog.ts';
 function createWorld() {
   let nowMs = 0;
   return {
-    watchdog: createWatchdog(() => nowMs),
+    watchdog: createWatchdog({ now: () => nowMs, stuckMs: 60_000 }),
     pass(ms: number) {
       nowMs += ms;
     },
@@ -20,8 +20,8 @@ test('a process that has not begun to work is not silent', () => {
 
 test('the quietest work counts, however much the others move', () => {
   const { watchdog, pass } = createWorld();
-  using quiet = watchdog.begin();
-  using busy = watchdog.begin();
+  using quiet = watchdog.begin({});
+  using busy = watchdog.begin({});
   pass(10_000);
   busy.move();
   expect(watchdog.silentMs()).toBe(10_000);
@@ -31,7 +31,7 @@ test('the quietest work counts, however much the others move', () => {
 
 test('work that waits for something which ends by itself is not silent, and is again when that has ended', async () => {
   const { watchdog, pass } = createWorld();
-  using beat = watchdog.begin();
+  using beat = watchdog.begin({});
   const waiting = Promise.withResolvers<void>();
   const rested = beat.whileWaiting(waiting.promise);
   pass(10_000);
@@ -44,7 +44,7 @@ test('work that waits for something which ends by itself is not silent, and is a
 
 test('a process whose last work has ended is silent from then on', () => {
   const { watchdog, pass } = createWorld();
-  const [one, two] = [watchdog.begin(), watchdog.begin()];
+  const [one, two] = [watchdog.begin({}), watchdog.begin({})];
   one[Symbol.dispose]();
   pass(10_000);
   two.move();
@@ -52,6 +52,6 @@ test('a process whose last work has ended is silent from then on', () => {
   two[Symbol.dispose]();
   pass(10_000);
   expect(watchdog.silentMs()).toBe(10_000);
-  using _three = watchdog.begin();
+  using _three = watchdog.begin({});
   expect(watchdog.silentMs()).toBe(0);
 });

@@ -1,6 +1,6 @@
-// The candidate side of the demo: the prefill routes against the sandbox, and the example careers site as a separate process, as a real
-// one would be. Its secrets are generated for this demo only.
-import { type ChildProcess, spawn } from 'node:child_process';
+// The candidate side of the demo: the prefill routes against the sandbox, and the example careers site, each a process of its own as in
+// production. The secrets are generated for this demo only.
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -32,24 +32,29 @@ export function createDemoPrefill(board: Sandbox, { prefill: port, careersSite }
   };
 }
 
+/** Starts the prefill routes with the demo's settings; disposing stops them. */
+export function openDemoRoutes(env: NodeJS.ProcessEnv): AsyncDisposable {
+  return openProcess(['src/cli/main.ts', 'prefill'], { ...env, LOG_LEVEL: 'warn' }, 'inherit');
+}
+
 /** Starts the example careers site; disposing stops it. */
 export function openDemoSite(board: Sandbox, { env, siteUrl }: DemoPrefill): AsyncDisposable {
-  const child: ChildProcess = spawn(
-    process.execPath,
-    [join(import.meta.dirname, '../../../examples/careers-site/main.ts')],
-    {
-      env: {
-        PORT: new URL(siteUrl).port,
-        SITE_URL: siteUrl,
-        INTAKE_URL: `http://127.0.0.1:${env.PORT}`,
-        PREFILL_KEY: env.PREFILL_KEY,
-        ADVERTISER_ID: String(board.advertiserId),
-        EMPLOYER: board.employer,
-      },
-      // The IPC channel closes when this process ends for any reason, and the site then exits.
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    },
-  );
+  return openProcess(['examples/careers-site/main.ts'], {
+    PORT: new URL(siteUrl).port,
+    SITE_URL: siteUrl,
+    INTAKE_URL: `http://127.0.0.1:${env.PORT}`,
+    PREFILL_KEY: env.PREFILL_KEY,
+    ADVERTISER_ID: String(board.advertiserId),
+    EMPLOYER: board.employer,
+  });
+}
+
+const root = join(import.meta.dirname, '../../..');
+
+function openProcess([file = '', ...args]: string[], env: NodeJS.ProcessEnv, stderr: 'inherit' | 'ignore' = 'ignore') {
+  // The IPC channel closes when this process ends for any reason, and the child then exits. A Ctrl-C reaches this process alone.
+  const options = { env, detached: true, stdio: ['ignore', 'ignore', stderr, 'ipc'] } satisfies SpawnOptions;
+  const child: ChildProcess = spawn(process.execPath, [join(root, file), ...args], options);
   return {
     async [Symbol.asyncDispose]() {
       if (child.exitCode !== null || child.signalCode !== null) return;

@@ -50,9 +50,6 @@ export interface AccountQueuesRequest {
 
 export type AccountQueues = ReturnType<typeof createAccountQueues>;
 
-/** The longest pause of an account, even if the source sends a longer Retry-After. */
-const longestRestMs = 86_400_000;
-
 /** Creates the queues. The first task starts with the first demand. */
 export function createAccountQueues({ accounts, atOnce, longAtOnce, work, signal }: AccountQueuesRequest) {
   const all: readonly AccountQueue[] = accounts.map((account): AccountQueue => {
@@ -120,7 +117,7 @@ export function createAccountQueues({ accounts, atOnce, longAtOnce, work, signal
         enqueue(queue);
         pump();
       };
-      setTimeout(wake, Math.min(ms, longestRestMs)).unref();
+      setTimeout(wake, ms).unref();
     },
     /** Resolves when no task is running. */
     async untilIdle(): Promise<void> {

@@ -5,12 +5,14 @@ import type { Trouble } from '../../domain/trouble.ts';
 import type { DownloadSummary } from '../files/download-run.ts';
 import { backoffAfter, toTrouble } from '../retry.ts';
 import { createTeller, type Pass, toErrorKind } from './pass.ts';
-import type { Watchdog } from './watchdog.ts';
+import type { Watchdog, Work } from './watchdog.ts';
 
 /** What the loop passes to a download run: the signal to stop, and callbacks. */
 export interface DownloadWatch {
   readonly signal: AbortSignal;
   readonly onStep: () => void;
+  /** Bytes of this file arrived, or are about to be parsed. */
+  readonly onBytes: (file: Work) => void;
   /** A file was stored, so the last trouble is over. */
   readonly onStored: () => void;
   /** The run waits for the storage, the database or the source. */
@@ -55,7 +57,7 @@ export function startDownloadLoop(deps: DownloadLoopDeps & Pick<DownloadWatch, '
   };
 
   async function runOn(): Promise<void> {
-    using heartbeat = watchdog.begin();
+    using heartbeat = watchdog.begin({ task: 'downloads' });
     const onWait = (found: Trouble) => {
       heartbeat.move();
       noteTrouble(found);
@@ -69,6 +71,7 @@ export function startDownloadLoop(deps: DownloadLoopDeps & Pick<DownloadWatch, '
         const summary = await deps.runDownloads({
           signal,
           onStep: () => heartbeat.move(),
+          onBytes: (file) => heartbeat.move({ task: 'downloads', ...file }),
           onStored,
           onUnreachable: deps.onUnreachable,
           onWait,

@@ -5,10 +5,11 @@ import { type BlobStore, type Deleted, hasRoom, type Keeping } from '../../domai
 import { assumptions } from '../../domain/coverage/certificate.ts';
 import type { KnownPages } from '../../domain/coverage/state.ts';
 import { describeSchema, toEncodingTrouble, toSchemaTrouble } from '../../domain/schema.ts';
+import { explainRefusal, isOwnStore, parseIdentity } from '../../domain/store-owner.ts';
 import { SettingTrouble, Trouble, WrongStore } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
+import type { KnownAdvertiser } from '../../store/accounts/advertisers.ts';
 import type { Store } from '../../store/store.ts';
-import type { KnownAdvertiser } from '../../store/sweeps/advertisers.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import type { WorkerFacts } from './worker.ts';
 
@@ -69,8 +70,8 @@ function toSchemaFinding({ schema, mayCreate }: Awaited<ReturnType<Store['schema
 /** The part of the store that the other checks need. */
 export interface Recorded {
   readonly privacy: Pick<Store['privacy'], 'loadKeyState'>;
-  readonly blobs: Pick<Store['blobs'], 'loadStore'>;
-  readonly advertisers: Pick<Store['advertisers'], 'lookUp'>;
+  readonly blobStore: Pick<Store['blobStore'], 'load'>;
+  readonly advertisers: Pick<Store['advertisers'], 'lookUp' | 'loadVolatile'>;
   readonly sweeps: {
     loadSyncState(
       ...asked: Parameters<Store['sweeps']['loadSyncState']>
@@ -81,30 +82,36 @@ export interface Recorded {
 /** Stands in for a database that is empty or unavailable, so that storage and source are checked all the same. */
 export const nothingRecorded: Recorded = {
   privacy: { loadKeyState: async () => 'untried' },
-  blobs: { loadStore: async () => null },
-  advertisers: { lookUp: async (name, advertiserId) => ({ name, advertiserId, halt: null, agentId: null }) },
+  blobStore: { load: async () => null },
+  advertisers: {
+    lookUp: async (name, advertiserId) => ({ name, advertiserId, halt: null, agentId: null }),
+    loadVolatile: async () => [],
+  },
   sweeps: { loadSyncState: async () => ({ pages: null, pollFrom: null }) },
 };
 
-/** Checks that the storage is the one that holds this database's files, and that put, get and delete work. Leaves nothing in it. */
+/** Checks that the storage belongs to this database or to none, and that put, get and delete work. Leaves nothing in it. */
 export async function checkBlobs(
-  store: Pick<Recorded, 'blobs'>,
+  store: Pick<Recorded, 'blobStore'>,
   open: () => Promise<BlobStore>,
   signal: AbortSignal,
 ): Promise<Finding[]> {
   const check = 'storage';
   try {
     await using blobs = await open();
-    const pinned = await store.blobs.loadStore();
-    if (pinned !== null && pinned.identity !== (await blobs.loadIdentity(signal))) {
-      const detail = `${blobs.location} does not hold the files of this database: they are in ${pinned.location}`;
-      return [{ check, ok: false, detail, trouble: new WrongStore(`${detail}.`) }];
+    const recorded = await store.blobStore.load();
+    const identity = await blobs.loadIdentity(signal);
+    if (store !== nothingRecorded && !isOwnStore(recorded, identity)) {
+      const trouble = new WrongStore(explainRefusal(blobs.location, recorded, identity));
+      return [{ check, ok: false, detail: toWords(trouble), trouble }];
     }
+    const owner = parseIdentity(identity);
     const startedAt = performance.now();
     const { keptVersions } = await probe(blobs, signal);
     const freeBytes = await blobs.freeBytes();
     const isRoomy = hasRoom(freeBytes, 0);
-    const took = `${blobs.location}: put, get and delete in ${Math.round(performance.now() - startedAt)} ms`;
+    const whose = owner === null ? '' : `; owned by the database ${owner.databaseId}, epoch ${owner.epoch}`;
+    const took = `${blobs.location}: put, get and delete in ${Math.round(performance.now() - startedAt)} ms${whose}`;
     const detail = isRoomy ? took : `${took}; the disk is nearly full, so no file is fetched: make room on it`;
     return [{ check, ok: isRoomy, detail }, ...toKeepingFindings(await blobs.loadKeeping(signal), keptVersions)];
   } catch (trouble) {
@@ -227,6 +234,11 @@ export async function checkSource(
       ok: true,
       detail: pages ? toLearnedWords(pages) : 'nothing yet: run intake sync',
     });
+    const volatile = await store.advertisers.loadVolatile(advertiserId);
+    if (volatile.length > 0) {
+      const detail = `differ in every answer and are no change: ${volatile.join(', ')}`;
+      findings.push({ check: `${name}: volatile members`, ok: true, detail });
+    }
     const sunsetAt = answer.kind === 'page' ? answer.page.sunsetAt : null;
     // The spec does not say how the end of a version is announced. RFC 8594 defines the Sunset header.
     if (sunsetAt !== null) {

@@ -1,28 +1,73 @@
-// The watchdog of a process: which tasks run, and how long each has made no progress. It stops nothing; the caller decides when a task is
-// stuck (P13). A task that waits for its own timer does not count as stuck, however long it waits. A process without any task does.
+// The watchdog of a process. It records which tasks run and how long each has made no progress (P13). While the event loop turns and no
+// task is stuck, it beats in shared memory. A thread of its own (watchdog-thread.ts) ends the process when the heartbeat stops, so that a
+// loop that is busy for ever cannot silence it (P27). A task that waits for its own timer does not count as stuck, however long it waits.
+// A process without any task does, once it has had one.
+import { Worker } from 'node:worker_threads';
+import type { WatchdogData } from './watchdog-thread.ts';
+
+/** What a task works on, for the last line of a process: names and ids only. */
+export type Work = Readonly<Record<string, string>>;
 
 /** One running task. Disposed when it ends. */
 export interface Heartbeat extends Disposable {
-  /** Reports progress: a step, a request, or the beginning of a wait. */
-  move(): void;
+  /** Reports progress: a step, a request, or the beginning of a wait; `part` says on what, if on less than the whole task. */
+  move(part?: Work): void;
   /** Waits for something that ends by itself. The task does not count as stuck meanwhile. */
   whileWaiting<T>(waiting: Promise<T>): Promise<T>;
 }
 
+export interface WatchdogOptions {
+  /** Must be monotonic: setting the system clock would look like a stuck task. */
+  readonly now: () => number;
+  /** A task without progress for this long is stuck. */
+  readonly stuckMs: number;
+  /** Called while a task is stuck. */
+  readonly onStuck?: ((silentMs: number) => void) | undefined;
+}
+
 export type Watchdog = ReturnType<typeof createWatchdog>;
 
-export function createWatchdog(now: () => number) {
-  const lastProgressAt = new Map<Heartbeat, number>();
+/** Enough for the ids of any work. */
+const workBytes = 1_024;
+
+export function createWatchdog({ now, stuckMs, onStuck }: WatchdogOptions) {
+  const running = new Map<Heartbeat, { lastProgressAt: number; readonly work: Work }>();
   let endedAt = Number.POSITIVE_INFINITY;
+  const cells = new Int32Array(new SharedArrayBuffer(12));
+  const text = new Uint8Array(new SharedArrayBuffer(workBytes));
+  const encoder = new TextEncoder();
+  let written: Work = {};
+  const silentMs = () =>
+    Math.max(
+      0,
+      now() - (running.size > 0 ? Math.min(...running.values().map((task) => task.lastProgressAt)) : endedAt),
+    );
+
+  /** Keeps in shared memory what moved last: that is what a loop that stands still is at. */
+  function write(work: Work): void {
+    if (work === written) return;
+    written = work;
+    Atomics.store(cells, 2, encoder.encodeInto(JSON.stringify(work), text).written);
+  }
+
+  function beat(): void {
+    if (silentMs() < stuckMs) return void Atomics.add(cells, 0, 1);
+    const [quietest] = [...running.values()].sort((one, other) => one.lastProgressAt - other.lastProgressAt);
+    write(quietest?.work ?? {});
+    Atomics.store(cells, 1, Math.round(silentMs()));
+    onStuck?.(silentMs());
+  }
+
   return {
     /** A task begins. */
-    begin(): Heartbeat {
+    begin(work: Work): Heartbeat {
       let waits = 0;
+      const task = { lastProgressAt: now(), work };
       const heartbeat: Heartbeat = {
-        move: () =>
-          void (
-            lastProgressAt.has(heartbeat) && lastProgressAt.set(heartbeat, waits > 0 ? Number.POSITIVE_INFINITY : now())
-          ),
+        move(part = work) {
+          write(part);
+          task.lastProgressAt = waits > 0 ? Number.POSITIVE_INFINITY : now();
+        },
         async whileWaiting(waiting) {
           waits++;
           heartbeat.move();
@@ -34,14 +79,37 @@ export function createWatchdog(now: () => number) {
           }
         },
         [Symbol.dispose]() {
-          lastProgressAt.delete(heartbeat);
+          running.delete(heartbeat);
           endedAt = now();
         },
       };
-      lastProgressAt.set(heartbeat, now());
+      running.set(heartbeat, task);
+      write(work);
       return heartbeat;
     },
     /** The longest time that a running task has made no progress. If none runs, the time since the last one ended; 0 before the first. */
-    silentMs: () => Math.max(0, now() - (lastProgressAt.size > 0 ? Math.min(...lastProgressAt.values()) : endedAt)),
+    silentMs,
+    /** Beats until it is disposed. With `ending`, a thread ends this process when the heartbeat stops. */
+    start(ending: Ending | null): AsyncDisposable {
+      const loopMs = ending?.loopMs ?? longestLoopMs;
+      const beating = setInterval(beat, Math.min(stuckMs, loopMs) / 40);
+      const data = ending && ({ cells, text, loopMs, exitCode: ending.exitCode } satisfies WatchdogData);
+      const thread = data && new Worker(threadFile, { workerData: data });
+      thread?.unref();
+      return {
+        async [Symbol.asyncDispose]() {
+          clearInterval(beating);
+          await thread?.terminate();
+        },
+      };
+    },
   };
 }
+
+/** How the thread ends the process: with which code, and after how long an iteration of the loop. */
+export type Ending = Pick<WatchdogData, 'exitCode'> & Partial<Pick<WatchdogData, 'loopMs'>>;
+
+/** No iteration of a healthy loop takes this long: the largest answer, 64 MB, is parsed within seconds, also on a busy machine. */
+const longestLoopMs = 60_000;
+
+const threadFile = new URL('./watchdog-thread.ts', import.meta.url);

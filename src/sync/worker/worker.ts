@@ -95,7 +95,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
   });
 
   async function workQueue(queue: AccountQueue, name: TaskName): Promise<void> {
-    using heartbeat = watchdog.begin();
+    using heartbeat = watchdog.begin({ task: name, advertiser: queue.account.name });
     queue.account.watch(heartbeat);
     const tell = createTeller(deps, passNames[name]);
     const moves = {
@@ -174,7 +174,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
   }
 
   async function runByTheClock(task: MaintenanceTask, skipIfDoneWithinMs?: number): Promise<void> {
-    using heartbeat = watchdog.begin();
+    using heartbeat = watchdog.begin({ task: task.name });
     const tell = createTeller(deps, task.name);
     try {
       const onStep = () => heartbeat.move();

@@ -173,6 +173,10 @@ const advertiserGauges: Record<string, { help: string; value: (one: AdvertiserSt
     help: 'List elements in quarantine, stored without a usable id.',
     value: ({ quarantined }) => quarantined,
   },
+  intake_kept_out: {
+    help: 'How often an application, a list element or a prefill of an erased person was kept out.',
+    value: ({ keptOut }) => keptOut,
+  },
   intake_unread_bytes_age_seconds: {
     help: 'Time since the stored bytes that were verified longest ago were last read, or stored; absent while nothing is stored.',
     value: ({ verifiedSince }, at) => verifiedSince && Math.max(0, at.getTime() - verifiedSince.getTime()) / 1_000,

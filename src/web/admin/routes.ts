@@ -3,24 +3,24 @@
 
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Hono, type MiddlewareHandler } from 'hono';
+import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import { basicAuth } from 'hono/basic-auth';
 import { HTTPException } from 'hono/http-exception';
 import { secureHeaders } from 'hono/secure-headers';
 import { auth } from 'hono/utils/basic-auth';
-import { timingSafeEqual } from 'hono/utils/buffer';
 import type { History, Period } from '../../domain/history.ts';
 import { type Status, toReport } from '../../domain/status.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Wait } from '../../domain/wait.ts';
 import type { ProofReport } from '../../store/reports/proof.ts';
 import type { Finding } from '../../sync/worker/health-checks.ts';
+import { type Clients, createGuessLimit, isEqualSecret } from '../limits.ts';
 import type { Metrics } from './metrics.ts';
 import { renderNoProofPage, renderProofPage } from './proof-page.ts';
 import { renderStatusPage, renderUnknownPage } from './status-page.ts';
 
 /** What the routes show, as plain functions. */
-export interface AdminDeps {
+export interface AdminDeps extends Clients {
   readonly version: string;
   readonly loadStatus: () => Promise<Status>;
   readonly loadHistory: (period: Period) => Promise<History>;
@@ -55,8 +55,10 @@ export function createAdmin(deps: AdminDeps): Hono {
     '24h': createCache(() => deps.loadHistory('24h'), historyAgeMs),
     '30d': createCache(() => deps.loadHistory('30d'), historyAgeMs),
   };
-  const isUser = async (user: string, password: string) =>
-    login !== null && (await timingSafeEqual(user, login.user)) && (await timingSafeEqual(password, login.password()));
+  const guess = createGuessLimit(deps);
+  const isUser = (user: string, password: string, context: Context) =>
+    login !== null &&
+    guess(context, isEqualSecret(JSON.stringify([user, password]), JSON.stringify([login.user, login.password()])));
   const toUnknownPage = ({ reason }: NoAnswer) => {
     const since = deps.loadOwnWaits().find(({ dependency }) => dependency === 'database')?.since ?? null;
     return renderUnknownPage({ version, at: new Date(), reason, since });
@@ -88,7 +90,7 @@ export function createAdmin(deps: AdminDeps): Hono {
   app.get('/readyz', async (context) => {
     const findings = await loadInTime(deps.loadReadiness);
     const given = auth(context.req.raw);
-    const mayKnow = login === null || (given !== undefined && (await isUser(given.username, given.password)));
+    const mayKnow = login === null || (given !== undefined && isUser(given.username, given.password, context));
     return context.json(toProbe(findings, mayKnow), findings.every((finding) => finding.ok) ? 200 : 503);
   });
 

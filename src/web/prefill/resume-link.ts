@@ -1,17 +1,19 @@
 // Links to a resume that work for ten minutes and need no other credential: the key of the prefill and an expiry time, signed.
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { resumeLinkMs } from '../../domain/prefill.ts';
 import type { PrefillKey } from '../../store/prefill/prefills.ts';
 
-const lifetimeMs = 600_000;
+/** Clocks of two processes differ by less. */
+const skewMs = 60_000;
 
 /** The last part of a link's path. */
 export function toResumeToken({ advertiserId, prefillId }: PrefillKey, secret: string, nowMs: number): string {
-  const claim = `${advertiserId}.${prefillId}.${nowMs + lifetimeMs}`;
+  const claim = `${advertiserId}.${prefillId}.${nowMs + resumeLinkMs}`;
   return `${claim}.${sign(claim, secret)}`;
 }
 
-/** The prefill whose resume a token opens; null when the token is forged, altered or expired. */
+/** The prefill whose resume a token opens; null when the token is forged, altered, expired or good for longer than a link is. */
 export function parseResumeToken(token: string, secret: string, nowMs: number): PrefillKey | null {
   const [claim, advertiserId, prefillId, endsAt] =
     /^(\d{1,19})\.([0-9a-f-]{36})\.(\d{1,16})(?=\.)/.exec(token) ?? ([] as string[]);
@@ -19,7 +21,8 @@ export function parseResumeToken(token: string, secret: string, nowMs: number): 
   const presented = Buffer.from(token.slice(claim.length + 1));
   const expected = Buffer.from(sign(claim, secret));
   if (presented.length !== expected.length || !timingSafeEqual(presented, expected)) return null;
-  return Number(endsAt) > nowMs ? { advertiserId: BigInt(advertiserId), prefillId } : null;
+  const leftMs = Number(endsAt) - nowMs;
+  return leftMs > 0 && leftMs <= resumeLinkMs + skewMs ? { advertiserId: BigInt(advertiserId), prefillId } : null;
 }
 
 function sign(claim: string, secret: string): string {

@@ -10,7 +10,6 @@ import { getSignedCookie, setSignedCookie } from 'hono/cookie';
 import { HTTPException } from 'hono/http-exception';
 import { NONCE, type SecureHeadersVariables, secureHeaders } from 'hono/secure-headers';
 import { stream } from 'hono/streaming';
-import { timingSafeEqual } from 'hono/utils/buffer';
 import { z } from 'zod';
 import { callbackTimeoutMs, stateLifetimeMs } from '../../domain/prefill.ts';
 import {
@@ -21,12 +20,12 @@ import {
   type PrefillDeps,
   redeemPrefill,
 } from '../../sync/prefill.ts';
+import { type Clients, createGuessLimit, createRateLimit, isEqualSecret } from '../limits.ts';
 import { type ErrorNotice, renderNotice } from './error-page.ts';
-import { createRateLimit } from './rate-limit.ts';
 import { parseCallback, parseStart } from './request.ts';
 import { parseResumeToken, toResumeToken } from './resume-link.ts';
 
-export interface PrefillRoutesOptions {
+export interface PrefillRoutesOptions extends Clients {
   readonly deps: PrefillDeps;
   /** The public address of the callback; decides whether cookies are secure, and is the base of resume links. */
   readonly redirectUri: string;
@@ -35,7 +34,6 @@ export interface PrefillRoutesOptions {
   /** The bearer token with which the careers site's server redeems. */
   readonly key: () => string;
   readonly sessionSecret: () => string;
-  readonly now: () => number;
   /** Called with unexpected errors; `route` is the pattern and holds no parameter. */
   readonly onError: (route: string, error: unknown) => void;
 }
@@ -62,7 +60,12 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
     context.header('Cache-Control', 'no-store');
   });
   const limit = (burst: number, refillMs: number) =>
-    createRateLimit({ burst, refillMs, now, refuse: async (context) => notice(context as Context<Env>, 'busy') });
+    createRateLimit({
+      ...options,
+      ...{ burst, refillMs },
+      refuse: async (context) => notice(context as Context<Env>, 'busy'),
+    });
+  const guess = createGuessLimit(options);
   // A candidate needs three requests; a whole office may share one address.
   app.use('/start', limit(60, 2_000));
   app.use('/callback', limit(60, 2_000));
@@ -100,7 +103,7 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
 
   app.post(
     '/redeem',
-    bearerAuth({ verifyToken: (token) => timingSafeEqual(token, options.key()) }),
+    bearerAuth({ verifyToken: (token, context) => guess(context, isEqualSecret(token, options.key())) }),
     bodyLimit({ maxSize: 4_096, onError: (context) => context.json({ error: 'too large' }, 413) }),
     async (context) => {
       const { data } = redeemForm.safeParse(await context.req.json().catch(() => null));

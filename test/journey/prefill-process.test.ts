@@ -1,0 +1,191 @@
+// The public port as a process of its own: beside a worker that opens no such port, with a role that can do no more than it must, and
+// within bounds of memory.
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import pg from 'pg';
+import { describe, expect } from 'vitest';
+import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
+import { roles } from '../../src/store/postgres/grants.ts';
+import { openScratch } from '../support/blob-stores.ts';
+import { findFreePort } from '../support/free-port.ts';
+import { callIntake, runIntake } from '../support/intake.ts';
+import { createBrowser, takeBlobStore } from '../support/prefill-stage.ts';
+import { toEnvironment } from '../support/syncing.ts';
+import { type TestDatabase, test } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+import { isRead, spawnPrefill, spawnWorker } from '../support/worker.ts';
+
+const careers = 'https://careers.example.com/apply';
+const prefillKey = 'a-key-of-the-careers-site';
+
+/** A board and the settings of both processes; the careers site's client is registered for their port. */
+async function openParts(database: TestDatabase) {
+  const stack = new AsyncDisposableStack();
+  const port = await findFreePort();
+  const redirectUri = `http://127.0.0.1:${port}/prefill/callback`;
+  const board = stack.use(
+    await openSandbox({ applications: 1, choices: { consent: 'allow' }, client: { redirectUris: [redirectUri] } }),
+  );
+  const blobs = stack.use(await openScratch());
+  const env = {
+    ...toEnvironment(database, board, blobs.path),
+    ...{ LOG_FORMAT: 'json', PORT: String(port), SYNC_SCHEDULE: 'off' },
+    ...{ AUTH_URL: board.url, OAUTH_CLIENT_ID: board.client.clientId, OAUTH_REDIRECT_URI: redirectUri },
+    ...{ OAUTH_CLIENT_SECRET: board.client.clientSecret, PREFILL_RETURN_URLS: careers },
+    ...{ PREFILL_KEY: prefillKey, SESSION_SECRET: 'a-session-secret-for-tests' },
+  };
+  await takeBlobStore(env);
+  return { board, env, url: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+/** A login of the role of the public port, in this database; disposing takes the roles away again. */
+async function openWebLogin(database: TestDatabase) {
+  const prefix = `intake_test_${randomBytes(4).toString('hex')}`;
+  const { code } = await callIntake(['grants', '--apply', '--prefix', prefix], { DATABASE_URL: database.url });
+  expect(code).toBe(0);
+  const login = `${prefix}_web_login`;
+  await database.query(`CREATE ROLE ${login} LOGIN PASSWORD 'only-a-test' IN ROLE ${prefix}_web`);
+  const url = Object.assign(new URL(database.url), { username: login, password: 'only-a-test' }).href;
+  return {
+    url,
+    async [Symbol.asyncDispose]() {
+      await database.query(`REASSIGN OWNED BY ${prefix}_owner TO CURRENT_USER`);
+      for (const name of [login, ...roles.map((role) => `${prefix}_${role}`)]) {
+        await database.query(`DROP OWNED BY ${name}; DROP ROLE ${name}`);
+      }
+    },
+  };
+}
+
+function toStartUrl(url: string, board: Sandbox): string {
+  const asked = { advertiser_id: String(board.advertiserId), form_url: careers, return_url: careers };
+  return `${url}/prefill/start?${new URLSearchParams(asked)}`;
+}
+
+/** The ports on which a process listens, as Linux lists them. */
+function listListening(pid: number): number[] {
+  const sockets = readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
+    try {
+      return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? [];
+    } catch {
+      return [];
+    }
+  });
+  const rows = ['tcp', 'tcp6'].flatMap((name) => readFileSync(`/proc/${pid}/net/${name}`, 'utf8').trim().split('\n'));
+  return rows.flatMap((row) => {
+    const [, local = '', , state, , , , , , inode = ''] = row.trim().split(/\s+/);
+    return state === '0A' && sockets.includes(inode) ? [Number.parseInt(local.split(':')[1] ?? '', 16)] : [];
+  });
+}
+
+describe('intake prefill', () => {
+  test('serves a candidate from the button to the resume, with its own role, beside a worker with no public port', async ({
+    emptied: database,
+  }) => {
+    await using parts = await openParts(database);
+    await using login = await openWebLogin(database);
+    const { board, env } = parts;
+    await using worker = await spawnWorker(env);
+    await until(() => isRead(database, board));
+    await expect(fetch(`${parts.url}/prefill/stopped`)).rejects.toThrow();
+    await using prefill = await spawnPrefill({ ...env, DATABASE_URL: login.url });
+    expect(prefill.url).toBe(parts.url);
+    const back = await createBrowser().toReturn(toStartUrl(parts.url, board));
+    const redeemed = await fetch(`${parts.url}/prefill/redeem`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${prefillKey}` },
+      body: JSON.stringify({ handle: back.searchParams.get('prefill') }),
+    });
+    const { profile, resume } = (await redeemed.json()) as { profile: object; resume: { url: string } };
+    const [grant] = board.grants();
+    expect(profile).toMatchObject({ applicantInfo: { emailAddress: grant?.candidate.person.email } });
+    const bytes = Buffer.from(await (await fetch(resume.url)).arrayBuffer());
+    expect(bytes.equals(Buffer.concat([...(grant?.candidate.resume.open() ?? [])]))).toBe(true);
+    for (const one of [prefill, worker]) one.kill('SIGTERM');
+    expect((await Promise.all([prefill.ended, worker.ended])).map(({ code }) => code)).toEqual([0, 0]);
+  });
+
+  test('has a role that reads no application, deletes nothing and changes no schema', async ({ emptied: database }) => {
+    await using login = await openWebLogin(database);
+    const client = new pg.Client({ connectionString: login.url });
+    await client.connect();
+    try {
+      for (const sql of [
+        'SELECT 1 FROM intake.applications',
+        'SELECT 1 FROM intake.attachments',
+        'SELECT 1 FROM intake_analytics.applications',
+        'DELETE FROM intake.prefills',
+        'INSERT INTO intake.advertisers (name) VALUES (1)',
+        'UPDATE intake.blob_store SET location = 1',
+        'DELETE FROM intake.erasures',
+        'DROP TABLE intake.prefills',
+      ]) {
+        await expect(client.query(sql), sql).rejects.toMatchObject({ code: '42501' });
+      }
+    } finally {
+      await client.end();
+    }
+  });
+
+  test('says in one line what keeps it from starting: no settings, a port that is taken', async ({
+    emptied: database,
+  }) => {
+    await using parts = await openParts(database);
+    const { AUTH_URL: _, OAUTH_CLIENT_ID: __, ...half } = parts.env;
+    expect(await callIntake(['prefill'], half)).toMatchObject({ code: 2, stderr: expect.stringContaining('AUTH_URL') });
+    const without = Object.entries(half).filter(([name]) => !/^(?:OAUTH|PREFILL|SESSION)_/.test(name));
+    expect(await callIntake(['prefill'], Object.fromEntries(without))).toMatchObject({
+      ...{ code: 2, stderr: expect.stringContaining('Prefill is off') },
+    });
+    await using _first = await spawnPrefill(parts.env);
+    expect(await runIntake(['prefill'], parts.env)).toMatchObject({
+      ...{ code: 2, stderr: expect.stringContaining(`PORT: port ${parts.env.PORT} of 127.0.0.1 is taken`) },
+    });
+  });
+
+  test('with another PRIVACY_KEY than the profiles were kept with does not start', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
+    await using parts = await openParts(database);
+    await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('default', $1)`, [
+      parts.board.advertiserId,
+    ]);
+    {
+      await using _prefill = await spawnPrefill(parts.env);
+      await createBrowser().toReturn(toStartUrl(parts.url, parts.board));
+    }
+    const { code, stderr } = await runIntake(['prefill'], { ...parts.env, PRIVACY_KEY: 'another key of some length' });
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('PRIVACY_KEY is not the key') });
+  });
+});
+
+describe.skipIf(process.platform !== 'linux')('as Linux sees it (reads /proc: npm test on Linux)', () => {
+  test('the worker listens on the admin port and on no other', async ({ emptied: database }) => {
+    await using parts = await openParts(database);
+    await using worker = await spawnWorker(parts.env);
+    await until(() => isRead(database, parts.board));
+    expect(listListening(worker.pid)).toEqual([Number(new URL(worker.adminUrl).port)]);
+  });
+
+  test('fifty candidates with resumes of 20 MB at once are all served within 300 MB', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
+    await using parts = await openParts(database);
+    const { board, url } = parts;
+    await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('default', $1)`, [
+      board.advertiserId,
+    ]);
+    await using prefill = await spawnPrefill(parts.env);
+    const browsers = Array.from({ length: 50 }, createBrowser);
+    const callbacks = await Promise.all(browsers.map((browser) => browser.toCallback(toStartUrl(url, board))));
+    const piece = Buffer.alloc(1_000_000, 'x');
+    const large = { sizeBytes: 19_000_000, open: () => Array<Buffer>(19).fill(piece) };
+    for (const { candidate } of board.grants()) Object.assign(candidate.resume, large);
+    const backs = await Promise.all(browsers.map((browser, index) => browser.step(callbacks[index] ?? '')));
+    expect(backs.filter((back) => new URL(back).searchParams.has('prefill'))).toHaveLength(50);
+    const stored = `SELECT count(*)::int AS n FROM intake.prefills WHERE resume_stored_at IS NOT NULL AND resume_size_bytes = 19000000`;
+    expect(await database.query(stored)).toEqual([{ n: 50 }]);
+    const peakKb = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${prefill.pid}/status`, 'utf8'))?.[1]);
+    expect(peakKb).toBeLessThan(300_000);
+  });
+});
