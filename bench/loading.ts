@@ -5,7 +5,7 @@ import type { Source } from '../src/source/client.ts';
 import type { ReadPage } from '../src/store/applications/diff-page.ts';
 import { openStore, type Store } from '../src/store/store.ts';
 import type { SweepProgress } from '../src/store/sweeps/sweeps.ts';
-import { holdLane } from '../src/sync/read/held-lane.ts';
+import { holdLane } from '../src/sync/accounts/held-lane.ts';
 import { pageCap } from './board.ts';
 
 export function openBenchStore(url: string): Store {

@@ -61,7 +61,7 @@ export async function loadRowByRow(url: string, source: Source, count: number): 
               state: 'pending' as const,
               sourceHash: file.sourceHash,
               sizeBytes: file.sizeBytes === null ? null : BigInt(file.sizeBytes),
-              hasVirus: file.hasVirus,
+              hasVirus: file.hasVirus === true,
               uploadedAt: file.uploadedAt === null ? null : new Date(file.uploadedAt),
               href: file.href,
             };

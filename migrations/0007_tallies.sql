@@ -31,7 +31,8 @@ BEGIN
     ('applications', $$SELECT 'applications' AS what, 1 AS n WHERE r.erased_at IS NULL
       UNION ALL SELECT 'listed', 1 WHERE r.erased_at IS NULL AND r.missing_since IS NULL$$),
     ('attachments', $$SELECT 'attachments ' || r.state AS what, 1 AS n
-      UNION ALL SELECT 'unread screens', 1 WHERE r.kind = 'screen' AND r.state = 'stored' AND r.parser_version IS NULL$$),
+      UNION ALL SELECT 'unread screens', 1 WHERE r.kind = 'screen' AND r.state = 'stored' AND r.parser_version IS NULL
+      UNION ALL SELECT 'withheld', 1 WHERE r.reason = 'its virus flag (HasVirus) cannot be read'$$),
     ('blobs', $$SELECT 'blobs' AS what, 1 AS n WHERE r.state = 'stored'
       UNION ALL SELECT 'blob bytes', r.size_bytes WHERE r.state = 'stored'$$),
     ('downloads', $$SELECT 'downloads' AS what, 1 AS n
@@ -81,7 +82,7 @@ COMMENT ON VIEW intake.recounted IS 'The same counts, counted again from all row
 --> statement-breakpoint
 COMMENT ON COLUMN intake.recounted.advertiser_id IS 'The advertiser whose rows are counted.';
 --> statement-breakpoint
-COMMENT ON COLUMN intake.recounted.what IS 'What is counted: applications that are not erased, those of them that the source should list, attachments by state, screens that could not be read, stored blobs and their bytes, queued downloads.';
+COMMENT ON COLUMN intake.recounted.what IS 'What is counted: applications that are not erased, those of them that the source should list, attachments by state, screens that could not be read, files withheld because their virus flag cannot be read, stored blobs and their bytes, queued downloads.';
 --> statement-breakpoint
 COMMENT ON COLUMN intake.recounted.n IS 'How many, counted now.';
 --> statement-breakpoint

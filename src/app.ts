@@ -79,7 +79,10 @@ export async function runChecks(config: ReadConfig, request: Chosen): Promise<Fi
   const recorded = store ?? nothingRecorded;
   if (findings.every(({ check, ok }) => ok || check !== 'database')) findings.push(await checkKey(recorded));
   else findings.push({ check: 'PRIVACY_KEY', ok: false, detail: 'not compared: the database is unavailable' });
-  findings.push(...(await checkBlobs(recorded, () => openConfiguredBlobs(config), request.signal)));
+  // A schema of another version may not tell whose the storage is.
+  const isCurrent = findings.every(({ check, ok }) => ok || check !== 'schema');
+  const whose = isCurrent ? recorded : nothingRecorded;
+  findings.push(...(await checkBlobs(whose, () => openConfiguredBlobs(config), request.signal)));
   for (const account of toChosen(config, request.advertiser)) {
     await using source = openSourceToLook(config, store, account);
     findings.push(...(await checkSource(recorded, source, { ...account, signal: request.signal })));

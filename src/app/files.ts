@@ -1,7 +1,8 @@
 // Composes the commands about files: download queued files, verify stored ones, retry downloads, show the address of a file, and parse
 // screens again. Opens their resources through resources.ts and makes no decisions.
 import type { Config } from '../config.ts';
-import type { BlobUrlOptions } from '../domain/blob.ts';
+import type { BlobStore, BlobUrlOptions } from '../domain/blob.ts';
+import type { StoreOwner } from '../domain/store-owner.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { describeFile } from '../source/parse/file-description.ts';
 import { parseScreens, screenParserVersion } from '../source/parse/screen.ts';
@@ -15,11 +16,19 @@ import {
   runDownloads,
 } from '../sync/files/download-run.ts';
 import { type ReparseSummary, reparse } from '../sync/files/reparse.ts';
+import { adoptStore, lookUpOwner } from '../sync/files/store-owner.ts';
 import { type VerifySummary, verify } from '../sync/files/verify.ts';
 import { retry } from '../sync/retry.ts';
 import { toActor } from './actor.ts';
 import { openStoreOf } from './database.ts';
-import { type Chosen, loadKnownIds, openBlobsOf, openSpoolOf } from './resources.ts';
+import {
+  type Chosen,
+  loadKnownIds,
+  openBlobsOf,
+  openBlobsToRead,
+  openConfiguredBlobs,
+  openSpoolOf,
+} from './resources.ts';
 
 export type { VerifySummary } from '../sync/files/verify.ts';
 
@@ -41,6 +50,8 @@ export interface FilesRequest extends FilesEvents {
   readonly signal: AbortSignal;
 }
 
+/** Most bytes that all downloads together hold in memory; the rest goes to files of the spool. */
+const spoolMemoryBytes = 64 * 1024 * 1024;
 /** How long downloads in flight may take to finish after an interrupt. */
 const graceMs = 5_000;
 
@@ -60,7 +71,7 @@ export async function downloadFiles(
   await using blobs = await retry({ retryForMs, signal, onWait: tellWait }, () =>
     watched(openBlobsOf(config, store, signal), 0),
   );
-  const spool = await openSpoolOf();
+  const spool = await openSpoolOf(spoolMemoryBytes);
   await store.downloads.bringForward();
   const { waiting } = await store.downloads.loadWaiting(accounts.map((one) => one.advertiserId));
   return await runDownloads(
@@ -123,7 +134,7 @@ export async function verifyOnce(
       readonly onStep?: (summary: VerifySummary) => void;
     },
 ): Promise<VerifySummary & { readonly miscounted: number }> {
-  await using held = await openHeld(config, 'verify', request);
+  await using held = await openHeld(config, 'verify', request, openBlobsOf);
   const { share, released, onStep, crashPoint, signal } = request;
   const { store, blobs, advertisers } = held;
   const miscounted = share === 1 ? await store.reports.repairTallies() : 0;
@@ -139,7 +150,7 @@ export async function reparseOnce(
   config: FilesConfig,
   request: Chosen & { readonly all: boolean },
 ): Promise<ReparseSummary> {
-  await using held = await openHeld(config, 'reparse', request);
+  await using held = await openHeld(config, 'reparse', request, openBlobsToRead);
   const { store, blobs, advertisers } = held;
   const parserVersion = request.all ? null : screenParserVersion;
   return await reparse({ store, blobs, parseScreens }, { advertisers, parserVersion, signal: request.signal });
@@ -150,7 +161,7 @@ export async function loadFileUrls(
   config: FilesConfig,
   request: Chosen & { readonly applicationId: bigint; readonly kind: string; readonly expiresInMs: number },
 ): Promise<{ readonly advertiserId: bigint; readonly url: string }[]> {
-  await using held = await openHeld(config, 'url', request);
+  await using held = await openHeld(config, 'url', request, openBlobsToRead);
   const { applicationId, kind } = request;
   const files = await held.store.files.load(held.advertisers, applicationId, kind);
   for (const { advertiserId } of files) {
@@ -182,7 +193,7 @@ export async function loadAllFileUrls(
   config: FilesConfig,
   request: Chosen & { readonly applicationId: bigint; readonly expiresInMs: number },
 ): Promise<{ readonly advertiserId: bigint; readonly applicationId: bigint; readonly files: readonly FileUrl[] }[]> {
-  await using held = await openHeld(config, 'url', request);
+  await using held = await openHeld(config, 'url', request, openBlobsToRead);
   const { applicationId, expiresInMs } = request;
   const found = await held.store.files.loadAll(held.advertisers, applicationId);
   // If several advertisers have this id, the caller must choose one before an address is created for anybody's file.
@@ -231,15 +242,41 @@ export async function retryOnce(
   return count;
 }
 
+/** Whose the configured blob store is, and whether this database has just taken it. */
+export interface Adoption {
+  readonly location: string;
+  /** The owner before; null where the store named none. */
+  readonly former: StoreOwner | null;
+  readonly wasOwn: boolean;
+  /** The owner from now on; null if nothing was changed. */
+  readonly owner: StoreOwner | null;
+}
+
+/** Makes this database the owner of the configured blob store; without `yes` only looks. */
+export async function adoptOnce(
+  config: FilesConfig,
+  request: { readonly yes: boolean; readonly signal: AbortSignal },
+): Promise<Adoption> {
+  const { yes, signal } = request;
+  await using app = await openStoreOf(config, 'adopt-store', signal);
+  await using blobs = await openConfiguredBlobs(config);
+  const deps = { store: app.store, blobs };
+  const { owner: former, isOwn: wasOwn } = await lookUpOwner(deps, signal);
+  if (yes) await adoptStore(deps, signal);
+  const { owner } = yes ? await lookUpOwner(deps, signal) : { owner: null };
+  return { location: blobs.location, former, wasOwn, owner };
+}
+
 /** Opens the store and the blob store, and loads the ids of the chosen advertisers. */
 export async function openHeld(
   config: FilesConfig,
   role: string,
   { advertiser, signal, crashPoint }: Chosen & Pick<FilesEvents, 'crashPoint'>,
+  openBlobs: (config: FilesConfig, store: Store, signal: AbortSignal) => Promise<BlobStore>,
 ) {
   await using stack = new AsyncDisposableStack();
   const { store } = stack.use(await openStoreOf(config, role, signal, { crashPoint }));
-  const blobs = stack.use(await openBlobsOf(config, store, signal));
+  const blobs = stack.use(await openBlobs(config, store, signal));
   const advertisers = await loadKnownIds(config, store, advertiser);
   const owned = stack.move();
   return { store, blobs, advertisers, [Symbol.asyncDispose]: () => owned.disposeAsync() };

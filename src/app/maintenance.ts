@@ -2,7 +2,7 @@
 import type { Config } from '../config.ts';
 import type { Store } from '../store/store.ts';
 import { verify } from '../sync/files/verify.ts';
-import { lapsePrefills } from '../sync/prefill.ts';
+import { lapsePrefills } from '../sync/leaving-resumes.ts';
 import type { MaintenanceTask } from '../sync/worker/maintenance.ts';
 import { orphanGraceMs } from './files.ts';
 import { openBlobsOf } from './resources.ts';

@@ -19,7 +19,7 @@ import type { MaintenanceTask } from '../sync/worker/maintenance.ts';
 import { toActor } from './actor.ts';
 import { openStoreOf } from './database.ts';
 import { type FilesConfig, openHeld } from './files.ts';
-import { type Chosen, loadKnownIds, openBlobsOf } from './resources.ts';
+import { type Chosen, loadKnownIds, openBlobsToErase, openBlobsToRead } from './resources.ts';
 
 export type { ErasureCounts, ErasureJob, Sought } from '../domain/erasure.ts';
 
@@ -50,16 +50,19 @@ export async function previewErasure(
  */
 export async function eraseOnce(
   config: FilesConfig,
-  request: Chosen & Pick<EraseDeps, 'onStep' | 'crashPoint'> & { readonly sought: Sought },
+  request: Chosen &
+    Pick<EraseDeps, 'onStep' | 'crashPoint'> & { readonly sought: Sought; readonly future?: boolean | undefined },
 ): Promise<ErasureJob[]> {
-  await using held = await openHeld(config, 'erase', request);
-  const { sought, signal, onStep, crashPoint } = request;
+  await using held = await openHeld(config, 'erase', request, openBlobsToErase);
+  const { sought, future, signal, onStep, crashPoint } = request;
   const receipts: ErasureJob[] = [];
   const holders = await loadHolders(config, held.store, request.advertiser);
   const fitting = sought.by === 'address' ? [] : await findHolder(held.store, holders, sought);
   const advertisers = fitting.length === 0 ? holders : fitting;
   for (const advertiserId of advertisers) {
-    receipts.push(...(await erase({ ...held, onStep, crashPoint }, { advertiserId, sought, by: toActor(), signal })));
+    receipts.push(
+      ...(await erase({ ...held, onStep, crashPoint }, { advertiserId, sought, future, by: toActor(), signal })),
+    );
   }
   return receipts;
 }
@@ -69,7 +72,7 @@ export async function exportOnce(
   config: FilesConfig,
   request: Chosen & { readonly applicationId: bigint; readonly folder: string },
 ): Promise<ExportSummary | null> {
-  await using held = await openHeld(config, 'export', request);
+  await using held = await openHeld(config, 'export', request, openBlobsToRead);
   const { applicationId, folder, signal } = request;
   const holders = await loadHolders(config, held.store, request.advertiser);
   const [advertiserId] = await findHolder(held.store, holders, { by: 'application', applicationId });
@@ -102,7 +105,7 @@ export async function releaseRetention(
   config: FilesConfig,
   request: Chosen & { readonly before: Date; readonly onStep?: EraseDeps['onStep'] },
 ): Promise<ErasureJob[]> {
-  await using held = await openHeld(config, 'erase', request);
+  await using held = await openHeld(config, 'erase', request, openBlobsToErase);
   const { before, signal, onStep } = request;
   const { store } = held;
   const advertisers = await loadHolders(config, store, request.advertiser);
@@ -144,7 +147,7 @@ async function runErasures(
   const advertisers = await store.advertisers.loadIds();
   const open = await Promise.all(advertisers.map((id) => store.erasures.loadOpen(id)));
   if (open.flat().length === 0) return [];
-  await using blobs = await openBlobsOf(config, store, signal);
+  await using blobs = await openBlobsToErase(config, store);
   return await finishErasures({ store, blobs, onStep }, { advertisers, signal });
 }
 

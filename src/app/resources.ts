@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadFreeBytes, openDiskBlobs } from '../blobs/disk.ts';
 import type { Config } from '../config.ts';
-import type { BlobStore } from '../domain/blob.ts';
+import type { BlobStore, Spool } from '../domain/blob.ts';
 import { createSource, type Source, type SourceOptions } from '../source/client.ts';
 import type { Store } from '../store/store.ts';
-import { openSpool, type Spool } from '../sync/files/spool.ts';
+import { openSpool } from '../sync/files/spool.ts';
+import { guardStore, type OwnerDeps, requireOwned, requireOwner, requireReadable } from '../sync/files/store-owner.ts';
 import { createRateLimiter, honourRetryAfter } from '../sync/rate-limiter.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -19,8 +20,6 @@ const listMaxBytes = 3_000_000;
 const applicationMaxBytes = 64_000_000;
 /** Time limit of one answer, even if bytes keep arriving. */
 const totalTimeoutMs = 600_000;
-/** Most bytes that all downloads together hold in memory; the rest goes to files of the spool. */
-const spoolMemoryBytes = 64 * 1024 * 1024;
 
 export type ConfiguredAdvertiser = Config<'source'>['source']['advertisers'][number];
 
@@ -94,30 +93,46 @@ export function openSource(
   });
 }
 
-/** Opens the configured blob store and checks that it is the one that holds this database's blobs. */
-export async function openBlobsOf(
-  config: Config<'blobs' | 'source'>,
+/** Opens the configured blob store and checks that this database owns it. Puts and deletes check it again. */
+export async function openBlobsOf(config: BlobsConfig, store: Store, signal: AbortSignal): Promise<BlobStore> {
+  return await openChecked(config, store, (deps) => requireOwner(deps, signal));
+}
+
+/** Opens the configured blob store for a process that only adds to it. A worker has to have taken the store before. */
+export async function openBlobsToAdd(config: BlobsConfig, store: Store, signal: AbortSignal): Promise<BlobStore> {
+  return await openChecked(config, store, (deps) => requireOwned(deps, signal), requireOwned);
+}
+
+/** Opens the configured blob store to read from it, which a former owner may do as well. Its puts and deletes are refused. */
+export async function openBlobsToRead(config: BlobsConfig, store: Store, signal: AbortSignal): Promise<BlobStore> {
+  return await openChecked(config, store, (deps) => requireReadable(deps, signal));
+}
+
+/** Opens the configured blob store for an erasure: what cannot be deleted there must not keep the rows from being erased. */
+export async function openBlobsToErase(config: BlobsConfig, store: Store): Promise<BlobStore> {
+  return await openChecked(config, store, async () => {});
+}
+
+async function openChecked(
+  config: BlobsConfig,
   store: Store,
-  signal: AbortSignal,
+  check: (deps: OwnerDeps) => Promise<void>,
+  checkAgain = requireOwner,
 ): Promise<BlobStore> {
   const blobs = await openConfiguredBlobs(config);
   try {
-    const pinned = await store.blobs.loadStore();
-    // A new identity is written only if the database has no blob store yet: an unmounted folder must not be taken for a new store.
-    const identity = pinned === null ? await blobs.openIdentity(signal) : await blobs.loadIdentity(signal);
-    await store.blobs.pinStore(identity ?? 'none', blobs.location);
-    return blobs;
+    await check({ store, blobs });
+    return guardStore({ store, blobs }, { check: checkAgain });
   } catch (error) {
     await blobs[Symbol.asyncDispose]();
     throw error;
   }
 }
 
-/** Opens the configured blob store without checking that it belongs to this database; for health checks. */
-export async function openConfiguredBlobs({
-  blobs: { place, s3 },
-  source,
-}: Config<'blobs' | 'source'>): Promise<BlobStore> {
+type BlobsConfig = Config<'blobs' | 'source'>;
+
+/** Opens the configured blob store without checking that it belongs to this database; for health checks and for an adoption. */
+export async function openConfiguredBlobs({ blobs: { place, s3 }, source }: BlobsConfig): Promise<BlobStore> {
   if (place.kind === 'disk') return await openDiskBlobs(place.path);
   // The SDK is large, so it is loaded only when needed.
   const { openS3Blobs } = await import('../blobs/s3.ts');
@@ -136,10 +151,10 @@ export async function openConfiguredBlobs({
 
 const checksums = { required: 'WHEN_REQUIRED', supported: 'WHEN_SUPPORTED', off: 'OFF' } as const;
 
-/** The spool, where files wait on their way to the blob store. */
-export async function openSpoolOf(): Promise<Spool & { loadBytes(): Promise<number> }> {
+/** The spool, where files wait on their way to the blob store. `memoryBytes` limits what all of them together hold in memory. */
+export async function openSpoolOf(memoryBytes: number): Promise<Spool & { loadBytes(): Promise<number> }> {
   // One folder per system user, because a folder of another user cannot be used. By number: in a container the user may have no name.
   const folder = join(tmpdir(), `intake-spool-${process.getuid?.() ?? 0}`);
-  const spool = await openSpool(folder, spoolMemoryBytes);
+  const spool = await openSpool(folder, memoryBytes);
   return { ...spool, loadBytes: () => loadFreeBytes(folder) };
 }

@@ -1,10 +1,10 @@
-// Composes the worker. The admin port opens first, so that it can report what the rest waits for; then come database, sources, files, the
-// public port and maintenance. The worker runs until its signal aborts, and needs no restart when a dependency comes back.
+// Composes the worker. The admin port opens first, so that it can report what the rest waits for; then come database, sources, files and
+// maintenance. The worker has no other port. It runs until its signal aborts, and needs no restart when a dependency comes back.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { toStatus } from '../domain/status.ts';
-import { SettingTrouble, type Trouble } from '../domain/trouble.ts';
+import type { Trouble } from '../domain/trouble.ts';
 import type { Wait } from '../domain/wait.ts';
 import type { Log } from '../log.ts';
 import type { Source } from '../source/client.ts';
@@ -20,20 +20,18 @@ import type { WorkerAccount } from '../sync/worker/account-queue.ts';
 import type { DownloadWatch } from '../sync/worker/download-loop.ts';
 import { checkDatabase, checkWork } from '../sync/worker/health-checks.ts';
 import type { Pass } from '../sync/worker/pass.ts';
-import { createWatchdog, type Heartbeat } from '../sync/worker/watchdog.ts';
+import { createWatchdog, type Ending, type Heartbeat } from '../sync/worker/watchdog.ts';
 import { startWorker, type Worker } from '../sync/worker/worker.ts';
 import { createMetrics } from '../web/admin/metrics.ts';
 import { type AdminOptions, openAdmin } from '../web/admin/server.ts';
-import type { HttpServer } from '../web/server.ts';
 import { toOwner } from './actor.ts';
 import { openPlace, toStoreOptions } from './database.ts';
 import { downloadFiles, type FilesEvents } from './files.ts';
 import { createMaintenance } from './maintenance.ts';
-import { openPrefillServer, type PrefillServing } from './prefill.ts';
 import { createPrivacyMaintenance } from './privacy.ts';
 import { openBlobsOf, openSource, version } from './resources.ts';
 
-export type WorkerConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'admin' | 'prefill'>;
+export type WorkerConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'admin'>;
 
 export interface WorkerRun {
   readonly log: Log;
@@ -44,6 +42,8 @@ export interface WorkerRun {
   readonly onPass?: (pass: Pass) => void;
   /** Called while a task has made no progress for `stuckMs` or longer. */
   readonly onStuck?: (silentMs: number) => void;
+  /** Ends the process when a task is stuck or the event loop stands still. */
+  readonly ending?: Ending;
   /** How often a halted advertiser is tried again. */
   readonly probeEveryMs?: number;
   /** A task without progress for this long counts as stuck. */
@@ -70,7 +70,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   await using stack = new AsyncDisposableStack();
   const place = stack.use(await openPlace(config));
   const store = stack.use(openStore({ ...toStoreOptions(config, place, 'worker'), crashPoint }));
-  const watchdog = createWatchdog(run.elapsed ?? (() => performance.now()));
+  const watchdog = createWatchdog({ now: run.elapsed ?? (() => performance.now()), stuckMs, onStuck: run.onStuck });
   const metrics = createMetrics({ version });
   const onPass = (pass: Pass) => {
     metrics.observePass(pass);
@@ -98,10 +98,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   );
   log.info({ admin: admin.url }, 'the admin port answers');
   run.onOpen?.(admin.url);
-  const watching = setInterval(() => {
-    if (watchdog.silentMs() >= stuckMs) run.onStuck?.(watchdog.silentMs());
-  }, stuckMs / 40);
-  stack.defer(() => clearInterval(watching));
+  stack.use(watchdog.start(run.ending ?? null));
 
   const onWait: RetryOptions['onWait'] = (err, waitMs, attempt) =>
     log.warn({ attempt, waitMs: Math.round(waitMs), err }, 'waiting for the database');
@@ -127,8 +124,6 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   const puts = createPuts();
   let wake = () => {};
   stack.use(await openQueueListener({ url: place.directUrl, onQueued: () => wake() }));
-  const failed = Promise.withResolvers<never>();
-  stack.use(openPrefillInTime(config, { log, signal, store }, failed.reject));
 
   worker = startWorker(
     {
@@ -148,12 +143,12 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
     { ...config.sync, owner, accountsAtOnce, longAtOnce, signal, probeEveryMs },
   );
   log.info({ advertisers: accounts.length }, 'the worker has started');
-  await Promise.race([worker.ended, failed.promise]);
+  await worker.ended;
   log.info({}, 'the worker has ended');
 }
 
 function toAdminOptions(
-  { admin, sync }: WorkerConfig,
+  { admin, sync, trustedProxies }: WorkerConfig,
   store: Store,
   owner: string,
   loadOwnWaits: () => readonly Wait[],
@@ -162,7 +157,7 @@ function toAdminOptions(
   const staleAfterMs = sync.staleAfterMs();
   const proofLimit = sync.proofLimit();
   return {
-    ...{ host, port, version },
+    ...{ host, port, version, trustedProxies, now: Date.now },
     login: login && { user: login.user, password: () => login.password.current() },
     loadStatus: async () => {
       const advertisers = await store.reports.loadStatus();
@@ -209,38 +204,6 @@ function openAccounts(config: WorkerConfig, store: Store, stack: AsyncDisposable
   });
 }
 
-const prefillRetryMs = 15_000;
-
-/** Opens the public port, and retries until it succeeds. A wrong setting, such as a port in use, is passed to `onWrong` instead. */
-function openPrefillInTime(
-  config: WorkerConfig,
-  serving: PrefillServing,
-  onWrong: (error: unknown) => void,
-): AsyncDisposable {
-  const { log, signal } = serving;
-  let server: HttpServer | null = null;
-  const opening = (async () => {
-    while (!signal.aborted) {
-      try {
-        server = await openPrefillServer(config, serving);
-        if (server !== null) log.info({ prefill: server.url }, 'the public port answers');
-        return;
-      } catch (err) {
-        if (signal.aborted) return;
-        if (err instanceof SettingTrouble) return onWrong(err);
-        log.warn({ err }, 'public port not open yet; trying again');
-        await sleep(prefillRetryMs, undefined, { signal }).catch(() => {});
-      }
-    }
-  })();
-  return {
-    async [Symbol.asyncDispose]() {
-      await opening;
-      await server?.[Symbol.asyncDispose]();
-    },
-  };
-}
-
 /** Downloads the due files of the configured accounts. Opens nothing if nothing is due. */
 async function downloadDue(
   config: WorkerConfig,
@@ -265,7 +228,7 @@ async function downloadDue(
     return [{ ...account, advertiserId, source: watched }];
   });
   if (ready.length === 0) return null;
-  const { onStep, onStored, onWait } = watch;
+  const { onStep, onBytes, onStored, onWait } = watch;
   let stored = 0;
   return await downloadFiles(config, store, ready, {
     ...watch,
@@ -275,7 +238,7 @@ async function downloadDue(
       if (totals.stored > stored) onStored();
       stored = totals.stored;
     },
-    onBytes: onStep,
+    onBytes,
     onWait: (_name, trouble) => onWait(trouble),
     onSilentStorage: onWait,
   });

@@ -2,8 +2,9 @@
 // file, synced and renamed, then its folder is synced. Several processes may share the folder. Does not know what the bytes are.
 
 import { createHash, randomUUID } from 'node:crypto';
-import { type FileHandle, link, mkdir, open, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import {
   type BlobBody,
@@ -18,7 +19,7 @@ import {
 } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
 
-/** Opens the folder, creates it if needed, and removes temporary files that killed processes left. */
+/** Opens the folder, and creates it if needed. The first put or delete removes temporary files that killed processes left. */
 export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   const root = resolve(folder);
   const aside = join(root, asideName);
@@ -26,10 +27,13 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   /** A folder that is gone or not mounted must not look like a million missing blobs, nor a delete in it like a success. */
   const requireFolder = () => stat(aside);
 
-  await guard('opened', async () => {
-    await makeFolder(aside);
-    await removeLeftovers(aside);
-  });
+  let leftovers: Promise<void> | null = null;
+  const clean = () => {
+    leftovers ??= removeLeftovers(aside).catch(() => {});
+    return leftovers;
+  };
+
+  await guard('opened', () => makeFolder(aside));
 
   return {
     location: pathToFileURL(root).href,
@@ -37,6 +41,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
     put: (key, body, facts, signal) =>
       guard('written', async () => {
         const path = toPath(key);
+        await clean();
         // The process that renamed the blob may not have synced the folder. Unsynced, a power cut could leave a row without its blob.
         if ((await verifyFile(path, facts, 'bytes', signal)) === 'intact') {
           await syncFolder(dirname(path));
@@ -67,6 +72,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
       guard('deleted', async () => {
         const paths = new Map(keys.map((key) => [key, toPath(key)]));
         await requireFolder();
+        await clean();
         const refused: RefusedDelete[] = [];
         for (const [key, path] of paths) {
           signal.throwIfAborted();
@@ -101,17 +107,21 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
         return loadIdentity(root);
       }),
 
-    openIdentity: (signal) =>
+    replaceIdentity: (before, identity, signal) =>
       guard('written', async () => {
-        const known = await loadIdentity(root);
-        if (known !== null) return known;
-        const id = randomUUID();
-        await using fresh = await writeAside(aside, Buffer.from(`${id}\n`), null, signal);
-        // The first link wins, and other processes read its id. On a file system without hard links, the last rename wins.
+        await requireFolder();
         const path = join(root, identityName);
-        await link(fresh.path, path).catch((error) => (isCode(error, 'EEXIST') ? undefined : rename(fresh.path, path)));
+        // Only one process at a time may be between the comparison and the rename: the one that creates this file.
+        const next = `${path}.next`;
+        await using file = await openAlone(next, signal);
+        const isUnchanged = (await loadIdentity(root)) === before;
+        if (isUnchanged) {
+          await file.writeFile(`${identity}\n`);
+          await file.datasync();
+          await rename(next, path);
+        } else await rm(next, { force: true });
         await syncFolder(root);
-        return (await loadIdentity(root)) ?? id;
+        return isUnchanged;
       }),
 
     async [Symbol.asyncDispose]() {},
@@ -137,7 +147,7 @@ const leftoverAgeMs = 60 * 60 * 1000;
 const chunkBytes = 256 * 1024;
 
 /** Writes a temporary file. Disposing removes it, unless it was renamed. */
-async function writeAside(aside: string, body: BlobBody, facts: BlobFacts | null, signal: AbortSignal) {
+async function writeAside(aside: string, body: BlobBody, facts: BlobFacts, signal: AbortSignal) {
   const path = join(aside, randomUUID());
   const remove = () => rm(path, { force: true });
   try {
@@ -150,7 +160,7 @@ async function writeAside(aside: string, body: BlobBody, facts: BlobFacts | null
       sizeBytes += chunk.length;
       await file.writeFile(chunk);
     }
-    if (facts && (sizeBytes !== facts.sizeBytes || hash.digest('hex') !== facts.sha256)) {
+    if (sizeBytes !== facts.sizeBytes || hash.digest('hex') !== facts.sha256) {
       throw new Trouble('mismatch', 'The bytes to store differ from those that were hashed.');
     }
     await file.datasync();
@@ -269,6 +279,18 @@ async function loadIdentity(root: string): Promise<string | null> {
   const text = await readFile(join(root, identityName), 'utf8').catch(ignore('ENOENT'));
   return text?.trim() || null;
 }
+
+/** Creates a file that must not exist. Waits for the process that has it; after some seconds that process is dead. */
+async function openAlone(path: string, signal: AbortSignal): Promise<FileHandle> {
+  for (const startedAt = performance.now(); ; ) {
+    const file = await open(path, 'wx', fileMode).catch(ignore('EEXIST'));
+    if (file) return file;
+    if (performance.now() - startedAt > longestAloneMs) await rm(path, { force: true });
+    await sleep(50, undefined, { signal });
+  }
+}
+
+const longestAloneMs = 10_000;
 
 async function removeLeftovers(aside: string): Promise<void> {
   for (const name of await readdir(aside)) {

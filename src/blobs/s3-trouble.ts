@@ -2,6 +2,7 @@
 // request: those may contain names, keys and signed URLs.
 
 import { toCertificateProblem, toConnectionReason } from '../domain/connection-error.ts';
+import { toDelay } from '../domain/delay.ts';
 import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
 
 /** Converts any error of the SDK to Trouble. A store that cannot accept bytes is `local`, which does not count as a download attempt. */
@@ -11,7 +12,7 @@ export function toTrouble(error: unknown, bucket: string, address: string): Trou
   const facts = {
     at: 'storage' as const,
     ...(status ? { status } : {}),
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    retryAfterMs,
   };
   const said = status ? `${name || 'no code'}, ${status}` : code || name || 'no answer';
 
@@ -74,13 +75,12 @@ interface SdkError {
 
 function toFacts(error: unknown) {
   const { name, code, $metadata, $response } = (error ?? {}) as SdkError;
-  const retryAfterSeconds = Number($response?.headers?.['retry-after'] ?? Number.NaN);
   return {
     name: toWord(name),
     code: toWord(code),
     status: $metadata?.httpStatusCode,
     // A Retry-After of zero is ignored, so that the default backoff applies.
-    retryAfterMs: retryAfterSeconds > 0 ? retryAfterSeconds * 1000 : undefined,
+    retryAfterMs: toDelay(Number($response?.headers?.['retry-after']) * 1000),
   };
 }
 

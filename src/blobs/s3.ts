@@ -1,7 +1,7 @@
 // Stores blobs in a bucket of any S3-compatible store. A put succeeds only when the checksum in the store's metadata, or the bytes read
 // back, prove it. The SDK retries for seconds and reads the credentials from the usual AWS_* environment; this file never sees them.
 
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import {
   GetBucketVersioningCommand,
   GetObjectCommand,
@@ -64,7 +64,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
   const prefix = settings.prefix.replace(/^\/+|\/+$/g, '');
   const toName = (path: string) => (prefix ? `${prefix}/${path}` : path);
   const toTarget = (path: string) => ({ Bucket: bucket, Key: toName(path) });
-  /** False once the store has answered that it does not support If-None-Match. A put then overwrites equal bytes, which is harmless. */
+  /** False once the store has answered that it does not support conditions. A put then overwrites equal bytes, which is harmless. */
   let conditional = true;
 
   const ask: Ask = async (signal, question) => {
@@ -86,12 +86,13 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     path: string,
     body: BlobBody,
     facts: BlobFacts,
-    mode: 'ifAbsent' | 'always',
+    condition: { readonly IfNoneMatch: '*' } | { readonly IfMatch: string } | null,
     signal: AbortSignal,
   ): Promise<'sha256' | 'bytes' | 'occupied'> {
+    const asked = conditional ? condition : null;
     const input = {
       ...toTarget(path),
-      ...(mode === 'ifAbsent' && conditional ? { IfNoneMatch: '*' } : {}),
+      ...asked,
       ...(settings.sse ? { ServerSideEncryption: settings.sse } : {}),
       ...(settings.kmsKeyId ? { SSEKMSKeyId: settings.kmsKeyId } : {}),
     };
@@ -101,12 +102,12 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       );
       return toWholeSha256(written.ChecksumSHA256) === undefined ? 'bytes' : 'sha256';
     } catch (error) {
-      if (!input.IfNoneMatch || !(error instanceof Trouble)) throw error;
+      if (asked === null || !(error instanceof Trouble)) throw error;
       if (error.status === 501) {
         conditional = false;
-        return send(path, body, facts, 'always', signal);
+        return send(path, body, facts, null, signal);
       }
-      // 412: the object exists. 409 and NoSuchKey: another put or a delete of the same name was in progress.
+      // 412: the object exists, or has changed. 409 and NoSuchKey: another put or a delete of the same name was in progress.
       if (error.status === 412 || error.status === 409 || error.kind === 'missing') return 'occupied';
       throw error;
     }
@@ -192,10 +193,13 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     return hash.digest('hex') === facts.sha256 ? 'intact' : 'damaged';
   }
 
-  async function loadIdentity(signal: AbortSignal): Promise<string | null> {
+  async function readIdentity(
+    signal: AbortSignal,
+  ): Promise<{ readonly text: string; readonly tag: string | undefined } | null> {
     try {
-      const chunks = await Array.fromAsync(read(identityName, signal));
-      return Buffer.concat(chunks).toString('utf8').trim() || null;
+      const found = await ask(signal, (options) => client.send(new GetObjectCommand(toTarget(identityName)), options));
+      const text = (await found.Body?.transformToString())?.trim() ?? '';
+      return text === '' ? null : { text, tag: found.ETag };
     } catch (error) {
       if (isMissing(error)) return null;
       throw error;
@@ -206,11 +210,11 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     location: `s3://${bucket}${prefix && `/${prefix}`}`,
 
     async put(key, body, facts, signal) {
-      let sent = await send(parseBlobKey(key), body, facts, 'ifAbsent', signal);
+      let sent = await send(parseBlobKey(key), body, facts, { IfNoneMatch: '*' }, signal);
       if (sent === 'occupied') {
         // Reads the bytes: metadata stay intact when bytes are damaged, so trusting them would make damaged blobs impossible to repair.
         if ((await verify(key, facts, 'bytes', signal)) === 'intact') return 'present';
-        sent = await send(key, body, facts, 'always', signal);
+        sent = await send(key, body, facts, null, signal);
       }
       const condition = await verify(key, facts, sent === 'sha256' ? 'sha256' : 'bytes', signal);
       if (condition === 'intact') return 'stored';
@@ -276,17 +280,19 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
 
     freeBytes: async () => null,
 
-    loadIdentity,
+    loadIdentity: async (signal) => (await readIdentity(signal))?.text ?? null,
 
-    async openIdentity(signal) {
-      const known = await loadIdentity(signal);
-      if (known !== null) return known;
-      const id = randomUUID();
-      const body = Buffer.from(`${id}\n`);
-      const sha256 = createHash('sha256').update(body).digest('hex');
-      // Without If-None-Match the last of several concurrent puts wins. Reading the id back limits that race to the first start.
-      await send(identityName, body, { sizeBytes: body.length, sha256 }, 'ifAbsent', signal);
-      return (await loadIdentity(signal)) ?? id;
+    async replaceIdentity(before, identity, signal) {
+      const found = await readIdentity(signal);
+      if ((found?.text ?? null) !== before) return false;
+      const body = Buffer.from(`${identity}\n`);
+      const facts = { sizeBytes: body.length, sha256: hash('sha256', body) };
+      const condition = found === null ? ({ IfNoneMatch: '*' } as const) : found.tag ? { IfMatch: found.tag } : null;
+      // A store without conditions keeps the last of several concurrent puts. Reading it back shows whether it was this one.
+      return (
+        (await send(identityName, body, facts, condition, signal)) !== 'occupied' &&
+        (await readIdentity(signal))?.text === identity
+      );
     },
 
     async [Symbol.asyncDispose]() {

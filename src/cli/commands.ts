@@ -1,6 +1,7 @@
 // Every command of the CLI, in the order in which the help lists them.
 
 import { acceptDeletions, acceptUnreadable } from './accept.ts';
+import { adoptStore } from './adopt-store.ts';
 import { backfill } from './backfill.ts';
 import type { Definition } from './command.ts';
 import { demo } from './demo.ts';
@@ -10,6 +11,7 @@ import { exportCommand } from './export.ts';
 import { grants } from './grants.ts';
 import { healthcheck } from './healthcheck.ts';
 import { migrate } from './migrate.ts';
+import { prefill } from './prefill.ts';
 import { prove } from './prove.ts';
 import { quarantine } from './quarantine.ts';
 import { reparse } from './reparse.ts';
@@ -24,6 +26,7 @@ import { worker } from './worker.ts';
 
 export const commands: readonly Definition<never>[] = [
   worker,
+  prefill,
   sync,
   backfill,
   status,
@@ -31,6 +34,7 @@ export const commands: readonly Definition<never>[] = [
   prove,
   acceptDeletions,
   acceptUnreadable,
+  adoptStore,
   verify,
   retry,
   unhalt,

@@ -52,7 +52,7 @@ export const demo = command<DemoOptions>({
         `The demo continues with its existing board, which began with ${formatCount(board.begunWith, 'application')}. --applications only applies to the first demo of a checkout.`,
       );
     }
-    const { createDemoPrefill, openDemoSite } = await import('../dev/demo/careers-site.ts');
+    const { createDemoPrefill, openDemoRoutes, openDemoSite } = await import('../dev/demo/careers-site.ts');
     const prefill = createDemoPrefill(board, ports);
     const env = {
       ...prefill.env,
@@ -66,7 +66,7 @@ export const demo = command<DemoOptions>({
     using _settings = openDemoSettings(env, checkoutStateDir);
     const config = await loadCommandConfig(
       { ...env, NODE_ENV: 'development' },
-      { needs: ['database', 'source', 'sync', 'blobs', 'admin', 'prefill', 'privacy'] },
+      { needs: ['database', 'source', 'sync', 'blobs', 'admin', 'privacy'] },
     );
     // Held open until the end, so that the database does not stop between the first sync and the worker.
     const { openLocalDatabase, syncOnce } = await import('../app.ts');
@@ -84,6 +84,8 @@ export const demo = command<DemoOptions>({
     terminal.note(toNextSteps(database.url, options.once));
     if (code !== exitCodes.done || options.once) return code;
 
+    const { PATH, HOME, TMPDIR } = context.env;
+    await using _routes = openDemoRoutes({ PATH, HOME, TMPDIR, ...env, NODE_ENV: 'development' });
     await using _site = openDemoSite(board, prefill);
     terminal.note(`A sample careers site whose form can be prefilled: ${prefill.siteUrl}/`);
     return await keepLive(context, config, board);
@@ -130,7 +132,7 @@ function toNextSteps(databaseUrl: string, once: boolean): string {
   ].join('\n');
 }
 
-/** Runs a worker, and new arrivals on the board, until Ctrl-C. */
+/** Runs a worker, and new arrivals on the board, until Ctrl-C. The prefill routes run beside it. */
 async function keepLive({ signal, terminal }: Context, config: DemoConfig, board: Board): Promise<ExitCode> {
   const { createLog } = await import('../log.ts');
   const { runWorker } = await import('../app/worker.ts');

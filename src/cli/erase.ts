@@ -3,7 +3,7 @@
 import type { ErasureCounts, ErasureJob, Sought } from '../app/privacy.ts';
 import { isNothing } from '../domain/erasure.ts';
 import { formatCount } from '../domain/format.ts';
-import { toAccountId, toBareAddress } from '../domain/person.ts';
+import { parseAddress, toAccountId } from '../domain/person.ts';
 import { toId } from './arguments.ts';
 import { command } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
@@ -17,6 +17,7 @@ interface EraseOptions {
   readonly jobSeeker?: string;
   readonly email?: string;
   readonly retention: boolean;
+  readonly andFuture: boolean;
   readonly dryRun: boolean;
   readonly yes: boolean;
   readonly advertiser?: string;
@@ -33,6 +34,10 @@ export const erase = command<EraseOptions>({
       'intake erase --email jo@example.com --dry-run',
       'show everything with this address, prefills and quarantine included',
     ],
+    [
+      'intake erase --email jo@example.com --and-future --yes',
+      'the same; applications with this address that were never read before are not stored either',
+    ],
     ['intake erase --retention --yes', 'everything older than RETENTION, without the safety limit of the worker'],
   ],
   shape: (shaped) =>
@@ -41,6 +46,11 @@ export const erase = command<EraseOptions>({
       .option('--job-seeker <id>', 'every application of this jobseeker account')
       .option('--email <address>', 'every application and prefill with this address')
       .option('--retention', 'everything older than RETENTION', false)
+      .option(
+        '--and-future',
+        'with --email or --job-seeker: never store an application of this person again. Without it, new ones are stored',
+        false,
+      )
       .option('--dry-run', 'only show what would be erased', false)
       .option('--yes', 'erase; it cannot be undone', false)
       .option('--advertiser <name>', 'only this account, where several are configured'),
@@ -68,7 +78,7 @@ export const erase = command<EraseOptions>({
       sought.by === 'retention'
         ? privacy.releaseRetention(config, { before: sought.before, advertiser, signal, onStep })
         : privacy.eraseOnce(config, {
-            ...{ sought, advertiser, signal, onStep },
+            ...{ sought, future: options.andFuture, advertiser, signal, onStep },
             crashPoint: createCrashPoint(env.INTAKE_CRASH_AT),
           }),
     );
@@ -78,9 +88,12 @@ export const erase = command<EraseOptions>({
 });
 
 /** The person to erase; null for --retention. */
-function toPerson({ application, jobSeeker, email, retention }: EraseOptions): Sought | null {
+function toPerson({ application, jobSeeker, email, retention, andFuture }: EraseOptions): Sought | null {
   if ([application, jobSeeker, email, retention || undefined].filter((one) => one !== undefined).length !== 1) {
     throw new Misuse('Name exactly one: --application, --job-seeker, --email or --retention.');
+  }
+  if (andFuture && jobSeeker === undefined && email === undefined) {
+    throw new Misuse('--and-future needs --email or --job-seeker: an application does not name a person for good.');
   }
   if (application !== undefined) return { by: 'application', applicationId: toId(application) };
   if (jobSeeker !== undefined) {
@@ -89,7 +102,7 @@ function toPerson({ application, jobSeeker, email, retention }: EraseOptions): S
     return { by: 'jobseeker', jobSeekerId: jobSeeker };
   }
   if (email !== undefined) {
-    if (!/^\S+@\S+$/.test(toBareAddress(email))) throw new Misuse('--email must be a whole address.');
+    if (parseAddress(email) === null) throw new Misuse('--email must be a whole address.');
     return { by: 'address', email };
   }
   return null;

@@ -110,7 +110,12 @@ const reports: readonly (readonly [type: new (...args: never[]) => Trouble, Exit
   [LeaseLost, exitCodes.temporary, committed, again],
   [SweepDropped, exitCodes.temporary, committed, 'Run the same command again: it reads the range from its beginning.'],
   [SeveralFit, exitCodes.usage, untouched, 'Name one with --advertiser; intake status shows which name has which id.'],
-  [WrongStore, exitCodes.usage, untouched, 'Correct BLOBS_URL, or mount the folder that it names.'],
+  [
+    WrongStore,
+    exitCodes.usage,
+    'Everything committed so far. Nothing in that store was written or deleted.',
+    'Correct BLOBS_URL, or mount the folder that it names. If this database takes the place of the owner, stop the owner and run intake adopt-store.',
+  ],
 ];
 
 const troubleCodes: Record<TroubleKind, ExitCode> = {

@@ -169,5 +169,10 @@ function renderOutcome(outcome: Outcome): string {
 
 /** Each assumption up to its examples. */
 const shortAssumptions = assumptions
-  .map((text) => text.replace(/:.*|\.$/s, '').replace(/^[A-Z]/, (letter) => letter.toLowerCase()))
+  .map((text) =>
+    text
+      .replace(/:.*/s, '')
+      .replace(/\.$/, '')
+      .replace(/^[A-Z]/, (letter) => letter.toLowerCase()),
+  )
   .join('; ');

@@ -48,6 +48,7 @@ function toFacts(one: AdvertiserStatus, { at: now, verifyWithinMs }: Status): [s
       'unfinished',
       `${toSweepName(stopped)} of ${formatAgo(stopped.startedAt, now)}: ${stopped.reason}`,
     ]),
+    ...(one.volatile.length === 0 ? [] : [['volatile members', one.volatile.join(', ')] as [string, string]]),
     ['attachments', files.join(', ') || 'none'],
     ['files stored', `${formatCount(one.blobs.count, 'distinct file')}, ${formatBytes(one.blobs.bytes)}`],
     ['stored bytes', toUnread(one, now, verifyWithinMs)],

@@ -23,6 +23,8 @@ export async function runProcess(host: NodeJS.Process, definitions = commands): 
       stop.abort(new Interrupted(name));
     });
   }
+  // A command that another process started with a channel ends with it.
+  if (host.connected) host.once('disconnect', () => stop.abort(new Interrupted('the end of its parent')));
   // A reader that closes the pipe early (`| head`) is no error; the command stops, since nothing reads its output.
   host.stdout.on('error', (error) => stop.abort(isClosedPipe(error) ? new Interrupted('a closed pipe') : error));
   host.stderr.on('error', () => {});

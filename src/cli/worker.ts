@@ -1,10 +1,8 @@
 // `intake worker`: the long-running worker, the default command of the image. SIGTERM shuts it down; a second signal ends it at once.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { formatSpan } from '../domain/format.ts';
 import { command } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
 import { exitCodes } from './exit-codes.ts';
-import { Failure } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 
 /** The worker finishes or releases everything this long after a signal; what it does not release expires. Supervisors wait 25 s or more. */
@@ -12,24 +10,23 @@ const endMs = 20_000;
 
 export const worker = createWorkerCommand();
 
-/** The command; a test may set a shorter `stuckMs`. */
-export function createWorkerCommand(timing: { readonly stuckMs?: number } = {}) {
+/** The command; a test may set shorter limits. */
+export function createWorkerCommand({ stuckMs, loopMs }: { readonly stuckMs?: number; readonly loopMs?: number } = {}) {
   return command({
     name: 'worker',
     summary: 'keep every advertiser up to date until it is stopped',
     examples: [['intake worker', 'polls, rechecks and downloads files by the configured schedules']],
     async run({ env, signal, terminal }) {
-      const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill'] as const;
+      const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin'] as const;
       const config = await loadCommandConfig(env, { needs });
       const { createLog } = await import('../log.ts');
       const log = await createLog(config.log);
       for (const warning of config.warnings) log.warn({}, warning);
       const { runWorker } = await import('../app/worker.ts');
-      const stuck = Promise.withResolvers<{ readonly silentMs: number }>();
       const running = runWorker(config, {
-        ...timing,
         ...{ log, signal, crashPoint: createCrashPoint(env.INTAKE_CRASH_AT) },
-        onStuck: (silentMs) => stuck.resolve({ silentMs }),
+        ...(stuckMs && { stuckMs }),
+        ending: { exitCode: exitCodes.unhealthy, ...(loopMs && { loopMs }) },
       }).then(
         () => 'ended' as const,
         (error: unknown) => {
@@ -38,13 +35,7 @@ export function createWorkerCommand(timing: { readonly stuckMs?: number } = {}) 
           throw error;
         },
       );
-      const end = await Promise.race([running, stuck.promise, overstay(signal)]);
-      if (typeof end === 'object') {
-        throw new Failure(exitCodes.unhealthy, `The worker has made no progress for ${formatSpan(end.silentMs)}.`, {
-          kept: 'Everything committed so far.',
-          next: 'Its supervisor restarts it; its log says what it did last.',
-        });
-      }
+      const end = await Promise.race([running, overstay(signal)]);
       if (end === 'late') log.warn({}, 'shutdown took too long; leases and claims expire after LEASE');
       terminal.event({ worker: end });
       return exitCodes.done;

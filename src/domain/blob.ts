@@ -30,10 +30,10 @@ export interface BlobStore extends AsyncDisposable {
   loadKeeping(signal: AbortSignal): Promise<Keeping>;
   /** Bytes that can still be written; null where there is no such limit. */
   freeBytes(): Promise<number | null>;
-  /** The id that marks this store; null if it has none. The database records the id: another id, or none, means the wrong bucket. */
+  /** The text that says whose store this is (store-owner.ts); null if it has none. */
   loadIdentity(signal: AbortSignal): Promise<string | null>;
-  /** The id of this store. Writes a new one if there is none; concurrent callers all get the same id. */
-  openIdentity(signal: AbortSignal): Promise<string>;
+  /** Writes that text in place of `before`. False if the store has another one by now; of concurrent callers one gets true. */
+  replaceIdentity(before: string | null, identity: string, signal: AbortSignal): Promise<boolean>;
 }
 
 /** Bytes in memory, or a file on the local disk. Both can be read again for another attempt. */
@@ -43,6 +43,20 @@ export interface BlobFacts {
   readonly sizeBytes: number;
   /** Lower-case hex. */
   readonly sha256: string;
+}
+
+/** The bytes of one file on its way to the store. Disposing it frees the memory or the file. */
+export interface Spooled extends AsyncDisposable {
+  write(chunk: Uint8Array): Promise<void>;
+  /** Ends the writing and returns what was written. */
+  finish(): Promise<{ readonly body: BlobBody; readonly facts: BlobFacts; readonly head: Uint8Array }>;
+  readonly sizeBytes: number;
+}
+
+export interface Spool {
+  /** A file that is expected to be large goes to the disk at once. The expectation may be wrong. */
+  open(expectedBytes: number | null): Spooled;
+  readonly folder: string;
 }
 
 export interface Deleted {
@@ -87,7 +101,8 @@ export function toBlobKey(advertiserId: bigint, sha256: string): string {
 
 /** The sha256 in such a key; null for any other name. */
 export function toSha256(key: string): string | null {
-  return /^\d+\/([0-9a-f]{2})\/(\1[0-9a-f]{62})$/.exec(key)?.[2] ?? null;
+  const [, folder = '', sha256 = ''] = /^\d+\/([0-9a-f]{2})\/([0-9a-f]{64})$/.exec(key) ?? [];
+  return sha256 !== '' && sha256.startsWith(folder) ? sha256 : null;
 }
 
 /** The folder that holds all of an advertiser's blobs, as `list` takes it. */
@@ -112,7 +127,7 @@ export function parseBlobFolder(text: string): string {
 const maxKeyLength = 255;
 const keyPattern = /^[0-9A-Za-z_-][0-9A-Za-z._-]*(?:\/[0-9A-Za-z_-][0-9A-Za-z._-]*)*$/;
 
-/** The name under which a store keeps its id. It is not a valid key, so it cannot collide with a blob. */
+/** The name under which a store keeps its identity. It is not a valid key, so it cannot collide with a blob. */
 export const identityName = '.intake-store';
 
 /** True while a disk has room for `aheadBytes` (bytes claimed but not yet written) and a reserve for everything else on it. */

@@ -2,7 +2,7 @@
 // tickets. Knows no cookie, no table and no token.
 
 import type { Application } from './application.ts';
-import type { BlobFacts } from './blob.ts';
+import type { BlobBody, BlobFacts } from './blob.ts';
 import { Trouble } from './trouble.ts';
 
 /** The form that a careers site wants filled in, the advertiser and position, and where the browser goes afterwards. */
@@ -22,13 +22,15 @@ export interface Profile
   /** Every address and account id that identifies the candidate, from the profile and from the session that returned it. */
   readonly emails: readonly string[];
   readonly accountIds: readonly string[];
+  /** Every address and account id anywhere in the text, a referee's too. An erasure searches the whole text of stored profiles. */
+  readonly named: { readonly emails: readonly string[]; readonly accountIds: readonly string[] };
   /** The id of the resume; null when the profile names none that Intake may fetch. */
   readonly resumeId: string | null;
 }
 
-/** A resume with the name and type from its answer. */
-export interface Resume extends BlobFacts {
-  readonly bytes: Uint8Array;
+/** A resume with the name and type from its answer. Disposing it frees its bytes. */
+export interface Resume extends BlobFacts, AsyncDisposable {
+  readonly body: BlobBody;
   readonly fileName: string;
   readonly contentType: string;
 }
@@ -45,6 +47,9 @@ export class CodeSpent extends Trouble {
 
 /** How long the callback may take, including the put of the resume. A browser waits for it. */
 export const callbackTimeoutMs = 60_000;
+
+/** How long a link to a resume works after the profile was redeemed. */
+export const resumeLinkMs = 600_000;
 
 /** How long a browser may take from start to callback. */
 export const stateLifetimeMs = 600_000;

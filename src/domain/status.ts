@@ -30,6 +30,8 @@ export interface AdvertiserStatus {
   readonly suspects: number;
   /** Attachments by state. */
   readonly attachments: Readonly<Record<string, number>>;
+  /** Rejected attachments that wait for a virus flag that can be read. */
+  readonly withheld: number;
   /** Distinct stored files, and their bytes. */
   readonly blobs: { readonly count: number; readonly bytes: number };
   /** Screens that are stored but cannot be parsed. */
@@ -39,6 +41,12 @@ export interface AdvertiserStatus {
   /** Every stored byte has been verified at or after this time; storing counts. Null while nothing is stored. */
   readonly verifiedSince: Date | null;
   readonly quarantined: number;
+  /** Elements that were not kept, because as many as may be wait in quarantine already. */
+  readonly unkept: number;
+  /** Members that differ in every answer and therefore are no change. At most 20 are listed. */
+  readonly volatile: readonly string[];
+  /** How often an application, an element or a prefill of an erased person was kept out. */
+  readonly keptOut: number;
   /** Records due for RETENTION that its limit holds back; null when none. */
   readonly retentionDue: number | null;
   /** When the oldest unfinished erasure was requested; null when all are finished. */
@@ -313,6 +321,13 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null,
     const wait = a.quarantined === 1 ? 'has no usable id and waits' : 'have no usable id and wait';
     add(`${formatCount(a.quarantined, 'element')} of the list ${wait} in quarantine.`, 'intake quarantine list');
   }
+  if (a.unkept > 0) {
+    add(
+      `The quarantine is full; ${formatCount(a.unkept, 'element')} of the list could not be kept: ask the source why they have no id.`,
+      'intake quarantine list',
+      true,
+    );
+  }
   if (a.retentionDue !== null) {
     add(
       `RETENTION would erase ${formatCount(a.retentionDue, 'record')} at once; nothing was erased.`,
@@ -342,8 +357,12 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null,
       'intake sync',
     );
   }
+  if (a.withheld > 0) {
+    const files = formatCount(a.withheld, 'file is', 'files are');
+    add(`${files} not fetched until the virus flag (HasVirus) can be read: ask the source.`, 'intake sync --recheck');
+  }
   for (const state of ['given_up', 'rejected'] as const) {
-    const count = a.attachments[state] ?? 0;
+    const count = (a.attachments[state] ?? 0) - (state === 'rejected' ? a.withheld : 0);
     const files = formatCount(count, 'file is', 'files are');
     if (count > 0) add(`${files} ${state.replace('_', ' ')}.`, `intake retry --state ${state}`);
   }

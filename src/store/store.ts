@@ -1,14 +1,18 @@
 // The store's public interface: one object per capability, its functions bound to one database. sync/ calls the store only through this
 // type, and each function there takes only the capabilities that it uses. Everything else that sync/ imports from store/ is a type.
 import { createSecretKey } from 'node:crypto';
+import type { Note } from '../domain/application.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import type { Sought } from '../domain/erasure.ts';
 import type { Period } from '../domain/history.ts';
+import type { ParsedScreens } from '../domain/screen.ts';
+import * as advertisers from './accounts/advertisers.ts';
+import { claimLeases, type Lease, type LeaseClaim, loadHolder, releaseLeases, renewLease } from './accounts/leases.ts';
 import { commitPage, type PageProgress } from './applications/commit-page.ts';
 import { diffPage, loadSurroundings, type PageDiff, type ReadPage } from './applications/diff-page.ts';
 import { loadQuarantine, loadQuarantineTexts, pruneQuarantine, resolveQuarantine } from './applications/quarantine.ts';
 import { pruneEvents } from './events.ts';
-import { announceBlobs, type BlobAnnouncement, loadBlobStore, loadForgotten, pinBlobStore } from './files/blobs.ts';
+import { announceBlobs, type BlobAnnouncement, loadForgotten } from './files/blobs.ts';
 import { loadFileFacts, loadProbe } from './files/claim-facts.ts';
 import {
   type CompletedClaim,
@@ -35,7 +39,9 @@ import {
   renewDownloads,
 } from './files/download-queue.ts';
 import { recallFetched } from './files/mark-infected.ts';
+import { confirmIdentity, ensureRecordedStore, loadRecordedStore, planIdentity } from './files/store-owner.ts';
 import {
+  type HeldFile,
   loadApplicationFiles,
   loadHeldFile,
   loadStoredScreens,
@@ -70,7 +76,6 @@ import { loadProofReport } from './reports/proof.ts';
 import { loadAdvertiserStatus, loadVerdict } from './reports/status.ts';
 import { repairTallies } from './reports/tallies.ts';
 import { loadWaits, recordWaits } from './reports/waits.ts';
-import * as advertisers from './sweeps/advertisers.ts';
 import {
   dropUnfinished,
   findHidden,
@@ -85,11 +90,11 @@ import {
   loadUnfinished,
 } from './sweeps/continue-sweep.ts';
 import { confirmCursors } from './sweeps/cursors.ts';
-import { loadAuditedProof, loadLastHashes, loadLines } from './sweeps/evidence.ts';
-import { type StoredProofs, withProofs } from './sweeps/export-evidence.ts';
-import { claimLeases, type Lease, type LeaseClaim, loadHolder, releaseLeases, renewLease } from './sweeps/leases.ts';
-import { beginSweeps, endCertificates, loadCertificates, noteStop, pruneSweeps, takeTickets } from './sweeps/sweeps.ts';
+import { loadAuditedProof, loadLastHashes } from './sweeps/evidence.ts';
+import { loadCurrentProof, type StoredProofs, withProofs } from './sweeps/export-evidence.ts';
+import { beginSweeps, endCertificates, noteStop, pruneSweeps, takeTickets } from './sweeps/sweeps.ts';
 import { resolveUnreadable, saveUnreadable } from './sweeps/unreadable.ts';
+import { loadVolatile } from './sweeps/volatile.ts';
 import { loadKeyState } from './tombstones.ts';
 
 export interface StoreOptions extends DatabaseOptions {
@@ -144,6 +149,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         unhalt: advertisers.unhaltAdvertiser,
         loadIds: advertisers.loadAdvertiserIds,
         noteRetryAfter: advertisers.noteRetryAfter,
+        loadVolatile,
         noteAnswered: advertisers.noteAnswered,
         hasAnswered: advertisers.hasAnswered,
         noteAgent: advertisers.noteAgent,
@@ -158,7 +164,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     leases: {
       ...bind(leaseDb, { renew: renewLease, loadHolder }),
       claim: coalesce((claims: readonly LeaseClaim[]) => claimLeases(leaseDb, claims)),
-      release: (lease: Lease, done: boolean) => release({ lease, done }),
+      release: (lease: Lease, done: boolean) => release({ ...lease, done }),
     },
 
     rateLimits: bind(db, { takeSlots }),
@@ -183,7 +189,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     decisions: bind(db, { loadDeletions, loadUnreadable, acceptDeletions, acceptUnreadable }),
 
     evidence: {
-      ...bind(db, { loadLastHashes, loadAudited: loadAuditedProof, loadCertificates, loadLines }),
+      ...bind(db, { loadLastHashes, loadAudited: loadAuditedProof, loadCurrent: loadCurrentProof }),
       withProofs: <T>(advertiserId: bigint, work: (proofs: StoredProofs) => Promise<T>) =>
         withProofs(db, advertiserId, work),
     },
@@ -229,10 +235,15 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         retryOnConflict(() => retryDownloads(db, advertiserId, choice)),
     },
 
+    blobStore: bind(db, {
+      load: loadRecordedStore,
+      ensure: ensureRecordedStore,
+      plan: planIdentity,
+      confirm: confirmIdentity,
+    }),
+
     blobs: {
       ...bind(db, {
-        pinStore: pinBlobStore,
-        loadStore: loadBlobStore,
         recallFetched,
         load: verifyBlobs.loadBlobs,
         loadUnread: verifyBlobs.loadUnread,
@@ -255,12 +266,11 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       confirm: (deletion: Deletion) => retryOnConflict(() => confirmDeletion(db, deletion)),
     },
 
-    files: bind(db, {
-      load: loadHeldFile,
-      loadAll: loadApplicationFiles,
-      loadScreens: loadStoredScreens,
-      replaceParsedScreens,
-    }),
+    files: {
+      ...bind(db, { load: loadHeldFile, loadAll: loadApplicationFiles, loadScreens: loadStoredScreens }),
+      replaceParsedScreens: (file: HeldFile, parsed: ParsedScreens | null, note: Note | null) =>
+        replaceParsedScreens(db, privacyKey, file, parsed, note),
+    },
 
     privacy: {
       ...bind(db, { recordAudit }),
@@ -293,6 +303,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         forgetResumes,
       }),
       keepProfile: (kept: prefills.KeptProfile) => prefills.keepProfile(db, privacyKey, kept),
+      loadKeyState: () => prefills.loadPrefillKeyState(db, privacyKey),
     },
 
     waits: {

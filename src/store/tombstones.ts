@@ -1,11 +1,14 @@
-// Tombstones: keyed hashes of erased data that must not return. A writer looks them up inside its transaction. The lane lock keeps an
-// erasure and a page's commit from running at the same time.
+// The gate and its tombstones, keyed hashes of erased data that must not return. A writer asks the gate inside its transaction. The lane
+// lock keeps an erasure and a page's commit from running at the same time.
 import { createHmac, type KeyObject } from 'node:crypto';
+import type { Application } from '../domain/application.ts';
+import { toSoughtText } from '../domain/erasure.ts';
+import { findAddresses, toAccountId } from '../domain/person.ts';
 import { toEarlierPersonKey, toPersonKey } from './person-key.ts';
 import type { Queryable } from './postgres/database.ts';
 import type { Columns, NotNull } from './schema/rows.ts';
 
-/** What a tombstone stands for: an application by its id, a quarantined element by its fingerprint, an erasure request by its text. */
+/** What a tombstone stands for: an application by its id, a quarantined element by its identity, an erasure request by its text. */
 export type Remembered = 'application' | 'quarantine' | 'request';
 
 /** The keyed hash of an erased id; without the key it does not reveal the id. */
@@ -13,68 +16,111 @@ export function toTombstone(key: KeyObject, advertiserId: bigint, what: Remember
   return createHmac('sha256', key).update(`erased ${what}:${advertiserId}:${id}`).digest();
 }
 
-/** Which of these applications were erased. Ids above all erased ones, such as new arrivals, cost one index lookup and no hash. */
-export async function findErasedIds(
+/** Whom a writer is about to store: an application, an element without a usable id, or a prefill. */
+export interface Person {
+  /** Of an application. Without it, an erased account or address is enough to keep the person out. */
+  readonly applicationId?: bigint;
+  /** Of an element in quarantine. */
+  readonly identity?: string;
+  readonly accounts: readonly string[];
+  readonly addresses: readonly string[];
+  /** When a prefill began: an erasure before that does not concern it. A time in the future came from a wrong clock and counts as old. */
+  readonly begunAt?: Date;
+}
+
+/** The person whom an application names. An address that the source sent as a list or an object is only in its JSON. */
+export function toPerson({ id, jobSeekerId, email, raw }: PersonFacts): Person {
+  const addresses = email === null ? findAddresses(raw) : [email, ...findAddresses(JSON.stringify(email))];
+  return { applicationId: id, accounts: jobSeekerId === null ? [] : [jobSeekerId], addresses };
+}
+
+export type PersonFacts = Pick<Application, 'id' | 'jobSeekerId' | 'email' | 'raw'>;
+
+/** The texts of the requests that would erase this person. */
+export function toRequests({ accounts, addresses }: Pick<Person, 'accounts' | 'addresses'>): string[] {
+  const requests = [
+    ...addresses.map((email) => toSoughtText({ by: 'address', email })),
+    ...accounts.flatMap((id) => (toAccountId(id) === null ? [] : toSoughtText({ by: 'jobseeker', jobSeekerId: id }))),
+  ];
+  return [...new Set(requests)];
+}
+
+/**
+ * The gate: may these people be stored? Not an application whose id was erased, nor an erased element; nor anybody whose account or
+ * address was erased with `--and-future`; nor, where there is no application id, anybody whose account or address was erased. Every writer
+ * asks inside its transaction. A page above all erased ids, such as new arrivals, costs one index lookup and no hash.
+ */
+export async function mayStore(
   tx: Queryable,
   key: KeyObject,
   advertiserId: bigint,
-  ids: readonly bigint[],
-): Promise<ReadonlySet<bigint>> {
-  const [row] = await tx.query<Columns<'advertisers', 'erased_through'>>(
-    `SELECT erased_through FROM intake.advertisers WHERE advertiser_id = $1`,
+  people: readonly Person[],
+): Promise<boolean[]> {
+  if (people.length === 0) return [];
+  const [known] = await tx.query<Columns<'advertisers', 'erased_through'> & { any: boolean; future: boolean }>(
+    `SELECT (SELECT erased_through FROM intake.advertisers WHERE advertiser_id = $1) AS erased_through,
+       EXISTS (SELECT 1 FROM intake.erasures WHERE advertiser_id = $1) AS any,
+       EXISTS (SELECT 1 FROM intake.erasures WHERE advertiser_id = $1 AND future) AS future`,
     [advertiserId],
   );
-  const through = row?.erased_through ?? null;
-  const doubtful = through === null ? [] : ids.filter((id) => id <= through);
-  const erased = await findErased(tx, key, advertiserId, 'application', doubtful.map(String));
-  return new Set(doubtful.filter((_, at) => erased.has(at)));
-}
-
-/** Which of these were erased, as indexes into the list. */
-export async function findErased(
-  tx: Queryable,
-  key: KeyObject,
-  advertiserId: bigint,
-  what: Remembered,
-  ids: readonly string[],
-): Promise<ReadonlySet<number>> {
-  if (ids.length === 0) return new Set();
-  const rows = await tx.query<{ at: number }>(
-    `SELECT t.at::int FROM unnest($2::bytea[]) WITH ORDINALITY AS t (tombstone, at)
-     JOIN intake.erasures e ON e.advertiser_id = $1 AND e.tombstone = t.tombstone`,
-    [advertiserId, ids.map((id) => toTombstone(key, advertiserId, what, id))],
+  const { erased_through: through = null, any = false, future = false } = known ?? {};
+  const asked = people.flatMap((person, at) => {
+    const { applicationId: id, identity, begunAt = null } = person;
+    const isNameless = id === undefined;
+    const ask = (what: Remembered, text: string) => ({ at, what, text, isNameless, begunAt });
+    return [
+      ...(id !== undefined && through !== null && id <= through ? [ask('application', String(id))] : []),
+      ...(identity !== undefined && any ? [ask('quarantine', identity)] : []),
+      ...(future || (any && isNameless) ? toRequests(person).map((text) => ask('request', text)) : []),
+    ];
+  });
+  if (asked.length === 0) return people.map(() => true);
+  const stopped = await tx.query<{ at: number }>(
+    `SELECT a.at FROM unnest($2::int[], $3::bytea[], $4::bool[], $5::bool[], $6::timestamptz[])
+       AS a (at, tombstone, is_request, is_nameless, begun_at)
+     JOIN intake.erasures e ON e.advertiser_id = $1 AND e.tombstone = a.tombstone
+     WHERE NOT a.is_request OR e.future
+       OR (a.is_nameless AND (a.begun_at IS NULL OR e.erased_at >= a.begun_at OR ${isAhead('a.begun_at')}))`,
+    [
+      advertiserId,
+      asked.map(({ at }) => at),
+      asked.map(({ what, text }) => toTombstone(key, advertiserId, what, text)),
+      asked.map(({ what }) => what === 'request'),
+      asked.map(({ isNameless }) => isNameless),
+      asked.map(({ begunAt }) => begunAt),
+    ],
   );
-  return new Set(rows.map((row) => row.at - 1));
+  const out = new Set(stopped.map(({ at }) => at));
+  return people.map((_, at) => !out.has(at));
 }
 
-/** Adds tombstones; existing ones keep their time. */
+/** True of a time in the future, which was written before the clock was set back. */
+export const isAhead = (time: string) => `${time} > now() + interval '1 minute'`;
+
+/** Counts people whom the gate kept out. Nothing else of them is kept. */
+export async function noteKeptOut(tx: Queryable, advertiserId: bigint, people: number): Promise<void> {
+  if (people === 0) return;
+  await tx.query(`UPDATE intake.advertisers SET kept_out = kept_out + $2 WHERE advertiser_id = $1`, [
+    advertiserId,
+    people,
+  ]);
+}
+
+/** Adds or renews tombstones. The time of a request's matters: a prefill that began before it is kept out. */
 export async function setTombstones(
   tx: Queryable,
   advertiserId: bigint,
   jobId: string,
   tombstones: readonly Buffer[],
+  future = false,
 ): Promise<void> {
   if (tombstones.length === 0) return;
   await tx.query(
-    `INSERT INTO intake.erasures (advertiser_id, tombstone, job_id)
-     SELECT $1, t, $2 FROM unnest($3::bytea[]) AS t ON CONFLICT (advertiser_id, tombstone) DO NOTHING`,
-    [advertiserId, jobId, tombstones],
-  );
-}
-
-/** Adds or renews tombstones whose time matters: a prefill that began before it is kept out. */
-export async function renewTombstones(
-  tx: Queryable,
-  advertiserId: bigint,
-  jobId: string,
-  tombstones: readonly Buffer[],
-): Promise<void> {
-  if (tombstones.length === 0) return;
-  await tx.query(
-    `INSERT INTO intake.erasures (advertiser_id, tombstone, job_id)
-     SELECT DISTINCT $1::bigint, t, $2::uuid FROM unnest($3::bytea[]) AS t
-     ON CONFLICT (advertiser_id, tombstone) DO UPDATE SET job_id = excluded.job_id, erased_at = excluded.erased_at`,
-    [advertiserId, jobId, tombstones],
+    `INSERT INTO intake.erasures AS e (advertiser_id, tombstone, job_id, future)
+     SELECT DISTINCT $1::bigint, t, $2::uuid, $4::bool FROM unnest($3::bytea[]) AS t
+     ON CONFLICT (advertiser_id, tombstone) DO UPDATE
+       SET job_id = excluded.job_id, erased_at = excluded.erased_at, future = e.future OR excluded.future`,
+    [advertiserId, jobId, tombstones, future],
   );
 }
 

@@ -1,9 +1,9 @@
-// A prefill from the click to the filled form: begin it, finish it when the browser comes back, redeem it, hand over the resume, and delete
-// uncollected prefills. Each step can run on any worker, because all state is in the store.
+// A prefill from the click to the filled form: begin it, finish it when the browser comes back, redeem it, and hand over the resume. Each
+// step can run in any process, because all state is in the store.
 // Knows nothing of HTTP and cookies; `binding` is an opaque text that identifies the browser.
 
 import { hash, randomBytes } from 'node:crypto';
-import type { BlobStore } from '../domain/blob.ts';
+import type { BlobStore, Spool } from '../domain/blob.ts';
 import {
   CodeSpent,
   type PrefillError,
@@ -18,11 +18,15 @@ import { Trouble } from '../domain/trouble.ts';
 import type { CandidateSession, PrefillSource } from '../source/prefill.ts';
 import type { FoundState, PrefillKey, RedeemedPrefill, ResumeFacts } from '../store/prefill/prefills.ts';
 import type { Store } from '../store/store.ts';
+import type { Slots } from './slots.ts';
 
 /** Dependencies of all steps. */
 export interface PrefillDeps {
   readonly store: Pick<Store, 'prefills'>;
   readonly blobs: BlobStore;
+  /** Where resumes wait on their way to the blob store. */
+  readonly spool: Spool;
+  readonly slots: Slots;
   /** The client of each configured account, by its name. */
   readonly sources: ReadonlyMap<string, PrefillSource>;
   /** How long a profile can be redeemed. */
@@ -110,6 +114,7 @@ async function finish(
 
 /** Uses the code to fetch the profile and the resume, and stores both. Without a resume the profile is stored all the same. */
 async function keep(deps: PrefillDeps, found: FoundState, code: string, signal: AbortSignal): Promise<string> {
+  using _slot = await deps.slots.take(signal);
   const { store } = deps;
   const key = toKey(found);
   const name = await store.prefills.findAdvertiserName(key.advertiserId, [...deps.sources.keys()]);
@@ -117,11 +122,13 @@ async function keep(deps: PrefillDeps, found: FoundState, code: string, signal: 
   if (source === undefined) throw new Trouble('local', 'The advertiser of this prefill is no longer configured.');
   const session = await source.openSession(code, signal);
   const profile = await session.loadProfile(found.request, signal);
-  const { resume, trouble: notFetched } = await fetchResume(session, profile.resumeId, signal);
+  await using stack = new AsyncDisposableStack();
+  const { resume, trouble: notFetched } = await fetchResume(deps, session, profile.resumeId, signal);
+  if ('body' in resume) stack.use(resume);
   const isKept = await store.prefills.keepProfile({ ...key, profile, resume, ttlMs: deps.ttlMs });
   if (!isKept) throw new Trouble('missing', 'The person was erased while the profile was being fetched.');
   const { reason, trouble } =
-    'bytes' in resume ? await storeResume(deps, key, resume, signal) : { reason: resume.reason, trouble: notFetched };
+    'body' in resume ? await storeResume(deps, key, resume, signal) : { reason: resume.reason, trouble: notFetched };
   const handle = toTicket(key.advertiserId, createSecret());
   await store.prefills.offer(key, toHash(handle));
   deps.onEnd({ ...key, outcome: 'prefilled', reason, trouble });
@@ -129,13 +136,14 @@ async function keep(deps: PrefillDeps, found: FoundState, code: string, signal: 
 }
 
 async function fetchResume(
+  { spool }: PrefillDeps,
   session: CandidateSession,
   resumeId: string | null,
   signal: AbortSignal,
 ): Promise<{ readonly resume: Resume | { readonly reason: string }; readonly trouble: unknown }> {
   if (resumeId === null) return { resume: { reason: 'the profile names none' }, trouble: null };
   try {
-    return { resume: await session.loadResume(resumeId, signal), trouble: null };
+    return { resume: await session.loadResume(resumeId, spool, signal), trouble: null };
   } catch (trouble) {
     return { resume: { reason: trouble instanceof Trouble ? trouble.kind : 'not fetched in time' }, trouble };
   }
@@ -143,7 +151,7 @@ async function fetchResume(
 
 async function storeResume({ store, blobs }: PrefillDeps, key: PrefillKey, resume: Resume, signal: AbortSignal) {
   const blobKey = toResumeKey(key.advertiserId, key.prefillId);
-  const trouble = await blobs.put(blobKey, resume.bytes, resume, signal).then(
+  const trouble = await blobs.put(blobKey, resume.body, resume, signal).then(
     () => null,
     (error: unknown) => error,
   );
@@ -172,57 +180,6 @@ export async function openResume(
 ): Promise<(ResumeFacts & { readonly bytes: AsyncIterable<Uint8Array> }) | null> {
   const facts = await store.prefills.loadResume(key);
   return facts && { ...facts, bytes: blobs.get(toResumeKey(key.advertiserId, key.prefillId), signal) };
-}
-
-/** Deletes prefills that were not redeemed in time, with their resumes. Opens the blob store only if there are resumes to delete. */
-export async function lapsePrefills(
-  { store, openBlobs }: { readonly store: Pick<Store, 'prefills'>; readonly openBlobs: () => Promise<BlobStore> },
-  signal: AbortSignal,
-): Promise<void> {
-  await store.prefills.lapse();
-  if ((await store.prefills.loadLeavingResumes(1)).length === 0) return;
-  await using blobs = await openBlobs();
-  const { refused } = await deleteLeavingResumes({ store, blobs }, signal);
-  if (refused[0]) throw refused[0].trouble;
-}
-
-const deletedAtOnce = 500;
-
-/** The result of `deleteLeavingResumes`. */
-export interface LeftResumes {
-  /** Object versions that the blob store keeps in spite of the delete. */
-  readonly keptVersions: number;
-  /** Resumes that the blob store refused to delete. */
-  readonly refused: readonly { readonly advertiserId: bigint; readonly trouble: Trouble }[];
-}
-
-/** Deletes the resumes of lapsed and erased prefills. If the blob store refuses one, the others are still deleted. */
-export async function deleteLeavingResumes(
-  { store, blobs }: Pick<PrefillDeps, 'store' | 'blobs'>,
-  signal: AbortSignal,
-): Promise<LeftResumes> {
-  for (let keptVersions = 0; ; ) {
-    const resumes = (await store.prefills.loadLeavingResumes(deletedAtOnce)).map((one) => ({
-      ...one,
-      key: toResumeKey(one.advertiserId, one.prefillId),
-    }));
-    if (resumes.length === 0) return { keptVersions, refused: [] };
-    const deleted = await blobs.delete(
-      resumes.map(({ key }) => key),
-      signal,
-    );
-    keptVersions += deleted.keptVersions;
-    const troubles = new Map(deleted.refused.map(({ key, trouble }) => [key, trouble]));
-    await store.prefills.forgetResumes(resumes.filter(({ key }) => !troubles.has(key)));
-    // Refused resumes are loaded again first. Stop if none of this batch was deleted, or if no others wait behind it.
-    if (troubles.size > 0 && (troubles.size === resumes.length || resumes.length < deletedAtOnce)) {
-      const refused = resumes.flatMap(({ advertiserId, key }) => {
-        const trouble = troubles.get(key);
-        return trouble === undefined ? [] : [{ advertiserId, trouble }];
-      });
-      return { keptVersions, refused };
-    }
-  }
 }
 
 function toKey({ advertiserId, prefillId }: PrefillKey): PrefillKey {

@@ -1,5 +1,6 @@
 // The rate limiter spaces the requests to one source evenly over all workers, so that no second has more than the configured rate (P14).
 // It reserves slots in the database, several at once when several requests wait.
+import { toDelay } from '../domain/delay.ts';
 import { Trouble } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
 import { pause } from './retry.ts';
@@ -98,7 +99,7 @@ export function honourRetryAfter(store: Pick<Store, 'advertisers'>, name: string
       if (leftMs <= 0) return;
       if (leftMs > longestWaitMs) {
         const message = 'The source asked for a pause that is not over yet (Retry-After).';
-        throw new Trouble('throttled', message, { retryAfterMs: leftMs });
+        throw new Trouble('throttled', message, { retryAfterMs: toDelay(leftMs) });
       }
       await pause(leftMs, signal);
     }

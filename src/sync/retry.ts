@@ -11,6 +11,7 @@ import {
   SettingTrouble,
   SweepDropped,
   Trouble,
+  WrongStore,
 } from '../domain/trouble.ts';
 
 export interface RetryOptions {
@@ -48,7 +49,7 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** Failures that retries within minutes do not resolve. */
-const notRetried = [CertificateTrouble, LaneHeld, LeaseLost, SchemaTrouble, SettingTrouble, SweepDropped];
+const notRetried = [CertificateTrouble, LaneHeld, LeaseLost, SchemaTrouble, SettingTrouble, SweepDropped, WrongStore];
 
 /** True for trouble that may soon be over by itself. */
 export function isTemporary(error: unknown): error is Trouble {

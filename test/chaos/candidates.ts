@@ -1,5 +1,5 @@
-// Candidates share their profile with a careers site during faults, and are erased at the same time. They use the public port of the one
-// worker that has prefill configured. Afterwards no table and no object holds anything of an erased candidate.
+// Candidates share their profile with a careers site during faults, and are erased at the same time. They use the public port, a
+// process beside the workers. Afterwards no table and no object holds anything of an erased candidate.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
@@ -27,7 +27,7 @@ export interface Candidates {
   findBroken(): Promise<string[]>;
 }
 
-/** The settings of the one worker that has the public port. */
+/** The settings of the process that has the public port. */
 export function toCandidateSettings(
   board: Sandbox,
   sourceUrl: string,

@@ -11,6 +11,7 @@ import { during, type End, findWriter, lockTable, withSetting } from './database
 import { showChangingElement } from './elements.ts';
 import type { Arming } from './fleet.ts';
 import { playCollection } from './orphans.ts';
+import { useStoreElsewhere } from './other-database.ts';
 import { beginOutage } from './outages.ts';
 import type { ProxyMode, TcpProxy } from './proxy.ts';
 import { leaseMs } from './settings.ts';
@@ -104,6 +105,14 @@ export const faults: Readonly<Record<string, FaultRow>> = {
     await runCommand(['retry']);
     return nothing;
   }),
+  /** The epoch of the store rises while workers put and delete. They must go on, and no command may be refused. */
+  adopt: row('process', 2, [0, 0], async ({ runCommand, count }) => {
+    count('stores adopted');
+    const ended = runCommand(['adopt-store', '--yes']);
+    return () => ended;
+  }),
+  /** Another database has the same store configured. It is refused; what it would delete there, phase B would miss. */
+  otherDatabase: row('process', 1, [0, 0], async (stage) => ((await useStoreElsewhere(stage)) ? nothing : null)),
   collect: row('process', 1, [0, 0], async (stage, random) => {
     const ended = playCollection(stage, random, random.chance(0.85) ? stage.nextPoint(crashPoints.collection) : null);
     return () => ended;

@@ -37,6 +37,7 @@ export interface Arming {
 
 interface Member {
   readonly name: string;
+  readonly command: 'worker' | 'prefill';
   child: ChildProcess;
   arming: Arming | null;
   isRetired: boolean;
@@ -53,6 +54,8 @@ export interface Fleet {
   /** Counts kill -9, from outside or at a crash point. */
   kills: number;
   launch(arming?: Arming | null, extra?: Record<string, string>): void;
+  /** Starts the process of the public port, which the harness kills, pauses and restarts as it does workers. */
+  launchPrefill(): void;
   /** Sends kill -9 and starts a replacement, with a crash point if one is given. */
   kill(nth: number, arming?: Arming | null, extra?: Record<string, string>): void;
   /** Sends SIGSTOP, and SIGCONT after `forMs`. */
@@ -64,7 +67,7 @@ export interface Fleet {
   /** Resolves when the worker has exited, or after the given time. */
   untilEnded(nth: number, retryForMs: number): Promise<void>;
   /** Runs a one-shot command beside the workers; it dies at `point`. */
-  run(args: readonly string[], point?: CrashPoint | null): Promise<Ended>;
+  run(args: readonly string[], point?: CrashPoint | null, env?: Record<string, string>): Promise<Ended>;
   /** Runs a command until the signal aborts. */
   runUntil(signal: AbortSignal, args: readonly string[]): Promise<Ended>;
 }
@@ -116,7 +119,7 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
   function launchMember(member: Member, extra: Record<string, string> = {}): void {
     const { arming } = member;
     const at = arming ? { INTAKE_CRASH_AT: `${arming.point}:${arming.count}${arming.stop ? ':stop' : ''}` } : {};
-    const child = start(member.name, ['worker'], { ...at, ...extra });
+    const child = start(member.name, [member.command], { ...at, ...extra });
     member.startedAt = performance.now();
     member.isSpecial = arming !== null || Object.keys(extra).length > 0;
     member.child = child;
@@ -168,9 +171,14 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
     },
     launch(arming = null, extra = {}) {
       const name = `worker-${members.length + 1}`;
-      const member = { name, arming, isRetired: false } as Member;
+      const member = { name, command: 'worker', arming, isRetired: false } as Member;
       members.push(member);
       launchMember(member, extra);
+    },
+    launchPrefill() {
+      const member = { name: 'prefill', command: 'prefill', arming: null, isRetired: false } as Member;
+      members.push(member);
+      launchMember(member);
     },
     kill(nth, arming = null, extra = {}) {
       const awake = members.filter(({ child }) => !resting.has(child));
@@ -218,9 +226,9 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
     async untilEnded(nth, retryForMs) {
       await Promise.race([once(pick(nth).child, 'exit'), sleep(retryForMs)]);
     },
-    async run(args, point = null) {
+    async run(args, point = null, env = {}) {
       const name = `command-${args[0]}-${fleet.starts}`;
-      const child = start(name, args, point === null ? {} : { INTAKE_CRASH_AT: point });
+      const child = start(name, args, point === null ? env : { ...env, INTAKE_CRASH_AT: point });
       // A command waits minutes for an unavailable dependency, which is too long here.
       const interrupt = setTimeout(() => child.kill('SIGTERM'), withSlack(60_000));
       const end = setTimeout(() => child.kill('SIGKILL'), withSlack(240_000));

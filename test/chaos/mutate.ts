@@ -33,7 +33,7 @@ const subjects: Readonly<Record<string, readonly string[]>> = {
     'test/integration/lacking.test.ts',
     'test/integration/attachment-traps.test.ts',
   ],
-  'src/store/sweeps/leases.ts': ['test/integration/leases.test.ts', 'test/integration/commit-page.test.ts'],
+  'src/store/accounts/leases.ts': ['test/integration/leases.test.ts', 'test/integration/commit-page.test.ts'],
   'src/store/files/download-queue.ts': ['test/integration/downloads.test.ts', 'test/integration/download-run.test.ts'],
   'src/store/files/complete-download.ts': [
     'test/integration/downloads.test.ts',

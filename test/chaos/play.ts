@@ -161,7 +161,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
       ...toSettings(plan, s3),
       ...toUrls(member),
       SOURCE_URL: sourceUrl,
-      ...(member === 'worker-1' && toCandidateSettings(board, sourceUrl, site.port, site.key)),
+      ...(member === 'prefill' && toCandidateSettings(board, sourceUrl, site.port, site.key)),
       S3_ENDPOINT: `http://127.0.0.1:${proxies.storage.port}`,
       ADVERTISERS_FILE: advertisersFile,
       ...(spool && { TMPDIR: spool.folder }),
@@ -240,6 +240,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
       }
     }
     await untilMigrated(cluster, fleet);
+    fleet.launchPrefill();
     await startWatching(cluster);
     await untilWorking(cluster);
 

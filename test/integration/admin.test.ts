@@ -120,6 +120,25 @@ describe('where there is a login', () => {
     expect(await statusWith('operator:a new password')).toBe(200);
   });
 
+  test('wrong ones are counted, on the probes too: after ten not even the right one is heard for a while', async ({
+    month,
+  }) => {
+    let now = Date.now();
+    await using admin = await openTestAdmin(month, { login, now: () => now });
+    const statusWith = async (path: string, authorization: string) =>
+      (await fetch(`${admin.url}${path}`, { headers: { authorization } })).status;
+    const wrong = `Basic ${btoa('operator:wrong')}`;
+    for (let count = 0; count < 20; count += 1) expect(await statusWith('/api/status', authorization)).toBe(200);
+    for (let count = 0; count < 5; count += 1) {
+      expect([await statusWith('/', wrong), await statusWith('/readyz', wrong)]).toEqual([401, 200]);
+    }
+    for (const path of ['/api/status', '/readyz']) expect(await statusWith(path, authorization)).toBe(429);
+    expect((await fetch(`${admin.url}/livez`)).status).toBe(200);
+    expect((await fetch(`${admin.url}/readyz`)).status).toBe(200);
+    now += 6_000;
+    expect(await statusWith('/api/status', authorization)).toBe(200);
+  });
+
   test('it may listen beyond this machine, and nowhere beyond without', async ({ month }) => {
     await expect(openTestAdmin(month, { host: '0.0.0.0' })).rejects.toThrow('ADMIN_PASSWORD');
     await expect(openTestAdmin(month, { host: '::' })).rejects.toThrow(Trouble);

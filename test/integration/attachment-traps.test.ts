@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Choices, defaultChoices as usual } from '../../src/dev/sandbox/behaviour/choices.ts';
 import type { SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
+import { unreadableFlag } from '../../src/domain/application.ts';
+import { toStatus } from '../../src/domain/status.ts';
 import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
 import { loadScreens } from '../support/file-equality.ts';
 import { openSmallIntake, type RunOptions, type SmallIntake } from '../support/small-intake.ts';
@@ -292,6 +294,46 @@ describe('A2 HasVirus', () => {
     expect(await intake.file()).toMatchObject({ state: 'infected', sha256: null });
   });
 
+  test.for(['"yes"', '"infected"', '2', '[true]', '{}'])(
+    '%s cannot be read: nothing is requested until it can be',
+    async (flag) => {
+      await using intake = await openOne('The resume of Ada.', { raw: { HasVirus: flag } });
+      const problems = async () =>
+        toStatus(new Date(), await intake.store.reports.loadStatus(), null).problems.map(({ what }) => what);
+      const line = '1 file is not fetched until the virus flag (HasVirus) can be read: ask the source.';
+      expect(await intake.file()).toMatchObject({ state: 'rejected', reason: unreadableFlag });
+      expect(await problems()).toContain(line);
+      expect(await problems()).not.toContain('1 file is rejected.');
+      const every = { state: null, applicationId: null, kind: null } as const;
+      expect(await intake.store.downloads.retry(intake.board.advertiserId, every)).toBe(0);
+      expect(await intake.runDownloads()).toMatchObject({ stored: 0 });
+      expect(requestsFor(intake, 'resume')).toBe(0);
+
+      intake.board.change(intake.id, { attachments: [resume('The resume of Ada.', { hasVirus: false })] });
+      await intake.sweep(true);
+      expect(await intake.runDownloads()).toMatchObject({ stored: 1 });
+      expect(await intake.file()).toMatchObject({ state: 'stored', reason: null });
+      expect(await problems()).not.toContain(line);
+    },
+  );
+
+  test('that becomes unreadable takes a waiting file out of the queue, and leaves stored bytes where they are', async () => {
+    await using intake = await open();
+    const { board } = intake;
+    const [stored = 0n] = board.add([{ attachments: [resume('stored')] }]);
+    await intake.sweep();
+    await intake.runDownloads();
+    const [waiting = 0n] = board.add([{ attachments: [resume('waiting')] }]);
+    await intake.sweep();
+    const raw = { HasVirus: '"N/A"' };
+    board.change(stored, { attachments: [resume('stored', { raw })] });
+    board.change(waiting, { attachments: [resume('waiting', { raw })] });
+    await intake.sweep(true);
+    expect(await intake.runDownloads()).toMatchObject({ stored: 0, waiting: 0 });
+    expect((await intake.files()).map(({ state }) => state)).toEqual(['stored', 'rejected']);
+    expect(await intake.keys()).toHaveLength(1);
+  });
+
   test('false with an empty body is incomplete and tried again', async () => {
     await using intake = await openOne();
     intake.board.fault({ kind: 'emptyBody', on: 'resume', times: 1 });
@@ -304,6 +346,19 @@ describe('A2 HasVirus', () => {
 });
 
 describe('A4 Size', () => {
+  test('of a screen says 9 MB, and 300 bytes come: its answers are read', async () => {
+    await using intake = await open({ choices: { framing: 'chunked' } });
+    const screen = {
+      json: '{"screen":{"@id":"7","question":{"@id":"1","answer":{"@selected":"True","#text":"Yes"}}}}',
+      xml: '<screen/>',
+    };
+    intake.board.add([{ attachments: [{ kind: 'screen', raw: { Size: '9000000' } }], rawScreen: screen }]);
+    await intake.sweep();
+    await intake.runDownloads();
+    expect(await intake.file()).toMatchObject({ state: 'stored', notes: null });
+    expect(await intake.database.query(`SELECT text FROM intake.screen_answers`)).toEqual([{ text: 'Yes' }]);
+  });
+
   test.for(['offByThree', 'zero'] as const)('wrong (%s): two equal fetches decide, and it is noted', async (size) => {
     await using intake = await open({ choices: { size } });
     intake.board.add([{ attachments: [resume('exactly this')] }]);

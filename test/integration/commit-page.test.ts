@@ -2,11 +2,11 @@
 import { createSecretKey } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import { attachmentKinds } from '../../src/domain/application.ts';
+import { type Lease, releaseLeases } from '../../src/store/accounts/leases.ts';
 import { commitPage as commitDiff } from '../../src/store/applications/commit-page.ts';
 import { diffPage } from '../../src/store/applications/diff-page.ts';
 import { toCopy } from '../../src/store/postgres/copy.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
-import { type Lease, releaseLeases } from '../../src/store/sweeps/leases.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../support/applications.ts';
 import { claimLease } from '../support/leases.ts';
 import { test as base, emptyDatabase } from '../support/test-database.ts';
@@ -311,7 +311,7 @@ describe('a known application that changed', () => {
     const slow = aPage(backfill, [anApplication(1, { email: 'between@example.com' })], { seq: 200n });
     expect(await commitPage(db, key, slow)).toMatchObject({ changed: 0, stale: [1n] });
     expect(await db.query(`SELECT email FROM intake.applications`)).toEqual([{ email: 'person1@example.com' }]);
-    await releaseLeases(db, [{ lease: backfill, done: false }]);
+    await releaseLeases(db, [{ ...backfill, done: false }]);
   });
 
   test('and changed back is right in the end, however two lanes meet over it', async ({ db, live }) => {
@@ -430,7 +430,13 @@ describe('attachments', () => {
 });
 
 describe('an element that is no application', () => {
-  const reject = { identity: 'x', reason: 'no usable id', raw: '{"Email": "x@example.com"}', rawText: null };
+  const reject = {
+    identity: 'x',
+    members: {},
+    reason: 'no usable id',
+    raw: '{"Email": "x@example.com"}',
+    rawText: null,
+  };
 
   test('is kept whole and counted once per sweep', async ({ db, live }) => {
     const inSweep = (sweepId: bigint) => aPage(live, [], { rejects: [reject], sweepId });

@@ -2,10 +2,10 @@
 // paused, a sweep that began later. The delay of a hidden application also lengthens later lags.
 import { expect } from 'vitest';
 import { lastPosition, nearestPosition, wholeAxis } from '../../src/domain/coverage/position.ts';
+import { explain } from '../../src/domain/evidence/explain.ts';
+import { holdLane } from '../../src/sync/accounts/held-lane.ts';
 import { witnessByDate } from '../../src/sync/read/audit.ts';
 import { backfill } from '../../src/sync/read/backfill.ts';
-import { explainProof } from '../../src/sync/read/evidence.ts';
-import { holdLane } from '../../src/sync/read/held-lane.ts';
 import { readAgain } from '../../src/sync/read/read-tasks.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
@@ -191,7 +191,7 @@ test('the proof and the completeness view both report a gap that a poll left', a
   const { advertiserId } = await store.advertisers.ensure('default', null);
   if (advertiserId === null) throw new Error('The first sweep pins the id.');
   const view = `SELECT certificate, risk FROM intake_analytics.completeness`;
-  const explained = async () => await explainProof(store, advertiserId, null);
+  const explained = async (at: Date | null = null) => explain(at, await store.evidence.loadCurrent(advertiserId));
   expect(await explained()).toMatchObject({ complete: true, openRanges: 0, ...(await database.query(view))[0] });
   await leaveGap(database, advertiserId, 1_005n);
   const [row] = await database.query(view);
@@ -199,7 +199,7 @@ test('the proof and the completeness view both report a gap that a poll left', a
   expect(await explained()).toMatchObject({ complete: false, openRanges: 1, ...row });
   // The certificates still cover an earlier day.
   const aWeekAgo = new Date(Date.now() - 168 * hour);
-  expect(await explainProof(store, advertiserId, aWeekAgo)).toMatchObject({ complete: true, certificate: 'proven' });
+  expect(await explained(aWeekAgo)).toMatchObject({ complete: true, certificate: 'proven' });
 });
 
 test('an unproven certificate keeps its first reason, which the end of its sweep recorded', async ({ database }) => {
@@ -256,7 +256,11 @@ test('a proof names as previous only sweeps that began before it', { tags: ['slo
   );
   expect(sweeps.map(({ purpose }) => purpose)).toEqual(['recheck', 'recheck', 'backfill']);
   const [first, second] = sweeps.map(({ id }) => BigInt(id));
-  const lines = await intake.store.evidence.loadLines(intake.board.advertiserId, [second ?? 0n]);
-  const opening: unknown = JSON.parse(lines.get(second ?? 0n)?.[0] ?? '');
-  expect(opening).toMatchObject({ type: 'sweep', previous: [[String(first), expect.any(String)]] });
+  const [opening] = await database.query<{ line: string }>(
+    `SELECT line FROM intake.evidence WHERE sweep_id = ${second} AND n = 0`,
+  );
+  expect(JSON.parse(opening?.line ?? '')).toMatchObject({
+    type: 'sweep',
+    previous: [[String(first), expect.any(String)]],
+  });
 });

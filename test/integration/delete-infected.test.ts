@@ -188,13 +188,13 @@ describe('a worker whose store cannot be reached', () => {
     await using recall = await openStored({ RECHECK_SCHEDULE: '* * * * * *' });
     const isEmptied = async () =>
       (await database.query(`SELECT 1 FROM intake.blobs WHERE deleted_at IS NOT NULL`)).length > 0;
-    const [pinned] = await database.query<{ identity: string }>(`SELECT identity FROM intake.blob_store`);
+    const [owned] = await database.query<{ identity: string }>(`SELECT identity FROM intake.blob_store`);
     await database.query(`UPDATE intake.blob_store SET identity = 'another'`);
     await using worker = await hireWorker(recall.settings.env);
     flag(recall);
     await until(() => worker.lines.some((line) => line.includes('infected bytes not deleted')));
     expect(await isEmptied()).toBe(false);
-    await database.query(`UPDATE intake.blob_store SET identity = $1`, [pinned?.identity]);
+    await database.query(`UPDATE intake.blob_store SET identity = $1`, [owned?.identity]);
     await until(isEmptied);
     expect(await recall.keys()).toEqual([]);
   });

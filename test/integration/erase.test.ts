@@ -478,6 +478,7 @@ describe('what a candidate lent to a careers site', () => {
         phone,
         emails: [email],
         accountIds: [],
+        named: { emails: [], accountIds: [] },
         resumeId: null,
       },
       ttlMs: 60_000,

@@ -1,7 +1,7 @@
 // Sweeps that did not reach the end of the list: what the worker reads next, and where the cursor stands meanwhile.
 import { expect } from 'vitest';
 import { wholeAxis } from '../../src/domain/coverage/position.ts';
-import { holdLane } from '../../src/sync/read/held-lane.ts';
+import { holdLane } from '../../src/sync/accounts/held-lane.ts';
 import { readAgain } from '../../src/sync/read/read-tasks.ts';
 import { createAccountQueues } from '../../src/sync/worker/account-queue.ts';
 import { runTask } from '../../src/sync/worker/run-task.ts';

@@ -103,7 +103,7 @@ function toParser(oid: number, format?: 'text' | 'binary') {
 /** Runs each statement twice: explained, for the blocks that it touches, and undone; then for its rows. One after the other. */
 function watch(client: pg.Client, onBlocks: (blocks: number) => void): Queryable {
   let last: Promise<unknown> = Promise.resolve();
-  async function run<T extends Row>(sql: string, values: readonly unknown[]): Promise<T[]> {
+  async function run<T extends object>(sql: string, values: readonly unknown[]): Promise<T[]> {
     await client.query('SAVEPOINT before');
     const explained = await client.query<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
       `EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${sql}`,
@@ -115,7 +115,7 @@ function watch(client: pg.Client, onBlocks: (blocks: number) => void): Queryable
     return (await client.query<T & pg.QueryResultRow>(sql, [...values])).rows;
   }
   return {
-    async query<T extends Row>(sql: string, values: readonly unknown[] = []) {
+    async query<T extends object = Row>(sql: string, values: readonly unknown[] = []) {
       const rows = last.then(() => run<T>(sql, values));
       last = rows.catch(() => undefined);
       return await rows;

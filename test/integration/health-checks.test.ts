@@ -24,7 +24,7 @@ describe('a storage', () => {
       detail: expect.stringContaining('put, get and delete'),
     });
     expect(await intake.keys()).toEqual([]);
-    expect([await intake.blobs.loadIdentity(signal), await intake.store.blobs.loadStore()]).toEqual([null, null]);
+    expect([await intake.blobs.loadIdentity(signal), await intake.store.blobStore.load()]).toEqual([null, null]);
   });
 
   test.for<[string, Partial<BlobStore>, RegExp]>([
@@ -39,10 +39,10 @@ describe('a storage', () => {
 
   test('that is another than the one in use is not touched', async ({ database }) => {
     await using intake = await openSmallIntake({ database });
-    await intake.store.blobs.pinStore('the id of another', 's3://another');
+    await intake.blobs.replaceIdentity(null, 'the id of another', signal);
     const put = () => Promise.reject(new Error('It was touched.'));
     const [finding] = await checkBlobs(intake.store, async () => spoil(intake.blobs, { put }), signal);
-    expect(finding).toMatchObject({ ok: false, detail: expect.stringContaining('s3://another') });
+    expect(finding).toMatchObject({ ok: false, detail: expect.stringContaining('belongs to another database') });
   });
 });
 

@@ -1,10 +1,10 @@
 // Who may write: leases, their epochs and the fence.
 import { describe, expect } from 'vitest';
 import { LaneHeld } from '../../src/domain/trouble.ts';
+import { fence, loadHolder, releaseLeases, renewLease } from '../../src/store/accounts/leases.ts';
 import { type Database, openDatabase, retryOnConflict } from '../../src/store/postgres/database.ts';
 import type { Store } from '../../src/store/store.ts';
-import { fence, loadHolder, releaseLeases, renewLease } from '../../src/store/sweeps/leases.ts';
-import { holdLane } from '../../src/sync/read/held-lane.ts';
+import { holdLane } from '../../src/sync/accounts/held-lane.ts';
 import { claimLease } from '../support/leases.ts';
 import { test as base, openTestDatabase } from '../support/test-database.ts';
 
@@ -24,7 +24,7 @@ describe('a lease', () => {
     const first = await claimLease(db, claim('one'));
     expect(first?.epoch).toBe(1n);
     expect(await claimLease(db, claim('two'))).toBeNull();
-    if (first) await releaseLeases(db, [{ lease: first, done: false }]);
+    if (first) await releaseLeases(db, [{ ...first, done: false }]);
     expect(await claimLease(db, claim('two'))).toMatchObject({ epoch: 2n });
     expect(first && (await renewLease(db, first, 60_000))).toBe(false);
   });
@@ -78,17 +78,17 @@ describe('a lease', () => {
 
   test('whose work came to its end in the future is free: the clock was set back', async ({ db }) => {
     const lease = await claimLease(db, claim('one'));
-    if (lease) await releaseLeases(db, [{ lease, done: true }]);
+    if (lease) await releaseLeases(db, [{ ...lease, done: true }]);
     await db.query(`UPDATE intake.leases SET done_at = done_at + interval '1 day'`);
     const again = await claimLease(db, { ...claim('two'), skipIfDoneWithinMs: 60_000 });
     expect(again).toMatchObject({ owner: 'two' });
-    if (again) await releaseLeases(db, [{ lease: again, done: false }]);
+    if (again) await releaseLeases(db, [{ ...again, done: false }]);
     expect(await claimLease(db, claim('three'))).not.toBeNull();
   });
 
   test('of an account that was polled a moment ago is left alone', async ({ db }) => {
     const lease = await claimLease(db, claim('one'));
-    if (lease) await releaseLeases(db, [{ lease, done: true }]);
+    if (lease) await releaseLeases(db, [{ ...lease, done: true }]);
     expect(await claimLease(db, { ...claim('two'), skipIfDoneWithinMs: 60_000 })).toBeNull();
     expect(await claimLease(db, claim('two'))).not.toBeNull();
   });
@@ -113,7 +113,7 @@ describe('the fence', () => {
     expect(held?.epoch).toBe(lost.epoch);
     await expect(db.transaction((tx) => fence(tx, lost))).rejects.toMatchObject({ name: 'LeaseLost' });
     expect(await renewLease(db, lost, 60_000)).toBe(false);
-    await releaseLeases(db, [{ lease: lost, done: true }]);
+    await releaseLeases(db, [{ ...lost, done: true }]);
     expect(await loadHolder(db, 'acme', 'live')).toMatchObject({ owner: 'two' });
     await db.transaction(async (tx) => held && (await fence(tx, held)));
   });

@@ -109,6 +109,7 @@ describe('an id from 2^53 on', () => {
     const rejects = largeIds.map((id) => ({
       reason: 'ID is not an exact integer',
       identity: `${id}`,
+      members: { ID: `${id}` },
       raw: `{"ID":${id},"Email":"a@example.com"}`,
       rawText: null,
     }));
@@ -135,7 +136,7 @@ describe('a replay', () => {
     const raw = `{"ID":555,"Email":"a@example.com"}`;
     const parsed = parseElement(raw);
     if (!('id' in parsed)) throw new Error('It cannot be read.');
-    const rejects = [{ reason: 'ID is not an exact integer', identity: '555', raw, rawText: null }];
+    const rejects = [{ reason: 'ID is not an exact integer', identity: '555', members: {}, raw, rawText: null }];
     await commitPageOf(store, aPage(lease, [parsed], { advertiserId, rejects }));
     await database.query(
       `UPDATE intake.applications SET absent_since = now() - interval '25 hours', missing_since = now() WHERE advertiser_id = $1`,

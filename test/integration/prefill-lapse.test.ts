@@ -9,17 +9,13 @@ import { toResumeKey } from '../../src/domain/prefill.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { parseProfile } from '../../src/source/parse/profile.ts';
 import type { PrefillSource } from '../../src/source/prefill.ts';
+import { openSpool } from '../../src/sync/files/spool.ts';
 import { verify } from '../../src/sync/files/verify.ts';
-import {
-  beginPrefill,
-  deleteLeavingResumes,
-  finishPrefill,
-  lapsePrefills,
-  type PrefillDeps,
-  redeemPrefill,
-} from '../../src/sync/prefill.ts';
+import { deleteLeavingResumes, lapsePrefills } from '../../src/sync/leaving-resumes.ts';
+import { beginPrefill, finishPrefill, type PrefillDeps, redeemPrefill } from '../../src/sync/prefill.ts';
 import { erase, finishErasures } from '../../src/sync/privacy/erase.ts';
 import { exportPerson } from '../../src/sync/privacy/export.ts';
+import { createSlots } from '../../src/sync/slots.ts';
 import { findTraces } from '../support/dump.ts';
 import { setClockBack } from '../support/moved-clock.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
@@ -36,7 +32,6 @@ const zelda = { firstName: 'Zeldabeth', lastName: 'Quarlesworth', emailAddress: 
 const link = '/v2/resumes/00000000-0000-4000-8000-000000000001';
 const bytes = Buffer.from('zeldas resume');
 const resume = {
-  bytes,
   sizeBytes: bytes.length,
   sha256: createHash('sha256').update(bytes).digest('hex'),
   fileName: 'zelda-cv.pdf',
@@ -62,13 +57,15 @@ async function visit(intake: SmallIntake, how: Visit): Promise<{ handle: string 
         await how.onProfile?.();
         return parseProfile(how.profile, 'https://api.example.com', how.sessionIds);
       },
-      loadResume: async () => resume,
+      loadResume: async () => ({ ...resume, body: bytes, [Symbol.asyncDispose]: async () => {} }),
     }),
     async [Symbol.asyncDispose]() {},
   };
   const deps: PrefillDeps = {
     store,
     blobs: { ...intake.blobs, ...how.blobs },
+    spool: await openSpool(join(intake.folder, 'spool'), 0),
+    slots: createSlots(1),
     sources: new Map([['default', source]]),
     ttlMs: 86_400_000,
     onEnd: () => {},

@@ -90,7 +90,7 @@ describe('the cookie', () => {
 
 describe('limits', () => {
   test('an address that asks too often is told to wait, and may go on after it', async ({ database }) => {
-    await using stage = await openPrefillStage(database);
+    await using stage = await openPrefillStage(database, { env: { TRUSTED_PROXIES: '127.0.0.1' } });
     const ask = (forwardedFor: string) =>
       fetch(`${stage.urls[0]}/prefill/callback`, { headers: { 'x-forwarded-for': forwardedFor }, redirect: 'manual' });
     const statuses = [];
@@ -99,6 +99,44 @@ describe('limits', () => {
     expect((await ask('1.1.1.1, 203.0.113.10')).status).toBe(303);
     stage.wait(60_000);
     expect((await ask('2.2.2.2, 203.0.113.9')).status).toBe(303);
+  });
+
+  test('an X-Forwarded-For that nobody vouches for makes no other address, however it changes', async ({
+    database,
+  }) => {
+    await using stage = await openPrefillStage(database);
+    const statuses = [];
+    for (let count = 0; count < 62; count += 1) {
+      const headers = { 'x-forwarded-for': `203.0.113.${count}` };
+      statuses.push((await fetch(`${stage.urls[0]}/prefill/callback`, { headers, redirect: 'manual' })).status);
+    }
+    expect([statuses[0], statuses[59], statuses.at(-1)]).toEqual([303, 303, 429]);
+  });
+
+  test('wrong keys are counted: after ten of them not even the right one is heard, until a while has passed', async ({
+    database,
+  }) => {
+    await using stage = await openPrefillStage(database);
+    for (let count = 0; count < 40; count += 1) expect((await stage.redeem('x')).status).toBe(404);
+    const wrong = await Promise.all(Array.from({ length: 12 }, () => stage.redeem('x', 'wrong')));
+    expect(wrong.map(({ status }) => status).sort()).toEqual([...Array(10).fill(401), 429, 429]);
+    expect(wrong.at(-1)?.headers.get('retry-after')).toBe('6');
+    expect((await stage.redeem('x')).status).toBe(429);
+    stage.wait(6_000);
+    expect((await stage.redeem('x')).status).toBe(404);
+  });
+
+  test('a resume is handed out for minutes after its profile was redeemed, whatever its link says', async ({
+    database,
+  }) => {
+    await using stage = await openPrefillStage(database);
+    const back = await createBrowser().toReturn(stage.toStartUrl());
+    const { resume } = (await (await stage.redeem(back.searchParams.get('prefill'))).json()) as {
+      resume: { url: string };
+    };
+    expect((await fetch(resume.url)).status).toBe(200);
+    await database.query(`UPDATE intake.prefills SET redeemed_at = now() - interval '11 minutes'`);
+    expect((await fetch(resume.url)).status).toBe(410);
   });
 
   test('large bodies and headers are refused', async ({ database }) => {

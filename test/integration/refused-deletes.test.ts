@@ -181,7 +181,7 @@ async function lendResume({ board, store, blobs }: SmallIntake, email: string): 
     ...{ advertiserId, prefillId, ttlMs: 60_000 },
     profile: {
       ...{ raw: JSON.stringify({ email }), rawText: null, notes: [], firstName: null, lastName: null, phone: null },
-      ...{ email, emails: [email], accountIds: [], resumeId: null },
+      ...{ email, emails: [email], accountIds: [], named: { emails: [], accountIds: [] }, resumeId: null },
     },
     resume: { ...facts, fileName: 'cv.pdf', contentType: 'application/pdf' },
   });

@@ -495,7 +495,7 @@ test('a bucket that is gone is never read as missing blobs', async () => {
   await expect(store.delete([key], signal)).rejects.toMatchObject(expected);
   await expect(Array.fromAsync(store.list('', signal))).rejects.toMatchObject(expected);
   await expect(store.loadIdentity(signal)).rejects.toMatchObject(expected);
-  await expect(store.openIdentity(signal)).rejects.toMatchObject(expected);
+  await expect(store.replaceIdentity(null, 'whose', signal)).rejects.toMatchObject(expected);
 });
 
 test('a policy that hides the bucket itself does not hide that a blob is missing', async () => {
@@ -509,9 +509,9 @@ test('a policy that hides the bucket itself does not hide that a blob is missing
 test('another prefix of the same bucket is another store', async () => {
   await using bench = await openBench();
   await using other = openS3Blobs(toSettings(bench.s3, { prefix: '/int/ake/' }));
-  const mine = await bench.store.openIdentity(signal);
+  expect(await bench.store.replaceIdentity(null, 'mine', signal)).toBe(true);
   expect(await other.loadIdentity(signal)).toBeNull();
-  expect(await other.openIdentity(signal)).not.toBe(mine);
+  expect(await other.replaceIdentity(null, 'theirs', signal)).toBe(true);
   await put(bench.store);
   expect(await Array.fromAsync(other.list('', signal))).toEqual([]);
   expect([bench.store.location, other.location]).toEqual(['s3://test-bucket/intake', 's3://test-bucket/int/ake']);

@@ -7,7 +7,13 @@ import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';
-import { createSource, type ListAnswer, type Source, type SourceOptions } from '../../src/source/client.ts';
+import {
+  createCacheTest,
+  createSource,
+  type ListAnswer,
+  type Source,
+  type SourceOptions,
+} from '../../src/source/client.ts';
 
 const page = '{"JobApplications":{"AdvertiserID":7,"AfterID":"0","JobApplicationsList":[{"ID":1},{"ID":2}]}}';
 const never = new AbortController().signal;
@@ -142,6 +148,49 @@ describe('a question', () => {
     const answers = [];
     for (let nth = 0; nth < 4; nth++) answers.push(await source.list({}, never));
     expect(answers).toMatchObject([false, true, false, true].map((cached) => ({ page: { cached } })));
+  });
+});
+
+describe('the clock of the source', () => {
+  const start = Date.UTC(2027, 0, 1, 12);
+  const minute = 60_000;
+  /** Whether an answer counts as cached, by the minute in which it comes and the minute that its Date names. */
+  const createAsk = () => {
+    let nowMs = 0;
+    const isCached = createCacheTest(() => nowMs);
+    return (at: number, date: number) => {
+      nowMs = at * minute;
+      return isCached({ date: new Date(start + date * minute).toUTCString() });
+    };
+  };
+
+  test('one Date that is five minutes ahead makes no later answer one from a cache', () => {
+    const ask = createAsk();
+    expect([ask(0, 0), ask(1, 6), ask(2, 2), ask(60, 60), ask(1_440, 1_440)]).toEqual([
+      false,
+      false,
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  test('that was ahead at first, or was set back, is forgotten after answers that agree', () => {
+    const ask = createAsk();
+    expect([ask(0, 5), ask(1, 1), ask(6, 6), ask(11, 11), ask(12, 12), ask(13, 8)]).toEqual([
+      false,
+      true,
+      true,
+      false,
+      false,
+      true,
+    ]);
+  });
+
+  test('is not changed by a cache: its Dates do not move on', () => {
+    const ask = createAsk();
+    ask(0, 0);
+    expect([ask(5, 0), ask(10, 0), ask(15, 0), ask(20, 20), ask(25, 20)]).toEqual([true, true, true, false, true]);
   });
 });
 

@@ -9,9 +9,9 @@ import { wholeAxis } from '../../src/domain/coverage/position.ts';
 import { toStatus } from '../../src/domain/status.ts';
 import type { Trouble } from '../../src/domain/trouble.ts';
 import { createSource, type Source, type SourceOptions } from '../../src/source/client.ts';
+import { holdLane } from '../../src/sync/accounts/held-lane.ts';
 import { audit } from '../../src/sync/read/audit.ts';
 import { backfill } from '../../src/sync/read/backfill.ts';
-import { holdLane } from '../../src/sync/read/held-lane.ts';
 import { readAgain } from '../../src/sync/read/read-tasks.ts';
 import type { SweepSummary } from '../../src/sync/read/sweep.ts';
 import { syncAccount } from '../../src/sync/read/sync-account.ts';
@@ -273,7 +273,11 @@ test('a poll that keeps failing backs off, and the other due tasks of its accoun
       store: intake.store,
       accounts: [{ name: 'default', advertiserId: null, source: intake.source, watch: () => {} }],
       maintenance: [],
-      ...{ log: { debug() {}, info() {}, warn() {} }, watchdog: createWatchdog(() => 0), now: Date.now },
+      ...{
+        log: { debug() {}, info() {}, warn() {} },
+        watchdog: createWatchdog({ now: () => 0, stuckMs: 1 }),
+        now: Date.now,
+      },
       onPass: ({ pass, outcome }) => passes.push(`${pass} ${outcome}`),
       ...{ loadRecallTrouble: () => null, runDownloads: async () => null },
       untilQueued: (_, ended) => new Promise((resolve) => ended.addEventListener('abort', () => resolve())),

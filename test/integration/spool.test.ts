@@ -13,7 +13,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openSpool, type Spool } from '../../src/sync/files/spool.ts';
+import type { Spool } from '../../src/domain/blob.ts';
+import { openSpool } from '../../src/sync/files/spool.ts';
 import { openScratch } from '../support/blob-stores.ts';
 
 const MiB = 1024 * 1024;

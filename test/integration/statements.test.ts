@@ -65,7 +65,8 @@ test('every statement of the product can be prepared, and returns the columns of
       for (const [name, type] of columns) {
         const field = fields.find((one) => one.name === name);
         const returned = field ? (returnedTypes[field.dataTypeID] ?? `a type of oid ${field.dataTypeID}`) : 'no column';
-        if (returned !== type && returned !== 'any') wrong.push(`${place}: ${name}: ${type}, but it is ${returned}`);
+        if (returned !== (narrower[type] ?? type) && returned !== 'any')
+          wrong.push(`${place}: ${name}: ${type}, but it is ${returned}`);
       }
     } catch (error) {
       wrong.push(`${place}: ${(error as Error).message}\n${text}`);
@@ -105,6 +106,12 @@ const returnedTypes: Readonly<Record<number, string>> = {
   1009: 'string[]',
   1016: 'string[]',
   1022: 'number[]',
+};
+
+/** Row types that promise less than the driver returns, with what it returns. */
+const narrower: Readonly<Record<string, string>> = {
+  'readonly string[]': 'string[]',
+  'Uint8Array<ArrayBufferLike>': 'Buffer<ArrayBufferLike>',
 };
 
 interface Field {

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { toBlobKey } from '../../src/domain/blob.ts';
 import { toResumeKey } from '../../src/domain/prefill.ts';
 import { parseScreens, screenParserVersion } from '../../src/source/parse/screen.ts';
@@ -296,20 +295,6 @@ describe('verify', () => {
     );
     await check(intake);
     expect(await intake.keys()).toHaveLength(2);
-  });
-});
-
-describe('another store than the first', () => {
-  test('is refused, also an empty folder where the mount is gone', async () => {
-    await using intake = await openThree();
-    const signal = AbortSignal.timeout(600_000);
-    await intake.store.blobs.pinStore(await intake.blobs.openIdentity(signal), intake.blobs.location);
-    await intake.store.blobs.pinStore(await intake.blobs.openIdentity(signal), 'the same by another name');
-    await using other = await openDiskBlobs(join(intake.folder, 'other'));
-    await expect(intake.store.blobs.pinStore(await other.openIdentity(signal), other.location)).rejects.toMatchObject({
-      name: 'WrongStore',
-    });
-    await expect(intake.store.blobs.pinStore('none', other.location)).rejects.toMatchObject({ name: 'WrongStore' });
   });
 });
 

@@ -2,7 +2,7 @@
 // What a worker waits for while another process holds the lane of the account.
 import { expect } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';
-import type { Lease } from '../../src/store/sweeps/leases.ts';
+import type { Lease } from '../../src/store/accounts/leases.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
 import { test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

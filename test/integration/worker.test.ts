@@ -1,11 +1,8 @@
 // The worker among advertisers that misbehave and dependencies that come and go: nobody waits for another, and all of it recovers.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { describe, expect } from 'vitest';
-import { runWorker } from '../../src/app/worker.ts';
-import { loadConfig } from '../../src/config.ts';
 import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
-import { createLog } from '../../src/log.ts';
 import type { Pass } from '../../src/sync/worker/pass.ts';
 import { callIntake } from '../support/intake.ts';
 import { openTcpGate } from '../support/tcp-gate.ts';
@@ -287,38 +284,5 @@ describe('what is new', { tags: ['slow'] }, () => {
     await until(() => isRead(database, board));
     // Found by a poll, to which the sweep of everything gave way.
     expect(await database.query(`SELECT added FROM intake.sweeps WHERE purpose = 'live'`)).toEqual([{ added: '1' }]);
-  });
-});
-
-describe('a worker with the settings of prefill', () => {
-  test('opens the public port as well, and a port that is taken is said in one line', async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 1 });
-    const prefill = (port: number) => ({
-      PORT: String(port),
-      AUTH_URL: board.url,
-      OAUTH_CLIENT_ID: board.client.clientId,
-      OAUTH_CLIENT_SECRET: board.client.clientSecret,
-      OAUTH_REDIRECT_URI: 'http://127.0.0.1:8080/prefill/callback',
-      PREFILL_RETURN_URLS: 'https://careers.example.com/',
-      PREFILL_KEY: 'a-key-of-the-careers-site',
-      SESSION_SECRET: 'a-session-secret-for-tests',
-    });
-    await using settings = await openSettings(database, board, prefill(0));
-    await using worker = await hireWorker(settings.env);
-    const findUrl = () => /"prefill":"([^"]+)"/.exec(worker.lines.join(''))?.[1];
-    await until(() => findUrl() !== undefined);
-    await until(() => isRead(database, board));
-    const to = 'https://careers.example.com/apply';
-    const asked = new URLSearchParams({ advertiser_id: String(board.advertiserId), form_url: to, return_url: to });
-    const answer = await fetch(`${findUrl()}/prefill/start?${asked}`, { redirect: 'manual' });
-    expect(answer.headers.get('location')).toMatch(`${board.url}/api/iam/oauth2/authorize?`);
-
-    const taken = Number(new URL(findUrl() ?? '').port);
-    const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill'] as const;
-    const config = loadConfig({ ...settings.env, ...prefill(taken) }, { needs });
-    const log = await createLog({ level: 'silent', format: 'json' });
-    await expect(runWorker(config, { log, signal: AbortSignal.timeout(600_000) })).rejects.toThrow(
-      `PORT: port ${taken} of 127.0.0.1 is taken by another process (EADDRINUSE).`,
-    );
   });
 });

@@ -146,7 +146,7 @@ export const guards: readonly Guard[] = [
     /state = CASE WHEN b\.state = 'infected' THEN b\.state ELSE 'stored' END/,
     "state = 'stored'",
   ),
-  guard('an erased application stays so', 'update', 'erase-page', /erased_at IS NOT NULL AS erased/, 'false AS erased'),
+  guard('an erased application stays so', 'tombstones', 'erase-page', /(?<=WHERE) NOT a\.is_request/, ' false'),
   guard(
     'the lock of the lanes, for an erasure',
     'leases',
@@ -157,9 +157,9 @@ export const guards: readonly Guard[] = [
   guard('tombstones of elements', 'tombstones', 'erase-quarantine', /(?<=JOIN intake\.erasures e ON) /, ' false AND '),
   guard(
     'a profile is kept only if nobody erased its person',
-    'prefills',
+    'tombstones',
     'erase-prefill',
-    /AND NOT EXISTS \(\s+SELECT 1 FROM intake\.erasure_jobs j\s+WHERE/,
+    /OR \(a\.is_nameless AND/,
     '$& false AND',
   ),
   guard(
@@ -364,7 +364,21 @@ export const guards: readonly Guard[] = [
     guard('the lock of confirmed deletes', 'delete-blobs', 'flagged', /ORDER BY 1, 2 FOR UPDATE OF b/),
   ),
   guard('ON CONFLICT of an adopted object', 'verify-blobs', 'adopted', /ON CONFLICT DO NOTHING(?= RETURNING 1)/),
-  guard('ON CONFLICT of the blob store', 'blobs', 'pin', /(?<=FROM intake\.blob_store\)) ON CONFLICT DO NOTHING/),
+  guard('ON CONFLICT of the blob store', 'store-owner', 'first-use', /(?<=DEFAULT VALUES) ON CONFLICT DO NOTHING/),
+  guard(
+    'the plan of a process that takes a blob store',
+    'store-owner',
+    'first-use',
+    /(?<=SET next_identity = \$2) WHERE next_identity IS NOT DISTINCT FROM \$1/,
+    " WHERE $1::text IS NULL OR $1::text <> ''",
+  ),
+  guard(
+    'the confirmed identity is the planned one',
+    'store-owner',
+    'adopt-store',
+    /WHERE next_identity = \$1/,
+    "WHERE $1::text <> ''",
+  ),
   known(
     'b100.a1',
     guard('the lock of migrations', 'migrations', 'migrations', /SELECT pg_advisory_lock\(\$1\)/, 'SELECT $1::bigint'),

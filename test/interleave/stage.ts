@@ -1,7 +1,7 @@
 // The environment in which scenarios run: a separate database, the proxy in front of it, and the product's store opened once per client.
 // Every schedule uses its own advertiser, so nothing has to be reset between schedules.
 import pg from 'pg';
-import { type Database, openDatabase, type Row } from '../../src/store/postgres/database.ts';
+import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { testPrivacyKey } from '../support/syncing.ts';
 import { openGate } from './gate.ts';
@@ -84,7 +84,7 @@ function answerAsBefore(db: Database, { statement, onAnswer }: NonNullable<Stage
   const toKey = (of: unknown) => JSON.stringify(of, (_, value) => (typeof value === 'bigint' ? String(value) : value));
   return {
     ...db,
-    async query<T extends Row>(sql: string, values?: readonly unknown[]) {
+    async query<T extends object>(sql: string, values?: readonly unknown[]) {
       const rows = await db.query<T>(sql, values);
       if (statement.test(sql)) answers.set(toKey([sql, values]), rows);
       return rows;
@@ -94,7 +94,7 @@ function answerAsBefore(db: Database, { statement, onAnswer }: NonNullable<Stage
         (tx) =>
           work({
             ...tx,
-            async query<T extends Row>(sql: string, values?: readonly unknown[]) {
+            async query<T extends object>(sql: string, values?: readonly unknown[]) {
               const before = answers.get(toKey([sql, values]));
               if (before === undefined) return await tx.query<T>(sql, values);
               onAnswer();

@@ -15,7 +15,7 @@ import { careers, createBrowser, openPrefillStage, prefillKey, sessionSecret } f
 import { toEnvironment } from '../support/syncing.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
-import { isRead, spawnWorker } from '../support/worker.ts';
+import { isRead, spawnPrefill, spawnWorker } from '../support/worker.ts';
 
 const credential = 'canary-credential-5f1c';
 /** What is known of the person, and the columns that may hold it; `raw` is the source's object, whole. */
@@ -196,15 +196,15 @@ async function watchWorker(
   folder: string,
 ): Promise<{ readonly said: readonly string[]; readonly arguments: readonly string[] }> {
   await using worker = await spawnWorker({ ...env, SYNC_SCHEDULE: '* * * * * *' });
-  const findPublic = () => /"prefill":"([^"]+)"/.exec(worker.lines.join('\n'))?.[1];
-  await until(async () => findPublic() !== undefined && (await isRead(database, board)));
+  await until(() => isRead(database, board));
+  await using prefill = await spawnPrefill(env);
   // By then files have come, failed and been read, the screen of the marked person among them.
   await until(async () => (await database.query(`SELECT 1 FROM intake.screen_answers`)).length > 0);
   const said: string[] = [];
   const look = async () => {
     const admin = [...adminPaths, ...strangePaths].map((path) => ask(worker.adminUrl, path));
-    const open = [...publicPaths, ...strangePaths].map((path) => ask(findPublic() ?? '', path));
-    const strange = [worker.adminUrl, findPublic() ?? ''].flatMap((url) => [
+    const open = [...publicPaths, ...strangePaths].map((path) => ask(prefill.url, path));
+    const strange = [worker.adminUrl, prefill.url].flatMap((url) => [
       ask(url, '/', { headers: { host: 'canary-host.example.com' } }),
       ask(url, '/prefill/redeem', {
         method: 'POST',
@@ -223,12 +223,12 @@ async function watchWorker(
   await database.query(`ALTER TABLE intake.advertisers RENAME TO away`);
   await until(async () => (await look()).has(503) && worker.lines.some((line) => line.includes('42P01')));
   await database.query(`ALTER TABLE intake.away RENAME TO advertisers`);
-  const seen = loadArguments(worker.pid);
-  expect(seen).toContain('worker');
-  worker.kill('SIGTERM');
-  const { code, stdout, stderr } = await worker.ended;
-  expect(code).toBe(0);
-  return { said: [...said, stdout, stderr], arguments: seen };
+  const seen = [worker, prefill].flatMap(({ pid }) => loadArguments(pid));
+  expect(seen).toEqual(expect.arrayContaining(['worker', 'prefill']));
+  for (const one of [worker, prefill]) one.kill('SIGTERM');
+  const ended = await Promise.all([worker.ended, prefill.ended]);
+  expect(ended.map(({ code }) => code)).toEqual([0, 0]);
+  return { said: [...said, ...ended.flatMap(({ stdout, stderr }) => [stdout, stderr])], arguments: seen };
 }
 
 function toPrefillSettings(board: Sandbox): Record<string, string> {

@@ -89,8 +89,8 @@ describe('from the button to the filled form', () => {
     });
   });
 
-  test('two workers share the routes: start on one, callback on the other', async ({ database }) => {
-    await using stage = await openPrefillStage(database, { workers: 2 });
+  test('two processes share the routes: start on one, callback on the other', async ({ database }) => {
+    await using stage = await openPrefillStage(database, { processes: 2 });
     const browser = createBrowser();
     const callback = await browser.toCallback(stage.toStartUrl());
     const other = callback.replace(stage.urls[0] ?? '', stage.urls[1] ?? '');

@@ -41,9 +41,9 @@ export function proveSweep(
     ...options.plan,
   };
   const { facts } = begin(plan);
-  const [unreadable, { accepted }] = [options.plan?.unreadable ?? [], facts];
+  const unreadable = options.plan?.unreadable ?? [];
   const opening = { advertiserId, sweepId, purpose: 'recheck', startedAt: new Date(startedAt), previous } as const;
-  const bodies: LineBody[] = [toSweepBody({ ...opening, facts, unreadable, accepted })];
+  const bodies: LineBody[] = [toSweepBody({ ...opening, facts, unreadable })];
   const result = runSweep(server, memory, {
     ...options,
     plan,

@@ -1,4 +1,5 @@
 // The admin port over a test database, as a worker opens it, and rows that look like a busy month.
+import { BlockList } from 'node:net';
 import { toStatus } from '../../src/domain/status.ts';
 import { openStore } from '../../src/store/store.ts';
 import { checkDatabase } from '../../src/sync/worker/health-checks.ts';
@@ -30,6 +31,8 @@ export async function openTestAdmin(
       loadProof: (advertiser) => store.reports.loadProof(advertiser),
       loadLiveness: () => [{ check: 'work', ok: true, detail: 'a pass ended 3 s ago' }],
       loadReadiness: () => checkDatabase(store, Date.now),
+      trustedProxies: new BlockList(),
+      now: Date.now,
       onError: () => {},
       ...options,
     });

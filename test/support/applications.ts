@@ -1,11 +1,11 @@
 // Applications and pages for tests of the store: plain values, as source/ returns them.
 import { hash, type KeyObject } from 'node:crypto';
 import type { Application, Attachment } from '../../src/domain/application.ts';
+import type { Lease } from '../../src/store/accounts/leases.ts';
 import { commitPage as commitDiff, type PageSummary } from '../../src/store/applications/commit-page.ts';
 import { diffPage, type PageDiff, type ReadPage } from '../../src/store/applications/diff-page.ts';
 import type { Database } from '../../src/store/postgres/database.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { Lease } from '../../src/store/sweeps/leases.ts';
 import type { SweepProgress } from '../../src/store/sweeps/sweeps.ts';
 
 /** An application; its hashes are computed from its facts. */
@@ -25,15 +25,18 @@ export function anApplication(id: number | bigint, facts: Partial<Application> =
     notes: [],
     raw: JSON.stringify({ ID: Number(id) }),
     rawText: null,
+    members: {},
     ...facts,
   };
   const toText = (one: object) =>
     JSON.stringify(one, (_, value) => (typeof value === 'bigint' ? value.toString() : value));
+  const toHash = (one: object) => hash('sha256', toText(one)).slice(0, 32);
   const attachments = application.attachments.map((one) => ({ ...one, sourceHash: null }));
   return {
     ...application,
     contentHash: facts.contentHash ?? hash('sha256', toText(application)),
-    factsHash: facts.factsHash ?? hash('sha256', toText({ ...application, attachments })).slice(0, 32),
+    factsHash:
+      facts.factsHash ?? toHash({ ...application, attachments, members: {} }) + toHash(application.attachments),
   };
 }
 

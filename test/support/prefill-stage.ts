@@ -1,10 +1,11 @@
-// Intake as a careers site sees it: a sandbox with candidates, one or more workers with the public routes, and browsers that keep
+// Intake as a careers site sees it: a sandbox with candidates, one or more processes with the public routes, and browsers that keep
 // cookies, follow no redirect on their own and record every address they were redirected to.
 
 import { Writable } from 'node:stream';
 import { openStoreOf } from '../../src/app/database.ts';
 import { createMaintenance } from '../../src/app/maintenance.ts';
 import { openPrefillServer } from '../../src/app/prefill.ts';
+import { openBlobsOf } from '../../src/app/resources.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { Choices } from '../../src/dev/sandbox/behaviour/choices.ts';
 import type { OAuthClient } from '../../src/dev/sandbox/http/oauth.ts';
@@ -21,7 +22,7 @@ export const sessionSecret = 'a-session-secret-for-tests';
 
 export interface PrefillStage extends AsyncDisposable {
   readonly sandbox: Sandbox;
-  /** The URL of each worker; the first one has the registered redirect URI. */
+  /** The URL of each process; the first one has the registered redirect URI. */
   readonly urls: readonly string[];
   /** Runs the maintenance task for prefills of a worker on which prefill is not configured. */
   lapse(): Promise<void>;
@@ -39,7 +40,15 @@ export interface StageOptions {
   readonly choices?: Partial<Choices>;
   readonly client?: Partial<OAuthClient>;
   readonly env?: Record<string, string>;
-  readonly workers?: number;
+  readonly processes?: number;
+}
+
+/** Makes the database the owner of its blob store, as the first start of a worker does. */
+export async function takeBlobStore(env: Record<string, string>): Promise<void> {
+  const config = loadConfig(env, { needs: ['database', 'source', 'blobs', 'privacy'] });
+  const signal = AbortSignal.timeout(600_000);
+  await using opened = await openStoreOf(config, 'test', signal);
+  await using _blobs = await openBlobsOf(config, opened.store, signal);
 }
 
 /** Opens a stage on a database. */
@@ -47,7 +56,7 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
   const stack = new AsyncDisposableStack();
   let offsetMs = 0;
   const now = () => Date.now() + offsetMs;
-  const ports = await Promise.all(Array.from({ length: options.workers ?? 1 }, findFreePort));
+  const ports = await Promise.all(Array.from({ length: options.processes ?? 1 }, findFreePort));
   const urls = ports.map((port) => `http://127.0.0.1:${port}`);
   const redirectUri = `${urls[0]}/prefill/callback`;
   const sandbox = stack.use(
@@ -59,8 +68,8 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
     }),
   );
   const blobs = stack.use(await openScratch());
-  // The stages of one test file share its database, but each has its own blob store.
-  await database.query('DELETE FROM intake.blob_store');
+  // The stages of one test file share its database, but each has its own blob store, unless it is given one.
+  if (options.env?.BLOBS_URL === undefined) await database.query('DELETE FROM intake.blob_store');
   const lines: string[] = [];
   const log = await createLog(
     { level: 'trace', format: 'json' },
@@ -90,9 +99,10 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
     const config = loadConfig(env, { needs: ['database', 'source', 'blobs', 'prefill', 'privacy'] });
     const signal = AbortSignal.timeout(600_000);
     const { store } = stack.use(await openStoreOf(config, 'prefill', signal));
-    const server = await openPrefillServer(config, { store, log, signal, now });
-    if (server === null) throw new Error('Prefill is off.');
-    stack.use(server);
+    // A worker has learned the account and taken the blob store.
+    await store.advertisers.ensure('default', sandbox.advertiserId);
+    await takeBlobStore(env);
+    stack.use(await openPrefillServer(config, { store, log, signal, now }));
     const other = loadConfig(toEnvironment(database, sandbox, blobs.path), { needs: ['source', 'sync', 'blobs'] });
     const task = createMaintenance({ config: other, store }).find(({ name }) => name === 'prefills');
     lapse = async () => await task?.run(AbortSignal.timeout(600_000), () => {});

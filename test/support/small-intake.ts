@@ -8,6 +8,7 @@ import type { HttpOptions } from '../../src/source/http.ts';
 import { describeFile } from '../../src/source/parse/file-description.ts';
 import { parseScreens } from '../../src/source/parse/screen.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
+import { holdLane } from '../../src/sync/accounts/held-lane.ts';
 import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
 import {
   type DownloadRunDeps,
@@ -16,8 +17,7 @@ import {
   runDownloads,
 } from '../../src/sync/files/download-run.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
-import { holdLane } from '../../src/sync/read/held-lane.ts';
-import { sweep as sweepRange } from '../../src/sync/read/sweep.ts';
+import { readIds } from '../../src/sync/read/read-ids.ts';
 import { syncAccount } from '../../src/sync/read/sync-account.ts';
 import { openScratch } from './blob-stores.ts';
 import { testPrivacyKey } from './syncing.ts';
@@ -125,7 +125,7 @@ export async function openSmallIntake(options: SmallIntakeOptions = {}): Promise
     const advertiser = await store.advertisers.ensure(whose.name, null);
     await using lane = await holdLane(store, { ...whose, ...how, lane: 'live' });
     const plan = { rigor: 'poll' } as const;
-    await sweepRange({ store, source }, { ...how, lane, advertiser, purpose: 'recheck', plan, parallel: 1 });
+    await readIds({ store, source }, { ...how, lane, advertiser, purpose: 'recheck', plan, parallel: 1 });
   }
 
   async function run(settings: RunOptions = {}): Promise<DownloadSummary> {

@@ -29,7 +29,7 @@ export interface StrictS3 extends AsyncDisposable {
 }
 
 export interface StrictS3Options {
-  /** How the store treats If-None-Match: `unsupported` answers 501; `ignored` overwrites, as older stores do. */
+  /** How the store treats If-None-Match and If-Match: `unsupported` answers 501; `ignored` overwrites, as older stores do. */
   readonly conditionalPut?: 'honoured' | 'unsupported' | 'ignored';
   /** `forgotten`: checked but not kept. `refused`: the header is an error. `trusted`: keeps the client's value, whatever is stored. */
   readonly checksums?: 'kept' | 'forgotten' | 'refused' | 'trusted';
@@ -206,15 +206,20 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
       ...pick('content-disposition', call.query.get('response-content-disposition')),
       'content-length': String(found.bytes.length),
       'last-modified': found.modifiedAt.toUTCString(),
+      etag: toTag(found.bytes),
       ...pick('x-amz-checksum-sha256', sum),
     };
     return operation === 'HeadObject' ? { status: 200, headers } : { status: 200, headers, body: found.bytes };
   }
 
   function put({ key, headers, body, fault }: Call): Answer {
-    if (headers['if-none-match'] !== undefined) {
+    const match = headers['if-match'];
+    if (headers['if-none-match'] !== undefined || match !== undefined) {
       if (options.conditionalPut === 'unsupported') throw new Refusal('NotImplemented', 501);
-      if (options.conditionalPut !== 'ignored' && s3.objects.has(key)) throw new Refusal('PreconditionFailed', 412);
+      const found = s3.objects.get(key);
+      if (match !== undefined && !found) throw new Refusal('NoSuchKey', 404);
+      const isMet = match === undefined ? !found : found !== undefined && match === toTag(found.bytes);
+      if (options.conditionalPut !== 'ignored' && !isMet) throw new Refusal('PreconditionFailed', 412);
     }
     let bytes = body;
     if (fault?.kind === 'wrongBytes')
@@ -227,7 +232,7 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
     if (keepsVersions) s3.versions.set(randomUUID(), { key, isMark: false });
     s3.objects.set(key, { bytes, sha256: keeps ? sum : undefined, headers: encryption, modifiedAt: new Date() });
     const told = pick('x-amz-checksum-sha256', keeps ? sum : undefined);
-    return { status: 200, headers: { etag: '"strict"', ...encryption, ...told } };
+    return { status: 200, headers: { etag: toTag(bytes), ...encryption, ...told } };
   }
 
   const keepsVersions = options.versions === 'deletable' || options.versions === 'kept';
@@ -301,6 +306,10 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
       await closed;
     },
   });
+}
+
+function toTag(bytes: Buffer): string {
+  return `"${toSha256(bytes, 'hex')}"`;
 }
 
 function toOperation(method: string, key: string, query: URLSearchParams): Operation | undefined {

@@ -73,7 +73,7 @@ export interface HiredWorker extends TestWorker, AsyncDisposable {
 
 /** Starts a worker in this process; disposing stops it. */
 export async function hireWorker(env: Record<string, string>, timing: Partial<WorkerRun> = {}): Promise<HiredWorker> {
-  const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill'] as const;
+  const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin'] as const;
   const config = loadConfig(env, { needs });
   const lines: string[] = [];
   const passes: Pass[] = [];
@@ -106,22 +106,34 @@ export interface SpawnedWorker extends TestWorker, AsyncDisposable {
 
 /** Starts a worker as a separate process; disposing kills it if it still runs. */
 export async function spawnWorker(env: Record<string, string>): Promise<SpawnedWorker> {
-  const { child, ended } = startIntake(['worker'], env);
+  const { url, ...process } = await spawnProcess('worker', env, /"admin":"([^"]+)"/);
+  return { adminUrl: url, ...process };
+}
+
+/** Starts the process of the prefill routes in the same way. */
+export async function spawnPrefill(
+  env: Record<string, string>,
+): Promise<Omit<SpawnedWorker, 'adminUrl'> & { readonly url: string }> {
+  return await spawnProcess('prefill', env, /"prefill":"([^"]+)"/);
+}
+
+async function spawnProcess(command: string, env: Record<string, string>, port: RegExp) {
+  const { child, ended } = startIntake([command], env);
   const lines: string[] = [];
   const opened = Promise.withResolvers<string>();
-  if (child.stderr === null || child.pid === undefined) throw new Error('The worker did not start.');
+  if (child.stderr === null || child.pid === undefined) throw new Error(`The ${command} did not start.`);
   createInterface({ input: child.stderr }).on('line', (line) => {
     lines.push(line);
-    const admin = /"admin":"([^"]+)"/.exec(line)?.[1];
-    if (admin) opened.resolve(admin);
+    const url = port.exec(line)?.[1];
+    if (url) opened.resolve(url);
   });
-  void ended.then(({ stderr }) => opened.reject(new Error(`The worker ended: ${stderr}`)));
+  void ended.then(({ stderr }) => opened.reject(new Error(`The ${command} ended: ${stderr}`)));
   return {
-    adminUrl: await opened.promise,
+    url: await opened.promise,
     lines,
     pid: child.pid,
     ended,
-    kill: (signal) => void child.kill(signal),
+    kill: (signal: NodeJS.Signals) => void child.kill(signal),
     async [Symbol.asyncDispose]() {
       child.kill('SIGCONT');
       child.kill('SIGKILL');
@@ -139,7 +151,7 @@ export function startBareWorker(
     {
       ...deps,
       log: { debug() {}, info() {}, warn() {} },
-      watchdog: createWatchdog(() => 0),
+      watchdog: createWatchdog({ now: () => 0, stuckMs: 1 }),
       onPass: () => {},
       loadRecallTrouble: () => null,
       now: Date.now,

@@ -24,8 +24,8 @@ const prefill = {
   OAUTH_CLIENT_SECRET: 'p%ss:wörd',
   OAUTH_REDIRECT_URI: 'https://intake.example.com/prefill/callback',
   PREFILL_RETURN_URLS: 'https://careers.example.com, https://jobs.example.com/apply/',
-  PREFILL_KEY: 'redeem-pw',
-  SESSION_SECRET: 'cookie-pw',
+  PREFILL_KEY: 'redeem-pw-that-is-long',
+  SESSION_SECRET: 'cookie-pw, a long one',
 };
 
 let stateDir: string;
@@ -427,7 +427,7 @@ describe('secrets', () => {
       ...production,
       ...prefill,
       ADMIN_USER: 'a',
-      ADMIN_PASSWORD: 'pass-phrase',
+      ADMIN_PASSWORD: 'pass-phrase, a long one',
       DATABASE_DIRECT_URL: 'postgres://u:direct-pw@h/d',
     };
     const config = load(env, ...all);
@@ -504,6 +504,29 @@ describe('settings that depend on each other', () => {
     expect(refusedNames({ ADMIN_USER: 'a' }, 'admin')).toEqual(['ADMIN_PASSWORD']);
     const { admin } = load({ ADMIN_HOST: '0.0.0.0', ADMIN_USER: 'a', ADMIN_PASSWORD: 'b' }, 'admin');
     expect(admin.login?.password.reveal()).toBe('b');
+  });
+
+  it('a secret that can be tried from outside has at least 16 characters in production', () => {
+    const admin = { ADMIN_USER: 'a', ADMIN_PASSWORD: 'x'.repeat(15) };
+    const short = { ...prefill, PREFILL_KEY: 'x', SESSION_SECRET: 'x'.repeat(15) };
+    const where = { NODE_ENV: 'production' };
+    expect(refusedNames({ ...where, ...admin }, 'admin')).toEqual(['ADMIN_PASSWORD']);
+    expect(refusedNames({ ...where, ...short }, 'prefill')).toEqual(['PREFILL_KEY', 'SESSION_SECRET']);
+    expect(refusedNames({ ...admin, ...short }, 'admin', 'prefill')).toEqual([]);
+    expect(refusedNames({ ...where, ...admin, ADMIN_PASSWORD: 'x'.repeat(16) }, 'admin')).toEqual([]);
+  });
+
+  it('nobody is a trusted proxy unless named, by address or network', () => {
+    const isTrusted = (setting: string | undefined, address: string) =>
+      load({ TRUSTED_PROXIES: setting }).trustedProxies.check(address, address.includes(':') ? 'ipv6' : 'ipv4');
+    expect(isTrusted(undefined, '127.0.0.1')).toBe(false);
+    expect(isTrusted('192.0.2.7, 10.0.0.0/8,fd00::/8', '192.0.2.7')).toBe(true);
+    expect(isTrusted('192.0.2.7, 10.0.0.0/8,fd00::/8', '192.0.2.8')).toBe(false);
+    expect(isTrusted('192.0.2.7, 10.0.0.0/8,fd00::/8', '10.1.2.3')).toBe(true);
+    expect(isTrusted('192.0.2.7, 10.0.0.0/8,fd00::/8', 'fd00::1')).toBe(true);
+    for (const wrong of ['everybody', '10.0.0.0/33', '10.0.0', '10.0.0.1/', '10.0.0.0/8/8', '1.2.3.4,', 'fd00::/129']) {
+      expect(refusedNames({ TRUSTED_PROXIES: wrong }, 'admin'), wrong).toEqual(['TRUSTED_PROXIES']);
+    }
   });
 
   it('prefill is set whole or not at all', () => {

@@ -10,11 +10,25 @@ const isSetting = (name: string) => known.includes(name) || name.startsWith('AWS
 
 describe('compose.yaml', () => {
   const { services } = parse(readFileSync('compose.yaml', 'utf8')) as {
-    services: { worker: Record<string, unknown> };
+    services: Record<'worker' | 'prefill', Record<string, unknown>>;
   };
 
-  it('runs the worker, its database, its storage and the sandbox', () => {
-    expect(Object.keys(services)).toEqual(['worker', 'postgres', 'seaweedfs', 'sandbox']);
+  it('runs the worker, the public port, their database, their storage and the sandbox', () => {
+    expect(Object.keys(services)).toEqual(['worker', 'prefill', 'postgres', 'seaweedfs', 'sandbox']);
+    expect(services.prefill.command).toEqual(['node', 'src/cli/main.ts', 'prefill']);
+  });
+
+  it('starts both again when they end by themselves', () => {
+    expect([services.worker.restart, services.prefill.restart]).toEqual(['unless-stopped', 'unless-stopped']);
+  });
+
+  it('gives the public port settings that its configuration accepts in production', () => {
+    const environment = services.prefill.environment as Record<string, string>;
+    expect(Object.keys(environment).filter((name) => !isSetting(name))).toEqual([]);
+    const needs = ['database', 'source', 'blobs', 'prefill', 'privacy'] as const;
+    const config = loadConfig({ ...environment, NODE_ENV: 'production' }, { needs });
+    expect(config.prefill).toMatchObject({ host: '0.0.0.0', port: 8080 });
+    expect(services.prefill).toMatchObject({ ports: ['127.0.0.1:8080:8080'], read_only: true, cap_drop: ['ALL'] });
   });
 
   it('gives the worker settings that its configuration accepts in production', () => {
@@ -82,6 +96,32 @@ describe('deploy/kubernetes.yaml', () => {
 
   it('ends the old workers before the first new one migrates', () => {
     expect(find('Deployment').spec.strategy).toEqual({ type: 'Recreate' });
+  });
+
+  it('runs the public port apart, with a secret and a login of its own and without an admin port', () => {
+    const named = (kind: string) => objects.find((one) => one.kind === kind && one.metadata.name === 'intake-prefill');
+    const { template } = named('Deployment').spec;
+    const [prefill] = template.spec.containers;
+    expect(prefill.command).toEqual(['node', 'src/cli/main.ts', 'prefill']);
+    expect(prefill.ports).toEqual([{ name: 'public', containerPort: 8080 }]);
+    expect(prefill.securityContext).toEqual(container.securityContext);
+    expect(template.spec.volumes[0].secret.secretName).toBe(named('Secret').metadata.name);
+    const files = prefill.env.map((one: { value: string }) => one.value.replace('/run/secrets/intake/', ''));
+    expect(new Set(files)).toEqual(new Set(Object.keys(named('Secret').stringData)));
+    const secret = named('Secret').stringData;
+    expect(new URL(secret['database-url']).username).not.toBe(
+      new URL(find('Secret').stringData['database-url']).username,
+    );
+    const env = {
+      ...find('ConfigMap').data,
+      ...named('ConfigMap').data,
+      NODE_ENV: 'production',
+      OAUTH_CLIENT_SECRET: secret['oauth-client-secret'],
+      PREFILL_KEY: secret['prefill-key'],
+      SESSION_SECRET: secret['session-secret'],
+    };
+    expect(loadConfig(env, { needs: ['prefill'] }).prefill).toMatchObject({ port: 8080 });
+    expect(named('Service').spec.ports[0].targetPort).toBe('public');
   });
 
   it('runs without rights', () => {

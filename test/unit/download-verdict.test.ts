@@ -1,5 +1,6 @@
 // The one verdict on every failure of a download.
 import { describe, expect, it } from 'vitest';
+import { toDelay } from '../../src/domain/delay.ts';
 import { type FailedAttempt, mostAttempts, toVerdict } from '../../src/domain/download-verdict.ts';
 import { toHashUse } from '../../src/domain/hash-trust.ts';
 import { Trouble, type TroubleFacts, type TroubleKind } from '../../src/domain/trouble.ts';
@@ -48,18 +49,22 @@ describe('a failure', () => {
 
   it('by throttling waits as long as it was told, at most a day, and spends nothing', () => {
     const others = 'failing';
-    expect(fail('throttled', { others }, { retryAfterMs: 30_000 })).toEqual({
+    expect(fail('throttled', { others }, { retryAfterMs: toDelay(30_000) })).toEqual({
       kind: 'pause',
       scope: 'account',
       delayMs: 30_000,
     });
-    expect(fail('throttled', { others }, { retryAfterMs: 9e9 })).toMatchObject({ delayMs: 86_400_000 });
-    expect(fail('throttled', { others }, { retryAfterMs: -5 })).toMatchObject({ delayMs: 1_000 });
+    expect(fail('throttled', { others }, { retryAfterMs: toDelay(9e9) })).toMatchObject({ delayMs: 86_400_000 });
+    expect(fail('throttled', { others }, { retryAfterMs: toDelay(1) })).toMatchObject({ delayMs: 1_000 });
   });
 
   it('by throttling of one file, while others are served, is that file’s own: it waits as long as it was told', () => {
-    expect(fail('throttled', {}, { retryAfterMs: 30_000 })).toEqual({ kind: 'retry', delayMs: 30_000, spend: true });
-    expect(fail('throttled', {}, { retryAfterMs: 9e9 })).toMatchObject({ delayMs: 86_400_000 });
+    expect(fail('throttled', {}, { retryAfterMs: toDelay(30_000) })).toEqual({
+      kind: 'retry',
+      delayMs: 30_000,
+      spend: true,
+    });
+    expect(fail('throttled', {}, { retryAfterMs: toDelay(9e9) })).toMatchObject({ delayMs: 86_400_000 });
     expect(fail('throttled', { attempts: 5 })).toEqual({ kind: 'retry', delayMs: 640_000, spend: true });
     expect(fail('throttled', { attempts: mostAttempts })).toMatchObject({ kind: 'complete', state: 'given_up' });
   });

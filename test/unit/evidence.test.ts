@@ -138,7 +138,7 @@ describe('the lines of a sweep', () => {
   const opening = {
     ...{ advertiserId: 7001n, sweepId: 1n, startedAt: new Date(1_763_290_000_000), facts: state.facts },
     purpose: 'recheck' as const,
-    ...{ unreadable: [], accepted: [], previous: [] },
+    ...{ unreadable: [], previous: [] },
   } as const;
   const heard = page([101n, 103n, 105n], {
     bytes: 2_210,

@@ -1,12 +1,15 @@
 // The pure rules of the candidate side: addresses, tickets, links, names of files, profiles.
+import { BlockList } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseTicket, toAllowedUrl, toReturnUrl, toTicket } from '../../src/domain/prefill.ts';
 import { parseProfile } from '../../src/source/parse/profile.ts';
 import { readResume, toFileName } from '../../src/source/resume.ts';
-import { toAddress } from '../../src/web/prefill/rate-limit.ts';
+import { openSpool } from '../../src/sync/files/spool.ts';
+import { toAddress } from '../../src/web/limits.ts';
 import { parseCallback } from '../../src/web/prefill/request.ts';
 import { parseResumeToken, toResumeToken } from '../../src/web/prefill/resume-link.ts';
+import { openScratch } from '../support/blob-stores.ts';
 
 const key = { advertiserId: 7n, prefillId: '0b0e7a52-9a5d-4c3a-a4ad-2f3f1f6f7a11' };
 
@@ -58,6 +61,11 @@ test('a ticket names its advertiser; anything else is none', () => {
   }
 });
 
+test('a link that was signed for a year, with the right secret, opens nothing', () => {
+  const yearMs = 365 * 86_400_000;
+  expect(parseResumeToken(toResumeToken(key, 'secret', 1000 + yearMs), 'secret', 1000)).toBeNull();
+});
+
 test('a link opens its own resume until its end, and no alteration of it opens anything', () => {
   const token = toResumeToken(key, 'secret', 1000);
   expect(parseResumeToken(token, 'secret', 1000)).toEqual(key);
@@ -101,10 +109,22 @@ test.each([
   ['::1', undefined, '0:0:0:0'],
   ['10.0.0.2', '203.0.113.9:51234', '203.0.113.9'],
   ['10.0.0.2', '[2001:db8:1:2:3::1]:51234', '2001:db8:1:2'],
+  ['10.0.0.2', '203.0.113.9, 10.0.0.3', '203.0.113.9'],
+  ['10.0.0.2', '203.0.113.9, not an address', '10.0.0.2'],
   [undefined, undefined, ''],
 ])('a peer %s that was asked from %s counts as %s', (peer, forwardedFor, address) => {
-  expect(toAddress(peer, forwardedFor)).toBe(address);
+  const proxies = new BlockList();
+  proxies.addSubnet('10.0.0.0', 8);
+  proxies.addAddress('127.0.0.1');
+  expect(toAddress(peer, forwardedFor, proxies)).toBe(address);
 });
+
+test.each(['10.0.0.2', '127.0.0.1', '192.168.1.1', '::1'])(
+  'X-Forwarded-For of %s counts for nothing unless it is named',
+  (peer) => {
+    expect(toAddress(peer, '203.0.113.9', new BlockList())).toBe(toAddress(peer, undefined, new BlockList()));
+  },
+);
 
 test.each([
   ['attachment; filename=Resume_Ann.pdf', 'Resume_Ann.pdf'],
@@ -128,7 +148,7 @@ test('a long name keeps its extension', () => {
 });
 
 describe('a resume', () => {
-  const read = (text: string, name: string, contentType = 'application/octet-stream') => {
+  const read = async (text: string, name: string, contentType = 'application/octet-stream') => {
     const headers = {
       ...{ 'content-length': String(text.length), 'content-type': contentType },
       'content-disposition': `attachment; filename="${name}"`,
@@ -136,7 +156,9 @@ describe('a resume', () => {
     const body = (async function* () {
       yield Buffer.from(text);
     })();
-    return readResume({ status: 200, headers, body, [Symbol.asyncDispose]: async () => {} }, 1_000_000);
+    await using scratch = await openScratch();
+    const spool = await openSpool(scratch.path, 1_000_000);
+    return await readResume({ status: 200, headers, body, [Symbol.asyncDispose]: async () => {} }, spool, 1_000_000);
   };
 
   test.each([

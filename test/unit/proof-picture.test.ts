@@ -1,5 +1,7 @@
 // The picture of a proof: every part of the axis has a column, and a column says what its lines say. And the page around it.
 import { describe, expect, test } from 'vitest';
+import { coveredOf } from '../../src/domain/coverage/covered.ts';
+import { wholeAxis } from '../../src/domain/coverage/position.ts';
 import type { ExportedCertificate } from '../../src/domain/evidence/export.ts';
 import { findQuestionsAbout, toColumns } from '../../src/domain/evidence/picture.ts';
 import type { AnswerLine } from '../../src/domain/evidence/record.ts';
@@ -24,8 +26,8 @@ const density = { lowest: 101n, highest: 140n, counts: [3, 0, 1, 2], below: 0, a
 
 describe('the columns', () => {
   test('tile the axis from 1 without end, and count the applications of each part', () => {
-    const columns = toColumns([certificate(1n, null)], () => [], density);
-    expect(columns.map(({ from, to: end, applications }) => [from, end, applications])).toEqual([
+    const columns = toColumns([certificate(1n, null)], [], density);
+    expect(columns.map((column) => [column.from, coveredOf(column).high, column.applications])).toEqual([
       [1n, 100n, 0],
       [101n, 110n, 3],
       [111n, 120n, 0],
@@ -37,8 +39,8 @@ describe('the columns', () => {
   });
 
   test('tile it also where the parts are no whole number of ids', () => {
-    const columns = toColumns([], () => [], { lowest: 1n, highest: 10n, counts: [1, 1, 1], below: 0, above: 0 });
-    expect(columns.map(({ from, to: end }) => [from, end])).toEqual([
+    const columns = toColumns([], [], { lowest: 1n, highest: 10n, counts: [1, 1, 1], below: 0, above: 0 });
+    expect(columns.map((column) => [column.from, coveredOf(column).high])).toEqual([
       [1n, 4n],
       [5n, 7n],
       [8n, 10n],
@@ -47,40 +49,33 @@ describe('the columns', () => {
   });
 
   test('count the few that lie far from all others before and after them', () => {
-    const columns = toColumns([], () => [], { ...density, below: 1, above: 2 });
+    const columns = toColumns([], [], { ...density, below: 1, above: 2 });
     expect(columns.map(({ applications }) => applications)).toEqual([1, 3, 0, 1, 2, 2]);
   });
 
-  test('are drawn from any number of ranges', () => {
-    const answers = Array.from({ length: 200_000 }, (_, at) =>
-      answer(7, BigInt(at + 1), BigInt(at + 1), { closed: 'single' }),
+  test('are drawn from any number of audits', () => {
+    const audits = Array.from({ length: 200_000 }, (_, at) =>
+      answer(7, BigInt(at + 1), BigInt(at + 1), { type: 'audit' }),
     );
-    const [first] = toColumns([certificate(1n, null)], () => answers, null);
-    expect(first).toMatchObject({ state: 'single', closedAt: 7_000 });
+    const [first] = toColumns([certificate(1n, null)], audits, null);
+    expect(first).toMatchObject({ state: 'closed', audits: 200_000 });
   });
 
   test('are open where no certificate reaches, in part or at all', () => {
-    const columns = toColumns([certificate(1n, 115n)], () => [answer(1, 1n, 115n, { closed: 'known' })], density);
-    expect(columns.map(({ state }) => state)).toEqual(['known', 'known', 'open', 'open', 'open', 'open']);
-    expect(toColumns([], () => [], null)).toMatchObject([{ from: 1n, to: null, state: 'open' }]);
+    const columns = toColumns([certificate(1n, 115n)], [], density);
+    expect(columns.map(({ state }) => state)).toEqual(['closed', 'closed', 'open', 'open', 'open', 'open']);
+    expect(toColumns([], [], null)).toMatchObject([{ ...wholeAxis, state: 'open' }]);
   });
 
-  test('have the rule that closed most of them, and the time of the first', () => {
-    const records = [answer(1, 101n, 103n, { closed: 'empty' }), answer(2, 104n, null, { closed: 'known' })];
-    const [, first] = toColumns([certificate(1n, null)], () => records, density);
-    expect(first).toMatchObject({ state: 'known', closedAt: 1_000 });
+  test('are closed by several certificates together, and say where no evidence was kept', () => {
+    const columns = toColumns([certificate(1n, 112n), certificate(113n, null, { last: null })], [], density);
+    const unrecorded = ['unrecorded', 'unrecorded', 'unrecorded', 'unrecorded'];
+    expect(columns.map(({ state }) => state)).toEqual(['closed', 'closed', ...unrecorded]);
   });
 
-  test('say where ids were only shown, and where no evidence was kept', () => {
-    const states = (given: Partial<ExportedCertificate>) =>
-      new Set(toColumns([certificate(1n, null, given)], () => [], density).map(({ state }) => state));
-    expect(states({})).toEqual(new Set(['shown']));
-    expect(states({ last: null })).toEqual(new Set(['unrecorded']));
-  });
-
-  test('count the audits that asked there, once for each sweep', () => {
+  test('count the audits that asked there', () => {
     const records = [answer(9, 112n, 118n, { type: 'audit' }), answer(10, 119n, 125n, { type: 'audit' })];
-    const columns = toColumns([certificate(1n, 110n), certificate(111n, null)], () => records, density);
+    const columns = toColumns([certificate(1n, 110n), certificate(111n, null)], records, density);
     expect(columns.map(({ audits }) => audits)).toEqual([0, 0, 2, 1, 0, 0]);
   });
 });

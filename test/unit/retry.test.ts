@@ -1,5 +1,6 @@
 // Retries of temporary failures.
 import { describe, expect, test } from 'vitest';
+import { toDelay } from '../../src/domain/delay.ts';
 import { LeaseLost, Trouble } from '../../src/domain/trouble.ts';
 import { retry } from '../../src/sync/retry.ts';
 
@@ -10,7 +11,7 @@ describe('a retry', () => {
     let tries = 0;
     const worked = await retry({ retryForMs: Infinity, signal, onWait: ({ kind }) => waits.push(kind) }, async () => {
       tries++;
-      if (tries < 3) throw new Trouble('local', 'The database is away.', { retryAfterMs: 1 });
+      if (tries < 3) throw new Trouble('local', 'The database is away.', { retryAfterMs: toDelay(1) });
       return 'done';
     });
     expect([worked, tries, waits]).toEqual(['done', 3, ['local', 'local']]);
@@ -21,7 +22,7 @@ describe('a retry', () => {
     const lost = new LeaseLost('acme', 'live');
     const waiting = retry(
       { retryForMs: Infinity, signal: lane.signal, onWait: () => setImmediate(() => lane.abort(lost)) },
-      () => Promise.reject(new Trouble('local', 'The database is away.', { retryAfterMs: 60_000 })),
+      () => Promise.reject(new Trouble('local', 'The database is away.', { retryAfterMs: toDelay(60_000) })),
     );
     await expect(waiting).rejects.toBe(lost);
   });

@@ -46,6 +46,19 @@ describe('a body', () => {
     expect(firstName(Buffer.from(latin1, 'latin1'), contentType)).toBe('Zoë €');
   });
 
+  test('with a byte order mark and a byte that is not UTF-8 is read, and its bytes are kept', () => {
+    for (const written of ['[{"ID":1,"FirstName":"Zo\xeb"}]', xml.replace(name, 'Zo\xeb')]) {
+      const { text, bytesAsText } = decodeText(Buffer.from(`\xef\xbb\xbf${written}`, 'latin1'), 'text/plain');
+      expect(parsePage(text, bytesAsText).applications[0]).toMatchObject({
+        firstName: 'Zo\ufffd',
+        rawText: expect.stringContaining('Zo\xeb'),
+      });
+    }
+    expect(firstName(Buffer.from('\xef\xbb\xbf[{"ID":1,"FirstName":"Zo\xeb"}]', 'latin1'), 'x; charset=latin1')).toBe(
+      'Zoë',
+    );
+  });
+
   test('with bytes that are not what it says: replaced visibly, noted, and the bytes kept, for that application only', () => {
     const body = Buffer.concat([
       Buffer.from('[{"ID":1,"FirstName":"Zo'),

@@ -47,7 +47,9 @@ describe('Retry-After', () => {
     ['negative', '-5', undefined, true],
     ['words', 'soon', undefined, true],
     ['a fraction', '1.5', undefined, true],
-    ['more than any number', '9'.repeat(400), undefined, true],
+    ['more than a day', '99999999', 86_400_000, false],
+    ['more than any number', '9'.repeat(400), 86_400_000, false],
+    ['a date in years', 'Fri, 15 Nov 2034 12:00:00 GMT', 86_400_000, false],
     ['empty', '', undefined, true],
   ] as const)('as %s', ([, value, retryAfterMs, another]) => {
     const found = trouble(429, { 'retry-after': value });

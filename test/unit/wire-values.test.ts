@@ -100,9 +100,14 @@ describe('a boolean', () => {
     expect(read.notes).toEqual([]);
   });
 
-  test.for(['""', '"maybe"', '2', '[]'])('%s is null and noted', (json) => {
+  test.for([
+    ['""', null],
+    ['"maybe"', 'unreadable'],
+    ['2', 'unreadable'],
+    ['[]', 'unreadable'],
+  ])('%s is %s and noted', ([json, flag]) => {
     const read = application(`"Attachments":[{"Type":"other","HasVirus":${json}}]`);
-    expect(read.attachments[0]?.hasVirus).toBeNull();
+    expect(read.attachments[0]?.hasVirus).toBe(flag);
     expect(notedFields(read)).toEqual(['Attachments.HasVirus']);
   });
 });

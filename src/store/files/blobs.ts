@@ -1,7 +1,5 @@
-// The table of blobs: bytes are announced before they are put, and stored once a download is completed. The database is also pinned to the
-// blob store that it used first. This file calls no blob store.
+// The table of blobs: bytes are announced before they are put, and stored once a download is completed. This file calls no blob store.
 import type { BlobFacts } from '../../domain/blob.ts';
-import { WrongStore } from '../../domain/trouble.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { isBeingDeleted, isUnreferenced } from './delete-blobs.ts';
@@ -94,27 +92,4 @@ function toAnnounceAnswer(row: { readonly state: string; readonly deleting: bool
   if (row === undefined) return 'lost';
   if (row.state === 'infected') return 'infected';
   return row.deleting ? 'deleting' : 'put';
-}
-
-/** Pins the store at its first use and rejects any other from then on: a wrong bucket must not look like a million lost files. */
-export async function pinBlobStore(db: Queryable, identity: string, location: string): Promise<void> {
-  await db.query(
-    `INSERT INTO intake.blob_store (identity, location) SELECT $1, $2
-     WHERE NOT EXISTS (SELECT 1 FROM intake.blob_store) ON CONFLICT DO NOTHING`,
-    [identity, location],
-  );
-  const pinned = await loadBlobStore(db);
-  if (pinned?.identity !== identity) {
-    throw new WrongStore(
-      `The blobs of this database are in ${pinned?.location}; ${location} is another store. Nothing was read or written there.`,
-    );
-  }
-}
-
-/** The pinned store; null before the first use. */
-export async function loadBlobStore(db: Queryable): Promise<{ identity: string; location: string } | null> {
-  const [row] = await db.query<Columns<'blob_store', 'identity' | 'location'>>(
-    `SELECT identity, location FROM intake.blob_store`,
-  );
-  return row ?? null;
 }

@@ -3,9 +3,9 @@
 // knows neither bytes nor the source.
 import { longestWaitsMs } from '../../domain/download-verdict.ts';
 import type { TroubleKind } from '../../domain/trouble.ts';
+import { longestLease } from '../accounts/leases.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
-import { longestLease } from '../sweeps/leases.ts';
 
 /** A download's key. */
 export interface DownloadKey {
@@ -31,7 +31,7 @@ export interface ClaimRequest {
   /** Suspects are claimed separately, to be fetched alone. */
   readonly tier: 'usual' | 'suspects';
   readonly limit: number;
-  /** A fresh uuid. */
+  /** A fresh uuid; all tokens of a process begin with the same eight digits. */
   readonly token: string;
   readonly leaseMs: number;
   /** Called with the time that each claimed download had been due. */
@@ -51,7 +51,7 @@ const priorities = { usual: [0, 1], suspects: [2] };
  * One statement: for each advertiser and priority, the rows that have been due longest, except rows that another worker is claiming.
  * Advertisers with due rows share the limit equally; if there are more of them than the limit, it picks at random. It starts from active
  * advertisers, so a halted advertiser's million rows are not read. A row whose claim expired is not claimed but becomes a suspect; only
- * expired claims of suspects count as lapses, since suspects are fetched alone. Joining by ctid keeps the plan an index scan at any size.
+ * expired claims of suspects count as lapses, since suspects are fetched alone, and none of the process that claims now: it has not ended. Joining by ctid keeps the plan an index scan at any size.
  * The commit does not wait for the disk: if a database crash loses a claim, its token no longer matches and cannot complete anything.
  */
 const claimSql = `
@@ -75,7 +75,7 @@ const claimSql = `
     lease_token = CASE WHEN lease_token IS NULL THEN $4::uuid END,
     leased_until = CASE WHEN lease_token IS NULL THEN now() + $5 * interval '1 millisecond' END,
     attempts = attempts + CASE WHEN lease_token IS NULL THEN 1 ELSE -1 END,
-    lapses = lapses + (lease_token IS NOT NULL AND priority = 2)::int,
+    lapses = lapses + (lease_token IS NOT NULL AND priority = 2 AND left(lease_token::text, 8) <> left($4::text, 8))::int,
     priority = CASE WHEN lease_token IS NULL THEN priority ELSE 2 END
   WHERE ctid = ANY (ARRAY(SELECT place FROM due, share WHERE nth <= size))
   RETURNING advertiser_id, application_id, kind, attempts, lapses, lease_token IS NOT NULL AS claimed,

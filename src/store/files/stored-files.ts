@@ -1,9 +1,11 @@
 // Commands on stored files: find a file, download files again, and parse stored screens again.
-import { type AttachmentState, attachmentKinds, type Note } from '../../domain/application.ts';
+import type { KeyObject } from 'node:crypto';
+import { type AttachmentState, attachmentKinds, type Note, unreadableFlag } from '../../domain/application.ts';
 import type { ParsedScreens } from '../../domain/screen.ts';
 import { appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns, OrNull } from '../schema/rows.ts';
+import { mayStore } from '../tombstones.ts';
 import type { DeclaredFile } from './claim-facts.ts';
 import { isFree } from './download-queue.ts';
 import { reopenAttachments } from './ready.ts';
@@ -107,8 +109,8 @@ export async function retryDownloads(db: Database, advertiserId: bigint, choice:
     const chosen = await tx.query<Columns<'attachments', 'application_id' | 'kind'>>(
       `SELECT application_id, kind FROM intake.attachments
        WHERE advertiser_id = $1 AND state = ANY ($2::text[]) AND ($3::bigint IS NULL OR application_id = $3)
-         AND ($4::text IS NULL OR kind = $4) AND kind = ANY ($5::text[])`,
-      [advertiserId, states, choice.applicationId, choice.kind, attachmentKinds],
+         AND ($4::text IS NULL OR kind = $4) AND kind = ANY ($5::text[]) AND reason IS DISTINCT FROM $6`,
+      [advertiserId, states, choice.applicationId, choice.kind, attachmentKinds, unreadableFlag],
     );
     const reopened = await reopenAttachments(tx, advertiserId, chosen, states);
     await tx.query(
@@ -146,14 +148,17 @@ export async function* loadStoredScreens(
   }
 }
 
-/** Replaces the parsed screens of a file and its note about them; other notes stay. False when the attachment has other bytes by now. */
+/** Replaces the parsed screens of a file and its note about them. False when the attachment has other bytes by now, or was erased. */
 export async function replaceParsedScreens(
   db: Database,
+  key: KeyObject,
   { advertiserId, applicationId, sha256 }: HeldFile,
   parsed: ParsedScreens | null,
   note: Note | null,
 ): Promise<boolean> {
   return await db.transaction(async (tx) => {
+    const [may] = await mayStore(tx, key, advertiserId, [{ applicationId, accounts: [], addresses: [] }]);
+    if (!may) return false;
     const rows = await tx.query<ChangedRow>(
       `WITH held AS MATERIALIZED (
          SELECT missing_since IS NOT NULL AS missing FROM intake.applications

@@ -22,7 +22,7 @@ export interface DatabaseOptions {
 export type Row = Record<string, unknown>;
 
 export interface Queryable {
-  query<T extends Row = Row>(sql: string, values?: readonly unknown[]): Promise<T[]>;
+  query<T extends object = Row>(sql: string, values?: readonly unknown[]): Promise<T[]>;
 }
 
 /**
@@ -143,6 +143,11 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
+/** The values of rows by column, as unnest takes them. */
+export function columnsOf<T>(rows: readonly T[], ...names: (keyof T)[]): unknown[][] {
+  return names.map((name) => rows.map((row) => row[name]));
+}
+
 /** Retries the work after a conflict with another transaction: serialization failure, deadlock or duplicate key. At most 5 attempts. */
 export async function retryOnConflict<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
@@ -158,14 +163,14 @@ function toLockSql(lock: Lock): string {
   return `SELECT pg_advisory_xact_lock${lock.shared ? '_shared' : ''}(${lock.class}, hashint8(${lock.key}))`;
 }
 
-async function run<T extends Row>(
+async function run<T extends object>(
   target: pg.Pool | pg.PoolClient,
   sql: string,
   values: readonly unknown[] | undefined,
   rethrow: (error: unknown) => never,
 ): Promise<T[]> {
-  const { rows } = await target.query<T>(sql, (values ?? []) as unknown[]).catch(rethrow);
-  return rows;
+  const { rows } = await target.query(sql, (values ?? []) as unknown[]).catch(rethrow);
+  return rows as T[];
 }
 
 /** Errors that a retry resolves. 23505 (duplicate key) is one: two lanes inserted the same new application, and the retry sees its row. */

@@ -26,7 +26,9 @@ export const anonymousViews: readonly string[] = [
 /** Views that show who applied and what they typed. */
 export const personalViews: readonly string[] = ['applications', 'screening_free_text'];
 
-/** The tables that the public port uses. */
+/** What the public port reads: the schema's version, its accounts, the store's owner, and whom an erasure keeps out. */
+const prefillReads: readonly string[] = ['migrations', 'advertisers', 'blob_store', 'erasures', 'erasure_jobs'];
+/** The tables that the public port writes. Workers delete from them. */
 const prefillTables: readonly string[] = ['prefills', 'oauth_states'];
 
 /** Append-only tables: the audit log and the tombstones of erased data. */
@@ -102,8 +104,8 @@ function renderGrants(
     `GRANT USAGE ON SCHEMA intake, intake_analytics TO ${worker};`,
     ...grant('SELECT, INSERT, UPDATE, DELETE', tables, worker),
     ...grant('SELECT, INSERT', lasting, worker),
-    `-- A repeated erasure request renews its tombstone's job and time; the tombstone itself cannot be changed.`,
-    ...grant('UPDATE (job_id, erased_at)', some('intake', 'TABLE', ['erasures']), worker),
+    `-- A repeated erasure request renews its tombstone; the keyed hash itself cannot be changed.`,
+    ...grant('UPDATE (job_id, erased_at, future)', some('intake', 'TABLE', ['erasures']), worker),
     ...grant('SELECT', ['intake.migrations', ...some('intake', 'VIEW'), ...some('intake_analytics', 'VIEW')], worker),
     ...grant('USAGE, SELECT', some('intake', 'SEQUENCE'), worker, 'SEQUENCE '),
     `ALTER DEFAULT PRIVILEGES FOR ROLE ${owner} IN SCHEMA intake GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${worker};`,
@@ -118,10 +120,11 @@ function renderGrants(
     `GRANT ${analyst} TO ${personal};`,
     ...grant('SELECT', some('intake_analytics', 'VIEW', personalViews), personal),
     '',
-    `-- ${web}: the prefill tables, and the migrations table to check that the schema is current.`,
+    `-- ${web}: writes the prefill tables; reads its accounts, the store's owner and whom an erasure keeps out.`,
     `GRANT USAGE ON SCHEMA intake TO ${web};`,
-    ...grant('SELECT', ['intake.migrations'], web),
-    ...grant('SELECT, INSERT, UPDATE, DELETE', some('intake', 'TABLE', prefillTables), web),
+    ...grant('SELECT', some('intake', 'TABLE', prefillReads), web),
+    ...grant('UPDATE (kept_out)', ['intake.advertisers'], web),
+    ...grant('SELECT, INSERT, UPDATE', some('intake', 'TABLE', prefillTables), web),
     'COMMIT;',
     '',
   ].join('\n');

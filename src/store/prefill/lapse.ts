@@ -3,7 +3,8 @@
 // the delete.
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import { isAhead, isOver, type PrefillKey, putMs } from './prefills.ts';
+import { isAhead } from '../tombstones.ts';
+import { isOver, type PrefillKey, putMs } from './prefills.ts';
 
 /** The most rows in one statement. */
 const atOnce = 10_000;

@@ -1,20 +1,19 @@
 // Prefills from start to end: an OAuth state that can be used once, and a profile that can be redeemed once. Secrets (state, cookie,
 // handle) are stored only as hashes; access tokens are not stored.
 import type { KeyObject } from 'node:crypto';
-import { toSoughtText } from '../../domain/erasure.ts';
-import { findAccounts, findAddresses } from '../../domain/person.ts';
 import {
   callbackTimeoutMs,
   type PrefillRequest,
   type Profile,
   type Resume,
+  resumeLinkMs,
   stateLifetimeMs,
 } from '../../domain/prefill.ts';
+import { laneLock } from '../accounts/leases.ts';
 import { toAddressKey, toPersonKeys } from '../person-key.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
-import { laneLock } from '../sweeps/leases.ts';
-import { toTombstone } from '../tombstones.ts';
+import { isAhead, type KeyState, mayStore, noteKeptOut } from '../tombstones.ts';
 
 export interface PrefillKey {
   readonly advertiserId: bigint;
@@ -26,9 +25,6 @@ export interface PrefillStart extends PrefillKey {
   readonly stateHash: Buffer;
   readonly bindingHash: Buffer;
 }
-
-/** True of a time in the future, which was written before the clock was set back. */
-export const isAhead = (time: string) => `${time} > now() + interval '1 minute'`;
 
 /** Inserts a new prefill and the OAuth state that leads back to it. */
 export async function beginPrefill(db: Queryable, start: PrefillStart): Promise<void> {
@@ -113,7 +109,7 @@ export async function endPrefill(
 export interface KeptProfile extends PrefillKey {
   readonly profile: Profile;
   /** The resume that will be put, or why there is none. */
-  readonly resume: Omit<Resume, 'bytes'> | { readonly reason: string };
+  readonly resume: Omit<Resume, 'body' | typeof Symbol.asyncDispose> | { readonly reason: string };
   /** How long it can be redeemed. */
   readonly ttlMs: number;
 }
@@ -127,29 +123,27 @@ export const putMs = 2 * callbackTimeoutMs;
  */
 export async function keepProfile(db: Database, privacyKey: KeyObject, kept: KeptProfile): Promise<boolean> {
   const { advertiserId, prefillId, profile, ttlMs } = kept;
-  const resume: Partial<Omit<Resume, 'bytes'>> & { readonly reason?: string } = kept.resume;
-  // An erasure searches the whole text of stored profiles, so a profile that arrives later is searched the same way.
-  const json = `${profile.rawText ?? ''} ${profile.raw}`;
-  const requests = new Set([
-    ...[...profile.emails, ...findAddresses(json)].map((email) => toSoughtText({ by: 'address', email })),
-    ...[...profile.accountIds, ...findAccounts(json)].map((jobSeekerId) =>
-      toSoughtText({ by: 'jobseeker', jobSeekerId }),
-    ),
-  ]);
-  const write = (tx: Queryable) =>
-    tx.query(
-      `UPDATE intake.prefills p SET outcome = 'prefilled', prefilled_at = now(), profile = $3::jsonb, profile_text = $4,
+  const resume: Partial<Omit<Resume, 'body'>> & { readonly reason?: string } = kept.resume;
+  const accounts = [...profile.accountIds, ...profile.named.accountIds];
+  const addresses = [...profile.emails, ...profile.named.emails];
+  const write = async (tx: Queryable) => {
+    const [begun] = await tx.query<Columns<'prefills', 'created_at'>>(
+      `SELECT created_at FROM intake.prefills WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'started'`,
+      [advertiserId, prefillId],
+    );
+    if (begun === undefined) return [];
+    const [may] = await mayStore(tx, privacyKey, advertiserId, [{ accounts, addresses, begunAt: begun.created_at }]);
+    if (!may) {
+      await noteKeptOut(tx, advertiserId, 1);
+      return [];
+    }
+    return await tx.query(
+      `UPDATE intake.prefills SET outcome = 'prefilled', prefilled_at = now(), profile = $3::jsonb, profile_text = $4,
        notes = nullif($5::jsonb, '[]'), first_name = $6, last_name = $7, email = $8, phone = $9, person_key = $10,
        resume_sha256 = $11, resume_size_bytes = $12, resume_content_type = $13, resume_file_name = $14, resume_reason = $15,
        person_keys = $16, expires_at = now() + $17 * interval '1 millisecond',
        resume_put_until = CASE WHEN $11::text IS NOT NULL THEN now() + ${putMs} * interval '1 millisecond' END
-     WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'started' AND NOT EXISTS (
-       SELECT 1 FROM intake.erasure_jobs j
-       WHERE j.advertiser_id = $1 AND j.sought = ANY ($18::bytea[]) AND (j.requested_at >= p.created_at OR ${isAhead('p.created_at')}))
-       AND NOT EXISTS (
-         SELECT 1 FROM intake.erasures e
-         WHERE e.advertiser_id = $1 AND e.tombstone = ANY ($18::bytea[]) AND (e.erased_at >= p.created_at OR ${isAhead('p.created_at')}))
-     RETURNING 1`,
+     WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'started' RETURNING 1`,
       [
         advertiserId,
         prefillId,
@@ -168,9 +162,9 @@ export async function keepProfile(db: Database, privacyKey: KeyObject, kept: Kep
         resume.reason,
         toPersonKeys(privacyKey, advertiserId, profile),
         ttlMs,
-        [...requests].map((text) => toTombstone(privacyKey, advertiserId, 'request', text)),
       ],
     );
+  };
   const rows = await db.transaction(write, laneLock(advertiserId, 'backfill'));
   return rows.length > 0;
 }
@@ -225,13 +219,24 @@ export async function redeemPrefill(
   return { advertiserId: handle.advertiserId, prefillId, profile, resume: toResume(row) };
 }
 
-/** The stored resume of a redeemed prefill. */
+/** The stored resume of a prefill that was redeemed within the lifetime of a link to it. */
 export async function loadResume(db: Queryable, key: PrefillKey): Promise<ResumeFacts | null> {
   const [row] = await db.query<ResumeRow>(
-    `SELECT ${resumeColumns} FROM intake.prefills WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'redeemed'`,
+    `SELECT ${resumeColumns} FROM intake.prefills WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'redeemed'
+       AND redeemed_at > now() - ${resumeLinkMs} * interval '1 millisecond'`,
     [key.advertiserId, key.prefillId],
   );
   return row ? toResume(row) : null;
+}
+
+/** Like `loadKeyState`, for a role that reads no applications: recomputes the person keys of some profiles. */
+export async function loadPrefillKeyState(db: Queryable, key: KeyObject): Promise<KeyState> {
+  const rows = await db.query<Columns<'prefills', 'advertiser_id' | 'email' | 'person_key'>>(
+    `SELECT advertiser_id, email, person_key FROM intake.prefills WHERE person_key IS NOT NULL LIMIT 5`,
+  );
+  const isMade = (row: (typeof rows)[number]) => toAddressKey(key, row.advertiser_id, row.email) === row.person_key;
+  if (rows.length === 0) return 'untried';
+  return rows.some(isMade) ? 'matches' : 'differs';
 }
 
 /** The one of these configured account names that has the advertiser's id; null where none has. */

@@ -2,10 +2,10 @@
 // of the current proof. Nothing is erased by it; the next recheck no longer expects these ids.
 import { hash } from 'node:crypto';
 import { chain, type Decision, toDecisionBody, toIdList } from '../../domain/evidence/record.ts';
+import { laneLock } from '../accounts/leases.ts';
 import { appendEvents } from '../events.ts';
 import type { Database, Queryable, Transaction } from '../postgres/database.ts';
 import { loadAuditedProof, noteLastHash, saveEvidence } from '../sweeps/evidence.ts';
-import { laneLock } from '../sweeps/leases.ts';
 import { recordAudit } from './audit-log.ts';
 
 /** What an operator may decide about: ids, and since when they are gone or cannot be read. */

@@ -3,11 +3,11 @@
 import { type KeyObject, randomUUID } from 'node:crypto';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { type ErasureCounts, type ErasureJob, isNothing, type Sought, toSoughtText } from '../../domain/erasure.ts';
+import { laneLock, longestLease } from '../accounts/leases.ts';
 import { type ApplicationEvent, appendEvents } from '../events.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import { laneLock, longestLease } from '../sweeps/leases.ts';
-import { renewTombstones, renewTombstonesOf, toTombstone } from '../tombstones.ts';
+import { renewTombstonesOf, setTombstones, toTombstone } from '../tombstones.ts';
 import { recordAudit } from './audit-log.ts';
 import { eraseApplications, erasePerson, findPerson, findRemains, isAged } from './find-and-erase.ts';
 
@@ -16,6 +16,8 @@ export interface ErasureRequest {
   readonly sought: Sought;
   /** User and machine, or the maintenance task. */
   readonly by: string;
+  /** Also keeps out applications of this account or address that were never read before. */
+  readonly future?: boolean | undefined;
 }
 
 /**
@@ -29,7 +31,8 @@ export async function beginErasure(
   request: ErasureRequest,
   crashPoint?: PassCrashPoint,
 ): Promise<ErasureJob | null> {
-  const { advertiserId, sought, by } = request;
+  const { advertiserId, sought, by, future = false } = request;
+  const isPerson = sought.by === 'address' || sought.by === 'jobseeker';
   // The lane lock excludes all other writers of the advertiser's applications. A page that was diffed before the erasure commits after it
   // and sees the tombstones.
   return await retryOnConflict(() =>
@@ -42,13 +45,14 @@ export async function beginErasure(
         const openJobId = isFound ? null : await findOpenJob(tx, advertiserId, requestHash);
         if (openJobId !== null) {
           // The new request also covers prefills that began after the open job.
-          await renewTombstones(tx, advertiserId, openJobId, [requestHash]);
+          await setTombstones(tx, advertiserId, openJobId, [requestHash], future);
           await renewTombstonesOf(tx, advertiserId, openJobId);
           return null;
         }
         const jobId = randomUUID();
         const checkAgainAt = isFound ? await loadCheckAgainAt(tx, advertiserId, person.prefillIds) : null;
         await erasePerson(tx, key, advertiserId, jobId, person);
+        if (isPerson) await setTombstones(tx, advertiserId, jobId, [requestHash], future);
         const [row] = await tx.query<JobRow>(
           `INSERT INTO intake.erasure_jobs AS j
              (advertiser_id, job_id, sought_by, sought, requested_by, step, check_again_at, application_ids, hashes, counts, closed_at)
@@ -68,7 +72,7 @@ export async function beginErasure(
           ],
         );
         const applicationId = sought.by === 'application' ? sought.applicationId : null;
-        const facts = { job_id: jobId, sought_by: sought.by, ...person.counts };
+        const facts = { job_id: jobId, sought_by: sought.by, ...(future && { future }), ...person.counts };
         await recordAudit(tx, { advertiserId, action: 'erase', applicationId, by, facts });
         await appendEvents(tx, advertiserId, person.applicationIds.map(toErasedEvent));
         crashPoint?.('erasureWritten');

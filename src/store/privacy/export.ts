@@ -10,6 +10,7 @@ import { toPersonKeys } from '../person-key.ts';
 import { accountIn, isAccountInJson, toAccountPattern } from '../person-search.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
+import { mayStore, toPerson } from '../tombstones.ts';
 import { isOfPerson } from './find-and-erase.ts';
 
 /** A person's rows and files. */
@@ -40,12 +41,15 @@ export async function loadExport(
   advertiserId: bigint,
   applicationId: bigint,
 ): Promise<PersonExport | null> {
-  const find = (condition: string, value: unknown) =>
-    db.query<PersonRow>(
-      `SELECT application_id, email, job_seeker_id FROM intake.applications
+  const find = async (condition: string, value: unknown) => {
+    const rows = await db.query<PersonRow>(
+      `SELECT application_id, email, job_seeker_id, raw::text AS raw FROM intake.applications
        WHERE advertiser_id = $1 AND ${condition} AND erased_at IS NULL ORDER BY application_id`,
       [advertiserId, value],
     );
+    const may = await mayStore(db, key, advertiserId, rows.map(toStoredPerson));
+    return rows.filter((_, at) => may[at]);
+  };
   const [named] = await find('application_id = $2', applicationId);
   if (named === undefined) return null;
   const account = toAccountId(named.job_seeker_id);
@@ -74,7 +78,10 @@ export async function loadExport(
   };
 }
 
-type PersonRow = Columns<'applications', 'application_id' | 'email' | 'job_seeker_id'>;
+type PersonRow = Columns<'applications', 'application_id' | 'email' | 'job_seeker_id'> & { raw: string | null };
+
+const toStoredPerson = ({ application_id: id, email, job_seeker_id: jobSeekerId, raw }: PersonRow) =>
+  toPerson({ id, email, jobSeekerId, raw: raw ?? '' });
 
 const toAddress = ({ email }: PersonRow) => toBareAddress(email ?? '').toLowerCase();
 
@@ -86,7 +93,7 @@ const rowsSql = `
   SELECT jsonb_pretty(jsonb_build_object(
     'applications', (
       SELECT jsonb_agg(jsonb_build_object(
-        'application', to_jsonb(a) - 'content_hash' - 'facts_hash' - 'observed_seq',
+        'application', to_jsonb(a) - 'content_hash' - 'facts_hash' - 'members' - 'observed_seq',
         'primary_job_seeking_info', (SELECT to_jsonb(c) FROM intake.primary_job_seeking_info c WHERE ${own}),
         'attachments', ${listOf('attachments', 'c.kind')},
         'attachment_versions', ${listOf('attachment_versions', 'c.kind, c.version')},
@@ -98,7 +105,7 @@ const rowsSql = `
       ) ORDER BY a.application_id)
       FROM intake.applications a WHERE a.advertiser_id = $1 AND a.application_id = ANY ($2::bigint[])),
     'quarantine', (
-      SELECT coalesce(jsonb_agg(to_jsonb(q) - 'fingerprint' ORDER BY q.first_seen_at, q.fingerprint), '[]') FROM intake.quarantine q
+      SELECT coalesce(jsonb_agg(to_jsonb(q) - '{fingerprint,members,person,identity}'::text[] ORDER BY q.first_seen_at, q.fingerprint), '[]') FROM intake.quarantine q
       WHERE q.advertiser_id = $1 AND (q.application_id = ANY ($2::bigint[]) OR ${isAccountInJson(`concat(q.raw_text, ' ', q.raw)`, '$4')})),
     'prefills', (
       SELECT coalesce(jsonb_agg(to_jsonb(p) - 'handle_hash' - 'person_keys' ORDER BY p.created_at), '[]')

@@ -1,7 +1,7 @@
 // Finds a person by an application, a jobseeker account, an e-mail address or an age, and erases their rows in one transaction. Of an
 // application, the advertiser, the id and the date of the erasure stay. The caller deletes the files that this file lists.
 import type { KeyObject } from 'node:crypto';
-import { type ErasureCounts, type Sought, toSoughtText, toSoughtValue } from '../../domain/erasure.ts';
+import { type ErasureCounts, type Sought, toSoughtValue } from '../../domain/erasure.ts';
 import { toAccountId } from '../../domain/person.ts';
 import { toPersonKeys } from '../person-key.ts';
 import {
@@ -15,13 +15,15 @@ import {
 import type { Queryable } from '../postgres/database.ts';
 import { erasePrefills } from '../prefill/lapse.ts';
 import type { Columns } from '../schema/rows.ts';
-import { renewTombstones, setTombstones, toTombstone } from '../tombstones.ts';
+import { setTombstones, toPerson, toRequests, toTombstone } from '../tombstones.ts';
 
 /** Everything that one advertiser's tables hold about a person. */
 export interface FoundPerson {
   readonly applicationIds: readonly bigint[];
   /** Fingerprints of quarantined elements, in hex. */
   readonly fingerprints: readonly string[];
+  /** What keeps these elements out, in hex. */
+  readonly identities: readonly string[];
   readonly prefillIds: readonly string[];
   /** The addresses of a jobseeker account's applications: prefills with one of them are the person's too. */
   readonly addresses: readonly string[];
@@ -89,8 +91,8 @@ export async function findPerson(
   );
   const applicationIds = applications.map((row) => row.application_id);
   // An element can have another address than the application that it became, if the source changed the address later.
-  const quarantined = await db.query<{ fingerprint: string }>(
-    `SELECT encode(fingerprint, 'hex') AS fingerprint FROM intake.quarantine
+  const quarantined = await db.query<{ fingerprint: string; identity: string }>(
+    `SELECT encode(fingerprint, 'hex') AS fingerprint, encode(coalesce(identity, fingerprint), 'hex') AS identity FROM intake.quarantine
      WHERE advertiser_id = $1 AND (${isQuarantined[sought.by]} OR application_id = ANY ($4::bigint[]))
      ORDER BY fingerprint LIMIT $3::bigint`,
     [advertiserId, toSoughtWritten(sought), limit, applicationIds],
@@ -101,6 +103,7 @@ export async function findPerson(
   return {
     applicationIds,
     fingerprints: quarantined.map((row) => row.fingerprint),
+    identities: quarantined.map((row) => row.identity),
     prefillIds,
     addresses,
     hashes: held.hashes,
@@ -196,6 +199,7 @@ export async function erasePerson(
   jobId: string,
   person: FoundPerson,
 ): Promise<void> {
+  const requests = await loadRequests(tx, advertiserId, person.applicationIds);
   await eraseApplications(tx, advertiserId, person.applicationIds);
   await tx.query(
     `DELETE FROM intake.quarantine WHERE advertiser_id = $1
@@ -210,14 +214,23 @@ export async function erasePerson(
   );
   await setTombstones(tx, advertiserId, jobId, [
     ...person.applicationIds.map((id) => toTombstone(key, advertiserId, 'application', String(id))),
-    ...person.fingerprints.map((print) => toTombstone(key, advertiserId, 'quarantine', print)),
+    ...person.identities.map((identity) => toTombstone(key, advertiserId, 'quarantine', identity)),
+    // The source may send the same application again without a usable id.
+    ...requests.map((text) => toTombstone(key, advertiserId, 'request', text)),
   ]);
-  const requests = person.addresses.map((email) => toSoughtText({ by: 'address', email }));
-  await renewTombstones(
-    tx,
-    advertiserId,
-    jobId,
-    requests.map((text) => toTombstone(key, advertiserId, 'request', text)),
+}
+
+/** The requests that would find these applications: by their accounts and by their addresses. */
+async function loadRequests(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<string[]> {
+  const rows = await tx.query<
+    Columns<'applications', 'application_id' | 'email' | 'job_seeker_id'> & { readonly json: string | null }
+  >(
+    `SELECT application_id, email, job_seeker_id, CASE WHEN email IS NULL THEN ${json} END AS json
+     FROM intake.applications WHERE ${ofThese}`,
+    [advertiserId, ids],
+  );
+  return rows.flatMap(({ application_id: id, email, job_seeker_id: jobSeekerId, json: raw }) =>
+    toRequests(toPerson({ id, email, jobSeekerId, raw: raw ?? '' })),
   );
 }
 

@@ -1,15 +1,17 @@
 // Loads the facts of the status: one statement per kind of fact, whatever the number of advertisers.
+import { mostQuarantined } from '../../domain/application.ts';
 import type { Conclusion } from '../../domain/coverage/certificate.ts';
 import { arrivalSample } from '../../domain/silence.ts';
 import type { AdvertiserStatus, ProvenVerdict, SweepFacts, SweepStatus } from '../../domain/status.ts';
 import { isUnrepaired } from '../files/verify-blobs.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull, OrNull } from '../schema/rows.ts';
+import { volatileNames } from '../sweeps/volatile.ts';
 import { loadTallies, type Tallies } from './tallies.ts';
 
 type AdvertiserColumns = Columns<
   'advertisers',
-  'name' | 'advertiser_id' | 'halt_kind' | 'reason' | 'halted_at' | 'late_ms' | 'retention_due'
+  'name' | 'advertiser_id' | 'halt_kind' | 'reason' | 'halted_at' | 'late_ms' | 'retention_due' | 'unkept' | 'kept_out'
 >;
 
 /** A later time came from a wrong clock. */
@@ -41,6 +43,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
         damaged: bigint;
         verified_since: Date | null;
         quarantined: bigint;
+        volatile: string[];
         erasing_since: Date | null;
         erasing_trouble: string | null;
         submitted_at: number[];
@@ -53,7 +56,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
         complete_through: Date | null;
       }
   >(
-    `SELECT v.name, v.advertiser_id, v.halt_kind, v.reason, v.halted_at, v.late_ms, v.retention_due, c.after_id, c.as_of,
+    `SELECT v.name, v.advertiser_id, v.halt_kind, v.reason, v.halted_at, v.late_ms, v.retention_due, v.unkept, v.kept_out, c.after_id, c.as_of,
        k.open_ranges, k.certificate, k.risk, k.reason AS coverage_reason, k.as_of AS covered_at, k.complete_through,
        (SELECT json_agg(json_build_array(u.application_id::text, u.reason, u.since, u.tries)) FROM (SELECT * FROM intake.unreadable u
          WHERE u.advertiser_id = v.advertiser_id AND u.accepted_at IS NULL ORDER BY u.application_id LIMIT 20) AS u) AS unreadable_ids,
@@ -68,6 +71,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
        (SELECT count(*) FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id AND ${isUnrepaired}) AS damaged,
        (SELECT min(u.verified_at) FROM intake.blobs u WHERE u.advertiser_id = v.advertiser_id AND u.state = 'stored') AS verified_since,
        (SELECT count(*) FROM intake.quarantine q WHERE q.advertiser_id = v.advertiser_id AND resolved_at IS NULL) AS quarantined,
+       ${volatileNames('v.advertiser_id')} AS volatile,
        (SELECT min(j.requested_at) FROM intake.erasure_jobs j WHERE j.advertiser_id = v.advertiser_id AND j.closed_at IS NULL) AS erasing_since,
        (SELECT j.trouble FROM intake.erasure_jobs j WHERE j.advertiser_id = v.advertiser_id AND j.closed_at IS NULL
           AND j.trouble IS NOT NULL ORDER BY j.requested_at LIMIT 1) AS erasing_trouble,
@@ -116,10 +120,14 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
       unreadableScreens: count('unread screens'),
       damagedBlobs: Number(row.damaged),
       verifiedSince: row.verified_since,
+      withheld: count('withheld'),
       attachments: Object.fromEntries(
         [...own].flatMap(([what, n]) => (what.startsWith(ofState) && n > 0 ? [[what.slice(ofState.length), n]] : [])),
       ),
       quarantined: Number(row.quarantined),
+      unkept: Number(row.quarantined) < mostQuarantined ? 0 : Number(row.unkept ?? 0),
+      keptOut: Number(row.kept_out),
+      volatile: row.volatile.toSorted().slice(0, 20),
       retentionDue: row.retention_due === null ? null : Number(row.retention_due),
       erasingSince: row.erasing_since,
       erasingTrouble: row.erasing_trouble,

@@ -24,6 +24,7 @@ export const applications = intake.table(
     personKey: text('person_key'),
     contentHash: bytea('content_hash').notNull(),
     factsHash: bytea('facts_hash'),
+    members: jsonb(),
     observedSeq: id64('observed_seq').notNull(),
     firstSeenAt: at('first_seen_at').notNull().defaultNow(),
     changedAt: at('changed_at').notNull().defaultNow(),
@@ -38,6 +39,16 @@ export const applications = intake.table(
     index('applications_job_seeker').on(t.advertiserId, t.jobSeekerId),
     index('applications_first_seen').on(t.advertiserId, t.firstSeenAt),
   ],
+);
+
+export const volatileMembers = intake.table(
+  'volatile_members',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    member: text().notNull(),
+    seen: text().array().notNull(),
+  },
+  (t) => [primaryKey({ name: 'volatile_members_pkey', columns: [t.advertiserId, t.member] })],
 );
 
 export const primaryJobSeekingInfo = intake.table(

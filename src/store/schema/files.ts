@@ -84,8 +84,10 @@ export const blobStore = intake.table(
   'blob_store',
   {
     only: boolean().primaryKey().default(true),
-    identity: text().notNull(),
-    location: text().notNull(),
+    databaseId: uuid('database_id').notNull().defaultRandom(),
+    identity: text(),
+    nextIdentity: text('next_identity'),
+    location: text(),
     pinnedAt: at('pinned_at').notNull().defaultNow(),
   },
   (t) => [check('blob_store_only', sql`${t.only}`)],

@@ -1,7 +1,7 @@
 // The privacy tables: tombstones of erased data, which must not return, the erasure jobs, and the audit log. None of them names a person.
 // See applications.ts for how these files are used.
 import { sql } from 'drizzle-orm';
-import { check, index, integer, jsonb, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
+import { boolean, check, index, integer, jsonb, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
 import { at, bytea, id64, intake, isOneOf } from './columns.ts';
 
 // The values that CHECKs allow, which are also the types of the columns.
@@ -15,8 +15,12 @@ export const erasures = intake.table(
     tombstone: bytea().notNull(),
     jobId: uuid('job_id').notNull(),
     erasedAt: at('erased_at').notNull().defaultNow(),
+    future: boolean().notNull().default(false),
   },
-  (t) => [primaryKey({ name: 'erasures_pkey', columns: [t.advertiserId, t.tombstone] })],
+  (t) => [
+    primaryKey({ name: 'erasures_pkey', columns: [t.advertiserId, t.tombstone] }),
+    index('erasures_future').on(t.advertiserId).where(sql`${t.future}`),
+  ],
 );
 
 export const erasureJobs = intake.table(

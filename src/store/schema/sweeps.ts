@@ -43,6 +43,8 @@ export const advertisers = intake.table(
     lateAt: at('late_at'),
     retentionDue: id64('retention_due'),
     erasedThrough: id64('erased_through'),
+    unkept: id64('unkept'),
+    keptOut: id64('kept_out').notNull().default(sql`0`),
     createdAt: at('created_at').notNull().defaultNow(),
     haltedAt: at('halted_at'),
     throttledUntil: at('throttled_until'),
@@ -113,8 +115,14 @@ export const quarantine = intake.table(
     seen: integer().notNull().default(1),
     sweepId: id64('sweep_id').notNull(),
     resolvedAt: at('resolved_at'),
+    members: jsonb(),
+    person: bytea(),
+    identity: bytea(),
   },
-  (t) => [primaryKey({ name: 'quarantine_pkey', columns: [t.advertiserId, t.fingerprint] })],
+  (t) => [
+    primaryKey({ name: 'quarantine_pkey', columns: [t.advertiserId, t.fingerprint] }),
+    index('quarantine_person').on(t.advertiserId, t.person),
+  ],
 );
 
 export const events = intake.table(

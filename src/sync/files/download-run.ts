@@ -30,7 +30,7 @@ export interface DownloadAccount {
   readonly source: Source;
 }
 
-export interface DownloadRunDeps extends Omit<DownloadDeps, 'source'> {
+export interface DownloadRunDeps extends Omit<DownloadDeps, 'source' | 'onBytes'> {
   readonly store: DownloadDeps['store'] & Pick<Store, 'advertisers'>;
   readonly accounts: readonly DownloadAccount[];
   /** Free space of the spool's disk. */
@@ -40,6 +40,8 @@ export interface DownloadRunDeps extends Omit<DownloadDeps, 'source'> {
   /** Which puts succeeded and failed. Carried over in the same way. */
   readonly puts?: Puts | undefined;
   readonly onStep?: ((totals: DownloadTotals) => void) | undefined;
+  /** Called with account and file as bytes arrive, and before they are parsed. */
+  readonly onBytes?: ((work: Readonly<Record<string, string>>) => void) | undefined;
   /** Called with how long each claimed download had been due. */
   readonly onClaimed?: ((waitedMs: readonly number[]) => void) | undefined;
   readonly onWait?: ((trouble: Trouble, waitMs: number) => void) | undefined;
@@ -83,6 +85,9 @@ export interface DownloadSummary extends DownloadTotals {
 
 /** At this interval a long run claims no other downloads and fetches the due suspects, each alone. */
 const suspectsEveryMs = 60_000;
+
+/** Tells the claims of this process from those of one that may have ended. */
+const processDigits = randomUUID().slice(0, 8);
 
 type Ended = Omit<DownloadEnd & { kind: 'completed' }, 'kind'>;
 type RunAccount = DownloadAccount & Standing;
@@ -191,7 +196,7 @@ class DownloadRun {
       await requireRoom(this.#deps, 2 * this.#request.concurrency * this.#request.maxBytes);
       const { store, onClaimed } = this.#deps;
       const { leaseMs, hash } = this.#request;
-      const token = randomUUID();
+      const token = `${processDigits}${randomUUID().slice(8)}`;
       const { claims, lapsed } = await store.downloads.claim({ advertisers, tier, limit, token, leaseMs, onClaimed });
       if (claims.length > 0) this.#ready.push(...(await store.downloads.loadFacts(claims, hash)));
       // A claim shows that the database is back. It shows nothing about the storage.
@@ -251,7 +256,9 @@ class DownloadRun {
     const { hash, maxBytes } = this.#request;
     const { signal } = this.#abort;
     try {
-      const deps = { ...this.#deps, source: account.source };
+      const { kind, applicationId } = file.claim;
+      const inHand = { advertiser: account.name, application: String(applicationId), kind };
+      const deps = { ...this.#deps, source: account.source, onBytes: () => this.#deps.onBytes?.(inHand) };
       const ended = await download(deps, { file, hash, maxBytes, signal, isKnownServed, ...callbacks });
       if (ended.kind === 'completed') {
         this.#count(ended);
@@ -337,7 +344,12 @@ class DownloadRun {
     const { maxBytes } = this.#request;
     const { signal } = this.#abort;
     try {
-      const probe = await probeSource({ ...this.#deps, source: account.source }, account, { maxBytes, signal });
+      const deps = {
+        ...this.#deps,
+        source: account.source,
+        onBytes: () => this.#deps.onBytes?.({ advertiser: account.name }),
+      };
+      const probe = await probeSource(deps, account, { maxBytes, signal });
       if (probe.others === 'refused') await this.#halt(account, probe.trouble);
       if (probe.others === 'failing')
         account.pausedUntil = performance.now() + Math.max(outagePauseMs, probe.trouble?.retryAfterMs ?? 0);

@@ -37,7 +37,7 @@ export async function download(deps: DownloadDeps, request: DownloadRequest): Pr
   const { claim, twin } = file;
   deps.crashPoint?.('claimed');
   if (claim.lapses >= mostLapses) {
-    const reason = `The process ended ${claim.lapses} times while it fetched this file alone.`;
+    const reason = 'The process ended twice while it had this file in hand, the second time with this file alone.';
     return await complete(deps, () =>
       deps.store.downloads.complete(claim, { kind: 'final', state: 'given_up', reason }),
     );

@@ -1,21 +1,21 @@
 // Fetches one file from the source and makes sure that it is whole, by its HTTP framing or its Size. It counts and hashes the bytes. If
 // something does not match, it fetches again until two fetches in a row agree, at most three times. A truncated body, an empty body or an
 // error page is never taken for the file. Knows nothing of the queue and the store.
+import { readFile } from 'node:fs/promises';
 import type { AttachmentKind, Note } from '../../domain/application.ts';
-import type { BlobBody, BlobFacts } from '../../domain/blob.ts';
-import { type ParsedScreens, toUnreadableNote } from '../../domain/screen.ts';
+import type { BlobBody, BlobFacts, Spool } from '../../domain/blob.ts';
+import { largestScreenBytes, type ParsedScreens, toUnreadableNote } from '../../domain/screen.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { describeFile, FileDescription } from '../../source/parse/file-description.ts';
 import type { parseScreens } from '../../source/parse/screen.ts';
-import type { Spool } from './spool.ts';
 
 export interface FetchDeps {
   readonly source: Source;
   readonly spool: Spool;
   readonly describeFile: typeof describeFile;
   readonly parseScreens: typeof parseScreens;
-  /** Called as bytes arrive, so that a slow file still counts as progress. */
+  /** Called as bytes arrive, so that a slow file still counts as progress, and before they are parsed. */
   readonly onBytes?: (() => void) | undefined;
 }
 
@@ -87,8 +87,9 @@ async function fetchOnce(
   const { body, facts, head } = await spooled.finish();
   if (declared !== null && declared !== facts.sizeBytes) throw toUseless('The file was truncated.');
   if (facts.sizeBytes === 0 && sizeBytes !== 0) throw toUseless('The file was empty.');
+  deps.onBytes?.();
   const description = await deps.describeFile(headers, head);
-  const parsed = kind === 'screen' ? readScreens(deps, body, description.contentType) : null;
+  const parsed = kind === 'screen' ? await readScreens(deps, body, facts.sizeBytes, description.contentType) : null;
   const isExpectedSize = sizeBytes === facts.sizeBytes;
   // A page of exactly the expected Size is a file that happens to be HTML. For a screen, parsing decides.
   if (kind !== 'screen' && description.looksLikePage && !isExpectedSize) throw aPage();
@@ -117,10 +118,16 @@ async function fetchOnce(
  * The screens of a file, or a note that says why they cannot be read. Truncated JSON or XML does not parse, so a screen that parses is
  * whole. Its Size is ignored: it may be that of the other format.
  */
-export function readScreens(deps: Pick<FetchDeps, 'parseScreens'>, body: BlobBody, contentType: string | null) {
-  if (!(body instanceof Uint8Array)) return { screens: null, note: toUnreadableNote('larger than a screen can be') };
+export async function readScreens(
+  deps: Pick<FetchDeps, 'parseScreens'>,
+  body: BlobBody,
+  sizeBytes: number,
+  contentType: string | null,
+) {
+  if (sizeBytes > largestScreenBytes) return { screens: null, note: toUnreadableNote('larger than a screen can be') };
+  const bytes = body instanceof Uint8Array ? body : await readFile(body.path);
   try {
-    return { screens: deps.parseScreens(body, contentType ?? undefined), note: null };
+    return { screens: deps.parseScreens(bytes, contentType ?? undefined), note: null };
   } catch (error) {
     if (!(error instanceof Trouble)) throw error;
     return { screens: null, note: toUnreadableNote(error.message) };

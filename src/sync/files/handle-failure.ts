@@ -63,11 +63,8 @@ function toFileTrouble(trouble: Trouble): Trouble {
   const { status, retryAfterMs } = trouble;
   if (status === undefined) return trouble;
   if (trouble.kind === 'throttled') {
-    const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
-    return new Trouble('throttled', `The source throttles this file (${status}) and serves others.`, {
-      status,
-      ...wait,
-    });
+    const message = `The source throttles this file (${status}) and serves others.`;
+    return new Trouble('throttled', message, { status, retryAfterMs });
   }
   if (trouble.kind !== 'refused') return trouble;
   return new Trouble('refused', `The source refuses this file (${status}) and accepts the credential.`, { status });

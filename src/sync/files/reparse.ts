@@ -39,7 +39,8 @@ export async function reparse(deps: ReparseDeps, request: ReparseRequest): Promi
         counts.missing += 1;
         continue;
       }
-      const { screens, note } = readScreens(deps, Buffer.concat(chunks), file.contentType);
+      const bytes = Buffer.concat(chunks);
+      const { screens, note } = await readScreens(deps, bytes, bytes.length, file.contentType);
       if (await store.files.replaceParsedScreens(file, screens, note)) counts[screens ? 'read' : 'unreadable'] += 1;
     }
   }

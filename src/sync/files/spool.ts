@@ -4,22 +4,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { BlobBody, BlobFacts } from '../../domain/blob.ts';
+import type { Spool, Spooled } from '../../domain/blob.ts';
 import { SettingTrouble, Trouble } from '../../domain/trouble.ts';
-
-/** The bytes of one download. Disposing it frees the memory or the file. */
-export interface Spooled extends AsyncDisposable {
-  write(chunk: Uint8Array): Promise<void>;
-  /** Ends the writing and returns what was written. */
-  finish(): Promise<{ readonly body: BlobBody; readonly facts: BlobFacts; readonly head: Uint8Array }>;
-  readonly sizeBytes: number;
-}
-
-export interface Spool {
-  /** A download that is expected to be large goes to a file at once. The expectation may be wrong. */
-  open(expectedBytes: number | null): Spooled;
-  readonly folder: string;
-}
 
 const inMemoryBytes = 8 * 1024 * 1024;
 const headBytes = 65_536;

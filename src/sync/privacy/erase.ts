@@ -7,7 +7,7 @@ import { type ErasureJob, isBraked, type Sought } from '../../domain/erasure.ts'
 import { Trouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 import { deleteUnneeded } from '../files/delete-objects.ts';
-import { deleteLeavingResumes } from '../prefill.ts';
+import { deleteLeavingResumes } from '../leaving-resumes.ts';
 import { requireKey } from './privacy-key.ts';
 
 export interface EraseDeps {
@@ -23,6 +23,8 @@ export interface EraseRequest {
   readonly advertiserId: bigint;
   readonly sought: Sought;
   readonly by: string;
+  /** Also keeps out applications of this account or address that were never read before. */
+  readonly future?: boolean | undefined;
   readonly signal: AbortSignal;
 }
 

@@ -23,7 +23,6 @@ import {
   createLifted,
   createLost,
   createOrphan,
-  createPin,
 } from './deletions.ts';
 import { createAuditEnd, createAuditPruned, createEraseAudit, createProofExport, createProofPage } from './evidence.ts';
 import {
@@ -77,6 +76,7 @@ import {
   createOrderPage,
   createOrderRetry,
 } from './order.ts';
+import { createAdoptedStore, createFirstUse } from './owner.ts';
 import { createEraseResume, createStateLate, createStateTwice } from './prefills.ts';
 import {
   createEraseAgain,
@@ -153,7 +153,8 @@ export const scenarios = {
   'lost-version': createLostVersion,
   'lost-twice': createLostTwice,
   adopted: createAdopted,
-  pin: createPin,
+  'first-use': createFirstUse,
+  'adopt-store': createAdoptedStore,
   deleters: createDeleters,
   'orphan-marked': createMarkedOrphan,
   'orphan-linked': createLinkedOrphan,

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { toBlobKey } from '../../../src/domain/blob.ts';
 import { Trouble } from '../../../src/domain/trouble.ts';
-import { pinBlobStore } from '../../../src/store/files/blobs.ts';
 import { beginInfected, beginOrphans, type Deletion } from '../../../src/store/files/delete-blobs.ts';
 import { adoptBlob, markUndeleted } from '../../../src/store/files/verify-blobs.ts';
 import { type Database, isConflict } from '../../../src/store/postgres/database.ts';
@@ -447,31 +446,6 @@ export function createAdopted(stage: Stage): Scenario {
           );
           assert.equal(stored.length, 1, 'P6: the file is not stored');
           await dropBlobs(files);
-        },
-      };
-    },
-  };
-}
-
-/** Two processes use a blob store for the first time. */
-export function createPin(stage: Stage): Scenario {
-  return {
-    name: 'two processes use a blob store for the first time',
-    promise: 'it is remembered once, and nobody fails',
-    async open() {
-      await stage.query(`DELETE FROM intake.blob_store`);
-      const pin = (actor: Actor) => pinBlobStore(stage.database(actor.name), 'this one', 'memory');
-      return {
-        programs: new Map<string, Program>([
-          ['a', pin],
-          ['b', pin],
-        ]),
-        mortal: ['a'],
-        lapses: [],
-        commitsApart: true,
-        async check() {
-          const rows = await stage.query(`SELECT identity FROM intake.blob_store`);
-          assert.deepEqual(rows, [{ identity: 'this one' }]);
         },
       };
     },

@@ -383,7 +383,7 @@ async function openScreen(stage: Stage) {
   await stage.query(`UPDATE intake.applications SET ready_at = now() WHERE advertiser_id = $1`, [advertiserId]);
   const held = { advertiserId, applicationId: 1n, kind: 'screen', sha256 } as HeldFile;
   const reparse: Program = async (actor) =>
-    void (await replaceParsedScreens(stage.database(actor.name), held, aParsedScreen('read again'), null));
+    void (await replaceParsedScreens(stage.database(actor.name), privacyKey, held, aParsedScreen('read again'), null));
   return { advertiserId, lease, files, claim, reparse };
 }
 

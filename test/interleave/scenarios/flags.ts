@@ -1,7 +1,7 @@
 // Virus flags and lost bytes while other clients change the files that have these bytes.
 import { toBlobKey } from '../../../src/domain/blob.ts';
+import type { Lease } from '../../../src/store/accounts/leases.ts';
 import { claimDownloads } from '../../../src/store/files/download-queue.ts';
-import type { Lease } from '../../../src/store/sweeps/leases.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';

@@ -3,17 +3,17 @@ import assert from 'node:assert/strict';
 import { createSecretKey } from 'node:crypto';
 import type { Line as EvidenceLine } from '../../../src/domain/evidence/record.ts';
 import { LeaseLost } from '../../../src/domain/trouble.ts';
-import type { Database } from '../../../src/store/postgres/database.ts';
 import {
   ensureAdvertiser,
   findAdvertisers,
   haltAdvertiser,
   pinAdvertiser,
   unhaltAdvertiser,
-} from '../../../src/store/sweeps/advertisers.ts';
+} from '../../../src/store/accounts/advertisers.ts';
+import { claimLeases, type Lane, type Lease, releaseLeases, renewLease } from '../../../src/store/accounts/leases.ts';
+import type { Database } from '../../../src/store/postgres/database.ts';
 import { loadUnfinished } from '../../../src/store/sweeps/continue-sweep.ts';
 import { confirmCursors } from '../../../src/store/sweeps/cursors.ts';
-import { claimLeases, type Lane, type Lease, releaseLeases, renewLease } from '../../../src/store/sweeps/leases.ts';
 import { endCertificates, type SweepEnd, takeTickets } from '../../../src/store/sweeps/sweeps.ts';
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
 import { claimLease } from '../../support/leases.ts';
@@ -203,7 +203,7 @@ export function createMaintenance(stage: Stage): Scenario {
         });
         if (!lease) return;
         await actor.act('runs the task', () => void runs++);
-        await releaseLeases(db, [{ lease, done: true }]);
+        await releaseLeases(db, [{ ...lease, done: true }]);
       };
       return {
         programs: new Map<string, Program>([
@@ -618,7 +618,7 @@ function createHandOverOf(stage: Stage, isTwice: boolean): Scenario {
               const db = stage.database(actor.name);
               const isRenewed = await renewLease(db, old, longMs);
               if (isRenewed && !isHeldBy(old)) faults.push('a lane that another one holds is called renewed');
-              await releaseLeases(db, [{ lease: old, done: false }]);
+              await releaseLeases(db, [{ ...old, done: false }]);
             },
           ],
           [
@@ -630,7 +630,7 @@ function createHandOverOf(stage: Stage, isTwice: boolean): Scenario {
               if (!isTwice) [holder, worksSince] = [lease, stage.gate.clockMs];
               await actor.act('works under the lane', () => {});
               if (isHeldBy(lease)) worksSince = null;
-              await releaseLeases(db, [{ lease, done: false }]);
+              await releaseLeases(db, [{ ...lease, done: false }]);
             },
           ],
           [

@@ -1,13 +1,12 @@
 // Files for the scenarios: an in-memory object store in which every call is a step of its client, and the product's download of a file.
 import { createHash } from 'node:crypto';
-import type { BlobStore } from '../../../src/domain/blob.ts';
+import type { BlobStore, Spool } from '../../../src/domain/blob.ts';
 import { toBlobKey } from '../../../src/domain/blob.ts';
 import { Trouble } from '../../../src/domain/trouble.ts';
 import type { Source } from '../../../src/source/client.ts';
 import type { Claim } from '../../../src/store/files/download-queue.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { type DownloadEnd, download } from '../../../src/sync/files/download.ts';
-import type { Spool } from '../../../src/sync/files/spool.ts';
 import type { Actor } from '../schedule.ts';
 import type { Stage } from '../stage.ts';
 
@@ -49,7 +48,7 @@ function toShort(key: string): string {
 }
 
 /** Keeps the bytes of a download in memory. */
-const spool: Spool = {
+export const spool: Spool = {
   folder: '',
   open() {
     const chunks: Uint8Array[] = [];

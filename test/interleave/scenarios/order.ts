@@ -1,12 +1,12 @@
 // Writers that change several applications in one transaction. Each locks applications in the order of their ids, which prevents
 // deadlocks. The rows that one statement locks are not separate steps of a schedule, so a third client holds the lock of the first one.
 import { toBlobKey } from '../../../src/domain/blob.ts';
+import type { Lease } from '../../../src/store/accounts/leases.ts';
 import { completeDownloads } from '../../../src/store/files/complete-download.ts';
 import { type Claim, claimDownloads } from '../../../src/store/files/download-queue.ts';
 import { retryDownloads } from '../../../src/store/files/stored-files.ts';
 import { markDamaged } from '../../../src/store/files/verify-blobs.ts';
 import { beginErasure } from '../../../src/store/privacy/erasure-jobs.ts';
-import type { Lease } from '../../../src/store/sweeps/leases.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';

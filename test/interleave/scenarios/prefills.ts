@@ -5,12 +5,14 @@ import { stateLifetimeMs, toTicket } from '../../../src/domain/prefill.ts';
 import type { PrefillSource } from '../../../src/source/prefill.ts';
 import { beginPrefill } from '../../../src/store/prefill/prefills.ts';
 import { beginErasure } from '../../../src/store/privacy/erasure-jobs.ts';
-import { createSecret, deleteLeavingResumes, finishPrefill } from '../../../src/sync/prefill.ts';
+import { deleteLeavingResumes } from '../../../src/sync/leaving-resumes.ts';
+import { createSecret, finishPrefill } from '../../../src/sync/prefill.ts';
+import { createSlots } from '../../../src/sync/slots.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
 import type { Stage } from '../stage.ts';
 import { privacyKey } from './lanes.ts';
-import { content, never, type Objects, sha256, toBlobs } from './objects.ts';
+import { content, never, type Objects, sha256, spool, toBlobs } from './objects.ts';
 import { checkErased, openPerson } from './privacy.ts';
 
 const email = 'person1@example.com';
@@ -33,10 +35,17 @@ async function openVisit(stage: Stage, { advertiserId, name }: { advertiserId: b
       return {
         loadProfile: async () => ({
           ...{ raw: JSON.stringify({ email }), rawText: null, notes: [], firstName: 'Ada', lastName: 'One', email },
-          ...{ phone: null, emails: [email], accountIds: [], resumeId: 'resume' },
+          ...{
+            phone: null,
+            emails: [email],
+            accountIds: [],
+            named: { emails: [], accountIds: [] },
+            resumeId: 'resume',
+          },
         }),
         loadResume: async () => ({
-          ...{ bytes: content, sizeBytes: content.length, sha256, fileName: 'cv.txt', contentType: 'text/plain' },
+          ...{ body: content, sizeBytes: content.length, sha256, fileName: 'cv.txt', contentType: 'text/plain' },
+          async [Symbol.asyncDispose]() {},
         }),
       };
     },
@@ -45,6 +54,8 @@ async function openVisit(stage: Stage, { advertiserId, name }: { advertiserId: b
     const deps = {
       ...{ store: stage.store(actor.name), blobs: toBlobs(actor, visit.objects), ttlMs: 86_400_000, onEnd: () => {} },
       sources: new Map([[name, source as PrefillSource]]),
+      slots: createSlots(1),
+      spool,
     };
     await finishPrefill(deps, { state, binding, answer: { code: 'code' }, signal: never });
   }

@@ -91,7 +91,7 @@ export function createEraseQuarantine(stage: Stage): Scenario {
     async open() {
       const { advertiserId, lease } = await openPerson(stage);
       const raw = JSON.stringify({ Email: email });
-      const reject = { reason: 'no id', raw, rawText: null, identity: 'element' };
+      const reject = { reason: 'no id', raw, rawText: null, identity: 'element', members: {} };
       const seen = (sweepId: bigint) => aPage(lease, [], { advertiserId, rejects: [reject], sweepId });
       await commitPage(stage.direct, privacyKey, seen(1n));
       const [element] = await stage.directStore.quarantine.load(advertiserId, { resolved: false, limit: 1 });
@@ -200,7 +200,7 @@ export function createErasePrefill(stage: Stage): Scenario {
           email,
           phone: null,
         },
-        ...{ emails: [email], accountIds: [], resumeId: null },
+        ...{ emails: [email], accountIds: [], named: { emails: [], accountIds: [] }, resumeId: null },
       };
       let redeemed = 0;
       const redeem = async (actor: Actor) => {

@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto';
 import { pruneQuarantine } from '../../../src/store/applications/quarantine.ts';
 import { pruneEvents } from '../../../src/store/events.ts';
 import { markOrphans } from '../../../src/store/files/verify-blobs.ts';
-import type { Row } from '../../../src/store/postgres/database.ts';
 import { lapsePrefills } from '../../../src/store/prefill/lapse.ts';
 import { pruneSweeps } from '../../../src/store/sweeps/sweeps.ts';
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
@@ -24,7 +23,7 @@ export function createPruning(stage: Stage): Scenario {
       'the newest event and sweep, covered sweeps, and elements that are shown again after a pruning are there (P26)',
     async open() {
       const { advertiserId, lease } = await openLane(stage);
-      const reject = { reason: 'no id', raw: '{}', rawText: null, identity: 'element' };
+      const reject = { reason: 'no id', raw: '{}', rawText: null, identity: 'element', members: {} };
       const sweep = (sweepId: bigint, high: bigint) => {
         const page = aPage(lease, [anApplication(sweepId, { attachments: [] })], {
           ...{ advertiserId, sweepId, rejects: [reject], progress: { ended: proven } },
@@ -184,7 +183,7 @@ export function createLinkedOrphan(stage: Stage): Scenario {
         async check() {
           // The next verification bypasses the proxy, so `rewrite` removes the guard under test from it as well.
           const next = {
-            query: <T extends Row>(sql: string, values?: readonly unknown[]) =>
+            query: <T extends object>(sql: string, values?: readonly unknown[]) =>
               stage.direct.query<T>(stage.gate.rewrite(sql, ''), values),
           };
           await markOrphans(next, advertiserId, restMs);

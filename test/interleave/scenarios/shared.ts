@@ -1,10 +1,11 @@
 // Scenarios of what all workers share: the outbox, the rate limit and the schema.
 import assert from 'node:assert/strict';
+import { type Delay, toDelay } from '../../../src/domain/delay.ts';
+import { loadRetryAfter, noteRetryAfter } from '../../../src/store/accounts/advertisers.ts';
 import { appendEvents } from '../../../src/store/events.ts';
 import { openDatabase } from '../../../src/store/postgres/database.ts';
 import { ensureSchema, migrate } from '../../../src/store/postgres/migrations.ts';
 import { takeSlots } from '../../../src/store/rate-limit.ts';
-import { loadRetryAfter, noteRetryAfter } from '../../../src/store/sweeps/advertisers.ts';
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
 import { claimLease } from '../../support/leases.ts';
 import type { Scenario } from '../explorer.ts';
@@ -74,18 +75,18 @@ export function createSlots(stage: Stage): Scenario {
       const stretchMs = 1_000;
       const slots: number[] = [];
       let isHeard = false;
-      const work = (retryAfterMs: number | null) => async (actor: Actor) => {
+      const work = (retryAfterMs: Delay | undefined) => async (actor: Actor) => {
         const db = stage.database(actor.name);
         slots.push((await takeSlots(db, name, stretchMs, 60_000)).firstAt);
-        if (retryAfterMs !== null) await noteRetryAfter(db, name, retryAfterMs);
+        if (retryAfterMs !== undefined) await noteRetryAfter(db, name, retryAfterMs);
         if (actor.name === 'a') isHeard = true;
         slots.push((await takeSlots(db, name, stretchMs, 60_000)).firstAt);
       };
       return {
         programs: new Map<string, Program>([
-          ['a', work(600_000)],
-          ['b', work(20_000)],
-          ['c', work(null)],
+          ['a', work(toDelay(600_000))],
+          ['b', work(toDelay(20_000))],
+          ['c', work(undefined)],
         ]),
         mortal: ['a'],
         lapses: [],

@@ -1,0 +1,41 @@
+// `intake adopt-store`: makes this database the owner of the store of files, after a restore or a move. Without --yes it only shows whose
+// the store is.
+import type { Adoption } from '../app/files.ts';
+import { command } from './command.ts';
+import { exitCodes } from './exit-codes.ts';
+import { loadCommandConfig } from './load-config.ts';
+
+interface AdoptOptions {
+  readonly yes: boolean;
+}
+
+export const adoptStore = command<AdoptOptions>({
+  name: 'adopt-store',
+  summary: 'make this database the owner of the store in BLOBS_URL, after a restore or a move',
+  examples: [
+    ['intake adopt-store', 'show which database owns the store'],
+    ['intake adopt-store --yes', 'take it; the former owner then neither writes nor deletes there'],
+  ],
+  shape: (shaped) => shaped.option('--yes', 'take the store', false),
+  async run({ env, signal, terminal }, { yes }) {
+    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
+    const { adoptOnce } = await import('../app/files.ts');
+    const adoption = await adoptOnce(config, { yes, signal });
+    terminal.result({ adopted: yes, ...adoption }, () => render(adoption));
+    return yes ? exitCodes.done : exitCodes.usage;
+  },
+});
+
+function render({ location, former, wasOwn, owner }: Adoption): string {
+  const whose =
+    former === null ? 'names no owner' : `belongs to the database ${former.databaseId}, epoch ${former.epoch}`;
+  if (owner === null) {
+    const here = wasOwn ? ', which is this one' : '';
+    return `${location} ${whose}${here}. Nothing was changed. Stop the owner, then repeat with --yes to take the store.`;
+  }
+  return [
+    `${location} now belongs to this database (${owner.databaseId}), epoch ${owner.epoch}.`,
+    'A former owner that still runs begins no upload after 10 s and no delete.',
+    'Next: intake sync --recheck, then intake verify --full.',
+  ].join('\n');
+}

@@ -1,0 +1,69 @@
+// Whose a blob store is. The store has an identity object that names the database that owns it, and an epoch that rises whenever the
+// ownership moves. The owner keeps the same text. A database with another text neither writes nor deletes there.
+// Knows no table and no store.
+
+/** The owner that an identity names. */
+export interface StoreOwner {
+  readonly databaseId: string;
+  readonly epoch: number;
+}
+
+/** What a database knows about itself and its store. */
+export interface RecordedStore {
+  readonly databaseId: string;
+  /** The identity of the store that it owns; null before the first use of a store. */
+  readonly identity: string | null;
+  /** The identity that one of its processes is about to write; null otherwise. */
+  readonly nextIdentity: string | null;
+  /** Where the store was when the database took it. */
+  readonly location: string | null;
+}
+
+/**
+ * The text of an identity. The claim is random: two copies of a database that take a store at the same moment have the same id and raise
+ * the same epoch, and only one of them is the owner.
+ */
+export function renderIdentity({ databaseId, epoch }: StoreOwner, claim: string): string {
+  return JSON.stringify({ database: databaseId, epoch, claim });
+}
+
+/** The owner in an identity. Null where there is none, and for the text of earlier releases, which named no database. */
+export function parseIdentity(identity: string | null): StoreOwner | null {
+  if (identity === null || !identity.startsWith('{')) return null;
+  try {
+    const { database, epoch } = JSON.parse(identity) as Record<string, unknown>;
+    return typeof database === 'string' && Number.isSafeInteger(epoch)
+      ? { databaseId: database, epoch: Number(epoch) }
+      : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The owner that takes a store with this identity next: its epoch is above all that the store and the database know. */
+export function toNextOwner(recorded: RecordedStore, identity: string | null): StoreOwner {
+  const known = [identity, recorded.identity].map((text) => parseIdentity(text)?.epoch ?? 0);
+  return { databaseId: recorded.databaseId, epoch: Math.max(...known) + 1 };
+}
+
+/** Whether a store with this identity is the one that the database owns. True as well when neither of them has an identity yet. */
+export function isOwnStore(recorded: RecordedStore | null, identity: string | null): boolean {
+  return identity === (recorded?.identity ?? null) || (identity !== null && identity === recorded?.nextIdentity);
+}
+
+/** Why a store is refused. Names both databases. */
+export function explainRefusal(location: string, recorded: RecordedStore | null, identity: string | null): string {
+  const own = recorded?.location;
+  if (recorded === null && identity === null)
+    return `${location} has no owner yet: a worker takes it at its first start.`;
+  if (identity === null) return `${location} does not hold the files of this database: they are in ${own}.`;
+  const owner = parseIdentity(identity);
+  const mine = parseIdentity(recorded?.identity ?? null);
+  if (owner !== null && owner.databaseId === recorded?.databaseId) {
+    const had = mine === null ? 'this copy never owned it' : `this copy has epoch ${mine.epoch}`;
+    return `${location} was adopted by another copy of this database (${owner.databaseId}), with epoch ${owner.epoch}; ${had}.`;
+  }
+  const whose = owner === null ? 'another database' : `the database ${owner.databaseId} (epoch ${owner.epoch})`;
+  const id = recorded === null ? 'This database' : `This is the database ${recorded.databaseId}, which`;
+  return `${location} belongs to ${whose}. ${id} has ${own ? `its files in ${own}` : 'no store yet'}.`;
+}

@@ -1,0 +1,225 @@
+// The gate: an erased person is kept out by application id, by account and by address, by every writer, and nothing but a count stays.
+import { randomUUID } from 'node:crypto';
+import { describe, expect } from 'vitest';
+import type { Sought } from '../../src/domain/erasure.ts';
+import { parseElement } from '../../src/source/parse/list.ts';
+import { parseProfile } from '../../src/source/parse/profile.ts';
+import { parseScreens } from '../../src/source/parse/screen.ts';
+import { reparse } from '../../src/sync/files/reparse.ts';
+import { erase } from '../../src/sync/privacy/erase.ts';
+import { replay } from '../../src/sync/read/replay-quarantine.ts';
+import { findTraces } from '../support/dump.ts';
+import { callIntake } from '../support/intake.ts';
+import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
+import { toEnvironment } from '../support/syncing.ts';
+import { type TestDatabase, test } from '../support/test-database.ts';
+
+const signal = AbortSignal.timeout(600_000);
+
+/** Someone whose every fact is a word that stands nowhere else. */
+const zelda = {
+  email: 'zelda.quarlesworth@example.com',
+  firstName: 'Zeldabeth',
+  lastName: 'Quarlesworth',
+  jobSeekerId: 'seeker-zq-7788',
+} as const;
+const screens = [
+  { id: 'S1', name: 'Screen', successful: true, questions: [{ id: 'Q1', type: 'Text', text: 'Why?', answers: [] }] },
+];
+const words = ['quarlesworth', 'zeldabeth', 'seeker-zq-7788'];
+const byAddress: Sought = { by: 'address', email: zelda.email };
+const byAccount: Sought = { by: 'jobseeker', jobSeekerId: zelda.jobSeekerId };
+
+async function openWithZelda(database: TestDatabase) {
+  const intake = await openSmallIntake({ database });
+  const [id = 0n] = intake.board.add([{ ...zelda, attachments: [{ kind: 'screen' }], screens }, { attachments: [] }]);
+  await intake.sweep();
+  return { intake, id };
+}
+
+const eraseAt = (intake: SmallIntake, sought: Sought, future = false) =>
+  erase(intake, { advertiserId: intake.board.advertiserId, sought, future, by: 'test', signal });
+const traces = ({ database, folder }: SmallIntake) => findTraces({ database, folders: [folder], words });
+const keptOut = async ({ database }: SmallIntake) =>
+  Number((await database.query<{ n: string }>(`SELECT sum(kept_out) AS n FROM intake.advertisers`))[0]?.n);
+const show = ({ board }: SmallIntake, json: string) => board.fault({ kind: 'poison', on: 'list', times: null, json });
+
+describe('an erased person whom the source sends again without a usable id', () => {
+  const members = `"FirstName":"Zeldabeth","LastName":"Quarlesworth"`;
+  test.for<[string, (id: bigint) => Sought, string]>([
+    [
+      'application, by the account',
+      (applicationId) => ({ by: 'application', applicationId }),
+      `"JobSeekerID":"${zelda.jobSeekerId}"`,
+    ],
+    [
+      'application, by the address',
+      (applicationId) => ({ by: 'application', applicationId }),
+      `"Email":"${zelda.email}"`,
+    ],
+    [
+      'application, however the address is typed',
+      (applicationId) => ({ by: 'application', applicationId }),
+      `"Email":"Z <ZELDA.Quarlesworth@example.com>"`,
+    ],
+    ['address, by the account', () => byAddress, `"JobSeekerID":"${zelda.jobSeekerId}"`],
+    ['account, by the address', () => byAccount, `"Email":"${zelda.email}"`],
+  ])('is not in quarantine after an erasure by %s; it is counted', async ([, toSought, named], { database }) => {
+    const { intake, id } = await openWithZelda(database);
+    await using _intake = intake;
+    await eraseAt(intake, toSought(id));
+    expect(await keptOut(intake)).toBe(0);
+    show(intake, `{"ID":"${id}x",${named},${members}}`);
+    show(intake, `{"ID":"none","Email":"somebody.else@example.com"}`);
+    await intake.sweep(true);
+    expect(await traces(intake)).toEqual([]);
+    expect(await database.query(`SELECT raw->>'Email' AS email FROM intake.quarantine`)).toEqual([
+      { email: 'somebody.else@example.com' },
+    ]);
+    expect(await keptOut(intake)).toBeGreaterThan(0);
+  });
+
+  test('is deleted from quarantine if an earlier release has stored the element', async ({ database }) => {
+    const { intake, id } = await openWithZelda(database);
+    await using _intake = intake;
+    show(intake, `{"ID":"${id}x","Email":"${zelda.email}",${members}}`);
+    await intake.sweep(true);
+    expect(await database.query(`SELECT 1 FROM intake.quarantine`)).toHaveLength(1);
+    // Finds the application alone: the element has another id.
+    await eraseAt(intake, { by: 'application', applicationId: id });
+    expect(await database.query(`SELECT 1 FROM intake.quarantine`)).toHaveLength(1);
+    await intake.sweep(true);
+    expect(await traces(intake)).toEqual([]);
+  });
+});
+
+describe('a person who was erased with --and-future', () => {
+  test.for<[string, Sought]>([
+    ['address', byAddress],
+    ['account', byAccount],
+  ])('by %s has no new application stored; without it the new one is', async ([, sought], { database }) => {
+    const { intake } = await openWithZelda(database);
+    await using _intake = intake;
+    await eraseAt(intake, sought);
+    const [before = 0n] = intake.board.add([{ ...zelda, attachments: [] }]);
+    await intake.sweep();
+    expect(await loadErased(database, before)).toEqual([{ erased: false }]);
+    await eraseAt(intake, sought, true);
+    const [after = 0n, other = 0n] = intake.board.add([{ ...zelda, attachments: [{ kind: 'resume' }] }, {}]);
+    await intake.sweep();
+    await intake.runDownloads();
+    expect(await loadErased(database, after)).toEqual([{ erased: true }]);
+    expect(await loadErased(database, other)).toEqual([{ erased: false }]);
+    expect(await traces(intake)).toEqual([]);
+    expect(await keptOut(intake)).toBe(1);
+    // A repeated request without it does not lift it.
+    await eraseAt(intake, sought);
+    const [later = 0n] = intake.board.add([{ ...zelda, attachments: [] }]);
+    await intake.sweep();
+    expect(await loadErased(database, later)).toEqual([{ erased: true }]);
+  });
+
+  test('does not come in by a change of another application, nor by a replay', async ({ database }) => {
+    const { intake } = await openWithZelda(database);
+    await using _intake = intake;
+    await eraseAt(intake, byAddress, true);
+    const [other = 0n] = intake.board.add([{ email: 'somebody@example.com', attachments: [] }]);
+    await intake.sweep();
+    intake.board.change(other, { email: zelda.email, lastName: zelda.lastName });
+    await intake.sweep(true);
+    expect(await database.query(`SELECT email FROM intake.applications WHERE application_id = $1`, [other])).toEqual([
+      { email: 'somebody@example.com' },
+    ]);
+    await database.query(
+      `INSERT INTO intake.quarantine (advertiser_id, fingerprint, reason, raw, sweep_id) VALUES ($1, '\\x00', 'test', $2, 1)`,
+      [intake.board.advertiserId, { ID: 99_000_001, Email: zelda.email, LastName: zelda.lastName }],
+    );
+    const request = {
+      name: 'default',
+      advertiserId: intake.board.advertiserId,
+      owner: 'test',
+      leaseMs: 30_000,
+      id: null,
+      signal,
+    };
+    await replay({ store: intake.store, parseElement }, request);
+    expect(await traces(intake)).toEqual([]);
+    expect(await loadErased(database, 99_000_001n)).toEqual([{ erased: true }]);
+  });
+
+  test('has no prefill stored, also one that begins later; without it that one is', async ({ database }) => {
+    const { intake } = await openWithZelda(database);
+    await using _intake = intake;
+    const keep = async () => {
+      const key = { advertiserId: intake.board.advertiserId, prefillId: randomUUID() };
+      const [formUrl, returnUrl] = ['https://careers.example.com/f', 'https://careers.example.com/r'];
+      const place = { positionTitle: null, positionUri: null, countryCode: null, postalCode: null };
+      const request = { advertiserId: key.advertiserId, formUrl, returnUrl, ...place };
+      const [stateHash, bindingHash] = [Buffer.from(randomUUID()), Buffer.from(randomUUID())];
+      await intake.store.prefills.begin({ ...key, request, stateHash, bindingHash });
+      const profile = parseProfile({ applicantInfo: { emailAddress: zelda.email } }, 'https://board.example.com');
+      return await intake.store.prefills.keepProfile({ ...key, profile, resume: { reason: 'none' }, ttlMs: 60_000 });
+    };
+    await eraseAt(intake, byAddress);
+    expect(await keep()).toBe(true);
+    await eraseAt(intake, byAddress, true);
+    expect(await keep()).toBe(false);
+    expect(await keptOut(intake)).toBe(1);
+  });
+});
+
+const loadErased = (database: TestDatabase, id: bigint) =>
+  database.query(`SELECT erased_at IS NOT NULL AS erased FROM intake.applications WHERE application_id = $1`, [id]);
+
+describe('an application with a tombstone whose rows are here all the same', () => {
+  test('is neither parsed again nor exported', async ({ database }) => {
+    const { intake, id } = await openWithZelda(database);
+    await using _intake = intake;
+    await intake.runDownloads();
+    const { advertiserId } = intake.board;
+    const run = { advertisers: [advertiserId], parserVersion: null, signal };
+    expect(await reparse({ ...intake, parseScreens }, run)).toMatchObject({ read: 1 });
+    expect(await intake.store.privacy.loadExport(advertiserId, id)).not.toBeNull();
+    // A tombstone that an erasure in a copy of this database has left.
+    const [other = 0n] = intake.board.add([{ attachments: [] }]);
+    await intake.sweep();
+    await eraseAt(intake, { by: 'application', applicationId: other });
+    await database.query(`UPDATE intake.applications SET application_id = $1 WHERE application_id = $2`, [
+      -other,
+      other,
+    ]);
+    await database.query(
+      `SET session_replication_role = replica;
+       UPDATE intake.applications SET application_id = ${other} WHERE application_id = ${id};
+       UPDATE intake.attachments SET application_id = ${other} WHERE application_id = ${id};
+       UPDATE intake.screens SET application_id = ${other} WHERE application_id = ${id};
+       RESET session_replication_role`,
+    );
+    expect(await reparse({ ...intake, parseScreens }, run)).toMatchObject({ read: 0 });
+    expect(await intake.store.privacy.loadExport(advertiserId, other)).toBeNull();
+  });
+});
+
+describe('intake erase --and-future', () => {
+  test('is refused for a single application, and says what is the default', async ({ database }) => {
+    const { intake, id } = await openWithZelda(database);
+    await using _intake = intake;
+    const env = toEnvironment(database, intake.board, `${intake.folder}/blobs`);
+    expect(await callIntake(['erase', '--application', String(id), '--and-future', '--yes'], env)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--and-future needs --email or --job-seeker'),
+    });
+    const help = (await callIntake(['erase', '--help'], env)).stdout.replace(/\s+/g, ' ');
+    expect(help).toContain('Without it, new ones are stored');
+    expect(await callIntake(['erase', '--email', zelda.email, '--and-future', '--yes'], env)).toMatchObject({
+      code: 0,
+    });
+    expect(await database.query(`SELECT count(*)::int AS n FROM intake.erasures WHERE future`)).toEqual([{ n: 1 }]);
+    const tombstones = await database.query<{ text: string }>(`SELECT e::text AS text FROM intake.erasures e`);
+    expect(tombstones.map(({ text }) => text).join()).not.toMatch(/zelda|seeker/i);
+    const status = JSON.parse((await callIntake(['status', '--json'], env)).stdout) as {
+      advertisers: { keptOut: number }[];
+    };
+    expect(status.advertisers[0]).toMatchObject({ keptOut: 0 });
+  });
+});
