@@ -57,6 +57,19 @@ describe('calls of one group', () => {
     expect((await answers).map((one) => one.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   });
 
+  test('do not share the fate of one whose value the database refuses', async () => {
+    const batches: number[] = [];
+    const call = coalesce(async (texts: readonly string[]) => {
+      batches.push(texts.length);
+      if (texts.includes('bad')) throw Object.assign(new Error('bigint out of range'), { code: '22003' });
+      return texts.map((text) => `${text} done`);
+    });
+    const answers = await Promise.allSettled(['a', 'bad', 'b'].map((text) => call(text)));
+    expect(answers).toMatchObject([fulfilled('a done'), { status: 'rejected' }, fulfilled('b done')]);
+    expect(batches).toEqual([3, 1, 1, 1]);
+    expect(await call('later')).toBe('later done');
+  });
+
   test('are all refused when the work itself fails', async () => {
     const call = coalesce<string, string>(() => Promise.reject(new Error('no database')));
     await expect(call('a')).rejects.toThrow('no database');

@@ -1,6 +1,8 @@
 // Coalesces concurrent calls into one statement: calls that arrive while a statement runs share the next one. Watching a thousand
 // advertisers costs little more than watching ten, and downloads that finish together share one transaction and one flush to the disk.
 // A call waits one tick of the event loop, so that calls of the same tick are collected, and for the statement before it.
+// Calls share a statement, not its fate: when Postgres refuses a value of one of them, each is worked on alone.
+import { sqlState } from './database.ts';
 
 interface PendingCall<Call, Answer> extends PromiseWithResolvers<Answer> {
   readonly call: Call;
@@ -13,7 +15,10 @@ export interface CoalesceOptions<Call> {
   readonly most: number;
 }
 
-/** Turns a function of many calls into a function of one call. `work` returns answers in the order of the calls; if it throws, all fail. */
+/**
+ * Turns a function of many calls into a function of one call. `work` returns answers in the order of the calls. If it throws, all fail,
+ * unless a value was refused.
+ */
 export function coalesce<Call, Answer>(
   work: (calls: readonly Call[]) => Promise<readonly Answer[]>,
   options: CoalesceOptions<Call> = { most: 200 },
@@ -31,20 +36,22 @@ export function coalesceEach<Call, Answer>(
 ): (call: Call) => Promise<Answer> {
   const groups = new Map<unknown, PendingCall<Call, Answer>[]>();
 
-  async function run(group: unknown, waiting: PendingCall<Call, Answer>[]): Promise<void> {
-    while (waiting.length > 0) {
-      const batch = waiting.splice(0, most);
-      try {
-        const answers = await work(batch.map(({ call }) => call));
-        for (const [at, { resolve, reject }] of batch.entries()) {
-          const answer = answers[at];
-          if (answer?.status === 'fulfilled') resolve(answer.value);
-          else reject(answer?.reason);
-        }
-      } catch (error) {
-        for (const { reject } of batch) reject(error);
+  async function settle(batch: readonly PendingCall<Call, Answer>[]): Promise<void> {
+    try {
+      const answers = await work(batch.map(({ call }) => call));
+      for (const [at, { resolve, reject }] of batch.entries()) {
+        const answer = answers[at];
+        if (answer?.status === 'fulfilled') resolve(answer.value);
+        else reject(answer?.reason);
       }
+    } catch (error) {
+      if (batch.length > 1 && isRefusedValue(error)) for (const one of batch) await settle([one]);
+      else for (const { reject } of batch) reject(error);
     }
+  }
+
+  async function run(group: unknown, waiting: PendingCall<Call, Answer>[]): Promise<void> {
+    while (waiting.length > 0) await settle(waiting.splice(0, most));
     groups.delete(group);
   }
 
@@ -60,4 +67,9 @@ export function coalesceEach<Call, Answer>(
     }
     return pending.promise;
   };
+}
+
+/** Postgres's class of errors about a value: out of range, not a number, not a valid text. */
+function isRefusedValue(error: unknown): boolean {
+  return sqlState(error)?.startsWith('22') ?? false;
 }
