@@ -15,6 +15,8 @@ import {
 } from './app/resources.ts';
 import type { Config } from './config.ts';
 import type { ProvenVerdict } from './domain/status.ts';
+import type { Trouble } from './domain/trouble.ts';
+import { loadNewest, migrate, type PendingMigration, toPending } from './store/postgres/apply-migrations.ts';
 import { currentUrl } from './store/postgres/connection.ts';
 import { openDatabase } from './store/postgres/database.ts';
 import { loadGrantsSql } from './store/postgres/grants.ts';
@@ -39,11 +41,32 @@ import {
   nothingRecorded,
 } from './sync/worker/health-checks.ts';
 
+export interface MigrateRequest {
+  readonly signal: AbortSignal;
+  /** Says which transaction keeps a migration from its lock. */
+  readonly onWait: (message: string) => void;
+}
+
 /** Brings the schema up to date. */
-export async function migrateDatabase(config: Config<'database'>, signal: AbortSignal): Promise<void> {
+export async function migrateDatabase(config: Config<'database'>, request: MigrateRequest): Promise<void> {
   await using place = await openPlace(config);
   await using db = openDatabase({ url: place.url, role: 'migrate' });
-  await ensureSchema(db, { directUrl: place.directUrl, signal, retryForMs: 0 });
+  const onWait = (trouble: Trouble) => request.onWait(trouble.message);
+  await ensureSchema(db, { directUrl: place.directUrl, signal: request.signal, onWait, retryForMs: 0 });
+}
+
+/** The missing migrations with their SQL. */
+export async function loadPendingMigrations(config: Config<'database'>): Promise<PendingMigration[]> {
+  await using place = await openPlace(config);
+  await using db = openDatabase({ url: place.url, role: 'migrate' });
+  return toPending(await loadNewest(db));
+}
+
+/** Runs the missing migrations and rolls them back; returns their names. */
+export async function tryMigrations(config: Config<'database'>, request: MigrateRequest): Promise<string[]> {
+  await using place = await openPlace(config);
+  const onWait = (trouble: Trouble) => request.onWait(trouble.message);
+  return await migrate(place.directUrl, { dryRun: true, signal: request.signal, onWait });
 }
 
 /** The SQL that gives every role its least privileges; `apply` also runs it. */

@@ -4,8 +4,8 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { openEmbedded } from '../../src/dev/embedded/embedded.ts';
 import { claimDownloads } from '../../src/store/files/download-queue.ts';
+import { migrate } from '../../src/store/postgres/apply-migrations.ts';
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
-import { migrate } from '../../src/store/postgres/migrations.ts';
 
 const root = process.argv[2] ?? '';
 if (!root) throw new Error('Name an empty folder for the embedded Postgres.');

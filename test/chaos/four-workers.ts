@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { openEmbedded } from '../../src/dev/embedded/embedded.ts';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
-import { migrate } from '../../src/store/postgres/migrations.ts';
+import { migrate } from '../../src/store/postgres/apply-migrations.ts';
 import { query } from '../support/embedded-root.ts';
 import { findDifferences } from '../support/equality.ts';
 import { createRandom } from '../support/random.ts';

@@ -1,11 +1,14 @@
 // The schema as the catalog shows it.
 import { randomBytes } from 'node:crypto';
+import pg from 'pg';
 import { describe, expect } from 'vitest';
+import { migrate } from '../../src/store/postgres/apply-migrations.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
-import { ensureSchema, loadSchema, migrate } from '../../src/store/postgres/migrations.ts';
+import { ensureSchema, loadSchema } from '../../src/store/postgres/migrations.ts';
 import { openStore } from '../../src/store/store.ts';
 import { isTemporary } from '../../src/sync/retry.ts';
 import { checkDatabase } from '../../src/sync/worker/health-checks.ts';
+import { callIntake } from '../support/intake.ts';
 import { testPrivacyKey } from '../support/syncing.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
 
@@ -101,7 +104,49 @@ describe('migrations', () => {
       await broken.query(
         `SELECT relname FROM pg_class WHERE relnamespace = 'intake'::regnamespace AND relkind = 'r' ORDER BY 1`,
       ),
-    ).toEqual([{ relname: 'migrations' }, { relname: 'sweeps' }]);
+    ).toEqual([{ relname: 'sweeps' }]);
+  });
+
+  test('one that has to wait for a lock lets others pass, names who is in the way, and begins again', async () => {
+    await using older = await openTestDatabase();
+    await older.query(`DROP SCHEMA intake, intake_analytics CASCADE; CREATE SCHEMA intake;
+      CREATE TABLE intake.migrations (id serial PRIMARY KEY, hash text NOT NULL, created_at bigint)`);
+    const reader = new pg.Client({ connectionString: older.url, application_name: 'a long report' });
+    await reader.connect();
+    try {
+      await reader.query(`BEGIN; SELECT 1 FROM intake.migrations`);
+      const told: string[] = [];
+      const waited = new AbortController();
+      const onWait = ({ message }: Error) => {
+        told.push(message);
+        waited.abort();
+      };
+      await expect(migrate(older.url, { signal: waited.signal, onWait })).rejects.toThrow('abort');
+      expect(told).toEqual([
+        expect.stringMatching(/application "a long report", idle in transaction.* open for \d+ s/),
+      ]);
+      // A session that came behind the migration has passed, and nothing was changed.
+      await older.query(`BEGIN; LOCK TABLE intake.migrations IN SHARE MODE; COMMIT`);
+      const ended = migrate(older.url, { onWait: () => void reader.query('COMMIT') });
+      expect((await ended).at(0)).toMatch(/^0000/);
+    } finally {
+      await reader.end();
+    }
+    await using db = openDatabase({ url: older.url, role: 'test' });
+    expect((await loadSchema(db)).state).toBe('current');
+  });
+
+  test('can be read and tried before they run', async () => {
+    await using empty = await openTestDatabase();
+    await empty.query(`DROP SCHEMA intake, intake_analytics CASCADE`);
+    const env = { DATABASE_URL: empty.url };
+    const printed = await callIntake(['migrate', '--print'], env);
+    expect(printed).toMatchObject({ code: 0, stdout: expect.stringContaining('CREATE TABLE "intake"."applications"') });
+    const tried = await callIntake(['migrate', '--dry-run'], env);
+    expect(tried).toMatchObject({ code: 0, stdout: expect.stringContaining('rolled back: 0000') });
+    expect(await empty.query(`SELECT nspname FROM pg_namespace WHERE nspname LIKE 'intake%'`)).toEqual([]);
+    await empty.query(printed.stdout);
+    expect((await callIntake(['migrate', '--print'], env)).stdout).toBe('-- The schema is up to date.\n');
   });
 
   test.for(['SQL_ASCII', 'LATIN1'])(

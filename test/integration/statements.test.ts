@@ -8,6 +8,7 @@ import { test } from '../support/test-database.ts';
 
 /** Calls whose text depends on more than the source, each with the reason and with texts that stand for it. */
 const samples: readonly { file: string; written: RegExp; reason: string; texts: readonly string[] }[] = [
+  { file: 'src/store/postgres/apply-migrations.ts', written: /^sql$/, reason: 'a migration', texts: [] },
   {
     file: 'src/store/postgres/copy.ts',
     written: /^query$/,

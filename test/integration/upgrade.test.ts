@@ -1,8 +1,9 @@
 // Upgrades: every migration is applied to data that was written before it, and a version that meets a newer schema stops with one line.
 import { readFileSync } from 'node:fs';
 import { describe, expect } from 'vitest';
+import { migrate } from '../../src/store/postgres/apply-migrations.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
-import { loadSchema, migrate } from '../../src/store/postgres/migrations.ts';
+import { loadSchema } from '../../src/store/postgres/migrations.ts';
 import { runIntake } from '../support/intake.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
 import { toEnvironment } from '../support/syncing.ts';

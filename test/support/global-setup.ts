@@ -3,7 +3,7 @@
 
 import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
-import { migrate } from '../../src/store/postgres/migrations.ts';
+import { migrate } from '../../src/store/postgres/apply-migrations.ts';
 import { openTestRun } from './test-run.ts';
 import { openTestServer } from './test-server.ts';
 

@@ -18,7 +18,7 @@ export interface TestTemplate {
 }
 
 /** Drops the databases that killed runs left, then creates the template: an empty database, migrated once for all files. */
-export async function openTestRun(serverUrl: string, prepare: (url: string) => Promise<void>): Promise<TestRun> {
+export async function openTestRun(serverUrl: string, prepare: (url: string) => Promise<unknown>): Promise<TestRun> {
   const name = `${mark}${randomBytes(4).toString('hex')}`;
   const session = new pg.Client({ connectionString: serverUrl, application_name: name });
   session.on('error', () => undefined);

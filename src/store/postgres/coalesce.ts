@@ -36,22 +36,22 @@ export function coalesceEach<Call, Answer>(
 ): (call: Call) => Promise<Answer> {
   const groups = new Map<unknown, PendingCall<Call, Answer>[]>();
 
-  async function settle(batch: readonly PendingCall<Call, Answer>[]): Promise<void> {
+  async function answer(batch: readonly PendingCall<Call, Answer>[]): Promise<void> {
     try {
       const answers = await work(batch.map(({ call }) => call));
       for (const [at, { resolve, reject }] of batch.entries()) {
-        const answer = answers[at];
-        if (answer?.status === 'fulfilled') resolve(answer.value);
-        else reject(answer?.reason);
+        const one = answers[at];
+        if (one?.status === 'fulfilled') resolve(one.value);
+        else reject(one?.reason);
       }
     } catch (error) {
-      if (batch.length > 1 && isRefusedValue(error)) for (const one of batch) await settle([one]);
+      if (batch.length > 1 && isRefusedValue(error)) for (const one of batch) await answer([one]);
       else for (const { reject } of batch) reject(error);
     }
   }
 
   async function run(group: unknown, waiting: PendingCall<Call, Answer>[]): Promise<void> {
-    while (waiting.length > 0) await settle(waiting.splice(0, most));
+    while (waiting.length > 0) await answer(waiting.splice(0, most));
     groups.delete(group);
   }
 

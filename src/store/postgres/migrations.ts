@@ -1,34 +1,18 @@
-// Brings the schema up to date: forward only, one process at a time, in one transaction. drizzle runs the migrations under our advisory
-// lock, because its migrator fails when several processes start together (measured: 3 of 4 fail).
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
+// Compares the schema with this version, and brings it up to date where the caller may.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
-import { type Schema, toEncodingTrouble, toSchemaTrouble } from '../../domain/schema.ts';
+import { type Schema, toSchemaTrouble } from '../../domain/schema.ts';
 import { SchemaTrouble, Trouble } from '../../domain/trouble.ts';
-import { clientOf, type DatabaseUrl } from './connection.ts';
+import { loadMigrations, loadNewest, migrate, version } from './apply-migrations.ts';
+import type { DatabaseUrl } from './connection.ts';
 import { type Queryable, sqlState, toTrouble } from './database.ts';
-
-const folder = join(import.meta.dirname, '../../../migrations');
-const lockKey = 7_400_105;
-const { version } = JSON.parse(readFileSync(join(folder, '../package.json'), 'utf8')) as { version: string };
-
-/** Undefined table, undefined schema, insufficient privilege: a caller that waits for the schema treats them alike. */
-const notThere = new Set(['42P01', '3F000', '42501']);
 
 const duplicateTable = '42P07';
 
 /** Compares the schema with the migrations of this version. */
 export async function loadSchema(db: Queryable): Promise<Schema> {
-  const wanted = newestMigration();
-  const rows = await db
-    .query<{ newest: bigint | null }>(`SELECT max(created_at) AS newest FROM intake.migrations`)
-    .catch((error: unknown) => {
-      if (notThere.has(sqlState(error) ?? '')) return [];
-      throw error;
-    });
-  const newest = rows[0]?.newest ?? null;
+  const wanted = loadMigrations().at(-1)?.at ?? 0n;
+  const newest = await loadNewest(db);
   if (newest === null) return { state: 'absent', migratedBy: null };
   if (newest === wanted) return { state: 'current', migratedBy: version };
   // The column `version` may be missing from an older schema.
@@ -80,33 +64,6 @@ export async function loadServer(db: Queryable): Promise<ServerFacts> {
   };
 }
 
-/** Applies missing migrations. Any number of processes may call it at once: one migrates, the others wait and then have nothing to do. */
-export async function migrate(url: DatabaseUrl, crashPoint?: PassCrashPoint): Promise<void> {
-  const client = new (clientOf(url))({ application_name: 'intake migrate' });
-  await client.connect();
-  try {
-    const { rows } = await client.query<{ encoding: string }>(`SELECT current_setting('server_encoding') AS encoding`);
-    const trouble = toEncodingTrouble(rows[0]?.encoding ?? 'unknown');
-    if (trouble !== null) throw trouble;
-    await client.query('SELECT pg_advisory_lock($1)', [lockKey]);
-    // `require`, because the ESM entry of drizzle takes six times as long to load.
-    const require = createRequire(import.meta.url);
-    const { drizzle } = require('drizzle-orm/node-postgres') as typeof import('drizzle-orm/node-postgres');
-    const migrator =
-      require('drizzle-orm/node-postgres/migrator') as typeof import('drizzle-orm/node-postgres/migrator');
-    const logger = crashPoint && { logQuery: () => crashPoint('migrating') };
-    await migrator.migrate(drizzle(client, { ...(logger && { logger }) }), {
-      migrationsFolder: folder,
-      migrationsSchema: 'intake',
-      migrationsTable: 'migrations',
-    });
-    await client.query('UPDATE intake.migrations SET version = $1 WHERE version IS NULL', [version]);
-  } finally {
-    // Closing the connection releases the lock, whatever state the connection is in.
-    await client.end();
-  }
-}
-
 export interface SchemaRequest {
   /** Where to migrate: a direct connection, not a pooler in transaction mode. */
   readonly directUrl: DatabaseUrl;
@@ -115,7 +72,7 @@ export interface SchemaRequest {
   readonly upgrade?: boolean;
   /** How long to wait for another role to migrate when this one lacks the privilege. */
   readonly retryForMs?: number;
-  /** Called once, before the first wait. */
+  /** Called before a wait: once for another role, each time for a lock. */
   readonly onWait?: ((trouble: Trouble, waitMs: number, attempt: number) => void) | undefined;
   readonly crashPoint?: PassCrashPoint | undefined;
 }
@@ -133,7 +90,7 @@ export async function ensureSchema(db: Queryable, request: SchemaRequest): Promi
       throw toSchemaTrouble(schema);
     }
     try {
-      await migrate(request.directUrl, request.crashPoint);
+      await migrate(request.directUrl, request);
       continue;
     } catch (error) {
       if (sqlState(error) !== '42501') throw toMigrationTrouble(error, schema, request.directUrl);
@@ -176,11 +133,4 @@ function toMigrationTrouble(error: unknown, schema: Schema, url: DatabaseUrl): u
     'Fix the cause and run `intake migrate`.',
     error,
   );
-}
-
-function newestMigration(): bigint {
-  const journal = JSON.parse(readFileSync(join(folder, 'meta/_journal.json'), 'utf8')) as {
-    entries: { when: number }[];
-  };
-  return BigInt(Math.max(...journal.entries.map((entry) => entry.when)));
 }
