@@ -34,6 +34,7 @@ function createRuled(rows: readonly ListedRow[], rule: Rule): HiddenServer {
   const all = () => rows.map(({ id }) => id);
   return {
     kind: 'ruled',
+    isHeavy: false,
     seed: 0,
     list(request): ListReply {
       const matching = rows.filter((row) => isAsked(row, request));

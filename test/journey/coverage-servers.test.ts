@@ -74,6 +74,7 @@ const anything: ListRequest = { afterId: null, beforeId: null, afterDate: null, 
 class Watched implements HiddenServer {
   readonly kind: string;
   readonly seed: number;
+  readonly isHeavy = false;
   readonly asked: string[] = [];
   readonly #server: HiddenServer;
   now: number;

@@ -44,6 +44,8 @@ export interface HiddenServer {
   list(request: ListRequest, atMs: number): ListReply;
   /** Ids that were in the list during the whole time span and that at least one question could have shown. */
   presentThroughout(fromMs: number, toMs: number): bigint[];
+  /** An application fills a quarter of a page, or more, which the second assumption rules out. */
+  readonly isHeavy: boolean;
   /** Ids in the list at this time. */
   presentAt(atMs: number): bigint[];
   /** Simulates a night: arrivals, late commits, deletions, and perhaps a deploy that changes the cap. Call it between two sweeps. */
@@ -228,6 +230,7 @@ class Engine implements HiddenServer {
   #lastAt = Number.NEGATIVE_INFINITY;
   #dayBegan: number | null = null;
   #deploy: { readonly afterMs: number; readonly afterQuestions: number };
+  isHeavy = false;
 
   constructor(kind: string, seed: number, options: ServerOptions, traits: Traits) {
     this.kind = kind;
@@ -387,6 +390,7 @@ class Engine implements HiddenServer {
         continue;
       }
       const size = traits.measure?.(row) ?? row.bytes;
+      if (size * 4 >= cap.bytes) this.isHeavy = true;
       const overflows = bytes + size > cap.bytes;
       const isFirst = taken.length === 0;
       if (overflows && cap.overflow === 'before' && !(isFirst && cap.atLeastOne)) break;

@@ -28,6 +28,7 @@ export interface Verdict {
   readonly sweeps: readonly JudgedSweep[];
   /** The pages that hold all applications of the server at the end. */
   readonly pages: number;
+  readonly isHeavy: boolean;
 }
 
 /** The pages that hold all applications of a server, by the rows that it shows without a filter. */
@@ -78,7 +79,7 @@ export function judgeSeed(kind: Kind, seed: number): Verdict {
   sweeps.push(toJudgedSweep('recheck', again));
   account = again.done;
   for (let poll = 0; poll < 2; poll++) sweeps.push(runPoll());
-  return { kind: kind.name, seed, sweeps, pages: countPages(server, memory.now) };
+  return { kind: kind.name, seed, sweeps, pages: countPages(server, memory.now), isHeavy: server.isHeavy };
 
   function runPoll(): JudgedSweep {
     memory.now += 300_000;

@@ -22,6 +22,14 @@ interface Source {
   isSilent: boolean;
   /** An application arrives before every third answer. */
   isBusy: boolean;
+  /** The answer to this question leaves this id out. */
+  hides: (id: bigint, request: ListRequest) => boolean;
+  /** This question is not answered. */
+  fails: (request: ListRequest) => boolean;
+  /** The ids up to this one are no numbers on the wire. */
+  unreadableTo: bigint;
+  /** The bounds of a question belong to its answer. */
+  isInclusive: boolean;
   page: number;
   asked: ListRequest[];
 }
@@ -34,6 +42,10 @@ function serve(list: readonly bigint[]) {
     withdrawn: new Set(),
     isSilent: false,
     isBusy: false,
+    hides: () => false,
+    fails: () => false,
+    unreadableTo: 0n,
+    isInclusive: false,
     page: 50,
     asked: [],
   };
@@ -41,19 +53,26 @@ function serve(list: readonly bigint[]) {
   const answer = (request: ListRequest, atMs: number): ListReply => {
     source.asked.push(request);
     if (source.isBusy && source.asked.length % 3 === 0) source.list = [...source.list, (source.list.at(-1) ?? 0n) + 3n];
-    const { afterId, beforeId } = request;
+    const wider = source.isInclusive ? 1n : 0n;
+    const [after, before] = [(request.afterId ?? 0n) - wider, (request.beforeId ?? lastPosition + 1n) + wider];
     const shown = source.list
-      .filter((id) => (afterId === null || id > afterId) && (beforeId === null || id < beforeId))
+      .filter((id) => id > after && id < before && !source.hides(id, request))
       .slice(0, source.page)
       .filter((id) => !source.withdrawn.has(id))
-      .map((id) => ({ id, submittedAt: old.has(id) ? 1_700_000_000 : atMs / 1_000, bytes: 500 }));
-    if (shown.some(({ id }) => id === source.poison))
+      .map((id) => ({
+        id,
+        submittedAt: old.has(id) ? 1_700_000_000 : atMs / 1_000,
+        bytes: 500,
+        ...(id <= source.unreadableTo && { unreadable: true as const }),
+      }));
+    if (source.fails(request) || shown.some(({ id }) => id === source.poison))
       return { status: 500, rows: [], bytes: 0, echo: 'absent', age: null };
     const rows = source.isSilent ? [] : shown;
     return { status: 200, rows, bytes: 400 + rows.length * 501, echo: 'matches', age: null };
   };
   const server: HiddenServer = {
     kind: 'plain',
+    isHeavy: false,
     seed: 1,
     list: answer,
     presentThroughout: () => source.list.filter((id) => !source.withdrawn.has(id)),
@@ -138,6 +157,53 @@ describe('an application that makes every page with it fail', () => {
     const { done } = serve(list).sweep({ plan: { from: poison, to: poison, unreadable: [poison] } });
     expect(done).toMatchObject({ certificate: 'assumed', reason: `all but id ${poison}: known as unreadable` });
   });
+});
+
+describe('an answer that another one contradicts is a doubt', () => {
+  const doubt = { certificate: 'assumed', risk: 'doubt' };
+
+  test.for([50, 10])('if a cross-check left out what the next question shows, in pages of %i', (page) => {
+    const { source, sweep } = serve(ids(page * 4));
+    source.page = page;
+    source.hides = (id, { afterId, beforeId }) => id === source.list[0] && afterId === null && beforeId === id + 1n;
+    const { done, lost } = sweep();
+    expect(lost).toEqual([]);
+    expect(done).toMatchObject({ ...doubt, reason: 'an answer left out applications although it had room for them' });
+  });
+
+  test('if an application that its own question left out comes as the bound of another', () => {
+    const list = Array.from({ length: 500 }, (_, nth) => 1_000n + BigInt(nth));
+    const met = new Map<bigint, string>();
+    for (const hidden of list) {
+      const { source, memory, sweep } = serve(list);
+      source.isInclusive = true;
+      source.hides = (id, { afterId, beforeId }) =>
+        id === hidden && (afterId ?? 0n) < hidden && (beforeId ?? lastPosition) > hidden;
+      const { done } = sweep();
+      if (memory.held.has(hidden)) met.set(hidden, done.risk);
+    }
+    expect(met.size).toBeGreaterThan(5);
+    // Where its own question left it out once more, it counts as deleted meanwhile.
+    expect(new Set(met.values())).toEqual(new Set(['doubt', 'harmless']));
+  });
+});
+
+test('a cross-check that is not answered is not said to agree', () => {
+  const { source, sweep } = serve(ids(400));
+  source.fails = ({ afterId }) => afterId === null;
+  expect(sweep().done).toMatchObject({
+    certificate: 'assumed',
+    risk: 'harmless',
+    reason: 'a cross-check was not answered',
+  });
+});
+
+test('a page of nothing but unreadable ids keeps nobody else from being read', () => {
+  const { source, memory, sweep } = serve(ids(400));
+  source.unreadableTo = source.list[79] as bigint;
+  const { done } = sweep();
+  expect(memory.held.size).toBe(320);
+  expect(done.certificate).not.toBe('unproven');
 });
 
 describe('a poll that is shown nothing', () => {

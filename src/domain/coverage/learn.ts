@@ -50,7 +50,10 @@ export function learn(state: State, question: Question, answer: Answer): Learned
   const { facts } = draft;
   // Answers that were in flight when a walk began say nothing more.
   if (facts.walk !== null && question.purpose !== 'walk') return { state: draft, ...noEffect };
-  if (answer.kind === 'page') notePage(facts, question, answer);
+  if (answer.kind === 'page') {
+    notePage(facts, question, answer);
+    noteHidden(draft, question, answer);
+  }
   const effect = question.purpose === 'range' ? learnRange(draft, question, answer) : noEffect;
   if (question.purpose === 'walk') facts.walk = facts.walk && learnWalk(facts, facts.walk, answer);
   if (question.purpose === 'witness') learnWitness(draft, question, answer);
@@ -136,15 +139,13 @@ function judge(facts: Draft['facts'], range: OpenRange, question: Question, answ
     return { closed: null, lacked, parts: halve(range, shown, lacked, page) };
   }
   if (isOne || (isWhole && isExact)) return close(facts, range, shown, isEmpty, recent.length);
-  if (shown.length === 0) return { ...noEffect, parts: stepOver(facts, range, question, answer) };
+  if (shown.length === 0) return { ...noEffect, parts: stepOver(range, question, answer) };
   const parts = splitShown(facts, range, shown, page, isExact);
   // Ids between the parts have been read and belong to none of them.
   const between = shown.filter((id) => !parts.some((part) => contains(part, id)));
   facts.found += between.length;
   facts.recent += between.filter((id) => recents.has(id)).length;
-  const isSame = parts.length === 1 && parts[0]?.from === range.from && parts[0]?.to === range.to;
-  // One id alone cannot be split: the same question is asked again.
-  return { ...noEffect, parts: isSame && isExact ? stepOver(facts, range, question, answer) : parts };
+  return { ...noEffect, parts };
 }
 
 function close(
@@ -199,24 +200,22 @@ function halve(
 }
 
 /** A page that shows only the bounds of its question: asks again with bounds that step over them. */
-function stepOver(facts: Draft['facts'], range: OpenRange, question: Question, page: PageAnswer): OpenRange[] {
+function stepOver(range: OpenRange, question: Question, page: PageAnswer): OpenRange[] {
   const came = (bound: bigint | null) => page.rows.some(({ id }) => id === bound);
   const { after, before } = range.steps;
   const steps = { after: after || came(question.afterId), before: before || came(question.beforeId) };
   if (steps.after === after && steps.before === before) {
-    addReason(facts, 'fault', 'a range could not be split small enough to be closed');
-    return [{ ...range, stuck: 'the page holds no more than the bounds of its question' }];
+    return splitUnanswered(range, [], 'the page holds no readable id but the bounds of its question');
   }
-  const inside = shownInside(range, page).length;
-  const wider: Wider = { ...sizeOf(page), shape: shapeOf(question), inside, moved: 'both' };
+  const wider: Wider = { ...sizeOf(page), shape: shapeOf(question), inside: 0, moved: 'both' };
   return [{ ...range, wider, steps }];
 }
 
-/** A page is known to have been cut off. If it had room, the second assumption is wrong. */
+/** An answer is known to have left something out: it was cut off. If it was empty or had room, an assumption is wrong. */
 function noteCut(facts: Draft['facts'], wider: Wider): void {
-  facts.reach = { ...facts.reach, [wider.moved]: true };
-  if (hasRoom(facts, wider.shape, wider))
+  if (wider.rows === 0 || hasRoom(facts, wider.shape, wider))
     addReason(facts, 'doubt', 'an answer left out applications although it had room for them');
+  else facts.reach = { ...facts.reach, [wider.moved]: true };
 }
 
 function noteGone(facts: Draft['facts'], gone: readonly LackingId[]): void {
@@ -234,7 +233,12 @@ function isRecent({ recentFrom }: Facts, { at }: { at: bigint | null }): boolean
 function learnWitness(draft: Draft, question: Question, answer: Answer): void {
   const { facts } = draft;
   facts.witnesses = facts.witnesses?.filter((other) => !isSameQuestion(other, question)) ?? null;
-  if (answer.kind !== 'page') return;
+  if (answer.kind !== 'page') {
+    // A question with one filter, or by date, may cross an id that cannot be read.
+    if (answer.kind === 'unanswered' && draft.open.length === 0)
+      addReason(facts, 'harmless', 'a cross-check was not answered');
+    return;
+  }
   const { covers } = question;
   if (isStray(question, answer)) addReason(facts, 'doubt', 'a cross-check showed applications outside of its question');
   const isAlone = covers !== null && isSingle(covers);
@@ -242,18 +246,27 @@ function learnWitness(draft: Draft, question: Question, answer: Answer): void {
   if (isThere && facts.lifelines.includes(covers.from)) facts.lifelines = [];
   if (isThere && facts.goneSample.includes(covers.from))
     addReason(facts, 'doubt', 'the source left out applications that it shows when asked again');
-  const size = sizeOf(answer);
-  const lacksSome = answer.lacking.length > 0 && (answer.rows.length === 0 || hasRoom(facts, shapeOf(question), size));
+  const page = { ...sizeOf(answer), shape: shapeOf(question) };
+  const lacksSome = answer.lacking.length > 0 && (answer.rows.length === 0 || hasRoom(facts, page.shape, page));
   if (lacksSome && covers !== null && !isAlone) {
     const [first, last] = [answer.lacking[0] as LackingId, answer.lacking.at(-1) as LackingId];
-    reopen(draft, [{ from: first.id as Position, to: last.id as Position }]);
+    const range = { from: first.id as Position, to: last.id as Position };
+    // If they come back, the witness left them out.
+    reopen(draft, [range], (part) => ({ ...page, inside: shownInside(part, answer).length, moved: 'both' }));
   }
+}
+
+/** New ids in closed ranges: they were hidden when the range was read, or have arrived since. The ids around them are read again. */
+function noteHidden(draft: Draft, { covers, purpose }: Question, answer: PageAnswer): void {
+  const { facts } = draft;
+  if (purpose === 'walk') return;
   const ids = shownInside(facts, answer);
   const dates = new Map(answer.rows.map(({ id, at }) => [id, at] as const));
   const around: IdRange[] = [];
   for (const [nth, id] of ids.entries()) {
     const open = draft.open[indexOfOpen(draft.open, id)];
     if (!answer.news.has(id) || (open !== undefined && contains(open, id))) continue;
+    if (purpose === 'range' && covers !== null && contains(covers, id)) continue;
     if (!isRecent(facts, { at: dates.get(id) ?? null }))
       addReason(facts, 'doubt', 'an application appeared in a range that had been read');
     const [from, to] = [ids[nth - 1] ?? facts.from, ids[nth + 1] ?? facts.to];
@@ -265,7 +278,7 @@ function learnWitness(draft: Draft, question: Question, answer: Answer): void {
 }
 
 /** Opens closed ranges again, as far as they do not overlap with ranges that are open. */
-function reopen(draft: Draft, ranges: readonly IdRange[]): void {
+function reopen(draft: Draft, ranges: readonly IdRange[], toWider: (part: IdRange) => Wider | null = () => null): void {
   const { open } = draft;
   const parts: OpenRange[] = [];
   for (const range of ranges) {
@@ -273,7 +286,7 @@ function reopen(draft: Draft, ranges: readonly IdRange[]): void {
     for (let at = indexOfOpen(open, from); from <= range.to; at++) {
       const next = open[at];
       const free = toRange(from, next === undefined || next.from > range.to ? range.to : next.from - 1n);
-      if (free !== null) parts.push(openRange(free));
+      if (free !== null) parts.push(openRange(free, toWider(free)));
       from = (next ?? range).to + 1n;
     }
   }
