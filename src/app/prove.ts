@@ -1,15 +1,13 @@
 // Composes `intake prove`: exports the evidence of an account, checks it with a program that shares no code with Intake, and explains it.
 import { execFile } from 'node:child_process';
-import { createWriteStream } from 'node:fs';
-import { mkdtemp, open, rename, rm, stat } from 'node:fs/promises';
+import { createWriteStream, statSync } from 'node:fs';
+import { mkdtemp, open, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Config } from '../config.ts';
 import { type Explanation, explain } from '../domain/evidence/explain.ts';
-import { toHex } from '../domain/evidence/record.ts';
 import { Trouble } from '../domain/trouble.ts';
-import { toProofLines } from '../sync/read/evidence.ts';
 import { openStoreOf } from './database.ts';
 import { type Chosen, toChosen } from './resources.ts';
 
@@ -40,10 +38,10 @@ export async function exportProof(
       name: account.name,
       advertiserId,
       file: request.file,
-      lines: await writeLines(request.file, toProofLines(advertiserId, proofs), request.signal),
+      lines: await writeLines(request.file, proofs.lines, request.signal),
       sweeps: proofs.ends.length,
       applications: proofs.applications,
-      evidence: proofs.ends.map(({ sweepId, hash }) => `${sweepId}:${toHex(hash)}`),
+      evidence: proofs.ends.map(({ sweepId, hash }) => `${sweepId}:${hash}`),
     }));
   }
   return null;
@@ -60,33 +58,23 @@ export class FileTrouble extends Trouble {
 async function writeLines(file: string, lines: AsyncIterable<string>, signal: AbortSignal): Promise<number> {
   const unfinished = `${file}.${process.pid}.tmp`;
   try {
-    const before = await stat(file).catch(ignoreAbsent);
     // A device or a folder must not be replaced.
-    if (before !== null && !before.isFile()) throw new FileTrouble(file, 'not a regular file');
-    const count = await fill(unfinished, lines, signal);
+    if (statSync(file, { throwIfNoEntry: false })?.isFile() === false)
+      throw new FileTrouble(file, 'not a regular file');
+    let count = 0;
+    const text = async function* () {
+      for await (const line of lines) {
+        count++;
+        yield `${line}\n`;
+      }
+    };
+    await pipeline(text, createWriteStream(unfinished, { flags: 'wx', mode: 0o600 }), { signal });
     await rename(unfinished, file);
     return count;
   } catch (error) {
     await rm(unfinished, { force: true }).catch(() => {});
     throw isSystemError(error) ? new FileTrouble(file, `it cannot be written (${error.code})`, error) : error;
   }
-}
-
-async function fill(file: string, lines: AsyncIterable<string>, signal: AbortSignal): Promise<number> {
-  let count = 0;
-  const text = async function* () {
-    for await (const line of lines) {
-      count++;
-      yield `${line}\n`;
-    }
-  };
-  await pipeline(text, createWriteStream(file, { flags: 'wx', mode: 0o600 }), { signal });
-  return count;
-}
-
-function ignoreAbsent(error: unknown): null {
-  if (isSystemError(error) && error.code === 'ENOENT') return null;
-  throw error;
 }
 
 /** True for an error of the operating system. */

@@ -85,7 +85,6 @@ import {
   loadOpenRanges,
   loadOutcome,
   loadRecentFrom,
-  loadSubmittedAt,
   loadSyncStates,
   loadUnfinished,
 } from './sweeps/continue-sweep.ts';
@@ -195,7 +194,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     },
 
     applications: {
-      ...bind(db, { loadHeld, loadKnownIds, loadSubmittedAt, loadRecentFrom }),
+      ...bind(db, { loadHeld, loadKnownIds, loadRecentFrom }),
       diffPage: (page: ReadPage) => diffPage(db, page, loadAround),
       async commitPage(page: ReadPage, diff: PageDiff, progress: PageProgress | null) {
         await statistics.ensure();

@@ -72,8 +72,8 @@ async function openWorld() {
     const sweepId = seq + 1n;
     const lacked = absent.map((id) => ({ id, old: true, again: false }));
     await commit([], { lacked }, sweepId);
-    const ended = { ...{ certificate: 'proven', risk: 'none', reason: '', openRanges: 0 }, marksAbsent: true };
-    await commit([], { lacked, ended: { ...ended, learned: null, lagMs: 0 } }, sweepId);
+    const ended = { ...{ certificate: 'proven', risk: 'none', reason: '', openRanges: 0 }, absent: 1, tryDates: false };
+    await commit([], { lacked, ended: { ...ended, learned: null, completeThrough: new Date() } }, sweepId);
   };
   const alter = async (id: bigint, change: (before: Applied) => Applied) => {
     const first = { content: 'one', uploads: 0, hashes: 0, hasVirus: false } as const;

@@ -78,7 +78,7 @@ test('a certificate covers applications up to the beginning of its sweep, less t
   await database.query(`UPDATE intake.advertisers SET late_ms = 2 * 3600 * 1000, late_at = now()`);
   await using source = intake.openSource('json');
   await read(intake, source, wholeAxis);
-  const hours = `SELECT extract(epoch FROM as_of - complete_through)::float8 / 3600 AS hours FROM intake.coverage`;
+  const hours = `SELECT extract(epoch FROM date_trunc('second', as_of) - complete_through)::float8 / 3600 AS hours FROM intake.coverage`;
   expect(await database.query(hours)).toEqual([{ hours: 4 }]);
   await database.query(`UPDATE intake.advertisers SET late_at = now() - interval '31 days'`);
   await read(intake, source, wholeAxis);

@@ -7,7 +7,6 @@ import { Trouble } from '../../src/domain/trouble.ts';
 import { createSource } from '../../src/source/client.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { type HeldLane, holdLane } from '../../src/sync/accounts/held-lane.ts';
-import { toProofLines } from '../../src/sync/read/evidence.ts';
 import { readAgain, readNew, readToProof, type TaskContext } from '../../src/sync/read/read-tasks.ts';
 import type { SweepDeps, SweepSummary } from '../../src/sync/read/sweep.ts';
 import type { HiddenServer, Kind, ListReply, ListRequest, ServerOptions } from '../simulation/hidden-server.ts';
@@ -198,9 +197,7 @@ async function findSilentLosses(database: TestDatabase, store: Store, one: Case,
 
 /** What the checker of proofs, which shares no code with the product, finds in the evidence of both sweeps. */
 async function findUnsupported(store: Store, { kind, seed }: Case, advertiserId: bigint): Promise<string[]> {
-  const report = checkProof(
-    await store.evidence.withProofs(advertiserId, (proofs) => Array.fromAsync(toProofLines(advertiserId, proofs))),
-  );
+  const report = checkProof(await store.evidence.withProofs(advertiserId, ({ lines }) => Array.fromAsync(lines)));
   if (report.supported) return [];
   const findings = [...report.findings, ...report.certificates.flatMap((one) => one.findings)];
   return [`${kind.name} seed ${seed}: the proof is refused: ${JSON.stringify(findings[0])}`];

@@ -11,7 +11,6 @@ import { openStore } from '../../src/store/store.ts';
 import { rowsAtATime } from '../../src/store/sweeps/export-evidence.ts';
 import { holdLane } from '../../src/sync/accounts/held-lane.ts';
 import { audit, mostAudits, witnessByDate } from '../../src/sync/read/audit.ts';
-import { toProofLines } from '../../src/sync/read/evidence.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { callIntake } from '../support/intake.ts';
 import { createRandom } from '../support/random.ts';
@@ -22,7 +21,7 @@ async function loadLines(database: TestDatabase): Promise<string[]> {
   await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
   const [id] = await store.advertisers.loadIds();
   if (id === undefined) throw new Error('Nothing was read yet.');
-  return await store.evidence.withProofs(id, (proofs) => Array.fromAsync(toProofLines(id, proofs)));
+  return await store.evidence.withProofs(id, ({ lines }) => Array.fromAsync(lines));
 }
 
 const check = async (database: TestDatabase) => checkProof(await loadLines(database));
@@ -360,9 +359,10 @@ test('the rows of an export are loaded some at a time, and none is left out', { 
   );
   await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
   const [id = 0n] = await store.advertisers.loadIds();
-  const batches = await store.evidence.withProofs(id, ({ rows }) => Array.fromAsync(rows));
+  const lines = await store.evidence.withProofs(id, (proofs) => Array.fromAsync(proofs.lines));
+  const batches = lines.map((line) => JSON.parse(line)).flatMap(({ type, rows }) => (type === 'rows' ? [rows] : []));
   expect(batches.map((rows) => rows.length)).toEqual([rowsAtATime, rowsAtATime, 5]);
-  expect(new Set(batches.flat().map((row) => row.id)).size).toBe(count);
+  expect(new Set(batches.flat().map(([applicationId]) => applicationId)).size).toBe(count);
 });
 
 describe('intake prove', () => {

@@ -1,20 +1,17 @@
 // Builds the proof of a simulated sweep with the product's own lines: as the store would hold it, and as the product would export it.
-import { hash } from 'node:crypto';
 import { begin } from '../../src/domain/coverage/coverage.ts';
-import { toProofLine, toRowsLine } from '../../src/domain/evidence/export.ts';
+import { type ExportedRow, toProofLine, toRowsLine } from '../../src/domain/evidence/export.ts';
 import {
-  chain,
   type LastHash,
-  type Line,
   type LineBody,
   toAnswerBody,
   toEndBody,
   toSweepBody,
 } from '../../src/domain/evidence/record.ts';
+import { chain, type Line } from '../support/chain.ts';
 import type { HiddenServer } from './hidden-server.ts';
 import { type Memory, runSweep, type SweepOptions, type SweepResult } from './simulated-reader.ts';
 
-export const sha256 = (text: string) => hash('sha256', text, 'buffer');
 const advertiserId = 7n;
 
 /** A sweep with its evidence. */
@@ -51,7 +48,7 @@ export function proveSweep(
       bodies.push(toAnswerBody({ sentAt, tookMs: 10 }, question, answer, learned)),
   });
   bodies.push(toEndBody(result.done));
-  return { sweepId, startedAt, result, lines: chain(sha256, null, bodies) };
+  return { sweepId, startedAt, result, lines: chain(null, bodies) };
 }
 
 /** The lines of the file that the product would export. */
@@ -64,9 +61,9 @@ export function toProofLines(
   const { from: low, to: high, recentFrom } = state.facts;
   const rows = [...memory.held.values()]
     .sort((a, b) => (a.id < b.id ? -1 : 1))
-    .map(({ id, firstSeenAt }) => {
-      if (erased.has(id)) return { id, firstSeen: null, missingSince: null };
-      return { id, firstSeen: BigInt(Math.floor(firstSeenAt / 1_000)), missingSince: memory.gone.has(id) ? 1n : null };
+    .map(({ id, firstSeenAt }): ExportedRow => {
+      if (erased.has(id)) return [String(id)];
+      return [String(id), String(Math.floor(firstSeenAt / 1_000)), memory.gone.has(id) ? '1' : null];
     });
   const whole = {
     ...{ low, high: high === 2n ** 63n - 1n ? null : high, certificate, risk, reason, sweepId },

@@ -1,5 +1,4 @@
 // The lines of a proof: what they say, how they follow on each other, and which sweeps keep them.
-import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -10,7 +9,6 @@ import type { Position } from '../../src/domain/coverage/position.ts';
 import type { PageAnswer, Question } from '../../src/domain/coverage/question.ts';
 import { findKept } from '../../src/domain/evidence/kept.ts';
 import {
-  chain,
   countIds,
   parseAnswers,
   toAnswerBody,
@@ -20,8 +18,8 @@ import {
   toIdList,
   toSweepBody,
 } from '../../src/domain/evidence/record.ts';
+import { chain, sha256 } from '../support/chain.ts';
 
-const sha256 = (text: string) => hash('sha256', text, 'buffer');
 const sent = { sentAt: 1_763_290_000_012, tookMs: 41 };
 const recentFrom = 1_763_289_100n;
 const state = begin({ recentFrom });
@@ -147,7 +145,7 @@ describe('the lines of a sweep', () => {
   const bodies = [toSweepBody(opening), toAnswerBody(sent, whole, heard, learn(state, whole, heard))];
 
   test('name the hash of the line before them', () => {
-    const [first, second] = chain(sha256, null, bodies);
+    const [first, second] = chain(null, bodies);
     expect(JSON.parse(first?.text ?? '')).toMatchObject({
       n: 0,
       before: '0'.repeat(64),
@@ -155,8 +153,8 @@ describe('the lines of a sweep', () => {
       from: '1',
       to: null,
     });
-    expect(JSON.parse(second?.text ?? '').before).toBe(hash('sha256', first?.text ?? '', 'hex'));
-    const [third] = chain(sha256, second ?? null, [toEndBody(conclude(state))]);
+    expect(JSON.parse(second?.text ?? '').before).toBe(first?.hash);
+    const [third] = chain(second ?? null, [toEndBody(conclude(state))]);
     expect(JSON.parse(third?.text ?? '')).toMatchObject({
       n: 2,
       type: 'end',
@@ -170,13 +168,13 @@ describe('the lines of a sweep', () => {
     const example = readFileSync('docs/proof-format.md', 'utf8')
       .split('\n')
       .filter((line) => line.startsWith('{"n":'));
-    expect(chain(sha256, null, bodies).map(({ text }) => text)).toEqual(example);
+    expect(chain(null, bodies).map(({ text }) => text)).toEqual(example);
   });
 
   test('are read back as answers and audits', () => {
     const audit = toAuditBody(sent, whole, heard, null);
     const decision = toDecisionBody({ at: new Date(5), by: 'ops', what: 'deletions', ids: [101n, 103n] });
-    const lines = chain(sha256, null, [...bodies, audit, decision]);
+    const lines = chain(null, [...bodies, audit, decision]);
     expect(JSON.parse(lines[3]?.text ?? '')).toMatchObject({ type: 'decision', at: 5, by: 'ops', ids: '101 2' });
     expect(parseAnswers(lines.map(({ text }) => text))).toMatchObject([
       { n: 1, type: 'answer', purpose: 'range' },

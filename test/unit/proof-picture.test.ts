@@ -17,7 +17,7 @@ function answer(n: number, from: bigint, to: bigint | null, given: Partial<Answe
 function certificate(low: bigint, high: bigint | null, given: Partial<ExportedCertificate> = {}): ExportedCertificate {
   return {
     ...{ low, high, certificate: 'proven', risk: 'none', reason: 'every id range was read', sweepId: 1n },
-    ...{ startedAt: new Date(0), completeThrough: new Date(0), last: new Uint8Array(32) },
+    ...{ startedAt: new Date(0), completeThrough: new Date(0), last: '0'.repeat(64) },
     ...given,
   };
 }

@@ -4,7 +4,7 @@
 import { assumptions, type Conclusion } from '../coverage/certificate.ts';
 import { isTiled } from '../coverage/covered.ts';
 import type { ExportedCertificate } from './export.ts';
-import { type AnswerLine, countIds, toHex } from './record.ts';
+import { type AnswerLine, countIds } from './record.ts';
 
 /** A certificate with counts of the questions behind it. */
 export interface ExplainedCertificate extends Omit<ExportedCertificate, 'last'> {
@@ -53,7 +53,7 @@ export function explain(at: Date | null, { certificates, openRanges, answers }: 
     ...one,
     ...countAnswers(answers.get(one.sweepId) ?? []),
     reaches: at === null || one.completeThrough.getTime() >= at.getTime(),
-    evidence: last === null ? null : `${one.sweepId}:${toHex(last)}`,
+    evidence: last === null ? null : `${one.sweepId}:${last}`,
   }));
   const isWhole = isTiled(certificates);
   // A gap that a later sweep left says nothing about an earlier day.

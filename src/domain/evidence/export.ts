@@ -3,23 +3,17 @@
 
 import type { Conclusion } from '../coverage/certificate.ts';
 import type { Covered } from '../coverage/covered.ts';
-import { toHex } from './record.ts';
 
-/** A certificate, and the last hash of the evidence behind it. */
+/** A certificate, and the last hash of the evidence behind it; null where none is kept. */
 export interface ExportedCertificate extends Covered, Conclusion {
   readonly sweepId: bigint;
   readonly startedAt: Date;
   readonly completeThrough: Date;
-  readonly last: Uint8Array | null;
+  readonly last: string | null;
 }
 
-/** A stored application. Times are in seconds since 1970. */
-export interface ExportedRow {
-  readonly id: bigint;
-  /** Null if the application was erased: only its id is left. */
-  readonly firstSeen: bigint | null;
-  readonly missingSince: bigint | null;
-}
+/** A stored application. Times are in seconds since 1970. Of an erased application only its id is left. */
+export type ExportedRow = readonly [id: string, firstSeen: string, missingSince: string | null] | readonly [id: string];
 
 /** The first line. */
 export function toProofLine(
@@ -32,7 +26,7 @@ export function toProofLine(
     format: 2,
     advertiser: String(advertiserId),
     exportedAt: exportedAt.getTime(),
-    certificates: certificates.map(({ low, high, certificate, risk, reason, ...one }) => ({
+    certificates: certificates.map(({ low, high, certificate, risk, reason, last, ...one }) => ({
       low: String(low),
       high: high === null ? null : String(high),
       certificate,
@@ -41,18 +35,12 @@ export function toProofLine(
       sweep: String(one.sweepId),
       startedAt: one.startedAt.getTime(),
       completeThrough: one.completeThrough.getTime(),
-      last: one.last && toHex(one.last),
+      last,
     })),
   });
 }
 
 /** A line of stored applications. */
 export function toRowsLine(rows: readonly ExportedRow[]): string {
-  const text = (seconds: bigint | null) => (seconds === null ? null : String(seconds));
-  return JSON.stringify({
-    type: 'rows',
-    rows: rows.map(({ id, firstSeen, missingSince }) =>
-      firstSeen === null ? [String(id)] : [String(id), text(firstSeen), text(missingSince)],
-    ),
-  });
+  return JSON.stringify({ type: 'rows', rows });
 }

@@ -7,33 +7,22 @@ import { type Answer, type PageAnswer, type Question, shapeOf, sizeOf } from '..
 import { hasRoom } from '../coverage/room.ts';
 import type { Facts, Learned } from '../coverage/state.ts';
 
-/** The last line of a sweep so far, by its number and its hash. */
-export interface ChainEnd {
-  readonly n: number;
-  readonly hash: Uint8Array;
-}
-
-/** A line as it is stored and exported. */
-export interface Line extends ChainEnd {
-  readonly text: string;
-}
-
 /** When a request was sent, and how long its answer took. */
 export interface Sent {
   readonly sentAt: number;
   readonly tookMs: number;
 }
 
-/** The last hash of a sweep. */
+/** The last hash of a sweep, in hexadecimal digits. */
 export interface LastHash {
   readonly sweepId: bigint;
-  readonly hash: Uint8Array;
+  readonly hash: string;
 }
 
 /** Ids as text: the first one, then the difference of each to the one before. */
 export type IdList = string;
 
-/** A line without its place in the chain. Members with their usual value are left out. */
+/** A line without its place in the chain, which the store adds. Members with their usual value are left out. */
 export interface LineBody {
   readonly type: 'sweep' | 'answer' | 'end' | 'audit' | 'decision';
   readonly [member: string]: unknown;
@@ -86,7 +75,7 @@ export function toSweepBody({ facts, ...opening }: Opening): LineBody {
     longestBefore: facts.longestBefore,
     unreadable: toIdList(opening.unreadable),
     accepted: toIdList(facts.accepted),
-    previous: opening.previous.map(({ sweepId, hash }) => [String(sweepId), toHex(hash)]),
+    previous: opening.previous.map(({ sweepId, hash }) => [String(sweepId), hash]),
   };
 }
 
@@ -178,18 +167,6 @@ export function toDecisionBody({ at, by, what, ids }: Decision): LineBody {
   return { type: 'decision', at: at.getTime(), by, what, ids: toIdList(ids) };
 }
 
-/** Appends lines to a chain; `end` null begins one. Each line names the hash of the line before it. */
-export function chain(hash: (text: string) => Uint8Array, end: ChainEnd | null, bodies: readonly LineBody[]): Line[] {
-  let last: ChainEnd = end ?? { n: -1, hash: new Uint8Array(32) };
-  return bodies.map((body) => {
-    const n = last.n + 1;
-    const text = JSON.stringify({ n, before: toHex(last.hash), ...body });
-    const line = { n, text, hash: hash(text) };
-    last = line;
-    return line;
-  });
-}
-
 /** The answers and audits among the lines of a sweep. */
 export function parseAnswers(lines: readonly string[]): AnswerLine[] {
   const parsed = lines.map((text) => JSON.parse(text) as LineBody | AnswerLine);
@@ -207,8 +184,4 @@ export function toIdList(ids: readonly bigint[]): IdList {
 /** How many ids a list names. */
 export function countIds(list: IdList | undefined): number {
   return list ? list.split(' ').length : 0;
-}
-
-export function toHex(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

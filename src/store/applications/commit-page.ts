@@ -3,12 +3,12 @@
 import type { KeyObject } from 'node:crypto';
 import type { Application } from '../../domain/application.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
-import type { Line } from '../../domain/evidence/record.ts';
+import type { LineBody } from '../../domain/evidence/record.ts';
 import { fence, laneLock } from '../accounts/leases.ts';
 import { type ApplicationEvent, appendEvents, type ChangedRow } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
 import { type Database, isConflict, type Queryable, type Transaction } from '../postgres/database.ts';
-import { isChainKept, noteLastHash, saveEvidence } from '../sweeps/evidence.ts';
+import { extendProof } from '../sweeps/evidence.ts';
 import { type Sweep, type SweepProgress, saveProgress } from '../sweeps/sweeps.ts';
 import { mayStore, noteKeptOut, toPerson } from '../tombstones.ts';
 import { diffPage, isSameDiff, type PageDiff, type ReadPage } from './diff-page.ts';
@@ -28,7 +28,7 @@ export interface PageSummary {
 export type PageProgress = SweepProgress | AuditProgress;
 
 export interface AuditProgress {
-  readonly audited: { readonly sweepId: bigint; readonly line: Line };
+  readonly audited: { readonly sweepId: bigint; readonly body: LineBody };
 }
 
 /** The stored rows have changed since the diff was taken. Nothing was written; the caller takes the diff again. */
@@ -76,7 +76,7 @@ async function write(
 ): Promise<PageSummary | OutdatedDiff> {
   // While the other lane runs, the diff is taken again under the lane lock: otherwise both lanes could write from an outdated diff.
   if (diff.otherLane && !isSameDiff(diff, await diffPage(tx, page))) return 'outdated';
-  if (progress !== null && 'audited' in progress && !(await isChainKept(tx, page.advertiserId, progress.audited)))
+  if (progress !== null && 'audited' in progress && !(await extendProof(tx, page.advertiserId, progress.audited)))
     return 'outdated';
   const events: ApplicationEvent[] = [];
   const isToBeWritten = await resolveElements(tx, page);
@@ -93,11 +93,8 @@ async function write(
   const counts = { added: fresh.length, changed, quarantined };
   const received = page.applications.length;
   let ended: readonly ApplicationEvent[] = [];
-  if (progress !== null && 'audited' in progress) {
-    const { sweepId, line } = progress.audited;
-    await saveEvidence(tx, page.advertiserId, sweepId, [line]);
-    await noteLastHash(tx, page.advertiserId, sweepId, line);
-  } else if (progress !== null) ended = await saveProgress(tx, page, progress, { ...counts, received });
+  if (progress !== null && !('audited' in progress))
+    ended = await saveProgress(tx, page, progress, { ...counts, received });
   await appendEvents(tx, page.advertiserId, [...events, ...ended]);
   return { ...counts, stale };
 }

@@ -1,11 +1,10 @@
 // Decisions of an operator about what the source no longer shows or cannot show. A decision is recorded in the audit log and in the evidence
 // of the current proof. Nothing is erased by it; the next recheck no longer expects these ids.
-import { hash } from 'node:crypto';
-import { chain, type Decision, toDecisionBody, toIdList } from '../../domain/evidence/record.ts';
+import { type Decision, toDecisionBody, toIdList } from '../../domain/evidence/record.ts';
 import { laneLock } from '../accounts/leases.ts';
 import { appendEvents } from '../events.ts';
 import type { Database, Queryable, Transaction } from '../postgres/database.ts';
-import { loadAuditedProof, noteLastHash, saveEvidence } from '../sweeps/evidence.ts';
+import { extendProof, loadAuditedProof } from '../sweeps/evidence.ts';
 import { recordAudit } from './audit-log.ts';
 
 /** What an operator may decide about: ids, and since when they are gone or cannot be read. */
@@ -86,12 +85,8 @@ async function decide(
       const facts = { what, count: ids.length, ids: toIdList(ids) };
       await recordAudit(tx, { advertiserId, action: 'accept', applicationId, by, facts });
       const proof = await loadAuditedProof(tx, advertiserId, null);
-      if (proof === null) return ids.length;
       const body = toDecisionBody({ at: new Date(), by, what, ids });
-      const [line] = chain((text) => hash('sha256', text, 'buffer'), proof.end, [body]);
-      if (line === undefined) return ids.length;
-      await saveEvidence(tx, advertiserId, proof.sweepId, [line]);
-      await noteLastHash(tx, advertiserId, proof.sweepId, line);
+      if (proof !== null) await extendProof(tx, advertiserId, { sweepId: proof.sweepId, body });
       return ids.length;
     },
     laneLock(advertiserId, 'live'),

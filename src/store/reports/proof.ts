@@ -1,12 +1,10 @@
-// The data of the page about one advertiser's proof: its certificates, the answers behind them, how its application ids are distributed,
-// and how earlier proofs ended. Ids and counts, no personal data.
+// The data of the page about one advertiser's proof: its certificates, the answers behind them, and how its application ids are distributed.
+// Ids and counts, no personal data.
 import type { CurrentProof } from '../../domain/evidence/explain.ts';
 import type { Density } from '../../domain/evidence/picture.ts';
-import type { SweepFacts } from '../../domain/status.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { loadCurrentProof } from '../sweeps/export-evidence.ts';
-import { type SweepColumns, toSweepFacts } from './status.ts';
 
 /** An advertiser's current proof. */
 export interface ProofReport extends CurrentProof {
@@ -15,8 +13,6 @@ export interface ProofReport extends CurrentProof {
   readonly advertiserId: bigint;
   /** Null where nothing is stored. */
   readonly density: Density | null;
-  /** Rechecks and backfills that ended, the newest first. */
-  readonly history: readonly SweepFacts[];
 }
 
 /** The most columns of the picture, between the lowest id and the highest. */
@@ -38,7 +34,6 @@ export async function loadProofReport(db: Database, name: string): Promise<Proof
       advertiser: name,
       advertiserId,
       density: await loadDensity(tx, advertiserId),
-      history: await loadEndedProofs(tx, advertiserId),
     };
   });
 }
@@ -69,14 +64,4 @@ async function loadDensity(tx: Queryable, advertiserId: bigint): Promise<Density
   const counts = Array.from({ length: columns + 2 }, () => 0);
   for (const { column, n } of rows) counts[column] = n;
   return { lowest, highest, counts: counts.slice(1, -1), below: counts[0] ?? 0, above: counts.at(-1) ?? 0 };
-}
-
-async function loadEndedProofs(tx: Queryable, advertiserId: bigint): Promise<SweepFacts[]> {
-  const rows = await tx.query<SweepColumns>(
-    `SELECT purpose, state, certificate, risk, reason, started_at, ended_at, requests, added, changed FROM intake.sweeps
-     WHERE advertiser_id = $1 AND purpose <> 'live' AND axis = 'id' AND certificate IS NOT NULL
-     ORDER BY started_at DESC LIMIT 30`,
-    [advertiserId],
-  );
-  return rows.map(toSweepFacts);
 }

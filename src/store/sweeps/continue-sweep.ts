@@ -6,11 +6,9 @@ import type { AuditPlace } from '../../domain/coverage/audit.ts';
 import type { Covered } from '../../domain/coverage/covered.ts';
 import { nearestPosition, type Position, toRange } from '../../domain/coverage/position.ts';
 import type { KnownPages } from '../../domain/coverage/state.ts';
-import type { ChainEnd } from '../../domain/evidence/record.ts';
 import type { Lane } from '../accounts/leases.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import { loadChainEnd } from './evidence.ts';
 import { dropSweeps, type Sweep, type SweepEnd } from './sweeps.ts';
 import { toUnreadable, type Unreadable, type UnreadableColumn, unreadableSql } from './unreadable.ts';
 
@@ -20,8 +18,6 @@ export interface UnfinishedSweep extends Sweep {
   readonly ranges: readonly string[];
   /** Time since its last progress. */
   readonly idleMs: number;
-  /** The end of its evidence; null where it has none. */
-  readonly end: ChainEnd | null;
 }
 
 /** Identifies a sweep to continue. A sweep of another range is another sweep. */
@@ -35,7 +31,7 @@ const toValues = (key: SweepKey) => [key.advertiserId, key.lane, key.purpose, ke
 
 /** The newest sweep of this range that has not ended. */
 export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<UnfinishedSweep | null> {
-  const [row] = await db.query<Omit<UnfinishedSweep, 'end'>>(
+  const [row] = await db.query<UnfinishedSweep>(
     `SELECT sweep_id AS "sweepId", purpose, axis, low, high, started_at AS "startedAt", facts::text AS facts,
        extract(epoch FROM now() - last_progress_at)::float8 * 1000 AS "idleMs",
        ARRAY(SELECT r.evidence::text FROM intake.ranges r
@@ -43,7 +39,7 @@ export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<Unfi
      FROM intake.sweeps s WHERE ${matchesKey} AND state = 'running' ORDER BY sweep_id DESC LIMIT 1`,
     toValues(key),
   );
-  return row ? { ...row, end: await loadChainEnd(db, key.advertiserId, row.sweepId) } : null;
+  return row ?? null;
 }
 
 export type SweepOutcome = Pick<SweepEnd, 'certificate' | 'risk' | 'reason' | 'openRanges'>;
@@ -205,19 +201,6 @@ export async function loadKnownIds(db: Queryable, advertiserId: bigint | null, f
     [advertiserId, from],
   );
   return { from, ids: rows.map((row) => nearestPosition(row.application_id)), isAll: rows.length < idsAtATime };
-}
-
-/** The earliest submission among applications from this id on; null when none has a date. */
-export async function loadSubmittedAt(
-  db: Queryable,
-  advertiserId: bigint | null,
-  fromId: bigint,
-): Promise<Date | null> {
-  const [row] = await db.query<{ earliest: Date | null }>(
-    `SELECT min(submitted_at) AS earliest FROM intake.applications WHERE advertiser_id = $1 AND application_id >= $2`,
-    [advertiserId, fromId],
-  );
-  return row?.earliest ?? null;
 }
 
 /** A random place in the range of stored ids, for an audit; null where nothing is stored there. `random` is a share of the range. */

@@ -1,46 +1,61 @@
 // The table of evidence: the lines of a proof, committed in the transaction of their page. domain/evidence decides what a line contains; this
 // file stores, loads and prunes lines.
 import { findKept } from '../../domain/evidence/kept.ts';
-import type { ChainEnd, LastHash, Line } from '../../domain/evidence/record.ts';
-import { columnsOf, type Queryable } from '../postgres/database.ts';
+import type { LastHash, LineBody } from '../../domain/evidence/record.ts';
+import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
-/** Appends lines to the chain of a sweep. */
-export async function saveEvidence(
+/**
+ * Appends lines to the chain of a sweep: each names the hash of the line before it. The line of the sweep begins a chain. Returns whether
+ * there is one; it may have been pruned since.
+ */
+export async function appendEvidence(
   tx: Queryable,
   advertiserId: bigint,
   sweepId: bigint,
-  lines: readonly Line[],
-): Promise<void> {
-  await tx.query(
-    `INSERT INTO intake.evidence (advertiser_id, sweep_id, n, line) SELECT $1, $2, l.* FROM unnest($3::int[], $4::text[]) AS l`,
-    [advertiserId, sweepId, ...columnsOf(lines, 'n', 'text')],
+  bodies: readonly LineBody[],
+): Promise<boolean> {
+  const rows = await tx.query(
+    `WITH RECURSIVE bodies AS (
+       SELECT nth, body FROM unnest($3::text[]) WITH ORDINALITY AS b (body, nth)
+     ), ended AS (
+       SELECT n, line FROM intake.evidence WHERE advertiser_id = $1 AND sweep_id = $2 ORDER BY n DESC LIMIT 1
+     ), lines (nth, n, line) AS (
+       SELECT 0::bigint, coalesce(e.n, -1), e.line FROM (SELECT) AS one LEFT JOIN ended e ON true WHERE e.n IS NOT NULL OR $4
+       UNION ALL
+       SELECT b.nth, l.n + 1, format('{"n":%s,"before":"%s",%s', l.n + 1,
+         coalesce(encode(sha256(convert_to(l.line, 'UTF8')), 'hex'), repeat('0', 64)), substr(b.body, 2))
+       FROM lines l JOIN bodies b ON b.nth = l.nth + 1
+     )
+     INSERT INTO intake.evidence (advertiser_id, sweep_id, n, line) SELECT $1, $2, n, line FROM lines WHERE nth > 0 RETURNING 1`,
+    [advertiserId, sweepId, bodies.map((body) => JSON.stringify(body)), bodies[0]?.type === 'sweep'],
   );
+  return rows.length > 0;
+}
+
+/** Appends a line to the proof of an ended sweep, and its hash to the certificates. Returns false where the proof was pruned meanwhile. */
+export async function extendProof(
+  tx: Queryable,
+  advertiserId: bigint,
+  { sweepId, body }: { readonly sweepId: bigint; readonly body: LineBody },
+): Promise<boolean> {
+  if (!(await appendEvidence(tx, advertiserId, sweepId, [body]))) return false;
+  await noteLastHash(tx, advertiserId, sweepId);
+  return true;
 }
 
 /** The last hashes of the sweeps behind the current certificates, in the order of the sweeps. */
 export async function loadLastHashes(db: Queryable, advertiserId: bigint): Promise<LastHash[]> {
-  return await db.query<{ sweepId: bigint; hash: Buffer }>(
-    `SELECT DISTINCT sweep_id AS "sweepId", evidence_hash AS hash FROM intake.coverage
+  return await db.query<LastHash>(
+    `SELECT DISTINCT sweep_id AS "sweepId", encode(evidence_hash, 'hex') AS hash FROM intake.coverage
      WHERE advertiser_id = $1 AND axis = 'id' AND evidence_hash IS NOT NULL ORDER BY sweep_id`,
     [advertiserId],
   );
 }
 
-/** The end of a sweep's chain; null where it has none. */
-export async function loadChainEnd(db: Queryable, advertiserId: bigint, sweepId: bigint): Promise<ChainEnd | null> {
-  const [end] = await db.query<ChainEnd>(
-    `SELECT n, sha256(convert_to(line, 'UTF8')) AS hash FROM intake.evidence
-     WHERE advertiser_id = $1 AND sweep_id = $2 ORDER BY n DESC LIMIT 1`,
-    [advertiserId, sweepId],
-  );
-  return end ?? null;
-}
-
 /** The proof of an ended sweep. */
 export interface AuditedProof {
   readonly sweepId: bigint;
-  readonly end: ChainEnd;
   /** How many lines follow the end of the sweep: audits and decisions. */
   readonly audits: number;
   /** Applications submitted from this second on are not covered. */
@@ -53,47 +68,25 @@ export async function loadAuditedProof(
   advertiserId: bigint,
   id: bigint | null,
 ): Promise<AuditedProof | null> {
-  const [row] = await db.query<Columns<'coverage', 'sweep_id'> & Columns<'sweeps', 'requests'> & { recent: bigint }>(
-    `SELECT k.sweep_id, s.requests, floor(extract(epoch FROM k.complete_through))::bigint AS recent
+  // Line 0 opens the chain, one line per request of the sweep follows, then the line of its end; the rest came afterwards.
+  const [proof] = await db.query<AuditedProof>(
+    `SELECT k.sweep_id AS "sweepId", floor(extract(epoch FROM k.complete_through))::bigint AS "recentFrom",
+       (SELECT max(n) FROM intake.evidence e WHERE e.advertiser_id = $1 AND e.sweep_id = k.sweep_id) - s.requests - 1 AS audits
      FROM intake.coverage k JOIN intake.sweeps s USING (advertiser_id, sweep_id)
      WHERE k.advertiser_id = $1 AND k.axis = 'id' AND k.evidence_hash IS NOT NULL
        AND ($2::bigint IS NULL OR k.low <= $2) AND (k.high IS NULL OR k.high >= $2) ORDER BY k.low DESC LIMIT 1`,
     [advertiserId, id],
   );
-  const end = row && (await loadChainEnd(db, advertiserId, row.sweep_id));
-  // Line 0 opens the chain, one line per request of the sweep follows, then the line of its end; the rest came afterwards.
-  return end ? { sweepId: row.sweep_id, end, audits: end.n - row.requests - 1, recentFrom: row.recent } : null;
-}
-
-/**
- * False where the proof that a line extends was pruned since its end was loaded, because two later sweeps have ended. The line alone would
- * be a chain without a beginning.
- */
-export async function isChainKept(
-  tx: Queryable,
-  advertiserId: bigint,
-  { sweepId, line }: { readonly sweepId: bigint; readonly line: Line },
-): Promise<boolean> {
-  const rows = await tx.query(`SELECT 1 FROM intake.evidence WHERE advertiser_id = $1 AND sweep_id = $2 AND n = $3`, [
-    advertiserId,
-    sweepId,
-    line.n - 1,
-  ]);
-  return rows.length > 0;
+  return proof ?? null;
 }
 
 /** Records the last hash of a sweep on its certificates. */
-export async function noteLastHash(
-  tx: Queryable,
-  advertiserId: bigint,
-  sweepId: bigint,
-  { hash: last }: Pick<ChainEnd, 'hash'>,
-): Promise<void> {
-  await tx.query(`UPDATE intake.coverage SET evidence_hash = $3 WHERE advertiser_id = $1 AND sweep_id = $2`, [
-    advertiserId,
-    sweepId,
-    Buffer.from(last),
-  ]);
+export async function noteLastHash(tx: Queryable, advertiserId: bigint, sweepId: bigint): Promise<void> {
+  await tx.query(
+    `UPDATE intake.coverage SET evidence_hash = (SELECT sha256(convert_to(line, 'UTF8')) FROM intake.evidence
+       WHERE advertiser_id = $1 AND sweep_id = $2 ORDER BY n DESC LIMIT 1) WHERE advertiser_id = $1 AND sweep_id = $2`,
+    [advertiserId, sweepId],
+  );
 }
 
 /** Deletes the evidence of ended sweeps that no id needs any more; findKept (domain/evidence/kept.ts) selects the sweeps to keep. */

@@ -1,6 +1,6 @@
 // Loads the proof of an advertiser: its certificates with the answers behind them, or in one snapshot everything that an export contains.
 import type { CurrentProof } from '../../domain/evidence/explain.ts';
-import type { ExportedCertificate, ExportedRow } from '../../domain/evidence/export.ts';
+import { type ExportedRow, toProofLine, toRowsLine } from '../../domain/evidence/export.ts';
 import { type LastHash, parseAnswers } from '../../domain/evidence/record.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
@@ -20,16 +20,12 @@ export async function loadCurrentProof(db: Queryable, advertiserId: bigint): Pro
   return { certificates, openRanges, answers: new Map(answers) };
 }
 
-/** Everything that an exported proof contains. */
+/** An exported proof. */
 export interface StoredProofs {
-  readonly at: Date;
-  readonly certificates: readonly ExportedCertificate[];
+  /** Its lines (docs/proof-format.md). There may be hundreds of thousands. */
+  readonly lines: AsyncIterable<string>;
   /** The last hash of each sweep. */
   readonly ends: readonly LastHash[];
-  /** In order, in batches: there may be hundreds of thousands. */
-  readonly lines: AsyncIterable<readonly string[]>;
-  /** In the order of ids, in batches: there may be millions. */
-  readonly rows: AsyncIterable<readonly ExportedRow[]>;
   /** How many applications are stored, without erased ones. */
   readonly applications: number;
 }
@@ -50,48 +46,49 @@ export async function withProofs<T>(
        WHERE advertiser_id = $1 AND erased_at IS NULL`,
       [advertiserId],
     );
-    return await work({
-      at: now?.at ?? new Date(),
-      applications: now?.applications ?? 0,
-      certificates: await loadCertificates(tx, advertiserId),
-      ends: await loadEnds(tx, advertiserId),
-      lines: loadAllLines(tx, advertiserId),
-      rows: loadRows(tx, advertiserId),
-    });
+    const ends = await loadEnds(tx, advertiserId);
+    const lines = loadLines(tx, advertiserId, now?.at ?? new Date());
+    return await work({ lines, ends, applications: now?.applications ?? 0 });
   });
+}
+
+async function* loadLines(tx: Queryable, advertiserId: bigint, at: Date): AsyncGenerator<string> {
+  yield toProofLine(advertiserId, at, await loadCertificates(tx, advertiserId));
+  yield* loadEvidence(tx, advertiserId);
+  yield* loadRows(tx, advertiserId);
 }
 
 async function loadEnds(tx: Queryable, advertiserId: bigint): Promise<LastHash[]> {
   return await tx.query<LastHash>(
-    `SELECT DISTINCT ON (sweep_id) sweep_id AS "sweepId", sha256(convert_to(line, 'UTF8')) AS hash
+    `SELECT DISTINCT ON (sweep_id) sweep_id AS "sweepId", encode(sha256(convert_to(line, 'UTF8')), 'hex') AS hash
      FROM intake.evidence WHERE advertiser_id = $1 ORDER BY sweep_id, n DESC`,
     [advertiserId],
   );
 }
 
-async function* loadAllLines(tx: Queryable, advertiserId: bigint): AsyncGenerator<string[]> {
+async function* loadEvidence(tx: Queryable, advertiserId: bigint): AsyncGenerator<string> {
   for (let after = { sweepId: 0n, n: -1 }; ; ) {
     const lines = await tx.query<{ sweepId: bigint; n: number; line: string }>(
       `SELECT sweep_id AS "sweepId", n, line FROM intake.evidence
        WHERE advertiser_id = $1 AND (sweep_id, n) > ($2, $3) ORDER BY sweep_id, n LIMIT ${rowsAtATime}`,
       [advertiserId, after.sweepId, after.n],
     );
-    yield lines.map(({ line }) => line);
+    for (const { line } of lines) yield line;
     after = lines.at(-1) ?? after;
     if (lines.length < rowsAtATime) return;
   }
 }
 
-async function* loadRows(tx: Queryable, advertiserId: bigint): AsyncGenerator<ExportedRow[]> {
+async function* loadRows(tx: Queryable, advertiserId: bigint): AsyncGenerator<string> {
   for (let after: bigint | null = null; ; ) {
-    const rows: ExportedRow[] = await tx.query<ExportedRow>(
-      `SELECT application_id AS id, CASE WHEN erased_at IS NULL THEN floor(extract(epoch FROM first_seen_at))::bigint END AS "firstSeen",
-         floor(extract(epoch FROM missing_since))::bigint AS "missingSince"
+    const rows: { id: bigint; row: ExportedRow }[] = await tx.query<{ id: bigint; row: ExportedRow }>(
+      `SELECT application_id AS id, ARRAY[application_id::text] || CASE WHEN erased_at IS NULL THEN ARRAY[
+         floor(extract(epoch FROM first_seen_at))::text, floor(extract(epoch FROM missing_since))::text] END AS row
        FROM intake.applications WHERE advertiser_id = $1 AND ($2::bigint IS NULL OR application_id > $2)
        ORDER BY application_id LIMIT ${rowsAtATime}`,
       [advertiserId, after],
     );
-    if (rows.length > 0) yield rows;
+    if (rows.length > 0) yield toRowsLine(rows.map(({ row }) => row));
     after = rows.at(-1)?.id ?? null;
     if (rows.length < rowsAtATime) return;
   }

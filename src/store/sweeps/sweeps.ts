@@ -5,13 +5,13 @@ import type { Done } from '../../domain/coverage/certificate.ts';
 import { type Covered, withRange } from '../../domain/coverage/covered.ts';
 import type { LackingId } from '../../domain/coverage/question.ts';
 import type { ExportedCertificate } from '../../domain/evidence/export.ts';
-import type { Line } from '../../domain/evidence/record.ts';
+import type { LineBody } from '../../domain/evidence/record.ts';
 import { SweepDropped } from '../../domain/trouble.ts';
 import { laneLock, type WriteContext } from '../accounts/leases.ts';
 import type { ApplicationEvent, ChangedRow } from '../events.ts';
 import { columnsOf, type Database, type Queryable } from '../postgres/database.ts';
 import { raiseCursor } from './cursors.ts';
-import { noteLastHash, pruneEvidence, saveEvidence } from './evidence.ts';
+import { appendEvidence, noteLastHash, pruneEvidence } from './evidence.ts';
 import { healUnreadable, saveUnreadable } from './unreadable.ts';
 
 export type SweepPurpose = 'live' | 'recheck' | 'backfill' | 'witness';
@@ -47,18 +47,16 @@ export interface SweepProgress {
   readonly cursor: bigint | null;
   readonly ended: SweepEnd | null;
   /** The lines of evidence of this answer; none where the sweep is no proof. */
-  readonly evidence: readonly Line[];
+  readonly evidence: readonly LineBody[];
 }
 
-export interface SweepEnd extends Pick<Done, 'certificate' | 'risk' | 'reason'> {
+export interface SweepEnd extends Pick<Done, 'certificate' | 'risk' | 'reason' | 'absent' | 'tryDates'> {
   /** Number of ranges that the sweep did not close; they stay as gaps. Ids that cannot be read are not among them. */
   readonly openRanges: number;
-  /** Whether the stored ids that two answers have lacked are marked as absent. */
-  readonly marksAbsent: boolean;
   /** What the sweep learned about the source, as JSON text; null for polls and sweeps by date. */
   readonly learned: string | null;
-  /** How long an application may take to appear at the source after its submission. */
-  readonly lagMs: number;
+  /** Applications submitted before this time were all read; null for sweeps by date. */
+  readonly completeThrough: Date | null;
 }
 
 /** Counts of one answer. */
@@ -83,14 +81,13 @@ export async function saveProgress(
     moveRanges(tx, advertiserId, sweep, progress),
     ...(lacked.length === 0 ? [] : [saveLacked(tx, advertiserId, sweep, lacked)]),
     ...(unreadable.length === 0 ? [] : [saveUnreadable(tx, advertiserId, unreadable)]),
-    ...(evidence.length === 0 ? [] : [saveEvidence(tx, advertiserId, sweep.sweepId, evidence)]),
+    ...(evidence.length === 0 ? [] : [appendEvidence(tx, advertiserId, sweep.sweepId, evidence)]),
     ...(cursor === null ? [] : [raiseCursor(tx, advertiserId, cursor)]),
   ]);
   if (ended === null) return [];
   const events = await endSweep(tx, advertiserId, sweep, ended);
-  const last = evidence.at(-1);
-  if (last !== undefined) {
-    await noteLastHash(tx, advertiserId, sweep.sweepId, last);
+  if (evidence.length > 0) {
+    await noteLastHash(tx, advertiserId, sweep.sweepId);
     await pruneEvidence(tx, advertiserId);
   }
   return events;
@@ -188,8 +185,10 @@ async function endSweep(
       [advertiserId, ended.learned],
     );
   if (sweep.axis === 'id' && ended.certificate !== 'unproven') await healGaps(tx, advertiserId, sweep);
-  if (sweep.purpose !== 'live' && sweep.axis === 'id') await recordCoverage(tx, advertiserId, sweep, ended);
-  const events = ended.marksAbsent ? await markAbsent(tx, advertiserId, sweep, ended) : [];
+  const { completeThrough } = ended;
+  if (sweep.purpose !== 'live' && completeThrough !== null)
+    await recordCoverage(tx, advertiserId, sweep, { ...ended, completeThrough });
+  const events = ended.absent > 0 ? await markAbsent(tx, advertiserId, sweep, ended) : [];
   await tx.query(`DELETE FROM intake.lacked WHERE advertiser_id = $1 AND sweep_id = $2`, key);
   return events;
 }
@@ -214,10 +213,12 @@ async function healGaps(tx: Queryable, advertiserId: bigint, sweep: Sweep): Prom
  * Replaces the coverage of the sweep's range. Coverage of other ids stays, and so does a doubt from a sweep that began after this one; otherwise
  * that doubt would be lost until the next recheck. The lane lock keeps sweeps of the two lanes from ending at the same time.
  */
-async function recordCoverage(tx: Queryable, advertiserId: bigint, sweep: Sweep, ended: SweepEnd): Promise<void> {
-  const { sweepId, low, high, startedAt } = sweep;
-  const { certificate, risk, reason, lagMs } = ended;
-  const completeThrough = new Date(startedAt.getTime() - lagMs);
+async function recordCoverage(
+  tx: Queryable,
+  advertiserId: bigint,
+  { sweepId, low, high, startedAt }: Sweep,
+  { certificate, risk, reason, completeThrough }: SweepEnd & { readonly completeThrough: Date },
+): Promise<void> {
   const certificates = await loadCertificates(tx, advertiserId);
   const before = new Set(certificates);
   const issued = { low, high, certificate, risk, reason, sweepId, startedAt, completeThrough, last: null };
@@ -230,8 +231,9 @@ async function recordCoverage(tx: Queryable, advertiserId: bigint, sweep: Sweep,
   ]);
   await tx.query(
     `INSERT INTO intake.coverage (advertiser_id, axis, low, high, certificate, risk, reason, as_of, complete_through, sweep_id, evidence_hash)
-     SELECT $1, 'id', r.* FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::timestamptz[], $8::timestamptz[],
-       $9::bigint[], $10::bytea[]) AS r`,
+     SELECT $1, 'id', low, high, certificate, risk, reason, as_of, complete_through, sweep_id, decode(last, 'hex')
+     FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::timestamptz[], $8::timestamptz[], $9::bigint[], $10::text[])
+       AS r (low, high, certificate, risk, reason, as_of, complete_through, sweep_id, last)`,
     [
       advertiserId,
       ...columnsOf(added, 'low', 'high', 'certificate', 'risk', 'reason'),
@@ -244,7 +246,7 @@ async function recordCoverage(tx: Queryable, advertiserId: bigint, sweep: Sweep,
 export async function loadCertificates(db: Queryable, advertiserId: bigint): Promise<ExportedCertificate[]> {
   return await db.query<ExportedCertificate>(
     `SELECT low, high, certificate, risk, reason, sweep_id AS "sweepId", as_of AS "startedAt",
-       complete_through AS "completeThrough", evidence_hash AS last
+       complete_through AS "completeThrough", encode(evidence_hash, 'hex') AS last
      FROM intake.coverage WHERE advertiser_id = $1 AND axis = 'id' ORDER BY low`,
     [advertiserId],
   );

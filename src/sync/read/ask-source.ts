@@ -1,22 +1,31 @@
-// Asks the source on behalf of one account: takes a request number, sends the question, tries again during an outage, and checks whose data
-// the answer holds before anybody uses it.
+// Asks the source on behalf of one account: takes a request number, sends the question, tries again during an outage, translates the answer
+// for the sweep, and checks whose data it holds before anybody uses it. A failure is an answer, too: where the source fails for one question
+// and serves another, the sweep is told so and asks in smaller parts.
+import type { Echo, Page } from '../../domain/application.ts';
 import { contains, type IdRange, isSingle } from '../../domain/coverage/position.ts';
-import type { Question } from '../../domain/coverage/question.ts';
+import type { Answer, ListedRow, PageAnswer, Question } from '../../domain/coverage/question.ts';
+import { dateSlackSeconds } from '../../domain/dates.ts';
+import type { Sent } from '../../domain/evidence/record.ts';
+import { formatBytes } from '../../domain/format.ts';
 import { Trouble } from '../../domain/trouble.ts';
-import type { Source } from '../../source/client.ts';
+import type { ListFilters, Source } from '../../source/client.ts';
 import type { KnownAdvertiser } from '../../store/accounts/advertisers.ts';
 import type { Store } from '../../store/store.ts';
 import type { Ticket } from '../../store/sweeps/sweeps.ts';
 import { checkIdentity } from '../accounts/account-identity.ts';
 import { type RetryOptions, retry } from '../retry.ts';
-import { type Heard, requestPage } from './request-page.ts';
+
+/** An answer for the sweep's reasoning. What depends on stored rows is added when the page is compared with them. */
+type Heard =
+  | { readonly page: Page; readonly answer: Omit<PageAnswer, 'news' | 'lacking'> }
+  | { readonly page: null; readonly answer: Exclude<Answer, PageAnswer> };
 
 /** An answer with its question and the facts of its request. */
 export interface ReceivedAnswer {
   readonly question: Question;
   readonly ticket: Ticket;
   readonly heard: Heard;
-  readonly tookMs: number;
+  readonly sent: Sent;
 }
 
 export interface Asker {
@@ -35,16 +44,50 @@ export function createAsker(
   first: KnownAdvertiser,
   retryOptions: RetryOptions,
 ): Asker {
+  const { signal } = retryOptions;
   let advertiser = first;
-  /** Ranges whose questions have failed, and how many of them were single ids. */
+  /** Ranges whose questions have failed. */
   const failing: IdRange[] = [];
-  let failedIds = 0;
   /** The last question that was served. If another one fails, this one shows whether the source serves anything. */
   let served: Question | null = null;
+  /** A wider question has failed, so this one is tried once only. */
   const isHopeless = ({ covers }: Question) =>
     covers !== null &&
     !isSingle(covers) &&
     failing.some((range) => contains(range, covers.from) && contains(range, covers.to));
+
+  /** Sends the question. Throws Trouble where the source fails for it and serves no other question either. */
+  async function request(question: Question, tries: 'one' | 'several'): Promise<Heard> {
+    const filters = toFilters(question);
+    const most = question.covers !== null && isSingle(question.covers) ? 'one' : 'many';
+    try {
+      const listed = await source.list(filters, signal, { most, tries });
+      return listed.kind === 'page'
+        ? { page: listed.page, answer: toAnswer(listed.page, filters) }
+        : unanswered(`its answer is larger than ${formatBytes(listed.bytes)}`, listed.ids);
+    } catch (error) {
+      if (!(error instanceof Trouble)) throw error;
+      if (isRefusal(error, question) && !isOneIdFilter(question)) {
+        // A request with one id filter shows whether the source refuses these filters or every request.
+        await source.list({ afterId: question.afterId ?? 0n }, signal);
+        return { page: null, answer: { kind: 'refused' } };
+      }
+      if (!isFailure(error)) throw error;
+      if (tries === 'one') return unanswered(error.message);
+      await requireServed(error);
+      return await request(question, 'one');
+    }
+  }
+
+  /** Throws the trouble unless the source serves another question: one that it has served before, or one about ids that nobody has. */
+  async function requireServed(trouble: Trouble): Promise<void> {
+    const filters = served === null ? { afterId: 0n, beforeId: 1n } : toFilters(served);
+    await source.list(filters, signal, { most: 'many', tries: 'one' }).catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw error instanceof Trouble && error.kind === 'throttled' ? error : trouble;
+    });
+  }
+
   return {
     get advertiser() {
       return advertiser;
@@ -52,22 +95,87 @@ export function createAsker(
     send: (question) =>
       retry(retryOptions, async () => {
         const ticket = await store.sweeps.takeTicket();
-        const sentAt = performance.now();
-        const how = { isHopeless: isHopeless(question), control: served };
-        const heard = await requestPage(source, question, retryOptions.signal, how);
+        const startedAt = performance.now();
+        const heard = await request(question, isHopeless(question) ? 'one' : 'several');
+        const tookMs = Math.round(performance.now() - startedAt);
         if (heard.page !== null) served = question;
         if (heard.answer.kind === 'unanswered' && question.covers !== null) {
           failing.push(question.covers);
-          if (isSingle(question.covers)) failedIds++;
-          if (failedIds > mostFailedIds)
-            throw new Trouble('unreachable', `The source fails for one id after the other: ${heard.answer.why}`, {
-              at: 'source',
-            });
+          if (failing.filter(isSingle).length > mostFailedIds) {
+            const why = `The source fails for one id after the other: ${heard.answer.why}`;
+            throw new Trouble('unreachable', why, { at: 'source' });
+          }
         }
-        return { question, ticket, heard, tookMs: performance.now() - sentAt };
+        return { question, ticket, heard, sent: { sentAt: ticket.at.getTime(), tookMs } };
       }),
     async identify({ heard: { page } }) {
       if (page) advertiser = await retry(retryOptions, () => checkIdentity(store, advertiser, page));
     },
   };
+}
+
+function unanswered(why: string, ids: readonly bigint[] = []): Heard {
+  return { page: null, answer: { kind: 'unanswered', why, ids } };
+}
+
+/** True if the source failed, or its answer could not be read: it may fail for this question alone. */
+function isFailure({ kind, status, at }: Trouble): boolean {
+  if (at !== undefined && at !== 'source') return false;
+  return kind === 'malformed' || (kind === 'unreachable' && (status === undefined || status === 408 || status >= 500));
+}
+
+function isOneIdFilter({ afterId, beforeId, afterDate, beforeDate }: Question): boolean {
+  return afterDate === null && beforeDate === null && (afterId === null || beforeId === null);
+}
+
+/** A 401 counts as a refusal of the filters only by date, where no proof depends on it. */
+function isRefusal({ status }: Trouble, { covers }: Question): boolean {
+  return [400, 403, 422].includes(status ?? 0) || (covers === null && status === 401);
+}
+
+function toFilters({ afterId, beforeId, afterDate, beforeDate }: Question): ListFilters {
+  return {
+    ...(afterId !== null && { afterId }),
+    ...(beforeId !== null && { beforeId }),
+    ...(afterDate !== null && { afterDate: Number(afterDate) * 1_000 }),
+    ...(beforeDate !== null && { beforeDate: Number(beforeDate) * 1_000 }),
+  };
+}
+
+function toAnswer(page: Page, filters: ListFilters): Omit<PageAnswer, 'news' | 'lacking'> {
+  const { bytes, weakEmpty, cached, rejects } = page;
+  const echo = toEcho(filters, page.echo);
+  return { kind: 'page', rows: toRows(page), unreadable: rejects.length, bytes, echo, weakEmpty, cached };
+}
+
+/** The rows of a page. The bytes of the page are divided among the rows in proportion to the length of their stored text. */
+function toRows(page: Page): ListedRow[] {
+  const byId = new Map(page.applications.map((a) => [a.id, a]));
+  const kept = page.ids.reduce((sum, id) => sum + (byId.get(id)?.raw.length ?? 0), 0);
+  const perKept = kept === 0 ? 0 : page.bytes / kept;
+  return page.ids.map((id) => {
+    const { submittedAt = null, raw = '' } = byId.get(id) ?? {};
+    const at = submittedAt === null ? null : BigInt(Math.floor(submittedAt / 1_000));
+    return { id, at, bytes: Math.ceil(raw.length * perKept) };
+  });
+}
+
+/** Dates are sent without a time zone, so the source may echo them in any zone. */
+const zoneSlackMs = Number(dateSlackSeconds) * 1_000;
+
+/** Whether the filters that the answer echoes are those that were sent. */
+function toEcho(sent: ListFilters, echo: Page['echo']): PageAnswer['echo'] {
+  const pairs = [
+    compare(sent.afterId, echo.afterId, (a, b) => a === b),
+    compare(sent.beforeId, echo.beforeId, (a, b) => a === b),
+    compare(sent.afterDate, echo.afterDate, (a, b) => Math.abs(a - b) <= zoneSlackMs),
+    compare(sent.beforeDate, echo.beforeDate, (a, b) => Math.abs(a - b) <= zoneSlackMs),
+  ];
+  return pairs.includes('differs') ? 'differs' : pairs.includes('absent') ? 'absent' : 'matches';
+}
+
+function compare<T>(sent: T | undefined, echoed: Echo<T>, isSame: (a: T, b: T) => boolean): PageAnswer['echo'] {
+  if (sent === undefined) return echoed === null || typeof echoed === 'string' ? 'matches' : 'differs';
+  if (typeof echoed === 'string') return 'absent';
+  return echoed !== null && isSame(sent, echoed) ? 'matches' : 'differs';
 }

@@ -4,14 +4,12 @@
 // covers it.
 import type { Page } from '../../domain/application.ts';
 import { auditQuestions, auditSize, lackingQuestions } from '../../domain/coverage/audit.ts';
-import { coveredOf } from '../../domain/coverage/covered.ts';
-import { isSingle, wholeAxis } from '../../domain/coverage/position.ts';
+import { isSingle } from '../../domain/coverage/position.ts';
 import type { Question } from '../../domain/coverage/question.ts';
 import { dateSlackSeconds } from '../../domain/dates.ts';
 import { toAuditBody } from '../../domain/evidence/record.ts';
-import { createAsker, type ReceivedAnswer } from './ask-source.ts';
-import { commitApplications, endContradictedCertificates, toReadPage, untilCommitted } from './commit-answer.ts';
-import { chainLines } from './evidence.ts';
+import { createAsker } from './ask-source.ts';
+import { commitApplications, endContradictedCertificates, toLonePage, untilCommitted } from './commit-answer.ts';
 import type { ReadContext, SweepDeps } from './sweep.ts';
 
 /**
@@ -65,51 +63,34 @@ interface Audited {
   readonly fresh: readonly bigint[];
 }
 
-/** Asks, and commits the answer. */
-async function ask(deps: SweepDeps, task: ReadContext, question: Question, by: string): Promise<Audited> {
-  const { store } = deps;
-  const asker = createAsker(deps, task.advertiser, { retryForMs: 0, signal: task.lane.signal });
-  const answer = await asker.send(question);
-  const { page } = answer.heard;
-  await asker.identify(answer);
-  const { advertiserId } = asker.advertiser;
-  if (page === null || advertiserId === null) return { page, hidden: [], fresh: [] };
-  const hidden = await endContradictedCertificates(store, advertiserId, page.applications, by);
-  return { page, hidden, fresh: await commitAudit(store, task, advertiserId, answer) };
-}
-
 /**
  * Most audits that the proof of a sweep records. Beyond these only audits that may contradict the proof are recorded; without rechecks the
  * lines would grow without limit.
  */
 export const mostAudits = 50;
 
-/** Commits the applications of an audit, and appends its line to the proof that covers the audited place. No sweep learns from it. Returns the new ids. */
-async function commitAudit(
-  store: SweepDeps['store'],
-  { lane }: ReadContext,
-  advertiserId: bigint,
-  answer: ReceivedAnswer,
-): Promise<readonly bigint[]> {
-  const { question, heard, ticket, tookMs } = answer;
+/** Asks, commits what the answer shows, and appends its line to the proof that covers the audited place. No sweep learns from it. */
+async function ask(deps: SweepDeps, task: ReadContext, question: Question, by: string): Promise<Audited> {
+  const { store } = deps;
+  const asker = createAsker(deps, task.advertiser, { retryForMs: 0, signal: task.lane.signal });
+  const answer = await asker.send(question);
+  const { page, answer: heard } = answer.heard;
+  await asker.identify(answer);
+  const { advertiserId } = asker.advertiser;
+  if (page === null || advertiserId === null) return { page, hidden: [], fresh: [] };
+  const hidden = await endContradictedCertificates(store, advertiserId, page.applications, by);
+  const read = await toLonePage(store, task.lane, advertiserId, answer);
   const { covers } = question;
-  const range = { axis: covers === null ? 'date' : 'id', ...coveredOf(covers ?? wholeAxis) } as const;
-  // The sweep has no row. Its id lets the quarantine count an element once.
-  const sweep = { ...(await store.sweeps.begin()), purpose: 'witness', ...range } as const;
-  const page = toReadPage(lane, advertiserId, sweep, answer);
   let fresh: readonly bigint[] = [];
   await untilCommitted(async () => {
     const proof = await store.evidence.loadAudited(advertiserId, covers?.from ?? null);
-    const diff = await store.applications.diffPage(page);
+    const diff = await store.applications.diffPage(read);
     fresh = diff.fresh.map(({ id }) => id);
     const isQuiet = fresh.length === 0 && !(covers !== null && isSingle(covers));
-    if (heard.page === null || proof === null || (isQuiet && proof.audits >= mostAudits))
-      return await commitApplications(store, page);
-    const shown = { ...heard.answer, lacking: diff.lacking, news: new Set(fresh) };
-    const sent = { sentAt: ticket.at.getTime(), tookMs: Math.round(tookMs) };
-    const [line] = chainLines(proof.end, [toAuditBody(sent, question, shown, proof.recentFrom)]);
-    const audited = line && { sweepId: proof.sweepId, line };
-    return await store.applications.commitPage(page, diff, audited ? { audited } : null);
+    if (proof === null || (isQuiet && proof.audits >= mostAudits)) return await commitApplications(store, read);
+    const shown = { ...heard, lacking: diff.lacking, news: new Set(fresh) };
+    const body = toAuditBody(answer.sent, question, shown, proof.recentFrom);
+    return await store.applications.commitPage(read, diff, { audited: { sweepId: proof.sweepId, body } });
   });
-  return fresh;
+  return { page, hidden, fresh };
 }

@@ -2,6 +2,7 @@
 // changed in between. account-identity.ts has already checked whose data the answer holds.
 import type { Application } from '../../domain/application.ts';
 import { coveredOf } from '../../domain/coverage/covered.ts';
+import { wholeAxis } from '../../domain/coverage/position.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { PageSummary } from '../../store/applications/commit-page.ts';
 import type { PageDiff, ReadPage } from '../../store/applications/diff-page.ts';
@@ -57,6 +58,18 @@ export async function untilCommitted<T extends object>(tryOnce: () => Promise<T 
 /** While another lane is active, a page without changes is committed too, so that its ids and its request number are recorded. */
 export function needsNoCommit({ writes, otherLane }: PageDiff): boolean {
   return writes === 0 && !otherLane;
+}
+
+/** The page of an answer that no sweep learns from. Its sweep has no row; its id lets the quarantine count an element once. */
+export async function toLonePage(
+  store: Pick<Store, 'sweeps'>,
+  lane: HeldLane,
+  advertiserId: bigint,
+  answer: ReceivedAnswer,
+): Promise<ReadPage> {
+  const { covers } = answer.question;
+  const range = { axis: covers === null ? 'date' : 'id', ...coveredOf(covers ?? wholeAxis) } as const;
+  return toReadPage(lane, advertiserId, { ...(await store.sweeps.begin()), purpose: 'witness', ...range }, answer);
 }
 
 export function toReadPage(

@@ -5,17 +5,11 @@ import { decode, encode } from '../../domain/coverage/state.ts';
 import { askDates, beginDates, type DateProgress, learnDates } from '../../domain/dates.ts';
 import { type RangeReader, type SweepDeps, type SweepRequest, type SweepSummary, sweep } from './sweep.ts';
 
-/** Seconds since 1970, both included; `to` null is up to the newest. */
-export interface DateRange {
-  readonly from: bigint;
-  readonly to: bigint | null;
-}
-
-/** Reads the dates to their end. */
+/** Reads the dates to their end. In seconds since 1970, both included; `to` null is up to the newest. */
 export async function readDates(
   deps: SweepDeps,
   request: Omit<SweepRequest, 'parallel'>,
-  { from, to }: DateRange,
+  { from, to }: { readonly from: bigint; readonly to: bigint | null },
 ): Promise<SweepSummary> {
   const isLive = request.lane.lease.lane === 'live' && to === null;
   const reader: RangeReader<DateProgress> = {
@@ -28,14 +22,10 @@ export async function readDates(
     open: async () => [],
     learn({ state: before }, { heard }) {
       const state = learnDates(before, heard.page ? { ...heard.answer, news: new Set(), lacking: [] } : heard.answer);
-      const isEnd = askDates(state) === null;
-      return {
-        ...{ state, facts: encode(state), dropped: [], added: [], lacked: [], unreadable: [], lines: [] },
-        cursor: isEnd && state.trouble === null && isLive ? state.highest : null,
-        ended: isEnd
-          ? { ...conclude(state), openRanges: 0, marksAbsent: false, learned: null, lagMs: request.lagMs }
-          : null,
-      };
+      const ended = askDates(state) === null ? conclude(state) : null;
+      const cursor = isLive && ended?.certificate === 'assumed' ? state.highest : null;
+      const nothing = { dropped: [], added: [], lacked: [], unreadable: [], lines: [] };
+      return { ...nothing, state, facts: encode(state), cursor, ended };
     },
   };
   return await sweep(deps, { ...request, parallel: 1 }, reader);
@@ -44,7 +34,8 @@ export async function readDates(
 const readByDate = 'read by date; only a sweep by ids can prove that nothing is missing';
 
 function conclude({ trouble }: DateProgress) {
-  const shared = { kind: 'done', open: [], absent: 0, tryDates: false } as const;
+  const nothing = { openRanges: 0, absent: 0, tryDates: false, learned: null, completeThrough: null };
+  const shared = { kind: 'done', ...nothing } as const;
   return trouble === null
     ? ({ ...shared, certificate: 'assumed', risk: 'harmless', reason: readByDate } as const)
     : ({ ...shared, certificate: 'unproven', risk: 'doubt', reason: trouble } as const);

@@ -1,10 +1,10 @@
 // Reads a range of ids. domain/coverage decides what to ask and what an answer proves; here its state becomes rows, and rows become its state.
 import { ask, type KnownIds } from '../../domain/coverage/ask.ts';
-import type { Done } from '../../domain/coverage/certificate.ts';
 import { begin, renew, shareRead } from '../../domain/coverage/coverage.ts';
 import { coveredOf } from '../../domain/coverage/covered.ts';
 import { learn } from '../../domain/coverage/learn.ts';
 import { firstPosition, lowerBound, wholeAxis } from '../../domain/coverage/position.ts';
+import type { Question } from '../../domain/coverage/question.ts';
 import {
   decode,
   encode,
@@ -15,9 +15,8 @@ import {
   type State,
 } from '../../domain/coverage/state.ts';
 import { toAnswerBody, toEndBody, toSweepBody } from '../../domain/evidence/record.ts';
-import type { Sweep } from '../../store/sweeps/sweeps.ts';
+import type { SweepEnd } from '../../store/sweeps/sweeps.ts';
 import {
-  countOpen,
   isUnreadable,
   type RangeReader,
   type SweepDeps,
@@ -46,6 +45,14 @@ export async function readIds(deps: SweepDeps, request: IdRequest): Promise<Swee
     known = listedBefore > 0 && rigor === 'proof' ? { from: firstPosition, ids: [], isAll: false } : undefined;
     return state;
   };
+  const askNext = (state: State, inFlight: readonly Question[]) => {
+    const next = ask(state, inFlight, known);
+    if (!('kind' in next) || next.kind !== 'done') return next;
+    const { facts } = state;
+    const openRanges = next.open.filter((range) => !isUnreadable(range)).length;
+    const learned = facts.rigor === 'proof' ? JSON.stringify(next.pages) : null;
+    return { ...next, openRanges, learned, completeThrough: new Date(Number(facts.recentFrom) * 1_000) };
+  };
   const reader: RangeReader<State> = {
     range: { axis: 'id', ...coveredOf({ ...wholeAxis, ...plan }) },
     begin(sweepId, startedAt) {
@@ -57,7 +64,7 @@ export async function readIds(deps: SweepDeps, request: IdRequest): Promise<Swee
       return withKnown(idleMs > forgetAfterMs ? renew(state) : state);
     },
     measure: (state) => ({ requests: state.facts.requests, found: state.facts.found, share: shareRead(state) }),
-    ask: (state, inFlight) => ask(state, inFlight, known),
+    ask: askNext,
     async load(advertiserId, from) {
       known = await store.applications.loadKnownIds(advertiserId, from);
     },
@@ -70,16 +77,15 @@ export async function readIds(deps: SweepDeps, request: IdRequest): Promise<Swee
       const purpose = request.purpose === 'backfill' ? 'backfill' : 'recheck';
       return [toSweepBody({ advertiserId, sweepId, purpose, startedAt, facts, unreadable, previous })];
     },
-    learn({ sweep: own, state: before, recorded }, { question, heard, ticket, tookMs }, others, { fresh, lacking }) {
+    learn({ sweep: { high }, state: before, recorded }, { question, heard, sent }, others, { fresh, lacking }) {
       const answer = heard.page ? { ...heard.answer, news: new Set(fresh.map(({ id }) => id)), lacking } : heard.answer;
       const learned = learn(before, question, answer);
       const { state } = learned;
-      const next = ask(state, others, known);
+      const next = askNext(state, others);
       const done = 'kind' in next && next.kind === 'done' ? next : null;
       const old = toStored(recorded ? before.open : []);
       const now = toStored(state.open);
       const isProof = state.facts.rigor === 'proof';
-      const sent = { sentAt: ticket.at.getTime(), tookMs: Math.round(tookMs) };
       return {
         state,
         facts: encode(state.facts),
@@ -93,14 +99,8 @@ export async function readIds(deps: SweepDeps, request: IdRequest): Promise<Swee
         unreadable: [...new Set(state.open).difference(new Set(before.open))]
           .filter(isUnreadable)
           .map(({ from, stuck }) => ({ id: from, reason: stuck ?? '' })),
-        cursor: lane.lease.lane === 'live' && own.high === null ? toReadThrough(state, done) : null,
-        ended: done && {
-          ...done,
-          openRanges: countOpen(done.open),
-          marksAbsent: done.absent > 0,
-          lagMs: lagOf(own, state, lagMs),
-          learned: isProof ? JSON.stringify(done.pages) : null,
-        },
+        cursor: lane.lease.lane === 'live' && high === null ? toReadThrough(state, done) : null,
+        ended: done,
         lines: isProof ? [toAnswerBody(sent, question, answer, learned), ...(done ? [toEndBody(done)] : [])] : [],
       };
     },
@@ -115,19 +115,11 @@ function toStored(open: readonly OpenRange[]): Set<OpenRange> {
   return new Set(widest.values());
 }
 
-/** The lag with which the sweep began, by which its records separate recent applications from others. The setting may have changed. */
-function lagOf({ startedAt }: Sweep, { facts: { recentFrom } }: State, lagMs: number): number {
-  if (recentFrom === null) return lagMs;
-  const begunMs = startedAt.getTime() - Number(recentFrom) * 1_000;
-  // The records have a resolution of one second.
-  return begunMs >= lagMs && begunMs < lagMs + 1_000 ? lagMs : begunMs;
-}
-
 /**
  * The id up to which everything was read: just below the lowest open range, or the highest id if none is open. In a walk it is known only at
  * the end, and only with a certificate.
  */
-function toReadThrough({ facts, open }: State, done: Done | null): bigint | null {
+function toReadThrough({ facts, open }: State, done: Pick<SweepEnd, 'certificate'> | null): bigint | null {
   if (facts.walk !== null) return done && done.certificate !== 'unproven' ? facts.highest : null;
   const lowest = open.find((range) => !isUnreadable(range));
   return lowest === undefined ? facts.highest : lowerBound(lowest) || null;

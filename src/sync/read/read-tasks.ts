@@ -12,15 +12,14 @@ import {
   wholeAxis,
 } from '../../domain/coverage/position.ts';
 import { aloneQuestion } from '../../domain/coverage/question.ts';
-import { dateSlackSeconds } from '../../domain/dates.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { type RetryOptions, retry } from '../retry.ts';
 import { createAsker } from './ask-source.ts';
-import { commitApplications, toReadPage } from './commit-answer.ts';
-import { type DateRange, readDates } from './read-dates.ts';
+import { commitApplications, toLonePage } from './commit-answer.ts';
+import { readDates } from './read-dates.ts';
 import { readIds } from './read-ids.ts';
-import { createStop, type ReadContext, type SweepDeps, type SweepRequest, type SweepSummary } from './sweep.ts';
+import { addUp, createStop, type ReadContext, type SweepDeps, type SweepRequest, type SweepSummary } from './sweep.ts';
 
 /** How an account is read. */
 export interface TaskContext extends ReadContext {
@@ -38,22 +37,11 @@ export async function readNew(deps: SweepDeps, context: TaskContext, state?: Syn
   const range = { from: pollFrom, to: lastPosition };
   const plan = { ...range, rigor: 'poll', lifelines, unreadable, accepted } as const;
   const isNew = !unfinished.some((one) => one.purpose === 'live' && one.low === pollFrom);
-  const summary = await readIds(deps, {
-    ...context,
-    purpose: 'live',
-    plan,
-    pages: pages ?? undefined,
-    parallel: 1,
-    isNew,
-  });
+  const how = { purpose: 'live', parallel: 1, pages: pages ?? undefined, isNew } as const;
+  const summary = await readIds(deps, { ...context, ...how, plan });
   if (summary.reason !== noneShown) return summary;
-  throw new Trouble(
-    'unreachable',
-    `The source answers, but for ${context.advertiser.name} it shows nothing: ${noneShown}.`,
-    {
-      at: 'source',
-    },
-  );
+  const trouble = `The source answers, but for ${context.advertiser.name} it shows nothing: ${noneShown}.`;
+  throw new Trouble('unreachable', trouble, { at: 'source' });
 }
 
 /** Everything, or from a date on. The latter uses the date filter, because no id is known yet. */
@@ -121,36 +109,15 @@ export async function readToProof(deps: SweepDeps, request: SweepRequest, range:
   return await readIds(deps, { ...request, lagMs, plan });
 }
 
-/** Reads a range again, or for the first time. */
+/**
+ * Reads a range again, or for the first time. If the id filters hide applications, or may do so, the date filters are tried for the whole
+ * list, which the source may honour. What they show is stored. The certificate stays that of the sweep by ids.
+ */
 export async function readAgain(deps: SweepDeps, context: TaskContext, range: IdRange): Promise<SweepSummary> {
   const byIds = await readToProof(deps, { ...context, purpose: 'recheck', parallel: 2 }, range);
-  if (!byIds.tryDates || byIds.stopped !== null) return byIds;
-  const next = { ...context, advertiser: byIds.advertiser };
-  return addUp(byIds, await readDates(deps, { ...next, purpose: 'recheck' }, await loadDates(deps, next, range)));
-}
-
-/**
- * If the id filters hide applications, or may do so, the date filters are tried, which the source may honour. What they show is stored. The
- * certificate stays that of the sweep by ids.
- */
-async function loadDates({ store }: SweepDeps, { advertiser }: TaskContext, { from }: IdRange): Promise<DateRange> {
-  if (from === firstPosition) return { from: 0n, to: null };
-  const lowest = await store.applications.loadSubmittedAt(advertiser.advertiserId, from);
-  return { from: lowest === null ? 0n : BigInt(Math.floor(lowest.getTime() / 1_000)) - dateSlackSeconds, to: null };
-}
-
-/** Adds up the counts of two sweeps over the same applications. All other fields are those of the first. */
-function addUp(first: SweepSummary, second: SweepSummary): SweepSummary {
-  return {
-    ...first,
-    found: Math.max(first.found, second.found),
-    requests: first.requests + second.requests,
-    received: first.received + second.received,
-    added: first.added + second.added,
-    changed: first.changed + second.changed,
-    quarantined: first.quarantined + second.quarantined,
-    bytes: first.bytes + second.bytes,
-  };
+  if (!byIds.tryDates || byIds.stopped !== null || range.from !== firstPosition) return byIds;
+  const next = { ...context, advertiser: byIds.advertiser, purpose: 'recheck' } as const;
+  return addUp(byIds, await readDates(deps, next, { from: 0n, to: null }));
 }
 
 /** Ids that are asked for at once. The others wait for the next time. */
@@ -173,8 +140,7 @@ async function readUnreadable(deps: SweepDeps, context: TaskContext, ids: readon
       await store.coverage.saveUnreadable(advertiserId, [{ id, reason }]);
       continue;
     }
-    const sweep = { ...(await store.sweeps.begin()), purpose: 'witness', axis: 'id', low: id, high: id } as const;
-    await commitApplications(store, toReadPage(context.lane, advertiserId, sweep, answer));
+    await commitApplications(store, await toLonePage(store, context.lane, advertiserId, answer));
     await store.coverage.resolveUnreadable(advertiserId, id);
   }
 }

@@ -6,14 +6,14 @@ import { rangeOf } from '../../domain/coverage/covered.ts';
 import { contains, isSingle, type Position } from '../../domain/coverage/position.ts';
 import type { Question } from '../../domain/coverage/question.ts';
 import type { OpenRange } from '../../domain/coverage/state.ts';
-import type { ChainEnd, LineBody } from '../../domain/evidence/record.ts';
+import type { LineBody } from '../../domain/evidence/record.ts';
 import type { Source } from '../../source/client.ts';
 import type { KnownAdvertiser } from '../../store/accounts/advertisers.ts';
 import type { PageSummary } from '../../store/applications/commit-page.ts';
 import type { PageDiff } from '../../store/applications/diff-page.ts';
 import type { Store } from '../../store/store.ts';
 import type { SweepOutcome, UnfinishedSweep } from '../../store/sweeps/continue-sweep.ts';
-import type { Sweep, SweepProgress, SweepPurpose } from '../../store/sweeps/sweeps.ts';
+import type { Sweep, SweepEnd, SweepProgress, SweepPurpose } from '../../store/sweeps/sweeps.ts';
 import type { HeldLane } from '../accounts/held-lane.ts';
 import { isTemporary, type RetryOptions, retry } from '../retry.ts';
 import { createAsker, type ReceivedAnswer } from './ask-source.ts';
@@ -25,7 +25,6 @@ import {
   toReadPage,
   untilCommitted,
 } from './commit-answer.ts';
-import { chainLines } from './evidence.ts';
 
 export interface SweepDeps {
   readonly store: Pick<Store, 'advertisers' | 'applications' | 'coverage' | 'evidence' | 'leases' | 'sweeps'>;
@@ -48,17 +47,10 @@ export interface SweepTotals {
   readonly bytes: number;
 }
 
-export interface SweepSummary extends SweepTotals {
+export interface SweepSummary extends SweepTotals, Omit<SweepEnd, 'completeThrough' | 'learned'> {
   readonly advertiser: KnownAdvertiser;
   /** Why the sweep stopped early: it was asked to pause, or it reached its time limit. */
   readonly stopped: 'paused' | 'outOfTime' | null;
-  readonly certificate: Done['certificate'];
-  readonly risk: Done['risk'];
-  readonly reason: string;
-  /** The id filters hide applications, or may do so. */
-  readonly tryDates: boolean;
-  readonly openRanges: number;
-  readonly absent: number;
 }
 
 /** True if the sweep has read its range to the end. A sweep that stopped early, or that left ranges open, has not. */
@@ -94,8 +86,8 @@ interface SweepRun<State> {
   readonly sweep: Sweep;
   readonly state: State;
   readonly recorded: boolean;
-  /** The last line of its evidence; null before the first one. */
-  readonly end: ChainEnd | null;
+  /** Set when the answer to the last commit of the sweep was lost, and the rows show that it succeeded. */
+  readonly outcome: SweepOutcome | null;
 }
 
 /** What an answer changes: the state, its rows, and the lines of evidence. */
@@ -111,7 +103,7 @@ export interface RangeReader<State> {
   /** The state of an interrupted sweep. */
   decode(found: UnfinishedSweep): State;
   measure(state: State): { readonly requests: number; readonly found: number; readonly share: number | null };
-  ask(state: State, inFlight: readonly Question[]): Exclude<Next, Done> | Ended;
+  ask(state: State, inFlight: readonly Question[]): Exclude<Next, Done> | ({ readonly kind: 'done' } & SweepEnd);
   /** Loads the stored ids that the next question depends on. */
   load(advertiserId: bigint | null, from: Position): Promise<void>;
   /** The lines of evidence before the first answer. */
@@ -124,8 +116,6 @@ export interface RangeReader<State> {
     diff: Pick<PageDiff, 'fresh' | 'lacking'>,
   ): Step<State>;
 }
-
-type Ended = Omit<Done, 'pages'>;
 
 /** Reads the range to its end. Continues an interrupted sweep of the same range. */
 export async function sweep<State>(
@@ -142,8 +132,6 @@ export async function sweep<State>(
   const asker = createAsker(deps, request.advertiser, retryOptions);
   const isStopped = createStop(request);
   let run = await retry(retryOptions, async () => (request.isNew ? null : await loadUnfinished()) ?? (await begin()));
-  /** Set when the answer to the last commit of the sweep was lost, and the rows show that it succeeded. */
-  let outcome: SweepOutcome | null = null;
   let totals = nothingRead;
   const inFlight = new Map<Question, Promise<ReceivedAnswer>>();
 
@@ -151,48 +139,60 @@ export async function sweep<State>(
     const { advertiserId } = asker.advertiser;
     if (advertiserId === null) return null;
     const found = await store.sweeps.loadUnfinished({ advertiserId, lane: lane.lease.lane, purpose, ...range });
-    return found && { sweep: found, state: reader.decode(found), recorded: true, end: found.end };
+    return found && { sweep: found, state: reader.decode(found), recorded: true, outcome: null };
   }
 
   async function begin(): Promise<SweepRun<State>> {
     const { sweepId, startedAt } = await store.sweeps.begin();
     const state = reader.begin(sweepId, startedAt);
-    return { sweep: { sweepId, purpose, ...range, startedAt }, state, recorded: false, end: null };
+    return { sweep: { sweepId, purpose, ...range, startedAt }, state, recorded: false, outcome: null };
   }
 
-  /** The next question. Stored ids split what was read before; they are loaded as the sweep comes to them. */
-  async function next() {
-    for (;;) {
-      const asked = reader.ask(run.state, [...inFlight.keys()]);
-      if (!('kind' in asked) || asked.kind !== 'load') return asked;
-      await retry(retryOptions, () => reader.load(asker.advertiser.advertiserId, asked.from));
+  /** Sends the next questions, unless the sweep has to stop. Returns how it ends, if nothing is left to ask. */
+  async function send(hasToStop: boolean): Promise<SweepEnd | null> {
+    while (inFlight.size < request.parallel) {
+      const next = reader.ask(run.state, [...inFlight.keys()]);
+      if (!('kind' in next)) {
+        if (hasToStop) return null;
+        const sent = asker.send(next);
+        // It may fail while another answer is being committed. The race handles the failure.
+        sent.catch(() => {});
+        inFlight.set(next, sent);
+      } else if (next.kind === 'load') {
+        // Stored ids split what was read before; they are loaded as the sweep comes to them.
+        await retry(retryOptions, () => reader.load(asker.advertiser.advertiserId, next.from));
+      } else return next.kind === 'done' ? next : null;
     }
+    return null;
   }
 
-  /** Commits an answer. After a failure only the rows show whether it was committed, so the state is loaded again from them. */
+  /** Commits an answer. After a failure only the rows show whether it was committed, so the run is loaded again from them. */
   async function commit(answer: ReceivedAnswer): Promise<void> {
     await asker.identify(answer);
     await checkOtherCertificates(answer);
     const { requests } = reader.measure(run.state);
     const summary = await retry(retryOptions, async () => {
-      if (reader.measure(run.state).requests > requests || outcome !== null) return null;
+      if (reader.measure(run.state).requests > requests || run.outcome !== null) return nothingWritten;
       try {
         return await learnAndCommit(answer);
       } catch (error) {
-        if (isTemporary(error)) await retry(retryOptions, reload);
+        if (isTemporary(error)) run = await retry(retryOptions, reload);
         throw error;
       }
     });
+    const { page } = answer.heard;
     const { found, share } = reader.measure(run.state);
-    totals = { ...addPage(totals, answer, summary), found, share };
+    const counts = { found, requests: 1, received: page?.applications.length ?? 0, bytes: page?.bytes ?? 0 };
+    totals = { ...addUp(totals, { ...counts, ...summary }), found, share };
     deps.onStep?.(totals);
-    if (summary !== null && summary.stale.length > 0) await askAgain(answer);
+    if (summary.stale.length > 0) await askAgain(answer);
   }
 
-  async function reload(): Promise<void> {
+  async function reload(): Promise<SweepRun<State>> {
     const { advertiserId } = asker.advertiser;
-    if (advertiserId !== null) outcome = await store.sweeps.loadOutcome(advertiserId, run.sweep.sweepId);
-    if (outcome === null) run = (await loadUnfinished()) ?? run;
+    if (advertiserId === null) return run;
+    const outcome = await store.sweeps.loadOutcome(advertiserId, run.sweep.sweepId);
+    return outcome === null ? ((await loadUnfinished()) ?? run) : { ...run, outcome };
   }
 
   /**
@@ -207,7 +207,7 @@ export async function sweep<State>(
       run = { ...run, state: reader.learn(run, answer, others, { fresh: [], lacking: [] }).state };
       return nothingWritten;
     }
-    const opening = run.end === null ? await reader.open(advertiserId, run) : [];
+    const opening = run.recorded ? [] : await reader.open(advertiserId, run);
     const page = toReadPage(lane, advertiserId, run.sweep, answer);
     return await untilCommitted(async () => {
       const diff = await store.applications.diffPage(page);
@@ -218,10 +218,10 @@ export async function sweep<State>(
         run = { ...run, state };
         return nothingWritten;
       }
-      const evidence = lines.length > 0 ? chainLines(run.end, [...opening, ...lines]) : [];
       const bytes = answer.heard.page?.bytes ?? 0;
+      const evidence = [...opening, ...lines];
       const summary = await store.applications.commitPage(page, diff, { ...progress, bytes, evidence });
-      if (summary !== 'outdated') run = { ...run, state, recorded: true, end: evidence.at(-1) ?? run.end };
+      if (summary !== 'outdated') run = { ...run, state, recorded: true };
       return summary;
     });
   }
@@ -255,23 +255,11 @@ export async function sweep<State>(
 
   try {
     for (;;) {
-      let done: Ended | undefined;
       const stopped = isStopped();
-      while (inFlight.size < request.parallel && !done) {
-        const asked = await next();
-        if ('kind' in asked) {
-          if (asked.kind === 'done') done = asked;
-          break;
-        }
-        if (stopped) break;
-        const sent = asker.send(asked);
-        // It may fail while another answer is being committed. The race below handles the failure.
-        sent.catch(() => {});
-        inFlight.set(asked, sent);
-      }
+      const ended = run.outcome ?? (await send(stopped !== null));
       const { advertiser } = asker;
-      if (done) return { ...totals, advertiser, stopped: null, ...toResult(done) };
-      if (stopped && inFlight.size === 0) {
+      if (ended !== null) return { ...totals, advertiser, stopped: null, ...notEnded, ...ended };
+      if (stopped !== null && inFlight.size === 0) {
         const reason = reasons[stopped];
         if (run.recorded)
           await retry(retryOptions, () => store.sweeps.noteStop(advertiser.advertiserId, run.sweep, reason));
@@ -280,8 +268,6 @@ export async function sweep<State>(
       const answer = await Promise.race(inFlight.values());
       inFlight.delete(answer.question);
       await commit(answer);
-      if (outcome)
-        return { ...totals, advertiser: asker.advertiser, stopped: null, ...notEnded, ...(outcome as SweepOutcome) };
     }
   } finally {
     abort.abort();
@@ -299,45 +285,21 @@ export function createStop({
   return () => (shouldPause?.() ? 'paused' : isOutOfTime() ? 'outOfTime' : null);
 }
 
-const nothingRead: SweepTotals = {
-  found: 0,
-  share: null,
-  requests: 0,
-  received: 0,
-  added: 0,
-  changed: 0,
-  quarantined: 0,
-  bytes: 0,
-};
+const counts = { requests: 0, received: 0, added: 0, changed: 0, quarantined: 0, bytes: 0 };
+const nothingRead: SweepTotals = { ...counts, found: 0, share: null };
 
-/** The totals after one more answer. */
-function addPage(totals: SweepTotals, { heard }: ReceivedAnswer, summary: PageSummary | null): SweepTotals {
-  return {
-    ...totals,
-    requests: totals.requests + 1,
-    received: totals.received + (heard.page?.applications.length ?? 0),
-    added: totals.added + (summary?.added ?? 0),
-    changed: totals.changed + (summary?.changed ?? 0),
-    quarantined: totals.quarantined + (summary?.quarantined ?? 0),
-    bytes: totals.bytes + (heard.page?.bytes ?? 0),
-  };
+/** Adds the counts of an answer, or of another sweep over the same applications. All other fields are those of the first. */
+export function addUp<Totals extends SweepTotals>(first: Totals, second: Omit<SweepTotals, 'share'>): Totals {
+  const sums = (Object.keys(counts) as (keyof typeof counts)[]).map((name) => [name, first[name] + second[name]]);
+  return { ...first, ...Object.fromEntries(sums), found: Math.max(first.found, second.found) };
 }
 
 /** So often an overtaken answer is asked again; then its changes are left to the next recheck. */
 const mostRepeats = 5;
 
-function toResult({ certificate, risk, reason, absent, tryDates, open }: Ended) {
-  return { certificate, risk, reason, tryDates, openRanges: countOpen(open), absent };
-}
-
 /** True for a single id for which the source fails. It is kept apart and is in nobody's way. */
 export function isUnreadable(range: OpenRange): boolean {
   return range.stuck !== null && isSingle(range);
-}
-
-/** How many ranges a sweep leaves open, without ids that cannot be read. */
-export function countOpen(open: readonly OpenRange[]): number {
-  return open.filter((range) => !isUnreadable(range)).length;
 }
 
 const reasons = {

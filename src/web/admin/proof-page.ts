@@ -7,9 +7,8 @@ import { type Explanation, explain } from '../../domain/evidence/explain.ts';
 import { findQuestionsAbout, type PictureColumn, rangeOfLine, toColumns } from '../../domain/evidence/picture.ts';
 import { type AnswerLine, countIds } from '../../domain/evidence/record.ts';
 import { formatBytes, formatCount } from '../../domain/format.ts';
-import { toSweepName } from '../../domain/status.ts';
 import type { ProofReport } from '../../store/reports/proof.ts';
-import { renderAgo, renderDocument, renderResult, renderSweepCells, renderTable, sweepColumns, toUtc } from './page.ts';
+import { renderAgo, renderDocument, renderResult, renderTable, toUtc } from './page.ts';
 import type { Html } from './svg-chart.ts';
 
 /** What the page shows, and the parameters of its address. */
@@ -48,7 +47,6 @@ ${renderChecks(
   'Requests that the worker has made since, at random places and in both shapes.',
   all.filter(({ type }) => type === 'audit'),
 )}
-${renderHistory(report)}
 <section aria-labelledby="check"><h2 id="check">Check it yourself</h2>
 <p>Write the evidence to a file and check it with a program that shares no code with Intake. Keep a hash from the table of certificates somewhere else: with it you can show later that the evidence is unchanged.</p>
 <p class="command"><code>${toExportCommand(advertiser)}</code></p>
@@ -294,13 +292,4 @@ function renderChecks(
 function renderList(id: string, title: string, lead: string, lines: readonly string[]): Html {
   return html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2><p>${lead}</p>
 <ol class="lines">${lines.map((line) => html`<li>${line}</li>`)}</ol></section>`;
-}
-
-function renderHistory({ history, at }: ProofReport): Html {
-  return renderTable({
-    id: 'history',
-    title: 'Earlier certificates',
-    columns: ['Started', 'Sweep', ...sweepColumns],
-    rows: history.map((sweep) => [renderAgo(sweep.startedAt, at), toSweepName(sweep), ...renderSweepCells(sweep)]),
-  });
 }

@@ -440,9 +440,10 @@ export function createReparseMissing(stage: Stage): Scenario {
           risk: 'none',
           reason: 'test',
           openRanges: 0,
-          marksAbsent: true,
+          absent: 1,
+          tryDates: false,
           learned: null,
-          lagMs: 0,
+          completeThrough: new Date(),
         },
       };
       // Two answers of the sweep lack it.

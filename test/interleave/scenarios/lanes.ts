@@ -1,7 +1,7 @@
 // Writers of pages: which worker may write under a lease, and which answer counts as the newer one.
 import assert from 'node:assert/strict';
 import { createSecretKey } from 'node:crypto';
-import type { Line as EvidenceLine } from '../../../src/domain/evidence/record.ts';
+import type { LineBody } from '../../../src/domain/evidence/record.ts';
 import { LeaseLost } from '../../../src/domain/trouble.ts';
 import {
   ensureAdvertiser,
@@ -359,7 +359,7 @@ export interface EndedSweep {
   readonly low: bigint;
   readonly high: bigint;
   readonly startedAt?: Date;
-  readonly evidence?: readonly EvidenceLine[];
+  readonly evidence?: readonly LineBody[];
 }
 
 export const proven: SweepEnd = {
@@ -368,9 +368,10 @@ export const proven: SweepEnd = {
     risk: 'none',
     reason: 'test',
     openRanges: 0,
-    marksAbsent: false,
+    absent: 0,
+    tryDates: false,
     learned: null,
-    lagMs: 0,
+    completeThrough: new Date(),
   },
 };
 
