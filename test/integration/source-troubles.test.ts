@@ -303,6 +303,23 @@ test('a poll that keeps failing backs off, and the other due tasks of its accoun
   expect(await loadIds(database)).toHaveLength(42);
 });
 
+test('where nothing is to be accepted, a decision changes nothing and ends with 0', async ({ database }) => {
+  await using intake = await openTroubled({ database, applications: 20 });
+  await intake.sync();
+  const id = String(idsOf(intake)[3]);
+  for (const yes of [[], ['--yes']]) {
+    expect(await intake.run('accept-deletions', ...yes)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('shows every stored application'),
+    });
+    expect(await intake.run('accept-unreadable', id, ...yes)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(`id ${id} is not among those that could not be read`),
+    });
+  }
+  expect(await database.query(`SELECT 1 FROM intake.audit_log`)).toEqual([]);
+});
+
 test('a purge of a tenth is unproven until the operator accepts it, on record', async ({ database }) => {
   await using intake = await openTroubled({ database, applications: 300, choices: { pageCap: 50 } });
   await intake.sync();
@@ -589,6 +606,57 @@ describe('ids that cannot be read', () => {
     const range = { axis: 'id', low: 1n, high: null } as const;
     await backfill({ store: intake.store, source }, { ...whose, ...how, range });
     expect(hasArrived).toBe(true);
+    expect(await loadUnreadable(database)).toEqual([poison]);
+  });
+
+  test('are asked alone after new applications were read, ten at once, and none after the task was stopped', async ({
+    database,
+  }) => {
+    await using intake = await openTroubled({ database, applications: 40, choices: { pageCap: 30 } });
+    await intake.sync();
+    await database.query(
+      `INSERT INTO intake.unreadable (advertiser_id, application_id, reason, next_at)
+       SELECT advertiser_id, id, 'test', now() FROM intake.advertisers, generate_series(10, 140, 10) AS id`,
+    );
+    const asked: ('new' | 'alone')[] = [];
+    const stop = new AbortController();
+    const note: Spoil = ({ query }) => {
+      asked.push(Number(query.get('beforeid') ?? 0) - Number(query.get('afterid')) === 2 ? 'alone' : 'new');
+      return null;
+    };
+    intake.spoil = note;
+    intake.board.add(2);
+    expect(await intake.sync()).toMatchObject({ added: 2 });
+    expect(asked.slice(asked.indexOf('alone'))).toEqual(Array.from({ length: 10 }, () => 'alone'));
+    expect(asked[0]).toBe('new');
+    expect(await loadUnreadable(database)).toHaveLength(4);
+
+    asked.length = 0;
+    intake.spoil = (answer) => {
+      note(answer);
+      if (asked.filter((one) => one === 'alone').length === 2) stop.abort();
+      return null;
+    };
+    const whose = { name: 'default', advertiserId: null, owner: 'test', leaseMs: 600_000, lagMs: 0, startAt: null };
+    const how = { retryForMs: 60_000, recheck: false, signal: stop.signal };
+    await expect(syncAccount({ store: intake.store, source: intake.source }, { ...whose, ...how })).rejects.toThrow();
+    expect(asked.filter((one) => one === 'alone')).toHaveLength(2);
+    expect(await loadUnreadable(database)).toHaveLength(3);
+  });
+
+  test('are a doubt of the poll that finds them, and none of those after it', async ({ database }) => {
+    await using intake = await openTroubled({ database, applications: 60, choices: { pageCap: 30 } });
+    await intake.sync();
+    const [newest = 0n] = await loadCursor(database);
+    const poison = newest + 10n;
+    intake.board.add([poison, poison + 3n].map((id) => ({ id, attachments: [] })));
+    intake.spoil = ({ ids }) => (ids.includes(poison) ? { status: 500 } : null);
+    const lagMs = 600_000;
+    const found = await intake.sync(false, lagMs);
+    expect(found).toMatchObject({ risk: 'doubt', reason: expect.stringContaining(`all but id ${poison}`) });
+    intake.requests = 0;
+    expect(await intake.sync(false, lagMs)).toMatchObject({ risk: 'harmless', openRanges: 0 });
+    expect(intake.requests).toBeLessThan(8);
     expect(await loadUnreadable(database)).toEqual([poison]);
   });
 

@@ -1,6 +1,6 @@
 // Builds the proof of a simulated sweep with the product's own lines: as the store would hold it, and as the product would export it.
 import { begin } from '../../src/domain/coverage/coverage.ts';
-import { type ExportedRow, toProofLine, toRowsLine } from '../../src/domain/evidence/export.ts';
+import { toProofLine, toRowsLine } from '../../src/domain/evidence/export.ts';
 import {
   type LastHash,
   type LineBody,
@@ -61,7 +61,7 @@ export function toProofLines(
   const { from: low, to: high, recentFrom } = state.facts;
   const rows = [...memory.held.values()]
     .sort((a, b) => (a.id < b.id ? -1 : 1))
-    .map(({ id, firstSeenAt }): ExportedRow => {
+    .map(({ id, firstSeenAt }) => {
       if (erased.has(id)) return [String(id)];
       return [String(id), String(Math.floor(firstSeenAt / 1_000)), memory.gone.has(id) ? '1' : null];
     });

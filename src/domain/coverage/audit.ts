@@ -38,7 +38,7 @@ export function lackingQuestions(
   known: KnownPages | null,
 ): Question[] {
   const facts = known && { pages: known, largestRow: known.largestRow, rigor: 'poll' as const };
-  if (facts === null || !hasRoom(facts, 'both', { rows: page.ids.length, bytes: page.bytes })) return [];
+  if (facts === null || !hasRoom(facts, { rows: page.ids.length, bytes: page.bytes, shape: 'both' })) return [];
   const shown = new Set(page.ids);
   return place.ids
     .filter((id) => !shown.has(id))

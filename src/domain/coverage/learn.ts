@@ -1,17 +1,6 @@
 // Decides what an answer proves: its range is closed, or is asked again in parts, or the source does not honour its filters.
 
-import {
-  contains,
-  gapsBetween,
-  type IdRange,
-  isSingle,
-  type Position,
-  rising,
-  splitAfter,
-  toRange,
-  widthOf,
-  without,
-} from './position.ts';
+import { contains, type IdRange, isSingle, type Position, rising, splitAfter, toRange, without } from './position.ts';
 import {
   type Answer,
   isSameQuestion,
@@ -22,11 +11,9 @@ import {
   type PageSize,
   type Question,
   type ShapedPage,
-  shapeOf,
   shownInside,
   sizeOf,
 } from './question.ts';
-import { createRandom } from './random.ts';
 import { hasRoom, isFarFromFull } from './room.ts';
 import { splitShown, splitUnanswered } from './split.ts';
 import {
@@ -42,7 +29,7 @@ import {
   type Wider,
 } from './state.ts';
 import { beginWalk, learnWalk } from './walk.ts';
-import { planWitnesses } from './witness.ts';
+import { mostGone, noteClosed, planWitnesses } from './witness.ts';
 
 /** Applies an answer. */
 export function learn(state: State, question: Question, answer: Answer): Learned {
@@ -84,7 +71,7 @@ function notePage(facts: Draft['facts'], question: Question, page: PageAnswer): 
   if (question.purpose !== 'range') return;
   // Rows that come twice are one application: a page that was cut off may have as few elements as another has applications.
   const size = { rows: new Set(page.rows.map(({ id }) => id)).size + page.unreadable, bytes: page.bytes };
-  const shape = shapeOf(question) === 'both' ? 'both' : 'after';
+  const { shape } = sizeOf(question, page);
   facts.pages = { ...facts.pages, [shape]: largest(facts.pages[shape], size) };
 }
 
@@ -121,7 +108,7 @@ function judge(facts: Draft['facts'], range: OpenRange, question: Question, answ
   const shown = shownInside(range, answer);
   const lacked = answer.lacking;
   const hasNews = shown.some((id) => answer.news.has(id));
-  const page = { ...sizeOf(answer), shape: shapeOf(question) };
+  const page = sizeOf(question, answer);
   const recents = new Set(answer.rows.filter((row) => isRecent(facts, row)).map(({ id }) => id));
   const recent = shown.filter((id) => recents.has(id));
   const arrived = recent.filter((id) => answer.news.has(id)).length;
@@ -129,7 +116,7 @@ function judge(facts: Draft['facts'], range: OpenRange, question: Question, answ
   // Elements without a readable id, and bounds that come back, take up room.
   const isEmpty = shown.length === 0 && (page.rows === 0 || isFarFromFull(facts, page));
   const isOne = isSingle(range) && (shown.length === 1 || isEmpty);
-  const isWhole = isEmpty || isOne || hasRoom(facts, page.shape, page);
+  const isWhole = isEmpty || isOne || hasRoom(facts, page);
   const isExact = !hasNews && lacked.length === 0;
   if (isWhole && lacked.length > 0) {
     const again = lacked.filter((one) => one.again);
@@ -156,28 +143,11 @@ function close(
   recent: number,
 ): Judged {
   const closed = { from: range.from, to: range.to };
-  facts.closedRanges++;
   facts.found += shown.length;
   facts.recent += recent;
-  // The ends of the list are asked apart.
-  const gaps = gapsBetween(range, shown).filter((gap) => gap.from !== facts.from && gap.to !== facts.to);
-  facts.gaps = [...facts.gaps, ...gaps].sort((a, b) => rising(widthOf(b), widthOf(a))).slice(0, mostGaps);
-  if (shown.length > 0) sample(facts, closed);
+  noteClosed(facts, closed, shown);
   const rule = isEmpty ? 'empty' : isSingle(range) ? 'single' : 'known';
   return { closed: { range: closed, rule }, lacked: [], parts: [] };
-}
-
-/** The widest gaps that are asked again, the closed ranges that are split at random, and the lost ids that are asked alone. Choices. */
-const mostGaps = 6;
-const mostSamples = 6;
-const mostGone = 20;
-
-/** Keeps each closed range with the same probability. */
-function sample(facts: Draft['facts'], range: IdRange): void {
-  const random = createRandom(facts.seed + facts.closedRanges);
-  const [count, drawn] = [facts.samples.length, Math.floor(random() * facts.closedRanges)];
-  const at = count < mostSamples ? count : drawn;
-  if (at < mostSamples) facts.samples = facts.samples.toSpliced(at, 1, range);
 }
 
 /** Known ids are lacking: reads both halves of the range again. If it holds one known id only, the same question again. */
@@ -207,13 +177,12 @@ function stepOver(range: OpenRange, question: Question, page: PageAnswer): OpenR
   if (steps.after === after && steps.before === before) {
     return splitUnanswered(range, [], 'the page holds no readable id but the bounds of its question');
   }
-  const wider: Wider = { ...sizeOf(page), shape: shapeOf(question), inside: 0, moved: 'both' };
-  return [{ ...range, wider, steps }];
+  return [{ ...range, wider: { ...sizeOf(question, page), inside: 0, moved: 'both' }, steps }];
 }
 
 /** An answer is known to have left something out: it was cut off. If it was empty or had room, an assumption is wrong. */
 function noteCut(facts: Draft['facts'], wider: Wider): void {
-  if (wider.rows === 0 || hasRoom(facts, wider.shape, wider))
+  if (wider.rows === 0 || hasRoom(facts, wider))
     addReason(facts, 'doubt', 'an answer left out applications although it had room for them');
   else facts.reach = { ...facts.reach, [wider.moved]: true };
 }
@@ -246,8 +215,8 @@ function learnWitness(draft: Draft, question: Question, answer: Answer): void {
   if (isThere && facts.lifelines.includes(covers.from)) facts.lifelines = [];
   if (isThere && facts.goneSample.includes(covers.from))
     addReason(facts, 'doubt', 'the source left out applications that it shows when asked again');
-  const page = { ...sizeOf(answer), shape: shapeOf(question) };
-  const lacksSome = answer.lacking.length > 0 && (answer.rows.length === 0 || hasRoom(facts, page.shape, page));
+  const page = sizeOf(question, answer);
+  const lacksSome = answer.lacking.length > 0 && (answer.rows.length === 0 || hasRoom(facts, page));
   if (lacksSome && covers !== null && !isAlone) {
     const [first, last] = [answer.lacking[0] as LackingId, answer.lacking.at(-1) as LackingId];
     const range = { from: first.id as Position, to: last.id as Position };

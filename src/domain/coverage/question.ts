@@ -8,8 +8,8 @@ export interface PageSize {
   readonly bytes: number;
 }
 
-/** Which id bounds a question sends. A source may have another page size for each. */
-export type Shape = 'after' | 'before' | 'both';
+/** Whether a question sends both id bounds, or one, whichever it is. A source may have another page size for each. */
+export type Shape = 'after' | 'both';
 
 export interface ShapedPage extends PageSize {
   readonly shape: Shape;
@@ -89,12 +89,9 @@ export function shownInside(range: IdRange, { rows }: PageAnswer): Position[] {
   );
 }
 
-export function sizeOf({ rows, unreadable, bytes }: PageAnswer): PageSize {
-  return { rows: rows.length + unreadable, bytes };
-}
-
-export function shapeOf({ afterId, beforeId }: Question): Shape {
-  return afterId === null ? 'before' : beforeId === null ? 'after' : 'both';
+export function sizeOf({ afterId, beforeId }: Question, { rows, unreadable, bytes }: PageAnswer): ShapedPage {
+  const shape = afterId === null || beforeId === null ? 'after' : 'both';
+  return { rows: rows.length + unreadable, bytes, shape };
 }
 
 /** Asks for a range with both bounds. */

@@ -7,15 +7,10 @@
 //   page after the row that exceeds its limit may have S = 5 / 4 of the limit; it cuts off at 3 / 4 * 4 / 5 S, which is more.)
 // A poll knows only the pages of an earlier sweep. It takes three eighths: the bytes may have fallen to half since.
 
-import type { PageSize, Shape } from './question.ts';
+import type { PageSize, Shape, ShapedPage } from './question.ts';
 import type { Facts } from './state.ts';
 
 type PageFacts = Pick<Facts, 'pages' | 'largestRow' | 'rigor'>;
-
-/** The largest page of a shape. A page with one bound, whichever it is, is a page of the same size. */
-function pageOf({ pages }: Pick<Facts, 'pages'>, shape: Shape): PageSize {
-  return shape === 'both' ? pages.both : pages.after;
-}
 
 /** Rows of the longest page. */
 export function longestOf({ pages }: Pick<Facts, 'pages'>): number {
@@ -27,13 +22,13 @@ export const smallPage = 16;
 
 /** Bytes below which an answer of this shape cannot have been cut off; 0 if none can tell. */
 function byteLimit(facts: PageFacts, shape: Shape): number {
-  const { rows, bytes } = pageOf(facts, shape);
+  const { rows, bytes } = facts.pages[shape];
   return rows < smallPage || facts.largestRow * 8 >= bytes ? 0 : bytes * (facts.rigor === 'poll' ? 3 / 8 : 9 / 16);
 }
 
 /** True if an answer of this size cannot have been cut off. */
-export function hasRoom(facts: PageFacts, shape: Shape, { rows, bytes }: PageSize): boolean {
-  return rows * 2 < pageOf(facts, shape).rows && bytes < byteLimit(facts, shape);
+export function hasRoom(facts: PageFacts, { rows, bytes, shape }: ShapedPage): boolean {
+  return rows * 2 < facts.pages[shape].rows && bytes < byteLimit(facts, shape);
 }
 
 /** True if a page of elements without a readable id, or of bounds that came back, has room by the longest page of any shape. */
@@ -44,7 +39,7 @@ export function isFarFromFull({ pages }: Pick<Facts, 'pages'>, { rows, bytes }: 
 
 /** How many rows a part may have so that its answer will have room, with two to spare for bounds that come back; 0 if none will have. */
 export function partRows(facts: PageFacts, shape: Shape): number {
-  const page = pageOf(facts, shape);
+  const page = facts.pages[shape];
   const byRows = Math.ceil(page.rows / 2) - 3;
   // Rows differ in size. A part that turns out too large is only split again.
   const byBytes = Math.floor((byteLimit(facts, shape) * 0.96 * page.rows) / page.bytes) - 2;

@@ -4,20 +4,50 @@
 import { isCut } from './certificate.ts';
 import {
   firstPosition,
+  gapsBetween,
   type IdRange,
   isSingle,
   largestBound,
   lastPosition,
   nearestPosition,
+  type Position,
+  rising,
   toRange,
+  widthOf,
 } from './position.ts';
 import { aloneQuestion, boundedQuestion, isSameQuestion, type Question } from './question.ts';
-import { createRandom } from './random.ts';
 import { longestOf, smallPage } from './room.ts';
-import { type Facts, indexOfOpen, type OpenRange, orderOf, type State } from './state.ts';
+import { type Draft, type Facts, indexOfOpen, type OpenRange, orderOf, type State } from './state.ts';
 
 /** Covers every interpretation of "Australian Eastern Standard time", with a margin. */
 const dateSlackSeconds = 26n * 3600n;
+
+/** The widest gaps that are asked again, the closed ranges that are split at random, and the lost ids that are asked alone. Choices. */
+const mostGaps = 6;
+const mostSamples = 6;
+export const mostGone = 20;
+
+/** Remembers the widest gaps of a range that was closed. Keeps each range that shows an id with the same probability. */
+export function noteClosed(facts: Draft['facts'], range: IdRange, shown: readonly Position[]): void {
+  facts.closedRanges++;
+  // The ends of the list are asked apart.
+  const gaps = gapsBetween(range, shown).filter((gap) => gap.from !== facts.from && gap.to !== facts.to);
+  facts.gaps = [...facts.gaps, ...gaps].sort((a, b) => rising(widthOf(b), widthOf(a))).slice(0, mostGaps);
+  const [count, random] = [facts.samples.length, createRandom(facts.seed + facts.closedRanges)];
+  const at = count < mostSamples ? count : Math.floor(random() * facts.closedRanges);
+  if (shown.length > 0 && at < mostSamples) facts.samples = facts.samples.toSpliced(at, 1, range);
+}
+
+/** Random numbers from 0 to 1 that depend only on the seed, so that a sweep loaded from the database asks the same questions. */
+function createRandom(seed: number): () => number {
+  let state = (seed ^ 0x9e3779b9) >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}
 
 export function planWitnesses({ facts, open }: State): Question[] {
   if (facts.rigor === 'poll') return facts.highest === null ? facts.lifelines.map(aloneQuestion) : [];

@@ -12,9 +12,6 @@ export interface ExportedCertificate extends Covered, Conclusion {
   readonly last: string | null;
 }
 
-/** A stored application. Times are in seconds since 1970. Of an erased application only its id is left. */
-export type ExportedRow = readonly [id: string, firstSeen: string, missingSince: string | null] | readonly [id: string];
-
 /** The first line. */
 export function toProofLine(
   advertiserId: bigint,
@@ -40,7 +37,7 @@ export function toProofLine(
   });
 }
 
-/** A line of stored applications. */
-export function toRowsLine(rows: readonly ExportedRow[]): string {
+/** A line of stored applications: id, first seen and missing since, in seconds since 1970. Of an erased one only its id is left. */
+export function toRowsLine(rows: readonly (readonly (string | null)[])[]): string {
   return JSON.stringify({ type: 'rows', rows });
 }

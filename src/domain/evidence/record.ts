@@ -3,7 +3,7 @@
 
 import type { Done } from '../coverage/certificate.ts';
 import { type IdRange, lastPosition, lowerBound, upperBound } from '../coverage/position.ts';
-import { type Answer, type PageAnswer, type Question, shapeOf, sizeOf } from '../coverage/question.ts';
+import { type Answer, type PageAnswer, type Question, sizeOf } from '../coverage/question.ts';
 import { hasRoom } from '../coverage/room.ts';
 import type { Facts, Learned } from '../coverage/state.ts';
 
@@ -141,14 +141,10 @@ function largestOf({ rows }: PageAnswer, { from, to }: IdRange): number {
 }
 
 /** A page without room lacks ids because it was cut off. A page of a walk lacks all that comes after it, until one skips an id. */
-function lackingOf(
-  { purpose, ...question }: Question,
-  answer: Answer,
-  { lacked, state: { facts } }: Learned,
-): bigint[] {
-  if (purpose === 'range' || answer.kind !== 'page') return lacked.map(getId);
-  const hasPlace = answer.rows.length === 0 || hasRoom(facts, shapeOf({ purpose, ...question }), sizeOf(answer));
-  return (purpose === 'walk' ? facts.walk?.disagrees : hasPlace) ? answer.lacking.map(getId) : [];
+function lackingOf(question: Question, answer: Answer, { lacked, state: { facts } }: Learned): bigint[] {
+  if (question.purpose === 'range' || answer.kind !== 'page') return lacked.map(getId);
+  const hasPlace = answer.rows.length === 0 || hasRoom(facts, sizeOf(question, answer));
+  return (question.purpose === 'walk' ? facts.walk?.disagrees : hasPlace) ? answer.lacking.map(getId) : [];
 }
 
 export function toEndBody({ certificate, risk, reason, open, absent }: Done): LineBody {

@@ -1,6 +1,6 @@
 // Loads the proof of an advertiser: its certificates with the answers behind them, or in one snapshot everything that an export contains.
 import type { CurrentProof } from '../../domain/evidence/explain.ts';
-import { type ExportedRow, toProofLine, toRowsLine } from '../../domain/evidence/export.ts';
+import { toProofLine, toRowsLine } from '../../domain/evidence/export.ts';
 import { type LastHash, parseAnswers } from '../../domain/evidence/record.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
@@ -81,7 +81,7 @@ async function* loadEvidence(tx: Queryable, advertiserId: bigint): AsyncGenerato
 
 async function* loadRows(tx: Queryable, advertiserId: bigint): AsyncGenerator<string> {
   for (let after: bigint | null = null; ; ) {
-    const rows: { id: bigint; row: ExportedRow }[] = await tx.query<{ id: bigint; row: ExportedRow }>(
+    const rows: { id: bigint; row: string[] }[] = await tx.query<{ id: bigint; row: string[] }>(
       `SELECT application_id AS id, ARRAY[application_id::text] || CASE WHEN erased_at IS NULL THEN ARRAY[
          floor(extract(epoch FROM first_seen_at))::text, floor(extract(epoch FROM missing_since))::text] END AS row
        FROM intake.applications WHERE advertiser_id = $1 AND ($2::bigint IS NULL OR application_id > $2)

@@ -17,8 +17,7 @@ export async function readDates(
     begin: (_, startedAt) => beginDates(from, to, BigInt(Math.floor(startedAt.getTime() / 1_000))),
     decode: ({ facts }) => decode<DateProgress>(facts),
     measure: (state) => ({ requests: state.requests, found: state.found, share: null }),
-    ask: (state) => askDates(state) ?? conclude(state),
-    load: async () => {},
+    ask: async (state) => askDates(state) ?? conclude(state),
     open: async () => [],
     learn({ state: before }, { heard }) {
       const state = learnDates(before, heard.page ? { ...heard.answer, news: new Set(), lacking: [] } : heard.answer);

@@ -64,9 +64,13 @@ export async function readIds(deps: SweepDeps, request: IdRequest): Promise<Swee
       return withKnown(idleMs > forgetAfterMs ? renew(state) : state);
     },
     measure: (state) => ({ requests: state.facts.requests, found: state.facts.found, share: shareRead(state) }),
-    ask: askNext,
-    async load(advertiserId, from) {
-      known = await store.applications.loadKnownIds(advertiserId, from);
+    async ask(state, inFlight, advertiserId) {
+      // Stored ids split what was read before; they are loaded as the sweep comes to them.
+      for (;;) {
+        const next = askNext(state, inFlight);
+        if (!('kind' in next) || next.kind !== 'load') return next;
+        known = await store.applications.loadKnownIds(advertiserId, next.from);
+      }
     },
     /** The first line of evidence names the certificates that were valid when the sweep began. */
     async open(advertiserId, { sweep: { sweepId, startedAt }, state: { facts, open } }) {

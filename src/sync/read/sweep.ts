@@ -1,9 +1,7 @@
 // A sweep: one pass over a range until it is read. It sends questions to the source and commits each answer together with what follows from
 // it. What to ask and what an answer means is decided by ids (read-ids.ts) or by dates (read-dates.ts).
-import type { Next } from '../../domain/coverage/ask.ts';
-import type { Done } from '../../domain/coverage/certificate.ts';
 import { rangeOf } from '../../domain/coverage/covered.ts';
-import { contains, isSingle, type Position } from '../../domain/coverage/position.ts';
+import { contains, isSingle } from '../../domain/coverage/position.ts';
 import type { Question } from '../../domain/coverage/question.ts';
 import type { OpenRange } from '../../domain/coverage/state.ts';
 import type { LineBody } from '../../domain/evidence/record.ts';
@@ -103,9 +101,12 @@ export interface RangeReader<State> {
   /** The state of an interrupted sweep. */
   decode(found: UnfinishedSweep): State;
   measure(state: State): { readonly requests: number; readonly found: number; readonly share: number | null };
-  ask(state: State, inFlight: readonly Question[]): Exclude<Next, Done> | ({ readonly kind: 'done' } & SweepEnd);
-  /** Loads the stored ids that the next question depends on. */
-  load(advertiserId: bigint | null, from: Position): Promise<void>;
+  /** The next question. It may depend on stored ids. */
+  ask(
+    state: State,
+    inFlight: readonly Question[],
+    advertiserId: bigint | null,
+  ): Promise<Question | { readonly kind: 'wait' } | ({ readonly kind: 'done' } & SweepEnd)>;
   /** The lines of evidence before the first answer. */
   open(advertiserId: bigint, run: SweepRun<State>): Promise<readonly LineBody[]>;
   /** Learns from an answer, given what was stored before it; `others` are the questions in flight. */
@@ -151,17 +152,14 @@ export async function sweep<State>(
   /** Sends the next questions, unless the sweep has to stop. Returns how it ends, if nothing is left to ask. */
   async function send(hasToStop: boolean): Promise<SweepEnd | null> {
     while (inFlight.size < request.parallel) {
-      const next = reader.ask(run.state, [...inFlight.keys()]);
-      if (!('kind' in next)) {
-        if (hasToStop) return null;
-        const sent = asker.send(next);
-        // It may fail while another answer is being committed. The race handles the failure.
-        sent.catch(() => {});
-        inFlight.set(next, sent);
-      } else if (next.kind === 'load') {
-        // Stored ids split what was read before; they are loaded as the sweep comes to them.
-        await retry(retryOptions, () => reader.load(asker.advertiser.advertiserId, next.from));
-      } else return next.kind === 'done' ? next : null;
+      const { advertiserId } = asker.advertiser;
+      const next = await retry(retryOptions, () => reader.ask(run.state, [...inFlight.keys()], advertiserId));
+      if ('kind' in next) return next.kind === 'done' ? next : null;
+      if (hasToStop) return null;
+      const sent = asker.send(next);
+      // It may fail while another answer is being committed. The race handles the failure.
+      sent.catch(() => {});
+      inFlight.set(next, sent);
     }
     return null;
   }
