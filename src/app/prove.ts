@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Config } from '../config.ts';
 import { type Explanation, explain } from '../domain/evidence/explain.ts';
-import { Trouble } from '../domain/trouble.ts';
+import { FileTrouble } from '../domain/trouble.ts';
 import { openStoreOf } from './database.ts';
 import { type Chosen, toChosen } from './resources.ts';
 
@@ -45,13 +45,6 @@ export async function exportProof(
     }));
   }
   return null;
-}
-
-/** A named file cannot be read or written. */
-export class FileTrouble extends Trouble {
-  constructor(file: string, why: string, cause?: unknown) {
-    super('local', `${file}: ${why}.`, { cause });
-  }
 }
 
 /** Writes a temporary file and renames it when it is complete. Until then an existing file stays; its mode is not kept. */

@@ -4,6 +4,7 @@
 import {
   CertificateTrouble,
   type Dependency,
+  FileTrouble,
   LaneHeld,
   LeaseLost,
   SchemaTrouble,
@@ -100,6 +101,7 @@ const again = 'Run the same command again: it continues from there.';
 /** Troubles whose class decides the report. For all others, their kind and their dependency do. */
 const reports: readonly (readonly [type: new (...args: never[]) => Trouble, ExitCode, kept: string, next: string])[] = [
   [SettingTrouble, exitCodes.usage, unchanged, 'Correct the setting; intake doctor checks all of them.'],
+  [FileTrouble, exitCodes.usage, untouched, 'Name another file, or correct its permissions.'],
   [
     CertificateTrouble,
     exitCodes.usage,

@@ -61,8 +61,9 @@ export const prove = command<ProveOptions>({
     }
     if (!isOne) throw new Misuse('Several accounts are configured: name one with --advertiser.');
     if (options.export !== undefined) {
-      const exporting = app.exportProof(config, { file: resolve(options.export), advertiser, signal });
-      const written = requireKnown(await orMisuse(exporting));
+      const written = requireKnown(
+        await app.exportProof(config, { file: resolve(options.export), advertiser, signal }),
+      );
       terminal.result(written, () =>
         [
           `${written.file}: ${formatCount(written.sweeps, 'sweep')} and ${formatCount(written.applications, 'application')} of ${written.name}, ${formatCount(written.lines, 'line')}.`,
@@ -86,17 +87,9 @@ function requireKnown<T>(written: T | null): T {
   });
 }
 
-/** A file that cannot be read or written as named is a Misuse. */
-async function orMisuse<T>(work: Promise<T>): Promise<T> {
-  const { FileTrouble } = await import('../app/prove.ts');
-  return await work.catch((error: unknown) => {
-    throw error instanceof FileTrouble ? new Misuse(error.message) : error;
-  });
-}
-
 async function showCheck({ signal, terminal }: Context, file: string, noted: readonly string[]): Promise<ExitCode> {
   const { checkProofFile } = await import('../app/prove.ts');
-  const report = await orMisuse(checkProofFile(file, noted, signal));
+  const report = await checkProofFile(file, noted, signal);
   terminal.result(report, () => renderCheck(report));
   return report.supported && report.verdict !== 'unproven' ? exitCodes.done : exitCodes.incomplete;
 }

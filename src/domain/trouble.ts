@@ -47,6 +47,13 @@ export class SettingTrouble extends Trouble {
   }
 }
 
+/** A file that the user has named cannot be read or written. */
+export class FileTrouble extends Trouble {
+  constructor(file: string, why: string, cause?: unknown) {
+    super('local', `${file}: ${why}.`, { cause });
+  }
+}
+
 /** The TLS certificate of the source or the storage is not trusted. A command fails at once; a worker waits, since it may be renewed. */
 export class CertificateTrouble extends Trouble {
   constructor(at: 'source' | 'storage', message: string) {

@@ -89,9 +89,9 @@ import {
   loadUnfinished,
 } from './sweeps/continue-sweep.ts';
 import { confirmCursors } from './sweeps/cursors.ts';
-import { loadAuditedProof, loadLastHashes } from './sweeps/evidence.ts';
+import { loadAuditedProof } from './sweeps/evidence.ts';
 import { loadCurrentProof, type StoredProofs, withProofs } from './sweeps/export-evidence.ts';
-import { beginSweeps, endCertificates, noteStop, pruneSweeps, takeTickets } from './sweeps/sweeps.ts';
+import { beginSweeps, endCertificates, loadCertificates, noteStop, pruneSweeps, takeTickets } from './sweeps/sweeps.ts';
 import { resolveUnreadable, saveUnreadable } from './sweeps/unreadable.ts';
 import { loadVolatile } from './sweeps/volatile.ts';
 import { loadKeyState } from './tombstones.ts';
@@ -188,7 +188,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     decisions: bind(db, { loadDeletions, loadUnreadable, acceptDeletions, acceptUnreadable }),
 
     evidence: {
-      ...bind(db, { loadLastHashes, loadAudited: loadAuditedProof, loadCurrent: loadCurrentProof }),
+      ...bind(db, { loadCertificates, loadAudited: loadAuditedProof, loadCurrent: loadCurrentProof }),
       withProofs: <T>(advertiserId: bigint, work: (proofs: StoredProofs) => Promise<T>) =>
         withProofs(db, advertiserId, work),
     },

@@ -1,11 +1,12 @@
 // Builds the proof of a simulated sweep with the product's own lines: as the store would hold it, and as the product would export it.
 import { begin } from '../../src/domain/coverage/coverage.ts';
-import { toProofLine, toRowsLine } from '../../src/domain/evidence/export.ts';
 import {
   type LastHash,
   type LineBody,
   toAnswerBody,
   toEndBody,
+  toProofLine,
+  toRowsLine,
   toSweepBody,
 } from '../../src/domain/evidence/record.ts';
 import { chain, type Line } from '../support/chain.ts';

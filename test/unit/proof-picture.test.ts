@@ -2,9 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { coveredOf } from '../../src/domain/coverage/covered.ts';
 import { wholeAxis } from '../../src/domain/coverage/position.ts';
-import type { ExportedCertificate } from '../../src/domain/evidence/export.ts';
 import { findQuestionsAbout, toColumns } from '../../src/domain/evidence/picture.ts';
-import type { AnswerLine } from '../../src/domain/evidence/record.ts';
+import type { AnswerLine, ExportedCertificate } from '../../src/domain/evidence/record.ts';
 import { renderProofPage } from '../../src/web/admin/proof-page.ts';
 
 /** A question about ids, and the rule by which its answer closed them. */

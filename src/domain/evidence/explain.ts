@@ -3,8 +3,7 @@
 
 import { assumptions, type Conclusion } from '../coverage/certificate.ts';
 import { isTiled } from '../coverage/covered.ts';
-import type { ExportedCertificate } from './export.ts';
-import { type AnswerLine, countIds } from './record.ts';
+import { type AnswerLine, countIds, type ExportedCertificate } from './record.ts';
 
 /** A certificate with counts of the questions behind it. */
 export interface ExplainedCertificate extends Omit<ExportedCertificate, 'last'> {

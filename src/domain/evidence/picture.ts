@@ -3,8 +3,7 @@
 
 import { type Covered, isTiled, rangeOf } from '../coverage/covered.ts';
 import { contains, type IdRange, nearestPosition, wholeAxis } from '../coverage/position.ts';
-import type { ExportedCertificate } from './export.ts';
-import type { AnswerLine } from './record.ts';
+import type { AnswerLine, ExportedCertificate } from './record.ts';
 
 /** The stored applications of an advertiser, counted in equal parts of the id axis. A few outliers are counted as `below` and `above`. */
 export interface Density {

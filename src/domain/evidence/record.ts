@@ -1,7 +1,8 @@
 // The lines of a proof: one JSON object for each question with its answer, for the beginning and the end of a sweep, and for each decision of
-// an operator. docs/proof-format.md defines them. They hold ids, counts and times of requests, and nothing else about people.
+// an operator; in an exported file also for its certificates and the stored applications. docs/proof-format.md defines them. They hold ids, counts and times of requests, and nothing else about people.
 
-import type { Done } from '../coverage/certificate.ts';
+import type { Conclusion, Done } from '../coverage/certificate.ts';
+import type { Covered } from '../coverage/covered.ts';
 import { type IdRange, lastPosition, lowerBound, upperBound } from '../coverage/position.ts';
 import { type Answer, type PageAnswer, type Question, sizeOf } from '../coverage/question.ts';
 import { hasRoom } from '../coverage/room.ts';
@@ -161,6 +162,44 @@ export interface Decision {
 
 export function toDecisionBody({ at, by, what, ids }: Decision): LineBody {
   return { type: 'decision', at: at.getTime(), by, what, ids: toIdList(ids) };
+}
+
+/** A certificate, and the last hash of the evidence behind it; null where none is kept. */
+export interface ExportedCertificate extends Covered, Conclusion {
+  readonly sweepId: bigint;
+  readonly startedAt: Date;
+  readonly completeThrough: Date;
+  readonly last: string | null;
+}
+
+/** The first line of an exported file. */
+export function toProofLine(
+  advertiserId: bigint,
+  exportedAt: Date,
+  certificates: readonly ExportedCertificate[],
+): string {
+  return JSON.stringify({
+    type: 'proof',
+    format: 2,
+    advertiser: String(advertiserId),
+    exportedAt: exportedAt.getTime(),
+    certificates: certificates.map(({ low, high, certificate, risk, reason, last, ...one }) => ({
+      low: String(low),
+      high: high === null ? null : String(high),
+      certificate,
+      risk,
+      reason,
+      sweep: String(one.sweepId),
+      startedAt: one.startedAt.getTime(),
+      completeThrough: one.completeThrough.getTime(),
+      last,
+    })),
+  });
+}
+
+/** A line of stored applications: id, first seen and missing since, in seconds since 1970. Of an erased one only its id is left. */
+export function toRowsLine(rows: readonly (readonly (string | null)[])[]): string {
+  return JSON.stringify({ type: 'rows', rows });
 }
 
 /** The answers and audits among the lines of a sweep. */

@@ -1,7 +1,7 @@
 // The table of evidence: the lines of a proof, committed in the transaction of their page. domain/evidence decides what a line contains; this
 // file stores, loads and prunes lines.
 import { findKept } from '../../domain/evidence/kept.ts';
-import type { LastHash, LineBody } from '../../domain/evidence/record.ts';
+import type { LineBody } from '../../domain/evidence/record.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
@@ -42,15 +42,6 @@ export async function extendProof(
   if (!(await appendEvidence(tx, advertiserId, sweepId, [body]))) return false;
   await noteLastHash(tx, advertiserId, sweepId);
   return true;
-}
-
-/** The last hashes of the sweeps behind the current certificates, in the order of the sweeps. */
-export async function loadLastHashes(db: Queryable, advertiserId: bigint): Promise<LastHash[]> {
-  return await db.query<LastHash>(
-    `SELECT DISTINCT sweep_id AS "sweepId", encode(evidence_hash, 'hex') AS hash FROM intake.coverage
-     WHERE advertiser_id = $1 AND axis = 'id' AND evidence_hash IS NOT NULL ORDER BY sweep_id`,
-    [advertiserId],
-  );
 }
 
 /** The proof of an ended sweep. */

@@ -1,7 +1,6 @@
 // Loads the proof of an advertiser: its certificates with the answers behind them, or in one snapshot everything that an export contains.
 import type { CurrentProof } from '../../domain/evidence/explain.ts';
-import { toProofLine, toRowsLine } from '../../domain/evidence/export.ts';
-import { type LastHash, parseAnswers } from '../../domain/evidence/record.ts';
+import { type LastHash, parseAnswers, toProofLine, toRowsLine } from '../../domain/evidence/record.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { loadOpenRanges } from './continue-sweep.ts';

@@ -4,8 +4,7 @@
 import type { Done } from '../../domain/coverage/certificate.ts';
 import { type Covered, withRange } from '../../domain/coverage/covered.ts';
 import type { LackingId } from '../../domain/coverage/question.ts';
-import type { ExportedCertificate } from '../../domain/evidence/export.ts';
-import type { LineBody } from '../../domain/evidence/record.ts';
+import type { ExportedCertificate, LineBody } from '../../domain/evidence/record.ts';
 import { SweepDropped } from '../../domain/trouble.ts';
 import { laneLock, type WriteContext } from '../accounts/leases.ts';
 import type { ApplicationEvent, ChangedRow } from '../events.ts';
@@ -60,11 +59,7 @@ export interface SweepEnd extends Pick<Done, 'certificate' | 'risk' | 'reason' |
 }
 
 /** Counts of one answer. */
-interface PageCounts {
-  readonly received: number;
-  readonly added: number;
-  readonly changed: number;
-}
+type PageCounts = Readonly<Record<'received' | 'added' | 'changed', number>>;
 
 /** Records the progress of a page and returns the resulting events. The first page that is recorded also inserts the sweep's row. */
 export async function saveProgress(
@@ -174,7 +169,10 @@ async function endSweep(
   ended: SweepEnd,
 ): Promise<ApplicationEvent[]> {
   const key = [advertiserId, sweep.sweepId];
-  if (sweep.axis === 'id' && ended.certificate !== 'unproven') await healUnreadable(tx, advertiserId, sweep);
+  if (sweep.axis === 'id' && ended.certificate !== 'unproven') {
+    await healUnreadable(tx, advertiserId, sweep);
+    await healGaps(tx, advertiserId, sweep);
+  }
   await tx.query(
     `DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND ($3 OR (state = 'stuck' AND low = high))`,
     [...key, ended.openRanges === 0],
@@ -184,7 +182,6 @@ async function endSweep(
       `UPDATE intake.advertisers SET learned = $2::jsonb WHERE advertiser_id = $1 AND learned IS DISTINCT FROM $2::jsonb`,
       [advertiserId, ended.learned],
     );
-  if (sweep.axis === 'id' && ended.certificate !== 'unproven') await healGaps(tx, advertiserId, sweep);
   const { completeThrough } = ended;
   if (sweep.purpose !== 'live' && completeThrough !== null)
     await recordCoverage(tx, advertiserId, sweep, { ...ended, completeThrough });

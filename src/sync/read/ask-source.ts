@@ -31,9 +31,8 @@ export interface ReceivedAnswer {
 export interface Asker {
   /** The account, with what its answers have said about it. */
   readonly advertiser: KnownAdvertiser;
+  /** Sends a question. Throws where the answer is of another account. */
   send(question: Question): Promise<ReceivedAnswer>;
-  /** Throws where the answer is of another account. Must be called before anything of an answer is stored. */
-  identify(answer: ReceivedAnswer): Promise<void>;
 }
 
 /** More ids that fail are too many to believe: then the source is in trouble, and no further id is marked as unreadable. */
@@ -92,8 +91,8 @@ export function createAsker(
     get advertiser() {
       return advertiser;
     },
-    send: (question) =>
-      retry(retryOptions, async () => {
+    async send(question) {
+      const answer = await retry(retryOptions, async () => {
         const ticket = await store.sweeps.takeTicket();
         const startedAt = performance.now();
         const heard = await request(question, isHopeless(question) ? 'one' : 'several');
@@ -107,9 +106,10 @@ export function createAsker(
           }
         }
         return { question, ticket, heard, sent: { sentAt: ticket.at.getTime(), tookMs } };
-      }),
-    async identify({ heard: { page } }) {
+      });
+      const { page } = answer.heard;
       if (page) advertiser = await retry(retryOptions, () => checkIdentity(store, advertiser, page));
+      return answer;
     },
   };
 }
@@ -133,7 +133,7 @@ function isRefusal({ status }: Trouble, { covers }: Question): boolean {
   return [400, 403, 422].includes(status ?? 0) || (covers === null && status === 401);
 }
 
-function toFilters({ afterId, beforeId, afterDate, beforeDate }: Question): ListFilters {
+export function toFilters({ afterId, beforeId, afterDate, beforeDate }: Question): ListFilters {
   return {
     ...(afterId !== null && { afterId }),
     ...(beforeId !== null && { beforeId }),

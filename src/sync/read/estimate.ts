@@ -1,7 +1,8 @@
 // Estimates what a backfill would cost from two probe requests. Nothing is stored.
 import { rangeOf } from '../../domain/coverage/covered.ts';
-import { lowerBound, upperBound } from '../../domain/coverage/position.ts';
-import type { ListFilters, Source } from '../../source/client.ts';
+import { boundedQuestion, type Question } from '../../domain/coverage/question.ts';
+import type { Source } from '../../source/client.ts';
+import { toFilters } from './ask-source.ts';
 import type { ReadRange } from './backfill.ts';
 
 export interface Estimate {
@@ -31,7 +32,7 @@ const recentMs = 4 * 86_400_000;
 export async function estimate(source: Source, request: EstimateRequest): Promise<Estimate> {
   const { range, signal } = request;
   const startedAt = performance.now();
-  const first = await source.list(toFilters(range), signal);
+  const first = await source.list(toFilters(toQuestion(range)), signal);
   const recent = await source.list({ afterDate: request.now - recentMs }, signal);
   const latencyMs = (performance.now() - startedAt) / 2;
 
@@ -49,13 +50,11 @@ export async function estimate(source: Source, request: EstimateRequest): Promis
   return { applications, requests, durationMs: requests * perRequestMs, pageSize, probes: 2 };
 }
 
-function toFilters({ axis, low, high }: ReadRange): ListFilters {
-  if (axis === 'date') {
-    return { afterDate: Number(low - 1n) * 1_000, ...(high !== null && { beforeDate: Number(high + 1n) * 1_000 }) };
-  }
-  const range = rangeOf({ low, high });
-  const beforeId = upperBound(range);
-  return { afterId: lowerBound(range), ...(beforeId !== null && { beforeId }) };
+function toQuestion({ axis, ...range }: ReadRange): Question {
+  if (axis === 'id') return boundedQuestion('range', rangeOf(range));
+  const { low, high } = range;
+  const dates = { afterDate: low - 1n, beforeDate: high === null ? null : high + 1n };
+  return { purpose: 'range', covers: null, afterId: null, beforeId: null, ...dates };
 }
 
 /** Density of the page times the width of the range; the stored count is a lower bound. By date, only an empty page allows an estimate. */

@@ -76,7 +76,11 @@ export async function readIds(deps: SweepDeps, request: IdRequest): Promise<Swee
     async open(advertiserId, { sweep: { sweepId, startedAt }, state: { facts, open } }) {
       if (facts.rigor === 'poll') return [];
       // A sweep of the other lane may have begun and ended since.
-      const previous = (await store.evidence.loadLastHashes(advertiserId)).filter((one) => one.sweepId < sweepId);
+      const certificates = await store.evidence.loadCertificates(advertiserId);
+      const hashes = new Map(certificates.map((one) => [one.sweepId, one.last]));
+      const previous = [...hashes].flatMap(([id, hash]) =>
+        id < sweepId && hash !== null ? [{ sweepId: id, hash }] : [],
+      );
       const unreadable = open.filter(isUnreadable).map(({ from }) => from);
       const purpose = request.purpose === 'backfill' ? 'backfill' : 'recheck';
       return [toSweepBody({ advertiserId, sweepId, purpose, startedAt, facts, unreadable, previous })];

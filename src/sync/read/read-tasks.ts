@@ -133,7 +133,6 @@ async function readUnreadable(deps: SweepDeps, context: TaskContext, ids: readon
   for (const id of ids.slice(0, mostAtOnce)) {
     if (isStopped() !== null) return;
     const answer = await asker.send(aloneQuestion(id));
-    await asker.identify(answer);
     const { answer: heard, page } = answer.heard;
     if (page === null) {
       const reason = heard.kind === 'unanswered' ? heard.why : 'the source refuses the question';

@@ -166,7 +166,6 @@ export async function sweep<State>(
 
   /** Commits an answer. After a failure only the rows show whether it was committed, so the run is loaded again from them. */
   async function commit(answer: ReceivedAnswer): Promise<void> {
-    await asker.identify(answer);
     await checkOtherCertificates(answer);
     const { requests } = reader.measure(run.state);
     const summary = await retry(retryOptions, async () => {
@@ -244,7 +243,6 @@ export async function sweep<State>(
     const { advertiserId } = asker.advertiser;
     for (let tries = 0; tries < mostRepeats && advertiserId !== null; tries++) {
       const answer = await asker.send(question);
-      await asker.identify(answer);
       const page = toReadPage(lane, advertiserId, run.sweep, answer);
       const { stale } = await retry(retryOptions, () => commitApplications(store, page));
       if (stale.length === 0) return;
