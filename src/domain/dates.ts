@@ -1,10 +1,7 @@
 // Reads a range of submission dates, window by window. It stores what it is shown and proves nothing: dates are sent without a time zone, and
 // only ids can be split without end. A window that may have been cut off is split in two.
 
-import type { Answer, ListedRow, Question } from './coverage/question.ts';
-
-/** Covers every interpretation of "Australian Eastern Standard time", with a margin. In seconds. */
-export const dateSlackSeconds = 26n * 3600n;
+import { type Answer, dateSlackSeconds, type ListedRow, type Question } from './coverage/question.ts';
 
 /** Seconds since 1970, both ends included. */
 interface Window {

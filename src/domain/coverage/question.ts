@@ -33,6 +33,9 @@ export interface Question {
   readonly beforeDate: bigint | null;
 }
 
+/** Covers every interpretation of "Australian Eastern Standard time", with a margin. In seconds. */
+export const dateSlackSeconds = 26n * 3600n;
+
 /** An application in the list: its id, when it was submitted (seconds since 1970), and its share of the body. */
 export interface ListedRow {
   readonly id: bigint;

@@ -15,12 +15,9 @@ import {
   toRange,
   widthOf,
 } from './position.ts';
-import { aloneQuestion, boundedQuestion, isSameQuestion, type Question } from './question.ts';
+import { aloneQuestion, boundedQuestion, dateSlackSeconds, isSameQuestion, type Question } from './question.ts';
 import { longestOf, smallPage } from './room.ts';
 import { type Draft, type Facts, indexOfOpen, type OpenRange, orderOf, type State } from './state.ts';
-
-/** Covers every interpretation of "Australian Eastern Standard time", with a margin. */
-const dateSlackSeconds = 26n * 3600n;
 
 /** The widest gaps that are asked again, the closed ranges that are split at random, and the lost ids that are asked alone. Choices. */
 const mostGaps = 6;

@@ -3,8 +3,13 @@
 // and serves another, the sweep is told so and asks in smaller parts.
 import type { Echo, Page } from '../../domain/application.ts';
 import { contains, type IdRange, isSingle } from '../../domain/coverage/position.ts';
-import type { Answer, ListedRow, PageAnswer, Question } from '../../domain/coverage/question.ts';
-import { dateSlackSeconds } from '../../domain/dates.ts';
+import {
+  type Answer,
+  dateSlackSeconds,
+  type ListedRow,
+  type PageAnswer,
+  type Question,
+} from '../../domain/coverage/question.ts';
 import type { Sent } from '../../domain/evidence/record.ts';
 import { formatBytes } from '../../domain/format.ts';
 import { Trouble } from '../../domain/trouble.ts';

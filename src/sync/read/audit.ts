@@ -5,8 +5,7 @@
 import type { Page } from '../../domain/application.ts';
 import { auditQuestions, auditSize, lackingQuestions } from '../../domain/coverage/audit.ts';
 import { isSingle } from '../../domain/coverage/position.ts';
-import type { Question } from '../../domain/coverage/question.ts';
-import { dateSlackSeconds } from '../../domain/dates.ts';
+import { dateSlackSeconds, type Question } from '../../domain/coverage/question.ts';
 import { toAuditBody } from '../../domain/evidence/record.ts';
 import { createAsker } from './ask-source.ts';
 import { commitApplications, endContradictedCertificates, toLonePage, untilCommitted } from './commit-answer.ts';
