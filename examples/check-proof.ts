@@ -38,8 +38,9 @@ function inside(ids: readonly bigint[], range: Range): bigint[] {
 /** What is left of ranges without a part. */
 function without(ranges: readonly Range[], part: Range): Range[] {
   const sides = ({ from, to }: Range) => [toRange(from, part.from - 1n), toRange(part.to + 1n, to)];
-  const rest = ranges.flatMap((range) => (overlaps(range, part) ? sides(range) : [range]));
-  return rest.filter(({ from, to }) => from <= to);
+  return ranges
+    .flatMap((range) => (overlaps(range, part) ? sides(range) : [range]))
+    .filter(({ from, to }) => from <= to);
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: each member is checked when it is read.
@@ -267,8 +268,8 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
 
   /** What is not closed, and single ids for which the source failed. */
   const stuck = new Set(inside(sweep.unreadable, sweep.range));
-  const toReadable = (range: Range) => [...stuck].map(only).reduce(without, [range]).map(toOpen);
-  let open = toReadable(sweep.range);
+  let open: Open[] = [];
+  reopen(sweep.range, null);
   /** Most rows and bytes of a page by shape, and bytes of the largest row. */
   let most = toSizes();
   /** Bounds that showed more ids when they moved: the page before was cut off. */
@@ -289,6 +290,7 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
     lastAt = Math.max(lastAt, answer.sentAt + answer.tookMs);
     if (answer.purpose === 'witness') due ??= planWitnesses(answers.slice(0, nth));
     most.row = Math.max(most.row, answer.largest);
+    noteHidden(answer);
     if (answer.purpose === 'range') learnRange(answer, answer.range as Range);
     else learnWitness(answer);
   }
@@ -340,8 +342,9 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
     const wider = touched.find((one) => isSame(one, range))?.wider;
     if (wider?.range && shown.filter((one) => !arrived.has(one)).length > inside(wider.ids, range).length) {
       const [isLower, isUpper] = [wider.range.from === range.from, wider.range.to === range.to];
-      reach.add(isLower === isUpper ? 'both' : isLower ? 'before' : 'after');
-      say('doubt', n, hasRoom(wider), 'an earlier page left ids out although it had room');
+      if (wider.rows === 0 || hasRoom(wider))
+        say('doubt', n, true, 'an earlier page left ids out although it had room');
+      else reach.add(isLower === isUpper ? 'both' : isLower ? 'before' : 'after');
     }
     const known = [...touched.flatMap((one) => one.known), ...shown];
     if (answer.closed !== null) close(answer, range, shown, inside(known, range));
@@ -382,23 +385,33 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
     return parts.filter((part) => !isSame(part, range)).map(toOpen);
   }
 
-  function learnWitness({ n, range, ids, lacking, fresh, arrived, ...sent }: Answer): void {
-    const bounds = { from: (sent.afterId ?? 0n) + 1n, to: (sent.beforeId ?? lastId + 1n) - 1n };
-    due?.delete(sent.byDate ? byDate(bounds) : spell(bounds));
+  function learnWitness(answer: Answer): void {
+    const { n, range, ids, lacking, afterId, beforeId } = answer;
+    const bounds = toRange((afterId ?? 0n) + 1n, (beforeId ?? lastId + 1n) - 1n);
+    due?.delete(answer.byDate ? byDate(bounds) : spell(bounds));
+    say('harmless', n, answer.kind === 'unanswered' && open.length + stuck.size === 0, 'a witness was not answered');
     const isOutside = (one: bigint) => one < bounds.from - 1n || one > bounds.to + 1n;
     say('doubt', n, ids.some(isOutside), 'the answer shows ids outside of its question');
     const isAlone = range !== null && range.from === range.to;
     const isBack = isAlone && ids.includes(range.from) && goneSample().includes(range.from);
     say('doubt', n, isBack, 'the answer shows an id that two answers had left out');
+    const [first, last] = [lacking[0], lacking.at(-1)];
+    if (first && last && range && !isAlone) reopen(toRange(first, last), answer);
+  }
+
+  function reopen(range: Range, wider: Answer | null): void {
+    const closed = [...open, ...[...stuck].map(only)].reduce<Range[]>(without, [range]);
+    open = [...open, ...closed.map((part) => ({ ...toOpen(part), wider }))];
+  }
+
+  /** New ids in closed ranges: what lies around them is read again. */
+  function noteHidden({ n, purpose, range, ids, fresh, arrived }: Answer): void {
     const shown = inside(ids, sweep.range);
-    const isOpen = (one: bigint) => stuck.has(one) || open.some((part) => contains(part, one));
-    const missed = shown.filter((one) => fresh.has(one) && !isOpen(one));
-    const reopen = (from: bigint, to: bigint) => open.push(...toReadable({ from, to }));
-    if (lacking.length > 0 && range !== null && !isAlone) reopen(lacking[0] as bigint, lacking.at(-1) as bigint);
-    for (const one of missed) {
+    const read = [...open, ...[...stuck].map(only), ...(purpose === 'range' && range ? [range] : [])];
+    for (const one of shown.filter((any) => fresh.has(any) && !read.some((part) => contains(part, any)))) {
       say('doubt', n, !arrived.has(one), `the answer shows ${one} in a range that had been closed`);
       const at = shown.indexOf(one);
-      reopen(shown[at - 1] ?? sweep.range.from, shown[at + 1] ?? sweep.range.to);
+      reopen(toRange(shown[at - 1] ?? sweep.range.from, shown[at + 1] ?? sweep.range.to), null);
     }
   }
 
