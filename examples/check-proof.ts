@@ -2,6 +2,7 @@
 // FILE is the output of `intake prove --export FILE`. This file follows docs/proof-format.md, needs only Node and shares no code with Intake.
 // It prints a report as JSON and exits with 0 if the lines support what the certificates say, with 1 if they do not, and with 2 for wrong arguments.
 
+import { ok as must } from 'node:assert';
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -47,10 +48,6 @@ function without(ranges: readonly Range[], part: Range): Range[] {
 type Json = any;
 /** The second in which each row was first stored; null if it was erased. */
 type Rows = Map<bigint, number | null>;
-
-function must(isRight: boolean, otherwise: string): asserts isRight {
-  if (!isRight) throw new Error(otherwise);
-}
 
 function id(value: Json): bigint {
   must(/^-?\d{1,30}$/.test(value), 'an id is no number');
@@ -139,11 +136,9 @@ function readSweep(line: Json) {
     ...read(line, count, 'startedAt', 'listedBefore', 'longestBefore'),
     ...read(line, idsOf, 'unreadable', 'accepted'),
     previous: new Map<string, string>(line.previous),
-    answers: [] as Answer[],
+    ...{ answers: [] as Answer[], audits: [] as Answer[], hashes: [] as string[] },
     end: null as ReturnType<typeof readEnd> | null,
-    audits: [] as Answer[],
     decisions: [] as { by: string; what: string; ids: bigint[] }[],
-    hashes: [] as string[],
   };
 }
 
@@ -290,7 +285,13 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
     lastAt = Math.max(lastAt, answer.sentAt + answer.tookMs);
     if (answer.purpose === 'witness') due ??= planWitnesses(answers.slice(0, nth));
     most.row = Math.max(most.row, answer.largest);
-    noteHidden(answer);
+    const unread = [...open, ...[...stuck].map(only), ...(answer.purpose === 'range' ? [answer.range as Range] : [])];
+    const shown = inside(answer.ids, sweep.range);
+    for (const [at, one] of shown.entries()) {
+      if (!answer.fresh.has(one) || unread.some((part) => contains(part, one))) continue;
+      say('doubt', answer.n, !answer.arrived.has(one), `the answer shows ${one} in a range that had been closed`);
+      reopen(toRange(shown[at - 1] ?? sweep.range.from, shown[at + 1] ?? sweep.range.to), null);
+    }
     if (answer.purpose === 'range') learnRange(answer, answer.range as Range);
     else learnWitness(answer);
   }
@@ -316,9 +317,8 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
   add('doubt', isLate && !hasReach, 'ids are gone where a filter that acts after the cut would hide them');
   add(vanished > 2 ? 'doubt' : 'harmless', vanished > 0, `${vanished} ids were shown and then hidden`);
   add('harmless', lowest === undefined && isSame(sweep.range, axis), 'nothing was shown at all');
-  add('harmless', lowest !== undefined && longest() < smallPage, 'pages are too short to tell if they are cut off');
   const isSmall = [most.after, most.both].some((page) => page.rows > 0 && page.rows < smallPage);
-  add('harmless', isCut && isSmall, 'pages are too small for their length to prove anything');
+  add('harmless', lowest !== undefined && (longest() < smallPage || (isCut && isSmall)), 'pages are too short to tell');
   return [...findings.values()];
 
   /** True if a page of this size cannot have been cut off. */
@@ -328,9 +328,8 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
   }
 
   function learnRange(answer: Answer, range: Range): void {
-    const { n, ids, afterId, beforeId, arrived, shape } = answer;
-    const [rows, bytes] = [Math.max(most[shape].rows, answer.distinct), Math.max(most[shape].bytes, answer.bytes)];
-    most[shape] = { rows, bytes };
+    const { n, ids, afterId, beforeId, arrived, shape, distinct: rows, bytes } = answer;
+    most[shape] = { rows: Math.max(most[shape].rows, rows), bytes: Math.max(most[shape].bytes, bytes) };
     const [whole] = open.filter((one) => within(range, one)).sort(byPlace);
     const touched = open.filter((one) => one === whole || within(one, range));
     if (touched.length === 0) return;
@@ -342,16 +341,15 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
     const wider = touched.find((one) => isSame(one, range))?.wider;
     if (wider?.range && shown.filter((one) => !arrived.has(one)).length > inside(wider.ids, range).length) {
       const [isLower, isUpper] = [wider.range.from === range.from, wider.range.to === range.to];
-      if (wider.rows === 0 || hasRoom(wider))
-        say('doubt', n, true, 'an earlier page left ids out although it had room');
+      if (wider.rows === 0 || hasRoom(wider)) say('doubt', n, true, 'a page left ids out although it had room');
       else reach.add(isLower === isUpper ? 'both' : isLower ? 'before' : 'after');
     }
     const known = [...touched.flatMap((one) => one.known), ...shown];
     if (answer.closed !== null) close(answer, range, shown, inside(known, range));
     const parts = answer.closed === null ? cut(answer, range, shown) : [];
     const left = [...without(touched, range).map(toOpen), ...parts];
-    const rest = open.filter((one) => !touched.includes(one));
-    open = [...rest, ...left.map((one) => ({ ...one, known: inside(known, one) }))];
+    open = open.filter((one) => !touched.includes(one));
+    open.push(...left.map((one) => ({ ...one, known: inside(known, one) })));
     for (const one of answer.lacking) (lacked.has(one) ? gone : lacked).add(one);
   }
 
@@ -395,24 +393,12 @@ function replay(sweep: Sweep, rows: Rows): Finding[] {
     const isAlone = range !== null && range.from === range.to;
     const isBack = isAlone && ids.includes(range.from) && goneSample().includes(range.from);
     say('doubt', n, isBack, 'the answer shows an id that two answers had left out');
-    const [first, last] = [lacking[0], lacking.at(-1)];
-    if (first && last && range && !isAlone) reopen(toRange(first, last), answer);
+    if (lacking[0] && range && !isAlone) reopen(toRange(lacking[0], lacking.at(-1) ?? lacking[0]), answer);
   }
 
   function reopen(range: Range, wider: Answer | null): void {
     const closed = [...open, ...[...stuck].map(only)].reduce<Range[]>(without, [range]);
     open = [...open, ...closed.map((part) => ({ ...toOpen(part), wider }))];
-  }
-
-  /** New ids in closed ranges: what lies around them is read again. */
-  function noteHidden({ n, purpose, range, ids, fresh, arrived }: Answer): void {
-    const shown = inside(ids, sweep.range);
-    const read = [...open, ...[...stuck].map(only), ...(purpose === 'range' && range ? [range] : [])];
-    for (const one of shown.filter((any) => fresh.has(any) && !read.some((part) => contains(part, any)))) {
-      say('doubt', n, !arrived.has(one), `the answer shows ${one} in a range that had been closed`);
-      const at = shown.indexOf(one);
-      reopen(toRange(shown[at - 1] ?? sweep.range.from, shown[at + 1] ?? sweep.range.to), null);
-    }
   }
 
   /** The witnesses that follow from the answers so far, by their filters. None crosses an id that cannot be read. */
@@ -455,7 +441,7 @@ function checkCertificate({ sweeps }: ProofFile, certificate: Certificate, ofSwe
   for (const [nth, { n, range: asked, ids, fresh, arrived }] of audits.entries()) {
     const before = audits.slice(Math.max(0, nth - 4), nth).filter(({ shape }) => shape === 'both');
     const isLeftOut = (one: bigint) =>
-      before.some(({ range, ids }) => range && contains(range, one) && !ids.includes(one));
+      before.some((it) => it.range && contains(it.range, one) && !it.ids.includes(one));
     const isAlone = (one: bigint) => asked !== null && isSame(asked, only(one));
     const isMissed = (one: bigint) => (isAlone(one) && isLeftOut(one)) || (fresh.has(one) && !arrived.has(one));
     for (const one of inside(ids, range).filter(isMissed)) add('unproven', n, `an audit shows ${one}, left out before`);
@@ -506,8 +492,9 @@ if (import.meta.main) {
     process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
     process.exitCode = report.supported ? 0 : 1;
   } catch (error) {
-    const usage = 'usage: node examples/check-proof.ts FILE [--noted SWEEP:HASH]';
-    process.stderr.write(`${(error as Error).message}\n${usage}\n`);
+    process.stderr.write(
+      `${(error as Error).message}\nusage: node examples/check-proof.ts FILE [--noted SWEEP:HASH]\n`,
+    );
     process.exitCode = 2;
   }
 }
