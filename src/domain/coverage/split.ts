@@ -1,5 +1,5 @@
 // Splits a range that an answer did not close. It splits at ids that the answer showed, and every part keeps at least one of them, so that an
-// empty answer to a part is a contradiction. Only where pages are too small to measure, parts lie between the ids.
+// empty answer to a part is a contradiction. Where that cannot have room (small pages, a heavy id), parts lie between the ids.
 
 import {
   contains,
