@@ -3,7 +3,7 @@
 
 import { BlockList } from 'node:net';
 import { createTask } from 'node-cron';
-import { type Advertiser, loadAdvertisers } from './config/advertisers.ts';
+import { type Account, loadAccounts, loadAdvertisers } from './config/advertisers.ts';
 import { type Environment, loadLocalPrivacyKey, toStateDir, withDemoSettings, withLocalBlobs } from './config/local.ts';
 import { findNearMiss } from './config/near-miss.ts';
 import { directUrl } from './config/parsers.ts';
@@ -12,7 +12,7 @@ import { explainUnreadable, loadSecret, Secret } from './config/secret.ts';
 import { type Section, type Setting, sections, settings, type Values } from './config/settings.ts';
 
 /** A part of the configuration that a command can request. Parts that it does not request are neither required nor read. */
-export type Need = Exclude<Section, 'process'>;
+export type Need = Exclude<Section, 'process'> | 'accounts';
 
 /** The requested parts, and the values that every command has. */
 export type Config<N extends Need = Need> = ReturnType<typeof toBase> & {
@@ -42,12 +42,10 @@ export function loadConfig<const N extends Need>(
   const layered = production ? env : withLocalBlobs(withDemoSettings(env, stateDir), stateDir);
 
   reportNearMisses(env, draft);
-  const read = <S extends Section>(section: S): Values<S> => {
+  const read = <S extends Section>(section: S, unused?: string): Values<S> => {
+    const used = Object.entries<Setting>(sections[section]).filter(([name]) => name !== unused);
     const values = Object.fromEntries(
-      Object.entries<Setting>(sections[section]).map(([name, setting]) => [
-        name,
-        readSetting(name, setting, layered, draft),
-      ]),
+      used.map(([name, setting]) => [name, readSetting(name, setting, layered, draft)]),
     ) as Values<S>;
     rules[section]?.(values, draft);
     return values;
@@ -86,7 +84,7 @@ export class ConfigProblems extends Error {
   }
 }
 
-type Read = <S extends Section>(section: S) => Values<S>;
+type Read = <S extends Section>(section: S, unused?: string) => Values<S>;
 type LoadOptions = { readonly stateDir: string; readonly openEmbedded: OpenEmbedded | undefined };
 
 function toBase(values: Values<'process'>, production: boolean, warnings: readonly string[]) {
@@ -115,11 +113,25 @@ const load = {
 
   source(read: Read, draft: ConfigDraft) {
     const values = read('source');
+    const { SOURCE_URL: url, SOURCE_CREDENTIAL: credential, ADVERTISER_ID: advertiserId } = values;
+    const single = url && credential ? { name: 'default', url, credential, advertiserId } : null;
     return {
-      advertisers: loadAccounts(values, draft),
+      advertisers: loadList(values, draft, loadAdvertisers, single),
       format: values.SOURCE_FORMAT,
       /** Null: no limit. */
       requestsPerSecond: values.SOURCE_RATE,
+      concurrency: values.SOURCE_CONCURRENCY,
+      idleTimeoutMs: values.SOURCE_TIMEOUT,
+    };
+  },
+
+  /** The accounts without their credentials, for a process that asks in the name of candidates. */
+  accounts(read: Read, draft: ConfigDraft) {
+    const values = read('source', 'SOURCE_CREDENTIAL');
+    const { SOURCE_URL: url, ADVERTISER_ID: advertiserId } = values;
+    const single = url ? { name: 'default', url, advertiserId } : null;
+    return {
+      list: loadList(values, draft, loadAccounts, single),
       concurrency: values.SOURCE_CONCURRENCY,
       idleTimeoutMs: values.SOURCE_TIMEOUT,
     };
@@ -198,20 +210,18 @@ const load = {
   },
 } satisfies Record<Need, (read: Read, draft: ConfigDraft, given: LoadOptions) => unknown>;
 
-function loadAccounts(values: Values<'source'>, { production, report, warn }: ConfigDraft): readonly Advertiser[] {
-  const {
-    SOURCE_URL: url,
-    SOURCE_CREDENTIAL: credential,
-    ADVERTISER_ID: advertiserId,
-    ADVERTISERS_FILE: file,
-  } = values;
-  if (file) {
-    const accounts = loadAdvertisers(file, url, (text) => report('ADVERTISERS_FILE', text));
-    const isWarned = production && accounts.some((account) => account.url !== url && isPlain(account.url));
-    if (isWarned) warn('ADVERTISERS_FILE', `names an http address: ${inTheClear}`);
-    return accounts;
-  }
-  return url && credential ? [{ name: 'default', url, credential, advertiserId }] : [];
+/** The accounts of ADVERTISERS_FILE as `load` reads them; without that file, the single one. */
+function loadList<A extends Account>(
+  { SOURCE_URL: url, ADVERTISERS_FILE: file }: Values<'source'>,
+  { production, report, warn }: ConfigDraft,
+  load: (file: string, url: string | null, report: (text: string) => void) => readonly A[],
+  single: A | null,
+): readonly A[] {
+  if (!file) return single === null ? [] : [single];
+  const accounts = load(file, url, (text) => report('ADVERTISERS_FILE', text));
+  const isWarned = production && accounts.some((account) => account.url !== url && isPlain(account.url));
+  if (isWarned) warn('ADVERTISERS_FILE', `names an http address: ${inTheClear}`);
+  return accounts;
 }
 
 function loadOwnKey({ production, report }: ConfigDraft, stateDir: string): Secret {

@@ -31,7 +31,7 @@ const schemaWaitMs = 120_000;
 const schemaLookMs = 1_000;
 const openRetryMs = 15_000;
 
-export type PrefillConfig = Config<'database' | 'source' | 'blobs' | 'prefill' | 'privacy'>;
+export type PrefillConfig = Config<'database' | 'accounts' | 'blobs' | 'prefill' | 'privacy'>;
 
 export interface PrefillRun {
   readonly log: Log;
@@ -99,15 +99,15 @@ export interface PrefillServing {
 
 /** Opens the public port with its own blob store client. Closing it closes both; the store stays open. */
 export async function openPrefillServer(
-  config: Config<'source' | 'blobs' | 'prefill'>,
+  config: Config<'accounts' | 'blobs' | 'prefill'>,
   { store, log, signal, now = Date.now }: PrefillServing,
 ): Promise<HttpServer> {
-  const { source, prefill, trustedProxies } = config;
+  const { accounts, prefill, trustedProxies } = config;
   if (prefill === null) throw new SettingTrouble('Prefill is off: set AUTH_URL and the other settings of prefill.');
   await using stack = new AsyncDisposableStack();
-  const blobs = stack.use(await openBlobsToAdd(config, store, signal));
+  const blobs = stack.use(await openBlobsToAdd({ ...config, source: accounts }, store, signal));
   const sources = new Map<string, PrefillSource>();
-  for (const account of source.advertisers) {
+  for (const account of accounts.list) {
     try {
       await store.advertisers.lookUp(account.name, account.advertiserId);
     } catch (error) {
@@ -121,9 +121,9 @@ export async function openPrefillServer(
       clientId: prefill.clientId,
       clientSecret: () => prefill.clientSecret.current(),
       redirectUri: prefill.redirectUri,
-      idleTimeoutMs: Math.min(source.idleTimeoutMs, longestRequestMs),
+      idleTimeoutMs: Math.min(accounts.idleTimeoutMs, longestRequestMs),
       totalTimeoutMs: longestRequestMs,
-      connections: source.concurrency,
+      connections: accounts.concurrency,
       userAgent: `intake/${version}`,
       resumeMaxBytes,
     });

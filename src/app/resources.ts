@@ -129,7 +129,7 @@ async function openChecked(
   }
 }
 
-type BlobsConfig = Config<'blobs' | 'source'>;
+type BlobsConfig = Config<'blobs'> & { readonly source: Pick<Config['source'], 'concurrency' | 'idleTimeoutMs'> };
 
 /** Opens the configured blob store without checking that it belongs to this database; for health checks and for an adoption. */
 export async function openConfiguredBlobs({ blobs: { place, s3 }, source }: BlobsConfig): Promise<BlobStore> {

@@ -8,60 +8,72 @@ import * as read from './parsers.ts';
 import { explainUnreadable, loadSecret, Secret } from './secret.ts';
 
 /** One configured account. */
-export interface Advertiser {
+export interface Account {
   readonly name: string;
   readonly url: string;
-  readonly credential: Secret;
   /** Null until it is learned from the first answer. */
   readonly advertiserId: bigint | null;
 }
 
-/** Reads the accounts of a file. Every problem goes to `report`, not only the first. */
-export function loadAdvertisers(file: string, url: string | null, report: (text: string) => void): Advertiser[] {
-  const written = loadJson(file, report);
-  if (written === undefined) return [];
-  const accounts = accountList.safeParse(written);
-  if (!accounts.success) {
-    for (const issue of accounts.error.issues) report(`${file}: ${toPlace(issue.path)} ${issue.message}`);
-    return [];
-  }
-  return accounts.data.flatMap((account, index) => {
+/** An account that can be read. */
+export interface Advertiser extends Account {
+  readonly credential: Secret;
+}
+
+/** Reads the accounts of a file with their credentials. Every problem goes to `report`, not only the first. */
+export function loadAdvertisers(file: string, url: string | null, report: Report): Advertiser[] {
+  return loadList(file, url, report).flatMap(({ account, credential: text, credentialFile }, index) => {
     const at = `${file}: [${index}]`;
-    if (account.url === undefined && url === null) report(`${at}.url is required, since SOURCE_URL is not set`);
+    if ((text === undefined) === (credentialFile === undefined)) {
+      report(`${at} needs either credential or credentialFile`);
+      return [];
+    }
     const credential =
-      account.credential === undefined
-        ? loadCredential(resolve(dirname(file), account.credentialFile ?? ''), (text) => report(`${at} ${text}`))
-        : new Secret(account.credential);
-    return credential === undefined
-      ? []
-      : [{ name: account.name, url: account.url ?? url ?? '', credential, advertiserId: account.advertiserId ?? null }];
+      text === undefined
+        ? loadCredential(resolve(dirname(file), credentialFile ?? ''), (problem) => report(`${at} ${problem}`))
+        : new Secret(text);
+    return credential === undefined ? [] : [{ ...account, credential }];
   });
 }
 
-const account = z
-  .strictObject(
-    {
-      name: z
-        .string('is required')
-        .regex(/^[A-Za-z0-9][\w.-]{0,99}$/, 'must be letters, digits, dot, dash or underscore'),
-      url: read.sourceUrl.optional(),
-      credential: read.credential.optional(),
-      credentialFile: z.string('must be a path').min(1, 'must be a path').optional(),
-      advertiserId: z
-        .union(
-          [z.int().positive().transform(BigInt), read.advertiserId],
-          'must be a positive integer or its digits as text',
-        )
-        .optional(),
-    },
-    {
-      error: (issue) =>
-        issue.code === 'unrecognized_keys' ? `has an unknown member ${issue.keys.join(', ')}` : 'must be an object',
-    },
-  )
-  .refine(({ credential, credentialFile }) => (credential === undefined) !== (credentialFile === undefined), {
-    error: 'needs either credential or credentialFile',
+/** Reads the accounts of a file, which need no credentials then. */
+export function loadAccounts(file: string, url: string | null, report: Report): Account[] {
+  return loadList(file, url, report).map(({ account }) => account);
+}
+
+type Report = (text: string) => void;
+
+function loadList(file: string, url: string | null, report: Report) {
+  const written = loadJson(file, report);
+  if (written === undefined) return [];
+  const { data = [], error } = accountList.safeParse(written);
+  for (const issue of error?.issues ?? []) report(`${file}: ${toPlace(issue.path)} ${issue.message}`);
+  return data.map(({ name, url: own, advertiserId = null, ...credentials }, index) => {
+    if (own === undefined && url === null) report(`${file}: [${index}].url is required, since SOURCE_URL is not set`);
+    return { account: { name, url: own ?? url ?? '', advertiserId }, ...credentials };
   });
+}
+
+const account = z.strictObject(
+  {
+    name: z
+      .string('is required')
+      .regex(/^[A-Za-z0-9][\w.-]{0,99}$/, 'must be letters, digits, dot, dash or underscore'),
+    url: read.sourceUrl.optional(),
+    credential: read.credential.optional(),
+    credentialFile: z.string('must be a path').min(1, 'must be a path').optional(),
+    advertiserId: z
+      .union(
+        [z.int().positive().transform(BigInt), read.advertiserId],
+        'must be a positive integer or its digits as text',
+      )
+      .optional(),
+  },
+  {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys' ? `has an unknown member ${issue.keys.join(', ')}` : 'must be an object',
+  },
+);
 
 const accountList = z
   .array(account, 'must be a list')
@@ -77,7 +89,7 @@ const accountList = z
     }
   });
 
-function loadJson(file: string, report: (text: string) => void): unknown {
+function loadJson(file: string, report: Report): unknown {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
@@ -95,7 +107,7 @@ function loadJson(file: string, report: (text: string) => void): unknown {
   }
 }
 
-function loadCredential(file: string, report: (text: string) => void): Secret | undefined {
+function loadCredential(file: string, report: Report): Secret | undefined {
   try {
     const secret = loadSecret(file);
     const checked = read.credential.safeParse(secret.reveal());

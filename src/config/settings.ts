@@ -63,7 +63,7 @@ export const sections = {
       meaning: 'sent as `Authorization: SWS <value>`',
       example: 'the-credential-you-were-given',
       read: read.credential,
-      absent: 'required, unless ADVERTISERS_FILE is set',
+      absent: 'required, unless ADVERTISERS_FILE is set; `intake prefill` does not use it',
     },
     ADVERTISER_ID: {
       meaning: 'the account of the credential; an answer with another id halts it',

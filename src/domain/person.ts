@@ -69,11 +69,11 @@ export function findAddresses(json: string): string[] {
     const domain = toDomain(text.slice(end, end + longestAddress));
     for (const local of toLocals(text.slice(Math.max(from, index - longestLocal), index))) {
       if (domain !== '') found.add(`${local}@${domain}`);
+      if (found.size > mostNamed) return [...found];
     }
-    if (found.size > mostNamed) break;
     from = end;
   }
-  return [...found].slice(0, mostNamed + 1);
+  return [...found];
 }
 
 const longestLocal = 100;

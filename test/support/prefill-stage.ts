@@ -96,7 +96,7 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
       SESSION_SECRET: sessionSecret,
       ...options.env,
     };
-    const config = loadConfig(env, { needs: ['database', 'source', 'blobs', 'prefill', 'privacy'] });
+    const config = loadConfig(env, { needs: ['database', 'accounts', 'blobs', 'prefill', 'privacy'] });
     const signal = AbortSignal.timeout(600_000);
     const { store } = stack.use(await openStoreOf(config, 'prefill', signal));
     // A worker has learned the account and taken the blob store.

@@ -582,6 +582,22 @@ describe('several accounts', () => {
     expect(advertisers[0]?.credential.file).toBe(join(stateDir, 'north'));
   });
 
+  it('are known without their credentials, which nobody reads then', () => {
+    const single = { SOURCE_URL: 'https://api.example.com', SOURCE_CREDENTIAL_FILE: '/nowhere', ADVERTISER_ID: '7' };
+    expect(load(single, 'accounts').accounts.list).toEqual([
+      { name: 'default', url: 'https://api.example.com', advertiserId: 7n },
+    ]);
+    const list = [
+      { name: 'north', credentialFile: 'nowhere' },
+      { name: 'south', credential: 'xMARKERx' },
+      { name: 'west' },
+    ];
+    const { accounts } = load({ ...write(list), SOURCE_URL: 'https://api.example.com' }, 'accounts');
+    expect(accounts.list.map(({ name }) => name)).toEqual(['north', 'south', 'west']);
+    expect(JSON.stringify(accounts)).not.toContain('xMARKERx');
+    expect(refusedNames({}, 'accounts')).toEqual(['SOURCE_URL']);
+  });
+
   it('exclude the settings of a single one', () => {
     const env = { ...account, ...write([{ name: 'a', credential: 'x' }]), ADVERTISER_ID: '1' };
     expect(refusedNames(env, 'source')).toEqual(['SOURCE_CREDENTIAL', 'ADVERTISER_ID']);

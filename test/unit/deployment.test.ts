@@ -25,7 +25,8 @@ describe('compose.yaml', () => {
   it('gives the public port settings that its configuration accepts in production', () => {
     const environment = services.prefill.environment as Record<string, string>;
     expect(Object.keys(environment).filter((name) => !isSetting(name))).toEqual([]);
-    const needs = ['database', 'source', 'blobs', 'prefill', 'privacy'] as const;
+    const needs = ['database', 'accounts', 'blobs', 'prefill', 'privacy'] as const;
+    expect(environment).not.toHaveProperty('SOURCE_CREDENTIAL');
     const config = loadConfig({ ...environment, NODE_ENV: 'production' }, { needs });
     expect(config.prefill).toMatchObject({ host: '0.0.0.0', port: 8080 });
     expect(services.prefill).toMatchObject({ ports: ['127.0.0.1:8080:8080'], read_only: true, cap_drop: ['ALL'] });
@@ -120,7 +121,8 @@ describe('deploy/kubernetes.yaml', () => {
       PREFILL_KEY: secret['prefill-key'],
       SESSION_SECRET: secret['session-secret'],
     };
-    expect(loadConfig(env, { needs: ['prefill'] }).prefill).toMatchObject({ port: 8080 });
+    expect(Object.keys(secret)).not.toContain('source-credential');
+    expect(loadConfig(env, { needs: ['prefill', 'accounts'] }).prefill).toMatchObject({ port: 8080 });
     expect(named('Service').spec.ports[0].targetPort).toBe('public');
   });
 
