@@ -40,6 +40,7 @@ import {
   type Finding,
   nothingRecorded,
 } from './sync/worker/health-checks.ts';
+import { createWatchdog, type Ending } from './sync/worker/watchdog.ts';
 
 export interface MigrateRequest {
   readonly signal: AbortSignal;
@@ -136,6 +137,8 @@ export type { BackfillRange } from './sync/read/backfill.ts';
 /** Progress events of a long command. */
 export interface ReadEvents extends FilesEvents {
   readonly onStep?: (name: string, totals: SweepTotals) => void;
+  /** Ends the process when its event loop stands still. */
+  readonly ending?: Ending;
 }
 
 export interface ReadRequest extends ReadEvents, Chosen {
@@ -245,6 +248,9 @@ async function overAdvertisers(
   const onWait: RetryOptions['onWait'] = (trouble, waitMs, attempt) =>
     request.onWait?.('database', trouble, waitMs, attempt);
   const retryOptions = { retryForMs, signal, onWait };
+  const watchdog = createWatchdog({ now: () => performance.now(), stuckMs: Number.POSITIVE_INFINITY });
+  await using _watch = watchdog.start(request.ending ?? null);
+  using heartbeat = watchdog.begin({ task: role });
   await using app = await openMigratedStoreOf(config, role, signal, { ...retryOptions, crashPoint });
   await retry(retryOptions, () => requireKey(app.store));
   await using sources = new AsyncDisposableStack();
@@ -290,7 +296,11 @@ async function overAdvertisers(
     }
     waits.end(name);
   }
-  const files = await fetchFiles(config, app.store, accounts, { ...request, ...waits.whileDownloading(request) });
+  const files = await fetchFiles(config, app.store, accounts, {
+    ...request,
+    ...waits.whileDownloading(request),
+    onBytes: (file) => heartbeat.move({ task: role, ...file }),
+  });
   try {
     await recall.finish();
     return { advertisers: outcomes, files };

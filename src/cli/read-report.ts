@@ -23,6 +23,7 @@ export async function showReadProgress<T>(
   const found = new Map<string, { found: number; total: number | null }>();
   return await run({
     crashPoint: createCrashPoint(env.INTAKE_CRASH_AT),
+    ending: { exitCode: exitCodes.unhealthy },
     onStep(name, { found: count, share }) {
       found.set(name, { found: count, total: share === null || share < 0.01 ? null : Math.round(count / share) });
       const all = [...found.values()];

@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
+import { runIntake } from '../support/intake.ts';
 import { test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { openSettings, spawnWorker } from '../support/worker.ts';
@@ -64,6 +65,24 @@ describe('an event loop that stands still', () => {
     await until(() => lines > awakeAt + loopMs / 50 || child.exitCode !== null);
     child.kill('SIGTERM');
     expect(await ended).toMatchObject({ signal: 'SIGTERM', fatal: [] });
+  });
+});
+
+test('a sync that cron has started ends with 8 when its event loop stands still', {
+  tags: ['slow'],
+}, async ({ emptied: database }) => {
+  await using board = await openSandbox({ applications: 0 });
+  board.add([{ attachments: [{ kind: 'resume', content: 'a resume' }] }]);
+  await using settings = await openSettings(database, board);
+  const [application] = [...board.truth()].map(({ id }) => String(id));
+  const { code, stderr } = await runIntake(['sync'], { ...settings.env, INTAKE_CRASH_AT: 'fetched:1:hang' });
+  expect(code).toBe(8);
+  const fatal = stderr.split('\n').find((line) => line.includes('"fatal"'));
+  expect(JSON.parse(fatal ?? '{}')).toMatchObject({
+    task: 'sync',
+    advertiser: 'account-1',
+    application,
+    kind: 'resume',
   });
 });
 
