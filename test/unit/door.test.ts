@@ -10,7 +10,10 @@ import {
   toBareAddress,
 } from '../../src/domain/person.ts';
 import { describeFile, detectType, startsAsHtml } from '../../src/source/parse/file-description.ts';
+import { parsePage } from '../../src/source/parse/list.ts';
 import { parseProfile } from '../../src/source/parse/profile.ts';
+import { parseScreens } from '../../src/source/parse/screen.ts';
+import { mostValues } from '../../src/source/parse/values.ts';
 
 const bytes = (text: string) => Buffer.from(text, 'latin1');
 
@@ -105,4 +108,36 @@ test('a profile with many links to resumes elsewhere has one note of them', () =
     notes: [{ field: 'resume', reason: 'lies at another host' }],
     resumeId: 'abc-1',
   });
+});
+
+const tooMany = mostValues + 1;
+const inXml = (content: string) =>
+  `<JobApplicationsList><JobApplication><ID>1</ID>${content}</JobApplication></JobApplicationsList>`;
+
+test.for([
+  ['numbers in JSON', `[${'1,'.repeat(tooMany)}1]`],
+  ['objects in JSON', `[{"ID":1,"Attachments":[${'{},'.repeat(tooMany)}{}]}]`],
+  ['elements in XML', inXml('<a/>'.repeat(tooMany))],
+  ['attributes in XML', inXml(`<a${' b="c"'.repeat(tooMany)}/>`)],
+] as const)('an answer with more %s than any list has is refused before it fills the memory', ([, text]) => {
+  expect(() => parsePage(text)).toThrow('more than 400000 values');
+});
+
+test.for([
+  ['JSON', JSON.stringify([{ ID: 1, Email: '",{[\\'.repeat(tooMany) }])],
+  ['XML', inXml(`<Email><![CDATA[${'<a b=""/>'.repeat(tooMany)}]]></Email>`)],
+] as const)('what a person writes in %s is one value, whatever it looks like', ([, text]) => {
+  expect(parsePage(text).applications).toHaveLength(1);
+});
+
+test('an application and a screen have a bounded number of notes, and an application of attachments', () => {
+  const many = Array.from({ length: 20_000 }, (_, at) => ({ Type: `kind ${at}`, Size: 'x', HasVirus: at }));
+  const [application] = parsePage(JSON.stringify([{ ID: 1, Attachments: [...many, { Type: 'resume' }] }])).applications;
+  expect(application?.attachments).toHaveLength(101);
+  expect(application?.attachments.at(-1)?.kind).toBe('resume');
+  expect(application?.notes.map(({ field }) => field)).toEqual([
+    ...['Attachments.Size', 'Attachments.HasVirus', 'Attachments', 'Attachments.Href'],
+  ]);
+  const questions = Buffer.from(JSON.stringify({ screen: { '@id': '1', question: Array(20_000).fill(1) } }));
+  expect(parseScreens(questions, undefined).screens[0]?.notes).toHaveLength(100);
 });

@@ -368,7 +368,7 @@ describe('attachments', () => {
   test('A8: a Type too long for a key is cut and noted', () => {
     const read = attachments(`[{"Type":"${'x'.repeat(5000)}"}]`);
     expect(read.attachments[0]?.kind).toBe('x'.repeat(100));
-    expect(read.notes).toEqual([{ field: 'Attachments.Type', reason: 'longer than 100 characters, cut' }]);
+    expect(read.notes).toEqual([{ field: 'Attachments.Type', reason: 'cut to 100 characters' }]);
   });
 
   test('A8: of two of one kind the newest speaks, a virus in either counts, and it is noted', () => {

@@ -9,7 +9,7 @@ import { toIdentity } from './identity.ts';
 import { applicationShape, jobSeekingInfoShape, readMembers } from './members.ts';
 import { byText, noteUnknown, type ParseFindings, toMemberHashes, toMemberTexts } from './notes.ts';
 import { toRaw } from './raw.ts';
-import { isObject, parseId, readBoolean, readCount, readIdentifier, readText } from './values.ts';
+import { addNote, isObject, parseId, readBoolean, readCount, readIdentifier, readText } from './values.ts';
 
 const largestMonths = 2 ** 31 - 1;
 
@@ -25,9 +25,9 @@ export function parseApplication(element: unknown, exact: boolean): Application 
 
   const findings: ParseFindings = { notes: [], unknown: [] };
   const { notes } = findings;
-  if (reason !== null) notes.push({ field: 'raw', reason });
+  if (reason !== null) addNote(notes, 'raw', reason);
   const submitted = parseDate(known.DateSubmitted);
-  if (submitted.problem !== null) notes.push({ field: 'DateSubmitted', reason: submitted.problem });
+  if (submitted.problem !== null) addNote(notes, 'DateSubmitted', submitted.problem);
   noteUnknown(findings, '', unknown);
   const facts = {
     id,
@@ -49,7 +49,7 @@ function toJobSeekingInfo(value: unknown, findings: ParseFindings): JobSeekingIn
   if (value === null || value === undefined) return null;
   const field = 'PrimaryJobSeekingInfo';
   if (!isObject(value)) {
-    findings.notes.push({ field, reason: 'is not an object' });
+    addNote(findings.notes, field, 'is not an object');
     return null;
   }
   const { known, unknown } = readMembers(value, jobSeekingInfoShape.names);

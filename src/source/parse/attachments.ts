@@ -11,13 +11,15 @@ import {
 import { parseDate } from './dates.ts';
 import { attachmentShape, readMembers } from './members.ts';
 import { noteUnknown, type ParseFindings } from './notes.ts';
-import { isObject, readCount, readText, readVirusFlag } from './values.ts';
+import { addNote, isObject, readCount, readIdentifier, readText, readVirusFlag } from './values.ts';
 
 const field = 'Attachments';
 const kindByLowerCase = new Map<string, AttachmentKind>(attachmentKinds.map((kind) => [kind.toLowerCase(), kind]));
 
 // A kind is part of an index key, whose size is limited.
 const longestKind = 100;
+/** The most attachments of an application. All of its kinds that can be fetched are among them. */
+const mostListed = 100;
 
 /** Parses the attachments of application `id`: an array, a single object, or none. */
 export function toAttachments(value: unknown, id: bigint, findings: ParseFindings): Attachment[] {
@@ -25,13 +27,16 @@ export function toAttachments(value: unknown, id: bigint, findings: ParseFinding
   const listed = Array.isArray(value) ? value : [value];
   const objects = listed.filter(isObject);
   if (objects.length < listed.length) {
-    findings.notes.push({ field, reason: 'contains an element that is not an object' });
+    addNote(findings.notes, field, 'contains an element that is not an object');
   }
   const byKind = new Map<string, Attachment>();
   for (const element of objects) {
     const attachment = toAttachment(element, id, findings);
-    const other = byKind.get(attachment.kind);
-    byKind.set(attachment.kind, other === undefined ? attachment : mergeOfKind(other, attachment, findings.notes));
+    const { kind } = attachment;
+    const other = byKind.get(kind);
+    if (other !== undefined) byKind.set(kind, mergeOfKind(other, attachment, findings.notes));
+    else if (isAttachmentKind(kind) || byKind.size < mostListed) byKind.set(kind, attachment);
+    else addNote(findings.notes, field, `more than ${mostListed} types, the others are kept in raw only`);
   }
   return [...byKind.values()];
 }
@@ -47,10 +52,10 @@ function toAttachment(element: Record<string, unknown>, id: bigint, findings: Pa
   const kind = toKind(known.Type, notes);
   noteUnknown(findings, `${field}.${kind}.`, unknown);
   const uploaded = parseDate(known.DateUploaded);
-  if (uploaded.problem !== null) notes.push({ field: `${field}.DateUploaded`, reason: uploaded.problem });
+  if (uploaded.problem !== null) addNote(notes, `${field}.DateUploaded`, uploaded.problem);
   const href = readText(known.Href, `${field}.Href`, notes);
   if (isAttachmentKind(kind) && !isExpectedHref(href, kind, id)) {
-    notes.push({ field: `${field}.Href`, reason: 'differs from the path of its kind and id' });
+    addNote(notes, `${field}.Href`, 'differs from the path of its kind and id');
   }
   return {
     kind,
@@ -63,13 +68,8 @@ function toAttachment(element: Record<string, unknown>, id: bigint, findings: Pa
 }
 
 function toKind(value: unknown, notes: Note[]): string {
-  const text = readText(value, `${field}.Type`, notes)?.trim();
-  if (text === undefined || text === '') return 'unknown';
-  const kind = kindByLowerCase.get(text.toLowerCase());
-  if (kind !== undefined) return kind;
-  if (text.length <= longestKind) return text;
-  notes.push({ field: `${field}.Type`, reason: `longer than ${longestKind} characters, cut` });
-  return text.slice(0, longestKind).toWellFormed();
+  const text = readIdentifier(value, `${field}.Type`, notes, longestKind)?.trim() || 'unknown';
+  return kindByLowerCase.get(text.toLowerCase()) ?? text;
 }
 
 function isExpectedHref(href: string | null, kind: AttachmentKind, id: bigint): boolean {
@@ -79,7 +79,7 @@ function isExpectedHref(href: string | null, kind: AttachmentKind, id: bigint): 
 // Spec silent: two attachments of one kind, although one path serves both. The newest is kept; a virus in either counts.
 // The choice must not depend on their order, which the source may change with every answer.
 function mergeOfKind(a: Attachment, b: Attachment, notes: Note[]): Attachment {
-  notes.push({ field: `${field}.Type`, reason: 'ambiguous: more than one of a kind' });
+  addNote(notes, `${field}.Type`, 'ambiguous: more than one of a kind');
   const newest = rankOf(a) > rankOf(b) ? a : b;
   const flags = [a.hasVirus, b.hasVirus];
   return {

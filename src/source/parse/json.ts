@@ -3,6 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { Trouble } from '../../domain/trouble.ts';
+import { mostValues } from './values.ts';
 
 declare global {
   interface JSON {
@@ -25,6 +26,8 @@ const riskyLiteral = /^-?\d(?:[\d.]{15}|[\d.]*e[+-]?\d{2})/i;
  * then all numbers keep their original spelling, for members where a number is used as a text.
  */
 export function parseJson(text: string, everyDigit = false): { readonly value: unknown; readonly exact: boolean } {
+  if (text.length > mostValues && countValues(text) > mostValues)
+    throw new Trouble('malformed', `The answer has more than ${mostValues} values.`);
   const exact = everyDigit || risky.test(text);
   const keep = everyDigit ? keepSpelling : keepDigits;
   try {
@@ -36,6 +39,19 @@ export function parseJson(text: string, everyDigit = false): { readonly value: u
     // V8's message quotes the text around the error, which may be personal data, so it is dropped.
     throw new Trouble('malformed', 'The answer is not whole, valid JSON.');
   }
+}
+
+function countValues(text: string): number {
+  let values = 0;
+  let isInText = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x22) isInText = !isInText;
+    else if (isInText) at += Number(code === 0x5c);
+    // A comma, and the beginning of a list or an object.
+    else if (code === 0x2c || code === 0x5b || code === 0x7b) values++;
+  }
+  return values;
 }
 
 // A reviver is called recursively and overflows the stack at some thousands of levels, where JSON.parse alone does not. This function

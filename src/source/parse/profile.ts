@@ -6,7 +6,7 @@ import { findAccounts, findAddresses, mostNamed, parseAddress, toAccountId } fro
 import type { Profile } from '../../domain/prefill.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import { toRaw } from './raw.ts';
-import { isObject, readText, toScalarText } from './values.ts';
+import { addNote, isObject, readText, toScalarText } from './values.ts';
 
 /** Parses a profile. `baseUrl`: the API that resume links must point to. `sessionIds`: the account ids that came with the token. */
 export function parseProfile(value: unknown, baseUrl: string, sessionIds: readonly string[] = []): Profile {
@@ -22,7 +22,7 @@ export function parseProfile(value: unknown, baseUrl: string, sessionIds: readon
   if ([named.emails, named.accountIds, emails, accountIds].some(({ length }) => length > mostNamed)) {
     throw new Trouble('malformed', `The profile names more than ${mostNamed} people.`);
   }
-  if (reason !== null) notes.push({ field: 'profile', reason });
+  if (reason !== null) addNote(notes, 'profile', reason);
   const read = (field: string, names: readonly string[]) => readText(findMember(value, names), field, notes) || null;
   return {
     raw,
@@ -93,7 +93,7 @@ function findResumeId(profile: unknown, base: URL, notes: Note[]): string | null
     else ids.add(id);
   }
   if (ids.size > 1) reasons.add('more than one: the first is taken');
-  for (const reason of reasons) notes.push({ field: 'resume', reason });
+  for (const reason of reasons) addNote(notes, 'resume', reason);
   return [...ids][0] ?? null;
 }
 

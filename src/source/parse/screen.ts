@@ -13,7 +13,7 @@ import {
 import { decodeText } from './charset.ts';
 import { parseJson } from './json.ts';
 import { namesOf, readMembers } from './members.ts';
-import { isObject, readBoolean, readText } from './values.ts';
+import { addNote, isObject, readBoolean, readText } from './values.ts';
 import { parseXml, refuse, toJsonShape } from './xml.ts';
 
 /** Incremented by every change of this parser that gives different rows for the same bytes. */
@@ -81,7 +81,7 @@ function toScreen(value: unknown): Screen[] {
 function toQuestion(value: unknown, field: string, notes: Note[]): ScreenQuestion[] {
   if (isNothing(value)) return [];
   if (!isObject(value)) {
-    notes.push({ field, reason: 'is not an object' });
+    addNote(notes, field, 'is not an object');
     return [];
   }
   const { known, unknown } = readMembers(value, questionNames);
@@ -138,7 +138,7 @@ function hasUnknown(members: readonly (readonly [string, unknown])[]): boolean {
 }
 
 function noteUnknown(unknown: readonly (readonly [string, unknown])[], field: string, notes: Note[]): void {
-  if (hasUnknown(unknown)) notes.push({ field, reason: 'has unknown members, kept in the stored bytes only' });
+  if (hasUnknown(unknown)) addNote(notes, field, 'has unknown members, kept in the stored bytes only');
 }
 
 function noteReplacedBytes(screen: Screen): Screen {

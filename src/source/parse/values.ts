@@ -7,6 +7,17 @@ import { longestIdentifier } from '../../domain/person.ts';
 
 const replacement = '\ufffd';
 
+/** The most values of an answer. Each takes memory and time, however short it is; a list of 3 MB has a third of this. */
+export const mostValues = 400_000;
+
+const mostNotes = 100;
+
+/** Adds a note, unless it was added before. More than the first hundred would say nothing new. */
+export function addNote(notes: Note[], field: string, reason: string): void {
+  const isNew = !notes.some((note) => note.field === field && note.reason === reason);
+  if (isNew && notes.length < mostNotes) notes.push({ field, reason });
+}
+
 /** Parses an exact 64-bit integer; otherwise returns the reason. */
 export function parseId(value: unknown): bigint | { readonly reason: string } {
   if (value === undefined || value === null) return { reason: 'ID is missing' };
@@ -35,20 +46,20 @@ export function readText(value: unknown, field: string, notes: Note[]): string |
   if (value === null || value === undefined) return null;
   const text = toScalarText(value);
   if (text === undefined) {
-    notes.push({ field, reason: 'is not a text' });
+    addNote(notes, field, 'is not a text');
     return null;
   }
   const storable = toStorableText(text);
-  if (storable !== text) notes.push({ field, reason: 'NUL or lone surrogates replaced by U+FFFD' });
+  if (storable !== text) addNote(notes, field, 'NUL or lone surrogates replaced by U+FFFD');
   return storable;
 }
 
 /** Parses a text that is indexed for lookups. A text too long for an index is cut; `raw` has all of it. */
-export function readIdentifier(value: unknown, field: string, notes: Note[]): string | null {
+export function readIdentifier(value: unknown, field: string, notes: Note[], longest = longestIdentifier) {
   const text = readText(value, field, notes);
-  if (text === null || text.length <= longestIdentifier) return text;
-  notes.push({ field, reason: `cut to ${longestIdentifier} characters` });
-  return text.slice(0, longestIdentifier).toWellFormed();
+  if (text === null || text.length <= longest) return text;
+  addNote(notes, field, `cut to ${longest} characters`);
+  return text.slice(0, longest).toWellFormed();
 }
 
 // Postgres rejects NUL in text; lone surrogates are silently altered on the way to it.
@@ -62,7 +73,7 @@ export function readCount(value: unknown, most: number, field: string, notes: No
   if (value === null || value === undefined) return null;
   const count = toBigInt(value);
   if (count !== null && count >= 0n && count <= BigInt(most)) return Number(count);
-  notes.push({ field, reason: `is not a whole number from 0 to ${most}` });
+  addNote(notes, field, `is not a whole number from 0 to ${most}`);
   return null;
 }
 
@@ -73,7 +84,7 @@ export function readBoolean(value: unknown, field: string, notes: Note[]): boole
   const word = toScalarText(value)?.trim().toLowerCase();
   if (word === 'true' || word === '1') return true;
   if (word === 'false' || word === '0') return false;
-  notes.push({ field, reason: 'is not a boolean' });
+  addNote(notes, field, 'is not a boolean');
   return null;
 }
 

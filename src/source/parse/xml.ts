@@ -3,6 +3,7 @@
 
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { Trouble } from '../../domain/trouble.ts';
+import { mostValues } from './values.ts';
 
 /** An element with its local name; namespace and prefix are dropped. */
 export interface XmlElement {
@@ -57,6 +58,7 @@ const parser = new XMLParser({
 
 /** Parses a complete, well-formed document; anything else throws Trouble malformed. */
 export function parseXml(text: string): XmlElement {
+  if (text.length > mostValues && countValues(text) > mostValues) refuse(`has more than ${mostValues} values`);
   // The validator accepts <a/>text.
   if (!text.trimEnd().endsWith('>') || XMLValidator.validate(text) !== true) refuse('is not whole, valid XML');
   const roots = parseNodes(text).filter((node) => !(textKey in node));
@@ -95,6 +97,20 @@ export function toObject(members: readonly (readonly [string, unknown])[]): Reco
   }
   // fromEntries defines properties: one called __proto__ becomes a property, not the prototype.
   return Object.fromEntries(Array.from(grouped, ([name, values]) => [name, values.length === 1 ? values[0] : values]));
+}
+
+/** Counts tags and attributes; text that looks like them, in CDATA or a comment, does not count. */
+function countValues(text: string): number {
+  let values = 0;
+  for (let at = text.indexOf('<'); at >= 0; at = text.indexOf('<', at)) {
+    const close = text.startsWith('<![CDATA[', at) ? ']]>' : text.startsWith('<!--', at) ? '-->' : '>';
+    const end = text.indexOf(close, at);
+    if (end < 0) return values;
+    if (text[at + 1] !== '/') values += 1;
+    if (close === '>') values += text.slice(at, end).split('=').length - 1;
+    at = end;
+  }
+  return values;
 }
 
 function parseNodes(text: string): OrderedNode[] {
