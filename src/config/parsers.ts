@@ -5,23 +5,22 @@ import { BlockList, isIP } from 'node:net';
 import { validate as isCron } from 'node-cron';
 import { z } from 'zod';
 
+const dayMs = 86_400_000;
+
 /** A duration such as `15m`, in milliseconds. */
-export const duration = value('must be a time: a number and ms, s, m, h or d', toDurationMs);
+export const duration = value('must be a time: a number and ms, s, m, h or d, at most 36500d', toDurationMs);
 
 /** The duration of a lease, at most ten minutes. A lease in the database that lasts longer shows that the clock was set back. */
-export const lease = value('must be a time of at most 10m', (text) => {
-  const ms = toDurationMs(text);
-  return ms !== undefined && ms <= 600_000 ? ms : undefined;
-});
+export const lease = value('must be a time of at most 10m', (text) => toDurationMs(text, 1, 600_000));
+
+/** The duration of a timer. Node fires one of more than 24 days at once. */
+export const timeout = value('must be a time of at most 1d', (text) => toDurationMs(text, 1, dayMs));
 
 /** A duration of at least two days, so that it contains two nights. */
-export const nights = value('must be a time of at least 2d', (text) => {
-  const ms = toDurationMs(text);
-  return ms !== undefined && ms >= 2 * 86_400_000 ? ms : undefined;
-});
+export const nights = value('must be a time of at least 2d', (text) => toDurationMs(text, 2 * dayMs));
 
 /** A duration, or null for `off`. */
-export const durationOrOff = value('must be a time (a number and ms, s, m, h or d) or off', (text) =>
+export const durationOrOff = value('must be a time (a number and ms, s, m, h or d, at most 36500d) or off', (text) =>
   text === 'off' ? null : toDurationMs(text),
 );
 
@@ -34,12 +33,12 @@ export const size = value('must be a size: a number and B, kB, MB, GB, KiB, MiB 
 });
 
 /** Requests per second, or null for `off`. */
-export const rate = value('must be a rate (a number above 0, then /s, /m or /h) or off', (text) => {
+export const rate = value('must be a rate (a number, then /s, /m or /h), at least one a day, or off', (text) => {
   if (text === 'off') return null;
   const match = /^(\d+(?:\.\d+)?)\s*\/\s*([smh])$/.exec(text);
   if (!match) return undefined;
   const perSecond = Number(match[1]) / (secondsPer[match[2] ?? ''] ?? Number.NaN);
-  return perSecond > 0 ? perSecond : undefined;
+  return perSecond >= 1_000 / dayMs ? perSecond : undefined;
 });
 
 /** A cron text of five or six fields, or null for `off`. */
@@ -250,13 +249,14 @@ const bytesPer: Record<string, number> = {
   gib: 2 ** 30,
 };
 const secondsPer: Record<string, number> = { s: 1, m: 60, h: 3600 };
-const msPer: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const msPer: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: dayMs };
 
-function toDurationMs(text: string): number | undefined {
+/** At most a hundred years by default: no date that is counted from now lies outside of what Postgres can hold. */
+function toDurationMs(text: string, leastMs = 1, mostMs = 36_500 * dayMs): number | undefined {
   const match = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)$/.exec(text);
   if (!match) return undefined;
   const ms = Math.round(Number(match[1]) * (msPer[match[2] ?? ''] ?? Number.NaN));
-  return ms > 0 && Number.isSafeInteger(ms) ? ms : undefined;
+  return ms >= leastMs && ms <= mostMs ? ms : undefined;
 }
 
 function toServiceUrl(text: string): string | undefined {

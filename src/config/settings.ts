@@ -83,7 +83,7 @@ export const sections = {
       default: 'json',
     },
     SOURCE_RATE: {
-      meaning: 'requests per source, shared by all workers, evenly spaced; any positive rate, or `off`',
+      meaning: 'requests per source, shared by all workers, evenly spaced; at least one a day, or `off`',
       read: read.rate,
       default: '10/s',
     },
@@ -94,7 +94,7 @@ export const sections = {
     },
     SOURCE_TIMEOUT: {
       meaning: 'a request without a byte for this long is aborted; every request is aborted after 10 minutes',
-      read: read.duration,
+      read: read.timeout,
       default: '30s',
     },
   },

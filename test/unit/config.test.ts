@@ -229,11 +229,14 @@ it.each(values)('%s reads %s', (name, text, value) => {
 });
 
 const refusals: [name: string, ...texts: string[]][] = [
-  ['VERIFY_WITHIN', '47h', '1d', 'off', '30'],
-  ['SYNC_LAG', '15', '15 minutes', '-5m', '0s', 'off', '1e3s', '15M'],
+  ['VERIFY_WITHIN', '47h', '1d', 'off', '30', '36501d'],
+  ['SYNC_LAG', '15', '15 minutes', '-5m', '0s', 'off', '1e3s', '15M', '36501d', `${'9'.repeat(400)}ms`],
+  // Timers of more than 24 days would fire at once.
+  ['SOURCE_TIMEOUT', '25h', '30d', '0s', 'off'],
+  ['RETENTION', '36501d', '0d', 'never'],
   ['LEASE', '30', '0s', '11m', '1d'],
   ['ATTACHMENT_MAX_BYTES', '0', '-1', '50 potatoes', '1e9', '99999999999GB'],
-  ['SOURCE_RATE', '10', '0/s', '-1/s', '10/d', 's', '/s'],
+  ['SOURCE_RATE', '10', '0/s', '-1/s', '10/d', 's', '/s', '0.04/h', `0.${'0'.repeat(20)}1/s`],
   ['SOURCE_CONCURRENCY', '0', '8.5', '0x8', 'eight', '1001'],
   ['SYNC_SCHEDULE', '61 * * * *', '* * * *', '* * * * * * *', '@daily', 'every day'],
   ['SYNC_START', '2026-02-31', 'yesterday', '2026-07-01T09:00:00', '01/07/2026'],
