@@ -82,7 +82,7 @@ export function createSource(options: SourceOptions): Source {
       if (!(error instanceof Trouble) || error.status !== 404) throw error;
       // Spec silent: a filter that matches nothing. Some servers answer 404. Before the list has ever answered, 404 means a wrong base URL.
       hasAnswered ||= (await options.memory?.hasAnswered()) ?? false;
-      if (hasAnswered) return toEmptyAnswer(null);
+      if (hasAnswered) return { kind: 'page', page: { ...toEmptyPage(), bytes: 0, cached: false, sunsetAt: null } };
       throw new Trouble('missing', `There is no list at ${options.url}/v1 (404): the base URL is probably wrong.`, {
         status: 404,
       });
@@ -126,17 +126,9 @@ async function readList(
     return { kind: 'overflow', ids: scanIds(prefix), bytes: bytes.length };
   }
   const sunsetAt = Date.parse(headers.sunset ?? '') || null;
-  if (bytes.length === 0) return toEmptyAnswer(sunsetAt, cached);
   const { text, bytesAsText } = decodeText(bytes, headers['content-type']);
-  const page = parsePage(text, bytesAsText);
-  return {
-    kind: 'page',
-    page: { ...page, bytes: bytes.length, cached, sunsetAt },
-  };
-}
-
-function toEmptyAnswer(sunsetAt: number | null, cached = false): ListAnswer {
-  return { kind: 'page', page: { ...toEmptyPage(), bytes: 0, cached, sunsetAt } };
+  const page = bytes.length === 0 ? toEmptyPage() : parsePage(text, bytesAsText);
+  return { kind: 'page', page: { ...page, bytes: bytes.length, cached, sunsetAt } };
 }
 
 /** An answer whose Date is this far behind the Date of earlier answers was not generated now. */

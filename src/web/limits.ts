@@ -96,11 +96,7 @@ export function toAddress(peer: string | undefined, forwardedFor = '', trustedPr
 
 /** The address alone: some proxies append the port, and put IPv6 in brackets. */
 function toPlain(address: string): string {
-  const bare = address
-    .trim()
-    .slice(0, 60)
-    .replace(/^\[([^\]]*)\](?::\d+)?$/, '$1')
-    .replace(/^([\d.]+):\d+$/, '$1');
+  const bare = address.trim().replace(/^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/, '$1$2');
   return bare.replace(/^::ffff:(?=\d{1,3}\.)/i, '');
 }
 

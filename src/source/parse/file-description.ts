@@ -21,13 +21,14 @@ export async function describeFile(
   head: Uint8Array,
 ): Promise<FileDescription> {
   const contentType = toText(headers['content-type'], 200);
-  const fileName = parseFileName(headers['content-disposition']);
-  const encoding = headers['content-encoding']?.trim().toLowerCase();
+  const name = toText(parseDeclaredName(headers['content-disposition']), 255);
+  const fileName = name === '.' || name === '..' ? null : name;
+  const encoding = toText(headers['content-encoding']?.toLowerCase(), 50);
   return {
     contentType,
     detectedType: (await detectType(head)) ?? (isText(head) ? 'text/plain' : null),
     fileName,
-    encoding: encoding === undefined || encoding === '' || encoding === 'identity' ? null : encoding.slice(0, 50),
+    encoding: encoding === 'identity' ? null : encoding,
     // Spec: rule 3 shows Content-Disposition on every attachment; an error page has none.
     looksLikePage: startsAsHtml(head) || (fileName === null && /\b(?:html|json|xml)\b/i.test(contentType ?? '')),
   };
@@ -37,18 +38,6 @@ export async function describeFile(
 export async function detectType(bytes: Uint8Array): Promise<string | null> {
   const found = await fileTypeFromBuffer(bytes.subarray(0, 65_536)).catch(() => undefined);
   return found?.mime ?? null;
-}
-
-const longestName = 255;
-
-/** The declared name; null when there is none that can be displayed. */
-function parseFileName(header: string | undefined): string | null {
-  const shown = parseDeclaredName(header)
-    ?.replace(/\p{Cc}/gu, '')
-    .trim()
-    .toWellFormed();
-  if (shown === undefined || shown === '' || shown === '.' || shown === '..') return null;
-  return [...shown].slice(0, longestName).join('');
 }
 
 /** The name that Content-Disposition declares, decoded and without its path. Invalid headers are accepted as well. */
@@ -83,14 +72,10 @@ function toUtf8(header: string): string {
   }
 }
 
-function toText(header: string | undefined, longest: number): string | null {
-  return (
-    header
-      ?.replace(/\p{Cc}/gu, '')
-      .trim()
-      .slice(0, longest)
-      .toWellFormed() || null
-  );
+/** What a header says, cut to a number of characters; null when there is nothing to display. */
+function toText(said = '', longest: number): string | null {
+  const shown = said.replace(/\p{Cc}/gu, '').trim();
+  return [...shown.toWellFormed()].slice(0, longest).join('') || null;
 }
 
 /** True for the beginning of an HTML page. */

@@ -62,11 +62,11 @@ function optionalText(form: RegExp) {
 
 /** The state and the answer; null when there is no single usable state. */
 export function parseCallback(search: string): Pick<Callback, 'state' | 'answer'> | null {
-  const pairs = toPairs(search);
-  const all = (wanted: string) => pairs.filter(([name]) => name === wanted).map(([, value]) => value);
-  const [state, ...others] = all('state');
+  // Spec silent: which characters a code has. A bare `+` stays a plus: codes in base64 are common, codes with spaces are not.
+  const query = new URLSearchParams(search.replaceAll('+', '%2B'));
+  const [state, ...others] = query.getAll('state');
   if (state === undefined || others.length > 0) return null;
-  return { state, answer: toAnswer(all('code'), all('error')) };
+  return { state, answer: toAnswer(query.getAll('code'), query.getAll('error')) };
 }
 
 // Spec silent: how a denial comes back. RFC 6749 says `error=access_denied`; with neither code nor error the candidate returned
@@ -76,24 +76,4 @@ function toAnswer(codes: readonly string[], errors: readonly string[]): Callback
   if (errors.length > 0) return errors.includes('access_denied') ? 'denied' : 'failed';
   if (code === undefined || code === '') return 'denied';
   return moreCodes.length === 0 && code.length <= 4000 ? { code } : 'failed';
-}
-
-// Spec silent: which characters a code has. A bare `+` stays a plus: codes in base64 are common, codes with spaces are not.
-function toPairs(search: string): [string, string][] {
-  return search
-    .replace(/^\?/, '')
-    .split('&')
-    .slice(0, 50)
-    .map((pair) => {
-      const [name = '', ...rest] = pair.split('=');
-      return [decode(name), decode(rest.join('='))];
-    });
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
