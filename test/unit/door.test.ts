@@ -115,12 +115,18 @@ const inXml = (content: string) =>
   `<JobApplicationsList><JobApplication><ID>1</ID>${content}</JobApplication></JobApplicationsList>`;
 
 test.for([
-  ['numbers in JSON', `[${'1,'.repeat(tooMany)}1]`],
-  ['objects in JSON', `[{"ID":1,"Attachments":[${'{},'.repeat(tooMany)}{}]}]`],
+  ['numbers in JSON', `[${'1,'.repeat(4 * tooMany)}1]`],
+  ['objects in JSON', `[{"ID":1,"Attachments":[${'{},'.repeat(3 * tooMany)}{}]}]`],
   ['elements in XML', inXml('<a/>'.repeat(tooMany))],
   ['attributes in XML', inXml(`<a${' b="c"'.repeat(tooMany)}/>`)],
 ] as const)('an answer with more %s than any list has is refused before it fills the memory', ([, text]) => {
   expect(() => parsePage(text)).toThrow('more than 400000 values');
+});
+
+test('a list of more elements than its bytes allow for is refused, and so is a screen of so many values', () => {
+  expect(() => parsePage(`[${'1,'.repeat(100_000)}1]`)).toThrow('more than 100000 elements');
+  const screen = Buffer.from(`{"screen":{"question":[${'{},'.repeat(tooMany)}{}]}}`);
+  expect(() => parseScreens(screen, undefined)).toThrow('more than 400000 values');
 });
 
 test('an application in XML of more than 4 MB is refused, since its parser would take forty times that', () => {

@@ -101,6 +101,9 @@ function toPage(value: unknown, exact: boolean): PageFacts {
   };
 }
 
+/** The most elements of a list: in 3 MB, each would have 30 bytes. */
+const mostElements = 100_000;
+
 const strange = 'The answer is an object, but not a list of applications.';
 
 /** True for a member with a value; XML attributes and type hints do not count. */
@@ -134,6 +137,7 @@ function toList(value: unknown): readonly unknown[] {
 }
 
 function toElements(list: readonly unknown[], exact: boolean): Pick<PageFacts, 'applications' | 'ids' | 'rejects'> {
+  if (list.length > mostElements) throw new Trouble('malformed', `The list has more than ${mostElements} elements.`);
   const byId = new Map<bigint, Application>();
   const ids: bigint[] = [];
   const rejects: Reject[] = [];

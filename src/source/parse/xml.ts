@@ -106,12 +106,13 @@ export function toObject(members: readonly (readonly [string, unknown])[]): Reco
 /** Counts tags and attributes; text that looks like them, in CDATA or a comment, does not count. */
 function countValues(text: string): number {
   let values = 0;
+  let sign = text.indexOf('=');
   for (let at = text.indexOf('<'); at >= 0; at = text.indexOf('<', at)) {
     const close = text.startsWith('<![CDATA[', at) ? ']]>' : text.startsWith('<!--', at) ? '-->' : '>';
     const end = text.indexOf(close, at);
     if (end < 0) return values;
     if (text[at + 1] !== '/') values += 1;
-    if (close === '>') values += text.slice(at, end).split('=').length - 1;
+    for (; sign >= 0 && sign < end; sign = text.indexOf('=', sign + 1)) if (sign > at && close === '>') values += 1;
     at = end;
   }
   return values;
