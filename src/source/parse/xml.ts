@@ -106,16 +106,26 @@ export function toObject(members: readonly (readonly [string, unknown])[]): Reco
 /** Counts tags and attributes; text that looks like them, in CDATA or a comment, does not count. */
 function countValues(text: string): number {
   let values = 0;
-  let sign = text.indexOf('=');
-  for (let at = text.indexOf('<'); at >= 0; at = text.indexOf('<', at)) {
-    const close = text.startsWith('<![CDATA[', at) ? ']]>' : text.startsWith('<!--', at) ? '-->' : '>';
-    const end = text.indexOf(close, at);
-    if (end < 0) return values;
-    if (text[at + 1] !== '/') values += 1;
-    for (; sign >= 0 && sign < end; sign = text.indexOf('=', sign + 1)) if (sign > at && close === '>') values += 1;
-    at = end;
+  let isInTag = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x3c) {
+      isInTag = true;
+      const next = text.charCodeAt(at + 1);
+      if (next === 0x21) at = findTextEnd(text, at);
+      else if (next !== 0x2f) values++;
+    } else if (code === 0x3e) isInTag = false;
+    else if (isInTag && code === 0x3d) values++;
   }
   return values;
+}
+
+/** Where the CDATA or the comment that begins here ends; here, where neither begins. */
+function findTextEnd(text: string, at: number): number {
+  const isText = text.startsWith('<![CDATA[', at);
+  if (!isText && !text.startsWith('<!--', at)) return at;
+  const end = text.indexOf(isText ? ']]>' : '-->', at);
+  return end < 0 ? text.length : end;
 }
 
 function parseNodes(text: string): OrderedNode[] {
