@@ -1,5 +1,5 @@
-// Positions: the places on the axis of application ids, from 1 to 2^63 - 1. Only this file knows where the axis begins and ends, and only
-// here is 1 added to or taken from an id. A sum of two positions is a plain bigint, so that it cannot be used as a position unchecked.
+// Positions: the places on the axis of application ids, from 1 to 2^63 - 1. Only this file knows where the axis begins and ends. What is
+// computed from positions is a plain bigint, and becomes a position again only by the checks of this file.
 
 declare const isPosition: unique symbol;
 
