@@ -3,11 +3,11 @@
 
 import { BlockList } from 'node:net';
 import { createTask } from 'node-cron';
-import { type Account, loadAccounts, loadAdvertisers } from './config/advertisers.ts';
+import { type Account, loadAccounts, loadAdvertisers, type SiteAccount } from './config/advertisers.ts';
 import { type Environment, loadLocalPrivacyKey, toStateDir, withDemoSettings, withLocalBlobs } from './config/local.ts';
 import { findNearMiss } from './config/near-miss.ts';
 import { directUrl } from './config/parsers.ts';
-import { type ConfigDraft, inTheClear, isPlain, rules } from './config/rules.ts';
+import { type ConfigDraft, inTheClear, isLong, isPlain, rules, tooShort } from './config/rules.ts';
 import { explainUnreadable, loadSecret, Secret } from './config/secret.ts';
 import { type Section, type Setting, sections, settings, type Values } from './config/settings.ts';
 
@@ -129,9 +129,14 @@ const load = {
   accounts(read: Read, draft: ConfigDraft) {
     const values = read('source', 'SOURCE_CREDENTIAL');
     const { SOURCE_URL: url, ADVERTISER_ID: advertiserId } = values;
-    const single = url ? { name: 'default', url, advertiserId } : null;
+    const single = url ? { name: 'default', url, advertiserId, site: null } : null;
+    const list = loadList<SiteAccount>(values, draft, loadAccounts, single);
+    for (const { name, site } of list) {
+      if (draft.production && site && !isLong(site.key))
+        draft.report('ADVERTISERS_FILE', `has a prefillKey of ${name} that ${tooShort}`);
+    }
     return {
-      list: loadList(values, draft, loadAccounts, single),
+      list,
       concurrency: values.SOURCE_CONCURRENCY,
       idleTimeoutMs: values.SOURCE_TIMEOUT,
     };
@@ -187,8 +192,7 @@ const load = {
     const { AUTH_URL, OAUTH_CLIENT_ID, OAUTH_CLIENT_SECRET, OAUTH_REDIRECT_URI } = values;
     const { PREFILL_RETURN_URLS, PREFILL_KEY, SESSION_SECRET } = values;
     if (AUTH_URL === null || OAUTH_CLIENT_ID === null || OAUTH_CLIENT_SECRET === null) return null;
-    if (OAUTH_REDIRECT_URI === null || PREFILL_RETURN_URLS === null) return null;
-    if (PREFILL_KEY === null || SESSION_SECRET === null) return null;
+    if (OAUTH_REDIRECT_URI === null || SESSION_SECRET === null) return null;
     return {
       host: values.HOST,
       port: values.PORT,
@@ -196,8 +200,11 @@ const load = {
       clientId: OAUTH_CLIENT_ID,
       clientSecret: OAUTH_CLIENT_SECRET,
       redirectUri: OAUTH_REDIRECT_URI,
-      returnUrls: PREFILL_RETURN_URLS,
-      key: PREFILL_KEY,
+      /** The careers site of a single account; null where ADVERTISERS_FILE names those of several. */
+      site:
+        PREFILL_KEY === null || PREFILL_RETURN_URLS === null
+          ? null
+          : { key: PREFILL_KEY, returnUrls: PREFILL_RETURN_URLS },
       sessionSecret: SESSION_SECRET,
       ttlMs: values.PREFILL_TTL,
     };

@@ -5,9 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import { SchemaTrouble, SettingTrouble, Trouble } from '../domain/trouble.ts';
 import type { Log } from '../log.ts';
-import { createPrefillSource, type PrefillSource } from '../source/prefill.ts';
+import { createPrefillSource } from '../source/prefill.ts';
 import { openStore, type Store } from '../store/store.ts';
-import type { PrefillDeps, PrefillEnd } from '../sync/prefill.ts';
+import type { PrefillAccount, PrefillDeps, PrefillEnd } from '../sync/prefill.ts';
 import { requireKey } from '../sync/privacy/privacy-key.ts';
 import { type RetryOptions, retry } from '../sync/retry.ts';
 import { createSlots } from '../sync/slots.ts';
@@ -102,12 +102,17 @@ export async function openPrefillServer(
   config: Config<'accounts' | 'blobs' | 'prefill'>,
   { store, log, signal, now = Date.now }: PrefillServing,
 ): Promise<HttpServer> {
-  const { accounts, prefill, trustedProxies } = config;
+  const { accounts: configured, prefill, trustedProxies } = config;
   if (prefill === null) throw new SettingTrouble('Prefill is off: set AUTH_URL and the other settings of prefill.');
+  if (prefill.site === null && configured.list.every(({ site }) => site === null)) {
+    throw new SettingTrouble('No account in ADVERTISERS_FILE has prefillKey and prefillReturnUrls.');
+  }
   await using stack = new AsyncDisposableStack();
-  const blobs = stack.use(await openBlobsToAdd({ ...config, source: accounts }, store, signal));
-  const sources = new Map<string, PrefillSource>();
-  for (const account of accounts.list) {
+  const blobs = stack.use(await openBlobsToAdd({ ...config, source: configured }, store, signal));
+  const accounts = new Map<string, PrefillAccount>();
+  for (const account of configured.list) {
+    const site = account.site ?? prefill.site;
+    if (site === null) continue;
     try {
       await store.advertisers.lookUp(account.name, account.advertiserId);
     } catch (error) {
@@ -121,16 +126,17 @@ export async function openPrefillServer(
       clientId: prefill.clientId,
       clientSecret: () => prefill.clientSecret.current(),
       redirectUri: prefill.redirectUri,
-      idleTimeoutMs: Math.min(accounts.idleTimeoutMs, longestRequestMs),
+      idleTimeoutMs: Math.min(configured.idleTimeoutMs, longestRequestMs),
       totalTimeoutMs: longestRequestMs,
-      connections: accounts.concurrency,
+      connections: configured.concurrency,
       userAgent: `intake/${version}`,
       resumeMaxBytes,
     });
-    sources.set(account.name, stack.use(client));
+    const { key, returnUrls } = site;
+    accounts.set(account.name, { source: stack.use(client), returnUrls, key: () => key.current() });
   }
   const deps: PrefillDeps = {
-    ...{ store, blobs, sources, ttlMs: prefill.ttlMs },
+    ...{ store, blobs, accounts, ttlMs: prefill.ttlMs },
     spool: await openSpoolOf(spoolMemoryBytes),
     slots: createSlots(callbacksInHand),
     onEnd: (end) => logEnd(log, end),
@@ -138,8 +144,6 @@ export async function openPrefillServer(
   const { fetch } = createPrefillRoutes({
     ...{ deps, now, trustedProxies },
     redirectUri: prefill.redirectUri,
-    returnUrls: prefill.returnUrls,
-    key: () => prefill.key.current(),
     sessionSecret: () => prefill.sessionSecret.current(),
     onError: (route, err) => log.error({ route, err }, 'prefill request failed'),
   });

@@ -1,4 +1,5 @@
-// Reads several accounts from one file: each has a name, a credential and, where it differs from SOURCE_URL, an address.
+// Reads several accounts from one file: each has a name, a credential, where it differs from SOURCE_URL an address, and the careers site
+// that may prefill its forms.
 // Problems name the file and the position in it, never a value: the file holds credentials.
 
 import { readFileSync } from 'node:fs';
@@ -20,25 +21,45 @@ export interface Advertiser extends Account {
   readonly credential: Secret;
 }
 
+/** An account whose forms may be prefilled. */
+export interface SiteAccount extends Account {
+  /** Null: the settings of the single account count, or prefill is off for this account. */
+  readonly site: CareersSite | null;
+}
+
+/** The careers site of an account: only its key redeems the account's handles, and browsers return only to its addresses. */
+export interface CareersSite {
+  readonly key: Secret;
+  readonly returnUrls: readonly string[];
+}
+
 /** Reads the accounts of a file with their credentials. Every problem goes to `report`, not only the first. */
 export function loadAdvertisers(file: string, url: string | null, report: Report): Advertiser[] {
-  return loadList(file, url, report).flatMap(({ account, credential: text, credentialFile }, index) => {
-    const at = `${file}: [${index}]`;
+  return loadList(file, url, report).flatMap(({ account, at, credential: text, credentialFile }) => {
     if ((text === undefined) === (credentialFile === undefined)) {
       report(`${at} needs either credential or credentialFile`);
       return [];
     }
-    const credential =
-      text === undefined
-        ? loadCredential(resolve(dirname(file), credentialFile ?? ''), (problem) => report(`${at} ${problem}`))
-        : new Secret(text);
+    const credential = loadOne(file, text, credentialFile, read.credential, (problem) =>
+      report(`${at} credentialFile ${problem}`),
+    );
     return credential === undefined ? [] : [{ ...account, credential }];
   });
 }
 
-/** Reads the accounts of a file, which need no credentials then. */
-export function loadAccounts(file: string, url: string | null, report: Report): Account[] {
-  return loadList(file, url, report).map(({ account }) => account);
+/** Reads the accounts of a file with their careers sites. Their credentials are not read. */
+export function loadAccounts(file: string, url: string | null, report: Report): SiteAccount[] {
+  const accounts = loadList(file, url, report).flatMap(({ account, at, ...given }): SiteAccount[] => {
+    const { prefillKey, prefillKeyFile, prefillReturnUrls } = given;
+    if (prefillReturnUrls === undefined) return [{ ...account, site: null }];
+    const key = loadOne(file, prefillKey, prefillKeyFile, read.bearerToken, (problem) =>
+      report(`${at} prefillKeyFile ${problem}`),
+    );
+    return key === undefined ? [] : [{ ...account, site: { key, returnUrls: prefillReturnUrls.flat() } }];
+  });
+  const keys = accounts.flatMap(({ site }) => site?.key.reveal() ?? []);
+  if (new Set(keys).size < keys.length) report(`${file}: two accounts have the same key for prefills`);
+  return accounts;
 }
 
 type Report = (text: string) => void;
@@ -48,32 +69,48 @@ function loadList(file: string, url: string | null, report: Report) {
   if (written === undefined) return [];
   const { data = [], error } = accountList.safeParse(written);
   for (const issue of error?.issues ?? []) report(`${file}: ${toPlace(issue.path)} ${issue.message}`);
-  return data.map(({ name, url: own, advertiserId = null, ...credentials }, index) => {
-    if (own === undefined && url === null) report(`${file}: [${index}].url is required, since SOURCE_URL is not set`);
-    return { account: { name, url: own ?? url ?? '', advertiserId }, ...credentials };
+  return data.map(({ name, url: own, advertiserId = null, ...given }, index) => {
+    const at = `${file}: [${index}]`;
+    if (own === undefined && url === null) report(`${at}.url is required, since SOURCE_URL is not set`);
+    return { account: { name, url: own ?? url ?? '', advertiserId }, at, ...given };
   });
 }
 
-const account = z.strictObject(
-  {
-    name: z
-      .string('is required')
-      .regex(/^[A-Za-z0-9][\w.-]{0,99}$/, 'must be letters, digits, dot, dash or underscore'),
-    url: read.sourceUrl.optional(),
-    credential: read.credential.optional(),
-    credentialFile: z.string('must be a path').min(1, 'must be a path').optional(),
-    advertiserId: z
-      .union(
-        [z.int().positive().transform(BigInt), read.advertiserId],
-        'must be a positive integer or its digits as text',
-      )
-      .optional(),
-  },
-  {
-    error: (issue) =>
-      issue.code === 'unrecognized_keys' ? `has an unknown member ${issue.keys.join(', ')}` : 'must be an object',
-  },
-);
+const account = z
+  .strictObject(
+    {
+      name: z
+        .string('is required')
+        .regex(/^[A-Za-z0-9][\w.-]{0,99}$/, 'must be letters, digits, dot, dash or underscore'),
+      url: read.sourceUrl.optional(),
+      credential: read.credential.optional(),
+      credentialFile: z.string('must be a path').min(1, 'must be a path').optional(),
+      advertiserId: z
+        .union(
+          [z.int().positive().transform(BigInt), read.advertiserId],
+          'must be a positive integer or its digits as text',
+        )
+        .optional(),
+      prefillKey: read.bearerToken.optional(),
+      prefillKeyFile: z.string('must be a path').min(1, 'must be a path').optional(),
+      prefillReturnUrls: z
+        .array(read.prefixes, 'must be a list of addresses')
+        .min(1, 'must name an address')
+        .optional(),
+    },
+    {
+      error: (issue) =>
+        issue.code === 'unrecognized_keys' ? `has an unknown member ${issue.keys.join(', ')}` : 'must be an object',
+    },
+  )
+  .refine(({ prefillKey, prefillKeyFile }) => prefillKey === undefined || prefillKeyFile === undefined, {
+    error: 'needs either prefillKey or prefillKeyFile',
+  })
+  .refine(
+    ({ prefillKey, prefillKeyFile, prefillReturnUrls }) =>
+      ((prefillKey ?? prefillKeyFile) === undefined) === (prefillReturnUrls === undefined),
+    { error: 'needs a key for prefills and prefillReturnUrls, or neither' },
+  );
 
 const accountList = z
   .array(account, 'must be a list')
@@ -107,14 +144,19 @@ function loadJson(file: string, report: Report): unknown {
   }
 }
 
-function loadCredential(file: string, report: Report): Secret | undefined {
+type Form = Pick<typeof read.credential, 'safeParse'>;
+
+/** The secret that stands in the file, or in another file that it names. */
+function loadOne(list: string, text: string | undefined, from: string | undefined, form: Form, report: Report) {
+  if (text !== undefined) return new Secret(text);
+  const file = resolve(dirname(list), from ?? '');
   try {
     const secret = loadSecret(file);
-    const checked = read.credential.safeParse(secret.reveal());
+    const checked = form.safeParse(secret.reveal());
     if (checked.success) return secret;
-    report(`credentialFile ${file} ${checked.error.issues[0]?.message}`);
+    report(`${file} ${checked.error.issues[0]?.message}`);
   } catch (error) {
-    report(`credentialFile ${file} ${explainUnreadable(error)}`);
+    report(`${file} ${explainUnreadable(error)}`);
   }
   return undefined;
 }

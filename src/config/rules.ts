@@ -56,9 +56,8 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
       if (SOURCE_URL === null) report('SOURCE_URL', 'is required');
       if (SOURCE_CREDENTIAL === null) report('SOURCE_CREDENTIAL', 'is required');
     } else {
-      const excluded = 'and ADVERTISERS_FILE exclude each other: with several accounts it belongs in the file';
-      if (SOURCE_CREDENTIAL) report('SOURCE_CREDENTIAL', excluded);
-      if (ADVERTISER_ID) report('ADVERTISER_ID', excluded);
+      if (SOURCE_CREDENTIAL) report('SOURCE_CREDENTIAL', forOne);
+      if (ADVERTISER_ID) report('ADVERTISER_ID', forOne);
     }
     if (production && SOURCE_URL && isPlain(SOURCE_URL)) {
       warn('SOURCE_URL', `is http: ${inTheClear}`);
@@ -83,12 +82,16 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
   },
 
   prefill(values, draft) {
-    const { production, report, warn } = draft;
-    const { HOST: _, PORT: __, PREFILL_TTL: ___, ...group } = values;
-    const absent = Object.entries(group).filter(([, value]) => value === null);
-    if (absent.length === Object.keys(group).length) return;
+    const { env, production, report, warn } = draft;
+    const { HOST: _, PORT: __, PREFILL_TTL: ___, ...all } = values;
+    const { PREFILL_KEY, PREFILL_RETURN_URLS } = values;
+    const own = env.ADVERTISERS_FILE?.trim() ? { PREFILL_KEY, PREFILL_RETURN_URLS } : {};
+    for (const [name, value] of Object.entries(own)) if (value) report(name, forOne);
+    const group = Object.entries(all).filter(([name]) => !(name in own));
+    const absent = group.filter(([, value]) => value === null);
+    if (absent.length === group.length) return;
     for (const [name] of absent) report(name, 'is required, since other prefill settings are set');
-    const { PREFILL_KEY, SESSION_SECRET } = values;
+    const { SESSION_SECRET } = values;
     requireLong({ PREFILL_KEY, SESSION_SECRET }, draft);
     for (const name of ['AUTH_URL', 'OAUTH_REDIRECT_URI'] as const) {
       const url = values[name];
@@ -107,10 +110,17 @@ function requireLong(
   { production, report }: ConfigDraft,
 ) {
   for (const [name, secret] of Object.entries(secrets)) {
-    if (!production || !secret || longSecret.safeParse(secret.reveal()).success) continue;
-    report(name, 'must be at least 16 characters long in production: openssl rand -hex 32 makes one');
+    if (production && secret && !isLong(secret)) report(name, tooShort);
   }
 }
+
+export function isLong(secret: Secret): boolean {
+  return longSecret.safeParse(secret.reveal()).success;
+}
+
+export const tooShort = 'must be at least 16 characters long in production: openssl rand -hex 32 makes one';
+
+const forOne = 'and ADVERTISERS_FILE exclude each other: with several accounts it belongs in the file';
 
 const wayToVerify = 'name it with sslrootcert or DATABASE_CA, or use sslmode=verify-full';
 

@@ -72,7 +72,8 @@ export const sections = {
       absent: 'learned from the first answer, then pinned; required if the answers contain no advertiser id',
     },
     ADVERTISERS_FILE: {
-      meaning: 'several accounts: a JSON list of `{name, url?, credential or credentialFile, advertiserId?}`',
+      meaning:
+        'several accounts: a JSON list of `{name, url?, credential or credentialFile, advertiserId?}`, and for prefills `prefillKey` or `prefillKeyFile` and `prefillReturnUrls`',
       example: '/etc/intake/advertisers.json',
       read: read.line,
       absent: 'one account',
@@ -257,7 +258,7 @@ export const sections = {
       meaning: 'comma-separated prefixes that return_url and form_url must begin with',
       example: 'https://careers.example.com/,https://jobs.example.com/apply/',
       read: read.prefixes,
-      absent: 'prefill is off',
+      absent: 'prefill is off, or ADVERTISERS_FILE has one for each account',
     },
     PREFILL_KEY: {
       secret: true,
@@ -265,7 +266,7 @@ export const sections = {
         'the token that the careers site sends as `Authorization: Bearer` to redeem a handle; at least 16 characters in production',
       example: 'a-long-random-text',
       read: read.bearerToken,
-      absent: 'prefill is off',
+      absent: 'prefill is off, or ADVERTISERS_FILE has one for each account',
     },
     SESSION_SECRET: {
       secret: true,

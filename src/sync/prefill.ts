@@ -27,12 +27,31 @@ export interface PrefillDeps {
   /** Where resumes wait on their way to the blob store. */
   readonly spool: Spool;
   readonly slots: Slots;
-  /** The client of each configured account, by its name. */
-  readonly sources: ReadonlyMap<string, PrefillSource>;
+  /** The configured accounts that offer prefill, by name. */
+  readonly accounts: ReadonlyMap<string, PrefillAccount>;
   /** How long a profile can be redeemed. */
   readonly ttlMs: number;
   /** Called when a prefill has ended, with its outcome and any trouble. */
   readonly onEnd: (end: PrefillEnd) => void;
+}
+
+/** An account with its careers site, which cannot begin, redeem or receive a prefill of another account. */
+export interface PrefillAccount {
+  readonly source: PrefillSource;
+  /** Prefixes that return_url and form_url must begin with. */
+  readonly returnUrls: readonly string[];
+  /** The bearer token with which the careers site's server redeems. */
+  readonly key: () => string;
+}
+
+/** The account of an advertiser among `names`; null where none of them has its id. */
+export async function findAccount(
+  { store, accounts }: Pick<PrefillDeps, 'store' | 'accounts'>,
+  advertiserId: bigint,
+  names: readonly string[] = [...accounts.keys()],
+): Promise<PrefillAccount | null> {
+  const name = await store.prefills.findAdvertiserName(advertiserId, names);
+  return (name !== null && accounts.get(name)) || null;
 }
 
 /** How a prefill ended. Holds ids and fixed words only, no personal data. */
@@ -48,15 +67,13 @@ export function createSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** Starts a prefill for the browser that holds `binding`. Returns the URL to send it to; null for an advertiser that is not configured. */
+/** Starts a prefill for the browser that holds `binding`. Returns the URL to send it to. */
 export async function beginPrefill(
-  { store, sources }: PrefillDeps,
+  { store }: Pick<PrefillDeps, 'store'>,
+  { source }: PrefillAccount,
   { request, binding }: { readonly request: PrefillRequest; readonly binding: string },
-): Promise<string | null> {
+): Promise<string> {
   const { advertiserId } = request;
-  const name = await store.prefills.findAdvertiserName(advertiserId, [...sources.keys()]);
-  const source = name === null ? undefined : sources.get(name);
-  if (source === undefined) return null;
   const state = toTicket(advertiserId, createSecret());
   await store.prefills.begin({
     advertiserId,
@@ -117,10 +134,9 @@ async function keep(deps: PrefillDeps, found: FoundState, code: string, signal: 
   using _slot = await deps.slots.take(signal);
   const { store } = deps;
   const key = toKey(found);
-  const name = await store.prefills.findAdvertiserName(key.advertiserId, [...deps.sources.keys()]);
-  const source = deps.sources.get(name ?? '');
-  if (source === undefined) throw new Trouble('local', 'The advertiser of this prefill is no longer configured.');
-  const session = await source.openSession(code, signal);
+  const account = await findAccount(deps, key.advertiserId);
+  if (account === null) throw new Trouble('local', 'The advertiser of this prefill is no longer configured.');
+  const session = await account.source.openSession(code, signal);
   const profile = await session.loadProfile(found.request, signal);
   await using stack = new AsyncDisposableStack();
   const { resume, trouble: notFetched } = await fetchResume(deps, session, profile.resumeId, signal);
@@ -165,11 +181,15 @@ async function storeResume({ store, blobs }: PrefillDeps, key: PrefillKey, resum
 
 const deletingMs = 10_000;
 
-/** Returns the profile for a handle, once; null for a handle that is unknown, used or expired. */
-export async function redeemPrefill({ store }: PrefillDeps, handle: string): Promise<RedeemedPrefill | null> {
+/** Returns the profile for a handle, once; null for a handle that is unknown, used, expired or of an account that is not in `names`. */
+export async function redeemPrefill(
+  deps: PrefillDeps,
+  handle: string,
+  names: readonly string[],
+): Promise<RedeemedPrefill | null> {
   const advertiserId = parseTicket(handle);
-  if (advertiserId === null) return null;
-  return await store.prefills.redeem({ advertiserId, handleHash: toHash(handle) });
+  if (advertiserId === null || (await findAccount(deps, advertiserId, names)) === null) return null;
+  return await deps.store.prefills.redeem({ advertiserId, handleHash: toHash(handle) });
 }
 
 /** The resume of a redeemed prefill; null if there is none, or none any more. Its bytes are fetched only when they are read. */

@@ -3,6 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
+import { parseTicket } from '../../src/domain/prefill.ts';
 import { createBrowser } from '../support/prefill-stage.ts';
 import type { Random } from '../support/random.ts';
 import type { StrictS3 } from '../support/strict-s3.ts';
@@ -27,21 +28,22 @@ export interface Candidates {
   findBroken(): Promise<string[]>;
 }
 
+/** Where the careers sites of all accounts have their form. */
+export const careersForm = 'https://careers.example.com/apply';
+
+/** The key of the careers site of one account. */
+export function toSiteKey(key: string, advertiserId: bigint): string {
+  return `${key}-${advertiserId}`;
+}
+
 /** The settings of the process that has the public port. */
-export function toCandidateSettings(
-  board: Sandbox,
-  sourceUrl: string,
-  port: number,
-  key: string,
-): Record<string, string> {
+export function toCandidateSettings(board: Sandbox, sourceUrl: string, port: number): Record<string, string> {
   return {
     PORT: String(port),
     AUTH_URL: sourceUrl,
     OAUTH_CLIENT_ID: board.client.clientId,
     OAUTH_CLIENT_SECRET: board.client.clientSecret,
     OAUTH_REDIRECT_URI: `http://127.0.0.1:${port}/prefill/callback`,
-    PREFILL_RETURN_URLS: 'https://careers.example.com/apply',
-    PREFILL_KEY: key,
     SESSION_SECRET: 'a session secret for tests',
   };
 }
@@ -55,12 +57,11 @@ export function createCandidates({ board, site, cluster, s3, runCommand, count }
   const comeBack = async (random: Random): Promise<{ email: string; handle: string | null } | null> => {
     const browser = createBrowser();
     const start = new URL(`${site.url}/prefill/start`);
-    const form = 'https://careers.example.com/apply';
     const { advertiserId } = random.pick(board.advertisers);
     start.search = new URLSearchParams({
       advertiser_id: String(advertiserId),
-      form_url: form,
-      return_url: form,
+      form_url: careersForm,
+      return_url: careersForm,
     }).toString();
     const back = await Promise.race([
       browser.toReturn(start.href).catch(() => null),
@@ -74,7 +75,10 @@ export function createCandidates({ board, site, cluster, s3, runCommand, count }
   const redeem = (handle: string) =>
     fetch(`${site.url}/prefill/redeem`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${site.key}`, 'content-type': 'application/json' },
+      headers: {
+        authorization: `Bearer ${toSiteKey(site.key, parseTicket(handle) ?? 0n)}`,
+        'content-type': 'application/json',
+      },
       body: JSON.stringify({ handle }),
       signal: AbortSignal.timeout(longestVisitMs),
     }).catch(() => null);

@@ -11,7 +11,7 @@ import { findFreePort } from '../support/free-port.ts';
 import { openPooler } from '../support/pooler.ts';
 import { createRandom } from '../support/random.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
-import { createCandidates, toCandidateSettings } from './candidates.ts';
+import { careersForm, createCandidates, toCandidateSettings, toSiteKey } from './candidates.ts';
 import type { Cluster } from './cluster.ts';
 import { createErasing } from './erasing.ts';
 import { faults, toArming } from './faults.ts';
@@ -124,7 +124,12 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
   const advertisersFile = join(folder, 'advertisers.json');
   writeFileSync(
     advertisersFile,
-    JSON.stringify(board.advertisers.map(({ credential }, at) => ({ name: `account-${at + 1}`, credential }))),
+    JSON.stringify(
+      board.advertisers.map(({ credential, advertiserId }, at) => ({
+        ...{ name: `account-${at + 1}`, credential },
+        ...{ prefillKey: toSiteKey(site.key, advertiserId), prefillReturnUrls: [careersForm] },
+      })),
+    ),
   );
   const accounts = board.advertisers;
   /** Cycles through each list of crash points, starting at a position given by the seed. */
@@ -161,7 +166,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
       ...toSettings(plan, s3),
       ...toUrls(member),
       SOURCE_URL: sourceUrl,
-      ...(member === 'prefill' && toCandidateSettings(board, sourceUrl, site.port, site.key)),
+      ...(member === 'prefill' && toCandidateSettings(board, sourceUrl, site.port)),
       S3_ENDPOINT: `http://127.0.0.1:${proxies.storage.port}`,
       ADVERTISERS_FILE: advertisersFile,
       ...(spool && { TMPDIR: spool.folder }),

@@ -61,12 +61,13 @@ async function visit(intake: SmallIntake, how: Visit): Promise<{ handle: string 
     }),
     async [Symbol.asyncDispose]() {},
   };
+  const account = { source, returnUrls: [], key: () => 'key' };
   const deps: PrefillDeps = {
     store,
     blobs: { ...intake.blobs, ...how.blobs },
     spool: await openSpool(join(intake.folder, 'spool'), 0),
     slots: createSlots(1),
-    sources: new Map([['default', source]]),
+    accounts: new Map([['default', account]]),
     ttlMs: 86_400_000,
     onEnd: () => {},
   };
@@ -77,8 +78,8 @@ async function visit(intake: SmallIntake, how: Visit): Promise<{ handle: string 
     ...{ positionTitle: null, positionUri: null, countryCode: null, postalCode: null },
   };
   await store.advertisers.ensure('default', advertiserId);
-  const url = await beginPrefill(deps, { request, binding: 'browser' });
-  const state = new URL(url ?? '').searchParams.get('state') ?? '';
+  const url = await beginPrefill(deps, account, { request, binding: 'browser' });
+  const state = new URL(url).searchParams.get('state') ?? '';
   const back = await finishPrefill(deps, {
     ...{ state, binding: 'browser', answer: { code: 'code' }, signal: how.signal ?? signal() },
   });
@@ -256,9 +257,9 @@ describe('a profile that is on its way while its person is erased', () => {
   test('is redeemed or erased, never both halves', async () => {
     await using intake = await openSmallIntake({ database });
     const { handle, deps } = await visit(intake, { profile: { ...zelda, link } });
-    const [redeemed] = await Promise.all([redeemPrefill(deps, handle ?? ''), eraseAt(intake, byAddress)]);
+    const [redeemed] = await Promise.all([redeemPrefill(deps, handle ?? '', ['default']), eraseAt(intake, byAddress)]);
     expect(redeemed === null || redeemed.profile.includes('Quarlesworth')).toBe(true);
-    expect(await redeemPrefill(deps, handle ?? '')).toBeNull();
+    expect(await redeemPrefill(deps, handle ?? '', ['default'])).toBeNull();
     expect(await traces(intake)).toEqual([]);
   });
 });
@@ -306,7 +307,7 @@ describe('a redeemed profile', () => {
     await using intake = await openSmallIntake({ database });
     for (const profile of [{ name: 'Quarlesworth', link }, zelda]) {
       const { handle, deps } = await visit(intake, { profile });
-      expect(await redeemPrefill(deps, handle ?? '')).not.toBeNull();
+      expect(await redeemPrefill(deps, handle ?? '', ['default'])).not.toBeNull();
     }
     await intake.store.prefills.lapse();
     expect(await outcomes()).toEqual(['redeemed', 'redeemed']);
@@ -326,7 +327,7 @@ describe('after the database clock was a month ahead and has been set back', () 
     await using intake = await openSmallIntake({ database });
     const { handle, deps } = await visit(intake, { profile: { ...zelda, link } });
     await setClockBack(database.query, month);
-    expect(await redeemPrefill(deps, handle ?? '')).toBeNull();
+    expect(await redeemPrefill(deps, handle ?? '', ['default'])).toBeNull();
     await lapsePrefills({ store: intake.store, openBlobs: async () => intake.blobs }, signal());
     expect(await outcomes()).toEqual(['lapsed']);
     expect(await traces(intake)).toEqual([]);

@@ -1,7 +1,10 @@
 // The public routes as any client of HTTP sees them: what they refuse, and how often. (The headers of every answer are in ports.)
+import { writeFileSync } from 'node:fs';
 import { request } from 'node:http';
+import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { createBrowser, openPrefillStage } from '../support/prefill-stage.ts';
+import { openScratch } from '../support/blob-stores.ts';
+import { careers, createBrowser, openPrefillStage, prefillKey } from '../support/prefill-stage.ts';
 import { test } from '../support/test-database.ts';
 
 describe('start', () => {
@@ -161,5 +164,30 @@ describe('limits', () => {
     expect([answer.status, page.includes('oauth_states')]).toEqual([503, false]);
     expect(page).toContain('does not work right now');
     expect(stage.logged()).toContain('GET /prefill/start');
+  });
+});
+
+describe('the careers site of another account', () => {
+  test('neither begins nor redeems a prefill of this one', async ({ database }) => {
+    await using scratch = await openScratch();
+    const file = join(scratch.path, 'advertisers.json');
+    const otherKey = 'the-key-of-another-careers-site';
+    const otherSite = 'https://other.example.net/form';
+    writeFileSync(
+      file,
+      JSON.stringify([
+        { name: 'default', credential: 'x', prefillKey, prefillReturnUrls: [careers] },
+        { name: 'other', credential: 'y', prefillKey: otherKey, prefillReturnUrls: [otherSite] },
+      ]),
+    );
+    const unset = { SOURCE_CREDENTIAL: '', ADVERTISER_ID: '', PREFILL_KEY: '', PREFILL_RETURN_URLS: '' };
+    await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('other', 99)`);
+    await using stage = await openPrefillStage(database, { env: { ...unset, ADVERTISERS_FILE: file } });
+    const refused = await createBrowser().go(stage.toStartUrl({ return_url: otherSite, form_url: otherSite }));
+    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('form_url, return_url')]);
+    const handle = (await createBrowser().toReturn(stage.toStartUrl())).searchParams.get('prefill');
+    expect((await stage.redeem(handle, otherKey)).status).toBe(404);
+    expect((await stage.redeem(handle, 'the-key-of-nobody')).status).toBe(401);
+    expect((await stage.redeem(handle)).status).toBe(200);
   });
 });

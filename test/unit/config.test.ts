@@ -588,7 +588,7 @@ describe('several accounts', () => {
   it('are known without their credentials, which nobody reads then', () => {
     const single = { SOURCE_URL: 'https://api.example.com', SOURCE_CREDENTIAL_FILE: '/nowhere', ADVERTISER_ID: '7' };
     expect(load(single, 'accounts').accounts.list).toEqual([
-      { name: 'default', url: 'https://api.example.com', advertiserId: 7n },
+      { name: 'default', url: 'https://api.example.com', advertiserId: 7n, site: null },
     ]);
     const list = [
       { name: 'north', credentialFile: 'nowhere' },
@@ -599,6 +599,32 @@ describe('several accounts', () => {
     expect(accounts.list.map(({ name }) => name)).toEqual(['north', 'south', 'west']);
     expect(JSON.stringify(accounts)).not.toContain('xMARKERx');
     expect(refusedNames({}, 'accounts')).toEqual(['SOURCE_URL']);
+  });
+
+  it('have a careers site each, which the settings of a single account do not replace', () => {
+    writeFileSync(join(stateDir, 'north-key'), 'key-of-north\n');
+    const { PREFILL_KEY: _, PREFILL_RETURN_URLS: __, ...client } = prefill;
+    const list = [
+      { name: 'north', credential: 'x', prefillKeyFile: 'north-key', prefillReturnUrls: ['https://north.example.com'] },
+      {
+        name: 'south',
+        credential: 'y',
+        prefillKey: 'key-of-south',
+        prefillReturnUrls: ['https://south.example.com/a'],
+      },
+      { name: 'west', credential: 'z' },
+    ];
+    const env = { ...write(list), SOURCE_URL: 'https://api.example.com' };
+    const config = load({ ...env, ...client }, 'accounts', 'prefill');
+    expect(config.prefill).toMatchObject({ site: null });
+    expect(config.accounts.list.map(({ site }) => site && [site.key.reveal(), ...site.returnUrls])).toEqual([
+      ['key-of-north', 'https://north.example.com/'],
+      ['key-of-south', 'https://south.example.com/a'],
+      null,
+    ]);
+    expect(refusedNames({ ...env, ...prefill }, 'accounts', 'prefill')).toEqual(['PREFILL_KEY', 'PREFILL_RETURN_URLS']);
+    const { SOURCE_CREDENTIAL: ___, ...rest } = production;
+    expect(refusedNames({ ...rest, ...env }, 'accounts')).toEqual(['ADVERTISERS_FILE', 'ADVERTISERS_FILE']);
   });
 
   it('exclude the settings of a single one', () => {
@@ -622,6 +648,23 @@ describe('several accounts', () => {
     ['[0] needs either', [{ name: 'a', url: 'https://x', credential: 'xMARKERx', credentialFile: 'y' }]],
     ['[0] has an unknown member secret', [{ name: 'a', url: 'https://x', credential: 'x', secret: 'xMARKERx' }]],
     ['[0] credentialFile', [{ name: 'a', url: 'https://x', credentialFile: 'nowhere' }]],
+    ['[0] needs a key for prefills and', [{ name: 'a', url: 'https://x', credential: 'x', prefillKey: 'xMARKERx' }]],
+    [
+      '[0] needs a key for prefills and',
+      [{ name: 'a', url: 'https://x', credential: 'x', prefillReturnUrls: ['https://x'] }],
+    ],
+    ['[0].prefillReturnUrls', [{ name: 'a', credential: 'x', prefillKey: 'xMARKERx', prefillReturnUrls: 'https://x' }]],
+    [
+      '[0] prefillKeyFile',
+      [{ name: 'a', url: 'https://x', credential: 'x', prefillKeyFile: 'nowhere', prefillReturnUrls: ['https://x'] }],
+    ],
+    [
+      'two accounts have the same key for prefills',
+      [
+        { name: 'a', credential: 'x', prefillKey: 'xMARKERx', prefillReturnUrls: ['https://x'] },
+        { name: 'b', credential: 'y', prefillKey: 'xMARKERx', prefillReturnUrls: ['https://y'] },
+      ],
+    ],
     [
       '[1].name occurs twice',
       [
@@ -637,7 +680,7 @@ describe('several accounts', () => {
       ],
     ],
   ])('are refused with the place in the file: %s', (problem, list) => {
-    const problems = refuse(write(list), 'source');
+    const problems = refuse(write(list), 'source', 'accounts');
     expect(problems.map(({ name }) => name)).toContain('ADVERTISERS_FILE');
     expect(problems.map(({ text }) => text).join('\n')).toContain(problem);
     expect(JSON.stringify(problems)).not.toContain('xMARKERx');

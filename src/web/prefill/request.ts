@@ -5,7 +5,12 @@ import { z } from 'zod';
 import { type PrefillRequest, toAllowedUrl } from '../../domain/prefill.ts';
 import type { Callback } from '../../sync/prefill.ts';
 
-/** The request, or the names of the parameters that cannot be used. */
+/** The advertiser of a start; null where there is none. */
+export function parseAdvertiserId(query: URLSearchParams): bigint | null {
+  return advertiserId.safeParse(query.get('advertiser_id')).data ?? null;
+}
+
+/** The request, or the names of the parameters that cannot be used. Addresses must begin with one of `returnUrls`. */
 export function parseStart(
   query: URLSearchParams,
   returnUrls: readonly string[],
@@ -27,19 +32,21 @@ export function parseStart(
   };
 }
 
+const advertiserId = z
+  .string()
+  .regex(/^[1-9]\d{0,18}$/)
+  .transform(BigInt)
+  .refine((id) => id < 2n ** 63n);
+
 function startForm(returnUrls: readonly string[]) {
   const allowed = z.string().transform((text, context) => {
     const url = toAllowedUrl(text, returnUrls);
     if (url !== null) return url;
-    context.addIssue('not below PREFILL_RETURN_URLS');
+    context.addIssue('not an address of the careers site');
     return z.NEVER;
   });
   return z.object({
-    advertiser_id: z
-      .string()
-      .regex(/^[1-9]\d{0,18}$/)
-      .transform(BigInt)
-      .refine((id) => id < 2n ** 63n),
+    advertiser_id: advertiserId,
     form_url: allowed,
     return_url: allowed,
     position_title: optionalText(/^[^\p{Cc}\p{Cs}]{1,300}$/u),

@@ -15,6 +15,7 @@ import { callbackTimeoutMs, stateLifetimeMs } from '../../domain/prefill.ts';
 import {
   beginPrefill,
   createSecret,
+  findAccount,
   finishPrefill,
   openResume,
   type PrefillDeps,
@@ -22,23 +23,20 @@ import {
 } from '../../sync/prefill.ts';
 import { type Clients, createGuessLimit, createRateLimit, isEqualSecret } from '../limits.ts';
 import { type ErrorNotice, renderNotice } from './error-page.ts';
-import { parseCallback, parseStart } from './request.ts';
+import { parseAdvertiserId, parseCallback, parseStart } from './request.ts';
 import { parseResumeToken, toResumeToken } from './resume-link.ts';
 
 export interface PrefillRoutesOptions extends Clients {
   readonly deps: PrefillDeps;
   /** The public address of the callback; decides whether cookies are secure, and is the base of resume links. */
   readonly redirectUri: string;
-  /** Prefixes that return_url and form_url must begin with. */
-  readonly returnUrls: readonly string[];
-  /** The bearer token with which the careers site's server redeems. */
-  readonly key: () => string;
   readonly sessionSecret: () => string;
   /** Called with unexpected errors; `route` is the pattern and holds no parameter. */
   readonly onError: (route: string, error: unknown) => void;
 }
 
-type Env = { Bindings: HttpBindings; Variables: SecureHeadersVariables };
+/** `accounts` are those whose key a request has. */
+type Env = { Bindings: HttpBindings; Variables: SecureHeadersVariables & { accounts: readonly string[] } };
 
 /** The routes under /prefill. */
 export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
@@ -81,12 +79,14 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
   app.notFound((context) => notice(context, 'nowhere'));
 
   app.get('/start', async (context) => {
-    const request = parseStart(new URL(context.req.url).searchParams, options.returnUrls);
+    const query = new URL(context.req.url).searchParams;
+    const advertiserId = parseAdvertiserId(query);
+    const account = advertiserId === null ? null : await findAccount(deps, advertiserId);
+    if (account === null) return notice(context, 'incomplete', 'Not usable: advertiser_id.');
+    const request = parseStart(query, account.returnUrls);
     if ('wrong' in request) return notice(context, 'incomplete', `Not usable: ${request.wrong.join(', ')}.`);
     const binding = await cookie.ensure(context);
-    const authorizeUrl = await beginPrefill(deps, { request, binding });
-    if (authorizeUrl === null) return notice(context, 'incomplete', 'Not usable: advertiser_id.');
-    return context.redirect(authorizeUrl, 303);
+    return context.redirect(await beginPrefill(deps, account, { request, binding }), 303);
   });
 
   app.get('/callback', async (context) => {
@@ -103,12 +103,19 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
 
   app.post(
     '/redeem',
-    bearerAuth({ verifyToken: (token, context) => guess(context, isEqualSecret(token, options.key())) }),
+    bearerAuth({
+      verifyToken(token, context) {
+        // All keys are compared, so that the time says nothing about them.
+        const fitting = [...deps.accounts].filter(([, { key }]) => isEqualSecret(token, key())).map(([name]) => name);
+        (context as Context<Env>).set('accounts', fitting);
+        return guess(context, fitting.length > 0);
+      },
+    }),
     bodyLimit({ maxSize: 4_096, onError: (context) => context.json({ error: 'too large' }, 413) }),
     async (context) => {
       const { data } = redeemForm.safeParse(await context.req.json().catch(() => null));
       if (data === undefined) return context.json({ error: 'a JSON object with a handle is expected' }, 400);
-      const redeemed = await redeemPrefill(deps, data.handle);
+      const redeemed = await redeemPrefill(deps, data.handle, context.get('accounts'));
       if (redeemed === null) return context.json({ error: 'unknown, used or expired handle' }, 404);
       const token = toResumeToken(redeemed, sessionSecret(), now());
       const url = new URL(`resume/${token}`, redirectUri).href;

@@ -53,7 +53,7 @@ async function openVisit(stage: Stage, { advertiserId, name }: { advertiserId: b
   async function comeBack(actor: Actor) {
     const deps = {
       ...{ store: stage.store(actor.name), blobs: toBlobs(actor, visit.objects), ttlMs: 86_400_000, onEnd: () => {} },
-      sources: new Map([[name, source as PrefillSource]]),
+      accounts: new Map([[name, { source: source as PrefillSource, returnUrls: [], key: () => 'key' }]]),
       slots: createSlots(1),
       spool,
     };
