@@ -2,7 +2,6 @@
 import type { Config } from '../config.ts';
 import type { Store } from '../store/store.ts';
 import { verify } from '../sync/files/verify.ts';
-import { lapsePrefills } from '../sync/leaving-resumes.ts';
 import type { MaintenanceTask } from '../sync/worker/maintenance.ts';
 import { orphanGraceMs } from './files.ts';
 import { openBlobsOf } from './resources.ts';
@@ -46,8 +45,8 @@ export function createMaintenance({ config, store }: MaintenanceParts): Maintena
       name: 'prefills',
       schedule: '*/10 * * * *',
       // Runs even if prefill is not configured here: one worker does it for all, and expired personal data must be deleted in any case.
-      async run(signal) {
-        await lapsePrefills({ store, openBlobs: () => openBlobsOf(config, store, signal) }, signal);
+      async run() {
+        await store.prefills.lapse();
       },
     },
   ];

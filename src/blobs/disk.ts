@@ -86,7 +86,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
         // Deleted blobs must stay deleted after a power cut.
         const folders = new Set([...paths.values()].map((path) => dirname(path)));
         for (const each of folders) await syncFolder(each).catch(ignore('ENOENT'));
-        return { keptVersions: 0, refused };
+        return { kept: [], refused };
       }),
 
     loadKeeping: async () => ({ versions: false, locks: false }),

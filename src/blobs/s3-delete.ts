@@ -110,7 +110,7 @@ export function createDelete(options: S3DeleteOptions): BlobStore['delete'] {
   }
 
   return async (keys, signal) => {
-    if (keys.length === 0) return { keptVersions: 0, refused: [] };
+    if (keys.length === 0) return { kept: [], refused: [] };
     const objects = keys.map((key) => ({ key, Key: toName(key) }));
     keepsVersions ??= (await loadVersioning(signal)) ?? false;
     const names = objects.map(({ Key }) => ({ Key }));
@@ -120,20 +120,22 @@ export function createDelete(options: S3DeleteOptions): BlobStore['delete'] {
       if (code === undefined) return [];
       return [{ key, trouble: toTrouble({ name: code, $metadata: { httpStatusCode: 200 } }, bucket, address) }];
     });
-    if (!keepsVersions) return { keptVersions: 0, refused };
+    if (!keepsVersions) return { kept: [], refused };
     const versions: ObjectIdentifier[] = [];
-    let unlisted = 0;
+    const unlisted: ObjectIdentifier[] = [];
     const deleted = objects.filter(({ Key }) => !codes.has(Key));
     await inParallel(deleted, parallel, async ({ Key }) => {
       try {
         versions.push(...(await loadVersions(Key, signal)));
       } catch (error) {
         if (!(error instanceof Trouble && error.status === 403)) throw error;
-        unlisted += 1;
+        unlisted.push({ Key });
       }
     });
-    const kept = versions.length === 0 ? [] : await deleteEach(versions, signal);
-    return { keptVersions: kept.length + unlisted, refused };
+    const undeleted = versions.length === 0 ? [] : (await deleteEach(versions, signal)).map(({ object }) => object);
+    const byName = Map.groupBy([...undeleted, ...unlisted], ({ Key }) => Key);
+    const kept = deleted.map(({ key, Key }) => ({ key, versions: byName.get(Key)?.length ?? 0 }));
+    return { kept: kept.filter((one) => one.versions > 0), refused };
   };
 }
 

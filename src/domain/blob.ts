@@ -60,8 +60,8 @@ export interface Spool {
 }
 
 export interface Deleted {
-  /** Versions of deleted objects that the store keeps, because it does not let Intake delete them or does not list them. */
-  readonly keptVersions: number;
+  /** Deleted objects of which the store keeps versions, because it does not let Intake delete them or does not list them. */
+  readonly kept: readonly { readonly key: string; readonly versions: number }[];
   /** Objects that the store did not delete, and why. All others are deleted. */
   readonly refused: readonly RefusedDelete[];
 }
@@ -129,6 +129,11 @@ const keyPattern = /^[0-9A-Za-z_-][0-9A-Za-z._-]*(?:\/[0-9A-Za-z_-][0-9A-Za-z._-
 
 /** The name under which a store keeps its identity. It is not a valid key, so it cannot collide with a blob. */
 export const identityName = '.intake-store';
+
+/** How many versions remain of deleted objects. */
+export function countKept({ kept }: Pick<Deleted, 'kept'>): number {
+  return kept.reduce((sum, { versions }) => sum + versions, 0);
+}
 
 /** True while a disk has room for `aheadBytes` (bytes claimed but not yet written) and a reserve for everything else on it. */
 export function hasRoom(freeBytes: number | null, aheadBytes: number): boolean {

@@ -45,6 +45,10 @@ export class CodeSpent extends Trouble {
   }
 }
 
+/** Why a prefill has no resume any more, or none that is handed out. */
+export const infectedResume = 'the source has flagged the same bytes on an attachment';
+export const lostResume = 'the stored bytes were lost';
+
 /** How long the callback may take, including the put of the resume. A browser waits for it. */
 export const callbackTimeoutMs = 60_000;
 
@@ -83,19 +87,4 @@ export function toTicket(advertiserId: bigint, secret: string): string {
 export function parseTicket(ticket: string): bigint | null {
   const [, digits] = /^([1-9]\d{0,18})\.[\w-]{43}$/.exec(ticket) ?? [];
   return digits === undefined || BigInt(digits) >= 2n ** 63n ? null : BigInt(digits);
-}
-
-/** The folder of all resumes of prefills, as `BlobStore.list` takes it. */
-export const resumeFolder = 'prefills/';
-
-/** The prefill of such a key; null for any other name. */
-export function parseResumeKey(key: string): { readonly advertiserId: bigint; readonly prefillId: string } | null {
-  const [, digits = '', prefillId = ''] =
-    /^prefills\/(\d{1,19})\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/.exec(key) ?? [];
-  return digits === '' || BigInt(digits) >= 2n ** 63n ? null : { advertiserId: BigInt(digits), prefillId };
-}
-
-/** The key of a prefill's resume. It names the prefill, not the bytes, so the resume is deleted with it even if others share its bytes. */
-export function toResumeKey(advertiserId: bigint, prefillId: string): string {
-  return `${resumeFolder}${advertiserId}/${prefillId}`;
 }

@@ -38,6 +38,8 @@ export interface AdvertiserStatus {
   readonly unreadableScreens: number;
   /** Blobs that verify found damaged and that have not been fetched again yet. */
   readonly damagedBlobs: number;
+  /** Infected files that are deleted, and of which the blob store keeps versions that it does not let Intake delete. */
+  readonly keptInfected: number;
   /** Every stored byte has been verified at or after this time; storing counts. Null while nothing is stored. */
   readonly verifiedSince: Date | null;
   readonly quarantined: number;
@@ -356,6 +358,10 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null,
       `${which} found damaged or gone and ${have} not been fetched again yet; files that were given up need intake retry first.`,
       'intake sync',
     );
+  }
+  if (a.keptInfected > 0) {
+    const files = formatCount(a.keptInfected, 'infected file is', 'infected files are');
+    add(`${files} deleted, but the storage keeps versions and does not let Intake delete them.`, 'intake doctor');
   }
   if (a.withheld > 0) {
     const files = formatCount(a.withheld, 'file is', 'files are');

@@ -2,6 +2,7 @@
 // type, and each function there takes only the capabilities that it uses. Everything else that sync/ imports from store/ is a type.
 import { createSecretKey } from 'node:crypto';
 import type { Note } from '../domain/application.ts';
+import type { BlobFacts, Deleted } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import type { Sought } from '../domain/erasure.ts';
 import type { Period } from '../domain/history.ts';
@@ -54,7 +55,7 @@ import { createStatistics } from './postgres/analyze.ts';
 import { coalesce, coalesceEach } from './postgres/coalesce.ts';
 import { type Database, type DatabaseOptions, openDatabase, retryOnConflict } from './postgres/database.ts';
 import { ensureSchema, loadSchema, loadServer, requireSchema, type SchemaRequest } from './postgres/migrations.ts';
-import { findUnclaimedResumes, forgetResumes, lapsePrefills, loadLeavingResumes } from './prefill/lapse.ts';
+import { lapsePrefills } from './prefill/lapse.ts';
 import * as prefills from './prefill/prefills.ts';
 import { recordAudit } from './privacy/audit-log.ts';
 import { acceptDeletions, acceptUnreadable, loadDeletions, loadUnreadable } from './privacy/decisions.ts';
@@ -262,7 +263,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
     deletions: {
       ...bind(db, { findInfected, beginInfected, beginOrphans, beginDrop }),
-      confirm: (deletion: Deletion) => retryOnConflict(() => confirmDeletion(db, deletion)),
+      confirm: (deletion: Deletion, kept: Deleted['kept']) =>
+        retryOnConflict(() => confirmDeletion(db, deletion, kept)),
     },
 
     files: {
@@ -291,17 +293,17 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         takeState: prefills.takeState,
         noteAuthorized: prefills.noteAuthorized,
         end: prefills.endPrefill,
-        completeResume: prefills.completeResume,
+        announceResume: prefills.announceResume,
         offer: prefills.offerPrefill,
         redeem: prefills.redeemPrefill,
         loadResume: prefills.loadResume,
+        noteLostResume: prefills.noteLostResume,
         findAdvertiserName: prefills.findAdvertiserName,
         lapse: lapsePrefills,
-        findUnclaimedResumes,
-        loadLeavingResumes,
-        forgetResumes,
       }),
       keepProfile: (kept: prefills.KeptProfile) => prefills.keepProfile(db, privacyKey, kept),
+      completeResume: (key: prefills.PrefillKey, blob: BlobFacts, failed: string | null) =>
+        retryOnConflict(() => prefills.completeResume(db, key, blob, failed)),
       loadKeyState: () => prefills.loadPrefillKeyState(db, privacyKey),
     },
 

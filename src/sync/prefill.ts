@@ -2,15 +2,15 @@
 // step can run in any process, because all state is in the store.
 // Knows nothing of HTTP and cookies; `binding` is an opaque text that identifies the browser.
 
-import { hash, randomBytes } from 'node:crypto';
-import type { BlobStore, Spool } from '../domain/blob.ts';
+import { createHash, hash, randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type BlobStore, type Spool, toBlobKey } from '../domain/blob.ts';
 import {
   CodeSpent,
   type PrefillError,
   type PrefillRequest,
   parseTicket,
   type Resume,
-  toResumeKey,
   toReturnUrl,
   toTicket,
 } from '../domain/prefill.ts';
@@ -165,21 +165,35 @@ async function fetchResume(
   }
 }
 
-async function storeResume({ store, blobs }: PrefillDeps, key: PrefillKey, resume: Resume, signal: AbortSignal) {
-  const blobKey = toResumeKey(key.advertiserId, key.prefillId);
-  const trouble = await blobs.put(blobKey, resume.body, resume, signal).then(
+/** Returns why there is no resume, if there is none. */
+async function storeResume(deps: PrefillDeps, key: PrefillKey, resume: Resume, signal: AbortSignal) {
+  const trouble = await putResume(deps, key.advertiserId, resume, signal).then(
     () => null,
     (error: unknown) => error,
   );
-  const reason = trouble === null ? null : 'the blob store did not accept it';
-  const isKept = await store.prefills.completeResume(key, reason);
-  // A failed put may still have stored the bytes, and a prefill that was erased meanwhile must leave none. If the delete fails, the bytes
-  // are deleted later with the profile, by its row. The delete has its own time limit, because that of the callback may be over.
-  if (trouble !== null || !isKept) await blobs.delete([blobKey], AbortSignal.timeout(deletingMs)).catch(() => {});
-  return { reason, trouble };
+  const failed = trouble === null ? null : 'the blob store did not accept it';
+  return { reason: await deps.store.prefills.completeResume(key, resume, failed), trouble };
 }
 
-const deletingMs = 10_000;
+/** Bytes that are known to be infected are not put. While equal bytes are being deleted, the put waits. */
+async function putResume(
+  { store, blobs }: PrefillDeps,
+  advertiserId: bigint,
+  resume: Resume,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    const answer = await store.prefills.announceResume(advertiserId, resume);
+    if (answer === 'infected') return;
+    if (answer === 'put') {
+      await blobs.put(toBlobKey(advertiserId, resume.sha256), resume.body, resume, signal);
+      return;
+    }
+    await sleep(deletingDelayMs, undefined, { signal });
+  }
+}
+
+const deletingDelayMs = 1_000;
 
 /** Returns the profile for a handle, once; null for a handle that is unknown, used, expired or of an account that is not in `names`. */
 export async function redeemPrefill(
@@ -192,14 +206,51 @@ export async function redeemPrefill(
   return await deps.store.prefills.redeem({ advertiserId, handleHash: toHash(handle) });
 }
 
-/** The resume of a redeemed prefill; null if there is none, or none any more. Its bytes are fetched only when they are read. */
+/**
+ * The resume of a redeemed prefill; null if there is none, or none any more. The object is open when this returns. Its last bytes are
+ * handed over only if all of them are those that were stored; otherwise reading throws, and the next verify repairs what has these bytes.
+ */
 export async function openResume(
   { store, blobs }: PrefillDeps,
   key: PrefillKey,
   signal: AbortSignal,
 ): Promise<(ResumeFacts & { readonly bytes: AsyncIterable<Uint8Array> }) | null> {
-  const facts = await store.prefills.loadResume(key);
-  return facts && { ...facts, bytes: blobs.get(toResumeKey(key.advertiserId, key.prefillId), signal) };
+  const resume = await store.prefills.loadResume(key);
+  if (resume === null) return null;
+  const { sha256, ...facts } = resume;
+  const noteLost = () => store.prefills.noteLostResume(key, sha256);
+  const chunks = blobs.get(toBlobKey(key.advertiserId, sha256), signal)[Symbol.asyncIterator]();
+  try {
+    const first = await chunks.next();
+    return { ...facts, bytes: toProven(first, chunks, sha256, noteLost) };
+  } catch (error) {
+    if (!(error instanceof Trouble) || error.kind !== 'missing') throw error;
+    await noteLost();
+    return null;
+  }
+}
+
+async function* toProven(
+  first: IteratorResult<Uint8Array>,
+  chunks: AsyncIterator<Uint8Array>,
+  sha256: string,
+  onDamaged: () => Promise<void>,
+): AsyncGenerator<Uint8Array> {
+  const sum = createHash('sha256');
+  try {
+    for (let chunk = first; !chunk.done; ) {
+      sum.update(chunk.value);
+      const next = await chunks.next();
+      if (next.done && sum.digest('hex') !== sha256) {
+        await onDamaged();
+        throw new Trouble('mismatch', 'The stored resume is damaged.');
+      }
+      yield chunk.value;
+      chunk = next;
+    }
+  } finally {
+    await chunks.return?.();
+  }
 }
 
 function toKey({ advertiserId, prefillId }: PrefillKey): PrefillKey {

@@ -1,6 +1,7 @@
 // Candidates share their profile with a careers site during faults, and are erased at the same time. They use the public port, a
 // process beside the workers. Afterwards no table and no object holds anything of an erased candidate.
 
+import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { parseTicket } from '../../src/domain/prefill.ts';
@@ -24,7 +25,7 @@ interface Around {
 export interface Candidates {
   /** One candidate visits. Most visits are redeemed, and most candidates are erased meanwhile. False: the public port is unavailable. */
   visit(random: Random): Promise<boolean>;
-  /** Finds data of erased candidates, and objects without a row. */
+  /** Finds data and resumes of erased candidates. */
   findBroken(): Promise<string[]>;
 }
 
@@ -99,7 +100,7 @@ export function createCandidates({ board, site, cluster, s3, runCommand, count }
 
   return {
     async visit(random) {
-      // The store keeps the resume, but the answer to the put is lost, and the cleanup delete fails.
+      // The store keeps the resume, but the answer to the put is lost, and deletes fail for a while.
       if (random.chance(0.5)) {
         s3.fail('PutObject', { kind: 'answerLost' }, 12);
         s3.fail('DeleteObjects', { kind: 'answer', status: 503, code: 'SlowDown' }, 4);
@@ -122,11 +123,18 @@ export function createCandidates({ board, site, cluster, s3, runCommand, count }
       return true;
     },
     async findBroken() {
-      const held = await cluster.query<{ key: string; email: string | null }>(
-        `SELECT format('intake/prefills/%s/%s', advertiser_id, prefill_id) AS key, email FROM intake.prefills WHERE resume_sha256 IS NOT NULL`,
+      const gone = board.grants().filter(({ candidate }) => erased.has(candidate.person.email));
+      const hashes = gone.map(({ candidate }) => {
+        const sum = createHash('sha256');
+        for (const chunk of candidate.resume.open()) sum.update(chunk);
+        return sum.digest('hex');
+      });
+      const needed = await cluster.query<{ sha256: string }>(
+        `SELECT sha256 FROM intake.attachments UNION SELECT sha256 FROM intake.attachment_versions
+         UNION SELECT resume_sha256 FROM intake.prefills`,
       );
-      const claimed = new Set(held.map(({ key }) => key));
-      const left = [...s3.objects.keys()].filter((key) => key.includes('/prefills/') && !claimed.has(key));
+      const unneeded = new Set(hashes).difference(new Set(needed.map(({ sha256 }) => sha256)));
+      const left = [...s3.objects.keys()].filter((key) => unneeded.has(key.slice(-64)));
       const tables = await cluster.query<{ name: string }>(
         `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'intake'`,
       );
@@ -136,7 +144,7 @@ export function createCandidates({ board, site, cluster, s3, runCommand, count }
       );
       const found = await cluster.query<{ broken: string }>(sql.join(' UNION ALL '), [[...erased]]);
       return [
-        ...left.map((key) => `P17: ${key} is in the store, and no prefill refers to it`),
+        ...left.map((key) => `P17: ${key} is the resume of an erased candidate`),
         ...found.map(({ broken }) => broken),
       ].slice(0, 3);
     },

@@ -255,7 +255,26 @@ describe('infected bytes', () => {
     },
   );
 
-  test('are asked for again no longer than a put may take', async () => {
+  test('whose put took longer than ten minutes, by a process that then died, are deleted again before any verify', async () => {
+    await using intake = await openSmallIntake({ database });
+    const [id = 0n] = intake.board.add([{ attachments: [resume] }]);
+    await intake.sweep();
+    await putAndDie(intake, async (put) => {
+      await flag(intake, id);
+      for (let halfMinutes = 0; halfMinutes < 60; halfMinutes++) {
+        await deleteInfected(intake, signal());
+        await pass();
+      }
+      await put();
+    });
+    expect(await intake.keys()).toHaveLength(1);
+    // Half an hour later at most: as long again as the put took.
+    for (let halfMinutes = 0; halfMinutes < 60; halfMinutes++) await pass();
+    await deleteInfected(intake, signal());
+    expect(await intake.keys()).toEqual([]);
+  });
+
+  test('are asked for ever more rarely, and no longer than a day', async () => {
     await using intake = await openOne();
     await flag(intake, intake.id);
     let deletes = 0;
@@ -266,13 +285,16 @@ describe('infected bytes', () => {
         return await intake.blobs.delete(...args);
       },
     };
-    for (let halfMinutes = 0; halfMinutes < 40; halfMinutes++) {
+    const wait = async (halfMinutes: number) => {
       await deleteInfected({ store: intake.store, blobs }, signal());
       await deleteInfected({ store: intake.store, blobs }, signal());
-      await pass();
-    }
+      for (let n = 0; n < halfMinutes; n++) await pass();
+    };
+    for (let n = 0; n < 20; n++) await wait(1);
     expect(deletes).toBeGreaterThan(10);
     expect(deletes).toBeLessThanOrEqual(21);
+    for (let n = 0; n < 30; n++) await wait(120);
+    expect(deletes).toBeLessThanOrEqual(30);
     expect(await intake.store.deletions.findInfected()).toBe('none');
   });
 

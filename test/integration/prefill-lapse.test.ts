@@ -1,18 +1,16 @@
 // How a candidate's profile and resume leave again: with the person, by time, and when the process or the store fails in between.
 import { createHash } from 'node:crypto';
-import { utimesSync } from 'node:fs';
+import { rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { BlobStore } from '../../src/domain/blob.ts';
+import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import type { Sought } from '../../src/domain/erasure.ts';
-import { toResumeKey } from '../../src/domain/prefill.ts';
-import { Trouble } from '../../src/domain/trouble.ts';
 import { parseProfile } from '../../src/source/parse/profile.ts';
 import type { PrefillSource } from '../../src/source/prefill.ts';
+import { deleteInfected, deleteUnneeded } from '../../src/sync/files/delete-objects.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
 import { verify } from '../../src/sync/files/verify.ts';
-import { deleteLeavingResumes, lapsePrefills } from '../../src/sync/leaving-resumes.ts';
-import { beginPrefill, finishPrefill, type PrefillDeps, redeemPrefill } from '../../src/sync/prefill.ts';
+import { beginPrefill, finishPrefill, openResume, type PrefillDeps, redeemPrefill } from '../../src/sync/prefill.ts';
 import { erase, finishErasures } from '../../src/sync/privacy/erase.ts';
 import { exportPerson } from '../../src/sync/privacy/export.ts';
 import { createSlots } from '../../src/sync/slots.ts';
@@ -20,6 +18,7 @@ import { findTraces } from '../support/dump.ts';
 import { setClockBack } from '../support/moved-clock.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -93,34 +92,38 @@ const words = ['quarlesworth', 'zeldabeth', 'zelda@example.com', 'zelda-cv', 'ze
 const traces = (intake: SmallIntake) => findTraces({ database, folders: [intake.folder], words });
 const outcomes = async () =>
   (await database.query(`SELECT outcome FROM intake.prefills ORDER BY created_at`)).map(({ outcome }) => outcome);
-const fail = async () => {
-  throw new Trouble('local', 'The store is away.');
+/** Lapses what is due, and deletes what was let go of, as a worker does when the tokens have expired. */
+const lapse = async (intake: SmallIntake) => {
+  await intake.store.prefills.lapse();
+  await database.query(`UPDATE intake.blobs SET delete_until = now() WHERE delete_until IS NOT NULL`);
+  await deleteInfected(intake, signal());
 };
+const isOver = `UPDATE intake.prefills SET expires_at = expires_at - interval '25 hours'`;
+const flagged = { kind: 'resume', content: bytes.toString(), hasVirus: true } as const;
+const clean = { ...flagged, hasVirus: false } as const;
+const loadResumes = () =>
+  database.query(
+    `SELECT resume_reason, resume_stored_at IS NOT NULL AS stored FROM intake.prefills ORDER BY created_at`,
+  );
 
-describe('a resume whose put fails after the object was stored', () => {
-  test.for([
-    ['can be deleted at once', {}],
-    ['cannot be deleted at once', { delete: fail }],
-  ] as const)('%s: nothing of it is left when the person is erased', async ([, more]) => {
-    await using intake = await openSmallIntake({ database });
-    const over = new AbortController();
-    const put: BlobStore['put'] = async (key, body, facts) => {
-      await intake.blobs.put(key, body, facts, signal());
-      over.abort();
-      throw over.signal.reason;
-    };
-    const blobs = { put, ...more };
-    const { handle } = await visit(intake, { profile: { ...zelda, link }, blobs, signal: over.signal });
-    expect(handle).toMatch(/./);
-    expect(await intake.keys()).toHaveLength('delete' in more ? 1 : 0);
-    expect(await eraseAt(intake, byAddress)).toMatchObject([{ step: 'closed', counts: { prefills: 1 } }]);
-    expect(await intake.keys()).toEqual([]);
-    expect(await traces(intake)).toEqual([]);
-  });
+test('a resume whose put fails after the object was stored is deleted with its person', async () => {
+  await using intake = await openSmallIntake({ database });
+  const over = new AbortController();
+  const put: BlobStore['put'] = async (key, body, facts) => {
+    await intake.blobs.put(key, body, facts, signal());
+    over.abort();
+    throw over.signal.reason;
+  };
+  const { handle, deps } = await visit(intake, { profile: { ...zelda, link }, blobs: { put }, signal: over.signal });
+  expect(await redeemPrefill(deps, handle ?? '', ['default'])).toMatchObject({ resume: null });
+  expect(await intake.keys()).toHaveLength(1);
+  expect(await eraseAt(intake, byAddress)).toMatchObject([{ step: 'closed', counts: { prefills: 1, files: 1 } }]);
+  expect(await intake.keys()).toEqual([]);
+  expect(await traces(intake)).toEqual([]);
 });
 
 describe('a resume that is being put while its person is erased', () => {
-  test('is deleted when it arrives', async () => {
+  test('is deleted before the receipt', async () => {
     await using intake = await openSmallIntake({ database });
     const { advertiserId } = intake.board;
     const put: BlobStore['put'] = async (...args) => {
@@ -128,7 +131,10 @@ describe('a resume that is being put while its person is erased', () => {
       return await intake.blobs.put(...args);
     };
     await visit(intake, { profile: { ...zelda, link }, blobs: { put } });
+    await database.query(`UPDATE intake.erasure_jobs SET check_again_at = now()`);
+    expect(await eraseAt(intake, byAddress)).toMatchObject([{ step: 'closed' }]);
     expect(await intake.keys()).toEqual([]);
+    expect(await traces(intake)).toEqual([]);
   });
 
   test('is deleted before the receipt when the process dies and never says how it ended', async () => {
@@ -140,7 +146,7 @@ describe('a resume that is being put while its person is erased', () => {
       const [job] = await intake.store.erasures.loadOpen(advertiserId);
       expect(job?.quietInMs).toBeGreaterThan(30_000);
       // The files are deleted for the first time, and these bytes are not among them yet.
-      await deleteLeavingResumes(intake, signal());
+      await deleteUnneeded(intake, advertiserId, job?.hashes ?? [], signal());
       await intake.blobs.put(...args);
       throw died;
     };
@@ -148,7 +154,6 @@ describe('a resume that is being put while its person is erased', () => {
     const store = { ...intake.store, prefills: { ...intake.store.prefills, completeResume: completeResume } };
     await visit({ ...intake, store }, { profile: { ...zelda, link }, blobs: { put } });
     expect(await intake.keys()).toHaveLength(1);
-    await database.query(`UPDATE intake.prefills SET resume_put_until = now() - interval '1 second'`);
     await database.query(`UPDATE intake.erasure_jobs SET check_again_at = now() - interval '1 second'`);
     const receipts = await finishErasures(intake, { advertisers: [advertiserId], signal: signal() });
     expect(receipts).toMatchObject([{ step: 'closed' }]);
@@ -328,7 +333,7 @@ describe('after the database clock was a month ahead and has been set back', () 
     const { handle, deps } = await visit(intake, { profile: { ...zelda, link } });
     await setClockBack(database.query, month);
     expect(await redeemPrefill(deps, handle ?? '', ['default'])).toBeNull();
-    await lapsePrefills({ store: intake.store, openBlobs: async () => intake.blobs }, signal());
+    await lapse(intake);
     expect(await outcomes()).toEqual(['lapsed']);
     expect(await traces(intake)).toEqual([]);
   });
@@ -390,32 +395,148 @@ describe('starts that come to nothing', () => {
   });
 });
 
-describe('verify', () => {
-  test('deletes resumes that no row claims once they are a day old, of any account, and no others', async () => {
+describe('a resume has the life of every other file', () => {
+  const key = (intake: SmallIntake) => toBlobKey(intake.board.advertiserId, resume.sha256);
+  const path = (intake: SmallIntake) => join(intake.folder, 'blobs', key(intake));
+  const check = (intake: SmallIntake, graceMs = 0) =>
+    verify(intake, { advertisers: [intake.board.advertiserId], amount: { share: 1 }, graceMs, signal: signal() });
+  const redeem = async ({ handle, deps }: Awaited<ReturnType<typeof visit>>) => {
+    const redeemed = await redeemPrefill(deps, handle ?? '', ['default']);
+    if (redeemed === null) throw new Error('not redeemed');
+    return { redeemed, open: () => openResume(deps, redeemed, signal()) };
+  };
+
+  test('it shares its bytes with attachments, and neither goes while the other stays', async () => {
+    await using intake = await openSmallIntake({ database });
+    const [applicationId = 0n] = intake.board.add([{ attachments: [clean] }]);
+    await visit(intake, { profile: { ...zelda, link } });
+    await intake.sweep();
+    await intake.runDownloads();
+    expect(await intake.keys()).toEqual([key(intake)]);
+    await eraseAt(intake, { by: 'application', applicationId });
+    expect(await intake.keys()).toEqual([key(intake)]);
+    intake.board.add([{ attachments: [clean] }]);
+    await intake.sweep();
+    await intake.runDownloads();
+    await database.query(isOver);
+    await lapse(intake);
+    expect([await outcomes(), await intake.keys()]).toEqual([['lapsed'], [key(intake)]]);
+    expect(await check(intake)).toMatchObject({ missing: 0, damaged: 0, orphans: 0 });
+  });
+
+  test('bytes that are known to be infected are not stored and not handed out', async () => {
+    await using intake = await openSmallIntake({ database });
+    const [id = 0n] = intake.board.add([{ attachments: [clean] }]);
+    await intake.sweep();
+    await intake.runDownloads();
+    intake.board.change(id, { attachments: [flagged] });
+    await intake.sweep();
+    await deleteInfected(intake, signal());
+    const { redeemed } = await redeem(await visit(intake, { profile: { ...zelda, link } }));
+    expect(redeemed.resume).toBeNull();
+    expect(await loadResumes()).toEqual([{ resume_reason: expect.stringContaining('flagged'), stored: false }]);
+    expect(await intake.keys()).toEqual([]);
+  });
+
+  test('a flag that comes later recalls it', async () => {
+    await using intake = await openSmallIntake({ database });
+    const { open } = await redeem(await visit(intake, { profile: { ...zelda, link } }));
+    expect(await open()).not.toBeNull();
+    const [id = 0n] = intake.board.add([{ attachments: [clean] }]);
+    await intake.sweep();
+    await intake.runDownloads();
+    intake.board.change(id, { attachments: [flagged] });
+    await intake.sweep();
+    expect(await open()).toBeNull();
+    await deleteInfected(intake, signal());
+    expect(await intake.keys()).toEqual([]);
+  });
+
+  test('a flag that comes while it is put recalls it', async () => {
+    await using intake = await openSmallIntake({ database });
+    const [id = 0n] = intake.board.add([{ attachments: [clean] }]);
+    await intake.sweep();
+    await intake.runDownloads();
+    const put: BlobStore['put'] = async (...args) => {
+      const answer = await intake.blobs.put(...args);
+      intake.board.change(id, { attachments: [flagged] });
+      await intake.sweep();
+      return answer;
+    };
+    const { redeemed } = await redeem(await visit(intake, { profile: { ...zelda, link }, blobs: { put } }));
+    expect(redeemed.resume).toBeNull();
+    await deleteInfected(intake, signal());
+    expect(await intake.keys()).toEqual([]);
+  });
+
+  test.for([
+    ['missing', rmSync],
+    ['damaged', (file: string) => writeFileSync(file, 'zeldas rEsume')],
+  ] as const)('verify notices that it is %s', async ([condition, plant]) => {
+    await using intake = await openSmallIntake({ database });
+    const { open } = await redeem(await visit(intake, { profile: { ...zelda, link } }));
+    expect(await check(intake)).toMatchObject({ blobs: 1, read: 1, lost: 0 });
+    plant(path(intake));
+    expect(await check(intake)).toMatchObject({ [condition]: 1, lost: 1 });
+    expect(await open()).toBeNull();
+    expect(await loadResumes()).toEqual([{ resume_reason: 'the stored bytes were lost', stored: true }]);
+  });
+
+  test('damaged bytes are not handed over to the end, and what else has them is repaired by the next verify', async () => {
+    await using intake = await openSmallIntake({ database });
+    intake.board.add([{ attachments: [clean] }]);
+    await intake.sweep();
+    await intake.runDownloads();
+    const { open } = await redeem(await visit(intake, { profile: { ...zelda, link } }));
+    writeFileSync(path(intake), 'zeldas rEsume');
+    const opened = await open();
+    await expect(Array.fromAsync(opened?.bytes ?? [])).rejects.toMatchObject({ kind: 'mismatch' });
+    expect(await open()).toBeNull();
+    intake.board.add([{ attachments: [{ kind: 'resume', content: 'read last week' }] }]);
+    await intake.sweep();
+    await intake.runDownloads();
+    await database.query(`UPDATE intake.blobs SET verified_at = now() - interval '7 days' WHERE sha256 <> $1`, [
+      resume.sha256,
+    ]);
+    // A budget of one byte: only what is read first.
+    const request = { advertisers: [intake.board.advertiserId], graceMs: 0, signal: signal() };
+    expect(await verify(intake, { ...request, amount: { share: 0.01 } })).toMatchObject({ damaged: 1, requeued: 1 });
+  });
+
+  test('it is not lapsed while it may still be on its way', async () => {
+    await using intake = await openSmallIntake({ database });
+    const put: BlobStore['put'] = async (...args) => {
+      await database.query(isOver);
+      await lapse(intake);
+      expect(await outcomes()).toEqual(['prefilled']);
+      return await intake.blobs.put(...args);
+    };
+    await visit(intake, { profile: { ...zelda, link }, blobs: { put } });
+    await lapse(intake);
+    expect([await outcomes(), await intake.keys()]).toEqual([['lapsed'], []]);
+  });
+
+  test('while equal bytes are being deleted, its put waits for the end of that', async () => {
+    await using intake = await openSmallIntake({ database });
+    await visit(intake, { profile: { ...zelda, link } });
+    await database.query(isOver);
+    await intake.store.prefills.lapse();
+    const later = visit(intake, { profile: { ...zelda, link } });
+    await until(async () => (await outcomes()).at(-1) === 'prefilled');
+    await lapse(intake);
+    await later;
+    expect([await outcomes(), await intake.keys()]).toEqual([['lapsed', 'prefilled'], [key(intake)]]);
+  });
+
+  test('resumes of earlier releases, to which no row refers, are deleted by verify after a day', async () => {
     await using intake = await openSmallIntake({ database });
     const { advertiserId } = intake.board;
     await visit(intake, { profile: { ...zelda, link } });
-    const [claimed] = await intake.keys();
-    const strays = [advertiserId, 8n].map((id) => toResumeKey(id, '00000000-0000-4000-8000-00000000000a'));
-    const young = toResumeKey(advertiserId, '00000000-0000-4000-8000-00000000000b');
-    for (const key of [...strays, young]) await intake.blobs.put(key, bytes, resume, signal());
+    const [old, young] = [7, 8].map((nth) => `prefills/${advertiserId}/00000000-0000-4000-8000-00000000000${nth}`);
+    for (const one of [old, young]) await intake.blobs.put(one ?? '', bytes, resume, signal());
     const yesterday = new Date(Date.now() - 25 * 3_600_000);
-    for (const key of [...strays, claimed ?? '']) utimesSync(join(intake.folder, 'blobs', key), yesterday, yesterday);
-    const request = { advertisers: [advertiserId], amount: { share: 0 }, graceMs: 24 * 3_600_000, signal: signal() };
-    expect(await verify(intake, request)).toMatchObject({ orphans: 2, collected: 2, foreign: 0, braked: false });
-    expect(await intake.keys()).toEqual([claimed, young].sort());
-  });
-
-  test('deletes none when there are more than come about by themselves', async () => {
-    await using intake = await openSmallIntake({ database });
-    const yesterday = new Date(Date.now() - 25 * 3_600_000);
-    for (let nth = 10; nth < 31; nth++) {
-      const key = toResumeKey(8n, `00000000-0000-4000-8000-0000000000${nth}`);
-      await intake.blobs.put(key, bytes, resume, signal());
-      utimesSync(join(intake.folder, 'blobs', key), yesterday, yesterday);
-    }
-    const request = { advertisers: [], amount: { share: 0 }, graceMs: 24 * 3_600_000, signal: signal() };
-    expect(await verify(intake, request)).toMatchObject({ orphans: 21, collected: 0, braked: true });
-    expect(await intake.keys()).toHaveLength(21);
+    utimesSync(join(intake.folder, 'blobs', old ?? ''), yesterday, yesterday);
+    expect(await check(intake, 24 * 3_600_000)).toMatchObject({ collected: 1, foreign: 0, braked: false });
+    expect(await intake.keys()).toEqual([key(intake), young].sort());
   });
 });

@@ -1,11 +1,11 @@
 // The public routes as any client of HTTP sees them: what they refuse, and how often. (The headers of every answer are in ports.)
-import { writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { openScratch } from '../support/blob-stores.ts';
 import { careers, createBrowser, openPrefillStage, prefillKey } from '../support/prefill-stage.ts';
-import { test } from '../support/test-database.ts';
+import { type TestDatabase, test } from '../support/test-database.ts';
 
 describe('start', () => {
   test.for([
@@ -189,5 +189,35 @@ describe('the careers site of another account', () => {
     expect((await stage.redeem(handle, otherKey)).status).toBe(404);
     expect((await stage.redeem(handle, 'the-key-of-nobody')).status).toBe(401);
     expect((await stage.redeem(handle)).status).toBe(200);
+  });
+});
+
+describe('a resume that is not as it was stored', () => {
+  const open = async (database: TestDatabase, plant: (file: string) => void) => {
+    const stage = await openPrefillStage(database);
+    const back = await createBrowser().toReturn(stage.toStartUrl());
+    const answer = await stage.redeem(back.searchParams.get('prefill'));
+    const { resume } = (await answer.json()) as { resume: { url: string } };
+    const [file = ''] = readdirSync(stage.blobsPath, { recursive: true, withFileTypes: true })
+      .filter((one) => one.isFile() && !one.name.startsWith('.'))
+      .map((one) => join(one.parentPath, one.name));
+    plant(file);
+    return Object.assign(stage, { url: resume.url });
+  };
+
+  test('and is missing is answered with 410 before anything is sent', async ({ emptied: database }) => {
+    await using stage = await open(database, rmSync);
+    expect((await fetch(stage.url)).status).toBe(410);
+  });
+
+  test('and is damaged is cut off: nobody gets all of it', async ({ emptied: database }) => {
+    await using stage = await open(database, (file) => {
+      const bytes = readFileSync(file);
+      bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1;
+      writeFileSync(file, bytes);
+    });
+    await expect(fetch(stage.url).then((answer) => answer.arrayBuffer())).rejects.toThrow();
+    expect(stage.logged()).toContain('The stored resume is damaged.');
+    expect((await fetch(stage.url)).status).toBe(410);
   });
 });

@@ -4,7 +4,6 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
-import { toResumeKey } from '../../src/domain/prefill.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
 import { verify } from '../../src/sync/files/verify.ts';
@@ -185,8 +184,9 @@ async function lendResume({ board, store, blobs }: SmallIntake, email: string): 
     },
     resume: { ...facts, fileName: 'cv.pdf', contentType: 'application/pdf' },
   });
-  const key = toResumeKey(advertiserId, prefillId);
+  const key = toBlobKey(advertiserId, facts.sha256);
+  await store.prefills.announceResume(advertiserId, facts);
   await blobs.put(key, Buffer.from('lent'), facts, signal());
-  await store.prefills.completeResume({ advertiserId, prefillId }, null);
+  await store.prefills.completeResume({ advertiserId, prefillId }, facts, null);
   return key;
 }

@@ -332,7 +332,7 @@ describe('a delete', () => {
       await using bench = await openBench({ manyDeletes });
       await fill(bench.store);
       expect(await bench.store.delete([...keys, toBlobKey(1n, facts.sha256)], signal)).toEqual({
-        keptVersions: 0,
+        kept: [],
         refused: [],
       });
       expect(bench.s3.objects.size).toBe(0);
@@ -351,7 +351,7 @@ describe('a delete', () => {
     expect(await bench.store.loadKeeping(signal)).toEqual({ versions: true, locks: null });
     await fill(bench.store);
     await bench.store.put(toBlobKey(9n, facts.sha256), bytes, facts, signal);
-    expect(await bench.store.delete(keys, signal)).toEqual({ keptVersions: 0, refused: [] });
+    expect(await bench.store.delete(keys, signal)).toEqual({ kept: [], refused: [] });
     expect([...bench.s3.versions.values()]).toEqual([{ key: `intake/${toBlobKey(9n, facts.sha256)}`, isMark: false }]);
   });
 
@@ -360,10 +360,10 @@ describe('a delete', () => {
     expect(await bench.store.loadKeeping(signal)).toMatchObject({ versions: true });
     await put(bench.store);
     // The bytes, and the mark that they are deleted.
-    expect(await bench.store.delete([key], signal)).toEqual({ keptVersions: 2, refused: [] });
+    expect(await bench.store.delete([key], signal)).toEqual({ kept: [{ key, versions: 2 }], refused: [] });
     await put(bench.store);
     bench.s3.fail('ListObjectVersions', { kind: 'answer', status: 403, code: 'AccessDenied' });
-    expect(await bench.store.delete([key], signal)).toEqual({ keptVersions: 1, refused: [] });
+    expect(await bench.store.delete([key], signal)).toEqual({ kept: [{ key, versions: 1 }], refused: [] });
   });
 
   test.for(['md5', 'unknown'] as const)(
@@ -372,7 +372,7 @@ describe('a delete', () => {
       await using bench = await openBench({ versions: 'deletable', manyDeletes });
       await fill(bench.store);
       bench.s3.fail('GetBucketVersioning', { kind: 'answer', status: 403, code: 'AccessDenied' });
-      expect(await bench.store.delete(keys, signal)).toEqual({ keptVersions: 0, refused: [] });
+      expect(await bench.store.delete(keys, signal)).toEqual({ kept: [], refused: [] });
       expect(bench.s3.versions.size).toBe(0);
     },
   );
@@ -382,7 +382,7 @@ describe('a delete', () => {
     await put(bench.store);
     bench.s3.fail('GetBucketVersioning', { kind: 'answer', status: 403, code: 'AccessDenied' }, 2);
     expect(await bench.store.loadKeeping(signal)).toEqual({ versions: null, locks: null });
-    expect(await bench.store.delete([key], signal)).toEqual({ keptVersions: 0, refused: [] });
+    expect(await bench.store.delete([key], signal)).toEqual({ kept: [], refused: [] });
     expect(bench.s3.objects.size).toBe(0);
   });
 });

@@ -4,6 +4,8 @@ import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import type { BlobStore } from '../../src/domain/blob.ts';
 import { toStatus } from '../../src/domain/status.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
+import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
+import { verify } from '../../src/sync/files/verify.ts';
 import { erase } from '../../src/sync/privacy/erase.ts';
 import { callIntake } from '../support/intake.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
@@ -32,7 +34,7 @@ async function openOne() {
       { store: intake.store, blobs: { ...intake.blobs, ...some } },
       { advertiserId, sought: { by: 'application', applicationId }, by: 'test', signal: AbortSignal.timeout(600_000) },
     );
-  return Object.assign(intake, { eraseWith });
+  return Object.assign(intake, { eraseWith, applicationId });
 }
 
 const loadErasureProblems = async ({ store }: SmallIntake) =>
@@ -60,13 +62,36 @@ describe('an erasure', () => {
   test('counts in its receipt the versions that the storage keeps', async () => {
     await using intake = await openOne();
     const [receipt] = await intake.eraseWith({
-      delete: async (...args) => ({ ...(await intake.blobs.delete(...args)), keptVersions: 2 }),
+      delete: async (keys, signal) => ({
+        ...(await intake.blobs.delete(keys, signal)),
+        kept: keys.map((key) => ({ key, versions: 2 })),
+      }),
     });
     expect(receipt).toMatchObject({ step: 'closed', counts: { files: 1, keptVersions: 2 } });
   });
 });
 
 describe('infected files', () => {
+  test('of which the storage keeps versions are a problem until the versions are gone', async () => {
+    await using intake = await openOne();
+    intake.board.change(intake.applicationId, { attachments: [{ ...resume, hasVirus: true }] });
+    await intake.sweep(true);
+    const keeping: BlobStore = {
+      ...intake.blobs,
+      delete: async (keys, signal) => ({
+        ...(await intake.blobs.delete(keys, signal)),
+        kept: keys.map((key) => ({ key, versions: 2 })),
+      }),
+    };
+    await deleteInfected({ store: intake.store, blobs: keeping }, AbortSignal.timeout(600_000));
+    const problems = async () => toStatus(new Date(), await intake.store.reports.loadStatus(), null).problems;
+    expect(await problems()).toMatchObject([{ what: expect.stringContaining('1 infected file is deleted, but') }]);
+    const { advertiserId } = intake.board;
+    const request = { advertisers: [advertiserId], amount: { share: 0 }, graceMs: 0 };
+    await verify(intake, { ...request, signal: AbortSignal.timeout(600_000) });
+    expect(await problems()).toEqual([]);
+  });
+
   test('that the storage will not delete are a problem in the status of every process, with the cause', {
     tags: ['slow'],
   }, async () => {

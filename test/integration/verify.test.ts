@@ -4,7 +4,6 @@ import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSyn
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { toBlobKey } from '../../src/domain/blob.ts';
-import { toResumeKey } from '../../src/domain/prefill.ts';
 import { parseScreens, screenParserVersion } from '../../src/source/parse/screen.ts';
 import { reparse } from '../../src/sync/files/reparse.ts';
 import { type VerifyRequest, verify } from '../../src/sync/files/verify.ts';
@@ -79,21 +78,6 @@ describe('verify', () => {
     await using intake = await openThree();
     expect(await check(intake)).toMatchObject({ ...clean, blobs: 3, read: 3, readBytes: 12 });
     expect(await check(intake, { amount: { share: 0 } })).toMatchObject({ ...clean, blobs: 3, read: 0 });
-  });
-
-  test('leaves the resume of a prefill that claims it alone: it goes with its prefill, not with the orphans', async () => {
-    await using intake = await openThree();
-    const bytes = Buffer.from('a resume that a candidate lent');
-    const facts = { sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
-    const key = toResumeKey(intake.board.advertiserId, '00000000-0000-4000-8000-000000000001');
-    await intake.database.query(
-      `INSERT INTO intake.prefills (advertiser_id, prefill_id, outcome, form_url, return_url, profile, resume_sha256)
-       VALUES ($1, '00000000-0000-4000-8000-000000000001', 'redeemed', 'https://x', 'https://x', '{}', $2)`,
-      [intake.board.advertiserId, facts.sha256],
-    );
-    await intake.blobs.put(key, bytes, facts, AbortSignal.timeout(600_000));
-    for (let run = 0; run < 3; run++) expect(await check(intake, { graceMs: 0 })).toMatchObject({ ...clean, blobs: 3 });
-    expect(await intake.keys()).toContain(key);
   });
 
   type Plant = (paths: readonly string[]) => void;
@@ -178,7 +162,13 @@ describe('verify', () => {
     // As read before the last was announced, and before another was erased.
     async function* loadBlobs(advertiserId: bigint) {
       const rows = await Array.fromAsync(intake.store.blobs.load(advertiserId));
-      yield { sha256: erased, sizeBytes: 1, key: toBlobKey(advertiserId, erased), state: 'stored' as const };
+      yield {
+        sha256: erased,
+        sizeBytes: 1,
+        key: toBlobKey(advertiserId, erased),
+        state: 'stored' as const,
+        keptVersions: 0,
+      };
       yield* rows.slice(0, -1);
     }
     const store = { ...intake.store, blobs: { ...intake.store.blobs, load: loadBlobs } };

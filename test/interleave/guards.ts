@@ -184,10 +184,23 @@ export const guards: readonly Guard[] = [
     'f.used_at IS NULL',
   ),
   guard(
-    'a resume that is being put is not forgotten',
-    'lapse',
+    'an erasure knows the resumes of the person',
+    'find-and-erase',
     'erase-resume',
-    /AND \(resume_put_until IS NULL OR .*(?=ORDER BY created_at)/s,
+    /UNION SELECT resume_sha256 FROM intake\.prefills WHERE .*(?=\) AS f)/s,
+  ),
+  guard(
+    'bytes of a kept resume are needed',
+    'delete-blobs',
+    'lapse-resume',
+    /OR EXISTS \(SELECT 1 FROM intake\.prefills p WHERE p\.advertiser_id = \$1 AND p\.resume_sha256 = b\.sha256\)/,
+  ),
+  guard(
+    'a resume is put only when no delete of its bytes is begun',
+    'prefills',
+    'lapse-resume',
+    /b\.state = 'deleting' OR .* AS deleting/s,
+    'false AS deleting',
   ),
   guard(
     'a closed erasure is not opened by its files',

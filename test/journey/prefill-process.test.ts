@@ -115,12 +115,32 @@ describe('intake prefill', () => {
         'SELECT 1 FROM intake.attachments',
         'SELECT 1 FROM intake_analytics.applications',
         'DELETE FROM intake.prefills',
+        'DELETE FROM intake.blobs',
+        'UPDATE intake.blobs SET infected_at = now()',
+        'UPDATE intake.blobs SET delete_token = gen_random_uuid()',
+        `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, infected_at) VALUES (1, '', 0, '', 'infected', now())`,
+        `INSERT INTO intake.tallies (advertiser_id, what, n) VALUES (1, 'blobs', 1)`,
         'INSERT INTO intake.advertisers (name) VALUES (1)',
         'UPDATE intake.blob_store SET location = 1',
         'DELETE FROM intake.erasures',
         'DROP TABLE intake.prefills',
       ]) {
         await expect(client.query(sql), sql).rejects.toMatchObject({ code: '42501' });
+      }
+      // It may add a blob, and cannot change which are infected or being deleted.
+      await database.query(
+        `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, infected_at, verified_at)
+         VALUES (1, 'a', 0, 'a', 'infected', now(), NULL), (1, 'b', 0, 'b', 'stored', NULL, now())`,
+      );
+      await client.query(
+        `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state) VALUES (1, 'c', 0, 'c', 'writing')`,
+      );
+      for (const sql of [
+        `UPDATE intake.blobs SET state = 'stored', verified_at = now() WHERE sha256 = 'a'`,
+        `UPDATE intake.blobs SET state = 'deleting' WHERE sha256 = 'b'`,
+        `UPDATE intake.blobs SET state = 'infected' WHERE sha256 = 'b'`,
+      ]) {
+        await expect(client.query(sql), sql).rejects.toMatchObject({ code: '23514' });
       }
     } finally {
       await client.end();

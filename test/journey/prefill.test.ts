@@ -41,7 +41,7 @@ const toBytes = (stage: PrefillStage) =>
 
 async function listBlobs(stage: PrefillStage): Promise<string[]> {
   const entries = await readdir(stage.blobsPath, { recursive: true, withFileTypes: true });
-  return entries.filter((entry) => entry.isFile() && /^[0-9a-f-]{36}$/.test(entry.name)).map(({ name }) => name);
+  return entries.filter((entry) => entry.isFile() && /^[0-9a-f]{64}$/.test(entry.name)).map(({ name }) => name);
 }
 
 describe('from the button to the filled form', () => {
@@ -470,7 +470,7 @@ describe('what is left behind', () => {
     await createBrowser().toReturn(stage.toStartUrl());
     const { prefill_id: prefillId } = await lastRow(database);
     await stage.lapse();
-    expect(await listBlobs(stage)).toEqual([prefillId]);
+    expect(await listBlobs(stage)).toEqual([(await lastRow(database)).resume_sha256]);
     await database.query(
       `UPDATE intake.prefills SET expires_at = expires_at - interval '25 hours' WHERE prefill_id = $1`,
       [prefillId],

@@ -11,6 +11,7 @@ import type { Choices } from '../../src/dev/sandbox/behaviour/choices.ts';
 import type { OAuthClient } from '../../src/dev/sandbox/http/oauth.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { createLog } from '../../src/log.ts';
+import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
 import { openScratch } from './blob-stores.ts';
 import { findFreePort } from './free-port.ts';
 import { toEnvironment } from './syncing.ts';
@@ -24,7 +25,7 @@ export interface PrefillStage extends AsyncDisposable {
   readonly sandbox: Sandbox;
   /** The URL of each process; the first one has the registered redirect URI. */
   readonly urls: readonly string[];
-  /** Runs the maintenance task for prefills of a worker on which prefill is not configured. */
+  /** Runs the maintenance task for prefills of a worker on which prefill is not configured, and its sweep of begun deletes. */
   lapse(): Promise<void>;
   readonly blobsPath: string;
   readonly privacyKey: string;
@@ -105,7 +106,12 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
     stack.use(await openPrefillServer(config, { store, log, signal, now }));
     const other = loadConfig(toEnvironment(database, sandbox, blobs.path), { needs: ['source', 'sync', 'blobs'] });
     const task = createMaintenance({ config: other, store }).find(({ name }) => name === 'prefills');
-    lapse = async () => await task?.run(AbortSignal.timeout(600_000), () => {});
+    lapse = async () => {
+      await task?.run(signal, () => {});
+      await database.query(`UPDATE intake.blobs SET delete_until = now() WHERE delete_until IS NOT NULL`);
+      await using opened = await openBlobsOf(other, store, signal);
+      await deleteInfected({ store, blobs: opened }, signal);
+    };
   }
   return {
     sandbox,

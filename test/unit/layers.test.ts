@@ -49,7 +49,7 @@ const inWeb = (...imports: string[]): Module => ({
   node: true,
 });
 /** The files beside the folders of sync. */
-const besideInSync = ['retry.ts', 'rate-limiter.ts', 'prefill.ts', 'leaving-resumes.ts', 'slots.ts', 'waits.ts'];
+const besideInSync = ['retry.ts', 'rate-limiter.ts', 'prefill.ts', 'slots.ts', 'waits.ts'];
 const inSandbox = (...imports: string[]): Module => ({
   imports: ['domain', ...imports.map((name) => `dev/sandbox/${name}`)],
   packages: drivers.sandbox,
@@ -73,7 +73,7 @@ const modules: Record<string, Module> = {
   ),
   'store/accounts': inStore('postgres', ...sharedInStore),
   'store/sweeps': inStore('postgres', 'accounts', ...sharedInStore),
-  'store/prefill': inStore('postgres', 'accounts', ...sharedInStore),
+  'store/prefill': inStore('postgres', 'accounts', 'files', ...sharedInStore),
   'store/files': inStore('postgres', 'accounts', ...sharedInStore),
   'store/privacy': inStore('postgres', 'accounts', 'sweeps', 'prefill', 'files', ...sharedInStore),
   'store/reports': inStore('postgres', 'sweeps', 'files', ...sharedInStore),
@@ -87,7 +87,7 @@ const modules: Record<string, Module> = {
   'sync/accounts': inSync('retry.ts', 'rate-limiter.ts'),
   'sync/read': inSync('accounts', 'retry.ts', 'rate-limiter.ts'),
   'sync/files': inSync('retry.ts', 'rate-limiter.ts'),
-  'sync/privacy': inSync('files', 'leaving-resumes.ts', 'retry.ts'),
+  'sync/privacy': inSync('files', 'retry.ts'),
   'sync/worker': inSync('accounts', 'read', 'files', 'privacy', ...besideInSync),
   'web/server.ts': inWeb('web/limits.ts'),
   'web/limits.ts': inWeb('web/server.ts'),

@@ -27,6 +27,7 @@ const advertiser = {
   blobs: { count: 0, bytes: 0 },
   unreadableScreens: 0,
   damagedBlobs: 0,
+  keptInfected: 0,
   verifiedSince: new Date(at.getTime() - 86_400_000),
   attachments: { stored: 5, infected: 1 },
   quarantined: 0,

@@ -46,6 +46,7 @@ const well: AdvertiserStatus = {
   blobs: { count: 0, bytes: 0 },
   unreadableScreens: 0,
   damagedBlobs: 0,
+  keptInfected: 0,
   verifiedSince: ago(29 * 24 * 60),
   attachments: { stored: 2 },
   quarantined: 0,
@@ -157,6 +158,7 @@ describe('urgent is', () => {
       blobs: { count: 0, bytes: 0 },
       unreadableScreens: 0,
       damagedBlobs: 0,
+      keptInfected: 0,
       readAt: ago(19),
     });
     expect(status.problems.map(({ urgent, command }) => `${urgent} ${command}`)).toEqual([
@@ -205,6 +207,12 @@ describe('urgent is', () => {
       { what: expect.stringMatching(/^One stored file was .+ intake retry/), command: 'intake sync', urgent: false },
     ]);
     expect(statusOf({ damagedBlobs: 1_200 }).problems[0]?.what).toMatch('1,200 stored files were');
+  });
+
+  it('not: versions of infected files that the storage keeps', () => {
+    expect(statusOf({ keptInfected: 2 }).problems).toMatchObject([
+      { what: expect.stringMatching(/^2 infected files are deleted, but .+ keeps versions/), command: 'intake doctor' },
+    ]);
   });
 
   it('not: stored bytes that were not read again in time', () => {

@@ -16,7 +16,7 @@
 // - It comes after confirm. The store had answered the delete before confirm, so the put creates a new object.
 // - A blob is flagged as infected while its bytes are being put. The process that completes the download finds the blob infected and
 //   clears the token. Confirm then does not mark the blob as emptied, and the next run deletes again. That process may die after its
-//   put; therefore infected objects are deleted every half minute, until no announced put can still be running.
+//   put; therefore infected objects are deleted again and again for a day, when no announced put can still be running.
 // - A flag is lifted while the infected blob is being deleted. A new announcement has to wait for confirm. Downloads that had announced
 //   the same bytes before lose their claims (mark-infected.ts), since their object may be gone.
 // - The process dies, or the delete gets no answer and the store carries it out later. The token stays until it expires, 10 s after the
@@ -24,7 +24,7 @@
 // - The process is paused for longer than that and then deletes. Its confirm finds another token or none. The caller checks whether the
 //   object exists; if not, the files that refer to it are fetched again.
 import { randomUUID } from 'node:crypto';
-import { type BlobFacts, toBlobKey } from '../../domain/blob.ts';
+import { type BlobFacts, type Deleted, toBlobKey } from '../../domain/blob.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
@@ -53,12 +53,12 @@ const token = (name: string) =>
 const returned = `b.advertiser_id, b.sha256, b.size_bytes, b.key`;
 
 /**
- * True of a blob `b` that a run has to delete. Infected bytes: not yet deleted, or deleted less than ten minutes after they were announced,
- * since the put may have come later; such a blob is deleted again every 30 s. Also blobs that a dead run left in `deleting`. The first line
- * is the condition of the index blobs_to_delete.
+ * True of a blob `b` that a run has to delete. Infected bytes: not yet deleted, or deleted less than a day after they were announced, since
+ * a put may have ended later, however slow it was. Such a blob is deleted again every 30 s for ten minutes, then ever more rarely. Also blobs that a run left in `deleting`. The first line is the condition of the index blobs_to_delete.
  */
-const isToBeDeleted = `(b.state = 'infected' AND (b.deleted_at IS NULL OR b.deleted_at - b.intended_at < interval '10 minutes') OR b.state = 'deleting')
-  AND (b.state = 'deleting' OR b.deleted_at IS NULL OR b.deleted_at NOT BETWEEN now() - interval '30 seconds' AND now())`;
+const isToBeDeleted = `(b.state = 'infected' AND (b.deleted_at IS NULL OR b.deleted_at - b.intended_at < interval '1 day') OR b.state = 'deleting')
+  AND (b.state = 'deleting' OR b.deleted_at IS NULL OR b.deleted_at > now()
+    OR b.deleted_at < now() - greatest(interval '30 seconds', b.deleted_at - b.intended_at - interval '10 minutes'))`;
 const isDeletable = `${isToBeDeleted} AND ${isBeingDeleted} IS NOT TRUE`;
 
 /** `due`: `beginInfected` would find a blob. `begun`: other runs hold unexpired tokens for all blobs; they may have failed. */
@@ -88,12 +88,13 @@ export async function beginInfected(db: Queryable): Promise<Deletion> {
   return { token: newToken, blobs: rows.map(toDeletable) };
 }
 
-/** True where an attachment or an earlier version refers to blob `b`. $1 is the advertiser. */
+/** True where an attachment, an earlier version or a prefill refers to blob `b`. $1 is the advertiser. */
 const inAttachment = `EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256)`;
 const inVersion = `EXISTS (SELECT 1 FROM intake.attachment_versions v WHERE v.advertiser_id = $1 AND v.sha256 = b.sha256)`;
-export const isReferenced = `(${inAttachment} OR ${inVersion})`;
+const inPrefill = `EXISTS (SELECT 1 FROM intake.prefills p WHERE p.advertiser_id = $1 AND p.resume_sha256 = b.sha256)`;
+export const isReferenced = `(${inAttachment} OR ${inVersion} OR ${inPrefill})`;
 /** True where nothing refers to blob `b`, and it is neither infected nor being deleted. Written so that Postgres can use anti-joins. */
-export const isUnreferenced = `b.advertiser_id = $1 AND b.state NOT IN ('infected', 'deleting') AND NOT ${inAttachment} AND NOT ${inVersion}`;
+export const isUnreferenced = `b.advertiser_id = $1 AND b.state NOT IN ('infected', 'deleting') AND NOT ${inAttachment} AND NOT ${inVersion} AND NOT ${inPrefill}`;
 
 /** True of a time at least so many milliseconds ago. A time in the future came from a wrong clock and counts as old. */
 export const isBefore = (time: string, ms: string) =>
@@ -128,10 +129,16 @@ export interface BegunDrop {
  * the same bytes cannot be put unnoticed meanwhile. An infected blob keeps its row, so that the same bytes are detected if they return.
  */
 export async function beginDrop(db: Database, advertiserId: bigint, hashes: readonly string[]): Promise<BegunDrop> {
-  return await retryOnConflict(() => db.transaction((tx) => drop(tx, advertiserId, hashes.toSorted())));
+  return await retryOnConflict(() => db.transaction((tx) => beginDropIn(tx, advertiserId, hashes)));
 }
 
-async function drop(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<BegunDrop> {
+/** The same inside the transaction that removes the references. */
+export async function beginDropIn(
+  tx: Queryable,
+  advertiserId: bigint,
+  unsorted: readonly string[],
+): Promise<BegunDrop> {
+  const hashes = unsorted.toSorted();
   await tx.query(
     `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state)
      SELECT $1, b.sha256, 0, b.key, 'damaged' FROM unnest($2::text[], $3::text[]) AS b (sha256, key) ON CONFLICT DO NOTHING`,
@@ -165,24 +172,34 @@ async function drop(tx: Queryable, advertiserId: bigint, hashes: readonly string
 }
 
 /**
- * Confirms that the objects are deleted. Returns the blobs whose token this run no longer holds. An announcement with a time in the future,
+ * Confirms that the objects are deleted, and records how many versions of infected bytes the store keeps. Returns the blobs whose token this run no longer holds. An announcement with a time in the future,
  * from a wrong clock, is set to now: otherwise its object would be deleted again and again until that time has passed.
  */
-export async function confirmDeletion(db: Queryable, deletion: Deletion): Promise<DeletableBlob[]> {
+export async function confirmDeletion(
+  db: Queryable,
+  deletion: Deletion,
+  kept: Deleted['kept'],
+): Promise<DeletableBlob[]> {
+  const versions = new Map(kept.map((one) => [one.key, one.versions]));
   const rows = await db.query<Columns<'blobs', 'advertiser_id' | 'sha256'>>(
     `WITH mine AS MATERIALIZED (
-       SELECT b.advertiser_id, b.sha256, b.state FROM unnest($1::bigint[], $2::text[]) AS d (advertiser_id, sha256)
+       SELECT b.advertiser_id, b.sha256, b.state, d.kept FROM unnest($1::bigint[], $2::text[], $4::int[]) AS d (advertiser_id, sha256, kept)
        JOIN intake.blobs b USING (advertiser_id, sha256) WHERE b.delete_token = $3 ORDER BY 1, 2 FOR UPDATE OF b
      ), gone AS (
        DELETE FROM intake.blobs b USING mine
        WHERE b.advertiser_id = mine.advertiser_id AND b.sha256 = mine.sha256 AND mine.state = 'deleting'
      ), emptied AS (
        UPDATE intake.blobs b SET delete_token = NULL, delete_until = NULL, intended_at = least(b.intended_at, now()),
-         deleted_at = CASE WHEN b.state = 'infected' THEN now() ELSE b.deleted_at END FROM mine
+         deleted_at = CASE WHEN b.state = 'infected' THEN now() ELSE b.deleted_at END, kept_versions = mine.kept FROM mine
        WHERE b.advertiser_id = mine.advertiser_id AND b.sha256 = mine.sha256 AND mine.state <> 'deleting'
      )
      SELECT advertiser_id, sha256 FROM mine`,
-    [deletion.blobs.map((blob) => blob.advertiserId), deletion.blobs.map((blob) => blob.sha256), deletion.token],
+    [
+      deletion.blobs.map((blob) => blob.advertiserId),
+      deletion.blobs.map((blob) => blob.sha256),
+      deletion.token,
+      deletion.blobs.map((blob) => versions.get(blob.key) ?? 0),
+    ],
   );
   const confirmed = new Set(rows.map((row) => `${row.advertiser_id} ${row.sha256}`));
   return deletion.blobs.filter((blob) => !confirmed.has(`${blob.advertiserId} ${blob.sha256}`));

@@ -1,7 +1,8 @@
-// Marks bytes that the source has flagged as infected (P8). No attachment of the advertiser may keep them readable, now or later.
+// Marks bytes that the source has flagged as infected (P8). No attachment or prefill of the advertiser may keep them readable, now or later.
 // The row of an infected blob stays, so that the same bytes are detected if they return; delete-blobs.ts begins the deletion of the
 // object. When no flag is left on the bytes, they are freed and fetched again.
 import { toBlobKey } from '../../domain/blob.ts';
+import { infectedResume } from '../../domain/prefill.ts';
 import { type ApplicationEvent, appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
@@ -72,6 +73,8 @@ async function markInfected(
   const rows = await tx.query<ChangedRow>(
     `WITH screen AS (
        DELETE FROM intake.screens WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])
+     ), resume AS (
+       UPDATE intake.prefills SET resume_reason = $4 WHERE advertiser_id = $1 AND resume_sha256 = ANY ($2::text[])
      ), earlier AS (
        UPDATE intake.attachment_versions SET state = 'infected', reason = $3
        WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'stored' RETURNING application_id
@@ -81,7 +84,7 @@ async function markInfected(
      )
      SELECT a.application_id, a.missing_since IS NOT NULL AS missing FROM intake.applications a
      WHERE a.advertiser_id = $1 AND a.application_id IN (SELECT application_id FROM earlier UNION SELECT application_id FROM current)`,
-    [advertiserId, hashes, sameBytes],
+    [advertiserId, hashes, sameBytes, infectedResume],
   );
   return toEvents('application.changed', rows);
 }
@@ -92,7 +95,7 @@ export const sameBytes = 'the source has flagged the same bytes on another attac
 /** Frees bytes that no flag is left on. The flag of a file that another upload replaced stays in force; a changed Hash is no new upload. */
 async function free(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<ApplicationEvent[]> {
   const freed = await tx.query<Columns<'blobs', 'sha256'>>(
-    `UPDATE intake.blobs b SET state = 'writing', infected_at = NULL, deleted_at = NULL
+    `UPDATE intake.blobs b SET state = 'writing', infected_at = NULL, deleted_at = NULL, kept_versions = 0
      WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'infected' AND NOT EXISTS (
        SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256 AND a.has_virus)
        AND NOT EXISTS (

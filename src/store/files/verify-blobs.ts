@@ -1,6 +1,7 @@
 // The statements of verify: loads an advertiser's blobs by key or by when they were last read, records damage, and marks blobs that nothing
 // refers to as orphans. delete-blobs.ts deletes orphans after a grace period.
 import { type BlobFacts, toBlobKey } from '../../domain/blob.ts';
+import { lostResume } from '../../domain/prefill.ts';
 import { nightMs, type UnreadBytes } from '../../domain/reread.ts';
 import { appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
@@ -11,13 +12,16 @@ import { takeBackAnnounced } from './download-queue.ts';
 import { reopenAttachments } from './ready.ts';
 
 /** A row of the table blobs. */
-export interface BlobRow extends BlobFacts, Readonly<Columns<'blobs', 'key' | 'state'>> {}
+export interface BlobRow extends BlobFacts, Readonly<Columns<'blobs', 'key' | 'state'>> {
+  /** Versions of infected bytes that the store kept when they were last deleted. */
+  readonly keptVersions: number;
+}
 
-type BlobColumns = Columns<'blobs', 'sha256' | 'size_bytes' | 'key' | 'state'>;
-const blobColumns = 'sha256, size_bytes, key, state';
+type BlobColumns = Columns<'blobs', 'sha256' | 'size_bytes' | 'key' | 'state' | 'kept_versions'>;
+const blobColumns = 'sha256, size_bytes, key, state, kept_versions';
 
-function toBlobRow({ sha256, size_bytes, key, state }: BlobColumns): BlobRow {
-  return { sha256, sizeBytes: Number(size_bytes), key, state };
+function toBlobRow({ sha256, size_bytes, key, state, kept_versions: keptVersions }: BlobColumns): BlobRow {
+  return { sha256, sizeBytes: Number(size_bytes), key, state, keptVersions };
 }
 
 const pageSize = 1_000;
@@ -94,8 +98,8 @@ export async function markVerified(db: Queryable, advertiserId: bigint, hashes: 
 }
 
 /**
- * Records lost bytes. Attachments with these bytes are fetched again; earlier versions become `missing`, since the source has no copy of
- * them. Null when the blob is no longer `stored`: it was erased or infected since the caller read its row, or was never completed.
+ * Records lost bytes. Attachments with these bytes are fetched again; earlier versions and resumes of prefills are lost, since the source
+ * has no copy of them. Null when the blob is no longer `stored`: it was erased or infected since the caller read its row, or was never completed.
  */
 export async function markDamaged(
   db: Database,
@@ -127,13 +131,18 @@ export async function markDamaged(
        RETURNING a.application_id, a.missing_since IS NOT NULL AS missing`,
       [advertiserId, sha256],
     );
+    const resumes = await tx.query(
+      `UPDATE intake.prefills SET resume_reason = $3
+       WHERE advertiser_id = $1 AND resume_sha256 = $2 AND resume_stored_at IS NOT NULL RETURNING 1`,
+      [advertiserId, sha256, lostResume],
+    );
     const held = await tx.query<Columns<'attachments', 'application_id' | 'kind'>>(
       `SELECT application_id, kind FROM intake.attachments WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'`,
       [advertiserId, sha256],
     );
     const reopened = await reopenAttachments(tx, advertiserId, held, ['stored']);
     await appendEvents(tx, advertiserId, [...toEvents('application.changed', lost), ...reopened]);
-    return { requeued: held.length, lost: lost.length };
+    return { requeued: held.length, lost: lost.length + resumes.length };
   });
 }
 
@@ -151,7 +160,7 @@ export async function loadUnrepaired(db: Queryable, advertiserId: bigint): Promi
 }
 
 /**
- * Marks infected bytes that were found in the store to be deleted again. If a run is deleting them now, its confirmation marks them
+ * Marks infected bytes that were found in the store, or of which it keeps versions, to be deleted again. If a run is deleting them now, its confirmation marks them
  * deleted; without a confirmation the next run deletes them.
  */
 export async function markUndeleted(db: Queryable, advertiserId: bigint, sha256: string): Promise<void> {

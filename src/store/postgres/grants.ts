@@ -120,11 +120,17 @@ function renderGrants(
     `GRANT ${analyst} TO ${personal};`,
     ...grant('SELECT', some('intake_analytics', 'VIEW', personalViews), personal),
     '',
-    `-- ${web}: writes the prefill tables; reads its accounts, the store's owner and whom an erasure keeps out.`,
+    `-- ${web}: writes the prefill tables and adds blobs; reads its accounts, the store's owner and whom an erasure keeps out.`,
+    `-- It cannot change which blobs are infected or being deleted.`,
     `GRANT USAGE ON SCHEMA intake TO ${web};`,
     ...grant('SELECT', some('intake', 'TABLE', prefillReads), web),
     ...grant('UPDATE (kept_out)', ['intake.advertisers'], web),
     ...grant('SELECT, INSERT, UPDATE', some('intake', 'TABLE', prefillTables), web),
+    ...grant(
+      'SELECT, INSERT (advertiser_id, sha256, size_bytes, key, state), UPDATE (state, size_bytes, intended_at, verified_at, orphaned_at)',
+      some('intake', 'TABLE', ['blobs']),
+      web,
+    ),
     'COMMIT;',
     '',
   ].join('\n');

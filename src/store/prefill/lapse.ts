@@ -1,10 +1,10 @@
-// Ends prefills that were not redeemed, and those of erased persons. Personal data is removed from the row at once; the row, or its count,
-// stays for the funnel report. The caller deletes the resume's bytes before this file clears their sha256, so a crash in between repeats
-// the delete.
-import type { Queryable } from '../postgres/database.ts';
+// Ends prefills that were not redeemed, and those of erased persons. Personal data is removed from the row at once, with the reference to
+// the resume; the row, or its count, stays for the funnel report.
+import { beginDropIn } from '../files/delete-blobs.ts';
+import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { isAhead } from '../tombstones.ts';
-import { isOver, type PrefillKey, putMs } from './prefills.ts';
+import { isBeingPut, isOver } from './prefills.ts';
 
 /** The most rows in one statement. */
 const atOnce = 10_000;
@@ -21,16 +21,34 @@ const isUnfindable = `outcome = 'redeemed' AND cardinality(coalesce(person_keys,
  * profile to the counts of their day and deletes them; deletes old OAuth states. It decides by the rows alone, so any worker can run it.
  * Returns how many profiles lapsed.
  */
-export async function lapsePrefills(db: Queryable): Promise<number> {
-  const lapsed = await db.query(
-    `UPDATE intake.prefills SET outcome = 'lapsed', ended_at = now(), ${emptied}
-     WHERE (outcome = 'prefilled' AND ${isOver}) OR (${isUnfindable}) RETURNING 1`,
-  );
+export async function lapsePrefills(db: Database): Promise<number> {
+  const lapsed = await retryOnConflict(() => db.transaction(lapse));
   while ((await countEnded(db)) === atOnce);
   await db.query(
     `DELETE FROM intake.oauth_states WHERE expires_at < now() - interval '1 day' OR expires_at > now() + interval '1 day'`,
   );
-  return lapsed.length;
+  return lapsed;
+}
+
+/**
+ * The transaction that empties the rows also begins to delete the resumes that nothing else refers to. It holds their tokens and deletes
+ * nothing; when they expire, the sweep that finishes interrupted deletes takes the objects (sync/files/delete-infected.ts).
+ */
+async function lapse(tx: Queryable): Promise<number> {
+  const rows = await tx.query<Columns<'prefills', 'advertiser_id' | 'resume_sha256'>>(
+    `WITH ended AS MATERIALIZED (
+       SELECT advertiser_id, prefill_id, resume_sha256 FROM intake.prefills
+       WHERE ((outcome = 'prefilled' AND ${isOver}) OR (${isUnfindable})) AND ${isBeingPut} IS NOT TRUE
+       ORDER BY advertiser_id, prefill_id FOR UPDATE SKIP LOCKED)
+     UPDATE intake.prefills p SET outcome = 'lapsed', ended_at = now(), ${emptied} FROM ended
+     WHERE p.advertiser_id = ended.advertiser_id AND p.prefill_id = ended.prefill_id
+     RETURNING ended.advertiser_id, ended.resume_sha256`,
+  );
+  for (const [advertiserId, some] of Map.groupBy(rows, (row) => row.advertiser_id)) {
+    const hashes = new Set(some.flatMap((row) => row.resume_sha256 ?? []));
+    await beginDropIn(tx, advertiserId, [...hashes]);
+  }
+  return rows.length;
 }
 
 /**
@@ -76,37 +94,6 @@ const toHost = (url: string) => `regexp_replace(${url}, '(//[^/?#]*).*', '\\1/')
 
 /** Removes all personal data from the row. */
 const emptied = `profile = NULL, profile_text = NULL, notes = NULL, first_name = NULL, last_name = NULL, email = NULL, phone = NULL,
-  person_key = NULL, person_keys = NULL, handle_hash = NULL, resume_file_name = NULL, resume_content_type = NULL,
+  person_key = NULL, person_keys = NULL, handle_hash = NULL, resume_file_name = NULL, resume_content_type = NULL, resume_sha256 = NULL,
+  resume_size_bytes = NULL, resume_put_until = NULL,
   position_title = NULL, position_uri = NULL, postal_code = NULL, form_url = ${toHost('form_url')}, return_url = ${toHost('return_url')}`;
-
-/** Ended prefills whose resume may still be in the blob store, except those whose resume is being put. */
-export async function loadLeavingResumes(db: Queryable, limit: number): Promise<PrefillKey[]> {
-  const rows = await db.query<Columns<'prefills', 'advertiser_id' | 'prefill_id'>>(
-    `SELECT advertiser_id, prefill_id FROM intake.prefills
-     WHERE outcome IN ('lapsed', 'erased') AND resume_sha256 IS NOT NULL
-       AND (resume_put_until IS NULL OR resume_put_until NOT BETWEEN now() AND now() + ${putMs} * interval '1 millisecond')
-     ORDER BY created_at LIMIT $1`,
-    [limit],
-  );
-  return rows.map((row) => ({ advertiserId: row.advertiser_id, prefillId: row.prefill_id }));
-}
-
-/** Clears the resume's sha256 after the caller has deleted its bytes. */
-export async function forgetResumes(db: Queryable, keys: readonly PrefillKey[]): Promise<void> {
-  await db.query(
-    `UPDATE intake.prefills p SET resume_sha256 = NULL, resume_size_bytes = NULL
-     FROM unnest($1::bigint[], $2::uuid[]) AS gone (advertiser_id, prefill_id)
-     WHERE p.advertiser_id = gone.advertiser_id AND p.prefill_id = gone.prefill_id AND p.outcome IN ('lapsed', 'erased')`,
-    [keys.map((key) => String(key.advertiserId)), keys.map((key) => key.prefillId)],
-  );
-}
-
-/** Which of these prefills have no resume recorded, or no row: bytes in the store under their key belong to no prefill. */
-export async function findUnclaimedResumes(db: Queryable, keys: readonly PrefillKey[]): Promise<PrefillKey[]> {
-  const rows = await db.query<Columns<'prefills', 'advertiser_id' | 'prefill_id'>>(
-    `SELECT k.advertiser_id, k.prefill_id FROM unnest($1::bigint[], $2::uuid[]) AS k (advertiser_id, prefill_id)
-     LEFT JOIN intake.prefills p USING (advertiser_id, prefill_id) WHERE p.resume_sha256 IS NULL`,
-    [keys.map((key) => key.advertiserId), keys.map((key) => key.prefillId)],
-  );
-  return rows.map((row) => ({ advertiserId: row.advertiser_id, prefillId: row.prefill_id }));
-}

@@ -1,8 +1,11 @@
 // Prefills from start to end: an OAuth state that can be used once, and a profile that can be redeemed once. Secrets (state, cookie,
 // handle) are stored only as hashes; access tokens are not stored.
 import type { KeyObject } from 'node:crypto';
+import { type BlobFacts, toBlobKey } from '../../domain/blob.ts';
 import {
   callbackTimeoutMs,
+  infectedResume,
+  lostResume,
   type PrefillRequest,
   type Profile,
   type Resume,
@@ -10,6 +13,8 @@ import {
   stateLifetimeMs,
 } from '../../domain/prefill.ts';
 import { laneLock } from '../accounts/leases.ts';
+import type { AnnounceAnswer } from '../files/blobs.ts';
+import { isBeingDeleted } from '../files/delete-blobs.ts';
 import { toAddressKey, toPersonKeys } from '../person-key.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
@@ -115,10 +120,13 @@ export interface KeptProfile extends PrefillKey {
 }
 
 /** Twice the callback's timeout: a slow machine may notice late that its put timed out. */
-export const putMs = 2 * callbackTimeoutMs;
+const putMs = 2 * callbackTimeoutMs;
+
+/** True while the resume of a prefill may be on its way to the blob store. A time further ahead came from a wrong clock. */
+export const isBeingPut = `resume_put_until BETWEEN now() AND now() + ${putMs} * interval '1 millisecond'`;
 
 /**
- * Stores a profile. The resume's facts are written before its bytes, so bytes never exist without a row. False when the prefill has ended,
+ * Stores a profile. The reference to the resume is written before its bytes are announced, so that an erasure knows them. False when the prefill has ended,
  * or began before its person was erased; the lane lock keeps this and an erasure from running at the same time.
  */
 export async function keepProfile(db: Database, privacyKey: KeyObject, kept: KeptProfile): Promise<boolean> {
@@ -170,17 +178,58 @@ export async function keepProfile(db: Database, privacyKey: KeyObject, kept: Kep
 }
 
 /**
- * Records the end of the resume's put. With a reason the put failed, but its bytes may be stored all the same, since an answer can be
- * lost. The sha256 therefore stays, and the bytes are deleted with the profile. False when the prefill is no longer `prefilled`.
+ * Announces the bytes of a resume before they are put, like `announceBlobs` for a download. The role of the public port may not end a
+ * delete: where one is not finished, the caller waits for the worker that finishes it.
  */
-export async function completeResume(db: Queryable, key: PrefillKey, reason: string | null): Promise<boolean> {
-  const [row] = await db.query<{ is_kept: boolean }>(
-    `UPDATE intake.prefills SET resume_put_until = NULL, resume_reason = $3,
-       resume_stored_at = CASE WHEN $3::text IS NULL AND outcome = 'prefilled' THEN now() END
-     WHERE advertiser_id = $1 AND prefill_id = $2 RETURNING outcome = 'prefilled' AS is_kept`,
-    [key.advertiserId, key.prefillId, reason],
+export async function announceResume(
+  db: Queryable,
+  advertiserId: bigint,
+  { sha256, sizeBytes }: BlobFacts,
+): Promise<Exclude<AnnounceAnswer, 'lost'>> {
+  const [row] = await db.query<Columns<'blobs', 'state'> & { deleting: boolean }>(
+    `INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state) VALUES ($1, $2, $3, $4, 'writing')
+     ON CONFLICT (advertiser_id, sha256) DO UPDATE SET orphaned_at = NULL,
+       intended_at = CASE WHEN b.state = 'infected' THEN b.intended_at ELSE now() END
+     RETURNING b.state, b.state = 'deleting' OR ${isBeingDeleted} IS TRUE AS deleting`,
+    [advertiserId, sha256, sizeBytes, toBlobKey(advertiserId, sha256)],
   );
-  return row?.is_kept ?? false;
+  if (row?.state === 'infected') return 'infected';
+  return row?.deleting ? 'deleting' : 'put';
+}
+
+/**
+ * Records the end of the resume's put. Returns why the prefill has no resume; null where it has one. If the put failed, its bytes may be
+ * stored all the same, since an answer can be lost: the reference stays, and the bytes are deleted with the profile.
+ */
+export async function completeResume(
+  db: Database,
+  { advertiserId, prefillId }: PrefillKey,
+  { sha256, sizeBytes }: BlobFacts,
+  failed: string | null,
+): Promise<string | null> {
+  return await db.transaction(async (tx) => {
+    // As everywhere, the row that refers to a blob is locked before the blob.
+    const [prefill] = await tx.query(
+      `SELECT 1 FROM intake.prefills WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'prefilled' FOR NO KEY UPDATE`,
+      [advertiserId, prefillId],
+    );
+    if (prefill === undefined) return 'the prefill has ended';
+    const stored =
+      failed === null
+        ? await tx.query(
+            `UPDATE intake.blobs SET state = 'stored', size_bytes = $3, verified_at = now(), orphaned_at = NULL
+             WHERE advertiser_id = $1 AND sha256 = $2 AND state NOT IN ('infected', 'deleting') RETURNING 1`,
+            [advertiserId, sha256, sizeBytes],
+          )
+        : [];
+    const reason = stored.length > 0 ? null : (failed ?? infectedResume);
+    await tx.query(
+      `UPDATE intake.prefills SET resume_put_until = NULL, resume_reason = $3, resume_stored_at = CASE WHEN $3::text IS NULL THEN now() END
+       WHERE advertiser_id = $1 AND prefill_id = $2`,
+      [advertiserId, prefillId, reason],
+    );
+    return reason;
+  });
 }
 
 /** Makes a finished prefill redeemable by the handle with this hash. */
@@ -220,13 +269,28 @@ export async function redeemPrefill(
 }
 
 /** The stored resume of a prefill that was redeemed within the lifetime of a link to it. */
-export async function loadResume(db: Queryable, key: PrefillKey): Promise<ResumeFacts | null> {
-  const [row] = await db.query<ResumeRow>(
-    `SELECT ${resumeColumns} FROM intake.prefills WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'redeemed'
+export async function loadResume(
+  db: Queryable,
+  key: PrefillKey,
+): Promise<(ResumeFacts & { readonly sha256: string }) | null> {
+  const [row] = await db.query<ResumeRow & NotNull<Columns<'prefills', 'resume_sha256'>>>(
+    `SELECT resume_sha256, ${resumeColumns} FROM intake.prefills WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'redeemed'
        AND redeemed_at > now() - ${resumeLinkMs} * interval '1 millisecond'`,
     [key.advertiserId, key.prefillId],
   );
-  return row ? toResume(row) : null;
+  const facts = row ? toResume(row) : null;
+  return row && facts ? { ...facts, sha256: row.resume_sha256 } : null;
+}
+
+/** Records that a resume could not be read as it was stored. The next verify reads these bytes first, and repairs what else has them. */
+export async function noteLostResume(db: Queryable, key: PrefillKey, sha256: string): Promise<void> {
+  await db.query(
+    `WITH suspected AS (
+       UPDATE intake.blobs SET verified_at = to_timestamp(0) WHERE advertiser_id = $1 AND sha256 = $3 AND state = 'stored'
+     )
+     UPDATE intake.prefills SET resume_reason = $4 WHERE advertiser_id = $1 AND prefill_id = $2 AND resume_sha256 = $3`,
+    [key.advertiserId, key.prefillId, sha256, lostResume],
+  );
 }
 
 /** Like `loadKeyState`, for a role that reads no applications: recomputes the person keys of some profiles. */
@@ -257,7 +321,7 @@ type ResumeRow = { stored: boolean } & NotNull<
   Columns<'prefills', 'resume_file_name' | 'resume_content_type' | 'resume_size_bytes'>
 >;
 const resumeColumns =
-  'resume_stored_at IS NOT NULL AS stored, resume_file_name, resume_content_type, resume_size_bytes';
+  'resume_stored_at IS NOT NULL AND resume_sha256 IS NOT NULL AND resume_reason IS NULL AS stored, resume_file_name, resume_content_type, resume_size_bytes';
 
 function toResume(row: ResumeRow): ResumeFacts | null {
   if (!row.stored) return null;

@@ -5,7 +5,6 @@
 // profiles.
 import type { KeyObject } from 'node:crypto';
 import { toAccountId, toBareAddress } from '../../domain/person.ts';
-import { toResumeKey } from '../../domain/prefill.ts';
 import { toPersonKeys } from '../person-key.ts';
 import { accountIn, isAccountInJson, toAccountPattern } from '../person-search.ts';
 import type { Queryable } from '../postgres/database.ts';
@@ -74,7 +73,7 @@ export async function loadExport(
     applicationIds: ids,
     leftOut: held.length - chosen.length,
     prefills: rows?.prefills ?? 0,
-    files: files.map((file) => ({ ...file, key: file.key ?? toResumeKey(advertiserId, file.of) })),
+    files,
   };
 }
 
@@ -121,6 +120,7 @@ const filesSql = `
   ) AS f JOIN intake.blobs b USING (advertiser_id, sha256)
   WHERE f.advertiser_id = $1 AND f.application_id = ANY ($2::bigint[]) AND f.state = 'stored' AND b.state = 'stored'
   UNION ALL
-  SELECT p.prefill_id::text, 'prefill', 1, NULL, p.resume_sha256, p.resume_file_name FROM intake.prefills p
-  WHERE p.advertiser_id = $1 AND ${isOfPerson('p', '$3')} AND p.resume_stored_at IS NOT NULL AND p.resume_sha256 IS NOT NULL
+  SELECT p.prefill_id::text, 'prefill', 1, b.key, b.sha256, p.resume_file_name FROM intake.prefills p
+  JOIN intake.blobs b ON b.advertiser_id = p.advertiser_id AND b.sha256 = p.resume_sha256
+  WHERE p.advertiser_id = $1 AND ${isOfPerson('p', '$3')} AND p.resume_stored_at IS NOT NULL AND b.state = 'stored'
   ORDER BY 1, 2, 3`;

@@ -97,9 +97,9 @@ export async function findPerson(
      ORDER BY fingerprint LIMIT $3::bigint`,
     [advertiserId, toSoughtWritten(sought), limit, applicationIds],
   );
-  const held = await loadHeld(db, advertiserId, applicationIds);
   const addresses = sought.by === 'jobseeker' ? await loadAddresses(db, advertiserId, applicationIds) : [];
   const prefillIds = await findPrefills(db, key, advertiserId, sought, addresses);
+  const held = await loadHeld(db, advertiserId, applicationIds, prefillIds);
   return {
     applicationIds,
     fingerprints: quarantined.map((row) => row.fingerprint),
@@ -164,9 +164,15 @@ export function isOfPerson(prefill: string, keys: string): string {
 const ofThese = `advertiser_id = $1 AND application_id = ANY ($2::bigint[])`;
 const hashesSql = `SELECT sha256 FROM intake.attachments WHERE ${ofThese}
   UNION SELECT sha256 FROM intake.attachment_versions WHERE ${ofThese}
-  UNION SELECT sha256 FROM intake.downloads WHERE ${ofThese}`;
+  UNION SELECT sha256 FROM intake.downloads WHERE ${ofThese}
+  UNION SELECT resume_sha256 FROM intake.prefills WHERE advertiser_id = $1 AND prefill_id = ANY ($3::uuid[])`;
 
-async function loadHeld(db: Queryable, advertiserId: bigint, ids: readonly bigint[]) {
+async function loadHeld(
+  db: Queryable,
+  advertiserId: bigint,
+  ids: readonly bigint[],
+  prefillIds: readonly string[] = [],
+) {
   const [row] = await db.query<Record<'attachments' | 'versions' | 'screens' | 'answers' | 'downloads', number>>(
     `SELECT (SELECT count(*)::int FROM intake.attachments WHERE ${ofThese}) AS attachments,
        (SELECT count(*)::int FROM intake.attachment_versions WHERE ${ofThese}) AS versions,
@@ -180,9 +186,11 @@ async function loadHeld(db: Queryable, advertiserId: bigint, ids: readonly bigin
        EXISTS (SELECT 1 FROM intake.attachments a
          WHERE a.advertiser_id = $1 AND a.sha256 = f.sha256 AND a.application_id <> ALL ($2::bigint[]))
        OR EXISTS (SELECT 1 FROM intake.attachment_versions v
-         WHERE v.advertiser_id = $1 AND v.sha256 = f.sha256 AND v.application_id <> ALL ($2::bigint[])) AS shared
+         WHERE v.advertiser_id = $1 AND v.sha256 = f.sha256 AND v.application_id <> ALL ($2::bigint[]))
+       OR EXISTS (SELECT 1 FROM intake.prefills p
+         WHERE p.advertiser_id = $1 AND p.resume_sha256 = f.sha256 AND p.prefill_id <> ALL ($3::uuid[])) AS shared
      FROM (${hashesSql}) AS f WHERE f.sha256 IS NOT NULL`,
-    [advertiserId, ids],
+    [advertiserId, ids, prefillIds],
   );
   const counts = row ?? { attachments: 0, versions: 0, screens: 0, answers: 0, downloads: 0 };
   return {

@@ -41,6 +41,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
         due: bigint;
         oldest_due_at: Date | null;
         damaged: bigint;
+        kept_infected: bigint;
         verified_since: Date | null;
         quarantined: bigint;
         volatile: string[];
@@ -69,6 +70,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
          ORDER BY s.started_at DESC LIMIT 1)) AS read_at,
        q.due, q.oldest_due_at,
        (SELECT count(*) FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id AND ${isUnrepaired}) AS damaged,
+       (SELECT count(*) FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id AND b.kept_versions > 0 AND b.state = 'infected') AS kept_infected,
        (SELECT min(u.verified_at) FROM intake.blobs u WHERE u.advertiser_id = v.advertiser_id AND u.state = 'stored') AS verified_since,
        (SELECT count(*) FROM intake.quarantine q WHERE q.advertiser_id = v.advertiser_id AND resolved_at IS NULL) AS quarantined,
        ${volatileNames('v.advertiser_id')} AS volatile,
@@ -119,6 +121,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
       blobs: { count: count('blobs'), bytes: count('blob bytes') },
       unreadableScreens: count('unread screens'),
       damagedBlobs: Number(row.damaged),
+      keptInfected: Number(row.kept_infected),
       verifiedSince: row.verified_since,
       withheld: count('withheld'),
       attachments: Object.fromEntries(

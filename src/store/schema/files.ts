@@ -51,6 +51,7 @@ export const blobs = intake.table(
     infectedAt: at('infected_at'),
     deletedAt: at('deleted_at'),
     orphanedAt: at('orphaned_at'),
+    keptVersions: integer('kept_versions').notNull().default(0),
     deleteToken: uuid('delete_token'),
     deleteUntil: at('delete_until'),
   },
@@ -60,10 +61,11 @@ export const blobs = intake.table(
     index('blobs_to_delete')
       .on(t.advertiserId)
       .where(
-        sql`${t.state} = 'infected' AND (${t.deletedAt} IS NULL OR ${t.deletedAt} - ${t.intendedAt} < interval '10 minutes') OR ${t.state} = 'deleting'`,
+        sql`${t.state} = 'infected' AND (${t.deletedAt} IS NULL OR ${t.deletedAt} - ${t.intendedAt} < interval '1 day') OR ${t.state} = 'deleting'`,
       ),
     // For verify, which reads the blobs with the oldest verified_at first.
     index('blobs_unread').on(t.advertiserId, t.verifiedAt).where(sql`${t.state} = 'stored'`),
+    index('blobs_kept').on(t.advertiserId).where(sql`${t.keptVersions} > 0`),
     index('blobs_damaged').on(t.advertiserId).where(sql`${t.state} = 'damaged'`),
     index('blobs_orphaned').on(t.advertiserId, t.orphanedAt).where(sql`${t.orphanedAt} IS NOT NULL`),
     check('blobs_state', isOneOf(t.state, blobStates)),

@@ -52,14 +52,12 @@ export const prefills = intake.table(
     index('prefills_open').on(t.createdAt).where(sql`${t.outcome} IN ('started', 'prefilled')`),
     // Prefills that ended without a profile. Anyone can start one, so maintenance counts them in prefill_days and deletes them.
     index('prefills_ended').on(t.endedAt).where(sql`${t.outcome} IN ('denied', 'expired', 'failed')`),
-    index('prefills_leaving')
-      .on(t.createdAt)
-      .where(sql`${t.outcome} IN ('lapsed', 'erased') AND ${t.resumeSha256} IS NOT NULL`),
+    index('prefills_blob').on(t.advertiserId, t.resumeSha256).where(sql`${t.resumeSha256} IS NOT NULL`),
     check('prefills_outcome', isOneOf(t.outcome, outcomes)),
     check('prefills_kept', sql`${t.outcome} IN ('prefilled', 'redeemed') = (${t.profile} IS NOT NULL)`),
     check(
       'prefills_resume',
-      sql`${t.resumeStoredAt} IS NULL OR ${t.resumeSha256} IS NOT NULL OR ${t.outcome} IN ('lapsed', 'erased')`,
+      sql`${t.resumeStoredAt} IS NULL OR ${t.resumeSha256} IS NOT NULL OR ${t.resumeReason} IS NOT NULL OR ${t.outcome} IN ('lapsed', 'erased')`,
     ),
   ],
 );

@@ -2,7 +2,7 @@
 // and prevent a put of equal bytes meanwhile (store/files/delete-blobs.ts). Requests to the blob store happen between two transactions,
 // never inside one.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { BlobStore, Deleted } from '../../domain/blob.ts';
+import { type BlobStore, countKept, type Deleted } from '../../domain/blob.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Deletion } from '../../store/files/delete-blobs.ts';
 import type { Store } from '../../store/store.ts';
@@ -63,7 +63,7 @@ export async function deleteUnneeded(
     const giveUpAt = toGiveUpAt(deps);
     const begun = await deps.store.deletions.beginDrop(advertiserId, left.slice(0, 100));
     const deleted = await deleteObjects(deps, begun.deletion, giveUpAt, signal);
-    keptVersions += deleted.keptVersions;
+    keptVersions += countKept(deleted);
     trouble ??= deleted.refused[0]?.trouble;
     needed.push(...begun.needed);
     left = [...left.slice(100), ...begun.busy];
@@ -102,13 +102,13 @@ async function deleteObjects(
   signal: AbortSignal,
 ): Promise<Deleted> {
   const { store, blobs } = deps;
-  if (deletion.blobs.length === 0) return { keptVersions: 0, refused: [] };
+  if (deletion.blobs.length === 0) return { kept: [], refused: [] };
   const keys = deletion.blobs.map(({ key }) => key);
   const deleted = await deleteInTime(deps, keys, giveUpAt, signal);
   deps.onDeleted?.();
   const refused = new Set(deleted.refused.map(({ key }) => key));
   const gone = { ...deletion, blobs: deletion.blobs.filter(({ key }) => !refused.has(key)) };
-  for (const blob of await store.deletions.confirm(gone)) {
+  for (const blob of await store.deletions.confirm(gone, deleted.kept)) {
     // Another run took over while this process was suspended: the same bytes may have been put again and then deleted by this run.
     const condition = await blobs.verify(blob.key, blob, 'record', signal);
     if (condition === 'missing') await store.blobs.markDamaged(blob.advertiserId, blob.sha256);

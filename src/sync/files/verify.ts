@@ -3,7 +3,6 @@
 // counts only when a second look confirms it, because rows and objects change while they are compared.
 import { type BlobStore, type ListedBlob, toBlobFolder, toSha256 } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
-import { parseResumeKey, resumeFolder, toResumeKey } from '../../domain/prefill.ts';
 import { nightMs, toNightBudget } from '../../domain/reread.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { BlobRow } from '../../store/files/verify-blobs.ts';
@@ -11,7 +10,7 @@ import type { Store } from '../../store/store.ts';
 import { deleteInfected, deleteOrphans } from './delete-objects.ts';
 
 export interface VerifyDeps {
-  readonly store: Pick<Store, 'blobs' | 'deletions' | 'prefills'>;
+  readonly store: Pick<Store, 'blobs' | 'deletions'>;
   readonly blobs: BlobStore;
   readonly onStep?: ((summary: VerifySummary) => void) | undefined;
   /** For tests that end the process at named moments. */
@@ -47,7 +46,7 @@ export interface VerifySummary {
   readonly unrepaired: number;
   /** Attachments that are queued for download again. */
   readonly requeued: number;
-  /** Earlier versions of files, which cannot be downloaded again. */
+  /** Earlier versions of files and resumes of prefills, which cannot be downloaded again. */
   readonly lost: number;
   /** Objects without a row. */
   readonly extra: number;
@@ -111,7 +110,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     await onward(readAgain({ ...step, advertiserId }));
     await onward(collect({ ...step, advertiserId }));
   }
-  await onward(collectResumes(step));
+  await onward(deleteEarlierResumes(step));
   await onward(deleteInfected(deps, request.signal).then(() => {}));
   if (troubles[0]) throw troubles[0];
   return counts;
@@ -148,7 +147,8 @@ async function compare(step: AdvertiserStep): Promise<void> {
 async function compareOne(step: AdvertiserStep, row: BlobRow, found: ListedBlob | null): Promise<void> {
   const { store, blobs, advertiserId, signal, counts } = step;
   counts.blobs += 1;
-  if (row.state === 'infected' && found) await store.blobs.markUndeleted(advertiserId, row.sha256);
+  if (row.state === 'infected' && (found || row.keptVersions > 0))
+    await store.blobs.markUndeleted(advertiserId, row.sha256);
   if (row.state !== 'stored' || found?.sizeBytes === row.sizeBytes) return;
   const condition = await blobs.verify(row.key, row, 'record', signal);
   if (condition !== 'intact') await recordDamage(step, row, condition);
@@ -301,38 +301,17 @@ async function collect(step: AdvertiserStep): Promise<void> {
   counts.collected += collected;
 }
 
-/**
- * Deletes resumes of prefills that have no row, for example when a put ended after its person was erased. The row is written before the
- * bytes, so a resume that is older than the grace period and has no row belongs to nobody. Covers all accounts, because nothing else checks
- * the resumes of an account that is no longer configured.
- */
-async function collectResumes(step: Step): Promise<void> {
-  const { store, blobs, graceMs, released = false, signal, counts, onStep } = step;
+/** Where earlier releases kept the resumes of prefills. No row refers to them any more (docs/upgrade.md). */
+const earlierResumes = 'prefills/';
+
+async function deleteEarlierResumes({ blobs, graceMs, signal, counts }: Step): Promise<void> {
   const oldest = Date.now() - graceMs;
-  const unclaimed: string[] = [];
-  let listed = 0;
-  let some: NonNullable<ReturnType<typeof parseResumeKey>>[] = [];
-  const look = async () => {
-    const found = await store.prefills.findUnclaimedResumes(some);
-    unclaimed.push(...found.map((key) => toResumeKey(key.advertiserId, key.prefillId)));
-    some = [];
-    onStep();
-  };
-  for await (const { key, modifiedAt } of blobs.list(resumeFolder, signal)) {
-    listed += 1;
-    const parsed = parseResumeKey(key);
-    if (parsed === null) counts.foreign += 1;
-    else if (modifiedAt.getTime() <= oldest) some.push(parsed);
-    if (some.length >= 500) await look();
+  const keys: string[] = [];
+  for await (const { key, modifiedAt } of blobs.list(earlierResumes, signal)) {
+    if (modifiedAt.getTime() <= oldest) keys.push(key);
   }
-  if (some.length > 0) await look();
-  counts.orphans += unclaimed.length;
-  if (!released && unclaimed.length > Math.max(fewOrphans, orphanShare * listed)) {
-    counts.braked = true;
-    return;
-  }
-  if (unclaimed.length === 0) return;
-  const { refused } = await blobs.delete(unclaimed, signal);
-  counts.collected += unclaimed.length - refused.length;
+  if (keys.length === 0) return;
+  const { refused } = await blobs.delete(keys, signal);
+  counts.collected += keys.length - refused.length;
   if (refused[0]) throw refused[0].trouble;
 }

@@ -7,11 +7,10 @@ import { type ErasureJob, isBraked, type Sought } from '../../domain/erasure.ts'
 import { Trouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 import { deleteUnneeded } from '../files/delete-objects.ts';
-import { deleteLeavingResumes } from '../leaving-resumes.ts';
 import { requireKey } from './privacy-key.ts';
 
 export interface EraseDeps {
-  readonly store: Pick<Store, 'blobs' | 'deletions' | 'erasures' | 'prefills' | 'privacy'>;
+  readonly store: Pick<Store, 'blobs' | 'deletions' | 'erasures' | 'privacy'>;
   readonly blobs: BlobStore;
   /** Called when a step is reached, and every second during a wait. */
   readonly onStep?: ((job: ErasureJob) => void) | undefined;
@@ -85,14 +84,7 @@ async function deleteFiles(deps: EraseDeps, job: ErasureJob, signal: AbortSignal
     const { needed, keptVersions } = await deleteUnneeded(deleting, advertiserId, job.hashes ?? [], signal);
     // It is no longer known whose bytes these are.
     await deleteUnneeded(deleting, advertiserId, await store.blobs.loadForgotten(advertiserId), signal);
-    const resumes = await deleteLeavingResumes({ store, blobs }, signal);
-    // It is not known to whom a refused resume belongs. If this job has no prefill, the resume belongs to another job.
-    const refused = job.counts.prefills > 0 && resumes.refused.find((resume) => resume.advertiserId === advertiserId);
-    if (refused) throw refused.trouble;
-    return await store.erasures.recordDeletedFiles(job, {
-      shared: needed.length,
-      keptVersions: keptVersions + resumes.keptVersions,
-    });
+    return await store.erasures.recordDeletedFiles(job, { shared: needed.length, keptVersions });
   } catch (error) {
     // The status shows the trouble from the first failure on. An unavailable database is reported elsewhere.
     if (error instanceof Trouble && error.at !== 'database') {

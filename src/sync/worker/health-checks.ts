@@ -1,7 +1,7 @@
 // The checks of `intake doctor` and of a worker's readiness: whether the database, the storage and the source can be used, and what earlier
 // sweeps learned about the source. A check returns findings. It sends one harmless request to a source and leaves nothing in the storage.
 import { hash, randomBytes, randomUUID } from 'node:crypto';
-import { type BlobStore, type Deleted, hasRoom, type Keeping } from '../../domain/blob.ts';
+import { type BlobStore, countKept, type Deleted, hasRoom, type Keeping } from '../../domain/blob.ts';
 import { assumptions } from '../../domain/coverage/certificate.ts';
 import type { KnownPages } from '../../domain/coverage/state.ts';
 import { describeSchema, toEncodingTrouble, toSchemaTrouble } from '../../domain/schema.ts';
@@ -107,7 +107,7 @@ export async function checkBlobs(
     }
     const owner = parseIdentity(identity);
     const startedAt = performance.now();
-    const { keptVersions } = await probe(blobs, signal);
+    const keptVersions = countKept(await probe(blobs, signal));
     const freeBytes = await blobs.freeBytes();
     const isRoomy = hasRoom(freeBytes, 0);
     const whose = owner === null ? '' : `; owned by the database ${owner.databaseId}, epoch ${owner.epoch}`;

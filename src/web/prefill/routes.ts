@@ -9,7 +9,6 @@ import { bodyLimit } from 'hono/body-limit';
 import { getSignedCookie, setSignedCookie } from 'hono/cookie';
 import { HTTPException } from 'hono/http-exception';
 import { NONCE, type SecureHeadersVariables, secureHeaders } from 'hono/secure-headers';
-import { stream } from 'hono/streaming';
 import { z } from 'zod';
 import { callbackTimeoutMs, stateLifetimeMs } from '../../domain/prefill.ts';
 import {
@@ -133,16 +132,21 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
     context.header('Content-Type', 'application/octet-stream');
     context.header('Content-Disposition', toContentDisposition(resume.fileName));
     context.header('Content-Length', String(resume.sizeBytes));
-    return stream(
-      context,
-      async (out) => {
-        for await (const chunk of resume.bytes) await out.write(chunk);
-      },
-      // Content-Length was sent, so a connection that ends early shows the client that bytes are missing.
-      async (error) => options.onError('GET /prefill/resume/:token', error),
-    );
+    // An error cuts the connection: Content-Length was sent, so the client sees that bytes are missing.
+    return context.body(ReadableStream.from(noteErrors(resume.bytes, (error) => options.onError(resumeRoute, error))));
   });
   return app;
+}
+
+const resumeRoute = 'GET /prefill/resume/:token';
+
+async function* noteErrors(bytes: AsyncIterable<Uint8Array>, note: (error: unknown) => void) {
+  try {
+    yield* bytes;
+  } catch (error) {
+    note(error);
+    throw error;
+  }
 }
 
 const redeemForm = z.object({ handle: z.string().max(200) });

@@ -77,7 +77,7 @@ import {
   createOrderRetry,
 } from './order.ts';
 import { createAdoptedStore, createFirstUse } from './owner.ts';
-import { createEraseResume, createStateLate, createStateTwice } from './prefills.ts';
+import { createEraseResume, createLapseResume, createStateLate, createStateTwice } from './prefills.ts';
 import {
   createEraseAgain,
   createEraseAgainRelease,
@@ -127,6 +127,7 @@ export const scenarios = {
   'erase-prefill': createErasePrefill,
   'erase-release': createEraseRelease,
   'erase-resume': createEraseResume,
+  'lapse-resume': createLapseResume,
   'erase-twice': createEraseTwice,
   'state-twice': createStateTwice,
   'state-late': createStateLate,

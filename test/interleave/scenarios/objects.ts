@@ -35,7 +35,7 @@ export function toBlobs(actor: Actor, objects: Objects, now?: () => number): Blo
       return actor.act(`delete ${keys.map(toShort).join()}`, () => {
         if ((now?.() ?? 0) - askedAt > longestDeleteMs) throw new Trouble('local', 'The store did not answer.');
         for (const key of keys) objects.delete(key);
-        return { keptVersions: 0, refused: [] };
+        return { kept: [], refused: [] };
       });
     },
     verify: (key) => actor.act(`look for ${toShort(key)}`, () => (objects.has(key) ? 'intact' : 'missing')),

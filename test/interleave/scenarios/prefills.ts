@@ -5,7 +5,7 @@ import { stateLifetimeMs, toTicket } from '../../../src/domain/prefill.ts';
 import type { PrefillSource } from '../../../src/source/prefill.ts';
 import { beginPrefill } from '../../../src/store/prefill/prefills.ts';
 import { beginErasure } from '../../../src/store/privacy/erasure-jobs.ts';
-import { deleteLeavingResumes } from '../../../src/sync/leaving-resumes.ts';
+import { deleteInfected, deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
 import { createSecret, finishPrefill } from '../../../src/sync/prefill.ts';
 import { createSlots } from '../../../src/sync/slots.ts';
 import type { Scenario } from '../explorer.ts';
@@ -19,7 +19,11 @@ const email = 'person1@example.com';
 const page = 'https://careers.example.com/apply';
 
 /** Starts a prefill. `comeBack` runs the product's callback, `sessions` counts the exchanged codes. */
-async function openVisit(stage: Stage, { advertiserId, name }: { advertiserId: bigint; name: string }) {
+async function openVisit(
+  stage: Stage,
+  { advertiserId, name }: { advertiserId: bigint; name: string },
+  objects: Objects = new Set<string>(),
+) {
   const state = toTicket(advertiserId, createSecret());
   const binding = 'browser';
   const toHash = (text: string) => hash('sha256', text, 'buffer');
@@ -28,7 +32,7 @@ async function openVisit(stage: Stage, { advertiserId, name }: { advertiserId: b
     ...{ advertiserId, prefillId: randomUUID(), stateHash: toHash(state), bindingHash: toHash(binding) },
     request: { advertiserId, formUrl: page, returnUrl: page, ...nothing },
   });
-  const visit = { sessions: 0, objects: new Set<string>() as Objects, comeBack };
+  const visit = { sessions: 0, objects, comeBack };
   const source: Pick<PrefillSource, 'openSession'> = {
     async openSession() {
       visit.sessions++;
@@ -124,11 +128,11 @@ export function createEraseResume(stage: Stage): Scenario {
       const { advertiserId } = person;
       const visit = await openVisit(stage, person);
       const erase = async (actor: Actor) => {
-        await beginErasure(stage.database(actor.name), privacyKey, {
+        const job = await beginErasure(stage.database(actor.name), privacyKey, {
           ...{ advertiserId, by: 'test', sought: { by: 'address', email } },
         });
         const blobs = toBlobs(actor, visit.objects);
-        await deleteLeavingResumes({ store: stage.store(actor.name), blobs }, never);
+        await deleteUnneeded({ store: stage.store(actor.name), blobs }, advertiserId, job?.hashes ?? [], never);
       };
       return {
         programs: new Map<string, Program>([
@@ -138,16 +142,56 @@ export function createEraseResume(stage: Stage): Scenario {
         mortal: ['visit'],
         lapses: [],
         async check() {
-          // The second check of the erasure runs once no upload can be in progress any more.
-          await stage.query(
-            `UPDATE intake.prefills SET resume_put_until = now() - interval '1 second'
-             WHERE advertiser_id = $1 AND resume_put_until IS NOT NULL`,
-            [advertiserId],
-          );
+          // The second deletion of the erasure runs once no upload can be in progress any more.
           const last: Actor = { name: 'last', act: async (_, work) => work() };
-          await deleteLeavingResumes({ store: stage.directStore, blobs: toBlobs(last, visit.objects) }, never);
+          const deps = { store: stage.directStore, blobs: toBlobs(last, visit.objects) };
+          await stage.query(`UPDATE intake.blobs SET delete_until = now() WHERE delete_until IS NOT NULL`);
+          for (const { hashes } of await deps.store.erasures.loadOpen(advertiserId))
+            await deleteUnneeded(deps, advertiserId, hashes ?? [], never);
           assert.equal(visit.objects.size, 0, 'P17: the resume of an erased person stays in the blob store');
           await checkErased(stage, advertiserId);
+        },
+      };
+    },
+  };
+}
+
+/** A resume lapses, and its bytes are deleted, while another candidate brings equal bytes. */
+export function createLapseResume(stage: Stage): Scenario {
+  return {
+    name: 'a resume lapses beside another with equal bytes',
+    promise: 'a resume that is called stored is in the blob store (P7)',
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const visit = await openVisit(stage, { advertiserId, name });
+      const first = await openVisit(stage, { advertiserId, name }, visit.objects);
+      await first.comeBack({ name: 'first', act: async (_, work) => work() });
+      await stage.query(
+        `UPDATE intake.prefills SET expires_at = now() - interval '1 second' WHERE advertiser_id = $1 AND outcome = 'prefilled'`,
+        [advertiserId],
+      );
+      const lapse = async (actor: Actor) => {
+        const store = stage.store(actor.name);
+        await store.prefills.lapse();
+        await actor.act('the token expires', () =>
+          stage.query(`UPDATE intake.blobs SET delete_until = now() WHERE advertiser_id = $1`, [advertiserId]),
+        );
+        await deleteInfected({ store, blobs: toBlobs(actor, visit.objects) }, never);
+      };
+      return {
+        programs: new Map<string, Program>([
+          ['visit', visit.comeBack],
+          ['lapse', lapse],
+        ]),
+        mortal: [],
+        lapses: [],
+        async check() {
+          const [row] = await stage.query<{ stored: boolean }>(
+            `SELECT bool_or(resume_stored_at IS NOT NULL AND resume_reason IS NULL) AS stored FROM intake.prefills
+             WHERE advertiser_id = $1 AND outcome = 'prefilled'`,
+            [advertiserId],
+          );
+          if (row?.stored) assert.equal(visit.objects.size, 1, 'P7: a stored resume is not in the blob store');
         },
       };
     },
