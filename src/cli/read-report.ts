@@ -56,7 +56,6 @@ export async function reportOutcomes(
   const troubles = [
     ...outcomes.flatMap((outcome) => (outcome.trouble === null ? [] : [outcome.trouble])),
     ...(files && 'trouble' in files ? [files.trouble] : []),
-    ...(files && 'summary' in files ? files.summary.halted.map((halted) => halted.trouble) : []),
   ];
   const failures = await Promise.all(troubles.map((trouble) => toFailure(trouble, signal)));
   const [only] = failures;
@@ -85,7 +84,7 @@ function isUnfinished(files: FilesOutcome): boolean {
 function toJsonFiles(files: FilesOutcome) {
   if (files === null) return null;
   if ('trouble' in files) return { trouble: files.trouble instanceof Error ? files.trouble.message : 'failed' };
-  return { ...files.summary, halted: files.summary.halted.map(({ name }) => name) };
+  return files.summary;
 }
 
 function renderFiles(files: FilesOutcome): string[] {

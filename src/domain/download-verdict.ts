@@ -1,5 +1,9 @@
 // Decides what happens to a failed download: when it is retried, whether the attempt counts, and when it is given up.
-// Pure: the caller knows the clock, the queue and how other requests to the source fare.
+//
+// A failure alone does not tell whether the file or the whole source is at fault. The list tells it: an attempt counts only if the list
+// was read after the attempt before. During an outage the list is not read either, so no attempt counts, however long it lasts; a refused
+// credential halts the account where the list is read.
+// Pure: the caller knows the clock and the queue.
 
 import type { AttachmentState } from './application.ts';
 import { type BackoffRange, backoff, backoffCeiling } from './backoff.ts';
@@ -10,17 +14,9 @@ export type Verdict =
   | { readonly kind: 'retry'; readonly delayMs: number; readonly spend: boolean }
   /** Not this download's fault: the attempt does not count, and nothing is claimed (for this account, or for all) for a while. */
   | { readonly kind: 'pause'; readonly scope: 'account' | 'all'; readonly delayMs: number }
-  /** The account stays halted until the cause is gone. */
-  | { readonly kind: 'halt' }
   | { readonly kind: 'complete'; readonly state: FinalState; readonly reason: string };
 
 export type FinalState = Extract<AttachmentState, 'infected' | 'missing' | 'rejected' | 'given_up'>;
-
-/**
- * How the account's other requests fare at the source, or other files at the storage. served: they succeed, so this file is at fault.
- * failing: they fail too, or nothing is known. refused: the source refuses the list as well, so the credential is at fault.
- */
-export type Others = 'served' | 'failing' | 'refused';
 
 export interface FailedAttempt {
   readonly trouble: Trouble;
@@ -28,35 +24,42 @@ export interface FailedAttempt {
   readonly at: 'source' | 'storage';
   /** Including this one. */
   readonly attempts: number;
-  readonly others: Others;
+  /** Since the attempt before, the list was read, or other files were put. */
+  readonly isOwn: boolean;
+  /** The attempt before was throttled. */
+  readonly wasThrottled: boolean;
   /** From 0 to 1. */
   readonly random: number;
 }
 
-/** Attempts for a file while the source serves other files. */
+/** Attempts that count. */
 export const mostAttempts = 8;
 /** A file that was in hand when its process ended is fetched alone. It is given up if the process ends again. */
 export const mostLapses = 1;
 const hourMs = 3_600_000;
-const delays: BackoffRange = { baseMs: 5_000, maxMs: 6 * hourMs, factor: 4 };
+/** The last attempt comes after a day: a source may serve its list and no file for hours. */
+const delays: BackoffRange = { baseMs: 5_000, maxMs: 24 * hourMs, factor: 4 };
 /** For a file that the source does not have yet: attempts spread over a day. */
 const missingDelaysMs = [60_000, 600_000, hourMs, 4 * hourMs, 8 * hourMs, 11 * hourMs];
 
-/** True if the failure alone does not tell whether the file or the whole source is at fault. Then `others` decides. */
-export function dependsOnOthers({ trouble, at }: Pick<FailedAttempt, 'trouble' | 'at'>): boolean {
-  return at === 'source' && ['refused', 'unreachable', 'malformed'].includes(trouble.kind);
+/** True of a failure at the source that may be about this file or about all requests. */
+export function isAmbiguous({ kind }: Pick<Trouble, 'kind'>): boolean {
+  return kind === 'refused' || kind === 'unreachable' || kind === 'malformed';
 }
 
 export function toVerdict(failed: FailedAttempt): Verdict {
-  const { trouble, at, attempts, others, random } = failed;
+  const { trouble, at, attempts, isOwn, random } = failed;
   if (at === 'storage' && trouble.kind !== 'mismatch') {
-    return others === 'served' ? toRetry(failed, true) : toPause('all', trouble, random);
+    return isOwn ? toRetry(failed, true) : toPause('all', trouble, random);
   }
   switch (trouble.kind) {
     case 'local':
       return toPause('all', trouble, random);
     case 'throttled':
-      return others === 'served' ? toPostponed(failed) : toPause('account', trouble, random);
+      // Throttled twice, and the list was read in between. Without a status no request was sent: an earlier Retry-After still applies.
+      return isOwn && failed.wasThrottled && trouble.status !== undefined
+        ? toPostponed(failed)
+        : toPause('account', trouble, random);
     case 'missing':
       return toMissing(trouble, attempts, random);
     case 'mismatch':
@@ -64,8 +67,7 @@ export function toVerdict(failed: FailedAttempt): Verdict {
     case 'refused':
     case 'unreachable':
     case 'malformed':
-      // During an outage no attempt counts, and a refused credential halts its account.
-      return others === 'refused' ? { kind: 'halt' } : toRetry(failed, others === 'served');
+      return toRetry(failed, isOwn);
   }
 }
 

@@ -14,7 +14,7 @@ import { diffPage, loadSurroundings, type PageDiff, type ReadPage } from './appl
 import { loadQuarantine, loadQuarantineTexts, pruneQuarantine, resolveQuarantine } from './applications/quarantine.ts';
 import { pruneEvents } from './events.ts';
 import { announceBlobs, type BlobAnnouncement, loadForgotten } from './files/blobs.ts';
-import { loadFileFacts, loadProbe } from './files/claim-facts.ts';
+import { loadFileFacts } from './files/claim-facts.ts';
 import {
   type CompletedClaim,
   type CompletedState,
@@ -221,7 +221,6 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         postpone: postponeDownload,
         loadWaiting,
         loadFacts: loadFileFacts,
-        loadProbe,
       }),
       ...bind(leaseDb, { renew: renewDownloads }),
       async bringForward() {

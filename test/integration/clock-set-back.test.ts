@@ -102,7 +102,8 @@ describe('a download', () => {
       ['unreachable', 1, null, '20 seconds', false],
       ['unreachable', 1, null, '5 minutes', true],
       ['unreachable', 7, null, '6 hours', false],
-      ['unreachable', 7, null, '7 hours', true],
+      ['unreachable', 8, null, '23 hours', false],
+      ['unreachable', 8, null, '26 hours', true],
       ['missing', 1, null, '1 minute', false],
       ['missing', 1, null, '5 minutes', true],
       ['missing', 6, null, '12 hours', false],
@@ -209,7 +210,7 @@ describe('what was noted by a clock that was a year ahead', { tags: ['slow'] }, 
     const deleteOnce = async () => {
       const deleted = await deleteInfected(intake, AbortSignal.timeout(600_000));
       await database.query(
-        `UPDATE intake.blobs SET deleted_at = deleted_at - interval '11 minutes', intended_at = intended_at - interval '11 minutes'`,
+        `UPDATE intake.blobs SET deleted_at = deleted_at - interval '25 hours', intended_at = intended_at - interval '25 hours'`,
       );
       return deleted;
     };

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { fillAccount } from '../../bench/filled-account.ts';
 import { lastPosition, nearestPosition } from '../../src/domain/coverage/position.ts';
 import { diffPage, type ReadPage } from '../../src/store/applications/diff-page.ts';
-import { loadFileFacts, loadProbe } from '../../src/store/files/claim-facts.ts';
+import { loadFileFacts } from '../../src/store/files/claim-facts.ts';
 import { claimDownloads, loadDueAdvertisers } from '../../src/store/files/download-queue.ts';
 import type { Queryable, Row } from '../../src/store/postgres/database.ts';
 import { loadHistory } from '../../src/store/reports/history.ts';
@@ -57,7 +57,6 @@ const frequent: Record<string, (db: Queryable) => Promise<unknown>> = {
     expect(claims).toHaveLength(16);
     await loadFileFacts(db, claims, 'learn');
   },
-  'a file that shows whether the source serves any': (db) => loadProbe(db, advertiserId),
 };
 
 /** An index that is one level deeper costs a block for each lookup. */

@@ -182,8 +182,10 @@ describe('a source that asks to be left alone for long', () => {
         .requests()
         .filter((one) => one.path.includes('/resume/'))
         .map(({ at }) => at);
-    await until(() => asked().length === 2);
-    const [first = 0, second = 0] = asked();
+    const isSpent = `SELECT 1 FROM intake.downloads WHERE attempts = 1 AND lease_token IS NULL`;
+    await until(async () => (await database.query(isSpent)).length > 0);
+    const [first = 0] = asked();
+    const second = asked().at(-1) ?? 0;
     const early = board.requests().filter(({ at }) => at > first + 1_000 && at < first + 10_900);
     // A request may have been on its way when the source asked to be left alone. A worker that ignored Retry-After would send one every second.
     expect(early.length).toBeLessThan(3);
@@ -194,7 +196,6 @@ describe('a source that asks to be left alone for long', () => {
     );
     const paused = `SELECT 1 FROM intake.advertisers WHERE throttled_until > $1::timestamptz + interval '5 seconds'`;
     expect(await database.query(paused, [new Date(second)])).toEqual([]);
-    expect(await attemptsSpent(database)).toBe(1);
   });
 });
 

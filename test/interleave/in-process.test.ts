@@ -106,6 +106,7 @@ test('downloads in flight never exceed their limits, and none is forgotten', asy
               attempts: 1,
               lapses: 0,
               wasThrottled: false,
+              isServed: false,
             };
             inFlight.start(claim, async ({ onFetched, onStored }) => {
               expect(++stages.fetching).toBeLessThanOrEqual(concurrency);

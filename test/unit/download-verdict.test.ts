@@ -10,7 +10,8 @@ const fail = (kind: TroubleKind, some: Partial<FailedAttempt> = {}, facts: Troub
     trouble: new Trouble(kind, 'It failed.', facts),
     at: 'source',
     attempts: 1,
-    others: 'served',
+    isOwn: true,
+    wasThrottled: true,
     random: 0.5,
     ...some,
   });
@@ -36,7 +37,7 @@ describe('a failure', () => {
   });
 
   it('while the source is down spends nothing and is never given up', () => {
-    expect(fail('unreachable', { attempts: 100, others: 'failing' })).toMatchObject({ kind: 'retry', spend: false });
+    expect(fail('unreachable', { attempts: 100, isOwn: false })).toMatchObject({ kind: 'retry', spend: false });
   });
 
   it('of a file that is not there is final after tries over a day, and at once when it is gone for good', () => {
@@ -48,40 +49,44 @@ describe('a failure', () => {
   });
 
   it('by throttling waits as long as it was told, at most a day, and spends nothing', () => {
-    const others = 'failing';
-    expect(fail('throttled', { others }, { retryAfterMs: toDelay(30_000) })).toEqual({
+    const isOwn = false;
+    expect(fail('throttled', { isOwn }, { retryAfterMs: toDelay(30_000) })).toEqual({
       kind: 'pause',
       scope: 'account',
       delayMs: 30_000,
     });
-    expect(fail('throttled', { others }, { retryAfterMs: toDelay(9e9) })).toMatchObject({ delayMs: 86_400_000 });
-    expect(fail('throttled', { others }, { retryAfterMs: toDelay(1) })).toMatchObject({ delayMs: 1_000 });
+    expect(fail('throttled', { isOwn }, { retryAfterMs: toDelay(9e9) })).toMatchObject({ delayMs: 86_400_000 });
+    expect(fail('throttled', { isOwn }, { retryAfterMs: toDelay(1) })).toMatchObject({ delayMs: 1_000 });
   });
 
-  it('by throttling of one file, while others are served, is that file’s own: it waits as long as it was told', () => {
-    expect(fail('throttled', {}, { retryAfterMs: toDelay(30_000) })).toEqual({
+  it('by throttling of one file, again and although the list was read, is that file’s own: it waits as long as it was told', () => {
+    const status = 429;
+    expect(fail('throttled', {}, { status, retryAfterMs: toDelay(30_000) })).toEqual({
       kind: 'retry',
       delayMs: 30_000,
       spend: true,
     });
-    expect(fail('throttled', {}, { retryAfterMs: toDelay(9e9) })).toMatchObject({ delayMs: 86_400_000 });
-    expect(fail('throttled', { attempts: 5 })).toEqual({ kind: 'retry', delayMs: 640_000, spend: true });
-    expect(fail('throttled', { attempts: mostAttempts })).toMatchObject({ kind: 'complete', state: 'given_up' });
+    expect(fail('throttled', {}, { status, retryAfterMs: toDelay(9e9) })).toMatchObject({ delayMs: 86_400_000 });
+    expect(fail('throttled', { wasThrottled: false }, { status })).toMatchObject({ kind: 'pause', scope: 'account' });
+    expect(fail('throttled', { attempts: 5 }, { status })).toEqual({ kind: 'retry', delayMs: 640_000, spend: true });
+    expect(fail('throttled', { attempts: mostAttempts }, { status })).toMatchObject({
+      kind: 'complete',
+      state: 'given_up',
+    });
   });
 
   it.each(['refused', 'unreachable', 'malformed'] as const)(
-    'that is %s halts the account where the list is refused too, and spends an attempt only where others are served',
+    'that is %s spends an attempt only where the list was read since the attempt before',
     (kind) => {
-      expect(fail(kind, { others: 'refused' })).toEqual({ kind: 'halt' });
-      expect(fail(kind, { others: 'served' })).toMatchObject({ kind: 'retry', spend: true });
-      expect(fail(kind, { others: 'failing', attempts: 100 })).toMatchObject({ kind: 'retry', spend: false });
+      expect(fail(kind, { isOwn: true })).toMatchObject({ kind: 'retry', spend: true });
+      expect(fail(kind, { isOwn: false, attempts: 100 })).toMatchObject({ kind: 'retry', spend: false });
     },
   );
 
   it.each(['local', 'throttled', 'refused', 'missing', 'unreachable'] as const)(
     'of our storage (%s) is nobody’s fault: everything rests',
     (kind) => {
-      const failed = { at: 'storage', attempts: 100, others: 'failing' } as const;
+      const failed = { at: 'storage', attempts: 100, isOwn: false } as const;
       expect(fail(kind, failed)).toMatchObject({ kind: 'pause', scope: 'all' });
     },
   );

@@ -5,7 +5,16 @@ import type { Claim } from '../../src/store/files/download-queue.ts';
 import { createInFlight } from '../../src/sync/files/in-flight.ts';
 
 const aClaim = (applicationId: bigint): Claim => ({
-  ...{ advertiserId: 7n, applicationId, kind: 'resume', token: '', attempts: 1, lapses: 0, wasThrottled: false },
+  ...{
+    advertiserId: 7n,
+    applicationId,
+    kind: 'resume',
+    token: '',
+    attempts: 1,
+    lapses: 0,
+    wasThrottled: false,
+    isServed: false,
+  },
 });
 
 /** Downloads in flight whose every move the test decides. */

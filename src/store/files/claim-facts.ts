@@ -74,35 +74,6 @@ export async function loadFileFacts(
   });
 }
 
-/** Requests that show whether the source serves an account. */
-export interface ProbeFacts {
-  /** The largest stored id: the list after it is short. */
-  readonly newestId: bigint | null;
-  /** A file that the source has served before: a random one, at most 1 MB where there is one. */
-  readonly stored: { readonly applicationId: bigint; readonly kind: string; readonly sizeBytes: number | null } | null;
-}
-
-/** The search for a stored file reads only the newest attachments, so that a queue of a million files does not slow it down. */
-const newestFiles = 10_000;
-
-export async function loadProbe(db: Queryable, advertiserId: bigint): Promise<ProbeFacts> {
-  const [newest] = await db.query<{ id: bigint | null }>(
-    `SELECT max(application_id) AS id FROM intake.applications WHERE advertiser_id = $1`,
-    [advertiserId],
-  );
-  const [file] = await db.query<Columns<'attachments', 'application_id' | 'kind' | 'size_bytes'>>(
-    `SELECT application_id, kind, size_bytes FROM (
-       SELECT * FROM intake.attachments WHERE advertiser_id = $1 ORDER BY application_id DESC LIMIT ${newestFiles}
-     ) AS newest WHERE state = 'stored' AND gone_at IS NULL AND NOT linked
-     ORDER BY size_bytes > 1000000, random() LIMIT 1`,
-    [advertiserId],
-  );
-  const newestId = newest?.id ?? null;
-  if (!file) return { newestId, stored: null };
-  const { application_id: applicationId, kind, size_bytes: size } = file;
-  return { newestId, stored: { applicationId, kind, sizeBytes: size === null ? null : Number(size) } };
-}
-
 type FactsRow = { at: number; true_size_bytes: bigint | null } & Columns<
   'attachments',
   'size_bytes' | 'uploaded_at' | 'sha256' | 'content_type' | 'detected_type'

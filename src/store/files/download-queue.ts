@@ -23,6 +23,8 @@ export interface Claim extends DownloadKey {
   readonly lapses: number;
   /** The source throttled the last request for this file. */
   readonly wasThrottled: boolean;
+  /** The list was read since the last request for this file failed: the source serves the account. False before the first failure. */
+  readonly isServed: boolean;
 }
 
 export interface ClaimRequest {
@@ -80,6 +82,10 @@ const claimSql = `
   WHERE ctid = ANY (ARRAY(SELECT place FROM due, share WHERE nth <= size))
   RETURNING advertiser_id, application_id, kind, attempts, lapses, lease_token IS NOT NULL AS claimed,
     trouble_kind IS NOT DISTINCT FROM 'throttled' AS was_throttled,
+    coalesce(failed_at > now() OR failed_at < greatest(
+      (SELECT c.as_of FROM intake.cursors c WHERE c.advertiser_id = downloads.advertiser_id),
+      (SELECT s.ended_at FROM intake.sweeps s WHERE s.advertiser_id = downloads.advertiser_id AND s.lane = 'live'
+       ORDER BY s.started_at DESC LIMIT 1)), false) AS is_served,
     greatest(0, extract(epoch FROM now() - due_at))::float8 * 1000 AS waited_ms`;
 
 /** Claims due downloads, an equal share for each advertiser. `lapsed` counts rows whose claim had expired, which are now suspects. */
@@ -92,6 +98,7 @@ export async function claimDownloads(
     Columns<'downloads', 'advertiser_id' | 'application_id' | 'kind' | 'attempts' | 'lapses'> & {
       claimed: boolean;
       was_throttled: boolean;
+      is_served: boolean;
       waited_ms: number;
     }
   >(claimSql, [advertisers, priorities[tier], limit, token, leaseMs]);
@@ -104,6 +111,7 @@ export async function claimDownloads(
     attempts: row.attempts,
     lapses: row.lapses,
     wasThrottled: row.was_throttled,
+    isServed: row.is_served,
   }));
   request.onClaimed?.(claimed.map((row) => row.waited_ms));
   return { claims, lapsed: rows.length - claims.length };
@@ -163,7 +171,7 @@ export async function postponeDownload(db: Queryable, claim: Claim, wait: Postpo
   const rows = await db.query(
     `UPDATE intake.downloads d SET lease_token = NULL, leased_until = NULL, due_at = now() + $5 * interval '1 millisecond',
        attempts = d.attempts - $6::int, priority = CASE WHEN d.priority = 2 THEN 1 ELSE d.priority END,
-       trouble = coalesce($7, d.trouble), trouble_kind = coalesce($8, d.trouble_kind)
+       trouble = coalesce($7, d.trouble), trouble_kind = coalesce($8, d.trouble_kind), failed_at = CASE WHEN $8::text IS NULL THEN d.failed_at ELSE now() END
      FROM ${keyed} RETURNING 1`,
     [...toColumns([claim]), wait.delayMs, wait.spend ? 0 : 1, wait.trouble?.message, wait.trouble?.kind],
   );

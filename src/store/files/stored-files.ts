@@ -114,7 +114,7 @@ export async function retryDownloads(db: Database, advertiserId: bigint, choice:
     );
     const reopened = await reopenAttachments(tx, advertiserId, chosen, states);
     await tx.query(
-      `UPDATE intake.downloads d SET attempts = 0, lapses = 0, priority = 0, due_at = now(), trouble = NULL, trouble_kind = NULL,
+      `UPDATE intake.downloads d SET attempts = 0, lapses = 0, priority = 0, due_at = now(), trouble = NULL, trouble_kind = NULL, failed_at = NULL,
          lease_token = NULL, leased_until = NULL
        FROM unnest($2::bigint[], $3::text[]) AS c (application_id, kind)
        WHERE d.advertiser_id = $1 AND d.application_id = c.application_id AND d.kind = c.kind AND ${isFree}`,

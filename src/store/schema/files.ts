@@ -2,11 +2,9 @@
 // how these files are used.
 import { sql } from 'drizzle-orm';
 import { boolean, check, foreignKey, index, integer, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
+import { blobStates } from '../../domain/file-life.ts';
 import { attachments } from './applications.ts';
 import { at, id64, intake, isOneOf } from './columns.ts';
-
-// The values that CHECKs allow, which are also the types of the columns.
-const blobStates = ['writing', 'stored', 'damaged', 'infected', 'deleting'] as const;
 
 export const downloads = intake.table(
   'downloads',
@@ -23,6 +21,7 @@ export const downloads = intake.table(
     sha256: text(),
     trouble: text(),
     troubleKind: text('trouble_kind'),
+    failedAt: at('failed_at'),
   },
   (t) => [
     primaryKey({ name: 'downloads_pkey', columns: [t.advertiserId, t.applicationId, t.kind] }),

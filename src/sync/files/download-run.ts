@@ -3,24 +3,16 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hasRoom } from '../../domain/blob.ts';
-import { dependsOnOthers, type Others } from '../../domain/download-verdict.ts';
+import { isAmbiguous } from '../../domain/download-verdict.ts';
 import type { HashSetting } from '../../domain/hash-trust.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { FileFacts } from '../../store/files/claim-facts.ts';
 import type { Claim } from '../../store/files/download-queue.ts';
-import type { Store } from '../../store/store.ts';
 import { backoffAfter, isTemporary, shortBackoff } from '../retry.ts';
 import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
-import {
-  type FailedDownload,
-  failDownload,
-  outagePauseMs,
-  outageStreak,
-  probeSource,
-  type Standing,
-} from './handle-failure.ts';
-import { createInFlight, type DownloadCallbacks, type InFlight } from './in-flight.ts';
+import { type FailedDownload, failDownload } from './handle-failure.ts';
+import { createInFlight, type DownloadCallbacks } from './in-flight.ts';
 import { createPuts, type Puts } from './puts.ts';
 
 /** An account whose files can be fetched. */
@@ -31,7 +23,6 @@ export interface DownloadAccount {
 }
 
 export interface DownloadRunDeps extends Omit<DownloadDeps, 'source' | 'onBytes'> {
-  readonly store: DownloadDeps['store'] & Pick<Store, 'advertisers'>;
   readonly accounts: readonly DownloadAccount[];
   /** Free space of the spool's disk. */
   readonly loadSpoolBytes: () => Promise<number | null>;
@@ -79,390 +70,254 @@ export interface DownloadSummary extends DownloadTotals {
   readonly waiting: number;
   /** Those of them whose file the source does not have yet. */
   readonly notThere: number;
-  /** Accounts that this run halted, with the reason. */
-  readonly halted: readonly { readonly name: string; readonly trouble: Trouble }[];
 }
 
 /** At this interval a long run claims no other downloads and fetches the due suspects, each alone. */
 const suspectsEveryMs = 60_000;
+/** After this many failures in a row an account rests: its source may be away. */
+const outageStreak = 8;
+const outagePauseMs = 5_000;
 
 /** Tells the claims of this process from those of one that may have ended. */
 const processDigits = randomUUID().slice(0, 8);
 
-type Ended = Omit<DownloadEnd & { kind: 'completed' }, 'kind'>;
-type RunAccount = DownloadAccount & Standing;
+/** An account in this run. */
+interface RunAccount extends DownloadAccount {
+  /** Failures of its source in a row. */
+  streak: number;
+  /** No download of the account is claimed before this time, on the `performance.now` clock. */
+  pausedUntil: number;
+}
 
 /** Downloads until nothing is due and nothing becomes due within `retryForMs`. */
 export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRequest): Promise<DownloadSummary> {
-  const run = new DownloadRun(deps, request);
-  using _renewal = run.keepClaims();
-  return await run.untilDry();
-}
-
-class DownloadRun {
-  readonly #deps: DownloadRunDeps;
-  readonly #request: DownloadRunRequest;
-  readonly #accounts: Map<bigint, RunAccount>;
-  readonly #inFlight: InFlight;
-  readonly #puts: Puts;
-  readonly #abort: AbortController = new AbortController();
-  #ready: FileFacts[] = [];
-  readonly #totals: { -readonly [Name in keyof DownloadTotals]: number } = {
-    stored: 0,
-    bytes: 0,
-    linked: 0,
-    infected: 0,
-    missing: 0,
-    rejected: 0,
-    givenUp: 0,
-    failures: 0,
-  };
-  readonly #halted: { name: string; trouble: Trouble }[] = [];
-  #pausedUntil = 0;
-  #pauses = 0;
+  const { store, pauses } = deps;
+  const { concurrency, signal } = request;
+  const accounts = new Map<bigint, RunAccount>(
+    deps.accounts.map((one) => [one.advertiserId, { ...one, streak: 0, pausedUntil: pauses?.get(one.name) ?? 0 }]),
+  );
+  const ids = [...accounts.keys()];
+  const inFlight = createInFlight(concurrency);
+  const puts = deps.puts ?? createPuts();
+  const totals = { stored: 0, bytes: 0, linked: 0, infected: 0, missing: 0, rejected: 0, givenUp: 0, failures: 0 };
+  const outage = createOutage(request, deps.onWait);
+  const abort = new AbortController();
+  /** Claimed and not started yet. */
+  let ready: FileFacts[] = [];
   /** An unexpected error, thrown at the next step. */
-  #fatal: { readonly error: unknown } | null = null;
-  #broken: { trouble: Trouble; since: number; isStorage: boolean } | null = null;
-  #suspectsAt = performance.now() + suspectsEveryMs;
-  #dryAt: number | null = null;
+  let fatal: { readonly error: unknown } | null = null;
+  let suspectsAt = performance.now() + suspectsEveryMs;
+  /** When the queue was first empty. */
+  let dryAt: number | null = null;
 
-  constructor(deps: DownloadRunDeps, request: DownloadRunRequest) {
-    this.#deps = deps;
-    this.#request = request;
-    this.#inFlight = createInFlight(request.concurrency);
-    this.#puts = deps.puts ?? createPuts();
-    const begin = (name: string): Standing => ({
-      ...{ pausedUntil: deps.pauses?.get(name) ?? 0, streak: 0, undecided: [], isAsking: false },
-      ...{ isServed: false, line: Promise.resolve() },
-    });
-    this.#accounts = new Map(deps.accounts.map((one) => [one.advertiserId, { ...one, ...begin(one.name) }]));
-  }
+  const isPaused = ({ pausedUntil }: Pick<RunAccount, 'pausedUntil'>) => pausedUntil > performance.now();
+  /** Releases claims without counting an attempt. Claims that cannot be released lapse. */
+  const release = (claims: readonly Claim[]) => store.downloads.release(claims).catch(() => {});
 
-  /** Renews all claims that this run holds until disposed, on a database connection of its own. */
-  keepClaims(): Disposable {
-    const timer = setInterval(() => {
-      const claims = [...this.#inFlight.claims(), ...[...this.#ready, ...this.#undecided()].map((one) => one.claim)];
-      // If the database does not answer, the downloads themselves fail and report it.
-      if (claims.length > 0) this.#deps.store.downloads.renew(claims, this.#request.leaseMs).catch(() => {});
-    }, this.#request.leaseMs / 3);
-    return { [Symbol.dispose]: () => clearInterval(timer) };
-  }
-
-  async untilDry(): Promise<DownloadSummary> {
-    const { signal, graceMs } = this.#request;
-    const { store } = this.#deps;
-    const stop = () => void setTimeout(() => this.#abort.abort(signal.reason), graceMs).unref();
-    signal.addEventListener('abort', stop, { once: true });
-    try {
-      while (!signal.aborted) if (!(await this.#step())) break;
-      await this.#inFlight.untilIdle();
-      signal.throwIfAborted();
-      if (this.#fatal) throw this.#fatal.error;
-      if (this.#broken) throw this.#broken.trouble;
-      const { waiting, notThere } = await store.downloads.loadWaiting(this.#ids());
-      return { ...this.#totals, waiting, notThere, halted: this.#halted };
-    } finally {
-      signal.removeEventListener('abort', stop);
-      await this.#giveBack();
-      // An infinite pause is a halt. The database stores and ends halts.
-      for (const { name, pausedUntil } of this.#accounts.values())
-        if (pausedUntil < Infinity) this.#deps.pauses?.set(name, pausedUntil);
-    }
-  }
-
-  /** One step: starts claimed downloads, claims more, or waits for a download or for time to pass. False at the end. */
-  async #step(): Promise<boolean> {
-    if (this.#fatal) throw this.#fatal.error;
-    await this.#returnPaused();
-    while (this.#ready.length > 0 && !this.#inFlight.isFull()) this.#start(this.#ready.shift());
-    if (this.#inFlight.isFull()) return await this.#inFlight.nextChange();
-    const pauseMs = this.#pausedUntil - performance.now();
-    if (pauseMs > 0) return this.#inFlight.size > 0 ? await this.#inFlight.nextChange() : await this.#wait(pauseMs);
-    const isSuspectDue = performance.now() > this.#suspectsAt;
-    if (isSuspectDue && this.#inFlight.size > 0) return await this.#inFlight.nextChange();
-    if (!isSuspectDue && (await this.#claim('usual', 2 * this.#request.concurrency))) return true;
-    this.#askAboutIdle();
-    if (this.#inFlight.size > 0) return await this.#inFlight.nextChange();
-    if (await this.#fetchSuspect()) return true;
-    if (this.#pausedUntil > performance.now()) return true;
-    this.#suspectsAt = performance.now() + suspectsEveryMs;
-    return isSuspectDue || (await this.#waitForDue());
-  }
-
-  async #claim(tier: 'usual' | 'suspects', limit: number): Promise<boolean> {
-    const advertisers = this.#ids().filter((id) => (this.#accounts.get(id)?.pausedUntil ?? 0) <= performance.now());
+  async function claim(tier: 'usual' | 'suspects', limit: number): Promise<boolean> {
+    const advertisers = ids.filter((id) => !isPaused(accounts.get(id) ?? { pausedUntil: Infinity }));
     if (advertisers.length === 0) return false;
-    try {
-      await requireRoom(this.#deps, 2 * this.#request.concurrency * this.#request.maxBytes);
-      const { store, onClaimed } = this.#deps;
-      const { leaseMs, hash } = this.#request;
+    return await outage.during(false, async () => {
+      await requireRoom(deps, 2 * concurrency * request.maxBytes);
       const token = `${processDigits}${randomUUID().slice(8)}`;
+      const { leaseMs, hash } = request;
+      const { onClaimed } = deps;
       const { claims, lapsed } = await store.downloads.claim({ advertisers, tier, limit, token, leaseMs, onClaimed });
-      if (claims.length > 0) this.#ready.push(...(await store.downloads.loadFacts(claims, hash)));
-      // A claim shows that the database is back. It shows nothing about the storage.
-      if (!this.#broken?.isStorage) this.#broken = null;
+      if (claims.length > 0) ready.push(...(await store.downloads.loadFacts(claims, hash)));
+      outage.endDatabase();
       return claims.length > 0 || lapsed > 0;
-    } catch (error) {
-      if (!(error instanceof Trouble)) throw error;
-      this.#pause(error);
-      return false;
-    }
+    });
   }
 
-  async #fetchSuspect(): Promise<boolean> {
-    const found = await this.#claim('suspects', 1);
-    const file = this.#ready.shift();
-    if (!file) return found;
-    this.#start(file);
-    await this.#inFlight.untilIdle();
-    return true;
-  }
-
-  #start(file: FileFacts | undefined): void {
-    if (!file) return;
-    this.#track(file.claim, (callbacks) =>
-      file.claim.wasThrottled ? this.#fetchThrottled(file, callbacks) : this.#fetch(file, callbacks),
-    );
-  }
-
-  #track(claim: Claim, work: (callbacks: DownloadCallbacks) => Promise<void>): void {
-    this.#inFlight.start(claim, (callbacks) =>
-      work(callbacks).catch((error: unknown) => {
-        this.#fatal ??= { error };
+  function start(file: FileFacts): void {
+    const account = accounts.get(file.claim.advertiserId);
+    if (account === undefined) return;
+    inFlight.start(file.claim, (callbacks) =>
+      fetchOne(account, file, callbacks).catch((error: unknown) => {
+        fatal ??= { error };
       }),
     );
   }
 
-  /**
-   * The source throttled an earlier request for this file, and the wait is over. First the run checks that the source serves other requests
-   * of the account; if it does, being throttled again is about this file alone. Such files are fetched one after the other, so that a
-   * source with a low limit can serve them.
-   */
-  async #fetchThrottled(file: FileFacts, callbacks: DownloadCallbacks): Promise<void> {
-    const account = this.#accounts.get(file.claim.advertiserId);
-    if (!account) return;
-    const fetched = account.line.then(async () => {
-      const isPaused = account.pausedUntil > performance.now();
-      account.isServed = !isPaused && (account.isServed || (await this.#askSource(account)) === 'served');
-      await (account.isServed ? this.#fetch(file, callbacks, true) : this.#release([file.claim]));
-    });
-    account.line = fetched.catch(() => {});
-    await fetched;
-  }
-
-  async #fetch(file: FileFacts, callbacks: DownloadCallbacks, isKnownServed = false): Promise<void> {
-    const account = this.#accounts.get(file.claim.advertiserId);
-    if (!account) return;
-    const { hash, maxBytes } = this.#request;
-    const { signal } = this.#abort;
+  async function fetchOne(account: RunAccount, file: FileFacts, callbacks: DownloadCallbacks): Promise<void> {
+    const { hash, maxBytes } = request;
+    const { kind, applicationId } = file.claim;
+    const inHand = { advertiser: account.name, application: String(applicationId), kind };
+    const whole = { ...deps, source: account.source, onBytes: () => deps.onBytes?.(inHand) };
     try {
-      const { kind, applicationId } = file.claim;
-      const inHand = { advertiser: account.name, application: String(applicationId), kind };
-      const deps = { ...this.#deps, source: account.source, onBytes: () => this.#deps.onBytes?.(inHand) };
-      const ended = await download(deps, { file, hash, maxBytes, signal, isKnownServed, ...callbacks });
-      if (ended.kind === 'completed') {
-        this.#count(ended);
-        if (ended.state === 'stored' && ended.fetched) this.#puts.succeed(file.claim);
-        if (ended.fetched) await this.#decide(account, 'served');
-      } else if (ended.at === 'source' && ended.trouble.kind === 'throttled') {
-        await this.#noteThrottled({ ...ended, claim: file.claim }, account, isKnownServed);
-      } else await this.#note({ ...ended, claim: file.claim }, account);
+      const ended = await download(whole, { file, hash, maxBytes, signal: abort.signal, ...callbacks });
+      if (ended.kind === 'failed') await fail(account, { ...ended, claim: file.claim });
+      else {
+        count(ended);
+        if (ended.state === 'stored' && ended.fetched) puts.succeed(file.claim);
+        if (ended.fetched) account.streak = 0;
+      }
     } catch (error) {
-      if (signal.aborted) return await this.#release([file.claim]);
+      if (abort.signal.aborted) return await release([file.claim]);
       // An unexpected error counts against this file only.
       const name = error instanceof Error ? error.name : 'no error';
       const trouble = new Trouble('mismatch', `Unexpected error while fetching (${name}).`, { cause: error });
-      await this.#note({ at: 'source', trouble, claim: file.claim }, account);
+      await fail(account, { at: 'source', trouble, claim: file.claim });
     }
-    this.#deps.onStep?.({ ...this.#totals });
+    deps.onStep?.({ ...totals });
   }
 
-  #count({ state, bytes, fetched }: Ended): void {
-    const totals = this.#totals;
+  function count({ state, bytes, fetched }: Pick<DownloadEnd & { kind: 'completed' }, 'state' | 'bytes' | 'fetched'>) {
     if (state === 'stored') {
       totals.stored += 1;
       totals.bytes += bytes;
       if (!fetched) totals.linked += 1;
     } else if (state === 'given_up') totals.givenUp += 1;
     else if (state === 'infected' || state === 'missing' || state === 'rejected') totals[state] += 1;
-    this.#broken = null;
-    this.#pauses = 0;
-    this.#dryAt = null;
+    outage.end();
+    dryAt = null;
   }
 
-  /** Commits a failure, or keeps it undecided until the run knows whether the source serves the account's other files. */
-  async #note(failed: FailedDownload, account: RunAccount): Promise<void> {
-    this.#totals.failures += 1;
-    const { at, trouble } = failed;
+  /** Commits a failure, and pauses what it shows to be away: the account, or the storage and with it the whole run. */
+  async function fail(account: RunAccount, failed: FailedDownload): Promise<void> {
+    const { at, trouble, claim: failedClaim } = failed;
+    totals.failures += 1;
+    const isOfSource = at === 'source' && isAmbiguous(trouble);
     // A trouble with a status is an answer of the source, which may be about this file alone.
-    if (at === 'source' && trouble.kind === 'unreachable' && trouble.status === undefined) {
-      this.#deps.onUnreachable?.(account.name);
+    if (isOfSource && trouble.kind === 'unreachable' && trouble.status === undefined)
+      deps.onUnreachable?.(account.name);
+    if (isOfSource && ++account.streak >= outageStreak) {
+      account.pausedUntil = performance.now() + outagePauseMs;
+      account.streak = 0;
     }
-    if (at === 'storage')
-      return await this.#fail(failed, this.#puts.fail(failed.claim) ? 'served' : 'failing', account);
-    if (!dependsOnOthers(failed)) return await this.#fail(failed, 'served', account);
-    account.undecided.push(failed);
-    if (++account.streak >= outageStreak) await this.#ask(account);
-  }
-
-  /** A throttled trouble without a status means that no request was sent: an earlier Retry-After, received by any worker, still applies. */
-  async #noteThrottled(failed: FailedDownload, account: RunAccount, isKnownServed: boolean): Promise<void> {
-    this.#totals.failures += 1;
-    account.isServed = false;
-    const isItsOwn = isKnownServed && failed.trouble.status !== undefined;
-    if (isItsOwn) account.streak += 1;
-    await this.#fail(failed, isItsOwn ? 'served' : 'failing', account);
-  }
-
-  /** An account with undecided failures and nothing else to fetch gets no further evidence, so the run probes its source. */
-  #askAboutIdle(): void {
-    const busy = new Set(
-      [...this.#inFlight.claims(), ...this.#ready.map((file) => file.claim)].map((one) => one.advertiserId),
-    );
-    for (const account of this.#accounts.values()) {
-      const [failed] = account.undecided;
-      if (failed === undefined || busy.has(account.advertiserId)) continue;
-      this.#track(failed.claim, () => this.#ask(account));
-    }
-  }
-
-  async #ask(account: RunAccount): Promise<void> {
-    if (account.isAsking) return;
-    account.isAsking = true;
-    try {
-      const isPaused = account.pausedUntil > performance.now();
-      const others = isPaused ? 'failing' : await this.#askSource(account);
-      // With null the failures stay undecided. Their claims are released at the end without counting an attempt, or lapse.
-      if (others !== null) await this.#decide(account, others);
-    } finally {
-      account.isAsking = false;
-    }
-  }
-
-  /** Whether the source serves the account; null when the run is stopped, or when the database does not answer. */
-  async #askSource(account: RunAccount): Promise<Others | null> {
-    const { maxBytes } = this.#request;
-    const { signal } = this.#abort;
-    try {
-      const deps = {
-        ...this.#deps,
-        source: account.source,
-        onBytes: () => this.#deps.onBytes?.({ advertiser: account.name }),
-      };
-      const probe = await probeSource(deps, account, { maxBytes, signal });
-      if (probe.others === 'refused') await this.#halt(account, probe.trouble);
-      if (probe.others === 'failing')
-        account.pausedUntil = performance.now() + Math.max(outagePauseMs, probe.trouble?.retryAfterMs ?? 0);
-      return probe.others;
-    } catch (error) {
-      if (signal.aborted) return null;
-      if (!(error instanceof Trouble)) throw error;
-      this.#pause(error);
-      return null;
-    }
-  }
-
-  /** Commits the undecided failures, now that `others` is known. */
-  async #decide(account: RunAccount, others: Others): Promise<void> {
-    account.streak = 0;
-    account.isServed = others === 'served';
-    for (const failed of account.undecided.splice(0)) await this.#fail(failed, others, account);
-  }
-
-  async #fail(failed: FailedDownload, others: Others, account: RunAccount): Promise<void> {
-    try {
-      const consequence = await failDownload(this.#deps.store, failed, others, account);
-      if (consequence === 'pause') this.#pause(failed.trouble, true);
+    // If the database does not answer, the claim lapses by itself.
+    await outage.during(null, async () => {
+      const isOwn = at === 'storage' ? puts.fail(failedClaim) : failedClaim.isServed;
+      const verdict = await failDownload(store, failed, isOwn);
+      if (verdict.kind === 'pause' && verdict.scope === 'account') {
+        account.pausedUntil = performance.now() + verdict.delayMs;
+      }
+      if (verdict.kind === 'pause' && verdict.scope === 'all') outage.begin(trouble, true);
       // After a check that failed, the file stays stored as it was: nothing was stored, and no download was spared.
-      else if (consequence !== null && consequence !== 'stored')
-        this.#count({ state: consequence, bytes: 0, fetched: false });
-    } catch (error) {
-      // If the database does not answer, the claim lapses by itself.
-      if (!(error instanceof Trouble)) throw error;
-      this.#pause(error);
-    }
-  }
-
-  async #halt(account: RunAccount, trouble: Trouble): Promise<void> {
-    account.pausedUntil = Number.POSITIVE_INFINITY;
-    const { name } = account;
-    if (this.#halted.some((one) => one.name === name)) return;
-    this.#halted.push({ name, trouble });
-    await this.#deps.store.advertisers.halt(name, 'refused', trouble.message);
+      if (verdict.kind === 'complete' && verdict.written !== 'stored')
+        count({ state: verdict.written, bytes: 0, fetched: false });
+      return null;
+    });
   }
 
   /** Releases claimed downloads that have not started while their account, or the whole run, is paused. */
-  async #returnPaused(): Promise<void> {
-    const now = performance.now();
-    const isPaused = ({ claim }: FileFacts) =>
-      Math.max(this.#pausedUntil, this.#accounts.get(claim.advertiserId)?.pausedUntil ?? 0) > now;
-    const paused = this.#ready.filter(isPaused);
-    if (paused.length === 0) return;
-    this.#ready = this.#ready.filter((file) => !paused.includes(file));
-    await this.#release(paused.map((file) => file.claim));
-  }
-
-  /** Releases claims without counting an attempt. Claims that cannot be released lapse. */
-  async #release(claims: readonly Claim[]): Promise<void> {
-    await this.#deps.store.downloads.release(claims).catch(() => {});
-  }
-
-  /** The storage or the database is unavailable: nothing is claimed for a while. Each pause is longer until a download completes. */
-  #pause(trouble: Trouble, isStorage = false): void {
-    const now = performance.now();
-    // Downloads that fail at the same time count as one failure.
-    if (this.#pausedUntil > now) return;
-    const delayMs = backoffAfter(trouble, ++this.#pauses, shortBackoff);
-    this.#broken ??= { trouble, since: now, isStorage };
-    this.#pausedUntil = now + delayMs;
-    this.#deps.onWait?.(trouble, delayMs);
-  }
-
-  /** Waits for the storage or the database to come back. Throws its trouble when that takes longer than `retryForMs`. */
-  async #wait(ms: number): Promise<boolean> {
-    const { retryForMs, signal } = this.#request;
-    const brokenMs = this.#broken ? performance.now() + ms - this.#broken.since : 0;
-    if (this.#broken && (brokenMs > retryForMs || !isTemporary(this.#broken.trouble))) throw this.#broken.trouble;
-    await sleep(ms, undefined, { signal }).catch(() => {});
-    return true;
+  async function returnPaused(): Promise<void> {
+    const isResting = ({ claim: { advertiserId } }: FileFacts) =>
+      outage.leftMs() > 0 || isPaused(accounts.get(advertiserId) ?? { pausedUntil: Infinity });
+    const resting = ready.filter(isResting);
+    if (resting.length === 0) return;
+    ready = ready.filter((file) => !resting.includes(file));
+    await release(resting.map((file) => file.claim));
   }
 
   /** Nothing is due. Waits for a download that becomes due within `retryForMs` of when the queue was first empty; false without one. */
-  async #waitForDue(): Promise<boolean> {
+  async function waitForDue(): Promise<boolean> {
     const now = performance.now();
-    this.#dryAt ??= now;
-    const leftMs = this.#dryAt + this.#request.retryForMs - now;
+    dryAt ??= now;
+    const leftMs = dryAt + request.retryForMs - now;
     if (leftMs <= 0) return false;
-    const waiting = await this.#deps.store.downloads.loadWaiting(this.#ids()).catch((error: unknown) => {
-      if (!(error instanceof Trouble)) throw error;
-      this.#pause(error);
-      return null;
-    });
+    const waiting = await outage.during(null, () => store.downloads.loadWaiting(ids));
     if (waiting === null) return true;
-    const { nextInMs } = waiting;
-    if (nextInMs === null) return false;
-    const pauses = [...this.#accounts.values()]
-      .map((one) => one.pausedUntil - now)
-      .filter((ms) => ms > 0 && ms < Infinity);
-    const waitMs = Math.max(50, nextInMs, ...(nextInMs <= 0 ? pauses : []));
+    if (waiting.nextInMs === null) return false;
+    const paused = [...accounts.values()].map((one) => one.pausedUntil - now).filter((ms) => ms > 0);
+    const waitMs = Math.max(50, waiting.nextInMs, ...(waiting.nextInMs <= 0 ? paused : []));
     if (waitMs > leftMs) return false;
-    await sleep(waitMs, undefined, { signal: this.#request.signal }).catch(() => {});
+    await sleep(waitMs, undefined, { signal }).catch(() => {});
     return true;
   }
 
-  async #giveBack(): Promise<void> {
-    this.#abort.abort();
-    await this.#inFlight.untilIdle();
-    await this.#release([...this.#ready, ...this.#undecided()].map((one) => one.claim));
+  /** One step: starts claimed downloads, claims more, or waits for a download or for time to pass. False at the end. */
+  async function step(): Promise<boolean> {
+    if (fatal) throw fatal.error;
+    await returnPaused();
+    while (ready.length > 0 && !inFlight.isFull()) for (const file of ready.splice(0, 1)) start(file);
+    if (inFlight.isFull()) return await inFlight.nextChange();
+    const isBusy = inFlight.size > 0;
+    if (outage.leftMs() > 0) return isBusy ? await inFlight.nextChange() : await outage.wait();
+    const isSuspectDue = performance.now() > suspectsAt;
+    if (!isSuspectDue && (await claim('usual', 2 * concurrency))) return true;
+    if (inFlight.size > 0) return await inFlight.nextChange();
+    const found = await claim('suspects', 1);
+    for (const file of ready.splice(0)) {
+      start(file);
+      await inFlight.untilIdle();
+    }
+    if (found || outage.leftMs() > 0) return true;
+    suspectsAt = performance.now() + suspectsEveryMs;
+    return isSuspectDue || (await waitForDue());
   }
 
-  #undecided(): FailedDownload[] {
-    return [...this.#accounts.values()].flatMap((account) => account.undecided);
+  const renewal = setInterval(() => {
+    const claims = [...inFlight.claims(), ...ready.map((file) => file.claim)];
+    // On a database connection of its own. If the database does not answer, the downloads themselves fail and report it.
+    if (claims.length > 0) store.downloads.renew(claims, request.leaseMs).catch(() => {});
+  }, request.leaseMs / 3);
+  const stop = () => void setTimeout(() => abort.abort(signal.reason), request.graceMs).unref();
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    while (!signal.aborted) if (!(await step())) break;
+    await inFlight.untilIdle();
+    signal.throwIfAborted();
+    if (fatal) throw (fatal as { readonly error: unknown }).error;
+    outage.throwIfAny();
+    const { waiting, notThere } = await store.downloads.loadWaiting(ids);
+    return { ...totals, waiting, notThere };
+  } finally {
+    signal.removeEventListener('abort', stop);
+    abort.abort();
+    await inFlight.untilIdle();
+    await release(ready.map((file) => file.claim));
+    clearInterval(renewal);
+    for (const { name, pausedUntil } of accounts.values()) pauses?.set(name, pausedUntil);
   }
+}
 
-  #ids(): bigint[] {
-    return [...this.#accounts.keys()];
-  }
+/** The storage or the database is unavailable: nothing is claimed for a while. Each pause is longer until a download completes. */
+function createOutage({ retryForMs, signal }: DownloadRunRequest, onWait: DownloadRunDeps['onWait']) {
+  let broken: { readonly trouble: Trouble; readonly since: number; readonly isStorage: boolean } | null = null;
+  let pausedUntil = 0;
+  let pauses = 0;
+  const leftMs = () => pausedUntil - performance.now();
+  const outage = {
+    leftMs,
+    begin(trouble: Trouble, isStorage = false): void {
+      // Downloads that fail at the same time count as one failure.
+      if (leftMs() > 0) return;
+      const delayMs = backoffAfter(trouble, ++pauses, shortBackoff);
+      broken ??= { trouble, since: performance.now(), isStorage };
+      pausedUntil = performance.now() + delayMs;
+      onWait?.(trouble, delayMs);
+    },
+    /** Runs statements; where the database does not answer, an outage begins and `instead` is returned. */
+    async during<T>(instead: T, work: () => Promise<T>): Promise<T> {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof Trouble)) throw error;
+        outage.begin(error);
+        return instead;
+      }
+    },
+    /** A claim shows that the database is back. It shows nothing about the storage. */
+    endDatabase(): void {
+      if (!broken?.isStorage) broken = null;
+    },
+    end(): void {
+      broken = null;
+      pauses = 0;
+    },
+    /** Waits for the end of the pause. Throws the trouble when it lasts for longer than `retryForMs`. */
+    async wait(): Promise<true> {
+      const brokenMs = broken ? pausedUntil - broken.since : 0;
+      if (broken && (brokenMs > retryForMs || !isTemporary(broken.trouble))) throw broken.trouble;
+      await sleep(Math.max(0, leftMs()), undefined, { signal }).catch(() => {});
+      return true;
+    },
+    throwIfAny(): void {
+      if (broken) throw broken.trouble;
+    },
+  };
+  return outage;
 }
 
 /** Throws while the disk of the blobs or of the spool has no room for `aheadBytes`: all files ahead, each of the largest allowed size. */

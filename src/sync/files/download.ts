@@ -19,9 +19,7 @@ export interface DownloadDeps extends FetchDeps {
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
-export interface DownloadRequest
-  extends Pick<FetchRequest, 'maxBytes' | 'signal' | 'isKnownServed'>,
-    Partial<DownloadCallbacks> {
+export interface DownloadRequest extends Pick<FetchRequest, 'maxBytes' | 'signal'>, Partial<DownloadCallbacks> {
   readonly file: FileFacts;
   readonly hash: HashSetting;
 }
@@ -62,11 +60,13 @@ async function fetchAndPut(
   request: DownloadRequest,
   compare: boolean,
 ): Promise<StoredFile | DownloadEnd> {
-  const { file, maxBytes, signal, isKnownServed } = request;
+  const { file, maxBytes, signal } = request;
   const { claim, twin, sizeBytes } = file;
   let fetched: FetchedFile | 'tooLarge';
   try {
     const { kind, applicationId } = claim;
+    // The file was throttled before, and the list was read since: a Retry-After is about this file alone.
+    const isKnownServed = claim.wasThrottled && claim.isServed;
     if (!isAttachmentKind(kind)) throw new Trouble('missing', 'There is no path for this type.', { status: 410 });
     fetched = await fetchFile(deps, { kind, applicationId, sizeBytes, maxBytes, signal, isKnownServed });
   } catch (error) {

@@ -10,8 +10,6 @@ export interface DownloadCallbacks {
   readonly onStored: () => void;
 }
 
-export type InFlight = ReturnType<typeof createInFlight>;
-
 /**
  * Most stored downloads that wait for their commit. A waiting download costs only its claim, and larger batches cost less per file. With
  * only twice the concurrency in flight, commits of 14 files at a time were the bottleneck of a run without network latency (measured).

@@ -81,7 +81,7 @@ export function startDownloadLoop(deps: DownloadLoopDeps & Pick<DownloadWatch, '
         if (summary !== null || performance.now() - troubleAt > knownForMs) trouble = null;
         if (summary !== null) {
           tell('done', toFileCounts(summary));
-          log.info({ ...summary, halted: summary.halted.length }, 'files fetched');
+          log.info({ ...summary }, 'files fetched');
         }
       } catch (error) {
         if (signal.aborted) return;

@@ -188,6 +188,7 @@ export function createLifted(stage: Stage): Scenario {
         attempts: 1,
         lapses: 0,
         wasThrottled: false,
+        isServed: false,
       };
       const page = aPage(lease, [shown(false)], { advertiserId });
       return {
