@@ -51,7 +51,7 @@ export const verify = command<VerifyOptions>({
       [
         `${formatCount(found.blobs, 'blob')} compared, the bytes of ${found.read} read (${formatBytes(found.readBytes)}).`,
         isDamaged
-          ? `${found.missing} missing, ${found.damaged} damaged: ${formatCount(found.requeued, 'file is', 'files are')} queued again${found.lost > 0 ? `, ${formatCount(found.lost, 'earlier version is', 'earlier versions are')} lost` : ''}. Next: intake sync`
+          ? `${found.missing} missing, ${found.damaged} damaged: ${formatCount(found.requeued, 'file is', 'files are')} queued again${found.lost > 0 ? `, ${formatCount(found.lost, 'earlier version or resume is', 'earlier versions or resumes are')} lost` : ''}. Next: intake sync`
           : `${unrepaired > 0 ? 'No other' : 'None'} is missing or damaged.`,
         unrepaired > 0 &&
           `${formatCount(unrepaired, 'file')} found missing or damaged earlier: not downloaded again yet. Next: intake sync. Where the source did not have the file, run intake retry first.`,

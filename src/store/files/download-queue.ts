@@ -85,6 +85,7 @@ const claimSql = `
     coalesce(failed_at > now() OR failed_at < greatest(
       (SELECT c.as_of FROM intake.cursors c WHERE c.advertiser_id = downloads.advertiser_id),
       (SELECT s.ended_at FROM intake.sweeps s WHERE s.advertiser_id = downloads.advertiser_id AND s.lane = 'live'
+         AND NOT (s.purpose = 'live' AND s.certificate = 'unproven')
        ORDER BY s.started_at DESC LIMIT 1)), false) AS is_served,
     greatest(0, extract(epoch FROM now() - due_at))::float8 * 1000 AS waited_ms`;
 

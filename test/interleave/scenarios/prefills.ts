@@ -54,9 +54,9 @@ async function openVisit(
       };
     },
   };
-  async function comeBack(actor: Actor) {
+  async function comeBack(actor: Actor, store = stage.store(actor.name)) {
     const deps = {
-      ...{ store: stage.store(actor.name), blobs: toBlobs(actor, visit.objects), ttlMs: 86_400_000, onEnd: () => {} },
+      ...{ store, blobs: toBlobs(actor, visit.objects), ttlMs: 86_400_000, onEnd: () => {} },
       accounts: new Map([[name, { source: source as PrefillSource, returnUrls: [], key: () => 'key' }]]),
       slots: createSlots(1),
       spool,
@@ -165,7 +165,7 @@ export function createLapseResume(stage: Stage): Scenario {
       const { advertiserId, name } = await stage.openAdvertiser();
       const visit = await openVisit(stage, { advertiserId, name });
       const first = await openVisit(stage, { advertiserId, name }, visit.objects);
-      await first.comeBack({ name: 'first', act: async (_, work) => work() });
+      await first.comeBack({ name: 'first', act: async (_, work) => work() }, stage.directStore);
       await stage.query(
         `UPDATE intake.prefills SET expires_at = now() - interval '1 second' WHERE advertiser_id = $1 AND outcome = 'prefilled'`,
         [advertiserId],
@@ -180,7 +180,7 @@ export function createLapseResume(stage: Stage): Scenario {
       };
       return {
         programs: new Map<string, Program>([
-          ['visit', visit.comeBack],
+          ['visit', (actor) => visit.comeBack(actor)],
           ['lapse', lapse],
         ]),
         mortal: [],
