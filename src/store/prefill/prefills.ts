@@ -218,7 +218,7 @@ export async function completeResume(
       failed === null
         ? await tx.query(
             `UPDATE intake.blobs SET state = 'stored', size_bytes = $3, verified_at = now(), orphaned_at = NULL
-             WHERE advertiser_id = $1 AND sha256 = $2 AND state NOT IN ('infected', 'deleting') RETURNING 1`,
+             WHERE advertiser_id = $1 AND sha256 = $2 AND state <> 'infected' RETURNING 1`,
             [advertiserId, sha256, sizeBytes],
           )
         : [];
