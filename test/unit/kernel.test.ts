@@ -28,6 +28,8 @@ interface Source {
   fails: (request: ListRequest) => boolean;
   /** The ids up to this one are no numbers on the wire. */
   unreadableTo: bigint;
+  /** So many elements without a readable id come with every answer. */
+  litter: number;
   /** The bounds of a question belong to its answer. */
   isInclusive: boolean;
   page: number;
@@ -45,6 +47,7 @@ function serve(list: readonly bigint[]) {
     hides: () => false,
     fails: () => false,
     unreadableTo: 0n,
+    litter: 0,
     isInclusive: false,
     page: 50,
     asked: [],
@@ -67,7 +70,10 @@ function serve(list: readonly bigint[]) {
       }));
     if (source.fails(request) || shown.some(({ id }) => id === source.poison))
       return { status: 500, rows: [], bytes: 0, echo: 'absent', age: null };
-    const rows = source.isSilent ? [] : shown;
+    const litter = Array.from({ length: source.litter }, () => {
+      return { id: 0n, submittedAt: null, bytes: 500, unreadable: true as const };
+    });
+    const rows = source.isSilent ? [] : [...shown, ...litter];
     return { status: 200, rows, bytes: 400 + rows.length * 501, echo: 'matches', age: null };
   };
   const server: HiddenServer = {
@@ -204,6 +210,12 @@ test('a page of nothing but unreadable ids keeps nobody else from being read', (
   const { done } = sweep();
   expect(memory.held.size).toBe(320);
   expect(done.certificate).not.toBe('unproven');
+});
+
+test.for([1, 40])('%i elements without a readable id in every answer do not keep a sweep asking for ever', (many) => {
+  const { source, sweep } = serve(ids(many));
+  source.litter = many;
+  expect(sweep().requests).toBeLessThan(700);
 });
 
 describe('a poll that is shown nothing', () => {

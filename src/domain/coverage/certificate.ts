@@ -10,6 +10,7 @@ import {
   orderOf,
   type Reason,
   type State,
+  unreadableOnly,
 } from './state.ts';
 import { isWalkInOrder } from './walk.ts';
 
@@ -58,7 +59,7 @@ type Reasons = readonly (readonly [risk: Reason['risk'], is: boolean, reason: st
 
 /** True if a sweep has asked more than what it found justifies. A choice: what it leaves open is read next time. */
 export function isOverBudget({ facts, open }: State, inFlight = 0): boolean {
-  const unread = open.reduce((count, { stuck }) => count + Number(stuck !== null), 0);
+  const unread = open.filter(({ stuck }) => stuck !== null && stuck !== unreadableOnly).length;
   // If applications arrive faster than answers show them, a sweep would follow them for ever.
   const older = facts.found - facts.recent + facts.absent;
   return facts.requests + inFlight >= 200 + 6 * (older + Math.min(facts.recent, older)) + 64 * unread;

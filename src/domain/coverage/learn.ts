@@ -14,7 +14,7 @@ import {
   shownInside,
   sizeOf,
 } from './question.ts';
-import { hasRoom, isFarFromFull } from './room.ts';
+import { hasRoom, isFarFromFull, smallPage } from './room.ts';
 import { splitShown, splitUnanswered } from './split.ts';
 import {
   addReason,
@@ -26,6 +26,7 @@ import {
   type OpenRange,
   openRange,
   type State,
+  unreadableOnly,
   type Wider,
 } from './state.ts';
 import { beginWalk, learnWalk } from './walk.ts';
@@ -126,7 +127,7 @@ function judge(facts: Draft['facts'], range: OpenRange, question: Question, answ
     return { closed: null, lacked, parts: halve(range, shown, lacked, page) };
   }
   if (isOne || (isWhole && isExact)) return close(facts, range, shown, isEmpty, recent.length);
-  if (shown.length === 0) return { ...noEffect, parts: stepOver(range, question, answer) };
+  if (shown.length === 0) return { ...noEffect, parts: stepOver(facts, range, question, answer) };
   const parts = splitShown(facts, range, shown, page, isExact);
   // Ids between the parts have been read and belong to none of them.
   const between = shown.filter((id) => !parts.some((part) => contains(part, id)));
@@ -170,14 +171,18 @@ function halve(
 }
 
 /** A page that shows only the bounds of its question: asks again with bounds that step over them. */
-function stepOver(range: OpenRange, question: Question, page: PageAnswer): OpenRange[] {
+function stepOver(facts: Draft['facts'], range: OpenRange, question: Question, page: PageAnswer): OpenRange[] {
   const came = (bound: bigint | null) => page.rows.some(({ id }) => id === bound);
   const { after, before } = range.steps;
   const steps = { after: after || came(question.afterId), before: before || came(question.beforeId) };
-  if (steps.after === after && steps.before === before) {
-    return splitUnanswered(range, [], 'the page holds no readable id but the bounds of its question');
+  const size = sizeOf(question, page);
+  if (steps.after !== after || steps.before !== before) {
+    return [{ ...range, wider: { ...size, inside: 0, moved: 'both' }, steps }];
   }
-  return [{ ...range, wider: { ...sizeOf(question, page), inside: 0, moved: 'both' }, steps }];
+  // A long page of unreadable ids may hide readable ones. A short one may come with every answer.
+  if (size.rows >= smallPage) return splitUnanswered(range, [], unreadableOnly);
+  addReason(facts, 'fault', 'a range could not be split small enough to be closed');
+  return [{ ...range, stuck: unreadableOnly }];
 }
 
 /** An answer is known to have left something out: it was cut off. If it was empty or had room, an assumption is wrong. */

@@ -129,6 +129,9 @@ export function orderOf({ rising, falling }: Pick<Facts, 'rising' | 'falling'>):
 /** Why a range is stuck that was known as unreadable before the sweep. */
 export const knownAsUnreadable = 'known as unreadable';
 
+/** Why a range is stuck whose page shows no id but the bounds of its question. */
+export const unreadableOnly = 'the page holds no readable id but the bounds of its question';
+
 export function openRange(range: IdRange, wider: Wider | null = null): OpenRange {
   return { from: range.from, to: range.to, wider, steps: { after: false, before: false }, stuck: null };
 }
