@@ -121,6 +121,7 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
     unplayable.push('full disk of the database: a small disk cannot be mounted here');
   const strangersFile = join(folder, 'strangers.txt');
   const findStrangers = createStrangerWatch(strangersFile, board);
+  const site = { port: await findFreePort(), key: 'a-key-of-the-careers-site' };
   const advertisersFile = join(folder, 'advertisers.json');
   writeFileSync(
     advertisersFile,
@@ -158,7 +159,6 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
     writeFileSync(join(folder, `${member}.url`), direct);
     return { DATABASE_URL_FILE: join(folder, `${member}.url`) };
   };
-  const site = { port: await findFreePort(), key: 'a-key-of-the-careers-site' };
   const sourceUrl = `http://127.0.0.1:${proxies.source.port}`;
   const fleet = createFleet({
     folder,

@@ -29,7 +29,7 @@ async function playNothingNew({ cluster, runCommand, count }: Stage): Promise<vo
   await runCommand(['doctor']);
 }
 
-/** Eight attempts of four requests each are 32. */
+/** Nine attempts of four requests each are 36: the first does not count. */
 const mostRequests = 100;
 
 /** A file that always fails must be given up, however long its delays are. Another file is stored, and the account is not halted. */
@@ -52,13 +52,16 @@ async function playDeadFile(stage: Stage, account: BoardAdvertiser): Promise<str
     requests().filter(({ at, path }) => at >= sinceAt && path.endsWith(`/resume/${dead}`)).length > mostRequests;
   const isOver = async () => {
     if (isEndless()) return true;
-    // Skips the retry delays.
-    await cluster.query(`UPDATE intake.downloads SET due_at = now() WHERE lease_token IS NULL AND due_at > now()`);
+    // Skips the retry delays, which are longer than the time between two polls.
+    await cluster.query(
+      `UPDATE intake.downloads d SET due_at = now() WHERE lease_token IS NULL AND due_at > now() AND (failed_at IS NULL
+         OR failed_at < (SELECT c.as_of FROM intake.cursors c WHERE c.advertiser_id = d.advertiser_id))`,
+    );
     const after = await loadStates(stage, account, [dead, neighbour]);
     return after[0]?.state === 'given_up' && after[1]?.state === 'stored' && after[1].sha256 !== before[1]?.sha256;
   };
   // The number of requests decides whether the retries are endless. The time limit only guards against a hang: with small pages it takes
-  // half a minute until the change is seen, and each of the 32 requests may get a Retry-After of a second.
+  // half a minute until the change is seen, and each of the 36 requests may get a Retry-After of a second.
   const over = (await within(300_000, isOver)) && !isEndless();
   account.clearFaults(number);
   const [halted] = await cluster.query(`SELECT 1 FROM intake.advertisers WHERE state = 'halted'`);
