@@ -80,8 +80,8 @@ export const planted: Readonly<Record<string, Planted>> = {
       },
       {
         file: 'src/sync/files/delete-objects.ts',
-        before: 'for (const blob of await store.deletions.confirm(gone)) {',
-        after: 'for (const blob of (await store.deletions.confirm(gone)).slice(0, 0)) {',
+        before: 'for (const blob of await store.deletions.confirm(gone, deleted.kept)) {',
+        after: 'for (const blob of (await store.deletions.confirm(gone, deleted.kept)).slice(0, 0)) {',
       },
     ],
     seed: 1204,
