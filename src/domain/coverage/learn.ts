@@ -248,7 +248,7 @@ function noteHidden(draft: Draft, { covers, purpose }: Question, answer: PageAns
     const joined = last !== undefined && last.to >= from ? around.pop() : undefined;
     around.push({ from: joined?.from ?? from, to });
   }
-  reopen(draft, around);
+  if (around.length > 0) reopen(draft, around);
 }
 
 /** Opens closed ranges again, as far as they do not overlap with ranges that are open. */
