@@ -28,7 +28,7 @@ export function renderVerdict({ seed, broken, counts, applications, files, looks
   return `seed ${seed}: ${applications} applications, ${files} files equal ${(recoveredMs / 1_000).toFixed(1)} s after the last fault; ${played}; ${counts.starts} starts, ${looks} looks`;
 }
 
-/** The table that docs/reliability.md publishes. */
+/** The table of a run, from which docs/reliability.md takes its figures. */
 export function renderSummary(verdicts: readonly Verdict[]): string {
   const counts = addUp(verdicts.map((verdict) => verdict.counts));
   const fired = addUp(verdicts.map((verdict) => verdict.fired));

@@ -1,4 +1,4 @@
-// The scenarios by name, as `--scenario`, the guards and docs/reliability.md use them.
+// The scenarios by name, as `--scenario` and the guards use them.
 import type { Scenario } from '../explorer.ts';
 import type { Stage } from '../stage.ts';
 import {
