@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { choices, unplayable } from '../../src/dev/sandbox/behaviour/choices.ts';
 
 const page = readFileSync(new URL('../../docs/source-api.md', import.meta.url), 'utf8');
-const numbered = page.slice(page.indexOf('## What is not said')).matchAll(/^(\d+)\. /gm);
+const numbered = page.slice(page.indexOf('## What is not said')).matchAll(/^\| (\d+) \|/gm);
 const silences = Array.from(numbered, ([, number]) => Number(number));
 const answered = new Set(Object.values(choices).map(({ silence }) => silence));
 
