@@ -39,14 +39,13 @@ export const sections = {
     },
     DATABASE_CA: {
       meaning:
-        'the root certificate that signs the database server: a path, `system`, or the certificate itself; `sslrootcert` in the URL takes precedence',
+        'the root certificate of the database server: a path, `system`, or the certificate itself; `sslrootcert` in the URL takes precedence',
       example: '/etc/intake/database-root.crt',
       read: read.rootCertificate,
       absent: 'the certificate authorities built into Node',
     },
     DATABASE_AUTH: {
-      meaning:
-        "`password`: the one in the URL; `rds-iam`: an Amazon RDS token for every connection, from the platform's role (needs the package @aws-sdk/rds-signer)",
+      meaning: '`password`: the one in the URL; `rds-iam`: an Amazon RDS token for every connection',
       read: read.word('password', 'rds-iam'),
       default: 'password',
     },
@@ -72,8 +71,7 @@ export const sections = {
       absent: 'learned from the first answer, then pinned; required if the answers contain no advertiser id',
     },
     ADVERTISERS_FILE: {
-      meaning:
-        'several accounts: a JSON list of `{name, url?, credential or credentialFile, advertiserId?}`, and for prefills `prefillKey` or `prefillKeyFile` and `prefillReturnUrls`',
+      meaning: 'several accounts: a JSON list (docs/connect.md)',
       example: '/etc/intake/advertisers.json',
       read: read.line,
       absent: 'one account',
@@ -106,18 +104,17 @@ export const sections = {
       default: '*/5 * * * *',
     },
     RECHECK_SCHEDULE: {
-      meaning:
-        'when everything is read again, which renews the proof: cron, or `off`; the last day is read again hourly and the last fortnight every six hours, even if this is `off`',
+      meaning: 'when everything is read again, which renews the proof: cron, or `off`',
       read: read.schedule,
       default: '17 3 * * *',
     },
     AUDIT_SCHEDULE: {
-      meaning: 'when a worker audits a random place of the list, with two to five requests per account: cron, or `off`',
+      meaning: 'when a worker audits a random place of the list: cron, or `off`',
       read: read.schedule,
       default: '*/10 * * * *',
     },
     SYNC_LAG: {
-      meaning: "window re-read by every poll, counted from when an id was first seen, by the database's clock",
+      meaning: 'window re-read by every poll, counted from when an id was first seen',
       read: read.duration,
       default: '15m',
     },
@@ -129,19 +126,17 @@ export const sections = {
       default: 'all',
     },
     LEASE: {
-      meaning:
-        'how long a dead process still holds its lane; one-shot commands wait that long for it to expire; at most `10m`',
+      meaning: 'how long a dead process still holds its lane; at most `10m`',
       read: read.lease,
       default: '30s',
     },
     ATTACHMENT_MAX_BYTES: {
-      meaning: 'a larger file is rejected; powers of 1000 (`50MB`) or of 1024 (`8MiB`)',
+      meaning: 'a larger file is rejected',
       read: read.size,
       default: '50MB',
     },
     VERIFY_WITHIN: {
-      meaning:
-        'every stored file is read again and compared with its sha256 within this time, some of them every night; at least `2d`',
+      meaning: 'every stored file is read again within this time; at least `2d`',
       read: read.nights,
       default: '30d',
     },
@@ -285,15 +280,13 @@ export const sections = {
   privacy: {
     PRIVACY_KEY: {
       secret: true,
-      meaning:
-        'the key of the hashes that keep erased people out; at least 16 characters; if it is lost, erased people could return',
+      meaning: 'the key of the hashes that keep erased people out; at least 16 characters; never change it',
       example: 'a-long-random-text',
       read: read.longSecret,
       absent: 'kept in .intake/ outside production, required in production',
     },
     RETENTION: {
-      meaning:
-        'records stored longer ago than this are erased, unless too many are due at once (docs/protect-people.md); `off` keeps everything',
+      meaning: 'records stored longer ago than this are erased (docs/protect-people.md); `off` keeps everything',
       example: '365d',
       read: read.durationOrOff,
       default: 'off',
