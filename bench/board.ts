@@ -25,7 +25,10 @@ export interface BoardQuestion {
 export const pageCap = 500;
 const advertiserId = 42n;
 
-/** Creates a board. It renders an application at the first request and keeps the text; later requests only copy it. */
+/** The texts of so many applications are kept after their first request; the others are rendered at every request. */
+const mostKept = 1_000_000;
+
+/** Creates a board. */
 export function createBoard(size: number): Board {
   const rendered = { json: [] as string[], xml: [] as string[] };
   return {
@@ -37,8 +40,8 @@ export function createBoard(size: number): Board {
       // With a date before the first application the page is empty; a negative end would make slice() count from the end.
       const to = Math.max(from - 1, Math.min(size, from + pageCap - 1, ...bounds.map((bound) => bound - 1)));
       const kept = rendered[format];
-      for (let id = from; id <= to; id++) kept[id] ??= renders[format](id);
-      const elements = kept.slice(from, to + 1);
+      for (let id = from; id <= Math.min(to, mostKept); id++) kept[id] ??= renders[format](id);
+      const elements = Array.from({ length: to - from + 1 }, (_, at) => kept[from + at] ?? renders[format](from + at));
       return format === 'json' ? toJsonPage(question, elements) : toXmlPage(question, elements);
     },
   };

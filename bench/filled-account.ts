@@ -2,6 +2,7 @@
 // SQL. A million applications take some minutes and about 5 GB of disk.
 
 import pg from 'pg';
+import { markAllDays } from '../src/store/reports/days.ts';
 
 /** A year of applications, distributed as in an account with 5,000 ads: the busiest ad gets one application in thirty. */
 export async function fillAccount(
@@ -22,6 +23,9 @@ export async function fillAccount(
     await client.query(
       `INSERT INTO intake.tallies (advertiser_id, what, n) SELECT advertiser_id, what, n FROM intake.recounted`,
     );
+    await client.query('ANALYZE');
+    await markAllDays({ query: async (sql, values) => (await client.query(sql, [...(values ?? [])])).rows });
+    await client.query('SELECT intake.count_stale_days(1000000)');
     await client.query('VACUUM (ANALYZE)');
   } finally {
     await client.end();

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { openSandbox } from '../src/dev/sandbox/http/server.ts';
 import { type Figure, report, type Size } from './figure.ts';
 import { type Cost, openPlace } from './place.ts';
-import { watchPeak } from './watching.ts';
+import { watchRun } from './watching.ts';
 
 const main = join(import.meta.dirname, '../src/cli/main.ts');
 
@@ -37,14 +37,17 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
         ATTACHMENT_MAX_BYTES: '300MB',
         BLOBS_URL: `file:${join(folder, `blobs-${repeat}`)}`,
       };
-      best.ours = Math.min(best.ours, await watchPeak([main, 'sync'], env));
+      best.ours = Math.min(best.ours, (await watchRun([main, 'sync'], env)).peakBytes);
     });
     await database[Symbol.asyncDispose]();
     rmSync(join(folder, `blobs-${repeat}`), { recursive: true, force: true });
     costs.theirs = await place.meter(async () => {
       const urls = ids.map((id) => `${sandbox.url}/v1/advertiser/applications/resume/${id}`);
       const env = { CREDENTIAL: sandbox.credential, FOLDER: folder };
-      best.theirs = Math.min(best.theirs, await watchPeak(['--input-type=module', '-e', readWhole, ...urls], env));
+      best.theirs = Math.min(
+        best.theirs,
+        (await watchRun(['--input-type=module', '-e', readWhole, ...urls], env)).peakBytes,
+      );
     });
   }
   yield {

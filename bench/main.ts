@@ -1,5 +1,5 @@
-// The published figures: npm run bench [-- --only NAME] [-- --quick] [-- --json]. Runs every bench as a separate process, one after the
-// other, and prints each figure when it is ready. A complete run at full size also writes bench/results.md.
+// The published figures: npm run bench [-- NAME ..] [-- --quick] [-- --json]. Runs every bench, or those named, as separate processes, one
+// after the other, and prints each figure when it is ready. A complete run at full size also writes bench/results.md.
 
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -32,18 +32,19 @@ type Line = Omit<Figure, 'ours' | 'theirs'> & {
   readonly theirs: { readonly wallMs: number; readonly cpuMs: number } | null;
 };
 
-const { values } = parseArgs({
+const { values, positionals: named } = parseArgs({
+  allowPositionals: true,
   options: {
-    only: { type: 'string' },
     quick: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   },
 });
-const chosen = benches.filter((name) => values.only === undefined || name === values.only);
-if (chosen.length === 0) {
-  console.error(`There is no bench "${values.only}". There are: ${benches.join(', ')}.`);
+const unknown = named.find((name) => !benches.includes(name));
+if (unknown !== undefined) {
+  console.error(`There is no bench "${unknown}". There are: ${benches.join(', ')}.`);
   process.exit(2);
 }
+const chosen = named.length > 0 ? named : benches;
 
 const lines: Line[] = [];
 const failed: string[] = [];
@@ -52,7 +53,7 @@ for (const name of chosen) {
   if (!(await run(name))) failed.push(name);
   loads.push(loadavg()[0] ?? 0);
 }
-if (!values.quick && values.only === undefined) {
+if (!values.quick && named.length === 0) {
   writeFileSync(join(import.meta.dirname, 'results.md'), renderResults());
 }
 process.exitCode = failed.length > 0 ? 1 : 0;
