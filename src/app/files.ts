@@ -138,6 +138,7 @@ export async function verifyOnce(
   const { share, released, onStep, crashPoint, signal } = request;
   const { store, blobs, advertisers } = held;
   const miscounted = share === 1 ? await store.reports.repairTallies() : 0;
+  if (share === 1) await store.reports.markAllDays();
   const found = await verify(
     { store, blobs, onStep, crashPoint },
     { advertisers, amount: { share }, released, graceMs: orphanGraceMs, parallel: config.source.concurrency, signal },

@@ -26,6 +26,16 @@ export function createMaintenance({ config, store }: MaintenanceParts): Maintena
       },
     },
     {
+      name: 'days',
+      schedule: '53 * * * *',
+      async run(signal, onStep) {
+        while ((await store.reports.countStaleDays()) > 0) {
+          signal.throwIfAborted();
+          onStep();
+        }
+      },
+    },
+    {
       name: 'verify',
       schedule: '37 4 * * *',
       // Catches up if a nightly run was interrupted, or if no worker was running.

@@ -72,6 +72,7 @@ import {
 import { loadExport } from './privacy/export.ts';
 import { findPerson } from './privacy/find-and-erase.ts';
 import { takeSlots } from './rate-limit.ts';
+import { countStaleDays, markAllDays } from './reports/days.ts';
 import { loadHistory } from './reports/history.ts';
 import { loadProofReport } from './reports/proof.ts';
 import { loadAdvertiserStatus, loadVerdict } from './reports/status.ts';
@@ -317,7 +318,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       loadVerdict: (name: string) => db.transaction((tx) => loadVerdict(tx, name)),
       loadHistory: (period: Period, now: Date) => db.transaction((tx) => loadHistory(tx, period, now)),
       loadProof: (name: string) => loadProofReport(db, name),
-      ...bind(db, { repairTallies }),
+      ...bind(db, { repairTallies, markAllDays, countStaleDays }),
     },
 
     async [Symbol.asyncDispose]() {

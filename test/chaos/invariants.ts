@@ -2,6 +2,7 @@
 // between two looks is seen. One statement, and so one snapshot, checks the others. A finding begins with the promise that is broken.
 
 import { createHash } from 'node:crypto';
+import { wrongDaysSql } from '../support/wrong-days.ts';
 import type { Cluster } from './cluster.ts';
 import { findChangingElements } from './elements.ts';
 import { faults } from './faults.ts';
@@ -164,6 +165,8 @@ const lookSql = `
   SELECT format('P29: the count of %s is wrong by %s', what, -sum(n)) FROM (
     SELECT advertiser_id, what, n FROM intake.recounted UNION ALL SELECT advertiser_id, what, -n FROM intake.tallies) AS compared
   GROUP BY advertiser_id, what HAVING sum(n) <> 0
+  UNION ALL
+  SELECT format('P29: %s are wrong', wrong) FROM (${wrongDaysSql}) AS days
   UNION ALL
   SELECT format('P4: the cursor stands at %s, which is no application', c.after_id) FROM intake.cursors c
   WHERE NOT EXISTS (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = c.advertiser_id AND a.application_id = c.after_id)

@@ -25,7 +25,7 @@ const harmless = [
   ],
   ...['recent_pages.*', 'screen_questions.*', 'screens.*'],
   ...['lane', 'purpose', 'axis', 'state', 'certificate', 'risk', 'reason'].map((name) => `sweeps.${name}`),
-  ...['applications.job_reference', 'applications.notes', 'applications.source_offset'],
+  ...['applications.job_reference', 'applications.notes', 'applications.source_offset', 'job_days.job_reference'],
   ...['attachments.kind', 'attachments.state', 'attachments.reason', 'attachments.notes', 'attachments.detected_type'],
   ...[
     'attachment_versions.kind',

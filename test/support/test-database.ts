@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { test as base, inject } from 'vitest';
 import { type TestTemplate, toDatabaseUrl } from './test-run.ts';
+import { wrongDaysSql } from './wrong-days.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -102,7 +103,11 @@ async function findWrongTallies(query: (sql: string) => Promise<Record<string, s
        SELECT advertiser_id, what, n FROM intake.recounted UNION ALL SELECT advertiser_id, what, -n FROM intake.tallies) AS compared
      GROUP BY advertiser_id, what HAVING sum(n) <> 0`,
   );
-  return rows.map(({ what, too_few }) => `${what} ${-Number(too_few)} too many`).join(', ');
+  const days = await query(wrongDaysSql);
+  return [
+    ...rows.map(({ what, too_few }) => `${what} ${-Number(too_few)} too many`),
+    ...days.map(({ wrong }) => `${wrong}`),
+  ].join(', ');
 }
 
 /** On a busy machine a closed session can linger. Less than ten seconds, after which a forgotten pool closes its idle sessions. */

@@ -2,6 +2,7 @@
 // Types only: importing a table at run time would load drizzle, which takes 0.7 s.
 import type { Column, Table } from 'drizzle-orm';
 import type * as applications from './applications.ts';
+import type * as days from './days.ts';
 import type * as files from './files.ts';
 import type * as prefills from './prefills.ts';
 import type * as privacy from './privacy.ts';
@@ -10,6 +11,7 @@ import type * as sweeps from './sweeps.ts';
 import type * as tallies from './tallies.ts';
 
 type Modules = typeof applications &
+  typeof days &
   typeof files &
   typeof prefills &
   typeof privacy &

@@ -11,7 +11,8 @@ export type PassName =
   | 'retention'
   | 'erasures'
   | 'prefills'
-  | 'prune';
+  | 'prune'
+  | 'days';
 
 /** The possible outcomes of a file in a download run. */
 export const fileOutcomes = ['stored', 'linked', 'infected', 'missing', 'rejected', 'given_up', 'failed'] as const;
