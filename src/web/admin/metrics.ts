@@ -12,31 +12,10 @@ export type Metrics = ReturnType<typeof createMetrics>;
 export function createMetrics({ version }: { readonly version: string }) {
   const register = new Registry();
   const registers = [register];
-  const gauge = (name: string, help: string, ...labelNames: string[]) =>
-    new Gauge({ name, help, labelNames, registers });
   const counter = (name: string, help: string, ...labelNames: string[]) =>
     new Counter({ name, help, labelNames, registers });
   collectDefaultMetrics({ register });
   for (const name of misnamed) register.removeSingleMetric(name);
-  gauge('intake_build_info', 'Always 1; the version is a label.', 'version').labels(version).set(1);
-  const wholes = Object.entries(wholeGauges).map(([name, { help, value }]) => ({ gauge: gauge(name, help), value }));
-  const problems = gauge('intake_problems', 'Problems that intake status lists, by urgency.', 'urgent');
-  const waiting = gauge(
-    'intake_waiting',
-    '1 while a worker waits because this dependency is unavailable.',
-    'dependency',
-  );
-  const each = Object.entries(advertiserGauges).map(([name, { help, value }]) => ({
-    gauge: gauge(name, help, 'advertiser'),
-    value,
-  }));
-  const coverage = gauge(
-    'intake_coverage',
-    '1 for the certificate that holds over all ids of the advertiser, 0 for the others.',
-    'advertiser',
-    'certificate',
-  );
-  const attachments = gauge('intake_attachments', 'Attachments by state.', 'advertiser', 'state');
   const passes = counter('intake_passes_total', 'Passes that ended, by kind and outcome.', 'pass', 'outcome');
   const troubles = counter('intake_troubles_total', 'Passes that failed, by the kind of trouble.', 'kind');
   const requests = counter(
@@ -61,35 +40,11 @@ export function createMetrics({ version }: { readonly version: string }) {
     registers,
   });
 
-  /** Synchronous, so that a concurrent scrape never sees half of the values. */
-  function show(status: Status): void {
-    // reset() drops the values of gauges with labels, but sets a gauge without labels to 0; remove() drops that one too.
-    for (const { gauge } of wholes) gauge.remove();
-    for (const gauge of [problems, waiting, coverage, attachments, ...each.map((one) => one.gauge)]) gauge.reset();
-    for (const { gauge, value } of wholes) setKnown(value(status), (known) => gauge.set(known));
-    for (const urgent of [true, false]) {
-      problems.set({ urgent: String(urgent) }, status.problems.filter((one) => one.urgent === urgent).length);
-    }
-    for (const dependency of ['source', 'database', 'storage']) {
-      waiting.set({ dependency }, status.waits.some((wait) => wait.dependency === dependency) ? 1 : 0);
-    }
-    for (const one of status.advertisers) {
-      const advertiser = one.name;
-      for (const { gauge, value } of each) setKnown(value(one, status.at), (known) => gauge.set({ advertiser }, known));
-      const held = one.coverage?.certificate ?? 'unproven';
-      for (const certificate of ['proven', 'assumed', 'unproven']) {
-        coverage.set({ advertiser, certificate }, certificate === held ? 1 : 0);
-      }
-      for (const [state, count] of Object.entries(one.attachments)) attachments.set({ advertiser, state }, count);
-    }
-  }
-
   return {
     contentType: register.contentType,
     /** All metrics as text, with the status as gauges. */
     async render(status: Status): Promise<string> {
-      show(status);
-      return await register.metrics();
+      return (await register.metrics()) + (await renderGauges(status, version));
     },
     /** Records how long claimed downloads had been due. */
     observeWaits(waitedMs: readonly number[]): void {
@@ -111,6 +66,41 @@ export function createMetrics({ version }: { readonly version: string }) {
 
 /** Gauges that prom-client names like counters. promtool rejects the names, and no alert rule needs them. */
 const misnamed = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
+
+/** The status as gauges. They are made anew for every scrape, so that none keeps a value of an earlier status. */
+async function renderGauges(status: Status, version: string): Promise<string> {
+  const register = new Registry();
+  const set = (name: string, help: string, labels: Record<string, string>, value: number | null) => {
+    if (value === null) return;
+    const known = register.getSingleMetric(name) as Gauge | undefined;
+    const gauge = known ?? new Gauge({ name, help, labelNames: Object.keys(labels), registers: [register] });
+    gauge.set(labels, value);
+  };
+  set('intake_build_info', 'Always 1; the version is a label.', { version }, 1);
+  for (const [name, { help, value }] of Object.entries(wholeGauges)) set(name, help, {}, value(status));
+  for (const urgent of [true, false]) {
+    const count = status.problems.filter((one) => one.urgent === urgent).length;
+    set('intake_problems', 'Problems that intake status lists, by urgency.', { urgent: String(urgent) }, count);
+  }
+  for (const dependency of ['source', 'database', 'storage']) {
+    const help = '1 while a worker waits because this dependency is unavailable.';
+    const isAway = status.waits.some((wait) => wait.dependency === dependency);
+    set('intake_waiting', help, { dependency }, Number(isAway));
+  }
+  for (const one of status.advertisers) {
+    const advertiser = one.name;
+    for (const [name, { help, value }] of Object.entries(advertiserGauges))
+      set(name, help, { advertiser }, value(one, status.at));
+    const held = one.coverage?.certificate ?? 'unproven';
+    for (const certificate of ['proven', 'assumed', 'unproven']) {
+      const help = '1 for the certificate that holds over all ids of the advertiser, 0 for the others.';
+      set('intake_coverage', help, { advertiser, certificate }, Number(certificate === held));
+    }
+    for (const [state, count] of Object.entries(one.attachments))
+      set('intake_attachments', 'Attachments by state.', { advertiser, state }, count);
+  }
+  return await register.metrics();
+}
 
 const wholeGauges: Record<string, { help: string; value: (status: Status) => number | null }> = {
   intake_healthy: {
@@ -191,8 +181,4 @@ const advertiserGauges: Record<string, { help: string; value: (one: AdvertiserSt
 
 function toSeconds(at: Date | null): number | null {
   return at && at.getTime() / 1_000;
-}
-
-function setKnown(value: number | null, set: (known: number) => void): void {
-  if (value !== null) set(value);
 }

@@ -39,6 +39,20 @@ ${body}
 </html>`;
 }
 
+/** Whether all is well, as a colour of the stylesheet, a sign and a word. */
+export interface Mood {
+  readonly name: 'good' | 'fair' | 'bad' | 'plain';
+  readonly sign: string;
+  readonly word: string;
+}
+
+/** The first section of a page: its mood and one sentence. */
+export function renderHeadline({ name, sign, word }: Mood, sentence: string, more: Html | string | null = null): Html {
+  return html`<section class="headline ${name}" aria-labelledby="headline">
+<p class="mood"><span class="sign" aria-hidden="true">${sign}</span>${word}</p>
+<h1 id="headline">${sentence}</h1>${more}</section>`;
+}
+
 /** A table with its heading. */
 export interface PageTable {
   readonly id: string;

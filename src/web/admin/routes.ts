@@ -50,28 +50,22 @@ const readinessMs = 5_000;
 
 export function createAdmin(deps: AdminDeps): Hono {
   const { version, metrics, login } = deps;
-  const loadStatus = createCache(deps.loadStatus, statusAgeMs);
-  const histories: Record<Period, () => Promise<History>> = {
-    '24h': createCache(() => deps.loadHistory('24h'), historyAgeMs),
-    '30d': createCache(() => deps.loadHistory('30d'), historyAgeMs),
-  };
+  const loadStatus = createCache<Status, void>(deps.loadStatus, statusAgeMs);
+  const loadHistory = createCache(deps.loadHistory, historyAgeMs);
+  const loadProof = createCache(deps.loadProof, proofAgeMs);
   const guess = createGuessLimit(deps);
   const isUser = (user: string, password: string, context: Context) =>
     login !== null &&
     guess(context, isEqualSecret(JSON.stringify([user, password]), JSON.stringify([login.user, login.password()])));
-  const toUnknownPage = ({ reason }: NoAnswer) => {
+  const toUnknownPage = (context: Context, error: unknown) => {
     const since = deps.loadOwnWaits().find(({ dependency }) => dependency === 'database')?.since ?? null;
-    return renderUnknownPage({ version, at: new Date(), reason, since });
+    return context.html(renderUnknownPage(version, toReason(error), since), 503);
   };
-  /** By name. Only configured names get here, so the map never has more entries than there are accounts. */
-  const proofs = new Map<string, () => Promise<ProofReport | null>>();
   const loadProofOf = async (asked: string | undefined) => {
     const names = (await loadStatus()).advertisers.map(({ name }) => name);
     const name = asked ?? names[0];
     if (name === undefined || !names.includes(name)) return { names, isKnown: name === undefined, report: null };
-    const load = proofs.get(name) ?? createCache(() => deps.loadProof(name), proofAgeMs);
-    proofs.set(name, load);
-    return { names, isKnown: true, report: await load() };
+    return { names, isKnown: true, report: await loadProof(name) };
   };
   const app = new Hono();
   app.use(headers, noStore);
@@ -83,48 +77,50 @@ export function createAdmin(deps: AdminDeps): Hono {
     return context.text('The request failed; the log says why.', 500);
   });
 
-  app.get('/livez', (context) => {
-    const findings = deps.loadLiveness();
-    return context.json(toProbe(findings, true), findings.every((finding) => finding.ok) ? 200 : 503);
-  });
+  app.get('/livez', (context) => toProbe(context, deps.loadLiveness(), true));
   app.get('/readyz', async (context) => {
     const findings = await loadInTime(deps.loadReadiness);
     const given = auth(context.req.raw);
     const mayKnow = login === null || (given !== undefined && isUser(given.username, given.password, context));
-    return context.json(toProbe(findings, mayKnow), findings.every((finding) => finding.ok) ? 200 : 503);
+    return toProbe(context, findings, mayKnow);
   });
 
   if (login !== null) app.use(basicAuth({ realm: 'Intake', verifyUser: isUser }));
 
-  app.get('/metrics', async (context) => {
-    const status = await loadStatus().catch((error: unknown) => new NoAnswer(error));
-    // A scrape without accounts would look like a worker that has none.
-    if (status instanceof NoAnswer) return context.text(`The database does not answer: ${status.reason}\n`, 503);
-    return context.body(await metrics.render(status), 200, { 'Content-Type': metrics.contentType });
-  });
-  app.get('/api/status', async (context) => {
-    const status = await loadStatus().catch((error: unknown) => new NoAnswer(error));
-    if (!(status instanceof NoAnswer)) return context.json(toReport(status));
-    const { reason } = status;
-    return context.json({ error: 'The database does not answer.', reason, waits: deps.loadOwnWaits() }, 503);
-  });
-  app.get('/', async (context) => {
+  // The second function of each `then` answers where loading fails: the database does not answer.
+  app.get('/metrics', (context) =>
+    loadStatus().then(
+      async (status) => context.body(await metrics.render(status), 200, { 'Content-Type': metrics.contentType }),
+      // A scrape without accounts would look like a worker that has none.
+      (error: unknown) => context.text(`The database does not answer: ${toReason(error)}\n`, 503),
+    ),
+  );
+  app.get('/api/status', (context) =>
+    loadStatus().then(
+      (status) => context.json(toReport(status)),
+      (error: unknown) => {
+        const reason = toReason(error);
+        return context.json({ error: 'The database does not answer.', reason, waits: deps.loadOwnWaits() }, 503);
+      },
+    ),
+  );
+  app.get('/', (context) => {
     const period: Period = context.req.query('period') === '30d' ? '30d' : '24h';
     const refreshSeconds = context.req.query('refresh') === undefined ? null : 30;
-    const loaded = await Promise.all([loadStatus(), histories[period]()]).catch(
-      (error: unknown) => new NoAnswer(error),
+    return Promise.all([loadStatus(), loadHistory(period)]).then(
+      ([status, history]) => context.html(renderStatusPage({ status, history, version, refreshSeconds })),
+      (error: unknown) => toUnknownPage(context, error),
     );
-    if (loaded instanceof NoAnswer) return context.html(toUnknownPage(loaded), 503);
-    const [status, history] = loaded;
-    return context.html(renderStatusPage({ status, history, version, refreshSeconds }));
   });
-  app.get('/proof', async (context) => {
-    const loaded = await loadProofOf(context.req.query('advertiser')).catch((error: unknown) => new NoAnswer(error));
-    if (loaded instanceof NoAnswer) return context.html(toUnknownPage(loaded), 503);
-    const { names, isKnown, report } = loaded;
-    if (report === null) return context.html(renderNoProofPage(names, isKnown, version), 404);
-    return context.html(renderProofPage({ report, names, id: toId(context.req.query('id')), version }));
-  });
+  app.get('/proof', (context) =>
+    loadProofOf(context.req.query('advertiser')).then(
+      ({ names, isKnown, report }) =>
+        report === null
+          ? context.html(renderNoProofPage(names, isKnown, version), 404)
+          : context.html(renderProofPage({ report, names, id: toId(context.req.query('id')), version })),
+      (error: unknown) => toUnknownPage(context, error),
+    ),
+  );
   app.get('/status.css', (context) => context.body(style, 200, { 'Content-Type': 'text/css; charset=utf-8' }));
   app.get('/icon.svg', (context) => context.body(icon, 200, { 'Content-Type': 'image/svg+xml' }));
   return app;
@@ -167,21 +163,16 @@ function onlyHosts(hosts: readonly string[]): MiddlewareHandler {
   };
 }
 
-/** The database did not answer. The reason is a Trouble's message, with host and port; null for other errors, which may quote a value. */
-class NoAnswer {
-  readonly reason: string | null;
-
-  constructor(error: unknown) {
-    this.reason = error instanceof Trouble ? error.message : null;
-  }
+/** Why the database does not answer: a Trouble's message, with host and port; null for other errors, which may quote a value. */
+function toReason(error: unknown): string | null {
+  return error instanceof Trouble ? error.message : null;
 }
 
 /** One object per check. The detail of a failed check may name hosts, so only users who may see the status get it. */
-function toProbe(findings: readonly Finding[], mayKnow: boolean): object {
-  return {
-    ok: findings.every((finding) => finding.ok),
-    checks: findings.map(({ check, ok, detail }) => (mayKnow ? { check, ok, detail } : { check, ok })),
-  };
+function toProbe(context: Context, findings: readonly Finding[], mayKnow: boolean): Response {
+  const ok = findings.every((finding) => finding.ok);
+  const checks = findings.map(({ check, ok, detail }) => (mayKnow ? { check, ok, detail } : { check, ok }));
+  return context.json({ ok, checks }, ok ? 200 : 503);
 }
 
 /** The findings; one failed finding where the checks throw or take too long. */
@@ -201,22 +192,18 @@ async function loadInTime(load: () => Promise<readonly Finding[]>): Promise<read
   }
 }
 
-/** Caches a loaded value: at most one load at a time, and at most one per `ageMs`. A failure is not cached. */
-function createCache<T>(load: () => Promise<T>, ageMs: number): () => Promise<T> {
-  let kept: { readonly value: Promise<T>; readonly until: number } | undefined;
-  return () => {
-    if (kept && performance.now() < kept.until) return kept.value;
-    const value = load();
-    const entry = { value, until: Number.POSITIVE_INFINITY };
-    kept = entry;
-    value.then(
-      () => {
-        entry.until = performance.now() + ageMs;
-      },
-      () => {
-        if (kept === entry) kept = undefined;
-      },
-    );
+/**
+ * Caches loaded values: at most one load of a key at a time, and at most one per `ageMs`. A failure is not cached. Keys are periods and
+ * configured names, so there are few.
+ */
+function createCache<T, K>(load: (key: K) => Promise<T>, ageMs: number): (key: K) => Promise<T> {
+  const kept = new Map<K, Promise<T>>();
+  return (key) => {
+    const value = kept.get(key) ?? load(key);
+    if (kept.has(key)) return value;
+    kept.set(key, value);
+    const drop = () => kept.delete(key);
+    value.then(() => setTimeout(drop, ageMs).unref(), drop);
     return value;
   };
 }

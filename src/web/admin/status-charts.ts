@@ -7,16 +7,7 @@ import { type History, steps } from '../../domain/history.ts';
 import { type Chart, type Html, renderChart, toTime } from './svg-chart.ts';
 
 /** The charts, each a figure with its headline, its image and its table. */
-export function renderCharts(history: History): Html[] {
-  return toCharts(history).map(renderFigure);
-}
-
-interface CaptionedChart extends Chart {
-  /** The main figure, shown below the title. */
-  readonly figure: string;
-}
-
-function toCharts({ period, steps: taken }: History): CaptionedChart[] {
+export function renderCharts({ period, steps: taken }: History): Html[] {
   const { stepMs } = steps[period];
   const startAt = taken.map((step) => step.startAt);
   const per = period === '24h' ? 'hour' : 'day';
@@ -29,19 +20,17 @@ function toCharts({ period, steps: taken }: History): CaptionedChart[] {
   const delay =
     delayMs === 0 ? `nothing new was stored ${within}` : `up to ${formatSpan(delayMs)} in the slowest ${per}`;
   return [
-    {
+    renderFigure(applications, {
       ...base,
       id: 'applications',
       title: `Applications per ${per}`,
-      figure: applications,
       summary: `${applications}, by when they were submitted.`,
       series: [{ name: 'applications', values: taken.map((step) => step.applications) }],
-    },
-    {
+    }),
+    renderFigure(delay, {
       ...base,
       id: 'delay',
       title: 'Delay from submission to storage',
-      figure: delay,
       summary: `95th percentile: ${delay}. Counts applications submitted since Intake began to read their advertiser.`,
       shape: 'lines',
       unit: toDurationUnit(delayMs),
@@ -50,7 +39,7 @@ function toCharts({ period, steps: taken }: History): CaptionedChart[] {
         { name: 'median (p50)', values: taken.map((step) => step.delayP50Ms) },
         { name: '95 % within (p95)', values: taken.map((step) => step.delayP95Ms) },
       ],
-    },
+    }),
   ];
 }
 
@@ -59,8 +48,9 @@ function toDurationUnit(longestMs: number): number {
   return [86_400_000, 3_600_000, 60_000, 1_000].find((unit) => longestMs >= 2 * unit) ?? 1_000;
 }
 
-function renderFigure(chart: CaptionedChart): Html {
-  const { id, title, figure, series, startAt, stepMs, format } = chart;
+function renderFigure(figure: string, chart: Chart): Html {
+  const { id, title, series, startAt, stepMs, format } = chart;
+  const toFigure = (value: number | null = null) => (value === null ? '–' : format(value));
   return html`<figure class="panel" id="${id}">
 <figcaption><h3>${title}</h3><p class="figure">${figure}</p>
 ${series.length > 1 ? html`<ul class="legend">${series.map(({ name }, index) => html`<li class="series-${index + 1}">${name}</li>`)}</ul>` : ''}</figcaption>
@@ -71,13 +61,9 @@ ${renderChart(chart)}
     (
       at,
       index,
-    ) => html`<tr><th scope="row">${toTime(at, stepMs)}</th>${series.map(({ values }) => html`<td class="number">${toFigure(values[index] ?? null, format)}</td>`)}</tr>
+    ) => html`<tr><th scope="row">${toTime(at, stepMs)}</th>${series.map(({ values }) => html`<td class="number">${toFigure(values[index])}</td>`)}</tr>
 `,
   )}</tbody></table></details>
 </figure>
 `;
-}
-
-function toFigure(value: number | null, format: (value: number) => string): string {
-  return value === null ? '–' : format(value);
 }

@@ -14,9 +14,12 @@ import {
   toSweepName,
 } from '../../domain/status.ts';
 import {
+  type Frame,
+  type Mood,
   mostRows,
   renderAgo,
   renderDocument,
+  renderHeadline,
   renderRest,
   renderResult,
   renderSweepCells,
@@ -28,12 +31,9 @@ import { renderCharts } from './status-charts.ts';
 import type { Html } from './svg-chart.ts';
 
 /** What the page shows, and the parameters of its address. */
-export interface StatusPage {
+interface StatusPage extends Pick<Frame, 'version' | 'refreshSeconds'> {
   readonly status: Status;
   readonly history: History;
-  readonly version: string;
-  /** The page reloads itself after this time; null: never. */
-  readonly refreshSeconds: number | null;
 }
 
 /** The most advertisers that one cell names, those with the most files first. */
@@ -42,10 +42,7 @@ const mostNames = 20;
 export function renderStatusPage({ status, history, version, refreshSeconds }: StatusPage): Html {
   const mood = toMood(status);
   const body = html`<main>
-<section class="headline ${mood.name}" aria-labelledby="headline">
-<p class="mood"><span class="sign" aria-hidden="true">${mood.sign}</span>${mood.word}</p>
-<h1 id="headline">${status.headline}</h1>
-</section>
+${renderHeadline(mood, status.headline)}
 ${status.problems.length > 0 ? renderProblems(status.problems) : ''}
 ${renderKeyFigures(status, history)}
 ${renderAdvertisers(status)}
@@ -56,30 +53,18 @@ ${renderSweeps(history, status)}
   return renderDocument({ title: `${mood.word} · Intake`, body, version, at: status.at, refreshSeconds });
 }
 
-/** Shown while the status cannot be loaded. */
-export function renderUnknownPage({ version, at, reason, since }: UnknownPage): Html {
+/** Shown while the status cannot be loaded. `reason`: why the database does not answer. */
+export function renderUnknownPage(version: string, reason: string | null, since: Date | null): Html {
+  const why = reason && html`<p>${reason}${since && ` Since ${toUtc(since)}.`}</p>`;
+  const what = 'The worker waits and continues by itself once the database is back. To see what is wrong, run:';
   const body = html`<main>
-<section class="headline bad" aria-labelledby="headline">
-<p class="mood"><span class="sign" aria-hidden="true">!</span>Unknown</p>
-<h1 id="headline">The database does not answer, so the status is unknown.</h1>
-${reason === null ? '' : html`<p>${reason}${since === null ? '' : ` Since ${toUtc(since)}.`}</p>`}
-</section>
-<section aria-labelledby="problems"><h2 id="problems">What to do</h2>
-<ol class="problems"><li class="problem urgent"><p><strong class="badge bad">urgent</strong> The worker waits and continues by itself once the database is back. To see what is wrong, run:</p>
-<p class="command"><code>intake doctor</code></p></li></ol></section>
+${renderHeadline({ name: 'bad', sign: '!', word: 'Unknown' }, 'The database does not answer, so the status is unknown.', why)}
+${renderProblems([{ advertiser: null, what, command: 'intake doctor', urgent: true }])}
 </main>`;
-  return renderDocument({ title: 'Unknown · Intake', body, version, at, refreshSeconds: 30 });
+  return renderDocument({ title: 'Unknown · Intake', body, version, at: new Date(), refreshSeconds: 30 });
 }
 
-export interface UnknownPage {
-  readonly version: string;
-  readonly at: Date;
-  /** Why the database does not answer, and since when; null where unknown. */
-  readonly reason: string | null;
-  readonly since: Date | null;
-}
-
-function toMood(status: Status) {
+function toMood(status: Status): Mood {
   if (!isHealthy(status)) return { name: 'bad', sign: '!', word: 'Needs attention' };
   if (status.problems.length > 0) return { name: 'fair', sign: 'i', word: 'Working' };
   return { name: 'good', sign: '✓', word: 'Healthy' };
@@ -88,8 +73,8 @@ function toMood(status: Status) {
 function renderProblems(problems: readonly Problem[]): Html {
   return html`<section aria-labelledby="problems"><h2 id="problems">What to do</h2>
 <ol class="problems">${problems.slice(0, mostRows).map(
-    ({ advertiser, what, command, urgent }) => html`<li class="problem ${urgent ? 'urgent' : ''}">
-<p><strong class="badge ${urgent ? 'bad' : 'fair'}">${urgent ? 'urgent' : 'look'}</strong> ${advertiser === null ? '' : html`<span class="name">${advertiser}</span> `}${what}</p>
+    ({ advertiser, what, command, urgent }) => html`<li class="problem ${urgent ? 'bad' : 'fair'}">
+<p><strong class="badge">${urgent ? 'urgent' : 'look'}</strong> ${advertiser && html`<strong>${advertiser}</strong> `}${what}</p>
 <p class="command"><code>${command}</code></p></li>
 `,
   )}</ol>
@@ -208,7 +193,7 @@ function renderCoverage({ name, coverage }: AdvertiserStatus, now: Date): Html {
     coverage && through
       ? html`through ${renderAgo(through, now)}, proof from ${renderAgo(coverage.asOf, now)}${coverage.risk === 'doubt' ? `; in doubt: ${coverage.reason}` : ''}`
       : (coverage?.reason ?? 'nothing was read to its end yet')
-  }</span> <a href="/proof?advertiser=${encodeURIComponent(name)}">why<span class="unseen"> ${name} is ${certificate}</span></a>`;
+  }</span> <a href="/proof?advertiser=${encodeURIComponent(name)}" aria-label="why ${name} is ${certificate}">why</a>`;
 }
 
 /** A harmless assumption is the normal outcome of a poll and of a small account. */

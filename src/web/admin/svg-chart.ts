@@ -45,7 +45,7 @@ export function renderChart(chart: Chart): Html {
   const x = scaleUtc()
     .domain([first, new Date(last.getTime() + chart.stepMs)])
     .range([margin.left, size.width - margin.right]);
-  const highest = toHighest(chart) / chart.unit;
+  const highest = Math.max(0, ...chart.series.flatMap(({ values }) => values.map(Number))) / chart.unit;
   const y = scaleLinear()
     .domain([0, highest || 1])
     .nice(4)
@@ -65,10 +65,6 @@ ${
 
 type TimeScale = (at: Date) => number;
 type ValueScale = ScaleLinear<number, number>;
-
-function toHighest({ series }: Chart): number {
-  return Math.max(0, ...series.flatMap(({ values }) => values.map((value) => value ?? 0)));
-}
 
 function renderScale({ unit, format }: Chart, y: ValueScale): Html[] {
   return y
