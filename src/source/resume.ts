@@ -1,12 +1,11 @@
 // Reads a candidate's resume and its headers. A truncated, empty or wrong body is never accepted as a resume.
-// The file name is for display only; it is never used as a path.
 
 import type { Spool } from '../domain/blob.ts';
 import type { Resume } from '../domain/prefill.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { toPlain } from './body.ts';
 import type { HttpAnswer } from './http.ts';
-import { detectType, parseDeclaredName, startsAsHtml } from './parse/file-description.ts';
+import { describeFile, startsAsHtml } from './parse/file-description.ts';
 
 /** Reads a resume into the spool, up to a limit. Spec: Resume (version 2). */
 export async function readResume(
@@ -29,35 +28,18 @@ export async function readResume(
   }
   const { body: kept, facts, head } = await spooled.finish();
   if (facts.sizeBytes === 0) throw new Trouble('malformed', 'The resume is empty.');
-  const fileName = toFileName(headers['content-disposition']);
-  if (isErrorPage(head, headers['content-type'], fileName)) {
+  const { contentType, detectedType, fileName } = await describeFile(headers, head);
+  const isPage = /^(?:text\/html|application\/(?:json|problem\+json|xml))/i.test(contentType ?? '');
+  if (isPage || (startsAsHtml(head) && !/\.html?$/i.test(fileName ?? ''))) {
     throw new Trouble('malformed', 'The source sent a page instead of the resume.');
   }
-  // Spec: the header is always application/octet-stream, so the type is detected from the first bytes.
-  const contentType = (await detectType(head)) ?? 'application/octet-stream';
   const owned = stack.move();
   return {
     ...facts,
     body: kept,
-    fileName,
-    contentType,
+    fileName: fileName ?? 'resume',
+    // Spec: the header is always application/octet-stream, so the type is detected from the first bytes.
+    contentType: detectedType ?? 'application/octet-stream',
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
-}
-
-const longestName = 150;
-
-/** The file name without its path; `resume` when the header has no usable name. */
-export function toFileName(header: string | undefined): string {
-  const clean = (parseDeclaredName(header) ?? '').replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '').trim();
-  if (/^\.*$/.test(clean)) return 'resume';
-  const [, extension = ''] = /(\.\w{1,10})$/.exec(clean) ?? [];
-  return clean.length <= longestName
-    ? clean
-    : `${clean.slice(0, longestName - extension.length)}${extension}`.toWellFormed();
-}
-
-function isErrorPage(bytes: Uint8Array, contentType = '', fileName: string): boolean {
-  if (/^(?:text\/html|application\/(?:json|problem\+json|xml))/i.test(contentType)) return true;
-  return startsAsHtml(bytes) && !/\.html?$/i.test(fileName);
 }

@@ -7,11 +7,10 @@ import { parseTicket, toAllowedUrl } from '../../src/domain/prefill.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { decodeText } from '../../src/source/parse/charset.ts';
 import { parseDate } from '../../src/source/parse/dates.ts';
-import { isHtml, parseDeclaredName, startsAsHtml } from '../../src/source/parse/file-description.ts';
+import { isHtml, parseFileName, startsAsHtml } from '../../src/source/parse/file-description.ts';
 import { parseElement, parsePage, scanIds } from '../../src/source/parse/list.ts';
 import { parseProfile } from '../../src/source/parse/profile.ts';
 import { parseScreens } from '../../src/source/parse/screen.ts';
-import { toFileName } from '../../src/source/resume.ts';
 import { toStatusTrouble } from '../../src/source/status.ts';
 
 const base = 'https://api.example.com';
@@ -33,8 +32,7 @@ const functions: Record<string, readonly [run: (text: string) => unknown, pieces
   findAccounts: [findAccounts, ['"jobseekerid":"', '"jobseekerid"', '"jobseekerid": 1', '"']],
   startsAsHtml: [(text) => startsAsHtml(Buffer.from(text)), ['<!---->', '<!--', ' ']],
   isHtml: [isHtml, ['<!---->', '<!--', '-->', ' ']],
-  parseDeclaredName: [parseDeclaredName, [...common, 'filename=', ";filename*=UTF-8''%20", 'x; filename="']],
-  toFileName: [toFileName, ['filename=', '.', 'x; filename="a.']],
+  parseFileName: [parseFileName, [...common, 'filename=', ";filename*=UTF-8''%20", 'x; filename="', 'x; filename="a.']],
   retryAfter: [
     (text) => toStatusTrouble({ status: 429, headers: { 'retry-after': text, date: text } }, 0),
     ['Mon, ', '9'],

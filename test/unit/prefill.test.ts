@@ -3,8 +3,9 @@ import { BlockList } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseTicket, toAllowedUrl, toReturnUrl, toTicket } from '../../src/domain/prefill.ts';
+import { parseFileName } from '../../src/source/parse/file-description.ts';
 import { parseProfile } from '../../src/source/parse/profile.ts';
-import { readResume, toFileName } from '../../src/source/resume.ts';
+import { readResume } from '../../src/source/resume.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
 import { toAddress } from '../../src/web/limits.ts';
 import { parseCallback } from '../../src/web/prefill/request.ts';
@@ -135,16 +136,17 @@ test.each([
   ['attachment; filename="../../etc/passwd"', 'passwd'],
   ['attachment; filename="C:\\\\temp\\\\cv.doc"', 'cv.doc'],
   ["attachment; filename*=UTF-8''resume%00.pdf", 'resume.pdf'],
-  ['attachment; filename=".."', 'resume'],
-  ['attachment', 'resume'],
-  [undefined, 'resume'],
+  ["attachment; filename*=UTF-8''cv%E2%80%AEfdp.exe", 'cvfdp.exe'],
+  ['attachment; filename=".."', null],
+  ['attachment', null],
+  [undefined, null],
 ])('the name in %s is %s', (header, name) => {
-  expect(toFileName(header)).toBe(name);
+  expect(parseFileName(header)).toBe(name);
 });
 
 test('a long name keeps its extension', () => {
-  const name = toFileName(`attachment; filename="${'long '.repeat(100)}.pdf"`);
-  expect([name.length, name.endsWith('.pdf')]).toEqual([150, true]);
+  const name = parseFileName(`attachment; filename="${'long '.repeat(100)}.pdf"`);
+  expect([name?.length, name?.endsWith('.pdf')]).toEqual([255, true]);
 });
 
 describe('a resume', () => {
@@ -166,6 +168,10 @@ describe('a resume', () => {
     ['{"error":"expired"}', 'resume.pdf', 'application/json'],
   ])('is not the page %s', async (text, name, contentType) => {
     await expect(read(text, name, contentType)).rejects.toMatchObject({ kind: 'malformed' });
+  });
+
+  test('without a usable name is called resume', async () => {
+    expect(await read('text', '..')).toMatchObject({ fileName: 'resume', contentType: 'text/plain' });
   });
 
   test('may be a page by its own name', async () => {

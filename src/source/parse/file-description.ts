@@ -21,8 +21,7 @@ export async function describeFile(
   head: Uint8Array,
 ): Promise<FileDescription> {
   const contentType = toText(headers['content-type'], 200);
-  const name = toText(parseDeclaredName(headers['content-disposition']), 255);
-  const fileName = name === '.' || name === '..' ? null : name;
+  const fileName = parseFileName(headers['content-disposition']);
   const encoding = toText(headers['content-encoding']?.toLowerCase(), 50);
   return {
     contentType,
@@ -40,11 +39,18 @@ export async function detectType(bytes: Uint8Array): Promise<string | null> {
   return found?.mime ?? null;
 }
 
-/** The name that Content-Disposition declares, decoded and without its path. Invalid headers are accepted as well. */
-export function parseDeclaredName(header: string | undefined): string | undefined {
-  return readName(toUtf8(header ?? ''))
-    ?.split(/[/\\]/)
-    .at(-1);
+const longestName = 255;
+
+/**
+ * The name that Content-Disposition declares, decoded, without its path and without what cannot be seen. A long name keeps its extension.
+ * Invalid headers are accepted as well.
+ */
+export function parseFileName(header = ''): string | null {
+  const declared = readName(toUtf8(header))?.split(/[/\\]/);
+  const name = toText(declared?.at(-1), header.length);
+  if (name === null || /^\.*$/.test(name)) return null;
+  const [extension = ''] = /\.\w{1,10}$/.exec(name) ?? [];
+  return name.length <= longestName ? name : name.slice(0, longestName - extension.length).toWellFormed() + extension;
 }
 
 function readName(header: string): string | undefined {
@@ -74,8 +80,8 @@ function toUtf8(header: string): string {
 
 /** What a header says, cut to a number of characters; null when there is nothing to display. */
 function toText(said = '', longest: number): string | null {
-  const shown = said.replace(/\p{Cc}/gu, '').trim();
-  return [...shown.toWellFormed()].slice(0, longest).join('') || null;
+  const shown = said.replace(/[\p{Cc}\p{Cf}]/gu, '').trim();
+  return shown.slice(0, longest).toWellFormed() || null;
 }
 
 /** True for the beginning of an HTML page. */

@@ -48,8 +48,8 @@ export function byText(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }
 
-// Without recursion: a value may be 200,000 levels deep.
-function toLeaves(value: unknown): unknown[] {
+/** The scalars of a value, sorted by the names of its members. Without recursion: a value may be 200,000 levels deep. */
+export function toLeaves(value: unknown): unknown[] {
   const leaves: unknown[] = [];
   const open: unknown[] = [value];
   while (open.length > 0) {

@@ -5,6 +5,7 @@ import type { Note } from '../../domain/application.ts';
 import { findAccounts, findAddresses, mostNamed, parseAddress, toAccountId } from '../../domain/person.ts';
 import type { Profile } from '../../domain/prefill.ts';
 import { Trouble } from '../../domain/trouble.ts';
+import { toLeaves } from './notes.ts';
 import { toRaw } from './raw.ts';
 import { addNote, isObject, readText, toScalarText } from './values.ts';
 
@@ -83,8 +84,8 @@ function findMember(profile: Record<string, unknown>, names: readonly string[]):
 function findResumeId(profile: unknown, base: URL, notes: Note[]): string | null {
   const ids = new Set<string>();
   const reasons = new Set<string>();
-  for (const text of texts(profile)) {
-    const link = text.includes('v2/resumes/') ? URL.parse(text.trim(), base.href) : null;
+  for (const text of toLeaves(profile)) {
+    const link = typeof text === 'string' && text.includes('v2/resumes/') ? URL.parse(text.trim(), base.href) : null;
     if (link === null) continue;
     const [version, folder, id = ''] = link.pathname.replace(/\/$/, '').split('/').slice(-3);
     // The token is sent to the API only, whatever a profile contains.
@@ -95,15 +96,4 @@ function findResumeId(profile: unknown, base: URL, notes: Note[]): string | null
   if (ids.size > 1) reasons.add('more than one: the first is taken');
   for (const reason of reasons) addNote(notes, 'resume', reason);
   return [...ids][0] ?? null;
-}
-
-/** All texts in order, without recursion: a profile may be nested to any depth. */
-function* texts(root: unknown): Generator<string> {
-  const open: unknown[] = [root];
-  while (open.length > 0) {
-    const value = open.pop();
-    if (typeof value === 'string') yield value;
-    else if (Array.isArray(value) || isObject(value))
-      for (const inner of Object.values(value).reverse()) open.push(inner);
-  }
 }
