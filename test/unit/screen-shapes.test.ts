@@ -517,6 +517,7 @@ describe('no screen at all is Trouble malformed, which quotes nothing', () => {
     ['a question alone', '<question id="secret"/>'],
     ['elements nested 200,000 deep', '<a>'.repeat(200_000)],
     ['arrays nested 200,000 deep', '['.repeat(200_000) + ']'.repeat(200_000)],
+    ['wrappers nested 200,000 deep', `${'{"screens":'.repeat(200_000)}null${'}'.repeat(200_000)}`],
   ] as const)('%s', ([, text]) => {
     const attempt = () => read(text);
     expect(attempt).toThrow(expect.objectContaining({ name: 'Trouble', kind: 'malformed' }));

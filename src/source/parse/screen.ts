@@ -46,13 +46,13 @@ function parseDocument(text: string): unknown {
 
 // Spec: a top-level member screen, an array in the text, an object in the sample. Spec silent: no member, null, no wrapper, and several
 // screens in XML, which need a root element.
-function toScreenList(value: unknown): readonly unknown[] {
+function toScreenList(value: unknown, isInner = false): readonly unknown[] {
   if (isNothing(value)) return [];
   if (Array.isArray(value)) return value;
   if (!isObject(value)) return refuse('is neither an object nor a list');
   const { known } = readMembers(value, documentNames);
   if ('screen' in known) return toList(known.screen);
-  if ('screens' in known) return toScreenList(known.screens);
+  if ('screens' in known && !isInner) return toScreenList(known.screens, true);
   const bare = readMembers(value, screenNames).known;
   if ('@id' in bare || '@name' in bare || '@successful' in bare) return [value];
   // An object with only unknown members is another message, most likely an error. Parsing it as no screen would hide that.
