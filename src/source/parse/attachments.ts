@@ -11,7 +11,7 @@ import {
 import { parseDate } from './dates.ts';
 import { attachmentShape, readMembers } from './members.ts';
 import { noteUnknown, type ParseFindings } from './notes.ts';
-import { addNote, isObject, readCount, readIdentifier, readText, readVirusFlag } from './values.ts';
+import { addNote, isObject, readCount, readIdentifier, readText, readVirusFlag, toList } from './values.ts';
 
 const field = 'Attachments';
 const kindByLowerCase = new Map<string, AttachmentKind>(attachmentKinds.map((kind) => [kind.toLowerCase(), kind]));
@@ -23,8 +23,7 @@ const mostListed = 100;
 
 /** Parses the attachments of application `id`: an array, a single object, or none. */
 export function toAttachments(value: unknown, id: bigint, findings: ParseFindings): Attachment[] {
-  if (value === null || value === undefined) return [];
-  const listed = Array.isArray(value) ? value : [value];
+  const listed = toList(value);
   const objects = listed.filter(isObject);
   if (objects.length < listed.length) {
     addNote(findings.notes, field, 'contains an element that is not an object');

@@ -9,7 +9,7 @@ import { isHtml } from './file-description.ts';
 import { parseJson } from './json.ts';
 import { parseListXml } from './list-xml.ts';
 import { envelopeShape, type Members, readMembers } from './members.ts';
-import { isObject, parseId, readText, toBigInt, toScalarText } from './values.ts';
+import { isNothing, isObject, parseId, readText, toBigInt, toList } from './values.ts';
 
 /** The part of a Page that comes from its text alone. */
 export type PageFacts = Omit<Page, 'bytes' | 'cached' | 'sunsetAt'>;
@@ -85,11 +85,14 @@ function toPage(value: unknown, exact: boolean): PageFacts {
   if (advertiserId !== null && typeof advertiserId !== 'bigint') {
     throw new Trouble('malformed', 'The answer names an AdvertiserID that is not an integer.');
   }
-  const agentId = known.AgentID ?? null;
+  const list = known.JobApplicationsList ?? [];
+  if (!Array.isArray(list) && !isObject(list)) {
+    throw new Trouble('malformed', 'JobApplicationsList is neither a list nor an object.');
+  }
   return {
     advertiserId,
-    agentId: agentId === null ? null : readText(agentId, 'AgentID', []),
-    ...toElements(toList(known.JobApplicationsList), exact),
+    agentId: readText(known.AgentID, 'AgentID', []),
+    ...toElements(toList(list), exact),
     echo: {
       afterId: toIdEcho(known.AfterID),
       beforeId: toIdEcho(known.BeforeID),
@@ -129,13 +132,6 @@ function toEnvelope(top: unknown): Members {
   return members;
 }
 
-function toList(value: unknown): readonly unknown[] {
-  if (value === null || value === undefined) return [];
-  if (Array.isArray(value)) return value;
-  if (isObject(value)) return [value];
-  throw new Trouble('malformed', 'JobApplicationsList is neither a list nor an object.');
-}
-
 function toElements(list: readonly unknown[], exact: boolean): Pick<PageFacts, 'applications' | 'ids' | 'rejects'> {
   if (list.length > mostElements) throw new Trouble('malformed', `The list has more than ${mostElements} elements.`);
   const byId = new Map<bigint, Application>();
@@ -165,13 +161,13 @@ function mergeCopies(a: Application, b: Application): Application {
 
 function toIdEcho(value: unknown): Echo<bigint> {
   if (value === undefined) return 'absent';
-  if (value === null || toScalarText(value)?.trim() === '') return null;
+  if (isNothing(value)) return null;
   return toBigInt(value) ?? 'unreadable';
 }
 
 function toDateEcho(value: unknown): Echo<number> {
   if (value === undefined) return 'absent';
-  if (value === null || toScalarText(value)?.trim() === '') return null;
+  if (isNothing(value)) return null;
   const { at, problem } = parseDate(value);
   return at ?? (problem === noDate ? null : 'unreadable');
 }

@@ -13,7 +13,7 @@ import {
 import { decodeText } from './charset.ts';
 import { parseJson } from './json.ts';
 import { namesOf, readMembers } from './members.ts';
-import { addNote, isObject, readBoolean, readText } from './values.ts';
+import { addNote, isNothing, isObject, readBoolean, readText, toList } from './values.ts';
 import { parseXml, refuse, toJsonShape } from './xml.ts';
 
 /** Incremented by every change of this parser that gives different rows for the same bytes. */
@@ -121,16 +121,6 @@ function toAnswerText(known: Readonly<Record<string, unknown>>, field: string, n
   if (pieces.every((piece) => typeof piece === 'string'))
     return readText(pieces.join(''), `${field}.#text`, notes) ?? '';
   return pieces.map((piece) => readText(piece, `${field}.#text`, notes) ?? '').join('');
-}
-
-function toList(value: unknown): readonly unknown[] {
-  if (value === null || value === undefined) return [];
-  return Array.isArray(value) ? value : [value];
-}
-
-/** True for an empty element, which becomes null or a text of whitespace in JSON. */
-function isNothing(value: unknown): boolean {
-  return value === null || value === undefined || (typeof value === 'string' && value.trim() === '');
 }
 
 function hasUnknown(members: readonly (readonly [string, unknown])[]): boolean {

@@ -91,8 +91,18 @@ export function readBoolean(value: unknown, field: string, notes: Note[]): boole
 /** Parses HasVirus. What is neither empty nor a boolean must not pass for "no virus". */
 export function readVirusFlag(value: unknown, field: string, notes: Note[]): VirusFlag {
   const flag = readBoolean(value, field, notes);
-  const isEmpty = value === null || value === undefined || toScalarText(value)?.trim() === '';
-  return flag === null && !isEmpty ? 'unreadable' : flag;
+  return flag === null && !isNothing(value) ? 'unreadable' : flag;
+}
+
+/** True for null, an absent member and a text of whitespace, as an empty XML element becomes. */
+export function isNothing(value: unknown): boolean {
+  return value === null || value === undefined || (typeof value === 'string' && value.trim() === '');
+}
+
+/** The values of a member that may be a list, one value or none. */
+export function toList(value: unknown): readonly unknown[] {
+  if (value === null || value === undefined) return [];
+  return Array.isArray(value) ? value : [value];
 }
 
 /** True for a JSON object: not an array, null or an exact number. */
