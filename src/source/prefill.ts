@@ -9,7 +9,7 @@ import { createHttp, type Http, type HttpAnswer, type HttpOptions } from './http
 import { decodeText } from './parse/charset.ts';
 import { parseJson } from './parse/json.ts';
 import { findAccountIds, parseProfile } from './parse/profile.ts';
-import { isObject } from './parse/values.ts';
+import { isObject, toScalarText } from './parse/values.ts';
 import { readResume } from './resume.ts';
 import { toStatusTrouble } from './status.ts';
 
@@ -139,7 +139,7 @@ async function readToken(answer: HttpAnswer): Promise<{ readonly token: string; 
   if (typeof members.error === 'string') throw toGrantTrouble(members.error, answer.status);
   if (trouble !== null) throw trouble;
   const { access_token: token, token_type: type = 'bearer' } = members;
-  if (typeof token !== 'string' || !/^[!-~]{1,8000}$/.test(token) || String(type).toLowerCase() !== 'bearer') {
+  if (typeof token !== 'string' || !/^[!-~]{1,8000}$/.test(token) || toScalarText(type)?.toLowerCase() !== 'bearer') {
     throw new Trouble('malformed', 'The token endpoint sent no bearer token.');
   }
   return { token, accountIds: findAccountIds(members) };

@@ -1,10 +1,13 @@
-// The pure rules of the candidate side: addresses, tickets, links, names of files, profiles.
-import { BlockList } from 'node:net';
+// The rules of the candidate side: addresses, tickets, links, names of files, tokens, profiles.
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, BlockList } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseTicket, toAllowedUrl, toReturnUrl, toTicket } from '../../src/domain/prefill.ts';
 import { parseFileName } from '../../src/source/parse/file-description.ts';
 import { parseProfile } from '../../src/source/parse/profile.ts';
+import { createPrefillSource } from '../../src/source/prefill.ts';
 import { readResume } from '../../src/source/resume.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
 import { toAddress } from '../../src/web/limits.ts';
@@ -147,6 +150,21 @@ test.each([
 test('a long name keeps its extension', () => {
   const name = parseFileName(`attachment; filename="${'long '.repeat(100)}.pdf"`);
   expect([name?.length, name?.endsWith('.pdf')]).toEqual([255, true]);
+});
+
+test.each(['{"toString":1}', '["bearer"]', '1', '"mac"'])('a token of the type %s is none', async (type) => {
+  const answer = `{"access_token":"secret","token_type":${type}}`;
+  const server = createServer((_request, response) => response.end(answer)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await using source = createPrefillSource({
+    ...{ url, authUrl: url, clientId: 'a', clientSecret: () => 'b', redirectUri: 'c', resumeMaxBytes: 1 },
+    ...{ idleTimeoutMs: 60_000, totalTimeoutMs: 60_000, connections: 1, userAgent: 'test' },
+  });
+  const session = source.openSession('code', new AbortController().signal);
+  await expect(session).rejects.toMatchObject({ kind: 'malformed' });
+  server.closeAllConnections();
+  server.close();
 });
 
 describe('a resume', () => {
