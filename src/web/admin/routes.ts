@@ -177,19 +177,10 @@ function toProbe(context: Context, findings: readonly Finding[], mayKnow: boolea
 
 /** The findings; one failed finding where the checks throw or take too long. */
 async function loadInTime(load: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
-  const timeout = new AbortController();
-  try {
-    return await Promise.race([
-      load(),
-      sleep(readinessMs, [{ check: 'answer', ok: false, detail: `no answer within ${readinessMs / 1_000} s` }], {
-        signal: timeout.signal,
-      }),
-    ]);
-  } catch {
-    return [{ check: 'answer', ok: false, detail: 'the checks could not be run' }];
-  } finally {
-    timeout.abort();
-  }
+  const late = [{ check: 'answer', ok: false, detail: `no answer within ${readinessMs / 1_000} s` }];
+  return await Promise.race([load(), sleep(readinessMs, late, { ref: false })]).catch(() => [
+    { check: 'answer', ok: false, detail: 'the checks could not be run' },
+  ]);
 }
 
 /**
