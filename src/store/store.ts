@@ -12,6 +12,7 @@ import { claimLeases, type Lease, type LeaseClaim, loadHolder, releaseLeases, re
 import { commitPage, type PageProgress } from './applications/commit-page.ts';
 import { diffPage, loadSurroundings, type PageDiff, type ReadPage } from './applications/diff-page.ts';
 import { loadQuarantine, loadQuarantineTexts, pruneQuarantine, resolveQuarantine } from './applications/quarantine.ts';
+import { loadVolatile } from './applications/volatile.ts';
 import { pruneEvents } from './events.ts';
 import { announceBlobs, type BlobAnnouncement, loadForgotten } from './files/blobs.ts';
 import { loadFileFacts } from './files/claim-facts.ts';
@@ -95,7 +96,6 @@ import { loadAuditedProof } from './sweeps/evidence.ts';
 import { loadCurrentProof, type StoredProofs, withProofs } from './sweeps/export-evidence.ts';
 import { beginSweeps, endCertificates, loadCertificates, noteStop, pruneSweeps, takeTickets } from './sweeps/sweeps.ts';
 import { resolveUnreadable, saveUnreadable } from './sweeps/unreadable.ts';
-import { loadVolatile } from './sweeps/volatile.ts';
 import { loadKeyState } from './tombstones.ts';
 
 export interface StoreOptions extends DatabaseOptions {

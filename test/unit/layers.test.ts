@@ -76,7 +76,7 @@ const modules: Record<string, Module> = {
   'store/prefill': inStore('postgres', 'accounts', 'files', ...sharedInStore),
   'store/files': inStore('postgres', 'accounts', ...sharedInStore),
   'store/privacy': inStore('postgres', 'accounts', 'sweeps', 'prefill', 'files', ...sharedInStore),
-  'store/reports': inStore('postgres', 'sweeps', 'files', ...sharedInStore),
+  'store/reports': inStore('postgres', 'applications', 'sweeps', 'files', ...sharedInStore),
   'store/applications': inStore('postgres', 'accounts', 'sweeps', 'files', 'privacy', ...sharedInStore),
   'store/rate-limit.ts': inStore('postgres', ...sharedInStore),
   'store/store.ts': { imports: ['domain', 'store'], packages: drivers.store, node: true },

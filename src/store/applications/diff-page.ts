@@ -7,10 +7,10 @@ import { type LackingId, mostLacking } from '../../domain/coverage/question.ts';
 import type { WriteContext } from '../accounts/leases.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
-import { volatileNames } from '../sweeps/volatile.ts';
 import { toMembersColumn } from './insert.ts';
 import type { Replayed } from './quarantine.ts';
 import { hasSameFacts, isHashSignal } from './update.ts';
+import { volatileNames } from './volatile.ts';
 
 /** One list answer, ready to be compared and committed. */
 export interface ReadPage extends WriteContext {

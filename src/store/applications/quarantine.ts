@@ -5,8 +5,8 @@ import { type MemberHashes, mostQuarantined, type Reject } from '../../domain/ap
 import { findAccounts, findAddresses } from '../../domain/person.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
-import { learnVolatile, toContent, toDiffering } from '../sweeps/volatile.ts';
 import { mayStore, noteKeptOut, type Person } from '../tombstones.ts';
+import { learnVolatile, toContent, toDiffering } from './volatile.ts';
 
 /** Stores rejected elements, unless they were erased or name an erased person. A repeated element raises its count, at most once per sweep. */
 export async function quarantine(

@@ -11,8 +11,8 @@ import { updateReady } from '../files/ready.ts';
 import { toPersonKey } from '../person-key.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
-import { learnVolatile, toContent, toDiffering } from '../sweeps/volatile.ts';
 import { toFlagColumn, toPriority, toTime } from './insert.ts';
+import { learnVolatile, toContent, toDiffering } from './volatile.ts';
 
 /**
  * Writes changed applications. The gate has kept out the erased ones. `stale` lists ids that are not written because a newer request has seen

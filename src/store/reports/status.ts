@@ -3,10 +3,10 @@ import { mostQuarantined } from '../../domain/application.ts';
 import type { Conclusion } from '../../domain/coverage/certificate.ts';
 import { arrivalSample } from '../../domain/silence.ts';
 import type { AdvertiserStatus, ProvenVerdict, SweepFacts, SweepStatus } from '../../domain/status.ts';
+import { volatileNames } from '../applications/volatile.ts';
 import { isUnrepaired } from '../files/verify-blobs.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull, OrNull } from '../schema/rows.ts';
-import { volatileNames } from '../sweeps/volatile.ts';
 import { loadTallies, type Tallies } from './tallies.ts';
 
 type AdvertiserColumns = Columns<
