@@ -225,7 +225,7 @@ export async function estimateBackfill(
       const isById = range.axis === 'id' && advertiserId !== null;
       const asked = {
         range,
-        held: isById ? (await app.store.applications.loadHeld(advertiserId, range)).listed : 0,
+        held: isById ? await app.store.applications.countListed(advertiserId, range) : 0,
         requestsPerSecond: config.source.requestsPerSecond,
         parallel: backfillParallel,
         now: Date.now(),

@@ -80,13 +80,12 @@ import { loadAdvertiserStatus, loadVerdict } from './reports/status.ts';
 import { repairTallies } from './reports/tallies.ts';
 import { loadWaits, recordWaits } from './reports/waits.ts';
 import {
+  countListed,
   dropUnfinished,
   findHidden,
   loadAuditPlace,
-  loadHeld,
   loadKnownIds,
   loadOpenRanges,
-  loadOutcome,
   loadRecentFrom,
   loadSyncStates,
   loadUnfinished,
@@ -171,7 +170,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     rateLimits: bind(db, { takeSlots }),
 
     sweeps: {
-      ...bind(db, { noteStop, loadUnfinished, loadOutcome, dropUnfinished, prune: pruneSweeps }),
+      ...bind(db, { noteStop, loadUnfinished, dropUnfinished, prune: pruneSweeps }),
       begin: () => beginSweep({}),
       takeTicket: () => takeTicket({}),
       loadSyncState: coalesce((asked: Parameters<typeof loadSyncStates>[1]) => loadSyncStates(db, asked)),
@@ -196,7 +195,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     },
 
     applications: {
-      ...bind(db, { loadHeld, loadKnownIds, loadRecentFrom }),
+      ...bind(db, { countListed, loadKnownIds, loadRecentFrom }),
       diffPage: (page: ReadPage) => diffPage(db, page, loadAround),
       async commitPage(page: ReadPage, diff: PageDiff, progress: PageProgress | null) {
         await statistics.ensure();

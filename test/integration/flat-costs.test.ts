@@ -12,9 +12,9 @@ import type { Queryable, Row } from '../../src/store/postgres/database.ts';
 import { loadHistory } from '../../src/store/reports/history.ts';
 import { loadAdvertiserStatus } from '../../src/store/reports/status.ts';
 import {
+  countListed,
   findHidden,
   loadAuditPlace,
-  loadHeld,
   loadKnownIds,
   loadOpenRanges,
   loadRecentFrom,
@@ -39,7 +39,7 @@ const frequent: Record<string, (db: Queryable) => Promise<unknown>> = {
   'an empty page of a poll': (db) => diffPage(db, page),
   'the end of a poll': (db) => confirmCursors(db, [advertiserId]),
   'a cursor that rises': (db) => raiseCursor(db, advertiserId, lastPosition),
-  'what is known before a recheck': (db) => loadHeld(db, advertiserId, { low: 1n, high: null }),
+  'what is known before a recheck': (db) => countListed(db, advertiserId, { low: 1n, high: null }),
   'the ids that split a recheck': (db) => loadKnownIds(db, advertiserId, nearestPosition(5_000n)),
   'where the recheck of recent days begins': (db) => loadRecentFrom(db, advertiserId, 2),
   'the place of an audit': (db) => loadAuditPlace(db, advertiserId, { random: 0.5, size: 20 }),

@@ -9,7 +9,7 @@ import type { KnownPages } from '../../domain/coverage/state.ts';
 import type { Lane } from '../accounts/leases.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import { dropSweeps, type Sweep, type SweepEnd } from './sweeps.ts';
+import { dropSweeps, type Sweep, type SweepOutcome } from './sweeps.ts';
 import { toUnreadable, type Unreadable, type UnreadableColumn, unreadableSql } from './unreadable.ts';
 
 /** An interrupted sweep with its complete state: closed ranges are not requested again. */
@@ -18,6 +18,8 @@ export interface UnfinishedSweep extends Sweep {
   readonly ranges: readonly string[];
   /** Time since its last progress. */
   readonly idleMs: number;
+  /** Set if it has ended after all. */
+  readonly outcome: SweepOutcome | null;
 }
 
 /** Identifies a sweep to continue. A sweep of another range is another sweep. */
@@ -29,28 +31,21 @@ export interface SweepKey extends Pick<Sweep, 'purpose' | 'axis' | 'low' | 'high
 const matchesKey = `advertiser_id = $1 AND lane = $2 AND purpose = $3 AND axis = $4 AND low = $5 AND high IS NOT DISTINCT FROM $6`;
 const toValues = (key: SweepKey) => [key.advertiserId, key.lane, key.purpose, key.axis, key.low, key.high];
 
-/** The newest sweep of this range that has not ended. */
-export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<UnfinishedSweep | null> {
+/** The newest sweep of this range that has not ended. `current` is found also if it has: its last commit may have got no answer. */
+export async function loadUnfinished(
+  db: Queryable,
+  key: SweepKey,
+  current: bigint | null = null,
+): Promise<UnfinishedSweep | null> {
   const [row] = await db.query<UnfinishedSweep>(
     `SELECT sweep_id AS "sweepId", purpose, axis, low, high, started_at AS "startedAt", facts::text AS facts,
-       extract(epoch FROM now() - last_progress_at)::float8 * 1000 AS "idleMs",
-       ARRAY(SELECT r.evidence::text FROM intake.ranges r
-        WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id ORDER BY r.low) AS ranges
-     FROM intake.sweeps s WHERE ${matchesKey} AND state = 'running' ORDER BY sweep_id DESC LIMIT 1`,
-    toValues(key),
-  );
-  return row ?? null;
-}
-
-export type SweepOutcome = Pick<SweepEnd, 'certificate' | 'risk' | 'reason' | 'openRanges'>;
-
-/** How a sweep ended; null where it has not ended or has no row. A process whose last commit got no answer learns the result here. */
-export async function loadOutcome(db: Queryable, advertiserId: bigint, sweepId: bigint): Promise<SweepOutcome | null> {
-  const [row] = await db.query<SweepOutcome>(
-    `SELECT certificate, risk, reason, (SELECT count(*)::int FROM intake.ranges r
-       WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id) AS "openRanges"
-     FROM intake.sweeps s WHERE advertiser_id = $1 AND sweep_id = $2 AND certificate IS NOT NULL`,
-    [advertiserId, sweepId],
+       extract(epoch FROM now() - last_progress_at)::float8 * 1000 AS "idleMs", ranges,
+       CASE WHEN certificate IS NOT NULL THEN json_build_object('certificate', certificate, 'risk', risk, 'reason', reason,
+         'openRanges', cardinality(ranges)) END AS outcome
+     FROM intake.sweeps s CROSS JOIN LATERAL (SELECT ARRAY(SELECT r.evidence::text FROM intake.ranges r
+       WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id ORDER BY r.low) AS ranges) AS open
+     WHERE ${matchesKey} AND (state = 'running' OR (sweep_id = $7 AND certificate IS NOT NULL)) ORDER BY sweep_id DESC LIMIT 1`,
+    [...toValues(key), current],
   );
   return row ?? null;
 }
@@ -81,6 +76,8 @@ export interface SyncState extends Unreadable {
   readonly covered: boolean;
   /** Whether an audit has ended a certificate, or an upgrade the first sweep, and no sweep has read that range again since. */
   readonly contradicted: boolean;
+  /** How late applications may appear, as far as polls have seen; 0 if none was late. */
+  readonly latenessMs: number;
   /** What earlier sweeps have learned about pages. */
   readonly pages: KnownPages | null;
 }
@@ -114,7 +111,7 @@ export async function loadSyncStates(
   asked: readonly { readonly advertiserId: bigint | null; readonly lagMs: number }[],
 ): Promise<SyncState[]> {
   const rows = await db.query<
-    Pick<SyncState, 'afterDate' | 'covered' | 'contradicted' | 'pages'> & {
+    Pick<SyncState, 'afterDate' | 'covered' | 'contradicted' | 'latenessMs' | 'pages'> & {
       pollFrom: bigint | null;
       lifelines: string[];
       unreadable: UnreadableColumn;
@@ -122,6 +119,7 @@ export async function loadSyncStates(
     }
   >(
     `SELECT nullif(v.learned, '{}') AS pages, c.after_date AS "afterDate", poll.poll_from AS "pollFrom",
+       coalesce(${latenessMs}::float8, 0) AS "latenessMs",
        ARRAY(SELECT DISTINCT older.id::text FROM unnest(ARRAY[${olderThan('poll.poll_from', 'asked.advertiser_id', isNotMissing)},
            ${olderThan('poll.poll_from / 2', 'asked.advertiser_id', isNotMissing)},
            (SELECT a.application_id FROM intake.applications a WHERE a.advertiser_id = asked.advertiser_id
@@ -166,28 +164,16 @@ export async function loadSyncStates(
   }));
 }
 
-/** What is known about a range before a sweep reads it again. */
-export interface HeldRange extends Unreadable {
-  /** Stored applications that the source should show. */
-  readonly listed: number;
-  /** Rows of the longest page that earlier sweeps saw. */
-  readonly longest: number;
-  /** How late applications may appear, as far as polls have seen; 0 if none was late. */
-  readonly latenessMs: number;
-}
-
-export async function loadHeld(db: Queryable, advertiserId: bigint | null, { low, high }: Covered): Promise<HeldRange> {
-  const [row] = await db.query<Omit<HeldRange, keyof Unreadable> & { unreadable: UnreadableColumn }>(
-    `SELECT coalesce((v.learned->>'longest')::int, 0) AS longest, coalesce(${latenessMs}::float8, 0) AS "latenessMs",
-       ${unreadableSql('$1')} AS unreadable,
-       CASE WHEN $2 <= 1 AND $3::bigint IS NULL
-         THEN (SELECT coalesce(sum(n), 0)::int FROM intake.tallies WHERE advertiser_id = $1 AND what = 'listed')
-         ELSE (SELECT count(*)::int FROM intake.applications a WHERE a.advertiser_id = $1 AND a.application_id >= $2
-           AND ($3::bigint IS NULL OR a.application_id <= $3) AND a.missing_since IS NULL AND a.erased_at IS NULL) END AS listed
-     FROM intake.advertisers v WHERE v.advertiser_id = $1`,
+/** How many stored applications of a range the source should show. */
+export async function countListed(db: Queryable, advertiserId: bigint | null, { low, high }: Covered): Promise<number> {
+  const [row] = await db.query<{ listed: number }>(
+    `SELECT CASE WHEN $2 <= 1 AND $3::bigint IS NULL
+       THEN (SELECT coalesce(sum(n), 0)::int FROM intake.tallies WHERE advertiser_id = $1 AND what = 'listed')
+       ELSE (SELECT count(*)::int FROM intake.applications a WHERE a.advertiser_id = $1 AND a.application_id >= $2
+         AND ($3::bigint IS NULL OR a.application_id <= $3) AND ${isNotMissing}) END AS listed`,
     [advertiserId, low, high],
   );
-  return { listed: 0, longest: 0, latenessMs: 0, ...row, ...toUnreadable(row?.unreadable ?? null) };
+  return row?.listed ?? 0;
 }
 
 /** Ids that are loaded at once to split a range: enough for many questions, and a few hundred kilobytes. */

@@ -1,7 +1,7 @@
 // The tables of sweeps: the sweeps, their open ranges, and the certificates of what they closed (coverage). The transaction of a page also
 // writes its sweep's progress and the cursor (cursors.ts).
 
-import type { Done } from '../../domain/coverage/certificate.ts';
+import type { Conclusion } from '../../domain/coverage/certificate.ts';
 import { type Covered, withRange } from '../../domain/coverage/covered.ts';
 import type { LackingId } from '../../domain/coverage/question.ts';
 import type { ExportedCertificate, LineBody } from '../../domain/evidence/record.ts';
@@ -49,38 +49,44 @@ export interface SweepProgress {
   readonly evidence: readonly LineBody[];
 }
 
-export interface SweepEnd extends Pick<Done, 'certificate' | 'risk' | 'reason' | 'absent' | 'tryDates'> {
+/** What a sweep has shown about its range. */
+export interface SweepOutcome extends Conclusion {
   /** Number of ranges that the sweep did not close; they stay as gaps. Ids that cannot be read are not among them. */
   readonly openRanges: number;
+}
+
+export interface SweepEnd extends SweepOutcome {
+  /** How many stored ids the source no longer shows. */
+  readonly absent: number;
+  readonly tryDates: boolean;
   /** What the sweep learned about the source, as JSON text; null for polls and sweeps by date. */
   readonly learned: string | null;
   /** Applications submitted before this time were all read; null for sweeps by date. */
   readonly completeThrough: Date | null;
 }
 
-/** Counts of one answer. */
 type PageCounts = Readonly<Record<'received' | 'added' | 'changed', number>>;
 
 /** Records the progress of a page and returns the resulting events. The first page that is recorded also inserts the sweep's row. */
 export async function saveProgress(
   tx: Queryable,
-  context: SweepContext,
+  page: SweepPage,
   progress: SweepProgress,
   counts: PageCounts,
 ): Promise<ApplicationEvent[]> {
-  const { advertiserId, sweep } = context;
+  const { advertiserId, sweep } = page;
   const { cursor, ended, evidence, lacked, unreadable } = progress;
   // In this order: ranges, lacked ids and evidence refer to the sweep's row.
   await Promise.all([
-    saveSweep(tx, context, progress, counts),
-    moveRanges(tx, advertiserId, sweep, progress),
-    ...(lacked.length === 0 ? [] : [saveLacked(tx, advertiserId, sweep, lacked)]),
+    saveSweep(tx, page, progress, counts),
+    moveRanges(tx, page, progress),
+    ...(lacked.length === 0 ? [] : [saveLacked(tx, page, lacked)]),
     ...(unreadable.length === 0 ? [] : [saveUnreadable(tx, advertiserId, unreadable)]),
     ...(evidence.length === 0 ? [] : [appendEvidence(tx, advertiserId, sweep.sweepId, evidence)]),
     ...(cursor === null ? [] : [raiseCursor(tx, advertiserId, cursor)]),
   ]);
   if (ended === null) return [];
-  const events = await endSweep(tx, advertiserId, sweep, ended);
+  const events = await endSweep(tx, page, ended);
   if (evidence.length > 0) {
     await noteLastHash(tx, advertiserId, sweep.sweepId);
     await pruneEvidence(tx, advertiserId);
@@ -88,90 +94,61 @@ export async function saveProgress(
   return events;
 }
 
-type SweepContext = WriteContext & { readonly sweep: Sweep };
+type SweepPage = WriteContext & { readonly sweep: Sweep };
 
 /** Writes the sweep's row. Throws if the sweep was dropped meanwhile (endCertificates), and the transaction rolls back. */
 async function saveSweep(
   tx: Queryable,
-  { advertiserId, lease, sweep }: SweepContext,
+  { advertiserId, lease, sweep: { sweepId, purpose, axis, low, high, startedAt } }: SweepPage,
   { facts, bytes, ended }: SweepProgress,
-  counts: PageCounts,
+  { received, added, changed }: PageCounts,
 ): Promise<void> {
+  const { certificate = null, risk = null, reason = null } = ended ?? {};
+  const state = ended === null ? 'running' : ended.openRanges > 0 ? 'open' : 'closed';
+  // Only a sweep that goes on needs its facts. They can hold the id and the date of an application that is erased later.
+  const now = [state, certificate, risk, reason, ended ? '{}' : facts, received, added, changed, bytes];
   const rows = await tx.query(
     `INSERT INTO intake.sweeps AS s (advertiser_id, sweep_id, lane, purpose, axis, low, high, started_at, state, certificate, risk, reason,
-       facts, last_progress_at, ended_at, requests, received, added, changed, bytes)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $17, $11, $12, now(), CASE WHEN $10::text IS NOT NULL THEN now() END, 1, $13, $14, $15, $16)
+       facts, received, added, changed, bytes, last_progress_at, ended_at, requests)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, now(), CASE WHEN $10::text IS NOT NULL THEN now() END, 1)
      ON CONFLICT (advertiser_id, sweep_id) DO UPDATE SET
        state = excluded.state, certificate = excluded.certificate, risk = excluded.risk, reason = excluded.reason, facts = excluded.facts,
        last_progress_at = excluded.last_progress_at, ended_at = excluded.ended_at, requests = s.requests + excluded.requests, received = s.received + excluded.received,
        added = s.added + excluded.added, changed = s.changed + excluded.changed, bytes = s.bytes + excluded.bytes
      WHERE s.state = 'running' RETURNING 1`,
-    [
-      advertiserId,
-      sweep.sweepId,
-      lease.lane,
-      sweep.purpose,
-      sweep.axis,
-      sweep.low,
-      sweep.high,
-      sweep.startedAt,
-      ended === null ? 'running' : ended.openRanges > 0 ? 'open' : 'closed',
-      ended?.certificate ?? null,
-      ended?.reason ?? null,
-      // Only a sweep that goes on needs them. They can hold the id and the date of an application that is erased later.
-      ended ? '{}' : facts,
-      counts.received,
-      counts.added,
-      counts.changed,
-      bytes,
-      ended?.risk ?? null,
-    ],
+    [advertiserId, sweepId, lease.lane, purpose, axis, low, high, startedAt, ...now],
   );
   if (rows.length === 0) throw new SweepDropped();
 }
 
-async function moveRanges(
-  tx: Queryable,
-  advertiserId: bigint,
-  { sweepId }: Sweep,
-  { dropped, added }: SweepProgress,
-): Promise<void> {
+async function moveRanges(tx: Queryable, page: SweepPage, { dropped, added }: SweepProgress): Promise<void> {
+  const key = [page.advertiserId, page.sweep.sweepId];
   const drop = `DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND low = ANY ($3::bigint[])`;
   const add = `INSERT INTO intake.ranges (advertiser_id, sweep_id, low, high, state, evidence)
      SELECT $1, $2, r.low, r.high, r.state, r.evidence::jsonb
      FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[]) AS r (low, high, state, evidence)`;
-  const rows = columnsOf(added, 'low', 'high', 'state', 'evidence');
   await Promise.all([
-    ...(dropped.length === 0 ? [] : [tx.query(drop, [advertiserId, sweepId, dropped])]),
-    ...(added.length === 0 ? [] : [tx.query(add, [advertiserId, sweepId, ...rows])]),
+    ...(dropped.length === 0 ? [] : [tx.query(drop, [...key, dropped])]),
+    ...(added.length === 0 ? [] : [tx.query(add, [...key, ...columnsOf(added, 'low', 'high', 'state', 'evidence')])]),
   ]);
 }
 
 /** Counts the answers that lacked an id: the second one shows that it is gone. */
-async function saveLacked(
-  tx: Queryable,
-  advertiserId: bigint,
-  { sweepId }: Sweep,
-  lacked: readonly LackingId[],
-): Promise<void> {
+async function saveLacked(tx: Queryable, page: SweepPage, lacked: readonly LackingId[]): Promise<void> {
   await tx.query(
     `INSERT INTO intake.lacked (advertiser_id, sweep_id, application_id, gone) SELECT $1, $2, id, false FROM unnest($3::bigint[]) AS id
      ON CONFLICT (advertiser_id, sweep_id, application_id) DO UPDATE SET gone = true`,
-    [advertiserId, sweepId, lacked.map(({ id }) => id)],
+    [page.advertiserId, page.sweep.sweepId, lacked.map(({ id }) => id)],
   );
 }
 
 /** Ends a sweep. If it left ranges open, these stay as gaps. Ids that cannot be read have their own table. */
-async function endSweep(
-  tx: Queryable,
-  advertiserId: bigint,
-  sweep: Sweep,
-  ended: SweepEnd,
-): Promise<ApplicationEvent[]> {
+async function endSweep(tx: Queryable, page: SweepPage, ended: SweepEnd): Promise<ApplicationEvent[]> {
+  const { advertiserId, sweep } = page;
   const key = [advertiserId, sweep.sweepId];
   if (sweep.axis === 'id' && ended.certificate !== 'unproven') {
     await healUnreadable(tx, advertiserId, sweep);
-    await healGaps(tx, advertiserId, sweep);
+    await healGaps(tx, page);
   }
   await tx.query(
     `DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND ($3 OR (state = 'stuck' AND low = high))`,
@@ -183,15 +160,14 @@ async function endSweep(
       [advertiserId, ended.learned],
     );
   const { completeThrough } = ended;
-  if (sweep.purpose !== 'live' && completeThrough !== null)
-    await recordCoverage(tx, advertiserId, sweep, { ...ended, completeThrough });
-  const events = ended.absent > 0 ? await markAbsent(tx, advertiserId, sweep, ended) : [];
+  if (sweep.purpose !== 'live' && completeThrough !== null) await recordCoverage(tx, page, ended, completeThrough);
+  const events = ended.absent > 0 ? await markAbsent(tx, key, ended.certificate === 'proven') : [];
   await tx.query(`DELETE FROM intake.lacked WHERE advertiser_id = $1 AND sweep_id = $2`, key);
   return events;
 }
 
 /** Closes gaps inside this sweep's range that sweeps left which began earlier. */
-async function healGaps(tx: Queryable, advertiserId: bigint, sweep: Sweep): Promise<void> {
+async function healGaps(tx: Queryable, { advertiserId, sweep }: SweepPage): Promise<void> {
   await tx.query(
     `WITH healed AS (
        DELETE FROM intake.ranges r USING intake.sweeps s
@@ -212,9 +188,9 @@ async function healGaps(tx: Queryable, advertiserId: bigint, sweep: Sweep): Prom
  */
 async function recordCoverage(
   tx: Queryable,
-  advertiserId: bigint,
-  { sweepId, low, high, startedAt }: Sweep,
-  { certificate, risk, reason, completeThrough }: SweepEnd & { readonly completeThrough: Date },
+  { advertiserId, sweep: { sweepId, low, high, startedAt } }: SweepPage,
+  { certificate, risk, reason }: Conclusion,
+  completeThrough: Date,
 ): Promise<void> {
   const certificates = await loadCertificates(tx, advertiserId);
   const before = new Set(certificates);
@@ -253,12 +229,7 @@ export async function loadCertificates(db: Queryable, advertiserId: bigint): Pro
  * Marks applications as absent after one sweep without them, and as missing when a proven sweep at least a day later does not show them
  * either. Rows of applications that were shown are not touched. A time in the future came from a wrong clock and is set to now.
  */
-async function markAbsent(
-  tx: Queryable,
-  advertiserId: bigint,
-  { sweepId }: Sweep,
-  { certificate }: SweepEnd,
-): Promise<ApplicationEvent[]> {
+async function markAbsent(tx: Queryable, sweepKey: readonly bigint[], isProven: boolean): Promise<ApplicationEvent[]> {
   const rows = await tx.query<ChangedRow>(
     `UPDATE intake.applications SET absent_since = least(absent_since, now()),
        missing_since = CASE WHEN absent_since < now() THEN now() END
@@ -266,11 +237,10 @@ async function markAbsent(
        AND application_id IN (SELECT l.application_id FROM intake.lacked l WHERE l.advertiser_id = $1 AND l.sweep_id = $2 AND l.gone)
        AND (absent_since IS NULL OR absent_since > now() OR ($3 AND absent_since < now() - interval '24 hours'))
      RETURNING application_id, missing_since IS NOT NULL AS missing`,
-    [advertiserId, sweepId, certificate === 'proven'],
+    [...sweepKey, isProven],
   );
-  return rows
-    .filter((row) => row.missing)
-    .map((row) => ({ applicationId: row.application_id, type: 'application.missing' }));
+  const missing = rows.filter((row) => row.missing);
+  return missing.map((row) => ({ applicationId: row.application_id, type: 'application.missing' }));
 }
 
 /**
@@ -318,12 +288,7 @@ export function dropSweeps(where: string): string {
 }
 
 /** Records on a sweep's row why it has stopped; the next recorded answer clears the reason. */
-export async function noteStop(
-  db: Queryable,
-  advertiserId: bigint | null,
-  { sweepId }: Pick<Sweep, 'sweepId'>,
-  reason: string,
-): Promise<void> {
+export async function noteStop(db: Queryable, advertiserId: bigint, sweepId: bigint, reason: string): Promise<void> {
   await db.query(
     `UPDATE intake.sweeps SET reason = $3 WHERE advertiser_id = $1 AND sweep_id = $2 AND state = 'running'`,
     [advertiserId, sweepId, reason],

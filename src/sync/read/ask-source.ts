@@ -1,8 +1,8 @@
 // Asks the source on behalf of one account: takes a request number, sends the question, tries again during an outage, translates the answer
 // for the sweep, and checks whose data it holds before anybody uses it. A failure is an answer, too: where the source fails for one question
 // and serves another, the sweep is told so and asks in smaller parts.
-import type { Echo, Page } from '../../domain/application.ts';
-import { contains, type IdRange, isSingle } from '../../domain/coverage/position.ts';
+import type { Page } from '../../domain/application.ts';
+import { type IdRange, isSingle } from '../../domain/coverage/position.ts';
 import {
   type Answer,
   dateSlackSeconds,
@@ -15,22 +15,31 @@ import { formatBytes } from '../../domain/format.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { ListFilters, Source } from '../../source/client.ts';
 import type { KnownAdvertiser } from '../../store/accounts/advertisers.ts';
+import type { PageDiff } from '../../store/applications/diff-page.ts';
 import type { Store } from '../../store/store.ts';
 import type { Ticket } from '../../store/sweeps/sweeps.ts';
 import { checkIdentity } from '../accounts/account-identity.ts';
 import { type RetryOptions, retry } from '../retry.ts';
 
-/** An answer for the sweep's reasoning. What depends on stored rows is added when the page is compared with them. */
-type Heard =
-  | { readonly page: Page; readonly answer: Omit<PageAnswer, 'news' | 'lacking'> }
-  | { readonly page: null; readonly answer: Exclude<Answer, PageAnswer> };
+/** The page, if it came, and what it says to the sweep's reasoning. */
+interface Heard {
+  readonly page: Page | null;
+  readonly answer: Answer;
+}
 
 /** An answer with its question and the facts of its request. */
-export interface ReceivedAnswer {
+export interface ReceivedAnswer extends Heard {
   readonly question: Question;
   readonly ticket: Ticket;
-  readonly heard: Heard;
   readonly sent: Sent;
+}
+
+/** What was stored before a page, as far as an answer depends on it. */
+export type KnownBefore = Pick<PageDiff, 'fresh' | 'lacking'>;
+
+/** The answer, once its page was compared with the stored rows. */
+export function compared({ answer }: Heard, { fresh, lacking }: KnownBefore): Answer {
+  return answer.kind === 'page' ? { ...answer, news: new Set(fresh.map(({ id }) => id)), lacking } : answer;
 }
 
 export interface Asker {
@@ -56,9 +65,7 @@ export function createAsker(
   let served: Question | null = null;
   /** A wider question has failed, so this one is tried once only. */
   const isHopeless = ({ covers }: Question) =>
-    covers !== null &&
-    !isSingle(covers) &&
-    failing.some((range) => contains(range, covers.from) && contains(range, covers.to));
+    covers !== null && !isSingle(covers) && failing.some(({ from, to }) => from <= covers.from && covers.to <= to);
 
   /** Sends the question. Throws Trouble where the source fails for it and serves no other question either. */
   async function request(question: Question, tries: 'one' | 'several'): Promise<Heard> {
@@ -68,7 +75,14 @@ export function createAsker(
       const listed = await source.list(filters, signal, { most, tries });
       return listed.kind === 'page'
         ? { page: listed.page, answer: toAnswer(listed.page, filters) }
-        : unanswered(`its answer is larger than ${formatBytes(listed.bytes)}`, listed.ids);
+        : {
+            page: null,
+            answer: {
+              kind: 'unanswered',
+              why: `its answer is larger than ${formatBytes(listed.bytes)}`,
+              ids: listed.ids,
+            },
+          };
     } catch (error) {
       if (!(error instanceof Trouble)) throw error;
       if (isRefusal(error, question) && !isOneIdFilter(question)) {
@@ -77,7 +91,7 @@ export function createAsker(
         return { page: null, answer: { kind: 'refused' } };
       }
       if (!isFailure(error)) throw error;
-      if (tries === 'one') return unanswered(error.message);
+      if (tries === 'one') return { page: null, answer: { kind: 'unanswered', why: error.message, ids: [] } };
       await requireServed(error);
       return await request(question, 'one');
     }
@@ -110,17 +124,13 @@ export function createAsker(
             throw new Trouble('unreachable', why, { at: 'source' });
           }
         }
-        return { question, ticket, heard, sent: { sentAt: ticket.at.getTime(), tookMs } };
+        return { ...heard, question, ticket, sent: { sentAt: ticket.at.getTime(), tookMs } };
       });
-      const { page } = answer.heard;
+      const { page } = answer;
       if (page) advertiser = await retry(retryOptions, () => checkIdentity(store, advertiser, page));
       return answer;
     },
   };
-}
-
-function unanswered(why: string, ids: readonly bigint[] = []): Heard {
-  return { page: null, answer: { kind: 'unanswered', why, ids } };
 }
 
 /** True if the source failed, or its answer could not be read: it may fail for this question alone. */
@@ -147,10 +157,10 @@ export function toFilters({ afterId, beforeId, afterDate, beforeDate }: Question
   };
 }
 
-function toAnswer(page: Page, filters: ListFilters): Omit<PageAnswer, 'news' | 'lacking'> {
+function toAnswer(page: Page, filters: ListFilters): PageAnswer {
   const { bytes, weakEmpty, cached, rejects } = page;
-  const echo = toEcho(filters, page.echo);
-  return { kind: 'page', rows: toRows(page), unreadable: rejects.length, bytes, echo, weakEmpty, cached };
+  const shown = { kind: 'page', rows: toRows(page), unreadable: rejects.length, bytes } as const;
+  return { ...shown, echo: toEcho(filters, page.echo), weakEmpty, cached, news: new Set(), lacking: [] };
 }
 
 /** The rows of a page. The bytes of the page are divided among the rows in proportion to the length of their stored text. */
@@ -170,17 +180,12 @@ const zoneSlackMs = Number(dateSlackSeconds) * 1_000;
 
 /** Whether the filters that the answer echoes are those that were sent. */
 function toEcho(sent: ListFilters, echo: Page['echo']): PageAnswer['echo'] {
-  const pairs = [
-    compare(sent.afterId, echo.afterId, (a, b) => a === b),
-    compare(sent.beforeId, echo.beforeId, (a, b) => a === b),
-    compare(sent.afterDate, echo.afterDate, (a, b) => Math.abs(a - b) <= zoneSlackMs),
-    compare(sent.beforeDate, echo.beforeDate, (a, b) => Math.abs(a - b) <= zoneSlackMs),
-  ];
+  const pairs = (['afterId', 'beforeId', 'afterDate', 'beforeDate'] as const).map((name) => {
+    const [asked, echoed] = [sent[name], echo[name]];
+    if (asked === undefined) return echoed === null || typeof echoed === 'string' ? 'matches' : 'differs';
+    if (typeof echoed === 'string') return 'absent';
+    const isSame = typeof asked === 'bigint' ? asked === echoed : Math.abs(asked - Number(echoed)) <= zoneSlackMs;
+    return echoed !== null && isSame ? 'matches' : 'differs';
+  });
   return pairs.includes('differs') ? 'differs' : pairs.includes('absent') ? 'absent' : 'matches';
-}
-
-function compare<T>(sent: T | undefined, echoed: Echo<T>, isSame: (a: T, b: T) => boolean): PageAnswer['echo'] {
-  if (sent === undefined) return echoed === null || typeof echoed === 'string' ? 'matches' : 'differs';
-  if (typeof echoed === 'string') return 'absent';
-  return echoed !== null && isSame(sent, echoed) ? 'matches' : 'differs';
 }

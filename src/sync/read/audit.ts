@@ -7,7 +7,7 @@ import { auditQuestions, auditSize, lackingQuestions } from '../../domain/covera
 import { isSingle } from '../../domain/coverage/position.ts';
 import { dateSlackSeconds, type Question } from '../../domain/coverage/question.ts';
 import { toAuditBody } from '../../domain/evidence/record.ts';
-import { createAsker } from './ask-source.ts';
+import { compared, createAsker } from './ask-source.ts';
 import { commitApplications, endContradictedCertificates, toLonePage, untilCommitted } from './commit-answer.ts';
 import type { ReadContext, SweepDeps } from './sweep.ts';
 
@@ -73,7 +73,7 @@ async function ask(deps: SweepDeps, task: ReadContext, question: Question, by: s
   const { store } = deps;
   const asker = createAsker(deps, task.advertiser, { retryForMs: 0, signal: task.lane.signal });
   const answer = await asker.send(question);
-  const { page, answer: heard } = answer.heard;
+  const { page } = answer;
   const { advertiserId } = asker.advertiser;
   if (page === null || advertiserId === null) return { page, hidden: [], fresh: [] };
   const hidden = await endContradictedCertificates(store, advertiserId, page.applications, by);
@@ -86,8 +86,7 @@ async function ask(deps: SweepDeps, task: ReadContext, question: Question, by: s
     fresh = diff.fresh.map(({ id }) => id);
     const isQuiet = fresh.length === 0 && !(covers !== null && isSingle(covers));
     if (proof === null || (isQuiet && proof.audits >= mostAudits)) return await commitApplications(store, read);
-    const shown = { ...heard, lacking: diff.lacking, news: new Set(fresh) };
-    const body = toAuditBody(answer.sent, question, shown, proof.recentFrom);
+    const body = toAuditBody(answer.sent, question, compared(answer, diff), proof.recentFrom);
     return await store.applications.commitPage(read, diff, { audited: { sweepId: proof.sweepId, body } });
   });
   return { page, hidden, fresh };

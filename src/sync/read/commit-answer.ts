@@ -76,9 +76,9 @@ export function toReadPage(
   { lease }: HeldLane,
   advertiserId: bigint,
   sweep: Sweep,
-  { question, ticket, heard }: ReceivedAnswer,
+  { question, ticket, page }: ReceivedAnswer,
 ): ReadPage {
-  const { applications = [], rejects = [] } = heard.page ?? {};
-  const asked = heard.page && question.covers && coveredOf(question.covers);
+  const { applications = [], rejects = [] } = page ?? {};
+  const asked = page && question.covers && coveredOf(question.covers);
   return { lease, advertiserId, seq: ticket.seq, sweep, askedAt: ticket.at, asked, applications, rejects };
 }

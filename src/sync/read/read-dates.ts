@@ -19,11 +19,11 @@ export async function readDates(
     measure: (state) => ({ requests: state.requests, found: state.found, share: null }),
     ask: async (state) => askDates(state) ?? conclude(state),
     open: async () => [],
-    learn({ state: before }, { heard }) {
-      const state = learnDates(before, heard.page ? { ...heard.answer, news: new Set(), lacking: [] } : heard.answer);
+    learn({ state: before }, { answer }) {
+      const state = learnDates(before, answer);
       const ended = askDates(state) === null ? conclude(state) : null;
       const cursor = isLive && ended?.certificate === 'assumed' ? state.highest : null;
-      const nothing = { dropped: [], added: [], lacked: [], unreadable: [], lines: [] };
+      const nothing = { dropped: [], added: [], lacked: [], unreadable: [], evidence: [] };
       return { ...nothing, state, facts: encode(state), cursor, ended };
     },
   };

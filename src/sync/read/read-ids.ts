@@ -3,7 +3,7 @@ import { ask, type KnownIds } from '../../domain/coverage/ask.ts';
 import { begin, renew, shareRead } from '../../domain/coverage/coverage.ts';
 import { coveredOf } from '../../domain/coverage/covered.ts';
 import { learn } from '../../domain/coverage/learn.ts';
-import { firstPosition, lowerBound, wholeAxis } from '../../domain/coverage/position.ts';
+import { firstPosition, isSingle, lowerBound, wholeAxis } from '../../domain/coverage/position.ts';
 import type { Question } from '../../domain/coverage/question.ts';
 import {
   decode,
@@ -16,14 +16,8 @@ import {
 } from '../../domain/coverage/state.ts';
 import { toAnswerBody, toEndBody, toSweepBody } from '../../domain/evidence/record.ts';
 import type { SweepEnd } from '../../store/sweeps/sweeps.ts';
-import {
-  isUnreadable,
-  type RangeReader,
-  type SweepDeps,
-  type SweepRequest,
-  type SweepSummary,
-  sweep,
-} from './sweep.ts';
+import { compared } from './ask-source.ts';
+import { type RangeReader, type SweepDeps, type SweepRequest, type SweepSummary, sweep } from './sweep.ts';
 
 export interface IdRequest extends SweepRequest {
   readonly plan: Partial<Plan>;
@@ -85,8 +79,9 @@ export async function readIds(deps: SweepDeps, request: IdRequest): Promise<Swee
       const purpose = request.purpose === 'backfill' ? 'backfill' : 'recheck';
       return [toSweepBody({ advertiserId, sweepId, purpose, startedAt, facts, unreadable, previous })];
     },
-    learn({ sweep: { high }, state: before, recorded }, { question, heard, sent }, others, { fresh, lacking }) {
-      const answer = heard.page ? { ...heard.answer, news: new Set(fresh.map(({ id }) => id)), lacking } : heard.answer;
+    learn({ sweep: { high }, state: before, recorded }, received, others, diff) {
+      const { question, sent } = received;
+      const answer = compared(received, diff);
       const learned = learn(before, question, answer);
       const { state } = learned;
       const next = askNext(state, others);
@@ -109,11 +104,16 @@ export async function readIds(deps: SweepDeps, request: IdRequest): Promise<Swee
           .map(({ from, stuck }) => ({ id: from, reason: stuck ?? '' })),
         cursor: lane.lease.lane === 'live' && high === null ? toReadThrough(state, done) : null,
         ended: done,
-        lines: isProof ? [toAnswerBody(sent, question, answer, learned), ...(done ? [toEndBody(done)] : [])] : [],
+        evidence: isProof ? [toAnswerBody(sent, question, answer, learned), ...(done ? [toEndBody(done)] : [])] : [],
       };
     },
   };
   return await sweep(deps, request, reader);
+}
+
+/** True for a single id for which the source fails. It is kept apart and is in nobody's way. */
+function isUnreadable(range: OpenRange): boolean {
+  return range.stuck !== null && isSingle(range);
 }
 
 /** The open ranges as rows, by their lowest id. Neighbours may share one id: of two ranges that begin with it, one is part of the other. */

@@ -98,15 +98,19 @@ export function isWholeRecheck({ purpose, axis, low, high }: SyncState['unfinish
 /** Reads a range up to a proof. Ids that are already stored split the range into questions that close it at once. */
 export async function readToProof(deps: SweepDeps, request: SweepRequest, range: IdRange): Promise<SweepSummary> {
   const { advertiserId } = request.advertiser;
-  const known = await retry(retryOptions(deps, request), () =>
-    deps.store.applications.loadHeld(advertiserId, coveredOf(range)),
+  const { pages, latenessMs, accepted, ...known } = await loadState(deps, request);
+  const listedBefore = await retry(retryOptions(deps, request), () =>
+    deps.store.applications.countListed(advertiserId, coveredOf(range)),
   );
-  const { listed: listedBefore, longest: longestBefore, latenessMs, accepted } = known;
   // A range that is one such id is asked for its sake.
   const unreadable = isSingle(range) ? [] : known.unreadable;
   const lagMs = Math.max(request.lagMs, latenessMs);
-  const plan = { ...range, rigor: 'proof', listedBefore, longestBefore, unreadable, accepted } as const;
-  return await readIds(deps, { ...request, lagMs, plan });
+  const before = { listedBefore, longestBefore: pages?.longest ?? 0 };
+  return await readIds(deps, {
+    ...request,
+    lagMs,
+    plan: { ...range, rigor: 'proof', ...before, unreadable, accepted },
+  });
 }
 
 /**
@@ -132,19 +136,19 @@ async function readUnreadable(deps: SweepDeps, context: TaskContext, ids: readon
   const asker = createAsker(deps, context.advertiser, retryOptions(deps, context));
   for (const id of ids.slice(0, mostAtOnce)) {
     if (isStopped() !== null) return;
-    const answer = await asker.send(aloneQuestion(id));
-    const { answer: heard, page } = answer.heard;
-    if (page === null) {
-      const reason = heard.kind === 'unanswered' ? heard.why : 'the source refuses the question';
+    const received = await asker.send(aloneQuestion(id));
+    const { answer } = received;
+    if (answer.kind !== 'page') {
+      const reason = answer.kind === 'unanswered' ? answer.why : 'the source refuses the question';
       await store.coverage.saveUnreadable(advertiserId, [{ id, reason }]);
       continue;
     }
-    await commitApplications(store, await toLonePage(store, context.lane, advertiserId, answer));
+    await commitApplications(store, await toLonePage(store, context.lane, advertiserId, received));
     await store.coverage.resolveUnreadable(advertiserId, id);
   }
 }
 
-async function loadState(deps: SweepDeps, { advertiser: { advertiserId }, lagMs, ...context }: TaskContext) {
+async function loadState(deps: SweepDeps, { advertiser: { advertiserId }, lagMs, ...context }: ReadContext) {
   return await retry(retryOptions(deps, context), () => deps.store.sweeps.loadSyncState({ advertiserId, lagMs }));
 }
 

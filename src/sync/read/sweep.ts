@@ -1,20 +1,18 @@
 // A sweep: one pass over a range until it is read. It sends questions to the source and commits each answer together with what follows from
 // it. What to ask and what an answer means is decided by ids (read-ids.ts) or by dates (read-dates.ts).
 import { rangeOf } from '../../domain/coverage/covered.ts';
-import { contains, isSingle } from '../../domain/coverage/position.ts';
+import { contains } from '../../domain/coverage/position.ts';
 import type { Question } from '../../domain/coverage/question.ts';
-import type { OpenRange } from '../../domain/coverage/state.ts';
 import type { LineBody } from '../../domain/evidence/record.ts';
 import type { Source } from '../../source/client.ts';
 import type { KnownAdvertiser } from '../../store/accounts/advertisers.ts';
 import type { PageSummary } from '../../store/applications/commit-page.ts';
-import type { PageDiff } from '../../store/applications/diff-page.ts';
 import type { Store } from '../../store/store.ts';
-import type { SweepOutcome, UnfinishedSweep } from '../../store/sweeps/continue-sweep.ts';
-import type { Sweep, SweepEnd, SweepProgress, SweepPurpose } from '../../store/sweeps/sweeps.ts';
+import type { UnfinishedSweep } from '../../store/sweeps/continue-sweep.ts';
+import type { Sweep, SweepEnd, SweepOutcome, SweepProgress, SweepPurpose } from '../../store/sweeps/sweeps.ts';
 import type { HeldLane } from '../accounts/held-lane.ts';
 import { isTemporary, type RetryOptions, retry } from '../retry.ts';
-import { createAsker, type ReceivedAnswer } from './ask-source.ts';
+import { type Asker, createAsker, type KnownBefore, type ReceivedAnswer } from './ask-source.ts';
 import {
   commitApplications,
   endContradictedCertificates,
@@ -45,8 +43,10 @@ export interface SweepTotals {
   readonly bytes: number;
 }
 
-export interface SweepSummary extends SweepTotals, Omit<SweepEnd, 'completeThrough' | 'learned'> {
+export interface SweepSummary extends SweepTotals, SweepOutcome {
   readonly advertiser: KnownAdvertiser;
+  /** The id filters hide applications, or may do so. */
+  readonly tryDates: boolean;
   /** Why the sweep stopped early: it was asked to pause, or it reached its time limit. */
   readonly stopped: 'paused' | 'outOfTime' | null;
 }
@@ -70,7 +70,6 @@ export interface ReadContext {
   readonly timeLimitMs?: number | undefined;
 }
 
-/** The parameters of a sweep. */
 export interface SweepRequest extends ReadContext {
   readonly purpose: SweepPurpose;
   /** The caller knows that there is no interrupted sweep of this range, so none is looked up. */
@@ -89,9 +88,8 @@ interface SweepRun<State> {
 }
 
 /** What an answer changes: the state, its rows, and the lines of evidence. */
-interface Step<State> extends Omit<SweepProgress, 'evidence' | 'bytes'> {
+interface Step<State> extends Omit<SweepProgress, 'bytes'> {
   readonly state: State;
-  readonly lines: readonly LineBody[];
 }
 
 /** How a range is read. */
@@ -110,12 +108,16 @@ export interface RangeReader<State> {
   /** The lines of evidence before the first answer. */
   open(advertiserId: bigint, run: SweepRun<State>): Promise<readonly LineBody[]>;
   /** Learns from an answer, given what was stored before it; `others` are the questions in flight. */
-  learn(
-    run: SweepRun<State>,
-    answer: ReceivedAnswer,
-    others: readonly Question[],
-    diff: Pick<PageDiff, 'fresh' | 'lacking'>,
-  ): Step<State>;
+  learn(run: SweepRun<State>, answer: ReceivedAnswer, others: readonly Question[], diff: KnownBefore): Step<State>;
+}
+
+/** What every step of a sweep needs. */
+interface Reading<State> {
+  readonly deps: SweepDeps;
+  readonly request: SweepRequest;
+  readonly reader: RangeReader<State>;
+  readonly asker: Asker;
+  readonly retryOptions: RetryOptions;
 }
 
 /** Reads the range to its end. Continues an interrupted sweep of the same range. */
@@ -124,150 +126,178 @@ export async function sweep<State>(
   request: SweepRequest,
   reader: RangeReader<State>,
 ): Promise<SweepSummary> {
-  const { store } = deps;
-  const { lane, purpose } = request;
-  const { range } = reader;
   const abort = new AbortController();
-  const signal = AbortSignal.any([lane.signal, abort.signal]);
+  const signal = AbortSignal.any([request.lane.signal, abort.signal]);
   const retryOptions: RetryOptions = { retryForMs: request.retryForMs, signal, onWait: deps.onWait };
   const asker = createAsker(deps, request.advertiser, retryOptions);
+  const reading = { deps, request, reader, asker, retryOptions };
   const isStopped = createStop(request);
-  let run = await retry(retryOptions, async () => (request.isNew ? null : await loadUnfinished()) ?? (await begin()));
-  let totals = nothingRead;
   const inFlight = new Map<Question, Promise<ReceivedAnswer>>();
-
-  async function loadUnfinished(): Promise<SweepRun<State> | null> {
-    const { advertiserId } = asker.advertiser;
-    if (advertiserId === null) return null;
-    const found = await store.sweeps.loadUnfinished({ advertiserId, lane: lane.lease.lane, purpose, ...range });
-    return found && { sweep: found, state: reader.decode(found), recorded: true, outcome: null };
-  }
-
-  async function begin(): Promise<SweepRun<State>> {
-    const { sweepId, startedAt } = await store.sweeps.begin();
-    const state = reader.begin(sweepId, startedAt);
-    return { sweep: { sweepId, purpose, ...range, startedAt }, state, recorded: false, outcome: null };
-  }
-
-  /** Sends the next questions, unless the sweep has to stop. Returns how it ends, if nothing is left to ask. */
-  async function send(hasToStop: boolean): Promise<SweepEnd | null> {
-    while (inFlight.size < request.parallel) {
-      const { advertiserId } = asker.advertiser;
-      const next = await retry(retryOptions, () => reader.ask(run.state, [...inFlight.keys()], advertiserId));
-      if ('kind' in next) return next.kind === 'done' ? next : null;
-      if (hasToStop) return null;
-      const sent = asker.send(next);
-      // It may fail while another answer is being committed. The race handles the failure.
-      sent.catch(() => {});
-      inFlight.set(next, sent);
-    }
-    return null;
-  }
-
-  /** Commits an answer. After a failure only the rows show whether it was committed, so the run is loaded again from them. */
-  async function commit(answer: ReceivedAnswer): Promise<void> {
-    await checkOtherCertificates(answer);
-    const { requests } = reader.measure(run.state);
-    const summary = await retry(retryOptions, async () => {
-      if (reader.measure(run.state).requests > requests || run.outcome !== null) return nothingWritten;
-      try {
-        return await learnAndCommit(answer);
-      } catch (error) {
-        if (isTemporary(error)) run = await retry(retryOptions, reload);
-        throw error;
-      }
-    });
-    const { page } = answer.heard;
-    const { found, share } = reader.measure(run.state);
-    const counts = { found, requests: 1, received: page?.applications.length ?? 0, bytes: page?.bytes ?? 0 };
-    totals = { ...addUp(totals, { ...counts, ...summary }), found, share };
-    deps.onStep?.(totals);
-    if (summary.stale.length > 0) await askAgain(answer);
-  }
-
-  async function reload(): Promise<SweepRun<State>> {
-    const { advertiserId } = asker.advertiser;
-    if (advertiserId === null) return run;
-    const outcome = await store.sweeps.loadOutcome(advertiserId, run.sweep.sweepId);
-    return outcome === null ? ((await loadUnfinished()) ?? run) : { ...run, outcome };
-  }
-
-  /**
-   * Commits an answer together with what the sweep learns from it. If the stored rows have changed since the page was compared with them, it
-   * compares and learns again.
-   */
-  async function learnAndCommit(answer: ReceivedAnswer): Promise<PageSummary> {
-    const { advertiserId } = asker.advertiser;
-    const others = [...inFlight.keys()];
-    // Until the first page pins the advertiser's id, nothing can be recorded. What an answer without a page teaches stays in memory.
-    if (advertiserId === null) {
-      run = { ...run, state: reader.learn(run, answer, others, { fresh: [], lacking: [] }).state };
-      return nothingWritten;
-    }
-    const opening = run.recorded ? [] : await reader.open(advertiserId, run);
-    const page = toReadPage(lane, advertiserId, run.sweep, answer);
-    return await untilCommitted(async () => {
-      const diff = await store.applications.diffPage(page);
-      const { state, lines, ...progress } = reader.learn(run, answer, others, diff);
-      // A poll that found nothing new writes no row. Any other sweep does, even if one empty answer ends it.
-      const isQuiet = purpose === 'live' && !run.recorded && progress.ended !== null && progress.ended.risk !== 'doubt';
-      if (isQuiet && needsNoCommit(diff)) {
-        run = { ...run, state };
-        return nothingWritten;
-      }
-      const bytes = answer.heard.page?.bytes ?? 0;
-      const evidence = [...opening, ...lines];
-      const summary = await store.applications.commitPage(page, diff, { ...progress, bytes, evidence });
-      if (summary !== 'outdated') run = { ...run, state, recorded: true };
-      return summary;
-    });
-  }
-
-  /** Ends certificates of other sweeps that this page contradicts. */
-  async function checkOtherCertificates({ heard }: ReceivedAnswer): Promise<void> {
-    const { advertiserId } = asker.advertiser;
-    const isById = range.axis === 'id';
-    // A recheck by date follows a sweep by ids that has already ended with a doubt.
-    if (advertiserId === null || heard.page === null || (!isById && purpose !== 'backfill')) return;
-    const others = heard.page.applications.filter(({ id }) => !isById || !contains(rangeOf(range), id));
-    const by = isById ? 'a sweep of another id range' : 'a backfill by date';
-    if (others.length > 0)
-      await retry(retryOptions, () => endContradictedCertificates(store, advertiserId, others, by));
-  }
-
-  /**
-   * Asks the same question with a new request number, because changes were not written: a newer request has seen the same applications. The
-   * sweep learns nothing from it.
-   */
-  async function askAgain({ question }: ReceivedAnswer): Promise<void> {
-    const { advertiserId } = asker.advertiser;
-    for (let tries = 0; tries < mostRepeats && advertiserId !== null; tries++) {
-      const answer = await asker.send(question);
-      const page = toReadPage(lane, advertiserId, run.sweep, answer);
-      const { stale } = await retry(retryOptions, () => commitApplications(store, page));
-      if (stale.length === 0) return;
-    }
-  }
-
+  let totals = nothingRead;
+  let run = await retry(
+    retryOptions,
+    async () => (request.isNew ? null : await loadRun(reading)) ?? (await beginRun(reading)),
+  );
   try {
     for (;;) {
       const stopped = isStopped();
-      const ended = run.outcome ?? (await send(stopped !== null));
+      const ended = run.outcome ?? (await send(reading, run.state, inFlight, stopped !== null));
       const { advertiser } = asker;
       if (ended !== null) return { ...totals, advertiser, stopped: null, ...notEnded, ...ended };
       if (stopped !== null && inFlight.size === 0) {
         const reason = reasons[stopped];
-        if (run.recorded)
-          await retry(retryOptions, () => store.sweeps.noteStop(advertiser.advertiserId, run.sweep, reason));
+        const { advertiserId } = advertiser;
+        const { sweepId } = run.sweep;
+        if (run.recorded && advertiserId !== null)
+          await retry(retryOptions, () => deps.store.sweeps.noteStop(advertiserId, sweepId, reason));
         return { ...totals, advertiser, stopped, reason, ...notEnded };
       }
       const answer = await Promise.race(inFlight.values());
       inFlight.delete(answer.question);
-      await commit(answer);
+      await checkOtherCertificates(reading, answer);
+      const committed = await commit(reading, run, answer, [...inFlight.keys()]);
+      run = committed.run;
+      const { page } = answer;
+      const { found, share } = reader.measure(run.state);
+      const counts = { found, requests: 1, received: page?.applications.length ?? 0, bytes: page?.bytes ?? 0 };
+      totals = { ...addUp(totals, { ...counts, ...committed.summary }), found, share };
+      deps.onStep?.(totals);
+      if (committed.summary.stale.length > 0) await askAgain(reading, run.sweep, answer);
     }
   } finally {
     abort.abort();
     await Promise.allSettled(inFlight.values());
+  }
+}
+
+/** The interrupted sweep of this range; or `current`, as its rows show it. */
+async function loadRun<State>(
+  { deps, request, reader, asker }: Reading<State>,
+  current?: SweepRun<State>,
+): Promise<SweepRun<State> | null> {
+  const { advertiserId } = asker.advertiser;
+  if (advertiserId === null) return null;
+  const key = { advertiserId, lane: request.lane.lease.lane, purpose: request.purpose, ...reader.range };
+  const found = await deps.store.sweeps.loadUnfinished(key, current?.sweep.sweepId);
+  if (found && found.outcome !== null && current) return { ...current, outcome: found.outcome };
+  return found && { sweep: found, state: reader.decode(found), recorded: true, outcome: null };
+}
+
+async function beginRun<State>({ deps, request: { purpose }, reader }: Reading<State>): Promise<SweepRun<State>> {
+  const { sweepId, startedAt } = await deps.store.sweeps.begin();
+  const sweep = { sweepId, purpose, ...reader.range, startedAt };
+  return { sweep, state: reader.begin(sweepId, startedAt), recorded: false, outcome: null };
+}
+
+/** Sends the next questions, unless the sweep has to stop. Returns how it ends, if nothing is left to ask. */
+async function send<State>(
+  { request, reader, asker, retryOptions }: Reading<State>,
+  state: State,
+  inFlight: Map<Question, Promise<ReceivedAnswer>>,
+  hasToStop: boolean,
+): Promise<SweepEnd | null> {
+  while (inFlight.size < request.parallel) {
+    const { advertiserId } = asker.advertiser;
+    const next = await retry(retryOptions, () => reader.ask(state, [...inFlight.keys()], advertiserId));
+    if ('kind' in next) return next.kind === 'done' ? next : null;
+    if (hasToStop) return null;
+    const sent = asker.send(next);
+    // It may fail while another answer is being committed. The race handles the failure.
+    sent.catch(() => {});
+    inFlight.set(next, sent);
+  }
+  return null;
+}
+
+interface Committed<State> {
+  readonly run: SweepRun<State>;
+  readonly summary: PageSummary;
+}
+
+/** Commits an answer. After a failure only the rows show whether it was committed, so the run is loaded again from them. */
+async function commit<State>(
+  reading: Reading<State>,
+  before: SweepRun<State>,
+  answer: ReceivedAnswer,
+  others: readonly Question[],
+): Promise<Committed<State>> {
+  const { reader, retryOptions } = reading;
+  const { requests } = reader.measure(before.state);
+  let run = before;
+  return await retry(retryOptions, async () => {
+    if (reader.measure(run.state).requests > requests || run.outcome !== null) return { run, summary: nothingWritten };
+    try {
+      return await learnAndCommit(reading, run, answer, others);
+    } catch (error) {
+      if (isTemporary(error)) run = (await retry(retryOptions, () => loadRun(reading, run))) ?? run;
+      throw error;
+    }
+  });
+}
+
+/**
+ * Commits an answer together with what the sweep learns from it. If the stored rows have changed since the page was compared with them, it
+ * compares and learns again.
+ */
+async function learnAndCommit<State>(
+  { deps: { store }, request, reader, asker }: Reading<State>,
+  run: SweepRun<State>,
+  answer: ReceivedAnswer,
+  others: readonly Question[],
+): Promise<Committed<State>> {
+  const { advertiserId } = asker.advertiser;
+  // Until the first page pins the advertiser's id, nothing can be recorded. What an answer without a page teaches stays in memory.
+  if (advertiserId === null) {
+    const { state } = reader.learn(run, answer, others, { fresh: [], lacking: [] });
+    return { run: { ...run, state }, summary: nothingWritten };
+  }
+  const opening = run.recorded ? [] : await reader.open(advertiserId, run);
+  const page = toReadPage(request.lane, advertiserId, run.sweep, answer);
+  return await untilCommitted(async () => {
+    const diff = await store.applications.diffPage(page);
+    const { state, ...progress } = reader.learn(run, answer, others, diff);
+    const { ended } = progress;
+    // A poll that found nothing new writes no row. Any other sweep does, even if one empty answer ends it.
+    const isQuiet = request.purpose === 'live' && !run.recorded && ended !== null && ended.risk !== 'doubt';
+    if (isQuiet && needsNoCommit(diff)) return { run: { ...run, state }, summary: nothingWritten };
+    const evidence = [...opening, ...progress.evidence];
+    const bytes = answer.page?.bytes ?? 0;
+    const summary = await store.applications.commitPage(page, diff, { ...progress, bytes, evidence });
+    return summary === 'outdated' ? summary : { run: { ...run, state, recorded: true }, summary };
+  });
+}
+
+/** Ends certificates of other sweeps that this page contradicts. */
+async function checkOtherCertificates<State>(
+  { deps: { store }, request, reader: { range }, asker, retryOptions }: Reading<State>,
+  { page }: ReceivedAnswer,
+): Promise<void> {
+  const { advertiserId } = asker.advertiser;
+  const isById = range.axis === 'id';
+  // A recheck by date follows a sweep by ids that has already ended with a doubt.
+  if (advertiserId === null || page === null || (!isById && request.purpose !== 'backfill')) return;
+  const others = page.applications.filter(({ id }) => !isById || !contains(rangeOf(range), id));
+  const by = isById ? 'a sweep of another id range' : 'a backfill by date';
+  if (others.length > 0) await retry(retryOptions, () => endContradictedCertificates(store, advertiserId, others, by));
+}
+
+/** So often an overtaken answer is asked again; then its changes are left to the next recheck. */
+const mostRepeats = 5;
+
+/**
+ * Asks the same question with a new request number, because changes were not written: a newer request has seen the same applications. The
+ * sweep learns nothing from it.
+ */
+async function askAgain<State>(
+  { deps: { store }, request, asker, retryOptions }: Reading<State>,
+  sweep: Sweep,
+  { question }: ReceivedAnswer,
+): Promise<void> {
+  const { advertiserId } = asker.advertiser;
+  for (let tries = 0; tries < mostRepeats && advertiserId !== null; tries++) {
+    const page = toReadPage(request.lane, advertiserId, sweep, await asker.send(question));
+    const { stale } = await retry(retryOptions, () => commitApplications(store, page));
+    if (stale.length === 0) return;
   }
 }
 
@@ -290,18 +320,10 @@ export function addUp<Totals extends SweepTotals>(first: Totals, second: Omit<Sw
   return { ...first, ...Object.fromEntries(sums), found: Math.max(first.found, second.found) };
 }
 
-/** So often an overtaken answer is asked again; then its changes are left to the next recheck. */
-const mostRepeats = 5;
-
-/** True for a single id for which the source fails. It is kept apart and is in nobody's way. */
-export function isUnreadable(range: OpenRange): boolean {
-  return range.stuck !== null && isSingle(range);
-}
-
 const reasons = {
   paused: 'paused for a more urgent task; continues by itself',
   outOfTime: 'stopped at its time limit; continues next time',
 } as const;
 
 /** The result of a sweep that has not ended. The open ranges are not counted: 1 stands for at least one. */
-const notEnded = { certificate: 'unproven', risk: 'doubt', tryDates: false, openRanges: 1, absent: 0 } as const;
+const notEnded = { certificate: 'unproven', risk: 'doubt', tryDates: false, openRanges: 1 } as const;
