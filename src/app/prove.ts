@@ -1,35 +1,20 @@
 // Composes `intake prove`: exports the evidence of an account, checks it with a program that shares no code with Intake, and explains it.
 import { execFile } from 'node:child_process';
-import { createWriteStream, statSync } from 'node:fs';
+import { createWriteStream, type Stats, statSync } from 'node:fs';
 import { mkdtemp, open, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Config } from '../config.ts';
-import { type Explanation, explain } from '../domain/evidence/explain.ts';
+import { explain } from '../domain/evidence/explain.ts';
 import { FileTrouble } from '../domain/trouble.ts';
 import { openStoreOf } from './database.ts';
 import { type Chosen, toChosen } from './resources.ts';
 
 type ProveConfig = Config<'database' | 'source' | 'privacy'>;
 
-/** The result of an export. */
-export interface ProofFile {
-  readonly name: string;
-  readonly advertiserId: bigint;
-  readonly file: string;
-  readonly lines: number;
-  readonly sweeps: number;
-  readonly applications: number;
-  /** The last hash of each sweep, as SWEEP:HASH. */
-  readonly evidence: readonly string[];
-}
-
 /** Writes the evidence of an account into a file that only this user may read; null if the account is not known yet. */
-export async function exportProof(
-  config: ProveConfig,
-  request: Chosen & { readonly file: string },
-): Promise<ProofFile | null> {
+export async function exportProof(config: ProveConfig, request: Chosen & { readonly file: string }) {
   await using app = await openStoreOf(config, 'prove', request.signal);
   for (const account of toChosen(config, request.advertiser)) {
     const { advertiserId } = await app.store.advertisers.lookUp(account.name, account.advertiserId);
@@ -41,6 +26,7 @@ export async function exportProof(
       lines: await writeLines(request.file, proofs.lines, request.signal),
       sweeps: proofs.ends.length,
       applications: proofs.applications,
+      // The last hash of each sweep.
       evidence: proofs.ends.map(({ sweepId, hash }) => `${sweepId}:${hash}`),
     }));
   }
@@ -52,8 +38,7 @@ async function writeLines(file: string, lines: AsyncIterable<string>, signal: Ab
   const unfinished = `${file}.${process.pid}.tmp`;
   try {
     // A device or a folder must not be replaced.
-    if (statSync(file, { throwIfNoEntry: false })?.isFile() === false)
-      throw new FileTrouble(file, 'not a regular file');
+    requireFile(file, statSync(file, { throwIfNoEntry: false }));
     let count = 0;
     const text = async function* () {
       for await (const line of lines) {
@@ -66,23 +51,18 @@ async function writeLines(file: string, lines: AsyncIterable<string>, signal: Ab
     return count;
   } catch (error) {
     await rm(unfinished, { force: true }).catch(() => {});
-    throw isSystemError(error) ? new FileTrouble(file, `it cannot be written (${error.code})`, error) : error;
+    throw toFileTrouble(error, file, 'written');
   }
 }
 
-/** True for an error of the operating system. */
-function isSystemError(error: unknown): error is NodeJS.ErrnoException {
-  return error instanceof Error && 'syscall' in error && 'code' in error;
+function requireFile(file: string, stats: Stats | undefined): void {
+  if (stats?.isFile() === false) throw new FileTrouble(file, 'not a regular file');
 }
 
-/** Throws unless the path is a readable regular file. */
-async function requireReadable(file: string): Promise<void> {
-  try {
-    await using handle = await open(file, 'r');
-    if (!(await handle.stat()).isFile()) throw new FileTrouble(file, 'not a regular file');
-  } catch (error) {
-    throw isSystemError(error) ? new FileTrouble(file, `it cannot be read (${error.code})`, error) : error;
-  }
+/** Explains an error of the operating system. */
+function toFileTrouble(error: unknown, file: string, what: string): unknown {
+  if (!(error instanceof Error && 'syscall' in error && 'code' in error)) return error;
+  return new FileTrouble(file, `it cannot be ${what} (${error.code})`, error);
 }
 
 /** Why a proof is worth less than it says. */
@@ -115,16 +95,17 @@ export async function checkProofFile(
   noted: readonly string[],
   signal: AbortSignal,
 ): Promise<CheckReport> {
-  await requireReadable(file);
-  return JSON.parse(await runChecker([checker, file, ...noted.flatMap((hash) => ['--noted', hash])], signal));
-}
-
-async function runChecker(args: readonly string[], signal: AbortSignal): Promise<string> {
+  try {
+    await using handle = await open(file, 'r');
+    requireFile(file, await handle.stat());
+  } catch (error) {
+    throw toFileTrouble(error, file, 'read');
+  }
+  const args = [checker, file, ...noted.flatMap((hash) => ['--noted', hash])];
   return await new Promise((resolve, reject) => {
-    const options = { signal, env: {}, maxBuffer: 256 * 1024 * 1024 };
-    execFile(process.execPath, [...args], options, (error, stdout, stderr) => {
+    execFile(process.execPath, args, { signal, env: {}, maxBuffer: 256 * 1024 * 1024 }, (error, stdout, stderr) => {
       // Exit code 1 means that the checker rejects the proof, which is a valid result.
-      if (error === null || error.code === 1) resolve(stdout);
+      if (error === null || error.code === 1) resolve(JSON.parse(stdout) as CheckReport);
       else reject(signal.aborted ? (signal.reason as Error) : new Error(stderr.trim() || error.message));
     });
   });
@@ -140,10 +121,7 @@ export async function openProofFolder(): Promise<AsyncDisposable & { readonly fi
 }
 
 /** What the certificates of each account state about a moment, or about now if `at` is null. */
-export async function explainProofs(
-  config: ProveConfig,
-  request: Chosen & { readonly at: Date | null },
-): Promise<(Explanation & { readonly name: string; readonly advertiserId: bigint | null })[]> {
+export async function explainProofs(config: ProveConfig, request: Chosen & { readonly at: Date | null }) {
   await using app = await openStoreOf(config, 'prove', request.signal);
   const explained = [];
   for (const account of toChosen(config, request.advertiser)) {

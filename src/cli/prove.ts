@@ -1,7 +1,6 @@
 // `intake prove`: explains the evidence behind a certificate, exports it, or has it checked by an independent program.
 import { resolve } from 'node:path';
-import type { CheckReport } from '../app/prove.ts';
-import type { Explanation } from '../domain/evidence/explain.ts';
+import type { CheckReport, explainProofs } from '../app/prove.ts';
 import { formatCount } from '../domain/format.ts';
 import { toSeconds } from './arguments.ts';
 import { type Context, command } from './command.ts';
@@ -45,13 +44,11 @@ export const prove = command<ProveOptions>({
       throw new Misuse('Choose one: --export, --check or --at.');
     }
     if (options.noted !== undefined && check === undefined) throw new Misuse('--noted belongs to --check.');
-    for (const noted of options.noted ?? []) {
-      if (!/^\d{1,19}:[0-9a-f]{64}$/.test(noted))
-        throw new Misuse('--noted must be a sweep and its hash, as 42:9f86..');
-    }
-    if (typeof check === 'string') return await showCheck(context, resolve(check), options.noted ?? []);
+    const { noted = [] } = options;
+    if (!noted.every((hash) => /^\d{1,19}:[0-9a-f]{64}$/.test(hash)))
+      throw new Misuse('--noted must be a sweep and its hash, as 42:9f86..');
+    if (typeof check === 'string') return await showCheck(context, resolve(check), noted);
     const config = await loadCommandConfig(context.env, { needs: ['database', 'source', 'privacy'], advertiser });
-    const isOne = advertiser !== undefined || config.source.advertisers.length === 1;
     const { signal, terminal } = context;
     const app = await import('../app/prove.ts');
     if (options.export === undefined && check === undefined) {
@@ -59,11 +56,11 @@ export const prove = command<ProveOptions>({
       const moment = at === null ? null : new Date(Number(at) * 1_000);
       return showExplanations(context, await app.explainProofs(config, { at: moment, advertiser, signal }));
     }
-    if (!isOne) throw new Misuse('Several accounts are configured: name one with --advertiser.');
+    if (advertiser === undefined && config.source.advertisers.length > 1)
+      throw new Misuse('Several accounts are configured: name one with --advertiser.');
     if (options.export !== undefined) {
-      const written = requireKnown(
-        await app.exportProof(config, { file: resolve(options.export), advertiser, signal }),
-      );
+      const file = resolve(options.export);
+      const written = requireKnown(await app.exportProof(config, { file, advertiser, signal }));
       terminal.result(written, () =>
         [
           `${written.file}: ${formatCount(written.sweeps, 'sweep')} and ${formatCount(written.applications, 'application')} of ${written.name}, ${formatCount(written.lines, 'line')}.`,
@@ -75,7 +72,7 @@ export const prove = command<ProveOptions>({
     }
     await using folder = await app.openProofFolder();
     requireKnown(await app.exportProof(config, { file: folder.file, advertiser, signal }));
-    return await showCheck(context, folder.file, options.noted ?? []);
+    return await showCheck(context, folder.file, noted);
   },
 });
 
@@ -108,7 +105,7 @@ function renderCheck({ verdict, supported, sweeps, certificates, findings }: Che
   ].join('\n');
 }
 
-type Explained = Explanation & { readonly name: string; readonly advertiserId: bigint | null };
+type Explained = Awaited<ReturnType<typeof explainProofs>>[number];
 
 function showExplanations({ terminal }: Context, explained: readonly Explained[]): ExitCode {
   terminal.result({ advertisers: explained }, () => explained.map(render).join('\n'));
@@ -116,19 +113,10 @@ function showExplanations({ terminal }: Context, explained: readonly Explained[]
   return isWell ? exitCodes.done : exitCodes.incomplete;
 }
 
-function render({
-  name,
-  at,
-  complete,
-  certificate,
-  certificates,
-  openRanges,
-  assumptions,
-  falsifiedBy,
-}: Explained): string {
+function render({ name, at, complete, certificates, openRanges, ...proof }: Explained): string {
   const moment = at === null ? '' : ` through ${at.toISOString()}`;
   return [
-    `${name}: ${complete ? `complete${moment}, ${certificate}` : `not known to be complete${moment}`}`,
+    `${name}: ${complete ? `complete${moment}, ${proof.certificate}` : `not known to be complete${moment}`}`,
     ...certificates.flatMap((one) => [
       `  ids ${one.low} to ${one.high ?? 'infinity'}: ${one.certificate}: ${one.reason}`,
       `    covers applications submitted until ${one.completeThrough.toISOString()}${one.reaches ? '' : ', which is not far enough'}`,
@@ -140,9 +128,9 @@ function render({
       ? [`  ${formatCount(openRanges, 'id range is', 'id ranges are')} not covered; run intake backfill --gaps`]
       : []),
     '  It rests on:',
-    ...assumptions.map((text) => `    ${text}`),
+    ...proof.assumptions.map((text) => `    ${text}`),
     '  It would have been falsified by:',
-    ...falsifiedBy.map((text) => `    ${text}`),
+    ...proof.falsifiedBy.map((text) => `    ${text}`),
     '  Others can check it: intake prove --export FILE, then npx node examples/check-proof.ts FILE',
   ].join('\n');
 }

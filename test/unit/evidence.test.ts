@@ -173,7 +173,7 @@ describe('the lines of a sweep', () => {
 
   test('are read back as answers and audits', () => {
     const audit = toAuditBody(sent, whole, heard, null);
-    const decision = toDecisionBody({ at: new Date(5), by: 'ops', what: 'deletions', ids: [101n, 103n] });
+    const decision = toDecisionBody(new Date(5), { by: 'ops', what: 'deletions' }, [101n, 103n]);
     const lines = chain(null, [...bodies, audit, decision]);
     expect(JSON.parse(lines[3]?.text ?? '')).toMatchObject({ type: 'decision', at: 5, by: 'ops', ids: '101 2' });
     expect(parseAnswers(lines.map(({ text }) => text))).toMatchObject([

@@ -1,33 +1,9 @@
 // Explains certificates to a person: whether everything was stored by a given day, which questions were asked, and what would have
 // disproved it.
 
-import { assumptions, type Conclusion } from '../coverage/certificate.ts';
+import { assumptions } from '../coverage/certificate.ts';
 import { isTiled } from '../coverage/covered.ts';
 import { type AnswerLine, countIds, type ExportedCertificate } from './record.ts';
-
-/** A certificate with counts of the questions behind it. */
-export interface ExplainedCertificate extends Omit<ExportedCertificate, 'last'> {
-  /** The certificate covers everything submitted up to the moment in question. */
-  readonly reaches: boolean;
-  readonly questions: number;
-  /** Applications that the answers showed, with repetitions. */
-  readonly shown: number;
-  readonly witnesses: number;
-  readonly audits: number;
-  /** The last hash as SWEEP:HASH, for safekeeping outside Intake; null where no evidence is kept. */
-  readonly evidence: string | null;
-}
-
-/** The answer to "was everything stored by then?", with the level and the risk of the weakest certificate. */
-export interface Explanation extends Omit<Conclusion, 'reason'>, Pick<CurrentProof, 'openRanges'> {
-  /** Null if the request names no moment. */
-  readonly at: Date | null;
-  /** Certificates that reach this moment cover every id from 1, none of them is unproven, and no range is open. */
-  readonly complete: boolean;
-  readonly certificates: readonly ExplainedCertificate[];
-  readonly assumptions: readonly string[];
-  readonly falsifiedBy: readonly string[];
-}
 
 /** What the sweep or an audit would have seen if an application had been missed. */
 const falsifiedBy: readonly string[] = [
@@ -47,25 +23,31 @@ export interface CurrentProof {
   readonly answers: ReadonlyMap<bigint, readonly AnswerLine[]>;
 }
 
-export function explain(at: Date | null, { certificates, openRanges, answers }: CurrentProof): Explanation {
+/** The answer to "was everything stored by then?", with the level and the risk of the weakest certificate. */
+export type Explanation = ReturnType<typeof explain>;
+
+/** Explains the proof at a moment, or as it is now if `at` is null. */
+export function explain(at: Date | null, { certificates, openRanges, answers }: CurrentProof) {
   const explained = certificates.map(({ last, ...one }) => ({
     ...one,
     ...countAnswers(answers.get(one.sweepId) ?? []),
+    /** The certificate covers everything submitted up to the moment in question. */
     reaches: at === null || one.completeThrough.getTime() >= at.getTime(),
+    /** The last hash, for safekeeping outside Intake; null where no evidence is kept. */
     evidence: last === null ? null : `${one.sweepId}:${last}`,
   }));
-  const isWhole = isTiled(certificates);
   // A gap that a later sweep left says nothing about an earlier day.
-  const isOpen = at === null && openRanges > 0;
+  const isWhole = isTiled(certificates) && (at !== null || openRanges === 0);
   const weakest = <T>(order: readonly T[], pick: (one: ExportedCertificate) => T) =>
     order.find((value) => certificates.some((one) => pick(one) === value));
   const certificate = weakest(['unproven', 'assumed', 'proven'] as const, (one) => one.certificate);
   const risk = weakest(['doubt', 'harmless', 'none'] as const, (one) => one.risk);
   return {
     at,
-    complete: isWhole && !isOpen && certificate !== 'unproven' && explained.every(({ reaches }) => reaches),
-    certificate: isWhole && !isOpen ? (certificate ?? 'unproven') : 'unproven',
-    risk: isWhole && !isOpen ? (risk ?? 'doubt') : 'doubt',
+    /** Certificates that reach this moment cover every id from 1, none of them is unproven, and no range is open. */
+    complete: isWhole && certificate !== 'unproven' && explained.every(({ reaches }) => reaches),
+    certificate: (isWhole && certificate) || 'unproven',
+    risk: (isWhole && risk) || 'doubt',
     openRanges,
     certificates: explained,
     assumptions,
@@ -77,6 +59,7 @@ function countAnswers(answers: readonly AnswerLine[]) {
   const audits = answers.filter(({ type }) => type === 'audit').length;
   return {
     questions: answers.length - audits,
+    /** Applications that the answers showed, with repetitions. */
     shown: answers.reduce((sum, { ids }) => sum + countIds(ids), 0),
     witnesses: answers.filter(({ purpose }) => purpose === 'witness').length,
     audits,

@@ -1,5 +1,6 @@
-// The lines of a proof: one JSON object for each question with its answer, for the beginning and the end of a sweep, and for each decision of
-// an operator; in an exported file also for its certificates and the stored applications. docs/proof-format.md defines them. They hold ids, counts and times of requests, and nothing else about people.
+// The lines of a proof, as docs/proof-format.md defines them: one JSON object for each question with its answer, for the beginning and the
+// end of a sweep, and for each decision of an operator; in an exported file also for its certificates and the stored applications. They hold
+// ids, counts and times of requests, and nothing else about people.
 
 import type { Conclusion, Done } from '../coverage/certificate.ts';
 import type { Covered } from '../coverage/covered.ts';
@@ -20,9 +21,6 @@ export interface LastHash {
   readonly hash: string;
 }
 
-/** Ids as text: the first one, then the difference of each to the one before. */
-export type IdList = string;
-
 /** A line without its place in the chain, which the store adds. Members with their usual value are left out. */
 export interface LineBody {
   readonly type: 'sweep' | 'answer' | 'end' | 'audit' | 'decision';
@@ -40,10 +38,10 @@ export interface AnswerLine extends Sent {
   readonly beforeId?: string | null;
   readonly byDate?: true;
   readonly answer?: 'unanswered' | 'refused';
-  readonly ids?: IdList;
+  readonly ids?: string;
   readonly bytes?: number;
-  readonly new?: IdList | 'all';
-  readonly lacking?: IdList;
+  readonly new?: string;
+  readonly lacking?: string;
   readonly closed?: NonNullable<Learned['closed']>['rule'];
 }
 
@@ -152,15 +150,14 @@ export function toEndBody({ certificate, risk, reason, open, absent }: Done): Li
   return { type: 'end', certificate, risk, reason, open: open.map(toPair), absent };
 }
 
-/** A decision of an operator about ids, after the end of a sweep. */
+/** What an operator decided about, and who it was. */
 export interface Decision {
-  readonly at: Date;
-  readonly by: string;
   readonly what: 'deletions' | 'unreadable';
-  readonly ids: readonly bigint[];
+  readonly by: string;
 }
 
-export function toDecisionBody({ at, by, what, ids }: Decision): LineBody {
+/** The line of a decision, after the end of a sweep. */
+export function toDecisionBody(at: Date, { by, what }: Decision, ids: readonly bigint[]): LineBody {
   return { type: 'decision', at: at.getTime(), by, what, ids: toIdList(ids) };
 }
 
@@ -212,11 +209,12 @@ function toPair({ from, to }: IdRange): readonly [from: string, to: string | nul
   return [String(from), to === lastPosition ? null : String(to)];
 }
 
-export function toIdList(ids: readonly bigint[]): IdList {
+/** Ids as text: the first one, then the difference of each to the one before. */
+export function toIdList(ids: readonly bigint[]): string {
   return ids.map((id, nth) => id - (ids[nth - 1] ?? 0n)).join(' ');
 }
 
 /** How many ids a list names. */
-export function countIds(list: IdList | undefined): number {
+export function countIds(list: string | undefined): number {
   return list ? list.split(' ').length : 0;
 }

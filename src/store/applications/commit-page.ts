@@ -8,7 +8,7 @@ import { fence, laneLock } from '../accounts/leases.ts';
 import { type ApplicationEvent, appendEvents, type ChangedRow } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
 import { type Database, isConflict, type Queryable, type Transaction } from '../postgres/database.ts';
-import { extendProof } from '../sweeps/evidence.ts';
+import { appendEvidence } from '../sweeps/evidence.ts';
 import { type Sweep, type SweepProgress, saveProgress } from '../sweeps/sweeps.ts';
 import { mayStore, noteKeptOut, toPerson } from '../tombstones.ts';
 import { diffPage, isSameDiff, type PageDiff, type ReadPage } from './diff-page.ts';
@@ -76,8 +76,10 @@ async function write(
 ): Promise<PageSummary | OutdatedDiff> {
   // While the other lane runs, the diff is taken again under the lane lock: otherwise both lanes could write from an outdated diff.
   if (diff.otherLane && !isSameDiff(diff, await diffPage(tx, page))) return 'outdated';
-  if (progress !== null && 'audited' in progress && !(await extendProof(tx, page.advertiserId, progress.audited)))
-    return 'outdated';
+  if (progress !== null && 'audited' in progress) {
+    const { sweepId, body } = progress.audited;
+    if (!(await appendEvidence(tx, page.advertiserId, sweepId, [body]))) return 'outdated';
+  }
   const events: ApplicationEvent[] = [];
   const isToBeWritten = await resolveElements(tx, page);
   const fresh = await splitOffErased(tx, key, page, diff.fresh.filter(isToBeWritten), events);

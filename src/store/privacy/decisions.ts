@@ -4,7 +4,7 @@ import { type Decision, toDecisionBody, toIdList } from '../../domain/evidence/r
 import { laneLock } from '../accounts/leases.ts';
 import { appendEvents } from '../events.ts';
 import type { Database, Queryable, Transaction } from '../postgres/database.ts';
-import { extendProof, loadAuditedProof } from '../sweeps/evidence.ts';
+import { appendEvidence, loadAuditedProof } from '../sweeps/evidence.ts';
 import { recordAudit } from './audit-log.ts';
 
 /** What an operator may decide about: ids, and since when they are gone or cannot be read. */
@@ -73,7 +73,7 @@ export async function acceptUnreadable(db: Database, advertiserId: bigint, id: b
 async function decide(
   db: Database,
   advertiserId: bigint,
-  { what, by }: Pick<Decision, 'what' | 'by'>,
+  { what, by }: Decision,
   write: (tx: Transaction) => Promise<readonly bigint[]>,
 ): Promise<number> {
   return await db.transaction(
@@ -85,8 +85,8 @@ async function decide(
       const facts = { what, count: ids.length, ids: toIdList(ids) };
       await recordAudit(tx, { advertiserId, action: 'accept', applicationId, by, facts });
       const proof = await loadAuditedProof(tx, advertiserId, null);
-      const body = toDecisionBody({ at: new Date(), by, what, ids });
-      if (proof !== null) await extendProof(tx, advertiserId, { sweepId: proof.sweepId, body });
+      const body = toDecisionBody(new Date(), { what, by }, ids);
+      if (proof !== null) await appendEvidence(tx, advertiserId, proof.sweepId, [body]);
       return ids.length;
     },
     laneLock(advertiserId, 'live'),

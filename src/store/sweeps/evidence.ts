@@ -6,8 +6,8 @@ import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
 /**
- * Appends lines to the chain of a sweep: each names the hash of the line before it. The line of the sweep begins a chain. Returns whether
- * there is one; it may have been pruned since.
+ * Appends lines to the chain of a sweep: each names the hash of the line before it. The line of the sweep begins a chain. The certificates of
+ * the sweep get the last hash. Returns whether there is a chain; it may have been pruned since.
  */
 export async function appendEvidence(
   tx: Queryable,
@@ -26,22 +26,14 @@ export async function appendEvidence(
        SELECT b.nth, l.n + 1, format('{"n":%s,"before":"%s",%s', l.n + 1,
          coalesce(encode(sha256(convert_to(l.line, 'UTF8')), 'hex'), repeat('0', 64)), substr(b.body, 2))
        FROM lines l JOIN bodies b ON b.nth = l.nth + 1
+     ), noted AS (
+       UPDATE intake.coverage SET evidence_hash = sha256(convert_to(last.line, 'UTF8'))
+       FROM (SELECT line FROM lines WHERE nth > 0 ORDER BY nth DESC LIMIT 1) AS last WHERE advertiser_id = $1 AND sweep_id = $2
      )
      INSERT INTO intake.evidence (advertiser_id, sweep_id, n, line) SELECT $1, $2, n, line FROM lines WHERE nth > 0 RETURNING 1`,
     [advertiserId, sweepId, bodies.map((body) => JSON.stringify(body)), bodies[0]?.type === 'sweep'],
   );
   return rows.length > 0;
-}
-
-/** Appends a line to the proof of an ended sweep, and its hash to the certificates. Returns false where the proof was pruned meanwhile. */
-export async function extendProof(
-  tx: Queryable,
-  advertiserId: bigint,
-  { sweepId, body }: { readonly sweepId: bigint; readonly body: LineBody },
-): Promise<boolean> {
-  if (!(await appendEvidence(tx, advertiserId, sweepId, [body]))) return false;
-  await noteLastHash(tx, advertiserId, sweepId);
-  return true;
 }
 
 /** The proof of an ended sweep. */
@@ -69,15 +61,6 @@ export async function loadAuditedProof(
     [advertiserId, id],
   );
   return proof ?? null;
-}
-
-/** Records the last hash of a sweep on its certificates. */
-export async function noteLastHash(tx: Queryable, advertiserId: bigint, sweepId: bigint): Promise<void> {
-  await tx.query(
-    `UPDATE intake.coverage SET evidence_hash = (SELECT sha256(convert_to(line, 'UTF8')) FROM intake.evidence
-       WHERE advertiser_id = $1 AND sweep_id = $2 ORDER BY n DESC LIMIT 1) WHERE advertiser_id = $1 AND sweep_id = $2`,
-    [advertiserId, sweepId],
-  );
 }
 
 /** Deletes the evidence of ended sweeps that no id needs any more; findKept (domain/evidence/kept.ts) selects the sweeps to keep. */

@@ -10,7 +10,7 @@ import { laneLock, type WriteContext } from '../accounts/leases.ts';
 import type { ApplicationEvent, ChangedRow } from '../events.ts';
 import { columnsOf, type Database, type Queryable } from '../postgres/database.ts';
 import { raiseCursor } from './cursors.ts';
-import { appendEvidence, noteLastHash, pruneEvidence } from './evidence.ts';
+import { appendEvidence, pruneEvidence } from './evidence.ts';
 import { healUnreadable, saveUnreadable } from './unreadable.ts';
 
 export type SweepPurpose = 'live' | 'recheck' | 'backfill' | 'witness';
@@ -76,21 +76,17 @@ export async function saveProgress(
 ): Promise<ApplicationEvent[]> {
   const { advertiserId, sweep } = page;
   const { cursor, ended, evidence, lacked, unreadable } = progress;
-  // In this order: ranges, lacked ids and evidence refer to the sweep's row.
+  // In this order: ranges and lacked ids refer to the sweep's row.
   await Promise.all([
     saveSweep(tx, page, progress, counts),
     moveRanges(tx, page, progress),
     ...(lacked.length === 0 ? [] : [saveLacked(tx, page, lacked)]),
     ...(unreadable.length === 0 ? [] : [saveUnreadable(tx, advertiserId, unreadable)]),
-    ...(evidence.length === 0 ? [] : [appendEvidence(tx, advertiserId, sweep.sweepId, evidence)]),
     ...(cursor === null ? [] : [raiseCursor(tx, advertiserId, cursor)]),
   ]);
-  if (ended === null) return [];
-  const events = await endSweep(tx, page, ended);
-  if (evidence.length > 0) {
-    await noteLastHash(tx, advertiserId, sweep.sweepId);
-    await pruneEvidence(tx, advertiserId);
-  }
+  const events = ended === null ? [] : await endSweep(tx, page, ended);
+  if (evidence.length > 0) await appendEvidence(tx, advertiserId, sweep.sweepId, evidence);
+  if (evidence.length > 0 && ended !== null) await pruneEvidence(tx, advertiserId);
   return events;
 }
 

@@ -148,7 +148,7 @@ function isRefusal({ status }: Trouble, { covers }: Question): boolean {
   return [400, 403, 422].includes(status ?? 0) || (covers === null && status === 401);
 }
 
-export function toFilters({ afterId, beforeId, afterDate, beforeDate }: Question): ListFilters {
+function toFilters({ afterId, beforeId, afterDate, beforeDate }: Question): ListFilters {
   return {
     ...(afterId !== null && { afterId }),
     ...(beforeId !== null && { beforeId }),

@@ -21,12 +21,9 @@ export async function endContradictedCertificates(
   applications: readonly Pick<Application, 'id' | 'submittedAt'>[],
   by: string,
 ): Promise<readonly bigint[]> {
-  const submitted = applications.map(({ id, submittedAt }) => ({ id, submittedAt }));
-  const hidden = await store.coverage.findHidden(advertiserId, submitted);
-  if (hidden.length > 0) {
-    const reason = `${by} found an application that the proof did not show`;
-    await store.coverage.endCertificates(advertiserId, hidden, reason);
-  }
+  const hidden = await store.coverage.findHidden(advertiserId, applications);
+  const reason = `${by} found an application that the proof did not show`;
+  if (hidden.length > 0) await store.coverage.endCertificates(advertiserId, hidden, reason);
   return hidden;
 }
 

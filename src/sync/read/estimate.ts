@@ -1,8 +1,5 @@
 // Estimates what a backfill would cost from two probe requests. Nothing is stored.
-import { rangeOf } from '../../domain/coverage/covered.ts';
-import { boundedQuestion, type Question } from '../../domain/coverage/question.ts';
 import type { Source } from '../../source/client.ts';
-import { toFilters } from './ask-source.ts';
 import type { ReadRange } from './backfill.ts';
 
 export interface Estimate {
@@ -30,9 +27,9 @@ const recentMs = 4 * 86_400_000;
 
 /** Requests the beginning of the range and the newest applications, and estimates from their density. */
 export async function estimate(source: Source, request: EstimateRequest): Promise<Estimate> {
-  const { range, signal } = request;
+  const { range, signal, requestsPerSecond } = request;
   const startedAt = performance.now();
-  const first = await source.list(toFilters(toQuestion(range)), signal);
+  const first = await source.list(toFilters(range), signal);
   const recent = await source.list({ afterDate: request.now - recentMs }, signal);
   const latencyMs = (performance.now() - startedAt) / 2;
 
@@ -43,18 +40,13 @@ export async function estimate(source: Source, request: EstimateRequest): Promis
   if (applications === null) return { applications, requests: null, durationMs: null, pageSize, probes: 2 };
   const pages = Math.ceil(applications / pageSize);
   const requests = pages <= 1 ? 4 : requestsPerPage * pages;
-  const perRequestMs = Math.max(
-    latencyMs / request.parallel,
-    request.requestsPerSecond ? 1_000 / request.requestsPerSecond : 0,
-  );
+  const perRequestMs = Math.max(latencyMs / request.parallel, requestsPerSecond ? 1_000 / requestsPerSecond : 0);
   return { applications, requests, durationMs: requests * perRequestMs, pageSize, probes: 2 };
 }
 
-function toQuestion({ axis, ...range }: ReadRange): Question {
-  if (axis === 'id') return boundedQuestion('range', rangeOf(range));
-  const { low, high } = range;
-  const dates = { afterDate: low - 1n, beforeDate: high === null ? null : high + 1n };
-  return { purpose: 'range', covers: null, afterId: null, beforeId: null, ...dates };
+function toFilters({ axis, low, high }: ReadRange) {
+  if (axis === 'id') return { afterId: low - 1n, ...(high !== null && { beforeId: high + 1n }) };
+  return { afterDate: Number(low - 1n) * 1_000, ...(high !== null && { beforeDate: Number(high + 1n) * 1_000 }) };
 }
 
 /** Density of the page times the width of the range; the stored count is a lower bound. By date, only an empty page allows an estimate. */

@@ -85,11 +85,8 @@ interface SweepRun<State> {
   readonly recorded: boolean;
   /** Set when the answer to the last commit of the sweep was lost, and the rows show that it succeeded. */
   readonly outcome: SweepOutcome | null;
-}
-
-/** What an answer changes: the state, its rows, and the lines of evidence. */
-interface Step<State> extends Omit<SweepProgress, 'bytes'> {
-  readonly state: State;
+  /** What the last answer has written. */
+  readonly written: PageSummary;
 }
 
 /** How a range is read. */
@@ -108,7 +105,12 @@ export interface RangeReader<State> {
   /** The lines of evidence before the first answer. */
   open(advertiserId: bigint, run: SweepRun<State>): Promise<readonly LineBody[]>;
   /** Learns from an answer, given what was stored before it; `others` are the questions in flight. */
-  learn(run: SweepRun<State>, answer: ReceivedAnswer, others: readonly Question[], diff: KnownBefore): Step<State>;
+  learn(
+    run: SweepRun<State>,
+    answer: ReceivedAnswer,
+    others: readonly Question[],
+    diff: KnownBefore,
+  ): Omit<SweepProgress, 'bytes'> & { readonly state: State };
 }
 
 /** What every step of a sweep needs. */
@@ -155,14 +157,13 @@ export async function sweep<State>(
       const answer = await Promise.race(inFlight.values());
       inFlight.delete(answer.question);
       await checkOtherCertificates(reading, answer);
-      const committed = await commit(reading, run, answer, [...inFlight.keys()]);
-      run = committed.run;
+      run = await commit(reading, run, answer, [...inFlight.keys()]);
       const { page } = answer;
       const { found, share } = reader.measure(run.state);
       const counts = { found, requests: 1, received: page?.applications.length ?? 0, bytes: page?.bytes ?? 0 };
-      totals = { ...addUp(totals, { ...counts, ...committed.summary }), found, share };
+      totals = { ...addUp(totals, { ...counts, ...run.written }), found, share };
       deps.onStep?.(totals);
-      if (committed.summary.stale.length > 0) await askAgain(reading, run.sweep, answer);
+      if (run.written.stale.length > 0) await askAgain(reading, run.sweep, answer);
     }
   } finally {
     abort.abort();
@@ -179,14 +180,15 @@ async function loadRun<State>(
   if (advertiserId === null) return null;
   const key = { advertiserId, lane: request.lane.lease.lane, purpose: request.purpose, ...reader.range };
   const found = await deps.store.sweeps.loadUnfinished(key, current?.sweep.sweepId);
-  if (found && found.outcome !== null && current) return { ...current, outcome: found.outcome };
-  return found && { sweep: found, state: reader.decode(found), recorded: true, outcome: null };
+  if (found && found.outcome !== null && current)
+    return { ...current, outcome: found.outcome, written: nothingWritten };
+  return found && { sweep: found, state: reader.decode(found), recorded: true, outcome: null, written: nothingWritten };
 }
 
 async function beginRun<State>({ deps, request: { purpose }, reader }: Reading<State>): Promise<SweepRun<State>> {
   const { sweepId, startedAt } = await deps.store.sweeps.begin();
   const sweep = { sweepId, purpose, ...reader.range, startedAt };
-  return { sweep, state: reader.begin(sweepId, startedAt), recorded: false, outcome: null };
+  return { sweep, state: reader.begin(sweepId, startedAt), recorded: false, outcome: null, written: nothingWritten };
 }
 
 /** Sends the next questions, unless the sweep has to stop. Returns how it ends, if nothing is left to ask. */
@@ -209,23 +211,18 @@ async function send<State>(
   return null;
 }
 
-interface Committed<State> {
-  readonly run: SweepRun<State>;
-  readonly summary: PageSummary;
-}
-
 /** Commits an answer. After a failure only the rows show whether it was committed, so the run is loaded again from them. */
 async function commit<State>(
   reading: Reading<State>,
   before: SweepRun<State>,
   answer: ReceivedAnswer,
   others: readonly Question[],
-): Promise<Committed<State>> {
+): Promise<SweepRun<State>> {
   const { reader, retryOptions } = reading;
   const { requests } = reader.measure(before.state);
   let run = before;
   return await retry(retryOptions, async () => {
-    if (reader.measure(run.state).requests > requests || run.outcome !== null) return { run, summary: nothingWritten };
+    if (reader.measure(run.state).requests > requests || run.outcome !== null) return run;
     try {
       return await learnAndCommit(reading, run, answer, others);
     } catch (error) {
@@ -244,13 +241,11 @@ async function learnAndCommit<State>(
   run: SweepRun<State>,
   answer: ReceivedAnswer,
   others: readonly Question[],
-): Promise<Committed<State>> {
+): Promise<SweepRun<State>> {
   const { advertiserId } = asker.advertiser;
   // Until the first page pins the advertiser's id, nothing can be recorded. What an answer without a page teaches stays in memory.
-  if (advertiserId === null) {
-    const { state } = reader.learn(run, answer, others, { fresh: [], lacking: [] });
-    return { run: { ...run, state }, summary: nothingWritten };
-  }
+  if (advertiserId === null)
+    return { ...run, state: reader.learn(run, answer, others, { fresh: [], lacking: [] }).state };
   const opening = run.recorded ? [] : await reader.open(advertiserId, run);
   const page = toReadPage(request.lane, advertiserId, run.sweep, answer);
   return await untilCommitted(async () => {
@@ -259,11 +254,11 @@ async function learnAndCommit<State>(
     const { ended } = progress;
     // A poll that found nothing new writes no row. Any other sweep does, even if one empty answer ends it.
     const isQuiet = request.purpose === 'live' && !run.recorded && ended !== null && ended.risk !== 'doubt';
-    if (isQuiet && needsNoCommit(diff)) return { run: { ...run, state }, summary: nothingWritten };
+    if (isQuiet && needsNoCommit(diff)) return { ...run, state, written: nothingWritten };
     const evidence = [...opening, ...progress.evidence];
     const bytes = answer.page?.bytes ?? 0;
-    const summary = await store.applications.commitPage(page, diff, { ...progress, bytes, evidence });
-    return summary === 'outdated' ? summary : { run: { ...run, state, recorded: true }, summary };
+    const written = await store.applications.commitPage(page, diff, { ...progress, bytes, evidence });
+    return written === 'outdated' ? written : { ...run, state, recorded: true, written };
   });
 }
 

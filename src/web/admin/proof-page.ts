@@ -11,7 +11,6 @@ import type { ProofReport } from '../../store/reports/proof.ts';
 import { renderAgo, renderDocument, renderResult, renderTable, toUtc } from './page.ts';
 import type { Html } from './svg-chart.ts';
 
-/** What the page shows, and the parameters of its address. */
 export interface ProofPage {
   readonly report: ProofReport;
   /** All advertisers, by name. */
@@ -35,16 +34,12 @@ ${renderList('assumptions', 'What it assumes', 'Three properties of the source t
 ${renderList('falsified', 'What would have shown that somebody is missing', 'Any of these ends the proof:', explanation.falsifiedBy)}
 ${renderChecks(
   report,
-  'witnesses',
   'Witnesses',
-  'Cross-checks made once every range was closed. They close nothing and can only contradict.',
   all.filter(({ purpose }) => purpose === 'witness'),
 )}
 ${renderChecks(
   report,
-  'audits',
   'Audits',
-  'Requests that the worker has made since, at random places and in both shapes.',
   all.filter(({ type }) => type === 'audit'),
 )}
 <section aria-labelledby="check"><h2 id="check">Check it yourself</h2>
@@ -116,12 +111,12 @@ function renderPicture(advertiser: string, columns: readonly PictureColumn[]): H
   const width = (size.width - edges * edgeWidth) / Math.max(1, inner);
   const most = Math.max(1, ...columns.map(({ applications }) => applications));
   const used = [...new Set(columns.map(({ state }) => state))];
-  let x = 0;
+  let left = 0;
   const drawn = columns.map((column) => {
-    const left = x;
     const wide = column.isEdge ? edgeWidth : width;
-    x += wide;
-    return renderColumn(advertiser, column, { left, wide, height: (column.applications / most) * size.applications });
+    left += wide;
+    const height = (column.applications / most) * size.applications;
+    return renderColumn(advertiser, column, { left: left - wide, wide, height });
   });
   const applications = columns.reduce((sum, column) => sum + column.applications, 0);
   const open = columns.filter(({ state }) => state === 'open').length;
@@ -176,25 +171,20 @@ function toText({ low, high }: Covered): string {
   return high === null ? `ids from ${low}` : `ids ${low} to ${high}`;
 }
 
-function renderQuestions({ advertiser, certificates, answers, at }: ProofReport, id: bigint): Html {
-  const covering = certificates.find(({ low, high }) => low <= id && (high === null || id <= high));
-  const about = covering === undefined ? [] : findQuestionsAbout(answers.get(covering.sweepId) ?? [], id);
+function renderQuestions(report: ProofReport, id: bigint): Html {
+  const title = `Questions about id ${id}`;
+  const covering = report.certificates.find(({ low, high }) => low <= id && (high === null || id <= high));
+  const about = covering === undefined ? [] : findQuestionsAbout(report.answers.get(covering.sweepId) ?? [], id);
   if (about.length === 0) {
     const why = covering === undefined ? 'No sweep has read it to its end.' : 'It was read before evidence was kept.';
-    return html`<section aria-labelledby="questions"><h2 id="questions">Questions about id ${id}</h2><p>${why}</p></section>`;
+    return renderText('questions', title, why);
   }
   return renderTable({
     id: 'questions',
-    title: `Questions about id ${id}`,
+    title,
     columns: ['Line', 'Sent', 'Question', 'Answer', 'What followed'],
-    rows: about.map((line) => [
-      `${line.n}`,
-      renderAgo(new Date(line.sentAt), at),
-      toSent(line),
-      toAnswer(line),
-      toConsequence(line),
-    ]),
-    all: toExportCommand(advertiser),
+    rows: about.map((line) => [`${line.n}`, ...toCells(report, line), toConsequence(line)]),
+    all: toExportCommand(report.advertiser),
   });
 }
 
@@ -234,20 +224,16 @@ function toConsequence(line: AnswerLine): string {
   return `closed ${toText(coveredOf(range))}: ${rules[line.closed]}`;
 }
 
+const certificateColumns = [
+  ...['Ids', 'Certificate', 'Sweep began', 'Complete through'],
+  ...['#Questions', '#Witnesses', '#Audits', 'Evidence'],
+];
+
 function renderCertificates({ certificates }: Explanation): Html {
   return renderTable({
     id: 'certificates',
     title: 'Certificates',
-    columns: [
-      'Ids',
-      'Certificate',
-      'Sweep began',
-      'Complete through',
-      '#Questions',
-      '#Witnesses',
-      '#Audits',
-      'Evidence',
-    ],
+    columns: certificateColumns,
     rows: certificates.map((one) => [
       toText(one),
       renderResult({ word: one.certificate, mood: moods[one.certificate].name, note: one.reason }),
@@ -261,35 +247,35 @@ function renderCertificates({ certificates }: Explanation): Html {
   });
 }
 
-function renderChecks(
-  { advertiser, at }: ProofReport,
-  id: string,
-  title: string,
-  about: string,
-  answers: readonly AnswerLine[],
-): Html {
-  if (answers.length === 0) {
-    return html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2><p>${about} None yet.</p></section>`;
-  }
-  const newest = answers.toSorted((a, b) => b.sentAt - a.sentAt);
-  return renderTable({
-    id,
-    title,
-    about,
-    columns: ['Sent', 'Question', 'Answer', 'Result'],
-    rows: newest.map((line) => {
+const checks = {
+  Witnesses: 'Cross-checks made once every range was closed. They close nothing and can only contradict.',
+  Audits: 'Requests that the worker has made since, at random places and in both shapes.',
+} as const;
+
+function renderChecks(report: ProofReport, title: keyof typeof checks, answers: readonly AnswerLine[]): Html {
+  const id = title.toLowerCase();
+  const about = checks[title];
+  if (answers.length === 0) return renderText(id, title, `${about} None yet.`);
+  const rows = answers
+    .toSorted((a, b) => b.sentAt - a.sentAt)
+    .map((line) => {
       const added = countIds(line.new === 'all' ? line.ids : line.new);
-      const result =
-        added === 0
-          ? html`<span class="badge good">nothing new</span>`
-          : html`<span class="badge fair">${formatCount(added)} not stored before</span>`;
-      return [renderAgo(new Date(line.sentAt), at), toSent(line), toAnswer(line), result];
-    }),
-    all: toExportCommand(advertiser),
-  });
+      const [mood, word] = added === 0 ? ['good', 'nothing new'] : ['fair', `${formatCount(added)} not stored before`];
+      return [...toCells(report, line), html`<span class="badge ${mood}">${word}</span>`];
+    });
+  const columns = ['Sent', 'Question', 'Answer', 'Result'];
+  return renderTable({ id, title, about, columns, rows, all: toExportCommand(report.advertiser) });
+}
+
+/** When a question was sent, the question, and its answer. */
+function toCells({ at }: ProofReport, line: AnswerLine): (Html | string)[] {
+  return [renderAgo(new Date(line.sentAt), at), toSent(line), toAnswer(line)];
+}
+
+function renderText(id: string, title: string, text: string, more = html``): Html {
+  return html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2><p>${text}</p>${more}</section>`;
 }
 
 function renderList(id: string, title: string, lead: string, lines: readonly string[]): Html {
-  return html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2><p>${lead}</p>
-<ol class="lines">${lines.map((line) => html`<li>${line}</li>`)}</ol></section>`;
+  return renderText(id, title, lead, html`\n<ol class="lines">${lines.map((line) => html`<li>${line}</li>`)}</ol>`);
 }
