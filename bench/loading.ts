@@ -21,7 +21,7 @@ export async function loadPages(url: string, source: Source, applications: numbe
   if (advertiserId === null) throw new Error('The board does not say whose it is.');
   const { name } = await store.advertisers.ensure('default', advertiserId);
   await using lane = await holdLane(store, { name, lane: 'backfill', owner: 'bench', leaseMs: 60_000, signal });
-  const { sweepId, startedAt } = await store.sweeps.begin();
+  const { seq: sweepId, at: startedAt } = await store.sweeps.begin();
   const sweep = { sweepId, purpose: 'backfill', axis: 'id', low: 1n, high: null, startedAt } as const;
   const toProgress = (after: number, bytes: number): SweepProgress => {
     const through = BigInt(after + pageCap);

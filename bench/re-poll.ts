@@ -64,7 +64,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
     const signal = AbortSignal.timeout(600_000);
     const lease = await store.leases.claim({ name: 'default', lane: 'backfill', owner: 'bench', leaseMs: 60_000 });
     if (lease === null) throw new Error('The lane is not free.');
-    const { sweepId, startedAt } = await store.sweeps.begin();
+    const { seq: sweepId, at: startedAt } = await store.sweeps.begin();
     for (let after = 0; after < applications; after += pageCap) {
       const answer = await source.list({ afterId: BigInt(after) }, signal);
       if (answer.kind !== 'page' || answer.page.advertiserId === null) throw new Error('The board gave no page.');

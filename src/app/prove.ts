@@ -59,7 +59,6 @@ function requireFile(file: string, stats: Stats | undefined): void {
   if (stats?.isFile() === false) throw new FileTrouble(file, 'not a regular file');
 }
 
-/** Explains an error of the operating system. */
 function toFileTrouble(error: unknown, file: string, what: string): unknown {
   if (!(error instanceof Error && 'syscall' in error && 'code' in error)) return error;
   return new FileTrouble(file, `it cannot be ${what} (${error.code})`, error);

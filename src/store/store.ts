@@ -93,7 +93,7 @@ import {
 import { confirmCursors } from './sweeps/cursors.ts';
 import { loadAuditedProof } from './sweeps/evidence.ts';
 import { loadCurrentProof, type StoredProofs, withProofs } from './sweeps/export-evidence.ts';
-import { beginSweeps, endCertificates, loadCertificates, noteStop, pruneSweeps, takeTickets } from './sweeps/sweeps.ts';
+import { endCertificates, loadCertificates, noteStop, pruneSweeps, takeTickets } from './sweeps/sweeps.ts';
 import { resolveUnreadable, saveUnreadable } from './sweeps/unreadable.ts';
 import { loadKeyState } from './tombstones.ts';
 
@@ -128,7 +128,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
   );
   const statistics = createStatistics(db);
   let broughtForwardAt = Number.NEGATIVE_INFINITY;
-  const beginSweep = coalesce((calls: readonly object[]) => beginSweeps(db, calls.length));
+  const beginSweep = coalesce((calls: readonly object[]) => takeTickets(db, calls.length, 'sweep_seq'));
   const takeTicket = coalesce((calls: readonly object[]) => takeTickets(db, calls.length));
   const findAdvertiser = coalesce((names: readonly string[]) => advertisers.findAdvertisers(db, names));
   const loadAround = coalesce((pages: readonly ReadPage[]) => loadSurroundings(db, pages));

@@ -7,8 +7,8 @@ import { toStatus } from '../../src/domain/status.ts';
 import { createSource, type SourceOptions } from '../../src/source/client.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { holdLane } from '../../src/sync/accounts/held-lane.ts';
-import { readAgain, type TaskContext } from '../../src/sync/read/read-tasks.ts';
-import type { SweepSummary } from '../../src/sync/read/sweep.ts';
+import { readAgain } from '../../src/sync/read/read-tasks.ts';
+import type { ReadContext, SweepSummary } from '../../src/sync/read/sweep.ts';
 import { findDifferences } from '../support/equality.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 
@@ -99,7 +99,7 @@ describe('an application that is larger than a list may be', () => {
 interface Sweeping extends AsyncDisposable {
   readonly store: Store;
   /** Reads everything up to a proof, and continues an unfinished sweep. */
-  read(more?: Partial<TaskContext>): Promise<SweepSummary>;
+  read(more?: Partial<ReadContext>): Promise<SweepSummary>;
 }
 
 /** Opens the store, the source and the live lane of one advertiser, with limits of the test's own. */

@@ -7,8 +7,8 @@ import { Trouble } from '../../src/domain/trouble.ts';
 import { createSource } from '../../src/source/client.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { type HeldLane, holdLane } from '../../src/sync/accounts/held-lane.ts';
-import { readAgain, readNew, readToProof, type TaskContext } from '../../src/sync/read/read-tasks.ts';
-import type { SweepDeps, SweepSummary } from '../../src/sync/read/sweep.ts';
+import { readAgain, readNew, readToProof } from '../../src/sync/read/read-tasks.ts';
+import type { ReadContext, SweepDeps, SweepSummary } from '../../src/sync/read/sweep.ts';
 import type { HiddenServer, Kind, ListReply, ListRequest, ServerOptions } from '../simulation/hidden-server.ts';
 import { serveHidden } from '../simulation/http-face.ts';
 import { kinds } from '../simulation/kinds.ts';
@@ -98,7 +98,7 @@ class Watched implements HiddenServer {
 
 interface OpenAccount extends AsyncDisposable {
   readonly deps: SweepDeps;
-  readonly task: TaskContext & { readonly lane: HeldLane };
+  readonly task: ReadContext & { readonly lane: HeldLane };
   readonly advertiserId: bigint;
 }
 

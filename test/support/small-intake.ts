@@ -125,7 +125,7 @@ export async function openSmallIntake(options: SmallIntakeOptions = {}): Promise
     const advertiser = await store.advertisers.ensure(whose.name, null);
     await using lane = await holdLane(store, { ...whose, ...how, lane: 'live' });
     const plan = { rigor: 'poll' } as const;
-    await readIds({ store, source }, { ...how, lane, advertiser, purpose: 'recheck', plan, parallel: 1 });
+    await readIds({ store, source }, { ...how, lane, advertiser, purpose: 'recheck', parallel: 1 }, plan);
   }
 
   async function run(settings: RunOptions = {}): Promise<DownloadSummary> {

@@ -54,7 +54,6 @@ function notInFlight(range: OpenRange, inFlight: readonly Question[], inParts: b
   return rest;
 }
 
-/** The question for the rest of a range, or for its first part. */
 function askRange(facts: Facts, range: OpenRange, rest: IdRange, known: KnownIds | undefined): Next {
   const isWhole = rest.from === range.from;
   const steps = isWhole ? range.steps : { ...range.steps, after: false };

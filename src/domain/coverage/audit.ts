@@ -17,7 +17,6 @@ const shareOfPage = 1 / 3;
 /** Stored ids that one audit asks alone. If more are lacking, a page was cut off or the source deletes: the next recheck finds out. */
 const mostAlone = 3;
 
-/** How many neighbouring ids make a place. */
 export function auditSize(pages: KnownPages | null): number {
   return Math.max(1, Math.min(200, Math.floor((pages?.both.rows ?? 0) * shareOfPage)));
 }

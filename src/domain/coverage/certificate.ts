@@ -54,7 +54,6 @@ export const tooManyAbsent = 'too many stored applications are gone at once';
 export const noneShown = 'the source shows none of the applications that it has shown before';
 const noReach = 'the filters were not seen to act before the page is cut off';
 
-/** Reasons, and whether each is given. */
 type Reasons = readonly (readonly [risk: Reason['risk'], is: boolean, reason: string])[];
 
 /** True if a sweep has asked more than what it found justifies. A choice: what it leaves open is read next time. */
@@ -153,7 +152,6 @@ function isEdgeGone({ goneSample, lowest, highest, ...facts }: Facts): boolean {
   return goneSample.some((id) => (order === 'ascending' ? id > highest : order === 'descending' ? id < lowest : true));
 }
 
-/** True if a page is known to have been cut off. */
 export function isCut({ reach }: Pick<Facts, 'reach'>): boolean {
   return reach.after || reach.before || reach.both;
 }

@@ -27,7 +27,6 @@ export function withRange<T extends Covered>(rows: readonly T[], read: T): T[] {
   return [...kept, read].sort((a, b) => (a.low < b.low ? -1 : 1));
 }
 
-/** True if the rows cover every id of a range. */
 export function isTiled(rows: readonly Covered[], range = wholeAxis): boolean {
   const left = rows.reduce<readonly IdRange[]>(
     (rest, row) => rest.flatMap((part) => without(part, rangeOf(row))),

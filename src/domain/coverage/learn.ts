@@ -32,7 +32,6 @@ import {
 import { beginWalk, learnWalk } from './walk.ts';
 import { mostGone, noteClosed, planWitnesses } from './witness.ts';
 
-/** Applies an answer. */
 export function learn(state: State, question: Question, answer: Answer): Learned {
   const draft: Draft = { facts: { ...state.facts, requests: state.facts.requests + 1 }, open: state.open };
   const { facts } = draft;

@@ -16,7 +16,6 @@ export interface IdRange {
 
 export const wholeAxis: IdRange = { from: firstPosition, to: lastPosition };
 
-/** The position nearest to a number. */
 export function nearestPosition(number: bigint): Position {
   return number < firstPosition ? firstPosition : number > lastPosition ? lastPosition : (number as Position);
 }
@@ -40,7 +39,6 @@ export function splitAfter(range: IdRange, at: Position): readonly [IdRange | nu
   return [toRange(range.from, at < range.to ? at : range.to), toRange(at + 1n, range.to)];
 }
 
-/** What is left of a range when another one is taken out. */
 export function without(range: IdRange, part: IdRange): readonly IdRange[] {
   if (part.to < range.from || part.from > range.to) return [range];
   return [toRange(range.from, part.from - 1n), toRange(part.to + 1n, range.to)].filter((rest) => rest !== null);
@@ -56,7 +54,6 @@ export function upperBound(range: IdRange): bigint | null {
   return range.to === lastPosition ? null : range.to + 1n;
 }
 
-/** The number of positions in a range. */
 export function widthOf(range: IdRange): bigint {
   return range.to - range.from + 1n;
 }
@@ -90,7 +87,6 @@ export function middleOf(range: IdRange): Position {
   return far < end ? nearestPosition(far) : end > range.from ? end : nearestPosition((range.from + range.to) / 2n);
 }
 
-/** Compares two ids, for sorting. */
 export function rising(a: bigint, b: bigint): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

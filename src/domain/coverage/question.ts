@@ -2,7 +2,6 @@
 
 import { type IdRange, idsInside, lowerBound, type Position, upperBound } from './position.ts';
 
-/** The elements and bytes of an answer. */
 export interface PageSize {
   readonly rows: number;
   readonly bytes: number;
@@ -64,7 +63,6 @@ export interface PageAnswer {
   readonly echo: 'matches' | 'absent' | 'differs';
   /** Empty by 204, 404 or no body instead of an empty list. */
   readonly weakEmpty: boolean;
-  /** The answer says that it comes from a cache. */
   readonly cached: boolean;
   /** Ids of the page that were not stored before it. */
   readonly news: ReadonlySet<bigint>;
@@ -72,7 +70,6 @@ export interface PageAnswer {
   readonly lacking: readonly LackingId[];
 }
 
-/** Most lacking ids that an answer reports. */
 export const mostLacking = 500;
 
 /**
@@ -86,10 +83,8 @@ export type Answer =
 
 /** The ids of a page inside a range, each once, in rising order. */
 export function shownInside(range: IdRange, { rows }: PageAnswer): Position[] {
-  return idsInside(
-    range,
-    rows.map(({ id }) => id),
-  );
+  const ids = rows.map(({ id }) => id);
+  return idsInside(range, ids);
 }
 
 export function sizeOf({ afterId, beforeId }: Question, { rows, unreadable, bytes }: PageAnswer): ShapedPage {
@@ -97,14 +92,12 @@ export function sizeOf({ afterId, beforeId }: Question, { rows, unreadable, byte
   return { rows: rows.length + unreadable, bytes, shape };
 }
 
-/** Asks for a range with both bounds. */
 export function boundedQuestion(purpose: Purpose, { from, to }: IdRange): Question {
   const covers = { from, to };
   const [afterId, beforeId] = [lowerBound(covers), upperBound(covers)];
   return { purpose, covers, afterId, beforeId, afterDate: null, beforeDate: null };
 }
 
-/** Asks whether an id is in the list. */
 export function aloneQuestion(id: Position): Question {
   return boundedQuestion('witness', { from: id, to: id });
 }
@@ -114,12 +107,8 @@ export function isStray({ afterId, beforeId }: Question, { rows }: PageAnswer): 
   return rows.some(({ id }) => (afterId !== null && id < afterId) || (beforeId !== null && id > beforeId));
 }
 
+const parts = ['purpose', 'afterId', 'beforeId', 'afterDate', 'beforeDate'] as const;
+
 export function isSameQuestion(a: Question, b: Question): boolean {
-  return (
-    a.purpose === b.purpose &&
-    a.afterId === b.afterId &&
-    a.beforeId === b.beforeId &&
-    a.afterDate === b.afterDate &&
-    a.beforeDate === b.beforeDate
-  );
+  return parts.every((part) => a[part] === b[part]);
 }

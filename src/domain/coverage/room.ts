@@ -1,18 +1,11 @@
-// When an answer certainly shows everything that matches. The second assumption says: within one sweep, every page
-// has room for at least half of the rows and three quarters of the bytes of any other, and no application fills a quarter of a page.
-//
-// Let the largest page of this sweep have R rows and S bytes, and let at most C rows and B bytes fit at the time of an answer.
-//   By count: C >= R / 2, and a page that was cut off has C rows. So fewer than half of R rows were not cut off by count.
-//   By bytes: B >= 3 S / 4. A page that ends before a row which does not fit has more than B - B / 4 >= 9 S / 16 bytes. (A source that ends a
-//   page after the row that exceeds its limit may have S = 5 / 4 of the limit; it cuts off at 3 / 4 * 4 / 5 S, which is more.)
-// A poll knows only the pages of an earlier sweep. It takes three eighths: the bytes may have fallen to half since.
+// When an answer certainly shows everything that matches: rule R1 of docs/coverage.md derives half of the rows and 9/16 of the bytes from
+// the second assumption. A poll knows only the pages of an earlier sweep. It takes three eighths: the bytes may have fallen to half since.
 
 import type { PageSize, Shape, ShapedPage } from './question.ts';
 import type { Facts } from './state.ts';
 
 type PageFacts = Pick<Facts, 'pages' | 'largestRow' | 'rigor'>;
 
-/** Rows of the longest page. */
 export function longestOf({ pages }: Pick<Facts, 'pages'>): number {
   return Math.max(pages.after.rows, pages.both.rows);
 }

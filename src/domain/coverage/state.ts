@@ -13,9 +13,7 @@ export interface Wider extends ShapedPage {
   readonly moved: 'after' | 'before' | 'both';
 }
 
-/** A range that is not closed yet. */
 export interface OpenRange extends IdRange {
-  /** Null if no answer has covered it yet. */
   readonly wider: Wider | null;
   /** Bounds that came back and filled the page. The question steps over them. */
   readonly steps: { readonly after: boolean; readonly before: boolean };
@@ -57,7 +55,6 @@ export interface Facts extends Omit<Plan, 'unreadable'> {
   readonly recent: number;
   /** Most rows and most bytes of a page without and with an upper bound. */
   readonly pages: { readonly after: PageSize; readonly both: PageSize };
-  /** Bytes of the largest row. */
   readonly largestRow: number;
   /** Neighbouring rows with rising and with falling ids. */
   readonly rising: number;
@@ -101,13 +98,11 @@ export interface Learned {
   readonly lacked: readonly LackingId[];
 }
 
-/** The state while an answer is applied. */
 export interface Draft {
   readonly facts: { -readonly [Name in keyof Facts]: Facts[Name] };
   open: readonly OpenRange[];
 }
 
-/** What a sweep tells the polls after it. */
 export interface KnownPages {
   readonly after: PageSize;
   readonly both: PageSize;

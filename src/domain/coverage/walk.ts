@@ -9,7 +9,6 @@ type Direction = 'forward' | 'backward';
 /** Neighbouring rows with rising and with falling ids. */
 type Pairs = { readonly rising: number; readonly falling: number };
 
-/** The progress of a walk. */
 export interface Walk extends IdRange {
   /** Why two filters together are not trusted. */
   readonly why: string;
@@ -42,7 +41,6 @@ export function askWalk(walk: Walk): Question | null {
   return question.beforeId === null ? question : { ...question, afterId: null };
 }
 
-/** Advances the walk by an answer. */
 export function learnWalk(facts: { found: number } & Pairs, walk: Walk, answer: Answer): Walk {
   const question = askWalk(walk);
   if (question === null) return walk;

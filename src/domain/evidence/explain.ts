@@ -19,7 +19,6 @@ export interface CurrentProof {
   readonly certificates: readonly ExportedCertificate[];
   /** Ranges of ids without a certificate, or that a later sweep could not close. */
   readonly openRanges: number;
-  /** By sweep. */
   readonly answers: ReadonlyMap<bigint, readonly AnswerLine[]>;
 }
 

@@ -9,13 +9,11 @@ import type { AnswerLine, ExportedCertificate } from './record.ts';
 export interface Density {
   readonly lowest: bigint;
   readonly highest: bigint;
-  /** From the lowest id to the highest. */
   readonly counts: readonly number[];
   readonly below: number;
   readonly above: number;
 }
 
-/** One column of the chart. */
 export interface PictureColumn extends IdRange {
   /** Before the lowest application or after the highest one, not counting outliers. */
   readonly isEdge: boolean;

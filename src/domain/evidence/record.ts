@@ -45,14 +45,12 @@ export interface AnswerLine extends Sent {
   readonly closed?: NonNullable<Learned['closed']>['rule'];
 }
 
-/** How a sweep began. */
 export interface Opening {
   readonly advertiserId: bigint;
   readonly sweepId: bigint;
   readonly purpose: 'recheck' | 'backfill';
   readonly startedAt: Date;
   readonly facts: Facts;
-  /** Ids that could not be read before. */
   readonly unreadable: readonly bigint[];
   /** The last hashes of the sweeps behind the certificates at this time. So the end of their chains cannot be cut off later. */
   readonly previous: readonly LastHash[];
@@ -150,13 +148,11 @@ export function toEndBody({ certificate, risk, reason, open, absent }: Done): Li
   return { type: 'end', certificate, risk, reason, open: open.map(toPair), absent };
 }
 
-/** What an operator decided about, and who it was. */
 export interface Decision {
   readonly what: 'deletions' | 'unreadable';
   readonly by: string;
 }
 
-/** The line of a decision, after the end of a sweep. */
 export function toDecisionBody(at: Date, { by, what }: Decision, ids: readonly bigint[]): LineBody {
   return { type: 'decision', at: at.getTime(), by, what, ids: toIdList(ids) };
 }
@@ -169,7 +165,6 @@ export interface ExportedCertificate extends Covered, Conclusion {
   readonly last: string | null;
 }
 
-/** The first line of an exported file. */
 export function toProofLine(
   advertiserId: bigint,
   exportedAt: Date,
@@ -199,7 +194,6 @@ export function toRowsLine(rows: readonly (readonly (string | null)[])[]): strin
   return JSON.stringify({ type: 'rows', rows });
 }
 
-/** The answers and audits among the lines of a sweep. */
 export function parseAnswers(lines: readonly string[]): AnswerLine[] {
   const parsed = lines.map((text) => JSON.parse(text) as LineBody | AnswerLine);
   return parsed.filter((line) => line.type === 'answer' || line.type === 'audit') as AnswerLine[];
@@ -214,7 +208,6 @@ export function toIdList(ids: readonly bigint[]): string {
   return ids.map((id, nth) => id - (ids[nth - 1] ?? 0n)).join(' ');
 }
 
-/** How many ids a list names. */
 export function countIds(list: string | undefined): number {
   return list ? list.split(' ').length : 0;
 }

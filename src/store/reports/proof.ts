@@ -6,11 +6,9 @@ import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { loadCurrentProof } from '../sweeps/export-evidence.ts';
 
-/** An advertiser's current proof. */
 export interface ProofReport extends CurrentProof {
   readonly at: Date;
   readonly advertiser: string;
-  readonly advertiserId: bigint;
   /** Null where nothing is stored. */
   readonly density: Density | null;
 }
@@ -32,7 +30,6 @@ export async function loadProofReport(db: Database, name: string): Promise<Proof
       ...(await loadCurrentProof(tx, advertiserId)),
       at,
       advertiser: name,
-      advertiserId,
       density: await loadDensity(tx, advertiserId),
     };
   });

@@ -16,7 +16,6 @@ import { toUnreadable, type Unreadable, type UnreadableColumn, unreadableSql } f
 export interface UnfinishedSweep extends Sweep {
   readonly facts: string;
   readonly ranges: readonly string[];
-  /** Time since its last progress. */
   readonly idleMs: number;
   /** Set if it has ended after all. */
   readonly outcome: SweepOutcome | null;
@@ -50,7 +49,6 @@ export async function loadUnfinished(
   return row ?? null;
 }
 
-/** Drops the unfinished sweep of this range. */
 export async function dropUnfinished(db: Queryable, key: SweepKey): Promise<void> {
   await db.query(dropSweeps(matchesKey), toValues(key));
 }
@@ -70,7 +68,6 @@ export interface SyncState extends Unreadable {
   readonly pollFrom: Position | null;
   /** Some older applications that nobody has found or accepted to be missing. */
   readonly lifelines: readonly Position[];
-  /** The newest submission that was committed. */
   readonly afterDate: Date | null;
   /** Whether any sweep over ids has ended. */
   readonly covered: boolean;
@@ -78,7 +75,6 @@ export interface SyncState extends Unreadable {
   readonly contradicted: boolean;
   /** How late applications may appear, as far as polls have seen; 0 if none was late. */
   readonly latenessMs: number;
-  /** What earlier sweeps have learned about pages. */
   readonly pages: KnownPages | null;
 }
 

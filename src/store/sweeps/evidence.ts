@@ -36,7 +36,6 @@ export async function appendEvidence(
   return rows.length > 0;
 }
 
-/** The proof of an ended sweep. */
 export interface AuditedProof {
   readonly sweepId: bigint;
   /** How many lines follow the end of the sweep: audits and decisions. */

@@ -19,17 +19,14 @@ export async function loadCurrentProof(db: Queryable, advertiserId: bigint): Pro
   return { certificates, openRanges, answers: new Map(answers) };
 }
 
-/** An exported proof. */
 export interface StoredProofs {
   /** Its lines (docs/proof-format.md). There may be hundreds of thousands. */
   readonly lines: AsyncIterable<string>;
-  /** The last hash of each sweep. */
   readonly ends: readonly LastHash[];
   /** How many applications are stored, without erased ones. */
   readonly applications: number;
 }
 
-/** Lines or rows in one batch. */
 export const rowsAtATime = 1_000;
 
 /** Runs `work` on one snapshot: a sweep that ends meanwhile, or an erasure, shows in all parts of it or in none. */
@@ -45,7 +42,11 @@ export async function withProofs<T>(
        WHERE advertiser_id = $1 AND erased_at IS NULL`,
       [advertiserId],
     );
-    const ends = await loadEnds(tx, advertiserId);
+    const ends = await tx.query<LastHash>(
+      `SELECT DISTINCT ON (sweep_id) sweep_id AS "sweepId", encode(sha256(convert_to(line, 'UTF8')), 'hex') AS hash
+       FROM intake.evidence WHERE advertiser_id = $1 ORDER BY sweep_id, n DESC`,
+      [advertiserId],
+    );
     const lines = loadLines(tx, advertiserId, now?.at ?? new Date());
     return await work({ lines, ends, applications: now?.applications ?? 0 });
   });
@@ -53,33 +54,19 @@ export async function withProofs<T>(
 
 async function* loadLines(tx: Queryable, advertiserId: bigint, at: Date): AsyncGenerator<string> {
   yield toProofLine(advertiserId, at, await loadCertificates(tx, advertiserId));
-  yield* loadEvidence(tx, advertiserId);
-  yield* loadRows(tx, advertiserId);
-}
-
-async function loadEnds(tx: Queryable, advertiserId: bigint): Promise<LastHash[]> {
-  return await tx.query<LastHash>(
-    `SELECT DISTINCT ON (sweep_id) sweep_id AS "sweepId", encode(sha256(convert_to(line, 'UTF8')), 'hex') AS hash
-     FROM intake.evidence WHERE advertiser_id = $1 ORDER BY sweep_id, n DESC`,
-    [advertiserId],
-  );
-}
-
-async function* loadEvidence(tx: Queryable, advertiserId: bigint): AsyncGenerator<string> {
-  for (let after = { sweepId: 0n, n: -1 }; ; ) {
-    const lines = await tx.query<{ sweepId: bigint; n: number; line: string }>(
-      `SELECT sweep_id AS "sweepId", n, line FROM intake.evidence
+  for (let [sweepId, n, isEnd] = [0n, -1, false]; !isEnd; ) {
+    const lines = await tx.query<Columns<'evidence', 'sweep_id' | 'n' | 'line'>>(
+      `SELECT sweep_id, n, line FROM intake.evidence
        WHERE advertiser_id = $1 AND (sweep_id, n) > ($2, $3) ORDER BY sweep_id, n LIMIT ${rowsAtATime}`,
-      [advertiserId, after.sweepId, after.n],
+      [advertiserId, sweepId, n],
     );
-    for (const { line } of lines) yield line;
-    after = lines.at(-1) ?? after;
-    if (lines.length < rowsAtATime) return;
+    for (const one of lines) {
+      yield one.line;
+      [sweepId, n] = [one.sweep_id, one.n];
+    }
+    isEnd = lines.length < rowsAtATime;
   }
-}
-
-async function* loadRows(tx: Queryable, advertiserId: bigint): AsyncGenerator<string> {
-  for (let after: bigint | null = null; ; ) {
+  for (let [after, isEnd]: [bigint | null, boolean] = [null, false]; !isEnd; ) {
     const rows: { id: bigint; row: string[] }[] = await tx.query<{ id: bigint; row: string[] }>(
       `SELECT application_id AS id, ARRAY[application_id::text] || CASE WHEN erased_at IS NULL THEN ARRAY[
          floor(extract(epoch FROM first_seen_at))::text, floor(extract(epoch FROM missing_since))::text] END AS row
@@ -89,6 +76,6 @@ async function* loadRows(tx: Queryable, advertiserId: bigint): AsyncGenerator<st
     );
     if (rows.length > 0) yield toRowsLine(rows.map(({ row }) => row));
     after = rows.at(-1)?.id ?? null;
-    if (rows.length < rowsAtATime) return;
+    isEnd = rows.length < rowsAtATime;
   }
 }

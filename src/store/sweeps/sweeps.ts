@@ -30,7 +30,6 @@ export interface SweepRange extends Covered {
   readonly evidence: string;
 }
 
-/** The progress that one answer made. */
 export interface SweepProgress {
   /** The sweep state apart from its ranges, as JSON text. */
   readonly facts: string;
@@ -39,7 +38,6 @@ export interface SweepProgress {
   readonly added: readonly SweepRange[];
   /** Stored ids that the answer had room for and does not show. */
   readonly lacked: readonly LackingId[];
-  /** Ids for which the source fails. */
   readonly unreadable: readonly { readonly id: bigint; readonly reason: string }[];
   readonly bytes: number;
   /** The live cursor may rise to this id: everything up to it was read. */
@@ -49,7 +47,6 @@ export interface SweepProgress {
   readonly evidence: readonly LineBody[];
 }
 
-/** What a sweep has shown about its range. */
 export interface SweepOutcome extends Conclusion {
   /** Number of ranges that the sweep did not close; they stay as gaps. Ids that cannot be read are not among them. */
   readonly openRanges: number;
@@ -131,11 +128,9 @@ async function moveRanges(tx: Queryable, page: SweepPage, { dropped, added }: Sw
 
 /** Counts the answers that lacked an id: the second one shows that it is gone. */
 async function saveLacked(tx: Queryable, page: SweepPage, lacked: readonly LackingId[]): Promise<void> {
-  await tx.query(
-    `INSERT INTO intake.lacked (advertiser_id, sweep_id, application_id, gone) SELECT $1, $2, id, false FROM unnest($3::bigint[]) AS id
-     ON CONFLICT (advertiser_id, sweep_id, application_id) DO UPDATE SET gone = true`,
-    [page.advertiserId, page.sweep.sweepId, lacked.map(({ id }) => id)],
-  );
+  const sql = `INSERT INTO intake.lacked (advertiser_id, sweep_id, application_id, gone) SELECT $1, $2, id, false FROM unnest($3::bigint[]) AS id
+     ON CONFLICT (advertiser_id, sweep_id, application_id) DO UPDATE SET gone = true`;
+  await tx.query(sql, [page.advertiserId, page.sweep.sweepId, lacked.map(({ id }) => id)]);
 }
 
 /** Ends a sweep. If it left ranges open, these stay as gaps. Ids that cannot be read have their own table. */
@@ -211,7 +206,6 @@ async function recordCoverage(
   );
 }
 
-/** The certificates of an advertiser, in the order of their ids. */
 export async function loadCertificates(db: Queryable, advertiserId: bigint): Promise<ExportedCertificate[]> {
   return await db.query<ExportedCertificate>(
     `SELECT low, high, certificate, risk, reason, sweep_id AS "sweepId", as_of AS "startedAt",
@@ -284,34 +278,31 @@ export function dropSweeps(where: string): string {
 }
 
 /** Records on a sweep's row why it has stopped; the next recorded answer clears the reason. */
-export async function noteStop(db: Queryable, advertiserId: bigint, sweepId: bigint, reason: string): Promise<void> {
-  await db.query(
-    `UPDATE intake.sweeps SET reason = $3 WHERE advertiser_id = $1 AND sweep_id = $2 AND state = 'running'`,
-    [advertiserId, sweepId, reason],
-  );
+export async function noteStop(
+  db: Queryable,
+  advertiserId: bigint | null,
+  sweepId: bigint,
+  reason: string,
+): Promise<void> {
+  const sql = `UPDATE intake.sweeps SET reason = $3 WHERE advertiser_id = $1 AND sweep_id = $2 AND state = 'running'`;
+  await db.query(sql, [advertiserId, sweepId, reason]);
 }
 
-/** Returns ids and start times for new sweeps. A sweep's row is not written before there is something to record. */
-export async function beginSweeps(db: Queryable, count: number): Promise<{ sweepId: bigint; startedAt: Date }[]> {
-  return await db.query<{ sweepId: bigint; startedAt: Date }>(
-    `SELECT nextval('intake.sweep_seq') AS "sweepId", now() AS "startedAt" FROM generate_series(1, $1::int)`,
-    [count],
-  );
-}
-
-/** Taken before a request is sent. */
+/** Taken before a request is sent, or a sweep begins. */
 export interface Ticket {
-  /** Orders answers by when they were requested. */
+  /** Orders answers by when they were requested; or the id of the sweep. */
   readonly seq: bigint;
-  /** The time of the request by the database's clock. The answer should show every application that was stored by then. */
+  /** The time by the database's clock. The answer should show every application that was stored by then. */
   readonly at: Date;
 }
 
-export async function takeTickets(db: Queryable, count: number): Promise<Ticket[]> {
-  return await db.query<Ticket>(
-    `SELECT nextval('intake.request_seq') AS seq, clock_timestamp() AS at FROM generate_series(1, $1::int)`,
-    [count],
-  );
+export async function takeTickets(
+  db: Queryable,
+  count: number,
+  sequence: 'request_seq' | 'sweep_seq' = 'request_seq',
+): Promise<Ticket[]> {
+  const sql = `SELECT nextval('intake.${sequence}') AS seq, clock_timestamp() AS at FROM generate_series(1, $1::int)`;
+  return await db.query<Ticket>(sql, [count]);
 }
 
 /** How long ended sweeps are kept: long enough for the charts and for questions about last month. */

@@ -4,7 +4,6 @@ import type { Covered } from '../../domain/coverage/covered.ts';
 import { nearestPosition, type Position } from '../../domain/coverage/position.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 
-/** The ids of an account that cannot be read. */
 export interface Unreadable {
   readonly unreadable: readonly Position[];
   /** Those that an operator has accepted. */
@@ -37,7 +36,6 @@ export function toUnreadable(column: UnreadableColumn): Unreadable {
 /** The pause before the next try: a minute, twice as long after each failure, a day at most. */
 const nextAt = (tries: string) => `now() + least(power(2, least(${tries}, 20)), 1440) * interval '1 minute'`;
 
-/** Records ids that cannot be read. */
 export async function saveUnreadable(
   tx: Queryable,
   advertiserId: bigint,

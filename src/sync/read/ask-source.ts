@@ -1,6 +1,5 @@
-// Asks the source on behalf of one account: takes a request number, sends the question, tries again during an outage, translates the answer
-// for the sweep, and checks whose data it holds before anybody uses it. A failure is an answer, too: where the source fails for one question
-// and serves another, the sweep is told so and asks in smaller parts.
+// Asks the source on behalf of one account: tries again during an outage, translates the answer for the sweep, and checks whose data it holds.
+// A failure is an answer, too: where the source fails for one question and serves another, the sweep asks in smaller parts.
 import type { Page } from '../../domain/application.ts';
 import { type IdRange, isSingle } from '../../domain/coverage/position.ts';
 import {
@@ -73,19 +72,12 @@ export function createAsker(
     const most = question.covers !== null && isSingle(question.covers) ? 'one' : 'many';
     try {
       const listed = await source.list(filters, signal, { most, tries });
-      return listed.kind === 'page'
-        ? { page: listed.page, answer: toAnswer(listed.page, filters) }
-        : {
-            page: null,
-            answer: {
-              kind: 'unanswered',
-              why: `its answer is larger than ${formatBytes(listed.bytes)}`,
-              ids: listed.ids,
-            },
-          };
+      if (listed.kind === 'page') return { page: listed.page, answer: toAnswer(listed.page, filters) };
+      const why = `its answer is larger than ${formatBytes(listed.bytes)}`;
+      return { page: null, answer: { kind: 'unanswered', why, ids: listed.ids } };
     } catch (error) {
       if (!(error instanceof Trouble)) throw error;
-      if (isRefusal(error, question) && !isOneIdFilter(question)) {
+      if (isRefusal(error, question)) {
         // A request with one id filter shows whether the source refuses these filters or every request.
         await source.list({ afterId: question.afterId ?? 0n }, signal);
         return { page: null, answer: { kind: 'refused' } };
@@ -139,12 +131,9 @@ function isFailure({ kind, status, at }: Trouble): boolean {
   return kind === 'malformed' || (kind === 'unreachable' && (status === undefined || status === 408 || status >= 500));
 }
 
-function isOneIdFilter({ afterId, beforeId, afterDate, beforeDate }: Question): boolean {
-  return afterDate === null && beforeDate === null && (afterId === null || beforeId === null);
-}
-
-/** A 401 counts as a refusal of the filters only by date, where no proof depends on it. */
-function isRefusal({ status }: Trouble, { covers }: Question): boolean {
+/** A source does not refuse one id filter. A 401 counts as a refusal of the filters only by date, where no proof depends on it. */
+function isRefusal({ status }: Trouble, { covers, afterId, beforeId, afterDate, beforeDate }: Question): boolean {
+  if (afterDate === null && beforeDate === null && (afterId === null || beforeId === null)) return false;
   return [400, 403, 422].includes(status ?? 0) || (covers === null && status === 401);
 }
 

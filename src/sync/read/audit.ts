@@ -1,7 +1,5 @@
-// Audits are requests between sweeps. They prove nothing and can only contradict a proof. A random audit requests a random place of the
-// list, whose bounds are not known ids, in two filter shapes. The check by date requests the newest applications by the date filter. A
-// source that hides an application from the requests of a sweep may show it in these. One hidden application ends every certificate that
-// covers it.
+// Audits are requests between sweeps, at a random place or by date. They prove nothing and can only contradict: a source that hides an
+// application from the requests of a sweep may show it in these. One hidden application ends every certificate that covers it.
 import type { Page } from '../../domain/application.ts';
 import { auditQuestions, auditSize, lackingQuestions } from '../../domain/coverage/audit.ts';
 import { isSingle } from '../../domain/coverage/position.ts';
@@ -25,17 +23,16 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
   const [both, lower] = auditQuestions(place, random);
   const narrow = await ask(deps, task, both, 'a random audit');
   const wide = await ask(deps, task, lower, 'a random audit');
-  const hidden = new Set([...narrow.hidden, ...wide.hidden]);
-  let leftOut = 0;
+  const contradictions = new Set([...narrow.hidden, ...wide.hidden]);
   for (const question of narrow.page ? lackingQuestions(place, narrow.page, pages) : []) {
     const id = question.covers?.from as bigint;
     const { page } = await ask(deps, task, question, 'a random audit');
     if (!page?.ids.includes(id)) continue;
-    leftOut += 1;
+    contradictions.add(id);
     const reason = 'the answer to a random audit left out an application that exists';
     await store.coverage.endCertificates(advertiserId, [id], reason);
   }
-  return hidden.size + leftOut;
+  return contradictions.size;
 }
 
 /**
@@ -54,11 +51,8 @@ export async function witnessByDate(deps: SweepDeps, task: ReadContext): Promise
 }
 
 interface Audited {
-  /** Null if the answer is not a page. */
   readonly page: Page | null;
-  /** Ids that contradict a certificate. */
   readonly hidden: readonly bigint[];
-  /** Ids that were not stored before. */
   readonly fresh: readonly bigint[];
 }
 

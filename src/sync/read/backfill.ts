@@ -25,7 +25,6 @@ export interface BackfillRequest
   readonly restart: boolean;
 }
 
-/** Reads the range to its end. */
 export async function backfill(deps: SweepDeps, request: BackfillRequest): Promise<SweepSummary[]> {
   const { store } = deps;
   const retryOptions = { ...request, onWait: deps.onWait };
@@ -36,21 +35,20 @@ export async function backfill(deps: SweepDeps, request: BackfillRequest): Promi
   const { advertiserId: knownId } = advertiser;
   for (const range of await retry(retryOptions, () => toRanges(deps, knownId, request.range))) {
     const { advertiserId } = advertiser;
-    const how = { lane: 'backfill', purpose: 'backfill' } as const;
+    const purpose = 'backfill';
     if (request.restart && advertiserId !== null)
-      await retry(retryOptions, () => store.sweeps.dropUnfinished({ advertiserId, ...how, ...range }));
+      await retry(retryOptions, () => store.sweeps.dropUnfinished({ advertiserId, lane: purpose, purpose, ...range }));
     const { parallel, lagMs, retryForMs } = request;
-    const shared = { lane, advertiser, purpose: how.purpose, parallel, lagMs, retryForMs };
-    const { axis, low: from, high: to } = range;
-    const summary =
-      axis === 'date' ? await readDates(deps, shared, { from, to }) : await readToProof(deps, shared, rangeOf(range));
+    const how = { lane, advertiser, purpose, parallel, lagMs, retryForMs } as const;
+    const summary = await (range.axis === 'date'
+      ? readDates(deps, how, range)
+      : readToProof(deps, how, rangeOf(range)));
     advertiser = summary.advertiser;
     sweeps.push(summary);
   }
   return sweeps;
 }
 
-/** The ranges that a backfill would read. */
 export async function toRanges(
   { store }: Pick<SweepDeps, 'store'>,
   advertiserId: bigint | null,

@@ -66,7 +66,8 @@ export async function toLonePage(
 ): Promise<ReadPage> {
   const { covers } = answer.question;
   const range = { axis: covers === null ? 'date' : 'id', ...coveredOf(covers ?? wholeAxis) } as const;
-  return toReadPage(lane, advertiserId, { ...(await store.sweeps.begin()), purpose: 'witness', ...range }, answer);
+  const { seq: sweepId, at: startedAt } = await store.sweeps.begin();
+  return toReadPage(lane, advertiserId, { sweepId, startedAt, purpose: 'witness', ...range }, answer);
 }
 
 export function toReadPage(

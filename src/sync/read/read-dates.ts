@@ -1,20 +1,21 @@
 // Reads a range of submission dates, window by window, and stores what it is shown. It proves nothing and can contradict a certificate.
 // An interrupted one continues with the windows that are left.
 
+import type { Covered } from '../../domain/coverage/covered.ts';
 import { decode, encode } from '../../domain/coverage/state.ts';
 import { askDates, beginDates, type DateProgress, learnDates } from '../../domain/dates.ts';
 import { type RangeReader, type SweepDeps, type SweepRequest, type SweepSummary, sweep } from './sweep.ts';
 
-/** Reads the dates to their end. In seconds since 1970, both included; `to` null is up to the newest. */
+/** Reads the dates to their end. In seconds since 1970, both included; `high` null is up to the newest. */
 export async function readDates(
   deps: SweepDeps,
   request: Omit<SweepRequest, 'parallel'>,
-  { from, to }: { readonly from: bigint; readonly to: bigint | null },
+  { low, high }: Covered,
 ): Promise<SweepSummary> {
-  const isLive = request.lane.lease.lane === 'live' && to === null;
+  const isLive = request.lane.lease.lane === 'live' && high === null;
   const reader: RangeReader<DateProgress> = {
-    range: { axis: 'date', low: from, high: to },
-    begin: (_, startedAt) => beginDates(from, to, BigInt(Math.floor(startedAt.getTime() / 1_000))),
+    range: { axis: 'date', low, high },
+    begin: (_, startedAt) => beginDates(low, high, BigInt(Math.floor(startedAt.getTime() / 1_000))),
     decode: ({ facts }) => decode<DateProgress>(facts),
     measure: (state) => ({ requests: state.requests, found: state.found, share: null }),
     ask: async (state) => askDates(state) ?? conclude(state),
@@ -34,8 +35,7 @@ const readByDate = 'read by date; only a sweep by ids can prove that nothing is 
 
 function conclude({ trouble }: DateProgress) {
   const nothing = { openRanges: 0, absent: 0, tryDates: false, learned: null, completeThrough: null };
-  const shared = { kind: 'done', ...nothing } as const;
-  return trouble === null
-    ? ({ ...shared, certificate: 'assumed', risk: 'harmless', reason: readByDate } as const)
-    : ({ ...shared, certificate: 'unproven', risk: 'doubt', reason: trouble } as const);
+  const read = { certificate: 'assumed', risk: 'harmless', reason: readByDate } as const;
+  const worth = trouble === null ? read : ({ certificate: 'unproven', risk: 'doubt', reason: trouble } as const);
+  return { kind: 'done', ...nothing, ...worth } as const;
 }

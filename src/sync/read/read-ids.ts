@@ -5,35 +5,26 @@ import { coveredOf } from '../../domain/coverage/covered.ts';
 import { learn } from '../../domain/coverage/learn.ts';
 import { firstPosition, isSingle, lowerBound, wholeAxis } from '../../domain/coverage/position.ts';
 import type { Question } from '../../domain/coverage/question.ts';
-import {
-  decode,
-  encode,
-  type Facts,
-  type KnownPages,
-  type OpenRange,
-  type Plan,
-  type State,
-} from '../../domain/coverage/state.ts';
+import type { Facts, KnownPages, OpenRange, Plan, State } from '../../domain/coverage/state.ts';
+import { decode, encode } from '../../domain/coverage/state.ts';
 import { toAnswerBody, toEndBody, toSweepBody } from '../../domain/evidence/record.ts';
 import type { SweepEnd } from '../../store/sweeps/sweeps.ts';
 import { compared } from './ask-source.ts';
 import { type RangeReader, type SweepDeps, type SweepRequest, type SweepSummary, sweep } from './sweep.ts';
 
-export interface IdRequest extends SweepRequest {
-  readonly plan: Partial<Plan>;
-  /** What earlier sweeps have learned about pages, for a poll. A proof measures them itself. */
-  readonly pages?: KnownPages | undefined;
-}
-
 /** After this time without progress the source may have changed, so a continued sweep measures its pages again. */
 const forgetAfterMs = 86_400_000;
 
-/** Reads the ids to their end. */
-export async function readIds(deps: SweepDeps, request: IdRequest): Promise<SweepSummary> {
+/** Reads the ids to their end. `pages`: what earlier sweeps have learned about pages, for a poll. A proof measures them itself. */
+export async function readIds(
+  deps: SweepDeps,
+  request: SweepRequest,
+  plan: Partial<Plan>,
+  pages: KnownPages | null = null,
+): Promise<SweepSummary> {
   const { store } = deps;
-  const { plan, pages, lagMs, lane } = request;
+  const { lagMs, lane } = request;
   let known: KnownIds | undefined;
-  /** Stored ids split what was read before. */
   const withKnown = (state: State) => {
     const { listedBefore, rigor } = state.facts;
     known = listedBefore > 0 && rigor === 'proof' ? { from: firstPosition, ids: [], isAll: false } : undefined;
@@ -51,7 +42,7 @@ export async function readIds(deps: SweepDeps, request: IdRequest): Promise<Swee
     range: { axis: 'id', ...coveredOf({ ...wholeAxis, ...plan }) },
     begin(sweepId, startedAt) {
       const recentFrom = BigInt(Math.floor((startedAt.getTime() - lagMs) / 1_000));
-      return withKnown(begin({ ...plan, recentFrom, seed: Number(sweepId % 4_294_967_296n) }, pages));
+      return withKnown(begin({ ...plan, recentFrom, seed: Number(sweepId % 4_294_967_296n) }, pages ?? undefined));
     },
     decode({ facts, ranges, idleMs }) {
       const state = { facts: decode<Facts>(facts), open: ranges.map((text) => decode<OpenRange>(text)) };

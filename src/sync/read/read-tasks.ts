@@ -21,34 +21,27 @@ import { readDates } from './read-dates.ts';
 import { readIds } from './read-ids.ts';
 import { addUp, createStop, type ReadContext, type SweepDeps, type SweepRequest, type SweepSummary } from './sweep.ts';
 
-/** How an account is read. */
-export interface TaskContext extends ReadContext {
-  /** Submission date at which the first sweep begins, in milliseconds since the epoch; null reads everything. */
-  readonly startAt: number | null;
-}
-
 /**
  * Reads on from where the cursor was one lag ago; the first time, from `startAt`. The poll begins at an application that must still be there.
  * Throws if the source shows neither that one nor older ones: then it is in trouble, although it answers.
  */
-export async function readNew(deps: SweepDeps, context: TaskContext, state?: SyncState): Promise<SweepSummary> {
+export async function readNew(deps: SweepDeps, context: ReadContext, state?: SyncState): Promise<SweepSummary> {
   const { pollFrom, pages, unfinished, lifelines, unreadable, accepted } = state ?? (await loadState(deps, context));
   if (pollFrom === null) return await readFirst(deps, context);
   const range = { from: pollFrom, to: lastPosition };
   const plan = { ...range, rigor: 'poll', lifelines, unreadable, accepted } as const;
   const isNew = !unfinished.some((one) => one.purpose === 'live' && one.low === pollFrom);
-  const how = { purpose: 'live', parallel: 1, pages: pages ?? undefined, isNew } as const;
-  const summary = await readIds(deps, { ...context, ...how, plan });
+  const summary = await readIds(deps, { ...context, purpose: 'live', parallel: 1, isNew }, plan, pages);
   if (summary.reason !== noneShown) return summary;
   const trouble = `The source answers, but for ${context.advertiser.name} it shows nothing: ${noneShown}.`;
   throw new Trouble('unreachable', trouble, { at: 'source' });
 }
 
 /** Everything, or from a date on. The latter uses the date filter, because no id is known yet. */
-async function readFirst(deps: SweepDeps, context: TaskContext): Promise<SweepSummary> {
-  const { startAt } = context;
+async function readFirst(deps: SweepDeps, context: ReadContext): Promise<SweepSummary> {
+  const { startAt = null } = context;
   if (startAt === null) return await readAgain(deps, context, wholeAxis);
-  const dates = { from: BigInt(Math.floor(startAt / 1_000)), to: null };
+  const dates = { low: BigInt(Math.floor(startAt / 1_000)), high: null };
   const byDates = await readDates(deps, { ...context, purpose: 'recheck' }, dates);
   if (byDates.certificate !== 'unproven' || byDates.stopped !== null) return byDates;
   // Dates do not lead there: everything is read.
@@ -61,7 +54,7 @@ async function readFirst(deps: SweepDeps, context: TaskContext): Promise<SweepSu
  */
 export async function readUnfinishedAndNew(
   deps: SweepDeps,
-  context: TaskContext,
+  context: ReadContext,
   { recheck = false, onlyUnfinished = false } = {},
 ): Promise<SweepSummary[]> {
   const { unfinished, unreadable, accepted, due } = await loadState(deps, context);
@@ -77,10 +70,10 @@ export async function readUnfinishedAndNew(
     const range = rangeOf({ low, high });
     const running =
       axis === 'date'
-        ? readDates(deps, request, { from: low, to: high })
+        ? readDates(deps, request, { low, high })
         : purpose === 'recheck'
           ? readAgain(deps, request, range)
-          : readIds(deps, { ...request, plan: { ...range, rigor: 'poll', unreadable, accepted }, parallel: 1 });
+          : readIds(deps, { ...request, parallel: 1 }, { ...range, rigor: 'poll', unreadable, accepted });
     if (keep(await running)) return sweeps;
   }
   const isReadJustNow = unfinished.some(isWholeRecheck);
@@ -104,31 +97,26 @@ export async function readToProof(deps: SweepDeps, request: SweepRequest, range:
   );
   // A range that is one such id is asked for its sake.
   const unreadable = isSingle(range) ? [] : known.unreadable;
-  const lagMs = Math.max(request.lagMs, latenessMs);
-  const before = { listedBefore, longestBefore: pages?.longest ?? 0 };
-  return await readIds(deps, {
-    ...request,
-    lagMs,
-    plan: { ...range, rigor: 'proof', ...before, unreadable, accepted },
-  });
+  const plan = { ...range, listedBefore, longestBefore: pages?.longest ?? 0, unreadable, accepted };
+  return await readIds(deps, { ...request, lagMs: Math.max(request.lagMs, latenessMs) }, plan);
 }
 
 /**
  * Reads a range again, or for the first time. If the id filters hide applications, or may do so, the date filters are tried for the whole
  * list, which the source may honour. What they show is stored. The certificate stays that of the sweep by ids.
  */
-export async function readAgain(deps: SweepDeps, context: TaskContext, range: IdRange): Promise<SweepSummary> {
+export async function readAgain(deps: SweepDeps, context: ReadContext, range: IdRange): Promise<SweepSummary> {
   const byIds = await readToProof(deps, { ...context, purpose: 'recheck', parallel: 2 }, range);
   if (!byIds.tryDates || byIds.stopped !== null || range.from !== firstPosition) return byIds;
   const next = { ...context, advertiser: byIds.advertiser, purpose: 'recheck' } as const;
-  return addUp(byIds, await readDates(deps, next, { from: 0n, to: null }));
+  return addUp(byIds, await readDates(deps, next, { low: 0n, high: null }));
 }
 
 /** Ids that are asked for at once. The others wait for the next time. */
 const mostAtOnce = 10;
 
 /** Asks alone for ids that could not be read. One that is served now is stored, if it exists; the others wait twice as long as before. */
-async function readUnreadable(deps: SweepDeps, context: TaskContext, ids: readonly Position[]): Promise<void> {
+async function readUnreadable(deps: SweepDeps, context: ReadContext, ids: readonly Position[]): Promise<void> {
   const { store } = deps;
   const { advertiserId } = context.advertiser;
   if (advertiserId === null) return;

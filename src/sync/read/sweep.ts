@@ -68,6 +68,8 @@ export interface ReadContext {
   readonly shouldPause?: (() => boolean) | undefined;
   /** After this time no further request is sent; open ranges are read next time. */
   readonly timeLimitMs?: number | undefined;
+  /** Submission date at which the first sweep begins, in milliseconds since the epoch; otherwise it reads everything. */
+  readonly startAt?: number | null | undefined;
 }
 
 export interface SweepRequest extends ReadContext {
@@ -89,7 +91,6 @@ interface SweepRun<State> {
   readonly written: PageSummary;
 }
 
-/** How a range is read. */
 export interface RangeReader<State> {
   readonly range: Pick<Sweep, 'axis' | 'low' | 'high'>;
   begin(sweepId: bigint, startedAt: Date): State;
@@ -102,7 +103,6 @@ export interface RangeReader<State> {
     inFlight: readonly Question[],
     advertiserId: bigint | null,
   ): Promise<Question | { readonly kind: 'wait' } | ({ readonly kind: 'done' } & SweepEnd)>;
-  /** The lines of evidence before the first answer. */
   open(advertiserId: bigint, run: SweepRun<State>): Promise<readonly LineBody[]>;
   /** Learns from an answer, given what was stored before it; `others` are the questions in flight. */
   learn(
@@ -113,7 +113,6 @@ export interface RangeReader<State> {
   ): Omit<SweepProgress, 'bytes'> & { readonly state: State };
 }
 
-/** What every step of a sweep needs. */
 interface Reading<State> {
   readonly deps: SweepDeps;
   readonly request: SweepRequest;
@@ -148,10 +147,9 @@ export async function sweep<State>(
       if (ended !== null) return { ...totals, advertiser, stopped: null, ...notEnded, ...ended };
       if (stopped !== null && inFlight.size === 0) {
         const reason = reasons[stopped];
-        const { advertiserId } = advertiser;
-        const { sweepId } = run.sweep;
-        if (run.recorded && advertiserId !== null)
-          await retry(retryOptions, () => deps.store.sweeps.noteStop(advertiserId, sweepId, reason));
+        const { sweep } = run;
+        if (run.recorded)
+          await retry(retryOptions, () => deps.store.sweeps.noteStop(advertiser.advertiserId, sweep.sweepId, reason));
         return { ...totals, advertiser, stopped, reason, ...notEnded };
       }
       const answer = await Promise.race(inFlight.values());
@@ -186,7 +184,7 @@ async function loadRun<State>(
 }
 
 async function beginRun<State>({ deps, request: { purpose }, reader }: Reading<State>): Promise<SweepRun<State>> {
-  const { sweepId, startedAt } = await deps.store.sweeps.begin();
+  const { seq: sweepId, at: startedAt } = await deps.store.sweeps.begin();
   const sweep = { sweepId, purpose, ...reader.range, startedAt };
   return { sweep, state: reader.begin(sweepId, startedAt), recorded: false, outcome: null, written: nothingWritten };
 }
@@ -297,13 +295,9 @@ async function askAgain<State>(
 }
 
 /** Tells whether a sweep has to stop between two answers, and why. */
-export function createStop({
-  shouldPause,
-  timeLimitMs = Number.POSITIVE_INFINITY,
-}: Pick<SweepRequest, 'shouldPause' | 'timeLimitMs'>) {
-  const startedAt = performance.now();
-  const isOutOfTime = () => performance.now() - startedAt > timeLimitMs;
-  return () => (shouldPause?.() ? 'paused' : isOutOfTime() ? 'outOfTime' : null);
+export function createStop({ shouldPause, timeLimitMs = Number.POSITIVE_INFINITY }: ReadContext) {
+  const endsAt = performance.now() + timeLimitMs;
+  return () => (shouldPause?.() ? 'paused' : performance.now() > endsAt ? 'outOfTime' : null);
 }
 
 const counts = { requests: 0, received: 0, added: 0, changed: 0, quarantined: 0, bytes: 0 };

@@ -4,15 +4,14 @@ import { Trouble } from '../../domain/trouble.ts';
 import { requireIdentity } from '../accounts/account-identity.ts';
 import { holdLane, type LaneRequest } from '../accounts/held-lane.ts';
 import { retry } from '../retry.ts';
-import { readUnfinishedAndNew, type TaskContext } from './read-tasks.ts';
-import { hasReachedEnd, type SweepDeps, type SweepSummary } from './sweep.ts';
+import { readUnfinishedAndNew } from './read-tasks.ts';
+import { hasReachedEnd, type ReadContext, type SweepDeps, type SweepSummary } from './sweep.ts';
 
 export interface SyncAccountRequest
   extends Omit<LaneRequest, 'lane'>,
-    Pick<TaskContext, 'lagMs' | 'startAt' | 'retryForMs'> {
+    Pick<ReadContext, 'lagMs' | 'startAt' | 'retryForMs'> {
   /** Null: taken from the first answer. */
   readonly advertiserId: bigint | null;
-  /** Read everything again. */
   readonly recheck: boolean;
 }
 

@@ -7,8 +7,8 @@ import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { requireIdentity } from '../accounts/account-identity.ts';
 import { type LaneRequest, tryHoldLane } from '../accounts/held-lane.ts';
 import { audit, witnessByDate } from '../read/audit.ts';
-import { isWholeRecheck, readAgain, readNew, readUnfinishedAndNew, type TaskContext } from '../read/read-tasks.ts';
-import { hasReachedEnd, type SweepDeps, type SweepSummary } from '../read/sweep.ts';
+import { isWholeRecheck, readAgain, readNew, readUnfinishedAndNew } from '../read/read-tasks.ts';
+import { hasReachedEnd, type ReadContext, type SweepDeps, type SweepSummary } from '../read/sweep.ts';
 import { type AccountQueue, isReady, type TaskName } from './account-queue.ts';
 
 export interface RunTaskDeps extends Pick<SweepDeps, 'onStep' | 'onWait'> {
@@ -19,7 +19,7 @@ export interface RunTaskDeps extends Pick<SweepDeps, 'onStep' | 'onWait'> {
 
 export interface RunTaskRequest
   extends Pick<LaneRequest, 'owner' | 'leaseMs' | 'signal'>,
-    Pick<TaskContext, 'lagMs' | 'startAt'> {
+    Pick<ReadContext, 'lagMs' | 'startAt'> {
   /** A poll is skipped if another worker's poll finished within this time: the schedules of workers start at the same moment. */
   readonly skipIfDoneWithinMs: number;
 }
@@ -85,7 +85,7 @@ export async function runTask(
  * Reads new applications, and makes due what the rows show to be undone: unfinished sweeps, and the recheck after a contradiction. A first
  * sweep of everything is left to the task `unfinished`.
  */
-async function poll(deps: TaskDeps, queue: AccountQueue, context: TaskContext): Promise<TaskResult> {
+async function poll(deps: TaskDeps, queue: AccountQueue, context: ReadContext): Promise<TaskResult> {
   const { advertiserId } = context.advertiser;
   const state = await deps.store.sweeps.loadSyncState({ advertiserId, lagMs: context.lagMs });
   const isFirst = isFirstSweep(state);
@@ -102,7 +102,7 @@ function isFirstSweep({ pollFrom, covered, unfinished }: SyncState): boolean {
   return pollFrom === null || (!covered && unfinished.length > 0);
 }
 
-async function carryOut(deps: TaskDeps, context: TaskContext, name: TaskName): Promise<TaskResult> {
+async function carryOut(deps: TaskDeps, context: ReadContext, name: TaskName): Promise<TaskResult> {
   const { advertiserId } = context.advertiser;
   const loadIsFirst = async () =>
     isFirstSweep(await deps.store.sweeps.loadSyncState({ advertiserId, lagMs: context.lagMs }));

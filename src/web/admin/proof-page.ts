@@ -13,7 +13,6 @@ import type { Html } from './svg-chart.ts';
 
 export interface ProofPage {
   readonly report: ProofReport;
-  /** All advertisers, by name. */
   readonly names: readonly string[];
   /** An id whose questions are shown. */
   readonly id: bigint | null;
