@@ -8,7 +8,6 @@ import {
   type LackingId,
   mostLacking,
   type PageAnswer,
-  type PageSize,
   type Question,
   type ShapedPage,
   shownInside,
@@ -70,13 +69,10 @@ function notePage(facts: Draft['facts'], question: Question, page: PageAnswer): 
   }
   if (question.purpose !== 'range') return;
   // Rows that come twice are one application: a page that was cut off may have as few elements as another has applications.
-  const size = { rows: new Set(page.rows.map(({ id }) => id)).size + page.unreadable, bytes: page.bytes };
+  const length = new Set(page.rows.map(({ id }) => id)).size + page.unreadable;
   const { shape } = sizeOf(question, page);
-  facts.pages = { ...facts.pages, [shape]: largest(facts.pages[shape], size) };
-}
-
-function largest(a: PageSize, b: PageSize): PageSize {
-  return { rows: Math.max(a.rows, b.rows), bytes: Math.max(a.bytes, b.bytes) };
+  const { rows, bytes } = facts.pages[shape];
+  facts.pages = { ...facts.pages, [shape]: { rows: Math.max(rows, length), bytes: Math.max(bytes, page.bytes) } };
 }
 
 type Effect = Pick<Learned, 'closed' | 'lacked'>;

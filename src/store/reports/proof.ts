@@ -14,7 +14,7 @@ export interface ProofReport extends CurrentProof {
 }
 
 /** The most columns of the picture, between the lowest id and the highest. */
-const mostColumns = 96n;
+const mostColumns = 96;
 
 /** Loads the report in one snapshot. Null for an unknown name, or where no answer has shown the advertiser's id yet. */
 export async function loadProofReport(db: Database, name: string): Promise<ProofReport | null> {
@@ -38,25 +38,24 @@ export async function loadProofReport(db: Database, name: string): Promise<Proof
 async function loadDensity(tx: Queryable, advertiserId: bigint): Promise<Density | null> {
   // One id far from all others would squeeze those into one column. The picture therefore shows the middle 80 % of the ids, extended on
   // each side by at most the length of that range.
-  const [ends] = await tx.query<{ lowest: bigint | null; highest: bigint | null }>(
-    `WITH middle AS (
-       SELECT percentile_disc(0.1) WITHIN GROUP (ORDER BY application_id)::numeric AS low,
-         percentile_disc(0.9) WITHIN GROUP (ORDER BY application_id)::numeric AS high
-       FROM intake.applications WHERE advertiser_id = $1 AND application_id > 0
+  const rows = await tx.query<{ lowest: bigint; highest: bigint; columns: number; column: number; n: number }>(
+    `WITH ids AS (
+       SELECT application_id AS id FROM intake.applications WHERE advertiser_id = $1 AND application_id > 0
+     ), middle AS (
+       SELECT percentile_disc(0.1) WITHIN GROUP (ORDER BY id)::numeric AS low,
+         percentile_disc(0.9) WITHIN GROUP (ORDER BY id)::numeric AS high FROM ids
+     ), ends AS (
+       SELECT min(id) AS lowest, max(id) AS highest FROM ids, middle WHERE id BETWEEN 2 * low - high AND 2 * high - low
+     ), sized AS (
+       SELECT lowest, highest, least(${mostColumns}, highest - lowest + 1)::int AS columns FROM ends
      )
-     SELECT min(application_id) AS lowest, max(application_id) AS highest FROM intake.applications, middle
-     WHERE advertiser_id = $1 AND application_id > 0 AND application_id BETWEEN 2 * low - high AND 2 * high - low`,
+     SELECT lowest, highest, columns, width_bucket(id::numeric, lowest::numeric, highest::numeric + 1, columns) AS "column", count(*)::int AS n
+     FROM ids, sized GROUP BY 1, 2, 3, 4`,
     [advertiserId],
   );
-  if (!ends || ends.lowest === null || ends.highest === null) return null;
-  const { lowest, highest } = ends;
-  const length = highest - lowest + 1n;
-  const columns = Number(length < mostColumns ? length : mostColumns);
-  const rows = await tx.query<{ column: number; n: number }>(
-    `SELECT width_bucket(application_id::numeric, $2::numeric, $3::numeric + 1, $4) AS "column", count(*)::int AS n
-     FROM intake.applications WHERE advertiser_id = $1 AND application_id > 0 GROUP BY 1`,
-    [advertiserId, lowest, highest, columns],
-  );
+  const [first] = rows;
+  if (first === undefined) return null;
+  const { lowest, highest, columns } = first;
   // width_bucket counts ids outside of the range in column 0 and in column `columns + 1`.
   const counts = Array.from({ length: columns + 2 }, () => 0);
   for (const { column, n } of rows) counts[column] = n;

@@ -1,5 +1,4 @@
 // Loads what a sweep needs before its first request: ranges that were left open, where a poll begins, and which ids are stored.
-// Reads only, except for dropping an unfinished sweep.
 
 import type { KnownIds } from '../../domain/coverage/ask.ts';
 import type { AuditPlace } from '../../domain/coverage/audit.ts';
@@ -111,7 +110,7 @@ export async function loadSyncStates(
       pollFrom: bigint | null;
       lifelines: string[];
       unreadable: UnreadableColumn;
-      unfinished: [purpose: 'live' | 'recheck', axis: 'id' | 'date', low: string, high: string | null][] | null;
+      unfinished: { purpose: 'live' | 'recheck'; axis: 'id' | 'date'; low: string; high: string | null }[];
     }
   >(
     `SELECT nullif(v.learned, '{}') AS pages, c.after_date AS "afterDate", poll.poll_from AS "pollFrom",
@@ -127,7 +126,8 @@ export async function loadSyncStates(
         WHERE k.advertiser_id = asked.advertiser_id AND k.certificate = 'unproven' AND s.certificate <> 'unproven')
         OR (NOT EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = asked.advertiser_id) AND EXISTS (SELECT 1 FROM intake.sweeps s
           WHERE s.advertiser_id = asked.advertiser_id AND s.state = 'dropped' AND s.purpose = 'recheck' AND s.axis = 'id')) AS contradicted,
-       (SELECT json_agg(json_build_array(s.purpose, s.axis, s.low::text, s.high::text) ORDER BY s.sweep_id) FROM intake.sweeps s
+       (SELECT coalesce(json_agg(json_build_object('purpose', s.purpose, 'axis', s.axis, 'low', s.low::text, 'high', s.high::text)
+          ORDER BY s.sweep_id), '[]') FROM intake.sweeps s
         WHERE s.advertiser_id = asked.advertiser_id AND s.lane = 'live' AND s.state = 'running') AS unfinished
      FROM unnest($1::bigint[], $2::float8[]) WITH ORDINALITY AS asked (advertiser_id, lag_ms, nth)
      LEFT JOIN intake.advertisers v ON v.advertiser_id = asked.advertiser_id
@@ -154,8 +154,8 @@ export async function loadSyncStates(
     ...toUnreadable(row.unreadable),
     pollFrom: row.pollFrom === null ? null : nearestPosition(row.pollFrom),
     lifelines: row.lifelines.map((id) => nearestPosition(BigInt(id))),
-    unfinished: (row.unfinished ?? []).map(([purpose, axis, low, high]) => {
-      return { purpose, axis, low: BigInt(low), high: high === null ? null : BigInt(high) };
+    unfinished: row.unfinished.map(({ low, high, ...one }) => {
+      return { ...one, low: BigInt(low), high: high === null ? null : BigInt(high) };
     }),
   }));
 }

@@ -1,5 +1,4 @@
-// The table of evidence: the lines of a proof, committed in the transaction of their page. domain/evidence decides what a line contains; this
-// file stores, loads and prunes lines.
+// The table of evidence: the lines of a proof, committed in the transaction of their page. domain/evidence decides what a line contains.
 import { findKept } from '../../domain/evidence/kept.ts';
 import type { LineBody } from '../../domain/evidence/record.ts';
 import type { Queryable } from '../postgres/database.ts';

@@ -1,5 +1,4 @@
-// The tables of sweeps: the sweeps, their open ranges, and the certificates of what they closed (coverage). The transaction of a page also
-// writes its sweep's progress and the cursor (cursors.ts).
+// The tables of sweeps: the sweeps, their open ranges, and the certificates of what they closed (coverage).
 
 import type { Conclusion } from '../../domain/coverage/certificate.ts';
 import { type Covered, withRange } from '../../domain/coverage/covered.ts';

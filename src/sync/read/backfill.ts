@@ -38,8 +38,7 @@ export async function backfill(deps: SweepDeps, request: BackfillRequest): Promi
     const purpose = 'backfill';
     if (request.restart && advertiserId !== null)
       await retry(retryOptions, () => store.sweeps.dropUnfinished({ advertiserId, lane: purpose, purpose, ...range }));
-    const { parallel, lagMs, retryForMs } = request;
-    const how = { lane, advertiser, purpose, parallel, lagMs, retryForMs } as const;
+    const how = { ...request, lane, advertiser, purpose } as const;
     const summary = await (range.axis === 'date'
       ? readDates(deps, how, range)
       : readToProof(deps, how, rangeOf(range)));

@@ -24,16 +24,12 @@ export async function readIds(
 ): Promise<SweepSummary> {
   const { store } = deps;
   const { lagMs, lane } = request;
-  let known: KnownIds | undefined;
-  const withKnown = (state: State) => {
-    const { listedBefore, rigor } = state.facts;
-    known = listedBefore > 0 && rigor === 'proof' ? { from: firstPosition, ids: [], isAll: false } : undefined;
-    return state;
-  };
+  /** Stored ids split what was read before; they are loaded as the sweep comes to them. */
+  let known: KnownIds = { from: firstPosition, ids: [], isAll: false };
   const askNext = (state: State, inFlight: readonly Question[]) => {
-    const next = ask(state, inFlight, known);
-    if (!('kind' in next) || next.kind !== 'done') return next;
     const { facts } = state;
+    const next = ask(state, inFlight, facts.listedBefore > 0 && facts.rigor === 'proof' ? known : undefined);
+    if (!('kind' in next) || next.kind !== 'done') return next;
     const openRanges = next.open.filter((range) => !isUnreadable(range)).length;
     const learned = facts.rigor === 'proof' ? JSON.stringify(next.pages) : null;
     return { ...next, openRanges, learned, completeThrough: new Date(Number(facts.recentFrom) * 1_000) };
@@ -42,15 +38,14 @@ export async function readIds(
     range: { axis: 'id', ...coveredOf({ ...wholeAxis, ...plan }) },
     begin(sweepId, startedAt) {
       const recentFrom = BigInt(Math.floor((startedAt.getTime() - lagMs) / 1_000));
-      return withKnown(begin({ ...plan, recentFrom, seed: Number(sweepId % 4_294_967_296n) }, pages ?? undefined));
+      return begin({ ...plan, recentFrom, seed: Number(sweepId % 4_294_967_296n) }, pages ?? undefined);
     },
     decode({ facts, ranges, idleMs }) {
       const state = { facts: decode<Facts>(facts), open: ranges.map((text) => decode<OpenRange>(text)) };
-      return withKnown(idleMs > forgetAfterMs ? renew(state) : state);
+      return idleMs > forgetAfterMs ? renew(state) : state;
     },
     measure: (state) => ({ requests: state.facts.requests, found: state.facts.found, share: shareRead(state) }),
     async ask(state, inFlight, advertiserId) {
-      // Stored ids split what was read before; they are loaded as the sweep comes to them.
       for (;;) {
         const next = askNext(state, inFlight);
         if (!('kind' in next) || next.kind !== 'load') return next;
@@ -62,10 +57,9 @@ export async function readIds(
       if (facts.rigor === 'poll') return [];
       // A sweep of the other lane may have begun and ended since.
       const certificates = await store.evidence.loadCertificates(advertiserId);
-      const hashes = new Map(certificates.map((one) => [one.sweepId, one.last]));
-      const previous = [...hashes].flatMap(([id, hash]) =>
-        id < sweepId && hash !== null ? [{ sweepId: id, hash }] : [],
-      );
+      const hashes = new Map(certificates.map(({ sweepId: id, last }) => [id, last ?? '']));
+      const all = [...hashes].map(([id, hash]) => ({ sweepId: id, hash }));
+      const previous = all.filter(({ sweepId: id, hash }) => id < sweepId && hash !== '');
       const unreadable = open.filter(isUnreadable).map(({ from }) => from);
       const purpose = request.purpose === 'backfill' ? 'backfill' : 'recheck';
       return [toSweepBody({ advertiserId, sweepId, purpose, startedAt, facts, unreadable, previous })];

@@ -113,7 +113,7 @@ export interface RangeReader<State> {
   ): Omit<SweepProgress, 'bytes'> & { readonly state: State };
 }
 
-interface Reading<State> {
+interface SweepContext<State> {
   readonly deps: SweepDeps;
   readonly request: SweepRequest;
   readonly reader: RangeReader<State>;
@@ -131,18 +131,18 @@ export async function sweep<State>(
   const signal = AbortSignal.any([request.lane.signal, abort.signal]);
   const retryOptions: RetryOptions = { retryForMs: request.retryForMs, signal, onWait: deps.onWait };
   const asker = createAsker(deps, request.advertiser, retryOptions);
-  const reading = { deps, request, reader, asker, retryOptions };
+  const context = { deps, request, reader, asker, retryOptions };
   const isStopped = createStop(request);
   const inFlight = new Map<Question, Promise<ReceivedAnswer>>();
   let totals = nothingRead;
   let run = await retry(
     retryOptions,
-    async () => (request.isNew ? null : await loadRun(reading)) ?? (await beginRun(reading)),
+    async () => (request.isNew ? null : await loadRun(context)) ?? (await beginRun(context)),
   );
   try {
     for (;;) {
       const stopped = isStopped();
-      const ended = run.outcome ?? (await send(reading, run.state, inFlight, stopped !== null));
+      const ended = run.outcome ?? (await send(context, run.state, inFlight, stopped !== null));
       const { advertiser } = asker;
       if (ended !== null) return { ...totals, advertiser, stopped: null, ...notEnded, ...ended };
       if (stopped !== null && inFlight.size === 0) {
@@ -154,14 +154,14 @@ export async function sweep<State>(
       }
       const answer = await Promise.race(inFlight.values());
       inFlight.delete(answer.question);
-      await checkOtherCertificates(reading, answer);
-      run = await commit(reading, run, answer, [...inFlight.keys()]);
+      await checkOtherCertificates(context, answer);
+      run = await commit(context, run, answer, [...inFlight.keys()]);
       const { page } = answer;
       const { found, share } = reader.measure(run.state);
       const counts = { found, requests: 1, received: page?.applications.length ?? 0, bytes: page?.bytes ?? 0 };
       totals = { ...addUp(totals, { ...counts, ...run.written }), found, share };
       deps.onStep?.(totals);
-      if (run.written.stale.length > 0) await askAgain(reading, run.sweep, answer);
+      if (run.written.stale.length > 0) await askAgain(context, run.sweep, answer);
     }
   } finally {
     abort.abort();
@@ -171,7 +171,7 @@ export async function sweep<State>(
 
 /** The interrupted sweep of this range; or `current`, as its rows show it. */
 async function loadRun<State>(
-  { deps, request, reader, asker }: Reading<State>,
+  { deps, request, reader, asker }: SweepContext<State>,
   current?: SweepRun<State>,
 ): Promise<SweepRun<State> | null> {
   const { advertiserId } = asker.advertiser;
@@ -183,7 +183,7 @@ async function loadRun<State>(
   return found && { sweep: found, state: reader.decode(found), recorded: true, outcome: null, written: nothingWritten };
 }
 
-async function beginRun<State>({ deps, request: { purpose }, reader }: Reading<State>): Promise<SweepRun<State>> {
+async function beginRun<State>({ deps, request: { purpose }, reader }: SweepContext<State>): Promise<SweepRun<State>> {
   const { seq: sweepId, at: startedAt } = await deps.store.sweeps.begin();
   const sweep = { sweepId, purpose, ...reader.range, startedAt };
   return { sweep, state: reader.begin(sweepId, startedAt), recorded: false, outcome: null, written: nothingWritten };
@@ -191,7 +191,7 @@ async function beginRun<State>({ deps, request: { purpose }, reader }: Reading<S
 
 /** Sends the next questions, unless the sweep has to stop. Returns how it ends, if nothing is left to ask. */
 async function send<State>(
-  { request, reader, asker, retryOptions }: Reading<State>,
+  { request, reader, asker, retryOptions }: SweepContext<State>,
   state: State,
   inFlight: Map<Question, Promise<ReceivedAnswer>>,
   hasToStop: boolean,
@@ -211,20 +211,20 @@ async function send<State>(
 
 /** Commits an answer. After a failure only the rows show whether it was committed, so the run is loaded again from them. */
 async function commit<State>(
-  reading: Reading<State>,
+  context: SweepContext<State>,
   before: SweepRun<State>,
   answer: ReceivedAnswer,
   others: readonly Question[],
 ): Promise<SweepRun<State>> {
-  const { reader, retryOptions } = reading;
+  const { reader, retryOptions } = context;
   const { requests } = reader.measure(before.state);
   let run = before;
   return await retry(retryOptions, async () => {
     if (reader.measure(run.state).requests > requests || run.outcome !== null) return run;
     try {
-      return await learnAndCommit(reading, run, answer, others);
+      return await learnAndCommit(context, run, answer, others);
     } catch (error) {
-      if (isTemporary(error)) run = (await retry(retryOptions, () => loadRun(reading, run))) ?? run;
+      if (isTemporary(error)) run = (await retry(retryOptions, () => loadRun(context, run))) ?? run;
       throw error;
     }
   });
@@ -235,7 +235,7 @@ async function commit<State>(
  * compares and learns again.
  */
 async function learnAndCommit<State>(
-  { deps: { store }, request, reader, asker }: Reading<State>,
+  { deps: { store }, request, reader, asker }: SweepContext<State>,
   run: SweepRun<State>,
   answer: ReceivedAnswer,
   others: readonly Question[],
@@ -262,7 +262,7 @@ async function learnAndCommit<State>(
 
 /** Ends certificates of other sweeps that this page contradicts. */
 async function checkOtherCertificates<State>(
-  { deps: { store }, request, reader: { range }, asker, retryOptions }: Reading<State>,
+  { deps: { store }, request, reader: { range }, asker, retryOptions }: SweepContext<State>,
   { page }: ReceivedAnswer,
 ): Promise<void> {
   const { advertiserId } = asker.advertiser;
@@ -282,7 +282,7 @@ const mostRepeats = 5;
  * sweep learns nothing from it.
  */
 async function askAgain<State>(
-  { deps: { store }, request, asker, retryOptions }: Reading<State>,
+  { deps: { store }, request, asker, retryOptions }: SweepContext<State>,
   sweep: Sweep,
   { question }: ReceivedAnswer,
 ): Promise<void> {

@@ -23,12 +23,7 @@ export async function syncAccount(deps: SweepDeps, request: SyncAccountRequest):
   requireIdentity(advertiser);
   await using lane = await retry(retryOptions, () => holdLane(store, { ...request, lane: 'live' }));
   try {
-    const { lagMs, startAt, retryForMs } = request;
-    const sweeps = await readUnfinishedAndNew(
-      deps,
-      { lane, advertiser, lagMs, startAt, retryForMs },
-      { recheck: request.recheck },
-    );
+    const sweeps = await readUnfinishedAndNew(deps, { ...request, lane, advertiser }, { recheck: request.recheck });
     await retry(retryOptions, () => store.advertisers.unhalt(request.name, 'refused'));
     const last = sweeps.at(-1);
     if (hasReachedEnd(last)) {

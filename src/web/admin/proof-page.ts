@@ -9,7 +9,7 @@ import { type AnswerLine, countIds } from '../../domain/evidence/record.ts';
 import { formatBytes, formatCount } from '../../domain/format.ts';
 import type { ProofReport } from '../../store/reports/proof.ts';
 import { renderAgo, renderDocument, renderResult, renderTable, toUtc } from './page.ts';
-import type { Html } from './svg-chart.ts';
+import { type Html, px } from './svg-chart.ts';
 
 export interface ProofPage {
   readonly report: ProofReport;
@@ -159,10 +159,6 @@ function renderEnds(columns: readonly PictureColumn[]): Html {
   const y = size.height - 6;
   return html`<text class="tick start" x="${columns[0]?.isEdge ? size.edge : 0}" y="${y}">id ${first.from}</text>
 <text class="tick value" x="${size.width - size.edge}" y="${y}">id ${last.to}</text>`;
-}
-
-function px(value: number): string {
-  return String(Math.round(value * 100) / 100);
 }
 
 function toText({ low, high }: Covered): string {

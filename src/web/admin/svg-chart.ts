@@ -132,6 +132,6 @@ export function toTime(at: Date, stepMs: number): string {
   return stepMs < 86_400_000 ? `${day.format(at)} ${hour.format(at)}` : day.format(at);
 }
 
-function px(value: number): string {
+export function px(value: number): string {
   return String(Math.round(value * 10) / 10);
 }
