@@ -14,7 +14,7 @@ import {
   sizeOf,
 } from './question.ts';
 import { hasRoom, isFarFromFull, smallPage } from './room.ts';
-import { splitShown, splitUnanswered } from './split.ts';
+import { openParts, splitShown, splitUnanswered } from './split.ts';
 import {
   addReason,
   type Draft,
@@ -156,13 +156,8 @@ function halve(
   const ids = [...shown, ...lacking.map(({ id }) => id as Position)].sort(rising);
   const cut = ids[Math.floor((ids.length - 1) / 2)] as Position;
   const [lower, upper] = splitAfter(range, cut);
-  if (ids.length < 2 || lower === null || upper === null)
-    return [openRange(range, { ...page, inside: shown.length, moved: 'both' })];
-  const inside = shown.filter((id) => id <= cut).length;
-  return [
-    openRange(lower, { ...page, inside, moved: 'before' }),
-    openRange(upper, { ...page, inside: shown.length - inside, moved: 'after' }),
-  ];
+  const halves = ids.length < 2 || lower === null || upper === null ? [range] : [lower, upper];
+  return openParts(range, halves, shown, page);
 }
 
 /** A page that shows only the bounds of its question: asks again with bounds that step over them. */

@@ -27,7 +27,17 @@ export function splitShown(
   page: ShapedPage,
   isKnown: boolean,
 ): OpenRange[] {
-  return cutRange(facts, range, shown, isKnown).map((part) => {
+  return openParts(range, cutRange(facts, range, shown, isKnown), shown, page);
+}
+
+/** Parts of a range, with what the page showed of each, and which bound of the question moves. */
+export function openParts(
+  range: IdRange,
+  parts: readonly IdRange[],
+  shown: readonly Position[],
+  page: ShapedPage,
+): OpenRange[] {
+  return parts.map((part) => {
     const [isLower, isUpper] = [part.from === range.from, part.to === range.to];
     const moved = isLower === isUpper ? 'both' : isLower ? 'before' : 'after';
     return openRange(part, { ...page, inside: shown.filter((id) => contains(part, id)).length, moved });

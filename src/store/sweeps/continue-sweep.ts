@@ -3,13 +3,12 @@
 import type { KnownIds } from '../../domain/coverage/ask.ts';
 import type { AuditPlace } from '../../domain/coverage/audit.ts';
 import type { Covered } from '../../domain/coverage/covered.ts';
-import { nearestPosition, type Position, toRange } from '../../domain/coverage/position.ts';
+import { nearestPosition, type Position, rising, toRange } from '../../domain/coverage/position.ts';
 import type { KnownPages } from '../../domain/coverage/state.ts';
 import type { Lane } from '../accounts/leases.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { dropSweeps, type Sweep, type SweepOutcome } from './sweeps.ts';
-import { toUnreadable, type Unreadable, type UnreadableColumn, unreadableSql } from './unreadable.ts';
 
 /** An interrupted sweep with its complete state: closed ranges are not requested again. */
 export interface UnfinishedSweep extends Sweep {
@@ -60,13 +59,17 @@ export async function loadOpenRanges(db: Queryable, advertiserId: bigint): Promi
 }
 
 /** Where the next live sweep begins. */
-export interface SyncState extends Unreadable {
+export interface SyncState {
   /** Live-lane sweeps that were interrupted, oldest first. */
   readonly unfinished: readonly (Pick<Sweep, 'axis' | 'low' | 'high'> & { readonly purpose: 'live' | 'recheck' })[];
   /** The first id that a poll must request, at which an application must still be there; null before the first sweep. */
   readonly pollFrom: Position | null;
   /** Some older applications that nobody has found or accepted to be missing. */
   readonly lifelines: readonly Position[];
+  /** Ids that cannot be read; those of them that an operator has accepted, and those to be requested again now. */
+  readonly unreadable: readonly Position[];
+  readonly accepted: readonly Position[];
+  readonly due: readonly Position[];
   readonly afterDate: Date | null;
   /** Whether any sweep over ids has ended. */
   readonly covered: boolean;
@@ -82,6 +85,9 @@ const isExpected = `a.absent_since IS NULL AND a.missing_since IS NULL AND a.era
 
 /** The same with those that are only absent: a source that shows nothing at all makes every application absent. */
 const isNotMissing = `a.missing_since IS NULL AND a.erased_at IS NULL`;
+
+/** Most ids that are known as unreadable at once. A source that fails for more is in trouble, and its sweeps find them again. */
+const mostUnreadable = 500;
 
 /** The next expected id below `id`, at which a sweep begins: late applications may still appear between the two. */
 const olderThan = (
@@ -109,7 +115,9 @@ export async function loadSyncStates(
     Pick<SyncState, 'afterDate' | 'covered' | 'contradicted' | 'latenessMs' | 'pages'> & {
       pollFrom: bigint | null;
       lifelines: string[];
-      unreadable: UnreadableColumn;
+      unreadable: string[] | null;
+      accepted: string[] | null;
+      due: string[] | null;
       unfinished: { purpose: 'live' | 'recheck'; axis: 'id' | 'date'; low: string; high: string | null }[];
     }
   >(
@@ -120,7 +128,7 @@ export async function loadSyncStates(
            (SELECT a.application_id FROM intake.applications a WHERE a.advertiser_id = asked.advertiser_id
              AND a.application_id < poll.poll_from AND ${isNotMissing} ORDER BY a.application_id LIMIT 1)]) AS older (id)
          WHERE older.id IS NOT NULL) AS lifelines,
-       ${unreadableSql('asked.advertiser_id')} AS unreadable,
+       unread.*,
        EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = asked.advertiser_id) AS covered,
        EXISTS (SELECT 1 FROM intake.coverage k JOIN intake.sweeps s USING (advertiser_id, sweep_id)
         WHERE k.advertiser_id = asked.advertiser_id AND k.certificate = 'unproven' AND s.certificate <> 'unproven')
@@ -146,18 +154,28 @@ export async function loadSyncStates(
            AND a.application_id <= c.after_id AND aged.application_id IS NULL) AS young) AS recent ON true
      CROSS JOIN LATERAL (
        SELECT CASE WHEN c.after_id IS NOT NULL THEN coalesce(aged.application_id, recent.id, c.after_id) END AS poll_from) AS poll
+     CROSS JOIN LATERAL (
+       SELECT array_agg(u.application_id::text) AS unreadable, array_agg(u.application_id::text) FILTER (WHERE u.accepted_at IS NOT NULL) AS accepted,
+         array_agg(u.application_id::text) FILTER (WHERE u.next_at <= now()) AS due
+       FROM (SELECT * FROM intake.unreadable WHERE advertiser_id = asked.advertiser_id ORDER BY next_at LIMIT ${mostUnreadable}) AS u) AS unread
      ORDER BY asked.nth`,
     columnsOf(asked, 'advertiserId', 'lagMs'),
   );
   return rows.map((row) => ({
     ...row,
-    ...toUnreadable(row.unreadable),
     pollFrom: row.pollFrom === null ? null : nearestPosition(row.pollFrom),
-    lifelines: row.lifelines.map((id) => nearestPosition(BigInt(id))),
+    lifelines: toPositions(row.lifelines),
+    unreadable: toPositions(row.unreadable),
+    accepted: toPositions(row.accepted),
+    due: toPositions(row.due),
     unfinished: row.unfinished.map(({ low, high, ...one }) => {
       return { ...one, low: BigInt(low), high: high === null ? null : BigInt(high) };
     }),
   }));
+}
+
+function toPositions(ids: readonly string[] | null): Position[] {
+  return (ids ?? []).map((id) => nearestPosition(BigInt(id))).sort(rising);
 }
 
 /** How many stored applications of a range the source should show. */

@@ -1,37 +1,7 @@
 // The table of ids for which the source fails while it serves others. Each is an open range of one id, and is requested again after a pause
 // that doubles. An operator can accept that one cannot be read.
 import type { Covered } from '../../domain/coverage/covered.ts';
-import { nearestPosition, type Position } from '../../domain/coverage/position.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
-
-export interface Unreadable {
-  readonly unreadable: readonly Position[];
-  /** Those that an operator has accepted. */
-  readonly accepted: readonly Position[];
-  /** Those that are to be requested again now. */
-  readonly due: readonly Position[];
-}
-
-/** Most ids that are known as unreadable at once. A source that fails for more is in trouble, and its sweeps find them again. */
-const mostKnown = 500;
-
-/** A column that `toUnreadable` reads; `advertiser` is the account's id. */
-export const unreadableSql = (
-  advertiser: string,
-) => `(SELECT json_agg(json_build_array(u.application_id::text, u.accepted_at IS NOT NULL,
-    u.next_at <= now()) ORDER BY u.application_id) FROM (SELECT * FROM intake.unreadable
-    WHERE advertiser_id = ${advertiser} ORDER BY next_at LIMIT ${mostKnown}) AS u)`;
-
-export type UnreadableColumn = [id: string, accepted: boolean, due: boolean][] | null;
-
-export function toUnreadable(column: UnreadableColumn): Unreadable {
-  const rows = (column ?? []).map(([id, accepted, due]) => ({ id: nearestPosition(BigInt(id)), accepted, due }));
-  return {
-    unreadable: rows.map(({ id }) => id),
-    accepted: rows.filter(({ accepted }) => accepted).map(({ id }) => id),
-    due: rows.filter(({ due }) => due).map(({ id }) => id),
-  };
-}
 
 /** The pause before the next try: a minute, twice as long after each failure, a day at most. */
 const nextAt = (tries: string) => `now() + least(power(2, least(${tries}, 20)), 1440) * interval '1 minute'`;
