@@ -41,12 +41,7 @@ export function compared({ answer }: Heard, { fresh, lacking }: KnownBefore): An
   return answer.kind === 'page' ? { ...answer, news: new Set(fresh.map(({ id }) => id)), lacking } : answer;
 }
 
-export interface Asker {
-  /** The account, with what its answers have said about it. */
-  readonly advertiser: KnownAdvertiser;
-  /** Sends a question. Throws where the answer is of another account. */
-  send(question: Question): Promise<ReceivedAnswer>;
-}
+export type Asker = ReturnType<typeof createAsker>;
 
 /** More ids that fail are too many to believe: then the source is in trouble, and no further id is marked as unreadable. */
 const mostFailedIds = 20;
@@ -55,7 +50,7 @@ export function createAsker(
   { store, source }: { readonly store: Pick<Store, 'advertisers' | 'sweeps'>; readonly source: Source },
   first: KnownAdvertiser,
   retryOptions: RetryOptions,
-): Asker {
+) {
   const { signal } = retryOptions;
   let advertiser = first;
   /** Ranges whose questions have failed. */
@@ -99,10 +94,12 @@ export function createAsker(
   }
 
   return {
+    /** The account, with what its answers have said about it. */
     get advertiser() {
       return advertiser;
     },
-    async send(question) {
+    /** Throws where the answer is of another account. */
+    async send(question: Question): Promise<ReceivedAnswer> {
       const answer = await retry(retryOptions, async () => {
         const ticket = await store.sweeps.takeTicket();
         const startedAt = performance.now();
