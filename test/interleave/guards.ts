@@ -554,8 +554,8 @@ export const guards: readonly Guard[] = [
     'the line before that of an audit',
     'evidence',
     'audit-pruned',
-    /SELECT 1 FROM intake\.evidence WHERE advertiser_id = \$1 AND sweep_id = \$2 AND n = \$3/,
-    'SELECT $1::bigint, $2::bigint, $3::int',
+    /(?<=LEFT JOIN ended e ON true) WHERE e\.n IS NOT NULL OR \$4/,
+    ' WHERE $4::boolean IS NOT NULL',
   ),
   guard(
     'one snapshot of an exported proof',
