@@ -8,7 +8,7 @@ import {
   GetObjectLockConfigurationCommand,
   HeadBucketCommand,
   HeadObjectCommand,
-  ListObjectsV2Command,
+  paginateListObjectsV2,
   S3Client,
 } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
@@ -231,11 +231,9 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       client,
       deleter,
       bucket,
-      address,
       toName: (key) => toName(parseBlobKey(key)),
       ask,
       loadVersioning,
-      inBulk: checksums !== 'OFF',
       parallel: settings.connections,
     }),
 
@@ -247,22 +245,17 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     },
 
     async *list(folder, signal): AsyncGenerator<ListedBlob> {
-      const Prefix = toName(parseBlobFolder(folder));
-      let token: string | undefined;
-      do {
-        const page = await ask(signal, (options) =>
-          client.send(
-            new ListObjectsV2Command({ Bucket: bucket, Prefix, ...(token ? { ContinuationToken: token } : {}) }),
-            options,
-          ),
-        );
+      const asked = { Bucket: bucket, Prefix: toName(parseBlobFolder(folder)) };
+      const pages = paginateListObjectsV2({ client }, asked, { abortSignal: signal });
+      for (;;) {
+        const { done, value: page } = await ask(signal, () => pages.next());
+        if (done) return;
         for (const { Key, Size, LastModified } of page.Contents ?? []) {
           const key = Key?.slice(toName('').length);
           if (!key || key.startsWith('.') || key.includes('/.')) continue;
           yield { key, sizeBytes: Size ?? 0, modifiedAt: LastModified ?? new Date(0) };
         }
-        token = page.IsTruncated ? page.NextContinuationToken : undefined;
-      } while (token);
+      }
     },
 
     async url(key, { fileName, contentType, expiresInMs }) {

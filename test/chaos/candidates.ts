@@ -103,7 +103,7 @@ export function createCandidates({ board, site, cluster, s3, runCommand, count }
       // The store keeps the resume, but the answer to the put is lost, and deletes fail for a while.
       if (random.chance(0.5)) {
         s3.fail('PutObject', { kind: 'answerLost' }, 12);
-        s3.fail('DeleteObjects', { kind: 'answer', status: 503, code: 'SlowDown' }, 4);
+        s3.fail('DeleteObject', { kind: 'answer', status: 503, code: 'SlowDown' }, 4);
       }
       const isOnTheWay = random.chance(0.4);
       const slow = { kind: 'slow', on: 'prefilled', delayMs: 3_000, times: 1 } as const;

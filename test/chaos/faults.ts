@@ -289,22 +289,21 @@ export const faults: Readonly<Record<string, FaultRow>> = {
   }),
   /** The store deletes slowly, and flags are lifted meanwhile, so the same bytes are needed again. */
   flagBriefly: row('storage', 3, [0, 0], async ({ s3, cluster, workload, count }, random) => {
-    s3.fail('DeleteObjects', { kind: 'slow', delayMs: random.between(4_000, 12_000) }, 2);
+    s3.fail('DeleteObject', { kind: 'slow', delayMs: random.between(4_000, 12_000) }, 2);
     const { hashes, lift } = workload.flagSome();
     const isRead = async () => {
       const sql = `SELECT 1 FROM intake.blobs WHERE sha256 = ANY ($1::text[]) AND state = 'infected' AND deleted_at IS NULL`;
       return (await cluster.query(sql, [hashes])).length > 0;
     };
     const isDeleting = async () =>
-      s3.requests.some(({ operation, status }) => operation === 'DeleteObjects' && status === 0);
+      s3.requests.some(({ operation, status }) => operation === 'DeleteObject' && status === 0);
     if ((await within(12_000, isRead)) && (await within(8_000, isDeleting))) count('flags lifted amid a delete');
     lift();
     return nothing;
   }),
   /** The store refuses to delete some flagged files for a while, and deletes others. */
   undeleted: row('storage', 2, [0, 0], async ({ s3, workload, count }, random) => {
-    const only = random.pick([...s3.objects.keys(), '']);
-    s3.fail('DeleteObjects', { kind: 'undeleted', only }, random.between(1, 3));
+    s3.fail('DeleteObject', { kind: 'answer', status: 403, code: 'AccessDenied' }, random.between(1, 3));
     workload.flagSome();
     count('storage: undeleted');
     return nothing;

@@ -74,11 +74,11 @@ async function playSlowDelete(stage: Stage, ids: readonly [bigint, bigint]): Pro
   const [flagged] = ids;
   const held = workload.shareFiles(ids);
   await within(30_000, () => isStored(stage, flagged, held));
-  s3.fail('DeleteObjects', { kind: 'slow', delayMs: deleteMs }, 1);
+  s3.fail('DeleteObject', { kind: 'slow', delayMs: deleteMs }, 1);
   const sinceAt = s3.requests.length;
   const { lift } = workload.flagSome([flagged]);
   const isDeleting = async () =>
-    s3.requests.slice(sinceAt).some(({ operation, status }) => operation === 'DeleteObjects' && status === 0);
+    s3.requests.slice(sinceAt).some(({ operation, status }) => operation === 'DeleteObject' && status === 0);
   await within(30_000, isDeleting);
   lift();
   count('quiet: flags lifted amid a delete');

@@ -36,12 +36,9 @@ export function toPlan(seed: number, seconds: number, only = Object.keys(faults)
   };
 }
 
-/** Variants of S3: which checksum a DeleteObjects request needs, and whether deleted objects stay as versions. */
+/** Variants of S3: whether deleted objects stay as versions. */
 function toStore(random: Random): Plan['store'] {
-  return {
-    manyDeletes: random.pick(['anySum', 'md5'] as const),
-    versions: random.pick(['none', 'deletable'] as const),
-  };
+  return { versions: random.pick(['none', 'deletable'] as const) };
 }
 
 /** Draws only sources whose filters can enumerate everything. With other sources no reader could promise equality. */

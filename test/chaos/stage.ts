@@ -34,7 +34,7 @@ export interface Plan {
   /** The spool is on a disk that can become full. */
   readonly onSmallSpool: boolean;
   /** The behaviour of the storage. */
-  readonly store: Pick<StrictS3Options, 'manyDeletes' | 'versions'>;
+  readonly store: Pick<StrictS3Options, 'versions'>;
   /** The first worker dies while it migrates, at this statement. */
   readonly diesMigratingAt: number | null;
   readonly schedule: readonly PlannedFault[];

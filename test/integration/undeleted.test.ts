@@ -112,7 +112,7 @@ describe('infected files', () => {
     await using _worker = await spawnWorker(settings.env);
     const isHeld = () => [...s3.objects.keys()].some((key) => /[0-9a-f]{64}$/.test(key));
     await until(isHeld);
-    s3.fail('DeleteObjects', { kind: 'answer', status: 403, code: 'AccessDenied' }, 1_000);
+    s3.fail('DeleteObject', { kind: 'answer', status: 403, code: 'AccessDenied' }, 1_000);
     board.change(id, { attachments: [{ ...resume, hasVirus: true }] });
     const told = async () => {
       const { stdout } = await callIntake(['status', '--json'], settings.env);

@@ -260,8 +260,8 @@ export const guards: readonly Guard[] = [
       'the confirmation asks for its token',
       'delete-blobs',
       'orphan-late',
-      /WHERE b\.delete_token = \$3/,
-      'WHERE $3::uuid IS NOT NULL',
+      /b\.delete_token = \$3(?= AND b\.state)/g,
+      '$3::uuid IS NOT NULL',
     ),
   ),
   known(
@@ -372,10 +372,6 @@ export const guards: readonly Guard[] = [
   ),
   guard('the lock of an erasure', 'find-and-erase', 'erase-file', /(?<=LIMIT \$3::bigint) FOR UPDATE/),
   guard('the lock of the second check', 'find-and-erase', 'erase-again', /(?<=ORDER BY application_id) FOR UPDATE$/),
-  known(
-    'fetch3.page26.delete3.fetch4.delete1',
-    guard('the lock of confirmed deletes', 'delete-blobs', 'flagged', /ORDER BY 1, 2 FOR UPDATE OF b/),
-  ),
   guard('ON CONFLICT of an adopted object', 'verify-blobs', 'adopted', /ON CONFLICT DO NOTHING(?= RETURNING 1)/),
   guard('ON CONFLICT of the blob store', 'store-owner', 'first-use', /(?<=DEFAULT VALUES) ON CONFLICT DO NOTHING/),
   guard(
@@ -529,12 +525,6 @@ export const guards: readonly Guard[] = [
     'reparse',
     /AND a\.sha256 = \$3/,
     'AND $3::text IS NOT NULL',
-  ),
-  guard(
-    'the lock of applications that are back',
-    'commit-page',
-    'order-back',
-    /(?<=ORDER BY application_id) FOR NO KEY UPDATE(?=\s+\)\s+UPDATE intake\.applications a SET absent_since)/,
   ),
   guard(
     'the lock of the lanes, for an audit',

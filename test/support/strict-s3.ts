@@ -5,7 +5,6 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { XMLParser } from 'fast-xml-parser';
 import { Refusal, verifySignature } from './sigv4.ts';
 import { checkBody, toSha256 } from './strict-body.ts';
 
@@ -33,8 +32,6 @@ export interface StrictS3Options {
   readonly conditionalPut?: 'honoured' | 'unsupported' | 'ignored';
   /** `forgotten`: checked but not kept. `refused`: the header is an error. `trusted`: keeps the client's value, whatever is stored. */
   readonly checksums?: 'kept' | 'forgotten' | 'refused' | 'trusted';
-  /** What DeleteObjects requires: any checksum, or a Content-MD5 as in older stores; `unknown` answers 501. */
-  readonly manyDeletes?: 'anySum' | 'md5' | 'unknown';
   /** Whether deleted and overwritten objects remain as versions; `kept` refuses to delete versions, as object lock does. */
   readonly versions?: 'none' | 'deletable' | 'kept';
   readonly pageSize?: number;
@@ -48,7 +45,6 @@ export type Operation =
   | 'HeadObject'
   | 'HeadBucket'
   | 'ListObjectsV2'
-  | 'DeleteObjects'
   | 'DeleteObject'
   | 'GetBucketVersioning'
   | 'ListObjectVersions'
@@ -64,8 +60,6 @@ export type Fault =
   | { readonly kind: 'wrongBytes' }
   /** Answers 200, but stores only half of the bytes. */
   | { readonly kind: 'shortBytes' }
-  /** Answers 200 with a list of keys that were not deleted: all, or only one. */
-  | { readonly kind: 'undeleted'; readonly only?: string }
   /** The connection drops in the middle of the answer's body. */
   | { readonly kind: 'cut' }
   | { readonly kind: 'slow'; readonly delayMs: number }
@@ -191,7 +185,6 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
     }
     if (operation === 'ListObjectVersions') return listVersions(call);
     if (operation === 'ListObjectsV2') return list(call);
-    if (operation === 'DeleteObjects') return remove(call);
     if (operation === 'PutObject') return put(call);
     if (operation === 'DeleteObject') {
       if (!removeOne(key, call.query.get('versionId'))) throw new Refusal('AccessDenied', 403);
@@ -254,32 +247,6 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
     return toXml(`<IsTruncated>false</IsTruncated>${rows.join('')}`);
   }
 
-  function remove({ headers, body, fault }: Call): Answer {
-    if (options.manyDeletes === 'unknown') throw new Refusal('NotImplemented', 501);
-    const isOlder = options.manyDeletes === 'md5';
-    if (
-      !headers['content-md5'] &&
-      (isOlder || !Object.keys(headers).some((name) => name.startsWith('x-amz-checksum-')))
-    ) {
-      throw new Refusal('InvalidRequest', 400);
-    }
-    const request = new XMLParser({ isArray: (name) => name === 'Object' }).parse(body.toString()) as {
-      Delete: { Object: { Key: string; VersionId?: string }[]; Quiet?: unknown };
-    };
-    if (request.Delete.Object.length > 1000) throw new Refusal('MalformedXML', 400);
-    const isKept = (key: string) => fault?.kind === 'undeleted' && (fault.only === undefined || key === fault.only);
-    const refused = request.Delete.Object.filter(({ Key, VersionId }) => isKept(Key) || !removeOne(Key, VersionId));
-    const errors = refused.map(({ Key }) => `<Error><Key>${Key}</Key><Code>AccessDenied</Code></Error>`);
-    const isQuiet = String(request.Delete.Quiet) === 'true';
-    const mark = keepsVersions ? '<DeleteMarker>true</DeleteMarker>' : '';
-    const deleted = isQuiet ? [] : request.Delete.Object.filter((one) => !refused.includes(one));
-    const told = deleted.map(({ Key }) => `<Deleted><Key>${Key}</Key>${mark}</Deleted>`);
-    return {
-      status: 200,
-      body: `<?xml version="1.0"?><DeleteResult>${told.join('')}${errors.join('')}</DeleteResult>`,
-    };
-  }
-
   function list({ query }: Call): Answer {
     const prefix = query.get('prefix') ?? '';
     const after = query.get('continuation-token') ?? '';
@@ -319,7 +286,6 @@ function toOperation(method: string, key: string, query: URLSearchParams): Opera
     if (method === 'GET' && query.has('versioning')) return 'GetBucketVersioning';
     if (method === 'GET' && query.has('versions')) return 'ListObjectVersions';
     if (method === 'GET' && query.has('object-lock')) return 'GetObjectLockConfiguration';
-    if (method === 'POST' && query.has('delete')) return 'DeleteObjects';
     return undefined;
   }
   return ({ PUT: 'PutObject', GET: 'GetObject', HEAD: 'HeadObject', DELETE: 'DeleteObject' } as const)[method];

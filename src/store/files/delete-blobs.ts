@@ -172,7 +172,8 @@ export async function beginDropIn(
 }
 
 /**
- * Confirms that the objects are deleted, and records how many versions of infected bytes the store keeps. Returns the blobs whose token this run no longer holds. An announcement with a time in the future,
+ * Confirms that the objects are deleted, and records how many versions of infected bytes the store keeps. Returns the blobs whose token this
+ * run no longer holds, and those that were flagged meanwhile, which the next run deletes again. An announcement with a time in the future,
  * from a wrong clock, is set to now: otherwise its object would be deleted again and again until that time has passed.
  */
 export async function confirmDeletion(
@@ -182,18 +183,19 @@ export async function confirmDeletion(
 ): Promise<DeletableBlob[]> {
   const versions = new Map(kept.map((one) => [one.key, one.versions]));
   const rows = await db.query<Columns<'blobs', 'advertiser_id' | 'sha256'>>(
-    `WITH mine AS MATERIALIZED (
-       SELECT b.advertiser_id, b.sha256, b.state, d.kept FROM unnest($1::bigint[], $2::text[], $4::int[]) AS d (advertiser_id, sha256, kept)
-       JOIN intake.blobs b USING (advertiser_id, sha256) WHERE b.delete_token = $3 ORDER BY 1, 2 FOR UPDATE OF b
+    `WITH d AS MATERIALIZED (
+       SELECT * FROM unnest($1::bigint[], $2::text[], $4::int[]) AS d (advertiser_id, sha256, kept)
      ), gone AS (
-       DELETE FROM intake.blobs b USING mine
-       WHERE b.advertiser_id = mine.advertiser_id AND b.sha256 = mine.sha256 AND mine.state = 'deleting'
+       DELETE FROM intake.blobs b USING d
+       WHERE b.advertiser_id = d.advertiser_id AND b.sha256 = d.sha256 AND b.delete_token = $3 AND b.state = 'deleting'
+       RETURNING b.advertiser_id, b.sha256
      ), emptied AS (
        UPDATE intake.blobs b SET delete_token = NULL, delete_until = NULL, intended_at = least(b.intended_at, now()),
-         deleted_at = CASE WHEN b.state = 'infected' THEN now() ELSE b.deleted_at END, kept_versions = mine.kept FROM mine
-       WHERE b.advertiser_id = mine.advertiser_id AND b.sha256 = mine.sha256 AND mine.state <> 'deleting'
+         deleted_at = CASE WHEN b.state = 'infected' THEN now() ELSE b.deleted_at END, kept_versions = d.kept FROM d
+       WHERE b.advertiser_id = d.advertiser_id AND b.sha256 = d.sha256 AND b.delete_token = $3 AND b.state <> 'deleting'
+       RETURNING b.advertiser_id, b.sha256
      )
-     SELECT advertiser_id, sha256 FROM mine`,
+     SELECT * FROM gone UNION ALL SELECT * FROM emptied`,
     [
       deletion.blobs.map((blob) => blob.advertiserId),
       deletion.blobs.map((blob) => blob.sha256),
