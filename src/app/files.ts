@@ -36,7 +36,7 @@ export type FilesConfig = Config<'database' | 'source' | 'privacy' | 'blobs'>;
 
 /** What a command's download run reports, and what is carried over to the next run. */
 export interface FilesEvents
-  extends Pick<DownloadRunDeps, 'pauses' | 'puts' | 'onBytes' | 'onClaimed' | 'onUnreachable' | 'crashPoint'> {
+  extends Pick<DownloadRunDeps, 'memory' | 'onBytes' | 'onClaimed' | 'onUnreachable' | 'crashPoint'> {
   readonly onFiles?: ((totals: DownloadTotals, queued: number) => void) | undefined;
   readonly onWait?: ((name: string, trouble: Trouble, waitMs: number, attempt?: number) => void) | undefined;
   /** Called when the storage has not answered for a long time. The request continues. */
@@ -63,7 +63,7 @@ export async function downloadFiles(
   request: FilesRequest,
 ): Promise<DownloadSummary> {
   const { retryForMs, signal, onFiles, onWait, whileWaiting = (waiting) => waiting } = request;
-  const { pauses, puts, onBytes, onClaimed, onUnreachable, crashPoint } = request;
+  const { memory, onBytes, onClaimed, onUnreachable, crashPoint } = request;
   const tellWait = (trouble: Trouble, waitMs: number, attempt?: number) => onWait?.('files', trouble, waitMs, attempt);
   const address = describeStore(config);
   const watched = <T>(answer: Promise<T>, bytes: number) =>
@@ -77,7 +77,7 @@ export async function downloadFiles(
   return await runDownloads(
     {
       ...{ store, accounts, spool, describeFile, parseScreens },
-      ...{ pauses, puts, onBytes, onClaimed, onUnreachable, crashPoint },
+      ...{ memory, onBytes, onClaimed, onUnreachable, crashPoint },
       blobs: { ...blobs, put: (...args) => watched(blobs.put(...args), args[2].sizeBytes) },
       loadSpoolBytes: spool.loadBytes,
       onStep: (totals) => onFiles?.(totals, waiting),

@@ -153,8 +153,6 @@ const checksums = { required: 'WHEN_REQUIRED', supported: 'WHEN_SUPPORTED', off:
 
 /** The spool, where files wait on their way to the blob store. `memoryBytes` limits what all of them together hold in memory. */
 export async function openSpoolOf(memoryBytes: number): Promise<Spool & { loadBytes(): Promise<number> }> {
-  // One folder per system user, because a folder of another user cannot be used. By number: in a container the user may have no name.
-  const folder = join(tmpdir(), `intake-spool-${process.getuid?.() ?? 0}`);
-  const spool = await openSpool(folder, memoryBytes);
-  return { ...spool, loadBytes: () => loadFreeBytes(folder) };
+  const spool = await openSpool(tmpdir(), memoryBytes);
+  return { ...spool, loadBytes: () => loadFreeBytes(spool.folder) };
 }

@@ -12,7 +12,7 @@ import { type Connections, openConnections } from '../source/http.ts';
 import { openQueueListener } from '../store/postgres/listen.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { startRecall } from '../sync/files/delete-infected.ts';
-import { createPuts } from '../sync/files/puts.ts';
+import { createDownloadMemory, type DownloadMemory } from '../sync/files/download-run.ts';
 import { requireKey } from '../sync/privacy/privacy-key.ts';
 import { createRateLimiter, type TakeSlot } from '../sync/rate-limiter.ts';
 import { type RetryOptions, retry, toTrouble } from '../sync/retry.ts';
@@ -120,8 +120,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
       signal,
     ),
   );
-  const pauses = new Map<string, number>();
-  const puts = createPuts();
+  const memory = createDownloadMemory();
   let wake = () => {};
   stack.use(await openQueueListener({ url: place.directUrl, onQueued: () => wake() }));
 
@@ -131,7 +130,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
       loadRecallTrouble: () => recallTrouble,
       now: Date.now,
       runDownloads: (watch) =>
-        downloadDue(config, store, accounts, { ...watch, pauses, puts, crashPoint, onClaimed: metrics.observeWaits }),
+        downloadDue(config, store, accounts, { ...watch, memory, crashPoint, onClaimed: metrics.observeWaits }),
       untilQueued: (timeoutMs, until) => {
         const woken = new Promise<void>((resolve) => {
           wake = resolve;
@@ -209,10 +208,9 @@ async function downloadDue(
   config: WorkerConfig,
   store: Store,
   accounts: readonly WorkerAccount[],
-  watch: DownloadWatch &
-    Pick<FilesEvents, 'puts' | 'onClaimed' | 'crashPoint'> & { readonly pauses: Map<string, number> },
+  watch: DownloadWatch & Pick<FilesEvents, 'onClaimed' | 'crashPoint'> & { readonly memory: DownloadMemory },
 ) {
-  const paused = [...watch.pauses].flatMap(([name, until]) => (until > performance.now() ? [name] : []));
+  const paused = [...watch.memory.pauses].flatMap(([name, until]) => (until > performance.now() ? [name] : []));
   await store.downloads.bringForward();
   const due = await store.downloads.loadDueAdvertisers(paused);
   const ready = accounts.flatMap((account) => {

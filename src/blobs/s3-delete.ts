@@ -1,7 +1,12 @@
 // Deletes objects, each with a request of its own: bulk deletes differ from store to store. A versioned bucket keeps the bytes of a deleted
 // object, so its versions are deleted as well.
 
-import { DeleteObjectCommand, ListObjectVersionsCommand, type ObjectIdentifier, type S3Client } from '@aws-sdk/client-s3';
+import {
+  DeleteObjectCommand,
+  ListObjectVersionsCommand,
+  type ObjectIdentifier,
+  type S3Client,
+} from '@aws-sdk/client-s3';
 import type { BlobStore, Deleted } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { isMissing } from './s3-trouble.ts';

@@ -54,8 +54,7 @@ export interface Spooled extends AsyncDisposable {
 }
 
 export interface Spool {
-  /** A file that is expected to be large goes to the disk at once. The expectation may be wrong. */
-  open(expectedBytes: number | null): Spooled;
+  open(): Spooled;
   readonly folder: string;
 }
 

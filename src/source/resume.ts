@@ -19,7 +19,7 @@ export async function readResume(
     throw new Trouble('malformed', 'The resume has no length (Content-Length).');
   }
   await using stack = new AsyncDisposableStack();
-  const spooled = stack.use(spool.open(null));
+  const spooled = stack.use(spool.open());
   for await (const chunk of toPlain(body, headers['content-encoding'])) {
     if (spooled.sizeBytes + chunk.length > maxBytes) {
       throw new Trouble('mismatch', `The resume is larger than ${maxBytes} bytes.`);

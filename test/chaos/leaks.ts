@@ -11,7 +11,7 @@ export function findLeaks(
   processes: 'running' | 'ended',
 ): string[] {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8', withFileTypes: true });
-  const spooled = files.filter((file) => file.isFile() && file.parentPath.includes('intake-spool-'));
+  const spooled = files.filter((file) => file.isFile() && file.name.startsWith('intake-spool-'));
   const said = files
     .filter((file) => file.isFile() && file.name.endsWith('.log'))
     .map((file) => readFileSync(join(file.parentPath, file.name), 'utf8'))

@@ -1,7 +1,6 @@
 // What the source may do to a file (rows A1 to A14), and what becomes of it: played by the sandbox, fetched by a real download run.
 import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Choices, defaultChoices as usual } from '../../src/dev/sandbox/behaviour/choices.ts';
 import type { SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
@@ -632,7 +631,7 @@ describe('A12 a file', () => {
     expect(await intake.runDownloads({ maxBytes: 1_000_000 })).toMatchObject({ rejected: 1 });
     expect(await intake.file()).toMatchObject({ state: 'rejected', reason: expect.stringContaining('1000000') });
     expect(await intake.keys()).toEqual([]);
-    expect(readdirSync(join(intake.folder, 'spool'))).toEqual([]);
+    expect(readdirSync(intake.folder)).toEqual(['blobs']);
   });
 
   test('that announces more than the limit is rejected without being read', async () => {
@@ -674,7 +673,7 @@ describe('A12 a file', () => {
     intake.board.add([{ attachments: [{ kind: 'resume', sizeBytes: 10_000_000 }] }]);
     await intake.sweep();
     expect(await intake.runDownloads()).toMatchObject({ stored: 1, bytes: 10_000_000 });
-    expect(readdirSync(join(intake.folder, 'spool'))).toEqual([]);
+    expect(readdirSync(intake.folder)).toEqual(['blobs']);
     const [truth] = [...intake.board.truth()];
     expect((await intake.file()).sha256).toBe(truth?.attachments[0]?.sha256);
   });

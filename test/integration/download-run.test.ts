@@ -6,7 +6,7 @@ import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import { toDelay } from '../../src/domain/delay.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { openQueueListener } from '../../src/store/postgres/listen.ts';
-import { createPuts } from '../../src/sync/files/puts.ts';
+import { createDownloadMemory } from '../../src/sync/files/download-run.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
 import { toSettings } from '../support/blob-stores.ts';
 import { openSmallIntake, type SmallIntake, type SmallIntakeOptions } from '../support/small-intake.ts';
@@ -142,9 +142,9 @@ describe('a source', () => {
   test('that answers with a Retry-After of years rests for a day', async () => {
     await using intake = await openWith(1);
     intake.board.fault({ kind: 'throttle', seconds: 99_999_999, on: 'resume', times: 1 });
-    const pauses = new Map<string, number>();
-    await intake.runDownloads({ deps: { pauses } });
-    const [restsMs = 0] = [...pauses.values()].map((until) => until - performance.now());
+    const memory = createDownloadMemory();
+    await intake.runDownloads({ deps: { memory } });
+    const [restsMs = 0] = [...memory.pauses.values()].map((until) => until - performance.now());
     expect(restsMs).toBeGreaterThan(86_000_000);
     expect(restsMs).toBeLessThanOrEqual(86_400_000);
   });
@@ -309,7 +309,7 @@ describe('storage that cannot take bytes', () => {
       if (to === key) throw new Trouble('local', 'The storage cannot be reached.', { at: 'storage' });
       return await intake.blobs.put(to, ...rest);
     };
-    const deps = { blobs: { ...intake.blobs, put }, puts: createPuts() };
+    const deps = { blobs: { ...intake.blobs, put }, memory: createDownloadMemory() };
     const tryAgain = async () => {
       await intake.hasten();
       await intake.runDownloads({ deps }).catch(() => {});
@@ -363,7 +363,9 @@ describe('storage that cannot take bytes', () => {
       const deps = disk === 'spool' ? { loadSpoolBytes: full } : { blobs: { ...intake.blobs, freeBytes: full } };
       const running = intake.runDownloads({ deps });
       await expect(running).rejects.toMatchObject({ kind: 'local', message: /nearly full/ });
-      await expect(running).rejects.toThrow(join(intake.folder, disk));
+      await expect(running).rejects.toThrow(
+        disk === 'spool' ? `the spool ${intake.folder} ` : join(intake.folder, disk),
+      );
       expect((await queue()).map((row) => row.attempts)).toEqual([0, 0, 0, 0]);
       expect(intake.board.requests().filter((entry) => entry.path.includes('/resume/'))).toEqual([]);
     },
@@ -485,7 +487,7 @@ describe('a file that the store has', () => {
   test('waits for its commit without its bytes: the next ones come meanwhile, and have the memory', async () => {
     await using intake = await openWith(20);
     // Room for two files of nine bytes: what finds none goes to a file of the spool.
-    const spool = await openSpool(join(intake.folder, 'narrow'), 20);
+    const spool = await openSpool(intake.folder, 20);
     const bodies: string[] = [];
     const all = Promise.withResolvers<void>();
     const put: BlobStore['put'] = async (key, body, ...rest) => {

@@ -107,6 +107,7 @@ test('downloads in flight never exceed their limits, and none is forgotten', asy
               lapses: 0,
               wasThrottled: false,
               isServed: false,
+              failedAt: Infinity,
             };
             inFlight.start(claim, async ({ onFetched, onStored }) => {
               expect(++stages.fetching).toBeLessThanOrEqual(concurrency);

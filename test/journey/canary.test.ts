@@ -244,10 +244,9 @@ function toPrefillSettings(board: Sandbox): Record<string, string> {
   };
 }
 
-/** Files that have a name in the spool; null where there is no spool. */
-function findSpooled(folder: string): string[] | null {
-  const [spool, ...others] = readdirSync(folder).filter((name) => name.startsWith('intake-spool'));
-  return spool === undefined || others.length > 0 ? null : readdirSync(join(folder, spool));
+/** Files that have a name in the spool. */
+function findSpooled(folder: string): string[] {
+  return readdirSync(folder).filter((name) => name.startsWith('intake-spool'));
 }
 
 interface Asking {

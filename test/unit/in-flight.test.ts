@@ -14,6 +14,7 @@ const aClaim = (applicationId: bigint): Claim => ({
     lapses: 0,
     wasThrottled: false,
     isServed: false,
+    failedAt: Infinity,
   },
 });
 

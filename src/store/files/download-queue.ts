@@ -25,6 +25,8 @@ export interface Claim extends DownloadKey {
   readonly wasThrottled: boolean;
   /** The list was read since the last request for this file failed: the source serves the account. False before the first failure. */
   readonly isServed: boolean;
+  /** When it last failed, on the `performance.now` clock; infinite before the first failure. */
+  readonly failedAt: number;
 }
 
 export interface ClaimRequest {
@@ -87,6 +89,7 @@ const claimSql = `
       (SELECT s.ended_at FROM intake.sweeps s WHERE s.advertiser_id = downloads.advertiser_id AND s.lane = 'live'
          AND NOT (s.purpose = 'live' AND s.certificate = 'unproven')
        ORDER BY s.started_at DESC LIMIT 1)), false) AS is_served,
+    coalesce(extract(epoch FROM now() - failed_at), '-infinity')::float8 * 1000 AS failed_ms,
     greatest(0, extract(epoch FROM now() - due_at))::float8 * 1000 AS waited_ms`;
 
 /** Claims due downloads, an equal share for each advertiser. `lapsed` counts rows whose claim had expired, which are now suspects. */
@@ -100,6 +103,7 @@ export async function claimDownloads(
       claimed: boolean;
       was_throttled: boolean;
       is_served: boolean;
+      failed_ms: number;
       waited_ms: number;
     }
   >(claimSql, [advertisers, priorities[tier], limit, token, leaseMs]);
@@ -113,6 +117,7 @@ export async function claimDownloads(
     lapses: row.lapses,
     wasThrottled: row.was_throttled,
     isServed: row.is_served,
+    failedAt: performance.now() - row.failed_ms,
   }));
   request.onClaimed?.(claimed.map((row) => row.waited_ms));
   return { claims, lapsed: rows.length - claims.length };

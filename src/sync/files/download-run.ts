@@ -11,9 +11,8 @@ import type { FileFacts } from '../../store/files/claim-facts.ts';
 import type { Claim } from '../../store/files/download-queue.ts';
 import { backoffAfter, isTemporary, shortBackoff } from '../retry.ts';
 import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
-import { type FailedDownload, failDownload } from './handle-failure.ts';
+import { failDownload, isOfStorage } from './handle-failure.ts';
 import { createInFlight, type DownloadCallbacks } from './in-flight.ts';
-import { createPuts, type Puts } from './puts.ts';
 
 /** An account whose files can be fetched. */
 export interface DownloadAccount {
@@ -26,10 +25,8 @@ export interface DownloadRunDeps extends Omit<DownloadDeps, 'source' | 'onBytes'
   readonly accounts: readonly DownloadAccount[];
   /** Free space of the spool's disk. */
   readonly loadSpoolBytes: () => Promise<number | null>;
-  /** When the pause of each account ends, by account name, on the `performance.now` clock. Carried over from run to run. */
-  readonly pauses?: Map<string, number> | undefined;
-  /** Which puts succeeded and failed. Carried over in the same way. */
-  readonly puts?: Puts | undefined;
+  /** What a run leaves to the next. */
+  readonly memory?: DownloadMemory | undefined;
   readonly onStep?: ((totals: DownloadTotals) => void) | undefined;
   /** Called with account and file as bytes arrive, and before they are parsed. */
   readonly onBytes?: ((work: Readonly<Record<string, string>>) => void) | undefined;
@@ -39,6 +36,16 @@ export interface DownloadRunDeps extends Omit<DownloadDeps, 'source' | 'onBytes'
   /** Called with the account's name when its source could not be connected to. */
   readonly onUnreachable?: ((name: string) => void) | undefined;
 }
+
+/** Times on the `performance.now` clock. */
+export interface DownloadMemory {
+  /** When the pause of each account ends, by account name. */
+  readonly pauses: Map<string, number>;
+  /** The last put that succeeded. If it came after the last failure of a download whose put fails, its bytes are the cause. */
+  putAt: number;
+}
+
+export const createDownloadMemory = (): DownloadMemory => ({ pauses: new Map(), putAt: Number.NEGATIVE_INFINITY });
 
 export interface DownloadRunRequest {
   readonly concurrency: number;
@@ -91,14 +98,16 @@ interface RunAccount extends DownloadAccount {
 
 /** Downloads until nothing is due and nothing becomes due within `retryForMs`. */
 export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRequest): Promise<DownloadSummary> {
-  const { store, pauses } = deps;
+  const { store, memory = createDownloadMemory() } = deps;
   const { concurrency, signal } = request;
   const accounts = new Map<bigint, RunAccount>(
-    deps.accounts.map((one) => [one.advertiserId, { ...one, streak: 0, pausedUntil: pauses?.get(one.name) ?? 0 }]),
+    deps.accounts.map((one) => [
+      one.advertiserId,
+      { ...one, streak: 0, pausedUntil: memory.pauses.get(one.name) ?? 0 },
+    ]),
   );
   const ids = [...accounts.keys()];
   const inFlight = createInFlight(concurrency);
-  const puts = deps.puts ?? createPuts();
   const totals = { stored: 0, bytes: 0, linked: 0, infected: 0, missing: 0, rejected: 0, givenUp: 0, failures: 0 };
   const outage = createOutage(request, deps.onWait);
   const abort = new AbortController();
@@ -146,10 +155,10 @@ export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRe
     const whole = { ...deps, source: account.source, onBytes: () => deps.onBytes?.(inHand) };
     try {
       const ended = await download(whole, { file, hash, maxBytes, signal: abort.signal, ...callbacks });
-      if (ended.kind === 'failed') await fail(account, { ...ended, claim: file.claim });
+      if (ended.kind === 'failed') await fail(account, file.claim, ended.trouble);
       else {
         count(ended);
-        if (ended.state === 'stored' && ended.fetched) puts.succeed(file.claim);
+        if (ended.state === 'stored' && ended.fetched) memory.putAt = performance.now();
         if (ended.fetched) account.streak = 0;
       }
     } catch (error) {
@@ -157,7 +166,7 @@ export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRe
       // An unexpected error counts against this file only.
       const name = error instanceof Error ? error.name : 'no error';
       const trouble = new Trouble('mismatch', `Unexpected error while fetching (${name}).`, { cause: error });
-      await fail(account, { at: 'source', trouble, claim: file.claim });
+      await fail(account, file.claim, trouble);
     }
     deps.onStep?.({ ...totals });
   }
@@ -174,10 +183,9 @@ export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRe
   }
 
   /** Commits a failure, and pauses what it shows to be away: the account, or the storage and with it the whole run. */
-  async function fail(account: RunAccount, failed: FailedDownload): Promise<void> {
-    const { at, trouble, claim: failedClaim } = failed;
+  async function fail(account: RunAccount, failed: Claim, trouble: Trouble): Promise<void> {
     totals.failures += 1;
-    const isOfSource = at === 'source' && isAmbiguous(trouble);
+    const isOfSource = !isOfStorage(trouble) && isAmbiguous(trouble);
     // A trouble with a status is an answer of the source, which may be about this file alone.
     if (isOfSource && trouble.kind === 'unreachable' && trouble.status === undefined)
       deps.onUnreachable?.(account.name);
@@ -187,15 +195,14 @@ export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRe
     }
     // If the database does not answer, the claim lapses by itself.
     await outage.during(null, async () => {
-      const isOwn = at === 'storage' ? puts.fail(failedClaim) : failedClaim.isServed;
-      const verdict = await failDownload(store, failed, isOwn);
+      const isOwn = isOfStorage(trouble) ? memory.putAt > failed.failedAt : failed.isServed;
+      const { verdict, state } = await failDownload(store, failed, trouble, isOwn);
       if (verdict.kind === 'pause' && verdict.scope === 'account') {
         account.pausedUntil = performance.now() + verdict.delayMs;
       }
       if (verdict.kind === 'pause' && verdict.scope === 'all') outage.begin(trouble, true);
       // After a check that failed, the file stays stored as it was: nothing was stored, and no download was spared.
-      if (verdict.kind === 'complete' && verdict.written !== 'stored')
-        count({ state: verdict.written, bytes: 0, fetched: false });
+      if (state !== null && state !== 'stored') count({ state, bytes: 0, fetched: false });
       return null;
     });
   }
@@ -268,7 +275,7 @@ export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRe
     await inFlight.untilIdle();
     await release(ready.map((file) => file.claim));
     clearInterval(renewal);
-    for (const { name, pausedUntil } of accounts.values()) pauses?.set(name, pausedUntil);
+    for (const { name, pausedUntil } of accounts.values()) memory.pauses.set(name, pausedUntil);
   }
 }
 

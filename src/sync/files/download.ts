@@ -10,7 +10,7 @@ import type { FileFacts } from '../../store/files/claim-facts.ts';
 import type { CompletedState, StoredFile } from '../../store/files/complete-download.ts';
 import type { Store } from '../../store/store.ts';
 import { deleteUnneeded } from './delete-objects.ts';
-import { type FetchDeps, type FetchedFile, type FetchRequest, fetchFile } from './fetch.ts';
+import { type FetchDeps, type FetchRequest, fetchFile } from './fetch.ts';
 import type { DownloadCallbacks } from './in-flight.ts';
 
 export interface DownloadDeps extends FetchDeps {
@@ -27,28 +27,42 @@ export interface DownloadRequest extends Pick<FetchRequest, 'maxBytes' | 'signal
 /** How one download ended. */
 export type DownloadEnd =
   | { readonly kind: 'completed'; readonly state: CompletedState; readonly bytes: number; readonly fetched: boolean }
-  | { readonly kind: 'failed'; readonly at: 'source' | 'storage'; readonly trouble: Trouble };
+  | { readonly kind: 'failed'; readonly trouble: Trouble };
 
 /** Downloads one file. Throws only an abort or an unexpected error. */
 export async function download(deps: DownloadDeps, request: DownloadRequest): Promise<DownloadEnd> {
-  const { file, signal } = request;
+  const { file, maxBytes, signal } = request;
   const { claim, twin } = file;
+  /** `fetchedBytes` is null where the source did not send the file. */
+  const toEnd = (state: CompletedState, fetchedBytes: number | null = null): DownloadEnd => {
+    deps.crashPoint?.('completed');
+    const bytes = state === 'stored' ? (fetchedBytes ?? 0) : 0;
+    return { kind: 'completed', state, bytes, fetched: fetchedBytes !== null };
+  };
+  const giveUp = async (state: 'given_up' | 'rejected', reason: string) =>
+    toEnd(await deps.store.downloads.complete(claim, { kind: 'final', state, reason }));
   deps.crashPoint?.('claimed');
-  if (claim.lapses >= mostLapses) {
-    const reason = 'The process ended twice while it had this file in hand, the second time with this file alone.';
-    return await complete(deps, () =>
-      deps.store.downloads.complete(claim, { kind: 'final', state: 'given_up', reason }),
-    );
+  try {
+    if (claim.lapses >= mostLapses)
+      return await giveUp(
+        'given_up',
+        'The process ended twice while it had this file in hand, the second time with this file alone.',
+      );
+    const use = twin === null ? 'fetch' : toHashUse(request.hash, file.trust, Math.random());
+    if (use === 'link' && twin !== null) {
+      const state = await link(deps, request, twin);
+      if (state !== 'unlinkable') return toEnd(state);
+    }
+    const stored = await fetchAndPut(deps, request, use === 'compare');
+    if (stored === 'tooLarge') return await giveUp('rejected', `larger than ${maxBytes} bytes (ATTACHMENT_MAX_BYTES)`);
+    if (stored === 'lost') return { kind: 'completed', state: stored, bytes: 0, fetched: true };
+    request.onStored?.();
+    return toEnd(await commit(deps, request, stored), stored.blob.sizeBytes);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof Trouble)) throw error;
+    return { kind: 'failed', trouble: error };
   }
-  const use = twin === null ? 'fetch' : toHashUse(request.hash, file.trust, Math.random());
-  if (use === 'link' && twin !== null) {
-    const ended = await link(deps, request, twin);
-    if (ended.kind === 'failed' || ended.state !== 'unlinkable') return ended;
-  }
-  const stored = await fetchAndPut(deps, request, use === 'compare');
-  if (stored.kind !== 'stored') return stored;
-  request.onStored?.();
-  return await complete(deps, () => commit(deps, request, stored), { bytes: stored.blob.sizeBytes, signal });
 }
 
 /** How long to wait for a delete of equal bytes. Most take less; if the deleting process died, the download waits several times. */
@@ -59,48 +73,33 @@ async function fetchAndPut(
   deps: DownloadDeps,
   request: DownloadRequest,
   compare: boolean,
-): Promise<StoredFile | DownloadEnd> {
+): Promise<StoredFile | 'tooLarge' | 'lost'> {
   const { file, maxBytes, signal } = request;
   const { claim, twin, sizeBytes } = file;
-  let fetched: FetchedFile | 'tooLarge';
-  try {
-    const { kind, applicationId } = claim;
-    // The file was throttled before, and the list was read since: a Retry-After is about this file alone.
-    const isKnownServed = claim.wasThrottled && claim.isServed;
-    if (!isAttachmentKind(kind)) throw new Trouble('missing', 'There is no path for this type.', { status: 410 });
-    fetched = await fetchFile(deps, { kind, applicationId, sizeBytes, maxBytes, signal, isKnownServed });
-  } catch (error) {
-    return toFailure('source', error, signal);
-  }
-  if (fetched === 'tooLarge') {
-    const reason = `larger than ${maxBytes} bytes (ATTACHMENT_MAX_BYTES)`;
-    return await complete(deps, () =>
-      deps.store.downloads.complete(claim, { kind: 'final', state: 'rejected', reason }),
-    );
-  }
-  await using owned = fetched;
+  const { kind, applicationId } = claim;
+  if (!isAttachmentKind(kind)) throw new Trouble('missing', 'There is no path for this type.', { status: 410 });
+  // The file was throttled before, and the list was read since: a Retry-After is about this file alone.
+  const isKnownServed = claim.wasThrottled && claim.isServed;
+  await using fetched = await fetchFile(deps, { kind, applicationId, sizeBytes, maxBytes, signal, isKnownServed });
+  if (fetched === null) return 'tooLarge';
   deps.crashPoint?.('fetched');
   request.onFetched?.();
-  const { facts, description, screens, notes } = owned;
+  const { facts, description, screens, notes } = fetched;
   const blob = { ...facts, key: toBlobKey(claim.advertiserId, facts.sha256) };
-  try {
-    const answer = await deps.store.blobs.announce(claim, blob);
-    if (answer === 'lost') {
-      await deps.store.blobs.recallFetched(file, blob.sha256);
-      return { kind: 'completed', state: answer, bytes: 0, fetched: true };
-    }
-    if (answer === 'deleting') {
-      // An object with equal bytes is being deleted, and a put now would be deleted with it. The download waits; no attempt is counted.
-      await deps.store.downloads.postpone(claim, { delayMs: deletingDelayMs, spend: false, trouble: null });
-      return { kind: 'completed', state: 'lost', bytes: 0, fetched: true };
-    }
-    if (answer === 'put') {
-      deps.crashPoint?.('intended');
-      await deps.blobs.put(blob.key, owned.body, facts, signal);
-      deps.crashPoint?.('put');
-    }
-  } catch (error) {
-    return toFailure('storage', error, signal);
+  const answer = await deps.store.blobs.announce(claim, blob);
+  if (answer === 'lost') {
+    await deps.store.blobs.recallFetched(file, blob.sha256);
+    return 'lost';
+  }
+  if (answer === 'deleting') {
+    // An object with equal bytes is being deleted, and a put now would be deleted with it. The download waits; no attempt is counted.
+    await deps.store.downloads.postpone(claim, { delayMs: deletingDelayMs, spend: false, trouble: null });
+    return 'lost';
+  }
+  if (answer === 'put') {
+    deps.crashPoint?.('intended');
+    await deps.blobs.put(blob.key, fetched.body, facts, signal);
+    deps.crashPoint?.('put');
   }
   const { contentType, detectedType, fileName } = description;
   const agrees = twin?.sha256 === facts.sha256 ? ('agreed' as const) : ('contradicted' as const);
@@ -127,35 +126,14 @@ async function commit(
   return state;
 }
 
-async function link(deps: DownloadDeps, { file, hash }: DownloadRequest, twin: NonNullable<FileFacts['twin']>) {
-  const { claim } = file;
-  const { contentType, detectedType, sizeBytes, sha256 } = twin;
+async function link(
+  { store }: DownloadDeps,
+  { file: { claim }, hash }: DownloadRequest,
+  { contentType, detectedType, sizeBytes, sha256 }: NonNullable<FileFacts['twin']>,
+): Promise<CompletedState> {
   const blob = { sizeBytes, sha256, key: toBlobKey(claim.advertiserId, sha256) };
   // The source sends the file name with the bytes, which are not requested here.
   const said = { contentType, detectedType, fileName: null, notes: [], screens: null, compared: null };
   const linkedBy = hash === 'always' ? 'given' : 'earned';
-  return await complete(deps, () => deps.store.downloads.complete(claim, { kind: 'stored', blob, linkedBy, ...said }));
-}
-
-/** Commits the end of a download. `fetched` is set when the source sent the file, even an empty one. */
-async function complete(
-  deps: DownloadDeps,
-  work: () => Promise<CompletedState>,
-  fetched?: { readonly bytes: number; readonly signal: AbortSignal },
-): Promise<DownloadEnd> {
-  try {
-    const state = await work();
-    deps.crashPoint?.('completed');
-    const bytes = state === 'stored' && fetched ? fetched.bytes : 0;
-    return { kind: 'completed', state, bytes, fetched: fetched !== undefined };
-  } catch (error) {
-    return toFailure('storage', error, fetched?.signal);
-  }
-}
-
-function toFailure(at: 'source' | 'storage', error: unknown, signal?: AbortSignal): DownloadEnd {
-  signal?.throwIfAborted();
-  if (!(error instanceof Trouble)) throw error;
-  // A spool failure is a failure of our storage, even during a fetch.
-  return { kind: 'failed', at: error.kind === 'local' ? 'storage' : at, trouble: error };
+  return await store.downloads.complete(claim, { kind: 'stored', blob, linkedBy, ...said });
 }

@@ -40,13 +40,12 @@ export interface FetchedFile extends AsyncDisposable {
   readonly notes: readonly Note[];
 }
 
-/** Fetches until there is no doubt, or until two fetches in a row give the same bytes. `tooLarge`: the file exceeds `maxBytes`. */
-export async function fetchFile(deps: FetchDeps, request: FetchRequest): Promise<FetchedFile | 'tooLarge'> {
+/** Fetches until there is no doubt, or until two fetches in a row give the same bytes. Null: the file exceeds `maxBytes`. */
+export async function fetchFile(deps: FetchDeps, request: FetchRequest): Promise<FetchedFile | null> {
   let before: string | null = null;
   for (let tries = 1; ; tries++) {
     const fetched = await fetchOnce(deps, request);
-    if (fetched === 'tooLarge') return fetched;
-    if (fetched.doubt === null) return fetched;
+    if (fetched === null || fetched.doubt === null) return fetched;
     const { doubt } = fetched;
     if (fetched.facts.sha256 === before) return { ...fetched, notes: [...fetched.notes, doubt.note] };
     if (tries === mostFetches && !doubt.isShort) {
@@ -71,16 +70,16 @@ interface Doubt {
 async function fetchOnce(
   deps: FetchDeps,
   { kind, applicationId, sizeBytes, maxBytes, signal, isKnownServed }: FetchRequest,
-): Promise<(FetchedFile & { readonly doubt: Doubt | null }) | 'tooLarge'> {
+): Promise<(FetchedFile & { readonly doubt: Doubt | null }) | null> {
   await using answer = await deps.source.openAttachment(kind, applicationId, signal, isKnownServed);
   const { headers } = answer;
   if (answer.status === 204) throw new Trouble('missing', 'The source does not have it (204).', { status: 204 });
   const declared = toLength(headers['content-length']);
-  if (declared !== null && declared > maxBytes) return 'tooLarge';
+  if (declared !== null && declared > maxBytes) return null;
   await using stack = new AsyncDisposableStack();
-  const spooled = stack.use(deps.spool.open(declared ?? sizeBytes));
+  const spooled = stack.use(deps.spool.open());
   for await (const chunk of answer.body) {
-    if (spooled.sizeBytes + chunk.length > maxBytes) return 'tooLarge';
+    if (spooled.sizeBytes + chunk.length > maxBytes) return null;
     await spooled.write(chunk);
     deps.onBytes?.();
   }

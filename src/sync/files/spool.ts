@@ -2,25 +2,27 @@
 // file that is unlinked as soon as it is open, so that no personal data stays on the disk when the process dies.
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
+import { lstat, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Spool, Spooled } from '../../domain/blob.ts';
-import { SettingTrouble, Trouble } from '../../domain/trouble.ts';
+import { Trouble } from '../../domain/trouble.ts';
 
+const prefix = 'intake-spool-';
 const inMemoryBytes = 8 * 1024 * 1024;
 const headBytes = 65_536;
 const bufferBytes = 512 * 1024;
 /** Where open files cannot be unlinked, a file of this age was left over by a process that died. No download lasts this long. */
 const leftoverAgeMs = 3_600_000;
 
-/** Prepares the folder. `budgetBytes` limits what all downloads together hold in memory; bytes beyond it go to files. */
+/**
+ * `budgetBytes` limits what all downloads together hold in memory; bytes beyond it go to files in the folder, which other users may share:
+ * only this user can read a file, and it is never opened by a name that existed before.
+ */
 export async function openSpool(folder: string, budgetBytes: number): Promise<Spool> {
-  await guard(folder, () => openFolder(folder));
   await guard(folder, () => removeLeftovers(folder));
   let usedBytes = 0;
 
-  function openOne(expectedBytes: number | null): Spooled {
-    const inMemory = (expectedBytes ?? 0) <= inMemoryBytes;
+  function openOne(): Spooled {
     const hash = createHash('sha256');
     const chunks: Uint8Array[] = [];
     let sizeBytes = 0;
@@ -44,7 +46,7 @@ export async function openSpool(folder: string, budgetBytes: number): Promise<Sp
       async write(chunk) {
         hash.update(chunk);
         sizeBytes += chunk.length;
-        if (inMemory && !file && sizeBytes <= inMemoryBytes && usedBytes + chunk.length <= budgetBytes) {
+        if (!file && sizeBytes <= inMemoryBytes && usedBytes + chunk.length <= budgetBytes) {
           chunks.push(chunk);
           heldBytes += chunk.length;
           usedBytes += chunk.length;
@@ -91,7 +93,7 @@ interface SpoolFile extends AsyncDisposable {
  * late: four files of 200 MB at once held 96 MB of them (measured).
  */
 async function openSpoolFile(folder: string): Promise<SpoolFile> {
-  const named = join(folder, randomUUID());
+  const named = join(folder, `${prefix}${randomUUID()}`);
   const handle = await open(named, 'wx+', 0o600);
   const unnamed = `/proc/self/fd/${handle.fd}`;
   const canUnlink = existsSync(unnamed);
@@ -124,35 +126,12 @@ async function openSpoolFile(folder: string): Promise<SpoolFile> {
   };
 }
 
-/**
- * Creates the folder, or uses one that this user created. Its parent is writable for every user: another user could read the files in a
- * folder of their own, and a symbolic link would redirect the removal of leftovers.
- */
-async function openFolder(folder: string): Promise<void> {
-  await mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw error;
-  });
-  const found = await lstat(folder);
-  const uid = process.getuid?.();
-  const wrong = found.isSymbolicLink()
-    ? 'is a link'
-    : !found.isDirectory()
-      ? 'is not a folder'
-      : uid !== undefined && found.uid !== uid
-        ? 'belongs to another user'
-        : (found.mode & 0o077) !== 0
-          ? 'is open to other users'
-          : null;
-  if (wrong === null) return;
-  const message = `The spool folder ${folder} ${wrong}: remove it, or set TMPDIR to a folder of your own.`;
-  throw new SettingTrouble(message, undefined, 'storage');
-}
-
 async function removeLeftovers(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const path = join(folder, name);
-    const found = await lstat(path).catch(() => null);
-    if (found?.isFile() && Date.now() - found.mtimeMs > leftoverAgeMs) await rm(path, { force: true });
+    const found = name.startsWith(prefix) ? await lstat(path).catch(() => null) : null;
+    // A file of another user stays.
+    if (found?.isFile() && Date.now() - found.mtimeMs > leftoverAgeMs) await rm(path, { force: true }).catch(() => {});
   }
 }
 

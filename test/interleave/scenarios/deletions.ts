@@ -189,6 +189,7 @@ export function createLifted(stage: Stage): Scenario {
         lapses: 0,
         wasThrottled: false,
         isServed: false,
+        failedAt: Infinity,
       };
       const page = aPage(lease, [shown(false)], { advertiserId });
       return {
