@@ -6,7 +6,7 @@ import type { StoreOwner } from '../domain/store-owner.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { describeFile } from '../source/parse/file-description.ts';
 import { parseScreens, screenParserVersion } from '../source/parse/screen.ts';
-import type { ApplicationFile, HeldFile, RetryChoice } from '../store/files/stored-files.ts';
+import type { ApplicationFile, RetryChoice } from '../store/files/stored-files.ts';
 import type { Store } from '../store/store.ts';
 import {
   type DownloadAccount,
@@ -164,7 +164,10 @@ export async function loadFileUrls(
 ): Promise<{ readonly advertiserId: bigint; readonly url: string }[]> {
   await using held = await openHeld(config, 'url', request, openBlobsToRead);
   const { applicationId, kind } = request;
-  const files = await held.store.files.load(held.advertisers, applicationId, kind);
+  const found = await held.store.files.load(held.advertisers, applicationId);
+  const files = [...found].flatMap(([advertiserId, all]) =>
+    all.flatMap((file) => (file.kind === kind && file.held ? [{ ...file, advertiserId, key: file.held.key }] : [])),
+  );
   for (const { advertiserId } of files) {
     await held.store.privacy.recordAudit({
       advertiserId,
@@ -177,7 +180,7 @@ export async function loadFileUrls(
   return await Promise.all(
     files.map(async (file) => ({
       advertiserId: file.advertiserId,
-      url: await held.blobs.url(file.key, toUrlOptions(file, request.expiresInMs)),
+      url: await held.blobs.url(file.key, toUrlOptions({ ...file, applicationId }, request.expiresInMs)),
     })),
   );
 }
@@ -196,7 +199,7 @@ export async function loadAllFileUrls(
 ): Promise<{ readonly advertiserId: bigint; readonly applicationId: bigint; readonly files: readonly FileUrl[] }[]> {
   await using held = await openHeld(config, 'url', request, openBlobsToRead);
   const { applicationId, expiresInMs } = request;
-  const found = await held.store.files.loadAll(held.advertisers, applicationId);
+  const found = await held.store.files.load(held.advertisers, applicationId);
   // If several advertisers have this id, the caller must choose one before an address is created for anybody's file.
   if (found.size > 1) return [...found.keys()].map((advertiserId) => ({ advertiserId, applicationId, files: [] }));
   return await Promise.all(
@@ -215,7 +218,7 @@ export async function loadAllFileUrls(
 }
 
 function toUrlOptions(
-  file: Pick<HeldFile, 'applicationId' | 'kind' | 'fileName' | 'contentType'>,
+  file: Pick<ApplicationFile, 'kind' | 'fileName' | 'contentType'> & { readonly applicationId: bigint },
   expiresInMs: number,
 ): BlobUrlOptions {
   return {

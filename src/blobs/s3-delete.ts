@@ -6,20 +6,21 @@ import {
   ListObjectVersionsCommand,
   type ObjectIdentifier,
   type S3Client,
+  type ServiceInputTypes,
+  type ServiceOutputTypes,
 } from '@aws-sdk/client-s3';
 import type { BlobStore, Deleted } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { isMissing } from './s3-trouble.ts';
 
 /** Sends one request to the store. Throws Trouble, or the signal's reason. */
-export type Ask = <T>(
+export type Ask = <I extends ServiceInputTypes, O extends ServiceOutputTypes>(
   signal: AbortSignal,
-  question: (options: { abortSignal: AbortSignal }) => Promise<T>,
-) => Promise<T>;
+  command: Parameters<typeof S3Client.prototype.send<I, O>>[0],
+  sender?: S3Client,
+) => Promise<O>;
 
 export interface S3DeleteOptions {
-  /** For requests that change nothing. */
-  readonly client: S3Client;
   /** Sends a request once, without retries: a delete whose answer was lost may still take effect after a second one. */
   readonly deleter: S3Client;
   readonly bucket: string;
@@ -33,7 +34,7 @@ export interface S3DeleteOptions {
 
 /** Returns a function that deletes the objects of keys, and their versions. */
 export function createDelete(options: S3DeleteOptions): BlobStore['delete'] {
-  const { client, deleter, bucket, toName, ask, loadVersioning, parallel } = options;
+  const { deleter, bucket, toName, ask, loadVersioning, parallel } = options;
   /**
    * A bucket that does not reveal it counts as unversioned, and any bucket may be versioned later. A delete marker in an answer then shows
    * that it is versioned.
@@ -42,9 +43,8 @@ export function createDelete(options: S3DeleteOptions): BlobStore['delete'] {
 
   /** Deletes an object or a version. Returns the trouble if it is locked, or if the credentials may not delete it. */
   async function deleteOne(object: ObjectIdentifier, signal: AbortSignal): Promise<Trouble | null> {
-    const command = new DeleteObjectCommand({ Bucket: bucket, ...object });
     try {
-      const { DeleteMarker } = await ask(signal, (asked) => deleter.send(command, asked));
+      const { DeleteMarker } = await ask(signal, new DeleteObjectCommand({ Bucket: bucket, ...object }), deleter);
       keepsVersions ||= DeleteMarker;
       return null;
     } catch (error) {
@@ -71,8 +71,7 @@ export function createDelete(options: S3DeleteOptions): BlobStore['delete'] {
     const found: ObjectIdentifier[] = [];
     let marker: { KeyMarker?: string | undefined; VersionIdMarker?: string | undefined } = {};
     for (;;) {
-      const command = new ListObjectVersionsCommand({ Bucket: bucket, Prefix: name, ...marker });
-      const page = await ask(signal, (asked) => client.send(command, asked));
+      const page = await ask(signal, new ListObjectVersionsCommand({ Bucket: bucket, Prefix: name, ...marker }));
       const all = [...(page.Versions ?? []), ...(page.DeleteMarkers ?? [])];
       found.push(...all.filter(({ Key }) => Key === name).map(({ Key, VersionId }) => ({ Key, VersionId })));
       if (!page.IsTruncated || page.NextKeyMarker !== name) return found;

@@ -67,15 +67,19 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
   /** False once the store has answered that it does not support conditions. A put then overwrites equal bytes, which is harmless. */
   let conditional = true;
 
-  const ask: Ask = async (signal, question) => {
+  /** Throws Trouble, or the signal's reason. */
+  async function guard<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     signal.throwIfAborted();
     try {
-      return await question({ abortSignal: signal });
+      return await work();
     } catch (error) {
       signal.throwIfAborted();
       throw toTrouble(error, bucket, address);
     }
-  };
+  }
+
+  const ask: Ask = (signal, command, sender = client) =>
+    guard(signal, () => sender.send(command, { abortSignal: signal }));
 
   /**
    * Sends a put and returns the proof that it still needs. A store that answers without a checksum has none in its metadata either, so
@@ -97,9 +101,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       ...(settings.kmsKeyId ? { SSEKMSKeyId: settings.kmsKeyId } : {}),
     };
     try {
-      const written = await ask(signal, (options) =>
-        client.send(buildPut(input, body, facts, checksums !== 'OFF'), options),
-      );
+      const written = await ask(signal, buildPut(input, body, facts, checksums !== 'OFF'));
       return toWholeSha256(written.ChecksumSHA256) === undefined ? 'bytes' : 'sha256';
     } catch (error) {
       if (asked === null || !(error instanceof Trouble)) throw error;
@@ -113,51 +115,36 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     }
   }
 
-  /** Sends a request that a store need not support or permit; null when it does not. */
-  async function look<T>(
-    signal: AbortSignal,
-    question: (options: { abortSignal: AbortSignal }) => Promise<T>,
-  ): Promise<T | null> {
-    try {
-      return await ask(signal, question);
-    } catch (error) {
-      if (isUnsupported(error)) return null;
-      throw error;
-    }
-  }
+  /** Null when the store does not support or permit this request. */
+  const orNull = (error: unknown): null => {
+    if (isUnsupported(error)) return null;
+    throw error;
+  };
 
   async function loadVersioning(signal: AbortSignal): Promise<boolean | null> {
-    const command = new GetBucketVersioningCommand({ Bucket: bucket });
-    const found = await look(signal, (options) => client.send(command, options));
+    const found = await ask(signal, new GetBucketVersioningCommand({ Bucket: bucket })).catch(orNull);
     return found && found.Status !== undefined;
   }
 
   async function head(path: string, signal: AbortSignal) {
     try {
-      const found = await ask(signal, (options) =>
-        client.send(
-          new HeadObjectCommand({ ...toTarget(path), ...(checksums === 'OFF' ? {} : { ChecksumMode: 'ENABLED' }) }),
-          options,
-        ),
-      );
+      const mode = checksums === 'OFF' ? {} : ({ ChecksumMode: 'ENABLED' } as const);
+      const found = await ask(signal, new HeadObjectCommand({ ...toTarget(path), ...mode }));
       return { sizeBytes: found.ContentLength ?? 0, sha256: toWholeSha256(found.ChecksumSHA256) };
     } catch (error) {
       if (!isMissing(error)) throw error;
       // A 404 to HEAD has no body that tells a missing blob from a missing bucket. The latter must not look like a million missing blobs.
-      await ask(signal, (options) => client.send(new HeadBucketCommand({ Bucket: bucket }), options)).catch(
-        (reason) => {
-          if (reason instanceof Trouble && reason.status === 404)
-            throw toTrouble({ name: 'NoSuchBucket' }, bucket, address);
-          // A policy may forbid HeadBucket (403). The bucket then exists, since a missing one gives 404, so it is the blob that is missing.
-          if (!(reason instanceof Trouble && reason.status === 403)) throw reason;
-        },
-      );
+      await ask(signal, new HeadBucketCommand({ Bucket: bucket })).catch((reason: unknown) => {
+        if (isMissing(reason)) throw toTrouble({ name: 'NoSuchBucket' }, bucket, address);
+        // A policy may forbid HeadBucket (403). The bucket then exists, since a missing one gives 404, so it is the blob that is missing.
+        if (!(reason instanceof Trouble && reason.status === 403)) throw reason;
+      });
       return null;
     }
   }
 
   async function* read(path: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    const { Body } = await ask(signal, (options) => client.send(new GetObjectCommand(toTarget(path)), options));
+    const { Body } = await ask(signal, new GetObjectCommand(toTarget(path)));
     try {
       yield* Body as AsyncIterable<Uint8Array>;
     } catch (error) {
@@ -197,7 +184,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     signal: AbortSignal,
   ): Promise<{ readonly text: string; readonly tag: string | undefined } | null> {
     try {
-      const found = await ask(signal, (options) => client.send(new GetObjectCommand(toTarget(identityName)), options));
+      const found = await ask(signal, new GetObjectCommand(toTarget(identityName)));
       const text = (await found.Body?.transformToString())?.trim() ?? '';
       return text === '' ? null : { text, tag: found.ETag };
     } catch (error) {
@@ -228,7 +215,6 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     },
 
     delete: createDelete({
-      client,
       deleter,
       bucket,
       toName: (key) => toName(parseBlobKey(key)),
@@ -239,8 +225,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
 
     async loadKeeping(signal) {
       const versions = await loadVersioning(signal);
-      const command = new GetObjectLockConfigurationCommand({ Bucket: bucket });
-      const found = await look(signal, (options) => client.send(command, options));
+      const found = await ask(signal, new GetObjectLockConfigurationCommand({ Bucket: bucket })).catch(orNull);
       return { versions, locks: found && found.ObjectLockConfiguration?.ObjectLockEnabled === 'Enabled' };
     },
 
@@ -248,7 +233,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       const asked = { Bucket: bucket, Prefix: toName(parseBlobFolder(folder)) };
       const pages = paginateListObjectsV2({ client }, asked, { abortSignal: signal });
       for (;;) {
-        const { done, value: page } = await ask(signal, () => pages.next());
+        const { done, value: page } = await guard(signal, () => pages.next());
         if (done) return;
         for (const { Key, Size, LastModified } of page.Contents ?? []) {
           const key = Key?.slice(toName('').length);

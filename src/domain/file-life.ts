@@ -43,7 +43,7 @@ export const blobLife: readonly Transition<BlobState>[] = [
     from: [null, 'deleting', ...living],
     to: 'stored',
     when: 'the put has ended, and the row that refers to the bytes is written',
-    by: ['files/complete-download.ts completeDownloads', 'prefill/prefills.ts completeResume'],
+    by: ['files/complete-download.ts completeDownloads', 'prefill/prefills.ts offerPrefill'],
   },
   {
     from: ['stored'],

@@ -2,7 +2,7 @@
 // type, and each function there takes only the capabilities that it uses. Everything else that sync/ imports from store/ is a type.
 import { createSecretKey } from 'node:crypto';
 import type { Note } from '../domain/application.ts';
-import type { BlobFacts, Deleted } from '../domain/blob.ts';
+import type { Deleted } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import type { Sought } from '../domain/erasure.ts';
 import type { Period } from '../domain/history.ts';
@@ -43,13 +43,12 @@ import {
 import { recallFetched } from './files/mark-infected.ts';
 import { confirmIdentity, ensureRecordedStore, loadRecordedStore, planIdentity } from './files/store-owner.ts';
 import {
-  type HeldFile,
   loadApplicationFiles,
-  loadHeldFile,
   loadStoredScreens,
   type RetryChoice,
   replaceParsedScreens,
   retryDownloads,
+  type StoredScreen,
 } from './files/stored-files.ts';
 import * as verifyBlobs from './files/verify-blobs.ts';
 import { createStatistics } from './postgres/analyze.ts';
@@ -247,7 +246,6 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         load: verifyBlobs.loadBlobs,
         loadUnread: verifyBlobs.loadUnread,
         loadLongestUnread: verifyBlobs.loadLongestUnread,
-        loadLastRead: verifyBlobs.loadLastRead,
         markVerified: verifyBlobs.markVerified,
         markUndeleted: verifyBlobs.markUndeleted,
         markOrphans: verifyBlobs.markOrphans,
@@ -267,8 +265,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     },
 
     files: {
-      ...bind(db, { load: loadHeldFile, loadAll: loadApplicationFiles, loadScreens: loadStoredScreens }),
-      replaceParsedScreens: (file: HeldFile, parsed: ParsedScreens | null, note: Note | null) =>
+      ...bind(db, { load: loadApplicationFiles, loadScreens: loadStoredScreens }),
+      replaceParsedScreens: (file: StoredScreen, parsed: ParsedScreens | null, note: Note | null) =>
         replaceParsedScreens(db, privacyKey, file, parsed, note),
     },
 
@@ -290,10 +288,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       ...bind(db, {
         begin: prefills.beginPrefill,
         takeState: prefills.takeState,
-        noteAuthorized: prefills.noteAuthorized,
         end: prefills.endPrefill,
         announceResume: prefills.announceResume,
-        offer: prefills.offerPrefill,
         redeem: prefills.redeemPrefill,
         loadResume: prefills.loadResume,
         noteLostResume: prefills.noteLostResume,
@@ -301,8 +297,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         lapse: lapsePrefills,
       }),
       keepProfile: (kept: prefills.KeptProfile) => prefills.keepProfile(db, privacyKey, kept),
-      completeResume: (key: prefills.PrefillKey, blob: BlobFacts, failed: string | null) =>
-        retryOnConflict(() => prefills.completeResume(db, key, blob, failed)),
+      offer: (key: prefills.PrefillKey, handleHash: Buffer, put: prefills.PutResume | null) =>
+        retryOnConflict(() => prefills.offerPrefill(db, key, handleHash, put)),
       loadKeyState: () => prefills.loadPrefillKeyState(db, privacyKey),
     },
 

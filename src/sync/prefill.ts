@@ -16,7 +16,7 @@ import {
 } from '../domain/prefill.ts';
 import { Trouble } from '../domain/trouble.ts';
 import type { CandidateSession, PrefillSource } from '../source/prefill.ts';
-import type { FoundState, PrefillKey, RedeemedPrefill, ResumeFacts } from '../store/prefill/prefills.ts';
+import type { FoundState, PrefillKey, PutResume, RedeemedPrefill, ResumeFacts } from '../store/prefill/prefills.ts';
 import type { Store } from '../store/store.ts';
 import type { Slots } from './slots.ts';
 
@@ -98,8 +98,12 @@ export interface Callback {
 export async function finishPrefill(deps: PrefillDeps, callback: Callback): Promise<string | null> {
   const advertiserId = parseTicket(callback.state);
   if (advertiserId === null) return null;
-  const hashes = { stateHash: toHash(callback.state), bindingHash: toHash(callback.binding) };
-  const found = await deps.store.prefills.takeState({ advertiserId, ...hashes });
+  const found = await deps.store.prefills.takeState({
+    advertiserId,
+    stateHash: toHash(callback.state),
+    bindingHash: toHash(callback.binding),
+    isAuthorized: typeof callback.answer === 'object',
+  });
   if (found === null) return null;
   const { returnUrl } = found.request;
   if (found.condition === 'used') return toReturnUrl(returnUrl, { error: 'expired' });
@@ -120,7 +124,6 @@ async function finish(
   if (found.condition === 'expired') return await end('expired', 'came back too late');
   if (answer === 'denied') return await end('denied', 'the candidate declined');
   if (answer === 'failed') return await end('failed', 'the source refused to authorize');
-  await deps.store.prefills.noteAuthorized(found);
   try {
     return { handle: await keep(deps, found, answer.code, signal) };
   } catch (trouble) {
@@ -143,10 +146,15 @@ async function keep(deps: PrefillDeps, found: FoundState, code: string, signal: 
   if ('body' in resume) stack.use(resume);
   const isKept = await store.prefills.keepProfile({ ...key, profile, resume, ttlMs: deps.ttlMs });
   if (!isKept) throw new Trouble('missing', 'The person was erased while the profile was being fetched.');
-  const { reason, trouble } =
-    'body' in resume ? await storeResume(deps, key, resume, signal) : { reason: resume.reason, trouble: notFetched };
   const handle = toTicket(key.advertiserId, createSecret());
-  await store.prefills.offer(key, toHash(handle));
+  let trouble = notFetched;
+  let put: PutResume | null = null;
+  if ('body' in resume) {
+    trouble = await putResume(deps, key.advertiserId, resume, signal).catch((error: unknown) => error);
+    const { sha256, sizeBytes } = resume;
+    put = { sha256, sizeBytes, failed: trouble === null ? null : 'the blob store did not accept it' };
+  }
+  const reason = await store.prefills.offer(key, toHash(handle), put);
   deps.onEnd({ ...key, outcome: 'prefilled', reason, trouble });
   return handle;
 }
@@ -165,30 +173,17 @@ async function fetchResume(
   }
 }
 
-/** Returns why there is no resume, if there is none. */
-async function storeResume(deps: PrefillDeps, key: PrefillKey, resume: Resume, signal: AbortSignal) {
-  const trouble = await putResume(deps, key.advertiserId, resume, signal).then(
-    () => null,
-    (error: unknown) => error,
-  );
-  const failed = trouble === null ? null : 'the blob store did not accept it';
-  return { reason: await deps.store.prefills.completeResume(key, resume, failed), trouble };
-}
-
 /** Bytes that are known to be infected are not put. While equal bytes are being deleted, the put waits. */
 async function putResume(
   { store, blobs }: PrefillDeps,
   advertiserId: bigint,
   resume: Resume,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<null> {
   for (;;) {
     const answer = await store.prefills.announceResume(advertiserId, resume);
-    if (answer === 'infected') return;
-    if (answer === 'put') {
-      await blobs.put(toBlobKey(advertiserId, resume.sha256), resume.body, resume, signal);
-      return;
-    }
+    if (answer === 'put') await blobs.put(toBlobKey(advertiserId, resume.sha256), resume.body, resume, signal);
+    if (answer !== 'deleting') return null;
     await sleep(deletingDelayMs, undefined, { signal });
   }
 }

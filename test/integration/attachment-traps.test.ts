@@ -55,7 +55,8 @@ describe('A1 HasVirus', () => {
     await intake.sweep(true);
     // From this moment nobody is shown where they lie.
     for (const id of [first, second]) {
-      expect(await intake.store.files.load([board.advertiserId], id, 'resume')).toEqual([]);
+      const files = (await intake.store.files.load([board.advertiserId], id)).get(board.advertiserId);
+      expect(files?.map(({ held }) => held)).toEqual([null]);
     }
     expect(await intake.store.deletions.findInfected()).toBe('due');
     await intake.runDownloads();

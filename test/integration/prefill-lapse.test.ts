@@ -150,8 +150,8 @@ describe('a resume that is being put while its person is erased', () => {
       await intake.blobs.put(...args);
       throw died;
     };
-    const completeResume = () => Promise.reject(died);
-    const store = { ...intake.store, prefills: { ...intake.store.prefills, completeResume: completeResume } };
+    const offer = () => Promise.reject(died);
+    const store = { ...intake.store, prefills: { ...intake.store.prefills, offer } };
     await visit({ ...intake, store }, { profile: { ...zelda, link }, blobs: { put } });
     expect(await intake.keys()).toHaveLength(1);
     await database.query(`UPDATE intake.erasure_jobs SET check_again_at = now() - interval '1 second'`);
@@ -352,7 +352,7 @@ describe('after the database clock was a month ahead and has been set back', () 
     await using intake = await openSmallIntake({ database });
     const store = {
       ...intake.store,
-      prefills: { ...intake.store.prefills, completeResume: () => Promise.reject(new Error('kill -9')) },
+      prefills: { ...intake.store.prefills, offer: () => Promise.reject(new Error('kill -9')) },
     };
     await visit({ ...intake, store }, { profile: { ...zelda, link } });
     expect(await intake.keys()).toHaveLength(1);

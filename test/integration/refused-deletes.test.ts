@@ -144,13 +144,11 @@ test('verify stops where the store answers nothing at all', async ({ database })
   await intake.sweep();
   await intake.runDownloads();
   let asked = 0;
-  const blobs: BlobStore = {
-    ...intake.blobs,
-    verify: async () => {
-      asked += 1;
-      throw new Trouble('local', 'no answer', { at: 'storage' });
-    },
+  const fail = async () => {
+    asked += 1;
+    throw new Trouble('local', 'no answer', { at: 'storage' });
   };
+  const blobs: BlobStore = { ...intake.blobs, verify: fail, loadIdentity: fail };
   const request = {
     advertisers: [advertiserId],
     amount: { share: 1 },
@@ -187,6 +185,6 @@ async function lendResume({ board, store, blobs }: SmallIntake, email: string): 
   const key = toBlobKey(advertiserId, facts.sha256);
   await store.prefills.announceResume(advertiserId, facts);
   await blobs.put(key, Buffer.from('lent'), facts, signal());
-  await store.prefills.completeResume({ advertiserId, prefillId }, facts, null);
+  await store.prefills.offer({ advertiserId, prefillId }, Buffer.from(prefillId), { ...facts, failed: null });
   return key;
 }

@@ -247,6 +247,9 @@ describe('a night', () => {
         asked++;
         throw new Trouble('unreachable', 'away', { at: 'storage' });
       },
+      loadIdentity: async () => {
+        throw new Trouble('unreachable', 'away', { at: 'storage' });
+      },
     };
     await expect(nightOf(intake, blobs)).rejects.toThrow('away');
     expect(asked).toBeLessThan(16);

@@ -65,66 +65,65 @@ async function write(tx: Queryable, downloads: readonly CompletedClaim[]): Promi
   const advertiserId = downloads[0]?.claim.advertiserId ?? 0n;
   const held = await deleteClaimed(tx, advertiserId, downloads);
   const won = downloads.filter((_, at) => held.has(at));
-  const [infected, confirmations] = await Promise.all([
+  const [infected, checks] = await Promise.all([
     lockBlobs(tx, advertiserId, won.map(({ completion }) => completion).filter(isStored)),
     loadHashChecks(tx, advertiserId, won),
   ]);
-  const toWrite = ({ claim, completion }: CompletedClaim): AttachmentWrite => {
-    const state = !isStored(completion)
-      ? completion.state
-      : infected.has(completion.blob.sha256)
-        ? 'infected'
-        : 'stored';
-    const confirmed = confirmations.get(toName(claim));
-    if (!confirmed) return { state, follows: 'write' };
-    if (!isStored(completion)) return { state: confirmed.state, follows: 'note' };
-    const isSame = confirmed.state === state && confirmed.sha256 === completion.blob.sha256;
-    return { state, follows: isSame ? 'nothing' : 'replace' };
-  };
-  const writes = new Map(won.map((download) => [download, toWrite(download)]));
-  const pick = (...wanted: readonly AttachmentWrite['follows'][]) =>
-    won.filter((download) => wanted.includes(writes.get(download)?.follows ?? 'nothing'));
-  const replaced = pick('replace');
-  const changed = await openReplaced(tx, advertiserId, replaced);
+  const ends = new Map(won.map((download) => [download, toAttachmentEnd(download, infected, checks)]));
+  const pick = (...wanted: readonly AttachmentEnd['follows'][]) =>
+    won.filter((download) => wanted.includes(ends.get(download)?.follows ?? 'nothing'));
+  const isKept = (download: CompletedClaim): download is Kept =>
+    ends.get(download)?.state === 'stored' && isStored(download.completion);
+  const changed = await openReplaced(tx, advertiserId, pick('replace'));
   await noteUnconfirmed(tx, advertiserId, pick('note'));
   const written = pick('write', 'replace');
-  const isKept = (download: CompletedClaim): download is Kept =>
-    writes.get(download)?.state === 'stored' && isStored(download.completion);
   const stored = written.filter(isKept);
-  const ended = written.filter((download) => !isKept(download));
   const same = pick('nothing').filter(isKept);
-  const screens = stored.filter(({ claim }) => claim.kind === 'screen').map(toReplacement);
   const isContradicted = stored.some(({ completion }) => completion.compared === 'contradicted');
   const markReady = () => updateReady(tx, advertiserId, toIds(won));
   // The statements are pipelined on one connection and run in this order: `updateReady` reads what the others wrote.
   const [unchanged, , , ready] = await Promise.all([
     writeStored(tx, advertiserId, stored),
-    writeEnded(tx, advertiserId, ended),
-    replaceScreens(tx, advertiserId, screens),
+    writeEnded(
+      tx,
+      advertiserId,
+      written.filter((download) => !isKept(download)),
+    ),
+    replaceScreens(tx, advertiserId, stored.filter(({ claim }) => claim.kind === 'screen').map(toReplacement)),
     // A contradiction reopens linked files below, and their applications are then no longer ready: `ready_at` is updated after that.
     isContradicted ? null : markReady(),
   ]);
-  const opened = await learnOfHash(tx, advertiserId, [...stored, ...same], {
-    unchanged: unchanged + same.length,
-    isContradicted,
-  });
+  const opened = await learnOfHash(tx, advertiserId, [...stored, ...same], unchanged + same.length, isContradicted);
   await appendEvents(tx, advertiserId, [...changed, ...opened, ...(ready ?? (await markReady()))]);
-  return downloads.map((download) => writes.get(download)?.state ?? 'lost');
+  return downloads.map((download) => ends.get(download)?.state ?? 'lost');
 }
 
 /** What happens to an attachment: written as usual, reopened and replaced, only annotated, or left as it is. */
-interface AttachmentWrite {
+interface AttachmentEnd {
   readonly state: Exclude<CompletedState, 'lost' | 'unlinkable'>;
   readonly follows: 'write' | 'replace' | 'note' | 'nothing';
 }
 
-/** An attachment that is not pending: it was fetched only because its Hash, and nothing else, had changed. */
-interface HashCheck {
-  readonly state: AttachmentWrite['state'];
-  readonly sha256: string | null;
+function toAttachmentEnd(
+  { claim, completion }: CompletedClaim,
+  infected: ReadonlySet<string>,
+  checks: ReadonlyMap<string, HashCheck>,
+): AttachmentEnd {
+  const check = checks.get(`${claim.applicationId} ${claim.kind}`);
+  if (!isStored(completion)) {
+    return check ? { state: check.state, follows: 'note' } : { state: completion.state, follows: 'write' };
+  }
+  const state = infected.has(completion.blob.sha256) ? 'infected' : 'stored';
+  if (!check) return { state, follows: 'write' };
+  const isSame = check.state === state && check.sha256 === completion.blob.sha256;
+  return { state, follows: isSame ? 'nothing' : 'replace' };
 }
 
-const toName = ({ applicationId, kind }: Claim) => `${applicationId} ${kind}`;
+/** An attachment that is not pending: it was fetched only because its Hash, and nothing else, had changed. */
+interface HashCheck {
+  readonly state: AttachmentEnd['state'];
+  readonly sha256: string | null;
+}
 
 /** The attachments among these that are not pending. Their states cannot change: every writer locks the application first. */
 async function loadHashChecks(
@@ -230,26 +229,19 @@ async function deleteClaimed(
 
 /** Locks the rows of the blobs until COMMIT. Returns the infected hashes: an object that was put for them must be deleted. */
 async function lockBlobs(tx: Queryable, advertiserId: bigint, files: readonly StoredFile[]): Promise<Set<string>> {
-  const put = files.filter(({ linkedBy }) => linkedBy === null).map((file) => file.blob);
+  const put = files.filter(({ linkedBy }) => linkedBy === null);
   const linked = files.filter(({ linkedBy }) => linkedBy !== null);
   const rows = await Promise.all([upsertPut(tx, advertiserId, put), lockLinked(tx, advertiserId, linked)]);
-  return new Set(
-    rows
-      .flat()
-      .filter((row) => row.state === 'infected')
-      .map((row) => row.sha256),
-  );
+  const infected = rows.flat().filter((row) => row.state === 'infected');
+  return new Set(infected.map((row) => row.sha256));
 }
 
 type BlobStateRow = Columns<'blobs', 'sha256' | 'state'>;
 
 /** Also updates the size: a row that was inserted without the bytes (by a delete, a flag or verify) has 0 or a wrong size. */
-async function upsertPut(
-  tx: Queryable,
-  advertiserId: bigint,
-  put: readonly StoredFile['blob'][],
-): Promise<BlobStateRow[]> {
+async function upsertPut(tx: Queryable, advertiserId: bigint, put: readonly StoredFile[]): Promise<BlobStateRow[]> {
   if (put.length === 0) return [];
+  const blobs = put.map(({ blob }) => blob);
   return await tx.query<BlobStateRow>(
     `INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state, verified_at)
      SELECT DISTINCT ON (sha256) $1, sha256, size_bytes, key, 'stored', now()
@@ -258,7 +250,12 @@ async function upsertPut(
        state = CASE WHEN b.state = 'infected' THEN b.state ELSE 'stored' END, size_bytes = excluded.size_bytes, verified_at = now(), orphaned_at = NULL,
        deleted_at = CASE WHEN b.state <> 'infected' THEN b.deleted_at END, delete_token = NULL, delete_until = NULL
      RETURNING sha256, state`,
-    [advertiserId, put.map((blob) => blob.sha256), put.map((blob) => blob.sizeBytes), put.map((blob) => blob.key)],
+    [
+      advertiserId,
+      blobs.map(({ sha256 }) => sha256),
+      blobs.map(({ sizeBytes }) => sizeBytes),
+      blobs.map(({ key }) => key),
+    ],
   );
 }
 
@@ -348,7 +345,8 @@ async function learnOfHash(
   tx: Queryable,
   advertiserId: bigint,
   stored: readonly Kept[],
-  { unchanged, isContradicted }: { readonly unchanged: number; readonly isContradicted: boolean },
+  unchanged: number,
+  isContradicted: boolean,
 ): Promise<ApplicationEvent[]> {
   const agreed = stored.filter(({ completion }) => completion.compared === 'agreed').length;
   if (agreed === 0 && !isContradicted && unchanged === 0) return [];

@@ -4,44 +4,12 @@ import { type AttachmentState, attachmentKinds, type Note, unreadableFlag } from
 import type { ParsedScreens } from '../../domain/screen.ts';
 import { appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
-import type { Columns, OrNull } from '../schema/rows.ts';
+import type { Columns, NotNull, OrNull } from '../schema/rows.ts';
 import { mayStore } from '../tombstones.ts';
 import type { DeclaredFile } from './claim-facts.ts';
 import { isFree } from './download-queue.ts';
 import { reopenAttachments } from './ready.ts';
 import { replaceScreens } from './screens.ts';
-
-/** A stored file. */
-export interface HeldFile {
-  readonly advertiserId: bigint;
-  readonly applicationId: bigint;
-  readonly kind: string;
-  readonly sha256: string;
-  readonly key: string;
-  readonly fileName: string | null;
-  readonly contentType: string | null;
-}
-
-type HeldFileRow = Columns<'attachments', 'advertiser_id' | 'application_id' | 'kind' | 'file_name' | 'content_type'> &
-  Columns<'blobs', 'sha256' | 'key'>;
-
-const heldFiles = `SELECT a.advertiser_id, a.application_id, a.kind, a.sha256, b.key, a.file_name, a.content_type
-  FROM intake.attachments a JOIN intake.blobs b USING (advertiser_id, sha256)
-  WHERE a.state = 'stored' AND b.state = 'stored'`;
-
-/** The stored file of an application id, for each advertiser that has one. */
-export async function loadHeldFile(
-  db: Queryable,
-  advertisers: readonly bigint[],
-  applicationId: bigint,
-  kind: string,
-): Promise<HeldFile[]> {
-  const rows = await db.query<HeldFileRow>(
-    `${heldFiles} AND a.advertiser_id = ANY ($1::bigint[]) AND a.application_id = $2 AND a.kind = $3`,
-    [advertisers, applicationId, kind],
-  );
-  return rows.map(toHeldFile);
-}
 
 /** An attachment of an application and, where they are stored, its bytes. */
 export interface ApplicationFile extends DeclaredFile {
@@ -127,32 +95,43 @@ export async function retryDownloads(db: Database, advertiserId: bigint, choice:
 
 const pageSize = 500;
 
+/** The stored screens of an application. */
+export interface StoredScreen {
+  readonly advertiserId: bigint;
+  readonly applicationId: bigint;
+  readonly sha256: string;
+  readonly contentType: string | null;
+}
+
 /** Stored screens that another parser version parsed or that no parser could read; all stored screens where `parserVersion` is null. */
 export async function* loadStoredScreens(
   db: Queryable,
   advertiserId: bigint,
   parserVersion: number | null,
-): AsyncGenerator<HeldFile> {
+): AsyncGenerator<StoredScreen> {
   for (let after: bigint | null = null; ; ) {
-    const rows: HeldFileRow[] = await db.query<HeldFileRow>(
-      `${heldFiles} AND a.advertiser_id = $1 AND a.kind = 'screen' AND ($2::bigint IS NULL OR a.application_id > $2)
-         AND ($3::int IS NULL OR a.parser_version IS DISTINCT FROM $3)
+    const rows: ScreenRow[] = await db.query<ScreenRow>(
+      `SELECT a.application_id, a.sha256, a.content_type FROM intake.attachments a JOIN intake.blobs b USING (advertiser_id, sha256)
+       WHERE a.advertiser_id = $1 AND a.kind = 'screen' AND a.state = 'stored' AND b.state = 'stored'
+         AND ($2::bigint IS NULL OR a.application_id > $2) AND ($3::int IS NULL OR a.parser_version IS DISTINCT FROM $3)
        ORDER BY a.application_id LIMIT ${pageSize}`,
       [advertiserId, after, parserVersion],
     );
-    for (const row of rows) {
-      yield toHeldFile(row);
-      after = row.application_id;
+    for (const { application_id: applicationId, sha256, content_type: contentType } of rows) {
+      yield { advertiserId, applicationId, sha256, contentType };
+      after = applicationId;
     }
     if (rows.length < pageSize) return;
   }
 }
 
+type ScreenRow = Columns<'attachments', 'application_id' | 'content_type'> & NotNull<Columns<'attachments', 'sha256'>>;
+
 /** Replaces the parsed screens of a file and its note about them. False when the attachment has other bytes by now, or was erased. */
 export async function replaceParsedScreens(
   db: Database,
   key: KeyObject,
-  { advertiserId, applicationId, sha256 }: HeldFile,
+  { advertiserId, applicationId, sha256 }: StoredScreen,
   parsed: ParsedScreens | null,
   note: Note | null,
 ): Promise<boolean> {
@@ -189,16 +168,4 @@ async function loadScreenText(tx: Queryable, advertiserId: bigint, applicationId
     [advertiserId, applicationId],
   );
   return row?.text ?? null;
-}
-
-function toHeldFile(row: HeldFileRow): HeldFile {
-  return {
-    advertiserId: row.advertiser_id,
-    applicationId: row.application_id,
-    kind: row.kind,
-    sha256: row.sha256,
-    key: row.key,
-    fileName: row.file_name,
-    contentType: row.content_type,
-  };
 }

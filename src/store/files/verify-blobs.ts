@@ -79,16 +79,6 @@ export async function* loadLongestUnread(db: Queryable, advertiserId: bigint): A
   }
 }
 
-/** The stored blob that was read last; null where there is none. */
-export async function loadLastRead(db: Queryable, advertiserId: bigint): Promise<BlobRow | null> {
-  const [row] = await db.query<BlobColumns>(
-    `SELECT ${blobColumns} FROM intake.blobs WHERE advertiser_id = $1 AND state = 'stored'
-     ORDER BY verified_at DESC LIMIT 1`,
-    [advertiserId],
-  );
-  return row ? toBlobRow(row) : null;
-}
-
 /** Records that verify has just read these bytes from the blob store. */
 export async function markVerified(db: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<void> {
   await db.query(

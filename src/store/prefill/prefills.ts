@@ -63,12 +63,15 @@ export interface FoundState extends PrefillKey {
   readonly request: PrefillRequest;
 }
 
-/** Takes a state for the browser that began it. Only one of several calls takes it. Null for an unknown state or another browser's. */
+/**
+ * Takes a state for the browser that began it, and records the candidate's consent, whatever the outcome. Only one of several calls takes
+ * it. Null for an unknown state or another browser's.
+ */
 export async function takeState(
   db: Queryable,
-  state: Pick<PrefillStart, 'advertiserId' | 'stateHash' | 'bindingHash'>,
+  state: Pick<PrefillStart, 'advertiserId' | 'stateHash' | 'bindingHash'> & { readonly isAuthorized: boolean },
 ): Promise<FoundState | null> {
-  const [row] = await db.query<RequestRow & { condition: FoundState['condition'] }>(
+  const [row] = await db.query<PrefillRequest & Omit<FoundState, 'request'>>(
     `WITH found AS (
        SELECT advertiser_id, state_hash, prefill_id, used_at,
          -- A state that expires later than its lifetime allows was written before the clock was set back: its age is unknown.
@@ -78,23 +81,19 @@ export async function takeState(
        UPDATE intake.oauth_states s SET used_at = now() FROM found f
        WHERE s.advertiser_id = f.advertiser_id AND s.state_hash = f.state_hash AND s.used_at IS NULL AND NOT f.is_expired
        RETURNING s.prefill_id
+     ), authorized AS (
+       UPDATE intake.prefills p SET authorized_at = now() FROM taken t
+       WHERE $4 AND p.advertiser_id = $1 AND p.prefill_id = t.prefill_id
      )
-     SELECT p.*, CASE WHEN EXISTS (SELECT FROM taken) THEN 'taken' WHEN f.used_at IS NULL AND f.is_expired THEN 'expired'
-       ELSE 'used' END AS condition
+     SELECT p.advertiser_id AS "advertiserId", p.prefill_id AS "prefillId", p.form_url AS "formUrl", p.return_url AS "returnUrl",
+       p.position_title AS "positionTitle", p.position_uri AS "positionUri", p.country_code AS "countryCode", p.postal_code AS "postalCode",
+       CASE WHEN EXISTS (SELECT FROM taken) THEN 'taken' WHEN f.used_at IS NULL AND f.is_expired THEN 'expired' ELSE 'used' END AS condition
      FROM found f JOIN intake.prefills p USING (advertiser_id, prefill_id)`,
-    [state.advertiserId, state.stateHash, state.bindingHash],
+    [state.advertiserId, state.stateHash, state.bindingHash, state.isAuthorized],
   );
   if (!row) return null;
-  const { prefill_id: prefillId, condition } = row;
-  return { advertiserId: row.advertiser_id, prefillId, condition, request: toRequest(row) };
-}
-
-/** Records that the candidate gave consent, whatever the outcome. */
-export async function noteAuthorized(db: Queryable, key: PrefillKey): Promise<void> {
-  await db.query(`UPDATE intake.prefills SET authorized_at = now() WHERE advertiser_id = $1 AND prefill_id = $2`, [
-    key.advertiserId,
-    key.prefillId,
-  ]);
+  const { prefillId, condition, ...request } = row;
+  return { advertiserId: request.advertiserId, prefillId, condition, request };
 }
 
 /** Ends a prefill that got no profile. */
@@ -197,47 +196,47 @@ export async function announceResume(
   return row?.deleting ? 'deleting' : 'put';
 }
 
+/** A resume whose put has ended, and why it failed. */
+export interface PutResume extends BlobFacts {
+  readonly failed: string | null;
+}
+
 /**
- * Records the end of the resume's put. Returns why the prefill has no resume; null where it has one. If the put failed, its bytes may be
- * stored all the same, since an answer can be lost: the reference stays, and the bytes are deleted with the profile.
+ * Makes a profile redeemable by the handle with this hash, and records the end of its resume's put. Returns why the prefill has no resume;
+ * null where it has one. If the put failed, its bytes may be stored all the same, since an answer can be lost: the reference stays, and the
+ * bytes are deleted with the profile.
  */
-export async function completeResume(
+export async function offerPrefill(
   db: Database,
   { advertiserId, prefillId }: PrefillKey,
-  { sha256, sizeBytes }: BlobFacts,
-  failed: string | null,
+  handleHash: Buffer,
+  put: PutResume | null,
 ): Promise<string | null> {
   return await db.transaction(async (tx) => {
     // As everywhere, the row that refers to a blob is locked before the blob.
-    const [prefill] = await tx.query(
-      `SELECT 1 FROM intake.prefills WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'prefilled' FOR NO KEY UPDATE`,
-      [advertiserId, prefillId],
+    const [prefill] = await tx.query<Columns<'prefills', 'resume_reason'>>(
+      `UPDATE intake.prefills SET handle_hash = $3, resume_put_until = NULL
+       WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'prefilled' RETURNING resume_reason`,
+      [advertiserId, prefillId, handleHash],
     );
     if (prefill === undefined) return 'the prefill has ended';
+    if (put === null) return prefill.resume_reason;
     const stored =
-      failed === null
+      put.failed === null
         ? await tx.query(
             `UPDATE intake.blobs SET state = 'stored', size_bytes = $3, verified_at = now(), orphaned_at = NULL
              WHERE advertiser_id = $1 AND sha256 = $2 AND state <> 'infected' RETURNING 1`,
-            [advertiserId, sha256, sizeBytes],
+            [advertiserId, put.sha256, put.sizeBytes],
           )
         : [];
-    const reason = stored.length > 0 ? null : (failed ?? infectedResume);
+    const reason = stored.length > 0 ? null : (put.failed ?? infectedResume);
     await tx.query(
-      `UPDATE intake.prefills SET resume_put_until = NULL, resume_reason = $3, resume_stored_at = CASE WHEN $3::text IS NULL THEN now() END
+      `UPDATE intake.prefills SET resume_reason = $3, resume_stored_at = CASE WHEN $3::text IS NULL THEN now() END
        WHERE advertiser_id = $1 AND prefill_id = $2`,
       [advertiserId, prefillId, reason],
     );
     return reason;
   });
-}
-
-/** Makes a finished prefill redeemable by the handle with this hash. */
-export async function offerPrefill(db: Queryable, key: PrefillKey, handleHash: Buffer): Promise<void> {
-  await db.query(
-    `UPDATE intake.prefills SET handle_hash = $3 WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'prefilled'`,
-    [key.advertiserId, key.prefillId, handleHash],
-  );
 }
 
 /** What a handle is redeemed for. */
@@ -327,28 +326,4 @@ function toResume(row: ResumeRow): ResumeFacts | null {
   if (!row.stored) return null;
   const { resume_file_name: fileName, resume_content_type: contentType, resume_size_bytes: sizeBytes } = row;
   return { fileName, contentType, sizeBytes: Number(sizeBytes) };
-}
-
-type RequestRow = Columns<
-  'prefills',
-  | 'advertiser_id'
-  | 'prefill_id'
-  | 'form_url'
-  | 'return_url'
-  | 'position_title'
-  | 'position_uri'
-  | 'country_code'
-  | 'postal_code'
->;
-
-function toRequest(row: RequestRow): PrefillRequest {
-  return {
-    advertiserId: row.advertiser_id,
-    formUrl: row.form_url,
-    returnUrl: row.return_url,
-    positionTitle: row.position_title,
-    positionUri: row.position_uri,
-    countryCode: row.country_code,
-    postalCode: row.postal_code,
-  };
 }

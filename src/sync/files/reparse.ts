@@ -1,5 +1,5 @@
 // Parses the stored screens again without requests to the source, so that an improved parser also applies to screens stored before.
-import type { BlobStore } from '../../domain/blob.ts';
+import { type BlobStore, toBlobKey } from '../../domain/blob.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 import { type FetchDeps, readScreens } from './fetch.ts';
@@ -31,10 +31,12 @@ export async function reparse(deps: ReparseDeps, request: ReparseRequest): Promi
   for (const advertiserId of request.advertisers) {
     for await (const file of store.files.loadScreens(advertiserId, request.parserVersion)) {
       request.signal.throwIfAborted();
-      const chunks = await Array.fromAsync(blobs.get(file.key, request.signal)).catch((error: unknown) => {
-        if (error instanceof Trouble && error.kind === 'missing') return null;
-        throw error;
-      });
+      const chunks = await Array.fromAsync(blobs.get(toBlobKey(advertiserId, file.sha256), request.signal)).catch(
+        (error: unknown) => {
+          if (error instanceof Trouble && error.kind === 'missing') return null;
+          throw error;
+        },
+      );
       if (chunks === null) {
         counts.missing += 1;
         continue;

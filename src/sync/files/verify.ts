@@ -60,15 +60,11 @@ export interface VerifySummary {
 
 type VerifyCounts = { -readonly [Name in keyof VerifySummary]: VerifySummary[Name] };
 
-/** What every step uses: the dependencies, the request, and the counts that it adds to. */
+/** What a step for one advertiser uses: the dependencies, the request, and the counts that it adds to. */
 interface Step extends Omit<VerifyDeps, 'onStep'>, VerifyRequest {
+  readonly advertiserId: bigint;
   readonly counts: VerifyCounts;
   readonly onStep: () => void;
-}
-
-/** A step for one advertiser. */
-interface AdvertiserStep extends Step {
-  readonly advertiserId: bigint;
 }
 
 /** A blob announced more recently than this is not marked as an orphan: its bytes may still be on the way. */
@@ -94,8 +90,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     collected: 0,
     braked: false,
   };
-  const { store, blobs, crashPoint } = deps;
-  const step: Step = { ...request, store, blobs, crashPoint, counts, onStep: () => deps.onStep?.(counts) };
+  const onStep = () => deps.onStep?.(counts);
   const troubles: Trouble[] = [];
   const onward = async (work: Promise<void>) => {
     await work.catch((error: unknown) => {
@@ -105,29 +100,29 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     });
   };
   for (const advertiserId of request.advertisers) {
-    counts.unrepaired += await store.blobs.loadUnrepaired(advertiserId);
-    await onward(compare({ ...step, advertiserId }));
-    await onward(readAgain({ ...step, advertiserId }));
-    await onward(collect({ ...step, advertiserId }));
+    counts.unrepaired += await deps.store.blobs.loadUnrepaired(advertiserId);
+    const step = { ...deps, ...request, advertiserId, counts, onStep };
+    await onward(compare(step));
+    await onward(readAgain(step));
+    await onward(collect(step));
   }
-  await onward(deleteEarlierResumes(step));
+  await onward(deleteEarlierResumes(deps.blobs, request, counts));
   await onward(deleteInfected(deps, request.signal).then(() => {}));
   if (troubles[0]) throw troubles[0];
   return counts;
 }
 
 /** Walks rows and objects in parallel, both ordered by key. A failure to check single objects is thrown at the end. */
-async function compare(step: AdvertiserStep): Promise<void> {
-  const { store, blobs, advertiserId, signal, onStep } = step;
+async function compare(step: Step): Promise<void> {
+  const { store, blobs, advertiserId, signal } = step;
   const objects = blobs.list(toBlobFolder(advertiserId), signal)[Symbol.asyncIterator]();
-  const checks = createChecks(step, async () => true);
+  const checks = createChecks(step);
   let object = await objects.next();
   try {
     for await (const row of store.blobs.load(advertiserId)) {
       signal.throwIfAborted();
       while (!object.done && object.value.key < row.key) {
         await countExtra(step, object.value);
-        onStep();
         object = await objects.next();
       }
       const found = !object.done && object.value.key === row.key ? object.value : null;
@@ -137,14 +132,11 @@ async function compare(step: AdvertiserStep): Promise<void> {
   } finally {
     await checks.untilDone();
   }
-  for (; !object.done; object = await objects.next()) {
-    await countExtra(step, object.value);
-    onStep();
-  }
+  for (; !object.done; object = await objects.next()) await countExtra(step, object.value);
   checks.throwTrouble();
 }
 
-async function compareOne(step: AdvertiserStep, row: BlobRow, found: ListedBlob | null): Promise<void> {
+async function compareOne(step: Step, row: BlobRow, found: ListedBlob | null): Promise<void> {
   const { store, blobs, advertiserId, signal, counts } = step;
   counts.blobs += 1;
   if (row.state === 'infected' && (found || row.keptVersions > 0))
@@ -158,7 +150,7 @@ async function compareOne(step: AdvertiserStep, row: BlobRow, found: ListedBlob 
  * Reads stored bytes again, longest unread first, and stops when the budget is spent. Verified blobs are recorded even if the run fails.
  * Objects that cannot be read come first every night; therefore they spend no budget, and do not end the run while others can be read.
  */
-async function readAgain(step: AdvertiserStep): Promise<void> {
+async function readAgain(step: Step): Promise<void> {
   const { store, blobs, advertiserId, signal, counts } = step;
   let left = await loadBudget(step);
   const verified: BlobRow[] = [];
@@ -166,15 +158,7 @@ async function readAgain(step: AdvertiserStep): Promise<void> {
     const hashes = verified.splice(0).map((row) => row.sha256);
     if (hashes.length > 0) await store.blobs.markVerified(advertiserId, hashes);
   };
-  const isAway = async () => {
-    const row = await store.blobs.loadLastRead(advertiserId);
-    if (row === null) return true;
-    return await blobs.verify(row.key, row, 'bytes', signal).then(
-      () => false,
-      () => true,
-    );
-  };
-  const checks = createChecks(step, isAway);
+  const checks = createChecks(step);
   try {
     for await (const row of left > 0 ? store.blobs.loadLongestUnread(advertiserId) : []) {
       signal.throwIfAborted();
@@ -211,7 +195,7 @@ function sumBytes(rows: readonly BlobRow[]): number {
   return rows.reduce((sum, row) => sum + row.sizeBytes, 0);
 }
 
-async function loadBudget({ store, amount, advertiserId }: AdvertiserStep): Promise<number> {
+async function loadBudget({ store, amount, advertiserId }: Step): Promise<number> {
   if ('withinMs' in amount) {
     return toNightBudget(await store.blobs.loadUnread(advertiserId, amount.withinMs), amount.withinMs);
   }
@@ -220,7 +204,7 @@ async function loadBudget({ store, amount, advertiserId }: AdvertiserStep): Prom
 }
 
 async function recordDamage(
-  { store, advertiserId, counts }: AdvertiserStep,
+  { store, advertiserId, counts }: Step,
   { sha256 }: BlobRow,
   condition: 'missing' | 'damaged',
 ): Promise<void> {
@@ -232,15 +216,20 @@ async function recordDamage(
 }
 
 /**
- * Checks several objects at once. An object that cannot be checked does not affect the others; after many failures in a row, `isAway`
- * decides whether the blob store is unavailable.
+ * Checks several objects at once. An object that cannot be checked does not affect the others; after many failures in a row, the walk ends
+ * if the blob store does not show its identity either.
  */
-function createChecks({ parallel = 8, onStep }: Step, isAway: () => Promise<boolean>) {
+function createChecks({ blobs, parallel = 8, signal, onStep }: Step) {
   const running = new Set<Promise<void>>();
   let trouble: Trouble | undefined;
   let failures = 0;
   /** An error that ends the walk. Checks run concurrently, so the next `start` throws it. */
   let fatal: { readonly error: unknown } | undefined;
+  const isAway = () =>
+    blobs.loadIdentity(signal).then(
+      () => false,
+      () => true,
+    );
   const run = async (check: () => Promise<void>) => {
     try {
       await check();
@@ -273,20 +262,18 @@ function createChecks({ parallel = 8, onStep }: Step, isAway: () => Promise<bool
 }
 
 /** An object without a row is adopted as an orphan, or left alone if Intake did not create its key. */
-async function countExtra({ store, advertiserId, counts }: AdvertiserStep, { key, sizeBytes }: ListedBlob) {
+async function countExtra({ store, advertiserId, counts, onStep }: Step, { key, sizeBytes }: ListedBlob) {
   const sha256 = toSha256(key);
-  if (sha256 === null) {
-    counts.foreign += 1;
-    return;
-  }
-  if (await store.blobs.adopt(advertiserId, { sha256, sizeBytes })) counts.extra += 1;
+  if (sha256 === null) counts.foreign += 1;
+  else if (await store.blobs.adopt(advertiserId, { sha256, sizeBytes })) counts.extra += 1;
+  onStep();
 }
 
 /** More orphans than both limits suggest a mistake, such as an older database restored beside a newer bucket. */
 const fewOrphans = 20;
 const orphanShare = 0.02;
 
-async function collect(step: AdvertiserStep): Promise<void> {
+async function collect(step: Step): Promise<void> {
   const { store, blobs, crashPoint, graceMs, released = false, signal, advertiserId, counts } = step;
   const marked = await store.blobs.markOrphans(advertiserId, Math.min(quietMs, graceMs));
   crashPoint?.('orphansMarked');
@@ -304,7 +291,11 @@ async function collect(step: AdvertiserStep): Promise<void> {
 /** Where earlier releases kept the resumes of prefills. No row refers to them any more (docs/upgrade.md). */
 const earlierResumes = 'prefills/';
 
-async function deleteEarlierResumes({ blobs, graceMs, signal, counts }: Step): Promise<void> {
+async function deleteEarlierResumes(
+  blobs: BlobStore,
+  { graceMs, signal }: VerifyRequest,
+  counts: VerifyCounts,
+): Promise<void> {
   const oldest = Date.now() - graceMs;
   const keys: string[] = [];
   for await (const { key, modifiedAt } of blobs.list(earlierResumes, signal)) {

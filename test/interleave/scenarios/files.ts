@@ -5,7 +5,7 @@ import { toBlobKey } from '../../../src/domain/blob.ts';
 import type { ParsedScreens } from '../../../src/domain/screen.ts';
 import { completeDownloads, type StoredFile } from '../../../src/store/files/complete-download.ts';
 import { bringForward, claimDownloads } from '../../../src/store/files/download-queue.ts';
-import { type HeldFile, replaceParsedScreens } from '../../../src/store/files/stored-files.ts';
+import { replaceParsedScreens } from '../../../src/store/files/stored-files.ts';
 import type { SweepEnd } from '../../../src/store/sweeps/sweeps.ts';
 import { deleteInfected } from '../../../src/sync/files/delete-objects.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
@@ -381,7 +381,7 @@ async function openScreen(stage: Stage) {
     [advertiserId, sha256],
   );
   await stage.query(`UPDATE intake.applications SET ready_at = now() WHERE advertiser_id = $1`, [advertiserId]);
-  const held = { advertiserId, applicationId: 1n, kind: 'screen', sha256 } as HeldFile;
+  const held = { advertiserId, applicationId: 1n, sha256, contentType: null };
   const reparse: Program = async (actor) =>
     void (await replaceParsedScreens(stage.database(actor.name), privacyKey, held, aParsedScreen('read again'), null));
   return { advertiserId, lease, files, claim, reparse };

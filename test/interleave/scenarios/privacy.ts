@@ -214,7 +214,7 @@ export function createErasePrefill(stage: Stage): Scenario {
               const db = stage.database(actor.name);
               const kept = { ...key, profile, resume: { reason: 'none' }, ttlMs: 86_400_000 };
               if (!(await keepProfile(db, privacyKey, kept))) return;
-              await offerPrefill(db, key, handleHash);
+              await offerPrefill(db, key, handleHash, null);
               await redeem(actor);
             },
           ],
