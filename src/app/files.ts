@@ -166,7 +166,7 @@ export async function loadFileUrls(
   const { applicationId, kind } = request;
   const found = await held.store.files.load(held.advertisers, applicationId);
   const files = [...found].flatMap(([advertiserId, all]) =>
-    all.flatMap((file) => (file.kind === kind && file.held ? [{ ...file, advertiserId, key: file.held.key }] : [])),
+    all.flatMap(({ key, ...file }) => (file.kind === kind && key !== null ? [{ ...file, advertiserId, key }] : [])),
   );
   for (const { advertiserId } of files) {
     await held.store.privacy.recordAudit({
@@ -186,10 +186,8 @@ export async function loadFileUrls(
 }
 
 /** A file of an application, described for programs. A file that is not stored has no address, size or sha256. */
-export interface FileUrl extends Omit<ApplicationFile, 'held'> {
+export interface FileUrl extends Omit<ApplicationFile, 'key'> {
   readonly url: string | null;
-  readonly sizeBytes: number | null;
-  readonly sha256: string | null;
 }
 
 /** Every file of an application, for each advertiser that has an application with this id. */
@@ -204,13 +202,11 @@ export async function loadAllFileUrls(
   if (found.size > 1) return [...found.keys()].map((advertiserId) => ({ advertiserId, applicationId, files: [] }));
   return await Promise.all(
     [...found].map(async ([advertiserId, files]) => {
-      const facts = { kind: 'all', files: files.filter((file) => file.held).length };
+      const facts = { kind: 'all', files: files.filter((file) => file.key !== null).length };
       await held.store.privacy.recordAudit({ advertiserId, action: 'url', applicationId, by: toActor(), facts });
-      const toUrl = async ({ held: bytes, ...file }: ApplicationFile): Promise<FileUrl> => ({
+      const toUrl = async ({ key, ...file }: ApplicationFile): Promise<FileUrl> => ({
         ...file,
-        url: bytes && (await held.blobs.url(bytes.key, toUrlOptions({ ...file, applicationId }, expiresInMs))),
-        sizeBytes: bytes && Number(bytes.sizeBytes),
-        sha256: bytes?.sha256 ?? null,
+        url: key && (await held.blobs.url(key, toUrlOptions({ ...file, applicationId }, expiresInMs))),
       });
       return { advertiserId, applicationId, files: await Promise.all(files.map(toUrl)) };
     }),

@@ -304,7 +304,6 @@ function toWholeSha256(base64: string | undefined): string | undefined {
   return base64 === undefined || base64.includes('-') ? undefined : Buffer.from(base64, 'base64').toString('hex');
 }
 
-/** Host and port of the endpoint, for messages. */
 function toAddress(endpoint: string): string {
   const { hostname, port, protocol } = new URL(endpoint);
   return `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`;

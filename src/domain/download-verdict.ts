@@ -6,7 +6,7 @@
 // Pure: the caller knows the clock and the queue.
 
 import type { AttachmentState } from './application.ts';
-import { type BackoffRange, backoff, backoffCeiling } from './backoff.ts';
+import { type BackoffRange, backoff } from './backoff.ts';
 import type { Trouble } from './trouble.ts';
 
 /** What to do with a failed download. */
@@ -70,15 +70,6 @@ export function toVerdict(failed: FailedAttempt): Verdict {
       return toRetry(failed, isOwn);
   }
 }
-
-/**
- * The longest wait of a download in milliseconds, indexed by its recorded attempts, whether or not the current one is recorded yet.
- * `missing` is for a file that the source does not have yet, `other` for every other failure.
- */
-export const longestWaitsMs = {
-  missing: missingDelaysMs.map((delayMs) => 1.1 * delayMs),
-  other: Array.from({ length: mostAttempts + 1 }, (_, attempts) => backoffCeiling(attempts + 1, delays)),
-};
 
 function toRetry({ trouble, attempts, random }: FailedAttempt, spend: boolean): Verdict {
   if (spend && attempts >= mostAttempts) {

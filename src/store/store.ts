@@ -259,7 +259,9 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     },
 
     deletions: {
-      ...bind(db, { findInfected, beginInfected, beginOrphans, beginDrop }),
+      ...bind(db, { findInfected, beginInfected, beginOrphans }),
+      beginDrop: (advertiserId: bigint, hashes: readonly string[]) =>
+        retryOnConflict(() => db.transaction((tx) => beginDrop(tx, advertiserId, hashes))),
       confirm: (deletion: Deletion, kept: Deleted['kept']) =>
         retryOnConflict(() => confirmDeletion(db, deletion, kept)),
     },

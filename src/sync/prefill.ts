@@ -1,7 +1,6 @@
 // A prefill from the click to the filled form: begin it, finish it when the browser comes back, redeem it, and hand over the resume. Each
 // step can run in any process, because all state is in the store.
-// Knows nothing of HTTP and cookies; `binding` is an opaque text that identifies the browser.
-
+// `binding` is an opaque text that identifies the browser.
 import { createHash, hash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type BlobStore, type Spool, toBlobKey } from '../domain/blob.ts';
@@ -20,7 +19,6 @@ import type { FoundState, PrefillKey, PutResume, RedeemedPrefill, ResumeFacts } 
 import type { Store } from '../store/store.ts';
 import type { Slots } from './slots.ts';
 
-/** Dependencies of all steps. */
 export interface PrefillDeps {
   readonly store: Pick<Store, 'prefills'>;
   readonly blobs: BlobStore;
@@ -62,7 +60,6 @@ export interface PrefillEnd extends PrefillKey {
   readonly trouble: unknown;
 }
 
-/** A random text of 256 bits. */
 export function createSecret(): string {
   return randomBytes(32).toString('base64url');
 }

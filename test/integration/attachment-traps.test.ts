@@ -56,7 +56,7 @@ describe('A1 HasVirus', () => {
     // From this moment nobody is shown where they lie.
     for (const id of [first, second]) {
       const files = (await intake.store.files.load([board.advertiserId], id)).get(board.advertiserId);
-      expect(files?.map(({ held }) => held)).toEqual([null]);
+      expect(files?.map(({ key }) => key)).toEqual([null]);
     }
     expect(await intake.store.deletions.findInfected()).toBe('due');
     await intake.runDownloads();

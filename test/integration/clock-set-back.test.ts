@@ -98,31 +98,29 @@ describe('a download', () => {
     await store.advertisers.ensure('acme', 1n);
     const claimed = '00000000-0000-4000-8000-000000000001';
     const waits = [
-      [null, 0, null, '5 minutes', true],
-      ['unreachable', 1, null, '20 seconds', false],
-      ['unreachable', 1, null, '5 minutes', true],
-      ['unreachable', 7, null, '6 hours', false],
-      ['unreachable', 8, null, '23 hours', false],
-      ['unreachable', 8, null, '26 hours', true],
-      ['missing', 1, null, '1 minute', false],
-      ['missing', 1, null, '5 minutes', true],
-      ['missing', 6, null, '12 hours', false],
-      ['missing', 6, null, '14 hours', true],
-      ['throttled', 1, null, '24 hours', false],
-      ['throttled', 1, null, '26 hours', true],
+      // It has not failed: it was due when it was queued.
+      [null, null, null, '5 minutes', true],
+      ['unreachable', '-5 seconds', null, '20 seconds', false],
+      ['unreachable', '-1 minute', null, '5 minutes', false],
+      ['unreachable', '-1 hour', null, '23 hours', false],
+      ['unreachable', '1 hour', null, '1 hour 5 minutes', true],
+      ['missing', '-1 minute', null, '12 hours', false],
+      ['missing', '5 minutes', null, '15 minutes', true],
+      ['throttled', '-1 minute', null, '24 hours', false],
+      ['throttled', '2 days', null, '3 days', true],
       // It was due when it was claimed.
-      ['unreachable', 7, claimed, '5 hours', true],
+      ['unreachable', '-1 hour', claimed, '5 hours', true],
     ] as const;
-    for (const [nth, [kind, attempts, token, wait]] of waits.entries()) {
+    for (const [nth, [kind, failed, token, wait]] of waits.entries()) {
       await database.query(
         `WITH application AS (
            INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq) VALUES (1, $1, '', 0)
          ), attachment AS (
            INSERT INTO intake.attachments (advertiser_id, application_id, kind, state) VALUES (1, $1, 'resume', 'pending')
          )
-         INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority, trouble_kind, attempts, lease_token, leased_until, due_at)
-         VALUES (1, $1, 'resume', 0, $2, $3, $4, CASE WHEN $4::uuid IS NOT NULL THEN now() + $5::interval END, now() + $5::interval)`,
-        [nth, kind, attempts, token, wait],
+         INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority, trouble_kind, failed_at, lease_token, leased_until, due_at)
+         VALUES (1, $1, 'resume', 0, $2, now() + $3::interval, $4, CASE WHEN $4::uuid IS NOT NULL THEN now() + $5::interval END, now() + $5::interval)`,
+        [nth, kind, failed, token, wait],
       );
     }
     await store.downloads.bringForward();

@@ -338,18 +338,7 @@ export const guards: readonly Guard[] = [
     /(?<=FROM intake\.hash_trust WHERE advertiser_id = \$1) FOR NO KEY UPDATE/,
   ),
   guard('the lock of bytes that are dropped', 'delete-blobs', 'drop', /(?<=ORDER BY sha256) FOR UPDATE/),
-  guard(
-    'SKIP LOCKED of infected bytes to delete',
-    'delete-blobs',
-    'deleters',
-    /(?<=LIMIT 100 FOR UPDATE) SKIP LOCKED(?=\)\s+UPDATE intake\.blobs b SET delete_token = \$1)/,
-  ),
-  guard(
-    'SKIP LOCKED of orphans to delete',
-    'delete-blobs',
-    'deleters',
-    /(?<=ORDER BY b\.orphaned_at LIMIT 100 FOR UPDATE) SKIP LOCKED/,
-  ),
+  guard('SKIP LOCKED of bytes to delete', 'delete-blobs', 'deleters', /(?<=LIMIT 100 FOR UPDATE) SKIP LOCKED/),
   guard(
     'SKIP LOCKED of downloads that are brought forward',
     'download-queue',
@@ -643,7 +632,7 @@ export const guards: readonly Guard[] = [
   repetition('a second check is repeated after a deadlock', 'erasure-jobs', 'erase-again-release', 'again'),
   repetition('a recall is repeated after a deadlock', 'mark-infected', 'recalled-twice', 'recall'),
   repetition('a loss is recorded again after a deadlock', 'store', 'lost-twice', 'verify'),
-  repetition('a drop is begun again after a deadlock', 'delete-blobs', 'drop-two', 'drop'),
+  repetition('a drop is begun again after a deadlock', 'store', 'drop-two', 'drop'),
   known(
     'second1.retry4.release1.second1',
     repetition('a retry is repeated after a deadlock', 'store', 'released', 'retry'),

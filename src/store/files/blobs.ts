@@ -1,4 +1,4 @@
-// The table of blobs: bytes are announced before they are put, and stored once a download is completed. This file calls no blob store.
+// The table of blobs: bytes are announced before they are put, and stored once a download is completed.
 import type { BlobFacts } from '../../domain/blob.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';

@@ -15,7 +15,6 @@ import { sameBytes } from './mark-infected.ts';
 import { reopenAttachments, updateReady } from './ready.ts';
 import { replaceScreens, type ScreenReplacement } from './screens.ts';
 
-/** How a download ended. */
 export type Completion = StoredFile | { readonly kind: 'final'; readonly state: FinalState; readonly reason: string };
 
 export interface StoredFile extends DeclaredFile {

@@ -25,7 +25,7 @@
 //   object exists; if not, the files that refer to it are fetched again.
 import { randomUUID } from 'node:crypto';
 import { type BlobFacts, type Deleted, toBlobKey } from '../../domain/blob.ts';
-import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
+import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
 /** Blobs whose objects the holder of the token deletes. */
@@ -48,9 +48,12 @@ const mostAtOnce = 100;
 
 /** True while a delete of blob `b`'s object may be running. An expiry further ahead than a token's lifetime came from a wrong clock. */
 export const isBeingDeleted = `(b.delete_until > now() AND b.delete_until <= now() + interval '${tokenMs} milliseconds')`;
-const token = (name: string) =>
-  `delete_token = ${name}::uuid, delete_until = now() + interval '${tokenMs} milliseconds'`;
-const returned = `b.advertiser_id, b.sha256, b.size_bytes, b.key`;
+/** An infected blob stays so, and is detected if its bytes return. */
+const begun = (
+  token: string,
+) => `delete_token = ${token}::uuid, delete_until = now() + interval '${tokenMs} milliseconds',
+  state = CASE WHEN b.state = 'infected' THEN b.state ELSE 'deleting' END`;
+const returned = `b.advertiser_id AS "advertiserId", b.sha256, b.size_bytes::float8 AS "sizeBytes", b.key`;
 
 /**
  * True of a blob `b` that a run has to delete. Infected bytes: not yet deleted, or deleted less than a day after they were announced, since
@@ -59,7 +62,6 @@ const returned = `b.advertiser_id, b.sha256, b.size_bytes, b.key`;
 const isToBeDeleted = `(b.state = 'infected' AND (b.deleted_at IS NULL OR b.deleted_at - b.intended_at < interval '1 day') OR b.state = 'deleting')
   AND (b.state = 'deleting' OR b.deleted_at IS NULL OR b.deleted_at > now()
     OR b.deleted_at < now() - greatest(interval '30 seconds', b.deleted_at - b.intended_at - interval '10 minutes'))`;
-const isDeletable = `${isToBeDeleted} AND ${isBeingDeleted} IS NOT TRUE`;
 
 /** `due`: `beginInfected` would find a blob. `begun`: other runs hold unexpired tokens for all blobs; they may have failed. */
 export type InfectedLeft = 'due' | 'begun' | 'none';
@@ -73,19 +75,19 @@ export async function findInfected(db: Queryable): Promise<InfectedLeft> {
   return row.begun ? 'begun' : 'due';
 }
 
+/** Gives a token to blobs that meet a condition, unless another run is deleting them. */
+const toBeginSql = (condition: string, token: string) => `
+  WITH chosen AS MATERIALIZED (
+    SELECT b.advertiser_id, b.sha256 FROM intake.blobs b WHERE ${condition} AND ${isBeingDeleted} IS NOT TRUE
+    LIMIT ${mostAtOnce} FOR UPDATE SKIP LOCKED)
+  UPDATE intake.blobs b SET ${begun(token)} FROM chosen
+  WHERE b.advertiser_id = chosen.advertiser_id AND b.sha256 = chosen.sha256
+  RETURNING ${returned}`;
+
 /** Begins to delete infected bytes and to finish interrupted deletes, of any advertiser. Empty when there is nothing to do. */
 export async function beginInfected(db: Queryable): Promise<Deletion> {
-  const newToken = randomUUID();
-  const rows = await db.query<DeletableRow>(
-    `WITH chosen AS MATERIALIZED (
-       SELECT b.advertiser_id, b.sha256 FROM intake.blobs b WHERE ${isDeletable}
-       LIMIT ${mostAtOnce} FOR UPDATE SKIP LOCKED)
-     UPDATE intake.blobs b SET ${token('$1')} FROM chosen
-     WHERE b.advertiser_id = chosen.advertiser_id AND b.sha256 = chosen.sha256
-     RETURNING ${returned}`,
-    [newToken],
-  );
-  return { token: newToken, blobs: rows.map(toDeletable) };
+  const token = randomUUID();
+  return { token, blobs: await db.query<DeletableBlob>(toBeginSql(isToBeDeleted, '$1'), [token]) };
 }
 
 /** True where an attachment, an earlier version or a prefill refers to blob `b`. $1 is the advertiser. */
@@ -100,21 +102,13 @@ export const isUnreferenced = `b.advertiser_id = $1 AND b.state NOT IN ('infecte
 export const isBefore = (time: string, ms: string) =>
   `(${time} < now() - ${ms} * interval '1 millisecond' OR ${time} > now())`;
 
+const isOldOrphan = `${isUnreferenced} AND b.orphaned_at < now() - $2 * interval '1 millisecond' AND ${isBefore('b.intended_at', '$2')}`;
+
 /** Begins to delete blobs that have been orphans for the grace period and still are. */
 export async function beginOrphans(db: Queryable, advertiserId: bigint, graceMs: number): Promise<Deletion> {
-  const newToken = randomUUID();
-  const rows = await db.query<DeletableRow>(
-    `WITH chosen AS MATERIALIZED (
-       SELECT b.sha256 FROM intake.blobs b
-       WHERE ${isUnreferenced} AND b.orphaned_at < now() - $2 * interval '1 millisecond'
-         AND ${isBefore('b.intended_at', '$2')} AND ${isBeingDeleted} IS NOT TRUE
-       ORDER BY b.orphaned_at LIMIT ${mostAtOnce} FOR UPDATE SKIP LOCKED)
-     UPDATE intake.blobs b SET state = 'deleting', ${token('$3')} FROM chosen
-     WHERE b.advertiser_id = $1 AND b.sha256 = chosen.sha256
-     RETURNING ${returned}`,
-    [advertiserId, graceMs, newToken],
-  );
-  return { token: newToken, blobs: rows.map(toDeletable) };
+  const token = randomUUID();
+  const blobs = await db.query<DeletableBlob>(toBeginSql(isOldOrphan, '$3'), [advertiserId, graceMs, token]);
+  return { token, blobs };
 }
 
 /** Which of some hashes are being deleted by this run, which are still needed, and which another run is deleting. */
@@ -125,19 +119,10 @@ export interface BegunDrop {
 }
 
 /**
- * Begins to delete, without a grace period, blobs that nothing refers to and no download has announced. A missing row is inserted, so that
- * the same bytes cannot be put unnoticed meanwhile. An infected blob keeps its row, so that the same bytes are detected if they return.
+ * Begins to delete, without a grace period, blobs that nothing refers to and no download has announced; in a transaction, which may be the
+ * one that removes the references. A missing row is inserted, so that the same bytes cannot be put unnoticed meanwhile.
  */
-export async function beginDrop(db: Database, advertiserId: bigint, hashes: readonly string[]): Promise<BegunDrop> {
-  return await retryOnConflict(() => db.transaction((tx) => beginDropIn(tx, advertiserId, hashes)));
-}
-
-/** The same inside the transaction that removes the references. */
-export async function beginDropIn(
-  tx: Queryable,
-  advertiserId: bigint,
-  unsorted: readonly string[],
-): Promise<BegunDrop> {
+export async function beginDrop(tx: Queryable, advertiserId: bigint, unsorted: readonly string[]): Promise<BegunDrop> {
   const hashes = unsorted.toSorted();
   await tx.query(
     `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state)
@@ -156,16 +141,15 @@ export async function beginDropIn(
      FROM intake.blobs b WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])`,
     [advertiserId, hashes],
   );
-  const newToken = randomUUID();
+  const token = randomUUID();
   const pick = (wanted: (row: (typeof rows)[number]) => boolean) => rows.filter(wanted).map((row) => row.sha256);
-  const deletable = await tx.query<DeletableRow>(
-    `UPDATE intake.blobs b SET ${token('$3')}, deleted_at = NULL,
-       state = CASE WHEN b.state = 'infected' THEN b.state ELSE 'deleting' END
+  const blobs = await tx.query<DeletableBlob>(
+    `UPDATE intake.blobs b SET ${begun('$3')}, deleted_at = NULL
      WHERE b.advertiser_id = $1 AND b.sha256 = ANY ($2::text[]) RETURNING ${returned}`,
-    [advertiserId, pick(({ infected, busy, needed }) => !busy && (infected || !needed)), newToken],
+    [advertiserId, pick(({ infected, busy, needed }) => !busy && (infected || !needed)), token],
   );
   return {
-    deletion: { token: newToken, blobs: deletable.map(toDeletable) },
+    deletion: { token, blobs },
     needed: pick((row) => row.needed),
     busy: pick(({ infected, busy, needed }) => busy && (infected || !needed)),
   };
@@ -205,10 +189,4 @@ export async function confirmDeletion(
   );
   const confirmed = new Set(rows.map((row) => `${row.advertiser_id} ${row.sha256}`));
   return deletion.blobs.filter((blob) => !confirmed.has(`${blob.advertiserId} ${blob.sha256}`));
-}
-
-type DeletableRow = Columns<'blobs', 'advertiser_id' | 'sha256' | 'size_bytes' | 'key'>;
-
-function toDeletable(row: DeletableRow): DeletableBlob {
-  return { advertiserId: row.advertiser_id, sha256: row.sha256, sizeBytes: Number(row.size_bytes), key: row.key };
 }

@@ -1,21 +1,15 @@
 // The download queue: narrow rows that are deleted when the work is done, so the table stays small after a million files. A claim is a
-// token and the time at which it expires (`leased_until`); to complete or fail a download, a process must still hold its token. This file
-// knows neither bytes nor the source.
-import { longestWaitsMs } from '../../domain/download-verdict.ts';
+// token and the time at which it expires (`leased_until`); to complete or fail a download, a process must still hold its token.
 import type { TroubleKind } from '../../domain/trouble.ts';
 import { longestLease } from '../accounts/leases.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 
-/** A download's key. */
-export interface DownloadKey {
+/** A claimed download. */
+export interface Claim {
   readonly advertiserId: bigint;
   readonly applicationId: bigint;
   readonly kind: string;
-}
-
-/** A claimed download. */
-export interface Claim extends DownloadKey {
   readonly token: string;
   /** Including this one. */
   readonly attempts: number;
@@ -82,15 +76,15 @@ const claimSql = `
     lapses = lapses + (lease_token IS NOT NULL AND priority = 2 AND left(lease_token::text, 8) <> left($4::text, 8))::int,
     priority = CASE WHEN lease_token IS NULL THEN priority ELSE 2 END
   WHERE ctid = ANY (ARRAY(SELECT place FROM due, share WHERE nth <= size))
-  RETURNING advertiser_id, application_id, kind, attempts, lapses, lease_token IS NOT NULL AS claimed,
-    trouble_kind IS NOT DISTINCT FROM 'throttled' AS was_throttled,
+  RETURNING advertiser_id AS "advertiserId", application_id AS "applicationId", kind, attempts, lapses,
+    lease_token IS NOT NULL AS "isClaimed", trouble_kind IS NOT DISTINCT FROM 'throttled' AS "wasThrottled",
     coalesce(failed_at > now() OR failed_at < greatest(
       (SELECT c.as_of FROM intake.cursors c WHERE c.advertiser_id = downloads.advertiser_id),
       (SELECT s.ended_at FROM intake.sweeps s WHERE s.advertiser_id = downloads.advertiser_id AND s.lane = 'live'
          AND NOT (s.purpose = 'live' AND s.certificate = 'unproven')
-       ORDER BY s.started_at DESC LIMIT 1)), false) AS is_served,
-    coalesce(extract(epoch FROM now() - failed_at), '-infinity')::float8 * 1000 AS failed_ms,
-    greatest(0, extract(epoch FROM now() - due_at))::float8 * 1000 AS waited_ms`;
+       ORDER BY s.started_at DESC LIMIT 1)), false) AS "isServed",
+    coalesce(extract(epoch FROM now() - failed_at), '-infinity')::float8 * 1000 AS "failedMs",
+    greatest(0, extract(epoch FROM now() - due_at))::float8 * 1000 AS "waitedMs"`;
 
 /** Claims due downloads, an equal share for each advertiser. `lapsed` counts rows whose claim had expired, which are now suspects. */
 export async function claimDownloads(
@@ -99,27 +93,16 @@ export async function claimDownloads(
 ): Promise<{ readonly claims: Claim[]; readonly lapsed: number }> {
   const { advertisers, tier, limit, token, leaseMs } = request;
   const rows = await db.query<
-    Columns<'downloads', 'advertiser_id' | 'application_id' | 'kind' | 'attempts' | 'lapses'> & {
-      claimed: boolean;
-      was_throttled: boolean;
-      is_served: boolean;
-      failed_ms: number;
-      waited_ms: number;
-    }
+    Omit<Claim, 'token' | 'failedAt'> & { isClaimed: boolean; failedMs: number; waitedMs: number }
   >(claimSql, [advertisers, priorities[tier], limit, token, leaseMs]);
-  const claimed = rows.filter((row) => row.claimed);
-  const claims = claimed.map((row) => ({
-    advertiserId: row.advertiser_id,
-    applicationId: row.application_id,
-    kind: row.kind,
+  const claimed = rows.filter(({ isClaimed }) => isClaimed);
+  const now = performance.now();
+  const claims = claimed.map(({ isClaimed: _, waitedMs: __, failedMs, ...claim }) => ({
+    ...claim,
     token,
-    attempts: row.attempts,
-    lapses: row.lapses,
-    wasThrottled: row.was_throttled,
-    isServed: row.is_served,
-    failedAt: performance.now() - row.failed_ms,
+    failedAt: now - failedMs,
   }));
-  request.onClaimed?.(claimed.map((row) => row.waited_ms));
+  request.onClaimed?.(claimed.map(({ waitedMs }) => waitedMs));
   return { claims, lapsed: rows.length - claims.length };
 }
 
@@ -139,32 +122,20 @@ export async function renewDownloads(db: Queryable, claims: readonly Claim[], le
 }
 
 /**
- * The longest wait that download-verdict.ts gives for this trouble and number of attempts, plus a minute. A download without trouble does
- * not wait.
- */
-const longestWait = `interval '1 minute' + interval '1 millisecond' * CASE
-  WHEN d.trouble_kind IS NULL THEN 0
-  WHEN d.trouble_kind = 'missing' THEN ($1::float8[])[least(greatest(d.attempts, 1), cardinality($1::float8[]))]
-  WHEN d.trouble_kind = ANY ('{unreachable,malformed,mismatch,refused}')
-    THEN ($2::float8[])[least(greatest(d.attempts, 0) + 1, cardinality($2::float8[]))]
-  ELSE 86400000 END`;
-
-/**
- * Makes downloads due whose `due_at` was written before the clock was set back: those that wait longer than the longest wait, and claimed
- * ones whose `due_at` is in the future although they were due when they were claimed.
+ * Makes downloads due whose `due_at` was written before the clock was set back: those that wait although they have not failed, that failed
+ * in the future, or that are claimed although they are not due. A failure further back than the clock was set delays a download by as much.
  */
 export async function bringForward(db: Queryable): Promise<void> {
   await db.query(
     `UPDATE intake.downloads SET due_at = now() WHERE ctid = ANY (ARRAY(
        SELECT d.ctid FROM intake.advertisers v CROSS JOIN unnest('{0,1,2}'::smallint[]) AS tier (priority)
        JOIN intake.downloads d ON d.advertiser_id = v.advertiser_id AND d.priority = tier.priority
-       WHERE d.due_at > now() + interval '1 minute' AND (d.lease_token IS NOT NULL OR d.due_at > now() + ${longestWait})
+       WHERE d.due_at > now() + interval '1 minute'
+         AND (d.lease_token IS NOT NULL OR d.failed_at IS NULL OR d.failed_at > now())
        FOR UPDATE OF d SKIP LOCKED))`,
-    [longestWaitsMs.missing, longestWaitsMs.other],
   );
 }
 
-/** Why and until when a download waits. */
 export interface Postponement {
   readonly delayMs: number;
   /** False: this attempt does not count. */

@@ -1,17 +1,14 @@
 // The id of this database and the identity of the blob store that it owns: one row. A process that takes a store writes the identity here
-// first, then into the store, then confirms it. After a crash in between, the next process finishes. This file calls no blob store.
+// first, then into the store, then confirms it. After a crash in between, the next process finishes.
 import type { RecordedStore } from '../../domain/store-owner.ts';
 import type { Queryable } from '../postgres/database.ts';
-import type { Columns } from '../schema/rows.ts';
 
 /** What is recorded; null where this database has met no store yet. */
 export async function loadRecordedStore(db: Queryable): Promise<RecordedStore | null> {
-  const [row] = await db.query<Columns<'blob_store', 'database_id' | 'identity' | 'next_identity' | 'location'>>(
-    `SELECT database_id, identity, next_identity, location FROM intake.blob_store`,
+  const [recorded] = await db.query<RecordedStore>(
+    `SELECT database_id AS "databaseId", identity, next_identity AS "nextIdentity", location FROM intake.blob_store`,
   );
-  if (row === undefined) return null;
-  const { database_id: databaseId, identity, next_identity: nextIdentity, location } = row;
-  return { databaseId, identity, nextIdentity, location };
+  return recorded ?? null;
 }
 
 /** What is recorded. The id of the database is made here, at the first use of a store, so that copies of an unused database differ. */

@@ -11,12 +11,14 @@ import { isFree } from './download-queue.ts';
 import { reopenAttachments } from './ready.ts';
 import { replaceScreens } from './screens.ts';
 
-/** An attachment of an application and, where they are stored, its bytes. */
+/** An attachment of an application. The last three are null where its bytes are not stored. */
 export interface ApplicationFile extends DeclaredFile {
   readonly kind: string;
   readonly state: string;
   readonly reason: string | null;
-  readonly held: { readonly key: string; readonly sha256: string; readonly sizeBytes: bigint } | null;
+  readonly key: string | null;
+  readonly sha256: string | null;
+  readonly sizeBytes: number | null;
 }
 
 /** All attachments of an application id, for each advertiser that has such an application. */
@@ -25,8 +27,9 @@ export async function loadApplicationFiles(
   advertisers: readonly bigint[],
   applicationId: bigint,
 ): Promise<Map<bigint, ApplicationFile[]>> {
-  const rows = await db.query<FileRow>(
-    `SELECT p.advertiser_id, a.kind, a.state, a.reason, a.file_name, a.content_type, a.detected_type, b.key, b.sha256, b.size_bytes
+  const rows = await db.query<OrNull<ApplicationFile> & { advertiserId: bigint }>(
+    `SELECT p.advertiser_id AS "advertiserId", a.kind, a.state, a.reason, a.file_name AS "fileName", a.content_type AS "contentType",
+       a.detected_type AS "detectedType", b.key, b.sha256, b.size_bytes::float8 AS "sizeBytes"
      FROM intake.applications p
      LEFT JOIN intake.attachments a USING (advertiser_id, application_id)
      LEFT JOIN intake.blobs b ON b.advertiser_id = a.advertiser_id AND b.sha256 = a.sha256 AND a.state = 'stored' AND b.state = 'stored'
@@ -34,32 +37,13 @@ export async function loadApplicationFiles(
      ORDER BY p.advertiser_id, a.kind`,
     [advertisers, applicationId],
   );
-  const byAdvertiser = Map.groupBy(rows, (row) => row.advertiser_id);
-  return new Map([...byAdvertiser].map(([advertiserId, some]) => [advertiserId, some.flatMap(toApplicationFile)]));
+  // An application without attachments has one row, whose attachment columns are null.
+  const toFile = ({ advertiserId: _, kind, state, ...file }: (typeof rows)[number]) =>
+    kind === null || state === null ? [] : [{ kind, state, ...file }];
+  const byAdvertiser = Map.groupBy(rows, ({ advertiserId }) => advertiserId);
+  return new Map([...byAdvertiser].map(([advertiserId, some]) => [advertiserId, some.flatMap(toFile)]));
 }
 
-/** An application without attachments has one row, whose attachment columns are null. */
-type FileRow = Columns<'applications', 'advertiser_id'> &
-  OrNull<Columns<'attachments', 'kind' | 'state' | 'reason' | 'file_name' | 'content_type' | 'detected_type'>> &
-  OrNull<Columns<'blobs', 'key' | 'sha256' | 'size_bytes'>>;
-
-function toApplicationFile(row: FileRow): ApplicationFile[] {
-  const { kind, state, key, sha256, size_bytes: sizeBytes } = row;
-  if (kind === null || state === null) return [];
-  return [
-    {
-      kind,
-      state,
-      reason: row.reason,
-      fileName: row.file_name,
-      contentType: row.content_type,
-      detectedType: row.detected_type,
-      held: key === null || sha256 === null || sizeBytes === null ? null : { key, sha256, sizeBytes },
-    },
-  ];
-}
-
-/** Which files to fetch again. */
 export interface RetryChoice {
   readonly applicationId: bigint | null;
   readonly kind: string | null;
@@ -95,7 +79,6 @@ export async function retryDownloads(db: Database, advertiserId: bigint, choice:
 
 const pageSize = 500;
 
-/** The stored screens of an application. */
 export interface StoredScreen {
   readonly advertiserId: bigint;
   readonly applicationId: bigint;

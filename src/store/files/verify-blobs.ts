@@ -11,34 +11,26 @@ import { isBefore, isReferenced, isUnreferenced } from './delete-blobs.ts';
 import { takeBackAnnounced } from './download-queue.ts';
 import { reopenAttachments } from './ready.ts';
 
-/** A row of the table blobs. */
 export interface BlobRow extends BlobFacts, Readonly<Columns<'blobs', 'key' | 'state'>> {
   /** Versions of infected bytes that the store kept when they were last deleted. */
   readonly keptVersions: number;
 }
 
-type BlobColumns = Columns<'blobs', 'sha256' | 'size_bytes' | 'key' | 'state' | 'kept_versions'>;
-const blobColumns = 'sha256, size_bytes, key, state, kept_versions';
-
-function toBlobRow({ sha256, size_bytes, key, state, kept_versions: keptVersions }: BlobColumns): BlobRow {
-  return { sha256, sizeBytes: Number(size_bytes), key, state, keptVersions };
-}
+const blobColumns = 'sha256, size_bytes::float8 AS "sizeBytes", key, state, kept_versions AS "keptVersions"';
 
 const pageSize = 1_000;
 
 /** An advertiser's blobs in the order of their keys. */
 export async function* loadBlobs(db: Queryable, advertiserId: bigint): AsyncGenerator<BlobRow> {
   for (let after = ''; ; ) {
-    const rows = await db.query<BlobColumns>(
+    const rows = await db.query<BlobRow>(
       `SELECT ${blobColumns} FROM intake.blobs
        WHERE advertiser_id = $1 AND sha256 > $2 ORDER BY sha256 LIMIT ${pageSize}`,
       [advertiserId, after],
     );
-    for (const row of rows) {
-      yield toBlobRow(row);
-      after = row.sha256;
-    }
+    yield* rows;
     if (rows.length < pageSize) return;
+    after = rows.at(-1)?.sha256 ?? '';
   }
 }
 
@@ -65,17 +57,15 @@ export async function loadUnread(db: Queryable, advertiserId: bigint, withinMs: 
 export async function* loadLongestUnread(db: Queryable, advertiserId: bigint): AsyncGenerator<BlobRow> {
   for (let after = { verified_at: '-infinity', sha256: '' }; ; ) {
     // As text: a Date has no microseconds, and rows would be returned twice.
-    const rows = await db.query<BlobColumns & { verified_at: string }>(
+    const rows = await db.query<BlobRow & { verified_at: string }>(
       `SELECT ${blobColumns}, verified_at::text AS verified_at FROM intake.blobs
        WHERE advertiser_id = $1 AND state = 'stored' AND (verified_at, sha256) > ($2::timestamptz, $3)
        ORDER BY blobs.verified_at, sha256 LIMIT ${pageSize}`,
       [advertiserId, after.verified_at, after.sha256],
     );
-    for (const row of rows) {
-      yield toBlobRow(row);
-      after = row;
-    }
+    yield* rows;
     if (rows.length < pageSize) return;
+    after = rows.at(-1) ?? after;
   }
 }
 

@@ -1,12 +1,11 @@
 // Ends prefills that were not redeemed, and those of erased persons. Personal data is removed from the row at once, with the reference to
 // the resume; the row, or its count, stays for the funnel report.
-import { beginDropIn } from '../files/delete-blobs.ts';
+import { beginDrop } from '../files/delete-blobs.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { isAhead } from '../tombstones.ts';
 import { isBeingPut, isOver } from './prefills.ts';
 
-/** The most rows in one statement. */
 const atOnce = 10_000;
 
 /**
@@ -46,7 +45,7 @@ async function lapse(tx: Queryable): Promise<number> {
   );
   for (const [advertiserId, some] of Map.groupBy(rows, (row) => row.advertiser_id)) {
     const hashes = new Set(some.flatMap((row) => row.resume_sha256 ?? []));
-    await beginDropIn(tx, advertiserId, [...hashes]);
+    await beginDrop(tx, advertiserId, [...hashes]);
   }
   return rows.length;
 }
@@ -80,7 +79,6 @@ async function countEnded(db: Queryable): Promise<number> {
   return row?.n ?? 0;
 }
 
-/** Empties the prefills of a person. */
 export async function erasePrefills(tx: Queryable, advertiserId: bigint, prefillIds: readonly string[]): Promise<void> {
   await tx.query(
     `UPDATE intake.prefills SET outcome = 'erased', ended_at = now(), ${emptied}

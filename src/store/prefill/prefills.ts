@@ -17,7 +17,7 @@ import type { AnnounceAnswer } from '../files/blobs.ts';
 import { isBeingDeleted } from '../files/delete-blobs.ts';
 import { toAddressKey, toPersonKeys } from '../person-key.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
-import type { Columns, NotNull } from '../schema/rows.ts';
+import type { Columns } from '../schema/rows.ts';
 import { isAhead, type KeyState, mayStore, noteKeptOut } from '../tombstones.ts';
 
 export interface PrefillKey {
@@ -239,7 +239,6 @@ export async function offerPrefill(
   });
 }
 
-/** What a handle is redeemed for. */
 export interface RedeemedPrefill extends PrefillKey {
   /** JSON text with every digit as the source sent it. */
   readonly profile: string;
@@ -247,6 +246,10 @@ export interface RedeemedPrefill extends PrefillKey {
 }
 
 export type ResumeFacts = Pick<Resume, 'fileName' | 'contentType' | 'sizeBytes'>;
+
+const hasResume = `(resume_stored_at IS NOT NULL AND resume_sha256 IS NOT NULL AND resume_reason IS NULL)`;
+/** Not null where there is a resume. */
+const resumeColumns = `resume_file_name AS "fileName", resume_content_type AS "contentType", resume_size_bytes::float8 AS "sizeBytes"`;
 
 /** True of a profile that has expired, or whose age is unknown because the clock was set back. */
 export const isOver = `(expires_at <= now() OR ${isAhead('prefilled_at')})`;
@@ -256,15 +259,15 @@ export async function redeemPrefill(
   db: Queryable,
   handle: { readonly advertiserId: bigint; readonly handleHash: Buffer },
 ): Promise<RedeemedPrefill | null> {
-  const [row] = await db.query<ResumeRow & Columns<'prefills', 'prefill_id'> & { profile: string }>(
+  const [row] = await db.query<ResumeFacts & { prefillId: string; profile: string; hasResume: boolean }>(
     `UPDATE intake.prefills SET outcome = 'redeemed', redeemed_at = now(), ended_at = now()
      WHERE advertiser_id = $1 AND handle_hash = $2 AND outcome = 'prefilled' AND NOT ${isOver}
-     RETURNING prefill_id, coalesce(profile_text, profile::text) AS profile, ${resumeColumns}`,
+     RETURNING prefill_id AS "prefillId", coalesce(profile_text, profile::text) AS profile, ${hasResume} AS "hasResume", ${resumeColumns}`,
     [handle.advertiserId, handle.handleHash],
   );
   if (!row) return null;
-  const { prefill_id: prefillId, profile } = row;
-  return { advertiserId: handle.advertiserId, prefillId, profile, resume: toResume(row) };
+  const { prefillId, profile, hasResume: has, ...resume } = row;
+  return { advertiserId: handle.advertiserId, prefillId, profile, resume: has ? resume : null };
 }
 
 /** The stored resume of a prefill that was redeemed within the lifetime of a link to it. */
@@ -272,13 +275,13 @@ export async function loadResume(
   db: Queryable,
   key: PrefillKey,
 ): Promise<(ResumeFacts & { readonly sha256: string }) | null> {
-  const [row] = await db.query<ResumeRow & NotNull<Columns<'prefills', 'resume_sha256'>>>(
-    `SELECT resume_sha256, ${resumeColumns} FROM intake.prefills WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'redeemed'
+  const [resume] = await db.query<ResumeFacts & { sha256: string }>(
+    `SELECT resume_sha256 AS sha256, ${resumeColumns} FROM intake.prefills
+     WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'redeemed' AND ${hasResume}
        AND redeemed_at > now() - ${resumeLinkMs} * interval '1 millisecond'`,
     [key.advertiserId, key.prefillId],
   );
-  const facts = row ? toResume(row) : null;
-  return row && facts ? { ...facts, sha256: row.resume_sha256 } : null;
+  return resume ?? null;
 }
 
 /** Records that a resume could not be read as it was stored. The next verify reads these bytes first, and repairs what else has them. */
@@ -313,17 +316,4 @@ export async function findAdvertiserName(
     [advertiserId, names],
   );
   return row?.name ?? null;
-}
-
-/** The resume's columns are not null where `stored` is true. */
-type ResumeRow = { stored: boolean } & NotNull<
-  Columns<'prefills', 'resume_file_name' | 'resume_content_type' | 'resume_size_bytes'>
->;
-const resumeColumns =
-  'resume_stored_at IS NOT NULL AND resume_sha256 IS NOT NULL AND resume_reason IS NULL AS stored, resume_file_name, resume_content_type, resume_size_bytes';
-
-function toResume(row: ResumeRow): ResumeFacts | null {
-  if (!row.stored) return null;
-  const { resume_file_name: fileName, resume_content_type: contentType, resume_size_bytes: sizeBytes } = row;
-  return { fileName, contentType, sizeBytes: Number(sizeBytes) };
 }

@@ -38,7 +38,6 @@ export async function deleteOrphans(
   return await deleteAll(deps, () => deps.store.deletions.beginOrphans(advertiserId, graceMs), signal);
 }
 
-/** The result of `deleteUnneeded`. */
 export interface Dropped {
   /** Hashes whose bytes other files still need. */
   readonly needed: readonly string[];

@@ -14,7 +14,6 @@ import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
 import { failDownload, isOfStorage } from './handle-failure.ts';
 import { createInFlight, type DownloadCallbacks } from './in-flight.ts';
 
-/** An account whose files can be fetched. */
 export interface DownloadAccount {
   readonly name: string;
   readonly advertiserId: bigint;
@@ -23,7 +22,6 @@ export interface DownloadAccount {
 
 export interface DownloadRunDeps extends Omit<DownloadDeps, 'source' | 'onBytes'> {
   readonly accounts: readonly DownloadAccount[];
-  /** Free space of the spool's disk. */
   readonly loadSpoolBytes: () => Promise<number | null>;
   /** What a run leaves to the next. */
   readonly memory?: DownloadMemory | undefined;
@@ -59,7 +57,6 @@ export interface DownloadRunRequest {
   readonly signal: AbortSignal;
 }
 
-/** Files by result. */
 export interface DownloadTotals {
   readonly stored: number;
   readonly bytes: number;
@@ -88,59 +85,54 @@ const outagePauseMs = 5_000;
 /** Tells the claims of this process from those of one that may have ended. */
 const processDigits = randomUUID().slice(0, 8);
 
-/** An account in this run. */
 interface RunAccount extends DownloadAccount {
   /** Failures of its source in a row. */
   streak: number;
-  /** No download of the account is claimed before this time, on the `performance.now` clock. */
-  pausedUntil: number;
 }
 
 /** Downloads until nothing is due and nothing becomes due within `retryForMs`. */
 export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRequest): Promise<DownloadSummary> {
   const { store, memory = createDownloadMemory() } = deps;
   const { concurrency, signal } = request;
-  const accounts = new Map<bigint, RunAccount>(
-    deps.accounts.map((one) => [
-      one.advertiserId,
-      { ...one, streak: 0, pausedUntil: memory.pauses.get(one.name) ?? 0 },
-    ]),
-  );
+  const accounts = new Map<bigint, RunAccount>(deps.accounts.map((one) => [one.advertiserId, { ...one, streak: 0 }]));
   const ids = [...accounts.keys()];
   const inFlight = createInFlight(concurrency);
   const totals = { stored: 0, bytes: 0, linked: 0, infected: 0, missing: 0, rejected: 0, givenUp: 0, failures: 0 };
   const outage = createOutage(request, deps.onWait);
   const abort = new AbortController();
   /** Claimed and not started yet. */
-  let ready: FileFacts[] = [];
+  let ready: { readonly account: RunAccount; readonly file: FileFacts }[] = [];
   /** An unexpected error, thrown at the next step. */
   let fatal: { readonly error: unknown } | null = null;
   let suspectsAt = performance.now() + suspectsEveryMs;
   /** When the queue was first empty. */
   let dryAt: number | null = null;
 
-  const isPaused = ({ pausedUntil }: Pick<RunAccount, 'pausedUntil'>) => pausedUntil > performance.now();
+  const toPauseMs = ({ name }: RunAccount) => (memory.pauses.get(name) ?? 0) - performance.now();
+  const pause = ({ name }: RunAccount, ms: number) => memory.pauses.set(name, performance.now() + ms);
   /** Releases claims without counting an attempt. Claims that cannot be released lapse. */
   const release = (claims: readonly Claim[]) => store.downloads.release(claims).catch(() => {});
 
   async function claim(tier: 'usual' | 'suspects', limit: number): Promise<boolean> {
-    const advertisers = ids.filter((id) => !isPaused(accounts.get(id) ?? { pausedUntil: Infinity }));
-    if (advertisers.length === 0) return false;
+    const awake = [...accounts.values()].filter((one) => toPauseMs(one) <= 0);
+    if (awake.length === 0) return false;
     return await outage.during(false, async () => {
       await requireRoom(deps, 2 * concurrency * request.maxBytes);
       const token = `${processDigits}${randomUUID().slice(8)}`;
       const { leaseMs, hash } = request;
       const { onClaimed } = deps;
+      const advertisers = awake.map((one) => one.advertiserId);
       const { claims, lapsed } = await store.downloads.claim({ advertisers, tier, limit, token, leaseMs, onClaimed });
-      if (claims.length > 0) ready.push(...(await store.downloads.loadFacts(claims, hash)));
+      for (const file of claims.length > 0 ? await store.downloads.loadFacts(claims, hash) : []) {
+        const account = accounts.get(file.claim.advertiserId);
+        if (account) ready.push({ account, file });
+      }
       outage.endDatabase();
       return claims.length > 0 || lapsed > 0;
     });
   }
 
-  function start(file: FileFacts): void {
-    const account = accounts.get(file.claim.advertiserId);
-    if (account === undefined) return;
+  function start({ account, file }: (typeof ready)[number]): void {
     inFlight.start(file.claim, (callbacks) =>
       fetchOne(account, file, callbacks).catch((error: unknown) => {
         fatal ??= { error };
@@ -190,16 +182,14 @@ export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRe
     if (isOfSource && trouble.kind === 'unreachable' && trouble.status === undefined)
       deps.onUnreachable?.(account.name);
     if (isOfSource && ++account.streak >= outageStreak) {
-      account.pausedUntil = performance.now() + outagePauseMs;
+      pause(account, outagePauseMs);
       account.streak = 0;
     }
     // If the database does not answer, the claim lapses by itself.
     await outage.during(null, async () => {
       const isOwn = isOfStorage(trouble) ? memory.putAt > failed.failedAt : failed.isServed;
       const { verdict, state } = await failDownload(store, failed, trouble, isOwn);
-      if (verdict.kind === 'pause' && verdict.scope === 'account') {
-        account.pausedUntil = performance.now() + verdict.delayMs;
-      }
+      if (verdict.kind === 'pause' && verdict.scope === 'account') pause(account, verdict.delayMs);
       if (verdict.kind === 'pause' && verdict.scope === 'all') outage.begin(trouble, true);
       // After a check that failed, the file stays stored as it was: nothing was stored, and no download was spared.
       if (state !== null && state !== 'stored') count({ state, bytes: 0, fetched: false });
@@ -209,12 +199,10 @@ export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRe
 
   /** Releases claimed downloads that have not started while their account, or the whole run, is paused. */
   async function returnPaused(): Promise<void> {
-    const isResting = ({ claim: { advertiserId } }: FileFacts) =>
-      outage.leftMs() > 0 || isPaused(accounts.get(advertiserId) ?? { pausedUntil: Infinity });
-    const resting = ready.filter(isResting);
+    const resting = ready.filter(({ account }) => outage.leftMs() > 0 || toPauseMs(account) > 0);
     if (resting.length === 0) return;
-    ready = ready.filter((file) => !resting.includes(file));
-    await release(resting.map((file) => file.claim));
+    ready = ready.filter((one) => !resting.includes(one));
+    await release(resting.map(({ file }) => file.claim));
   }
 
   /** Nothing is due. Waits for a download that becomes due within `retryForMs` of when the queue was first empty; false without one. */
@@ -226,7 +214,7 @@ export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRe
     const waiting = await outage.during(null, () => store.downloads.loadWaiting(ids));
     if (waiting === null) return true;
     if (waiting.nextInMs === null) return false;
-    const paused = [...accounts.values()].map((one) => one.pausedUntil - now).filter((ms) => ms > 0);
+    const paused = [...accounts.values()].map(toPauseMs).filter((ms) => ms > 0);
     const waitMs = Math.max(50, waiting.nextInMs, ...(waiting.nextInMs <= 0 ? paused : []));
     if (waitMs > leftMs) return false;
     await sleep(waitMs, undefined, { signal }).catch(() => {});
@@ -237,7 +225,7 @@ export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRe
   async function step(): Promise<boolean> {
     if (fatal) throw fatal.error;
     await returnPaused();
-    while (ready.length > 0 && !inFlight.isFull()) for (const file of ready.splice(0, 1)) start(file);
+    while (ready.length > 0 && !inFlight.isFull()) for (const one of ready.splice(0, 1)) start(one);
     if (inFlight.isFull()) return await inFlight.nextChange();
     const isBusy = inFlight.size > 0;
     if (outage.leftMs() > 0) return isBusy ? await inFlight.nextChange() : await outage.wait();
@@ -245,8 +233,8 @@ export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRe
     if (!isSuspectDue && (await claim('usual', 2 * concurrency))) return true;
     if (inFlight.size > 0) return await inFlight.nextChange();
     const found = await claim('suspects', 1);
-    for (const file of ready.splice(0)) {
-      start(file);
+    for (const one of ready.splice(0)) {
+      start(one);
       await inFlight.untilIdle();
     }
     if (found || outage.leftMs() > 0) return true;
@@ -255,7 +243,7 @@ export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRe
   }
 
   const renewal = setInterval(() => {
-    const claims = [...inFlight.claims(), ...ready.map((file) => file.claim)];
+    const claims = [...inFlight.claims(), ...ready.map(({ file }) => file.claim)];
     // On a database connection of its own. If the database does not answer, the downloads themselves fail and report it.
     if (claims.length > 0) store.downloads.renew(claims, request.leaseMs).catch(() => {});
   }, request.leaseMs / 3);
@@ -273,9 +261,8 @@ export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRe
     signal.removeEventListener('abort', stop);
     abort.abort();
     await inFlight.untilIdle();
-    await release(ready.map((file) => file.claim));
+    await release(ready.map(({ file }) => file.claim));
     clearInterval(renewal);
-    for (const { name, pausedUntil } of accounts.values()) memory.pauses.set(name, pausedUntil);
   }
 }
 

@@ -24,7 +24,6 @@ export interface DownloadRequest extends Pick<FetchRequest, 'maxBytes' | 'signal
   readonly hash: HashSetting;
 }
 
-/** How one download ended. */
 export type DownloadEnd =
   | { readonly kind: 'completed'; readonly state: CompletedState; readonly bytes: number; readonly fetched: boolean }
   | { readonly kind: 'failed'; readonly trouble: Trouble };

@@ -1,6 +1,6 @@
 // Fetches one file from the source and makes sure that it is whole, by its HTTP framing or its Size. It counts and hashes the bytes. If
 // something does not match, it fetches again until two fetches in a row agree, at most three times. A truncated body, an empty body or an
-// error page is never taken for the file. Knows nothing of the queue and the store.
+// error page is never taken for the file.
 import { readFile } from 'node:fs/promises';
 import type { AttachmentKind, Note } from '../../domain/application.ts';
 import type { BlobBody, BlobFacts, Spool } from '../../domain/blob.ts';

@@ -1,5 +1,5 @@
 // Tracks downloads in flight. Fetching, holding bytes and waiting for the commit have separate limits, so that source, blob store and
-// database do not wait for each other. Knows nothing about what a download does.
+// database do not wait for each other.
 import type { Claim } from '../../store/files/download-queue.ts';
 
 /** Progress of a download, reported in this order. */
@@ -35,7 +35,6 @@ export function createInFlight(concurrency: number) {
     get size(): number {
       return inFlight.size;
     },
-    /** The claims of the downloads in flight. */
     claims: (): Claim[] => [...inFlight.keys()],
     /** True while no further download may start. */
     isFull: (): boolean =>
@@ -59,7 +58,6 @@ export function createInFlight(concurrency: number) {
     },
     /** Resolves to true when a download has its bytes, has stored them, or has ended. */
     nextChange: (): Promise<true> => moved.promise.then(() => true),
-    /** Resolves when all have ended. */
     async untilIdle(): Promise<void> {
       await Promise.all(inFlight.values());
     },

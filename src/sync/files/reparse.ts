@@ -24,7 +24,6 @@ export interface ReparseSummary {
   readonly missing: number;
 }
 
-/** Rebuilds the screen rows of some advertisers. */
 export async function reparse(deps: ReparseDeps, request: ReparseRequest): Promise<ReparseSummary> {
   const { store, blobs } = deps;
   const counts = { read: 0, unreadable: 0, missing: 0 };

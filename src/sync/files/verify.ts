@@ -112,28 +112,25 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
   return counts;
 }
 
-/** Walks rows and objects in parallel, both ordered by key. A failure to check single objects is thrown at the end. */
+/** A failure to check single objects is thrown at the end. */
 async function compare(step: Step): Promise<void> {
+  const trouble = await checkEach(step, pairUp(step), ({ row, found }) => compareOne(step, row, found));
+  if (trouble) throw trouble;
+}
+
+/** Each row with its object: both are ordered by key. Objects without a row are counted on the way. */
+async function* pairUp(step: Step): AsyncGenerator<{ readonly row: BlobRow; readonly found: ListedBlob | null }> {
   const { store, blobs, advertiserId, signal } = step;
   const objects = blobs.list(toBlobFolder(advertiserId), signal)[Symbol.asyncIterator]();
-  const checks = createChecks(step);
   let object = await objects.next();
-  try {
-    for await (const row of store.blobs.load(advertiserId)) {
-      signal.throwIfAborted();
-      while (!object.done && object.value.key < row.key) {
-        await countExtra(step, object.value);
-        object = await objects.next();
-      }
-      const found = !object.done && object.value.key === row.key ? object.value : null;
-      if (found) object = await objects.next();
-      await checks.start(() => compareOne(step, row, found));
-    }
-  } finally {
-    await checks.untilDone();
+  for await (const row of store.blobs.load(advertiserId)) {
+    for (; !object.done && object.value.key < row.key; object = await objects.next())
+      await countExtra(step, object.value);
+    const found = !object.done && object.value.key === row.key ? object.value : null;
+    if (found) object = await objects.next();
+    yield { row, found };
   }
   for (; !object.done; object = await objects.next()) await countExtra(step, object.value);
-  checks.throwTrouble();
 }
 
 async function compareOne(step: Step, row: BlobRow, found: ListedBlob | null): Promise<void> {
@@ -158,33 +155,39 @@ async function readAgain(step: Step): Promise<void> {
     const hashes = verified.splice(0).map((row) => row.sha256);
     if (hashes.length > 0) await store.blobs.markVerified(advertiserId, hashes);
   };
-  const checks = createChecks(step);
-  try {
-    for await (const row of left > 0 ? store.blobs.loadLongestUnread(advertiserId) : []) {
-      signal.throwIfAborted();
-      const bytes = Math.max(1, row.sizeBytes);
-      left -= bytes;
-      await checks.start(async () => {
-        const condition = await blobs.verify(row.key, row, 'bytes', signal).catch((error: unknown) => {
-          left += bytes;
-          throw error;
-        });
-        if (condition !== 'missing') {
-          counts.read += 1;
-          counts.readBytes += row.sizeBytes;
-        }
-        if (condition === 'intact') verified.push(row);
-        else await recordDamage(step, row, condition);
-      });
-      if (left <= 0) await checks.untilDone();
-      if (left <= 0) break;
-      if (verified.length >= recordedRows || sumBytes(verified) >= recordedBytes) await record();
+  const toCost = ({ sizeBytes }: BlobRow) => Math.max(1, sizeBytes);
+  const rows = store.blobs.loadLongestUnread(advertiserId);
+  let isEnd = false;
+  async function* untilSpent(): AsyncGenerator<BlobRow> {
+    while (left > 0) {
+      const { value: row, done } = await rows.next();
+      isEnd = done === true;
+      if (done) return;
+      left -= toCost(row);
+      yield row;
     }
+  }
+  const check = async (row: BlobRow) => {
+    const condition = await blobs.verify(row.key, row, 'bytes', signal).catch((error: unknown) => {
+      left += toCost(row);
+      throw error;
+    });
+    if (condition !== 'missing') {
+      counts.read += 1;
+      counts.readBytes += row.sizeBytes;
+    }
+    if (condition === 'intact') verified.push(row);
+    else await recordDamage(step, row, condition);
+    if (verified.length >= recordedRows || sumBytes(verified) >= recordedBytes) await record();
+  };
+  let trouble: Trouble | undefined;
+  try {
+    // What could not be read may have been the last of the budget: then others are read instead.
+    while (left > 0 && !isEnd) trouble = (await checkEach(step, untilSpent(), check)) ?? trouble;
   } finally {
-    await checks.untilDone();
     await record();
   }
-  checks.throwTrouble();
+  if (trouble) throw trouble;
 }
 
 /** Verified blobs are recorded after this many files or bytes. A process that is killed has at most this much to read again. */
@@ -216,49 +219,42 @@ async function recordDamage(
 }
 
 /**
- * Checks several objects at once. An object that cannot be checked does not affect the others; after many failures in a row, the walk ends
- * if the blob store does not show its identity either.
+ * Checks several objects at once. An object that cannot be checked does not affect the others; the first trouble is returned. After many
+ * failures in a row, the walk ends if the blob store does not show its identity either.
  */
-function createChecks({ blobs, parallel = 8, signal, onStep }: Step) {
-  const running = new Set<Promise<void>>();
+async function checkEach<T>(
+  { blobs, parallel = 8, signal, onStep }: Step,
+  items: AsyncGenerator<T>,
+  check: (item: T) => Promise<void>,
+): Promise<Trouble | undefined> {
   let trouble: Trouble | undefined;
   let failures = 0;
-  /** An error that ends the walk. Checks run concurrently, so the next `start` throws it. */
-  let fatal: { readonly error: unknown } | undefined;
   const isAway = () =>
     blobs.loadIdentity(signal).then(
       () => false,
       () => true,
     );
-  const run = async (check: () => Promise<void>) => {
-    try {
-      await check();
-      failures = 0;
-    } catch (error) {
-      const isOwn = error instanceof Trouble && error.at !== 'database';
-      if (isOwn && (++failures < mostFailures || !(await isAway()))) {
+  // An error that leaves the loop ends the items, and with them the other loops.
+  const work = async () => {
+    for await (const item of items) {
+      signal.throwIfAborted();
+      try {
+        await check(item);
+        failures = 0;
+      } catch (error) {
+        if (!(error instanceof Trouble) || error.at === 'database') throw error;
+        if (++failures >= mostFailures) {
+          if (await isAway()) throw error;
+          failures = 0;
+        }
         trouble ??= error;
-        if (failures >= mostFailures) failures = 0;
-      } else fatal ??= { error };
+      }
+      onStep();
     }
-    onStep();
   };
-  return {
-    /** Starts a check, then waits while `parallel` checks are running. Throws an error that ends the walk. */
-    async start(check: () => Promise<void>): Promise<void> {
-      const started = run(check).finally(() => running.delete(started));
-      running.add(started);
-      if (running.size >= parallel) await Promise.race(running);
-      if (fatal) throw fatal.error;
-    },
-    /** Waits for all checks: they use resources that the caller closes. */
-    untilDone: () => Promise.all(running),
-    /** Throws the first trouble, if there was any. */
-    throwTrouble(): void {
-      if (fatal) throw fatal.error;
-      if (trouble) throw trouble;
-    },
-  };
+  const ended = await Promise.allSettled(Array.from({ length: parallel }, work));
+  for (const end of ended) if (end.status === 'rejected') throw end.reason;
+  return trouble;
 }
 
 /** An object without a row is adopted as an orphan, or left alone if Intake did not create its key. */

@@ -325,7 +325,7 @@ export function createDeleters(stage: Stage): Scenario {
         lapses: [],
         commitsApart: true,
         async check(outcome) {
-          failOnWaiting(outcome, /^WITH chosen AS MATERIALIZED/, 'a delete');
+          failOnWaiting(outcome, /^\s*WITH chosen AS MATERIALIZED/, 'a delete');
           assert.deepEqual(
             new Set(begun),
             new Set(['infected', 'orphan']),
