@@ -3,7 +3,6 @@ import type { BlobFacts } from '../../domain/blob.ts';
 import type { HashSetting, HashTrust } from '../../domain/hash-trust.ts';
 import { isAccount } from '../person-search.ts';
 import type { Queryable } from '../postgres/database.ts';
-import type { Columns, OrNull } from '../schema/rows.ts';
 import type { Claim } from './download-queue.ts';
 
 /** The source's description of a claimed file. */
@@ -52,15 +51,15 @@ export async function loadFileFacts(
   setting: HashSetting,
 ): Promise<FileFacts[]> {
   const candidates = setting === 'never' ? `SELECT * FROM intake.attachments WHERE false` : twinSql[setting];
-  const rows = await db.query<FactsRow>(
-    `SELECT c.at::int, a.size_bytes, a.uploaded_at, h.agreed, h.contradicted_at, h.unchanged,
-       t.sha256, t.true_size_bytes, t.content_type, t.detected_type
+  const rows = await db.query<Omit<FileFacts, 'claim' | 'trust'> & HashTrust & { at: number }>(
+    `SELECT c.at::int, a.size_bytes::float8 AS "sizeBytes", a.uploaded_at AS "uploadedAt", to_jsonb(t) AS twin,
+       coalesce(h.agreed, 0) AS agreed, h.contradicted_at IS NOT NULL AS contradicted, coalesce(h.unchanged, 0) AS unchanged
      FROM unnest($1::bigint[], $2::bigint[], $3::text[]) WITH ORDINALITY AS c (advertiser_id, application_id, kind, at)
      JOIN intake.attachments a USING (advertiser_id, application_id, kind)
      JOIN intake.applications p USING (advertiser_id, application_id)
      LEFT JOIN intake.hash_trust h USING (advertiser_id)
      LEFT JOIN LATERAL (
-       SELECT o.sha256, rtrim(split_part(o.content_type, ';', 1)) AS content_type, o.detected_type, b.size_bytes AS true_size_bytes
+       SELECT o.sha256, b.size_bytes AS "sizeBytes", rtrim(split_part(o.content_type, ';', 1)) AS "contentType", o.detected_type AS "detectedType"
        FROM (${candidates}) AS o JOIN intake.blobs b ON b.advertiser_id = o.advertiser_id AND b.sha256 = o.sha256
        WHERE a.state = 'pending' AND a.kind <> 'screen' AND a.source_hash <> '' AND o.state = 'stored' AND b.state = 'stored'
          AND o.source_hash = a.source_hash AND o.size_bytes = a.size_bytes
@@ -68,32 +67,8 @@ export async function loadFileFacts(
      ) AS t ON true`,
     [claims.map((c) => c.advertiserId), claims.map((c) => c.applicationId), claims.map((c) => c.kind)],
   );
-  return rows.flatMap((row) => {
-    const claim = claims[row.at - 1];
-    return claim ? [toFacts(claim, row)] : [];
+  return rows.flatMap(({ at, agreed, contradicted, unchanged, ...facts }) => {
+    const claim = claims[at - 1];
+    return claim ? [{ ...facts, claim, trust: { agreed, contradicted, unchanged } }] : [];
   });
-}
-
-type FactsRow = { at: number; true_size_bytes: bigint | null } & Columns<
-  'attachments',
-  'size_bytes' | 'uploaded_at' | 'sha256' | 'content_type' | 'detected_type'
-> &
-  OrNull<Columns<'hash_trust', 'agreed' | 'contradicted_at' | 'unchanged'>>;
-
-function toFacts(claim: Claim, row: FactsRow): FileFacts {
-  return {
-    claim,
-    sizeBytes: row.size_bytes === null ? null : Number(row.size_bytes),
-    uploadedAt: row.uploaded_at,
-    twin:
-      row.sha256 === null
-        ? null
-        : {
-            sha256: row.sha256,
-            sizeBytes: Number(row.true_size_bytes),
-            contentType: row.content_type,
-            detectedType: row.detected_type,
-          },
-    trust: { agreed: row.agreed ?? 0, contradicted: row.contradicted_at !== null, unchanged: row.unchanged ?? 0 },
-  };
 }

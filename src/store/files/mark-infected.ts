@@ -33,7 +33,11 @@ export async function recallFlagged(
  * Called when a claim was lost while its bytes were fetched. If the file was flagged meanwhile, these are the flagged bytes, and they are
  * marked as infected. A flag on another upload than the fetched one does not apply to them.
  */
-export async function recallFetched(db: Database, { claim, uploadedAt }: FetchedFor, sha256: string): Promise<void> {
+export async function recallFetched(
+  db: Database,
+  { claim, uploadedAt }: Pick<FileFacts, 'claim' | 'uploadedAt'>,
+  sha256: string,
+): Promise<void> {
   const { advertiserId, applicationId, kind } = claim;
   await retryOnConflict(() =>
     db.transaction(async (tx) => {
@@ -48,9 +52,6 @@ export async function recallFetched(db: Database, { claim, uploadedAt }: Fetched
     }),
   );
 }
-
-/** The claim that the bytes were fetched for, and the time of the fetched upload. */
-export type FetchedFor = Pick<FileFacts, 'claim' | 'uploadedAt'>;
 
 /** Returns an event for each application that has these bytes, now or in an earlier version: a consumer may have copied them. */
 async function markInfected(
