@@ -8,7 +8,7 @@ import { findQuestionsAbout, type PictureColumn, rangeOfLine, toColumns } from '
 import { type AnswerLine, countIds } from '../../domain/evidence/record.ts';
 import { formatBytes, formatCount } from '../../domain/format.ts';
 import type { ProofReport } from '../../store/reports/proof.ts';
-import { renderAgo, renderDocument, renderResult, renderTable, toUtc } from './page.ts';
+import { renderAgo, renderDocument, renderHeadline, renderResult, renderTable, toUtc } from './page.ts';
 import { type Html, px } from './svg-chart.ts';
 
 export interface ProofPage {
@@ -24,23 +24,15 @@ export function renderProofPage({ report, names, id, version }: ProofPage): Html
   const explanation = explain(null, report);
   const all = [...answers.values()].flat();
   const body = html`<main>
-${renderHeadline(advertiser, explanation)}
+${renderVerdict(advertiser, explanation)}
 ${renderNames(names, advertiser)}
 ${renderPicture(advertiser, toColumns(certificates, all, density))}
 ${id === null ? '' : renderQuestions(report, id)}
 ${renderCertificates(explanation)}
 ${renderList('assumptions', 'What it assumes', 'Three properties of the source that no request can test for certain:', explanation.assumptions)}
 ${renderList('falsified', 'What would have shown that somebody is missing', 'Any of these ends the proof:', explanation.falsifiedBy)}
-${renderChecks(
-  report,
-  'Witnesses',
-  all.filter(({ purpose }) => purpose === 'witness'),
-)}
-${renderChecks(
-  report,
-  'Audits',
-  all.filter(({ type }) => type === 'audit'),
-)}
+${renderChecks(report, 'Witnesses', all)}
+${renderChecks(report, 'Audits', all)}
 <section aria-labelledby="check"><h2 id="check">Check it yourself</h2>
 <p>Write the evidence to a file and check it with a program that shares no code with Intake. Keep a hash from the table of certificates somewhere else: with it you can show later that the evidence is unchanged.</p>
 <p class="command"><code>${toExportCommand(advertiser)}</code></p>
@@ -52,10 +44,8 @@ ${renderChecks(
 /** Shown where there is no proof to explain: the account was not identified yet, or no account has this name. */
 export function renderNoProofPage(names: readonly string[], isKnown: boolean, version: string): Html {
   const why = isKnown ? 'The source has not told yet which account this is.' : 'No account has this name.';
-  const body = html`<main><section class="headline plain" aria-labelledby="headline">
-<p class="mood"><span class="sign" aria-hidden="true">i</span>Nothing to show</p>
-<h1 id="headline">${why}</h1></section>
-${renderNames(names, null)}</main>`;
+  const headline = renderHeadline({ name: 'plain', sign: 'i', word: 'Nothing to show' }, why);
+  const body = html`<main>${headline}${renderNames(names, null)}</main>`;
   return renderDocument({ title: 'Proof · Intake', body, version, at: new Date(), refreshSeconds: null });
 }
 
@@ -65,7 +55,7 @@ const moods = {
   unproven: { name: 'bad', sign: '!' },
 } as const;
 
-function renderHeadline(advertiser: string, { certificate, certificates, openRanges }: Explanation): Html {
+function renderVerdict(advertiser: string, { certificate, certificates, openRanges }: Explanation): Html {
   const through = certificates.map((one) => one.completeThrough.getTime());
   const until = through.length === 0 ? '' : ` submitted before ${toUtc(new Date(Math.min(...through)))}`;
   const open = openRanges > 0 ? `: ${formatCount(openRanges, 'id range is', 'id ranges are')} not covered` : '';
@@ -74,10 +64,7 @@ function renderHeadline(advertiser: string, { certificate, certificates, openRan
     assumed: `Every application of ${advertiser}${until} is stored, under one more assumption.`,
     unproven: `It is not proven that every application of ${advertiser} is stored${open}.`,
   }[certificate];
-  const { name, sign } = moods[certificate];
-  return html`<section class="headline ${name}" aria-labelledby="headline">
-<p class="mood"><span class="sign" aria-hidden="true">${sign}</span>${certificate}</p>
-<h1 id="headline">${sentence}</h1></section>`;
+  return renderHeadline({ ...moods[certificate], word: certificate }, sentence);
 }
 
 function renderNames(names: readonly string[], current: string | null): Html {
@@ -243,13 +230,20 @@ function renderCertificates({ certificates }: Explanation): Html {
 }
 
 const checks = {
-  Witnesses: 'Cross-checks made once every range was closed. They close nothing and can only contradict.',
-  Audits: 'Requests that the worker has made since, at random places and in both shapes.',
+  Witnesses: {
+    about: 'Cross-checks made once every range was closed. They close nothing and can only contradict.',
+    isOne: ({ purpose }: AnswerLine) => purpose === 'witness',
+  },
+  Audits: {
+    about: 'Requests that the worker has made since, at random places and in both shapes.',
+    isOne: ({ type }: AnswerLine) => type === 'audit',
+  },
 } as const;
 
-function renderChecks(report: ProofReport, title: keyof typeof checks, answers: readonly AnswerLine[]): Html {
+function renderChecks(report: ProofReport, title: keyof typeof checks, all: readonly AnswerLine[]): Html {
   const id = title.toLowerCase();
-  const about = checks[title];
+  const { about, isOne } = checks[title];
+  const answers = all.filter(isOne);
   if (answers.length === 0) return renderText(id, title, `${about} None yet.`);
   const rows = answers
     .toSorted((a, b) => b.sentAt - a.sentAt)
