@@ -31,7 +31,7 @@ import { type Estimate, estimate } from './sync/read/estimate.ts';
 import type { SweepDeps, SweepSummary, SweepTotals } from './sync/read/sweep.ts';
 import { syncAccount } from './sync/read/sync-account.ts';
 import { type RetryOptions, retry } from './sync/retry.ts';
-import { createWaits, keepWaits, toFilesWait, toSourceWait, type Waiting } from './sync/waits.ts';
+import { createTroubles } from './sync/troubles.ts';
 import {
   checkBlobs,
   checkDatabase,
@@ -259,7 +259,7 @@ async function overAdvertisers(
     signal,
   );
   const owner = toOwner(role);
-  await using waits = tellWaits(app.store, owner);
+  const troubles = createTroubles(app.store);
   const limiters = new Map<string, TakeSlot>();
   const outcomes: Outcome[] = [];
   const accounts: DownloadAccount[] = [];
@@ -273,11 +273,11 @@ async function overAdvertisers(
       store: app.store,
       source,
       onStep(totals) {
-        waits.end(name);
+        troubles.clear('reading', [name]);
         request.onStep?.(name, totals);
       },
       onWait(trouble, waitMs, attempt) {
-        waits.begin(name, toSourceWait(name, trouble));
+        troubles.note('reading', [name], trouble, waitMs);
         request.onWait?.(name, trouble, waitMs, attempt);
       },
     };
@@ -294,13 +294,18 @@ async function overAdvertisers(
       request.signal.throwIfAborted();
       outcomes.push({ name, advertiserId: null, sweeps: null, account: null, trouble });
     }
-    waits.end(name);
   }
+  const names = accounts.map((account) => account.name);
   const files = await fetchFiles(config, app.store, accounts, {
     ...request,
-    ...waits.whileDownloading(request),
+    onStored: () => troubles.clear('downloads', names),
+    onWait(name, trouble, waitMs, attempt) {
+      troubles.note('downloads', names, trouble, waitMs);
+      request.onWait?.(name, trouble, waitMs, attempt);
+    },
     onBytes: (file) => heartbeat.move({ task: role, ...file }),
   });
+  await troubles.untilWritten();
   try {
     await recall.finish();
     return { advertisers: outcomes, files };
@@ -308,45 +313,6 @@ async function overAdvertisers(
     request.signal.throwIfAborted();
     return { advertisers: outcomes, files: files !== null && 'trouble' in files ? files : { trouble } };
   }
-}
-
-/** Records what the command waits for, as a worker does: while it holds an account, no worker reads that account. */
-function tellWaits(store: Store, owner: string) {
-  const files = Symbol('files');
-  const waiting = new Map<string | symbol, Waiting>();
-  const stop = new AbortController();
-  const told = keepWaits(
-    createWaits({ store, worker: owner, loadWaitingTasks: () => [...waiting.values()], now: () => performance.now() }),
-    stop.signal,
-  );
-  const begin = (task: string | symbol, wait: Waiting | null) => wait !== null && waiting.set(task, wait);
-  return {
-    begin,
-    end: (task: string) => waiting.delete(task),
-    /** Events that begin and end the wait of downloads. A stored file ends it. */
-    whileDownloading(events: FilesEvents): Pick<FilesEvents, 'onFiles' | 'onWait' | 'onSilentStorage'> {
-      let stored = 0;
-      return {
-        onFiles(totals, queued) {
-          if (totals.stored > stored) waiting.delete(files);
-          stored = totals.stored;
-          events.onFiles?.(totals, queued);
-        },
-        onWait(name, trouble, waitMs, attempt) {
-          begin(files, toFilesWait(trouble));
-          events.onWait?.(name, trouble, waitMs, attempt);
-        },
-        onSilentStorage(trouble) {
-          begin(files, toFilesWait(trouble));
-          events.onSilentStorage?.(trouble);
-        },
-      };
-    },
-    async [Symbol.asyncDispose]() {
-      stop.abort();
-      await told;
-    },
-  };
 }
 
 async function fetchFiles(

@@ -38,9 +38,9 @@ export type FilesConfig = Config<'database' | 'source' | 'privacy' | 'blobs'>;
 export interface FilesEvents
   extends Pick<DownloadRunDeps, 'memory' | 'onBytes' | 'onClaimed' | 'onUnreachable' | 'crashPoint'> {
   readonly onFiles?: ((totals: DownloadTotals, queued: number) => void) | undefined;
+  readonly onStored?: (() => void) | undefined;
+  /** A wait of 0: the request continues, but there has been no answer for a long time. */
   readonly onWait?: ((name: string, trouble: Trouble, waitMs: number, attempt?: number) => void) | undefined;
-  /** Called when the storage has not answered for a long time. The request continues. */
-  readonly onSilentStorage?: ((trouble: Trouble) => void) | undefined;
   /** Tells the watchdog that a wait for the blob store ends by itself: the store aborts a put that makes no progress. */
   readonly whileWaiting?: (<T>(waiting: Promise<T>) => Promise<T>) | undefined;
 }
@@ -62,25 +62,30 @@ export async function downloadFiles(
   accounts: readonly DownloadAccount[],
   request: FilesRequest,
 ): Promise<DownloadSummary> {
-  const { retryForMs, signal, onFiles, onWait, whileWaiting = (waiting) => waiting } = request;
+  const { retryForMs, signal, onFiles, onStored, onWait, whileWaiting = (waiting) => waiting } = request;
   const { memory, onBytes, onClaimed, onUnreachable, crashPoint } = request;
   const tellWait = (trouble: Trouble, waitMs: number, attempt?: number) => onWait?.('files', trouble, waitMs, attempt);
   const address = describeStore(config);
   const watched = <T>(answer: Promise<T>, bytes: number) =>
-    whileWaiting(watchSilence(answer, bytes, address, request.onSilentStorage));
+    whileWaiting(watchSilence(answer, bytes, address, (trouble) => tellWait(trouble, 0)));
   await using blobs = await retry({ retryForMs, signal, onWait: tellWait }, () =>
     watched(openBlobsOf(config, store, signal), 0),
   );
   const spool = await openSpoolOf(spoolMemoryBytes);
   await store.downloads.bringForward();
   const { waiting } = await store.downloads.loadWaiting(accounts.map((one) => one.advertiserId));
+  let stored = 0;
   return await runDownloads(
     {
       ...{ store, accounts, spool, describeFile, parseScreens },
       ...{ memory, onBytes, onClaimed, onUnreachable, crashPoint },
       blobs: { ...blobs, put: (...args) => watched(blobs.put(...args), args[2].sizeBytes) },
       loadSpoolBytes: spool.loadBytes,
-      onStep: (totals) => onFiles?.(totals, waiting),
+      onStep(totals) {
+        onFiles?.(totals, waiting);
+        if (totals.stored > stored) onStored?.();
+        stored = totals.stored;
+      },
       onWait: tellWait,
     },
     {
@@ -108,11 +113,11 @@ async function watchSilence<T>(
   answer: Promise<T>,
   bytes: number,
   address: string,
-  onSilent: FilesEvents['onSilentStorage'],
+  onSilent: (trouble: Trouble) => void,
 ): Promise<T> {
   const afterMs = silentMs + bytes / slowestBytesPerMs;
   const what = `The store at ${address} has not answered for ${Math.round(afterMs / 1_000)} s.`;
-  const timer = setTimeout(() => onSilent?.(new Trouble('local', what, { at: 'storage' })), afterMs);
+  const timer = setTimeout(() => onSilent(new Trouble('local', what, { at: 'storage' })), afterMs);
   try {
     return await answer;
   } finally {

@@ -50,7 +50,7 @@ async function loadStatus(
   const advertisers = await store.reports.loadStatus().catch((error: unknown) => {
     throw schema.state === 'current' || error instanceof Trouble ? error : toSchemaTrouble(schema);
   });
-  // An older schema may not have this table yet.
-  const waits = schema.state === 'current' ? await store.waits.load() : [];
+  // An older schema may not have this column yet.
+  const waits = schema.state === 'current' ? await store.advertisers.loadWaits() : [];
   return toStatus(new Date(), advertisers, staleAfterMs, { schema, waits, ...limits });
 }

@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { toStatus } from '../domain/status.ts';
-import type { Trouble } from '../domain/trouble.ts';
 import type { Wait } from '../domain/wait.ts';
 import type { Log } from '../log.ts';
 import type { Source } from '../source/client.ts';
@@ -16,6 +15,7 @@ import { createDownloadMemory, type DownloadMemory } from '../sync/files/downloa
 import { requireKey } from '../sync/privacy/privacy-key.ts';
 import { createRateLimiter, type TakeSlot } from '../sync/rate-limiter.ts';
 import { type RetryOptions, retry, toTrouble } from '../sync/retry.ts';
+import { createTroubles } from '../sync/troubles.ts';
 import type { WorkerAccount } from '../sync/worker/account-queue.ts';
 import type { DownloadWatch } from '../sync/worker/download-loop.ts';
 import { checkDatabase, checkWork } from '../sync/worker/health-checks.ts';
@@ -77,12 +77,10 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
     run.onPass?.(pass);
   };
   let worker: Worker | null = null;
-  let recallTrouble: Trouble | null = null;
-  const owner = toOwner('worker');
 
   const admin = stack.use(
     await openAdmin({
-      ...toAdminOptions(config, store, owner, () => worker?.facts().waits ?? []),
+      ...toAdminOptions(config, store, () => worker?.facts().waits ?? []),
       metrics,
       onError: (route, err) => log.error({ route, err }, 'admin request failed'),
       loadLiveness: () => {
@@ -107,14 +105,17 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
     await requireKey(store);
   });
   const accounts = openAccounts(config, store, stack);
+  const names = accounts.map(({ name }) => name);
+  const troubles = createTroubles(store);
   stack.use(
     startRecall(
       {
         store,
         openBlobs: (until) => openBlobsOf(config, store, until),
         onTrouble: (err) => {
-          recallTrouble = err === null ? null : toTrouble(err);
-          if (err !== null) log.warn({ err }, 'infected bytes not deleted; trying again');
+          if (err === null) return troubles.clear('deletion', names);
+          log.warn({ err }, 'infected bytes not deleted; trying again');
+          troubles.note('deletion', names, toTrouble(err), 0);
         },
       },
       signal,
@@ -127,7 +128,6 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   worker = startWorker(
     {
       ...{ store, accounts, log, watchdog, onPass },
-      loadRecallTrouble: () => recallTrouble,
       now: Date.now,
       runDownloads: (watch) =>
         downloadDue(config, store, accounts, { ...watch, memory, crashPoint, onClaimed: metrics.observeWaits }),
@@ -139,7 +139,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
       },
       maintenance: [...createMaintenance({ config, store }), ...createPrivacyMaintenance(config, store, log)],
     },
-    { ...config.sync, owner, accountsAtOnce, longAtOnce, signal, probeEveryMs },
+    { ...config.sync, owner: toOwner('worker'), accountsAtOnce, longAtOnce, signal, probeEveryMs },
   );
   log.info({ advertisers: accounts.length }, 'the worker has started');
   await worker.ended;
@@ -149,7 +149,6 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
 function toAdminOptions(
   { admin, sync, trustedProxies }: WorkerConfig,
   store: Store,
-  owner: string,
   loadOwnWaits: () => readonly Wait[],
 ) {
   const { host, port, login } = admin;
@@ -160,10 +159,8 @@ function toAdminOptions(
     login: login && { user: login.user, password: () => login.password.current() },
     loadStatus: async () => {
       const advertisers = await store.reports.loadStatus();
-      // This worker knows its own waits before the database has them.
-      const others = (await store.waits.load()).filter(({ worker }) => worker !== owner);
       return toStatus(new Date(), advertisers, staleAfterMs, {
-        waits: [...loadOwnWaits(), ...others],
+        waits: [...loadOwnWaits(), ...(await store.advertisers.loadWaits())],
         proofLimit,
         verifyWithinMs: sync.verifyWithinMs,
       });
@@ -226,18 +223,10 @@ async function downloadDue(
     return [{ ...account, advertiserId, source: watched }];
   });
   if (ready.length === 0) return null;
-  const { onStep, onBytes, onStored, onWait } = watch;
-  let stored = 0;
   return await downloadFiles(config, store, ready, {
     ...watch,
     retryForMs: 0,
-    onFiles(totals) {
-      onStep();
-      if (totals.stored > stored) onStored();
-      stored = totals.stored;
-    },
-    onBytes,
-    onWait: (_name, trouble) => onWait(trouble),
-    onSilentStorage: onWait,
+    onFiles: watch.onStep,
+    onWait: (_name, trouble, waitMs) => watch.onWait(trouble, waitMs),
   });
 }

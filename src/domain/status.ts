@@ -6,7 +6,7 @@ import { formatCount, formatSpan } from './format.ts';
 import { describeSchema, type Schema } from './schema.ts';
 import { toUnusualSilence } from './silence.ts';
 import type { Dependency } from './trouble.ts';
-import { undeleted, type Wait } from './wait.ts';
+import type { Wait } from './wait.ts';
 
 /** The state of one advertiser, as the database shows it at one moment. */
 export interface AdvertiserStatus {
@@ -152,7 +152,7 @@ export interface Status {
   /** Every stored byte must have been read again within this time; null without a limit. */
   readonly verifyWithinMs: number | null;
   readonly problems: readonly Problem[];
-  /** What workers are waiting for now. */
+  /** What accounts are waiting for now. */
   readonly waits: readonly Wait[];
   readonly advertisers: readonly AdvertiserStatus[];
 }
@@ -185,11 +185,12 @@ export function toStatus(
   staleAfterMs: number | null,
   { schema, waits = [], proofLimit, verifyWithinMs }: Partial<CommonFacts> = {},
 ): Status {
+  const awaited = new Set(waits.flatMap(({ task, advertiser }) => (task === 'reading' ? [advertiser] : [])));
   const problems = [
     ...(schema === undefined ? [] : toSchemaProblems(schema)),
     ...toWaitProblems(waits, at),
     ...advertisers.flatMap((advertiser) => [
-      ...toProblems(advertiser, at, staleAfterMs, isAwaited(advertiser, waits)),
+      ...toProblems(advertiser, at, staleAfterMs, awaited.has(advertiser.name)),
       ...toCoverageProblems(advertiser, at, proofLimit ?? null),
       ...toVerifyProblems(advertiser, at, verifyWithinMs ?? null),
     ]),
@@ -223,30 +224,21 @@ const waitWords: Record<Dependency, string> = {
   storage: 'Downloads have been waiting for the storage',
 };
 
-/** Workers that wait for the same reason make one problem. It names the account where only one account waits. */
+/** Accounts that wait for the same reason make one problem. It names the account where only one waits. */
 function toWaitProblems(waits: readonly Wait[], now: Date): Problem[] {
-  const alike = Map.groupBy(waits, ({ dependency, reason }) => `${dependency} ${reason}`);
+  const alike = Map.groupBy(waits, ({ task, dependency, reason }) => `${task} ${dependency} ${reason}`);
   return [...alike.values()].map((same) => {
-    const [{ dependency, reason }] = same as [Wait, ...Wait[]];
+    const [{ advertiser, task, dependency, reason }] = same as [Wait, ...Wait[]];
     const since = Math.min(...same.map((wait) => wait.since.getTime()));
-    const named = new Set(same.flatMap(({ advertisers }) => advertisers));
-    const isAll = same.some(({ advertisers }) => advertisers.length === 0);
-    const [only] = named;
+    const isDeletion = task === 'deletion';
+    const who = isDeletion ? 'Deletion has been waiting for the storage' : waitWords[dependency];
     return {
-      advertiser: !isAll && named.size === 1 && only !== undefined ? only : null,
-      what: `${reason.startsWith(undeleted) ? 'Deletion has been waiting for the storage' : waitWords[dependency]} since ${toMoment(since)}${!isAll && named.size > 1 ? ` (${named.size} advertisers)` : ''}: ${reason}`,
+      advertiser: same.length === 1 ? advertiser : null,
+      what: `${who} since ${toMoment(since)}${same.length > 1 ? ` (${same.length} advertisers)` : ''}: ${isDeletion ? 'Infected files are not deleted. ' : ''}${reason}`,
       command: 'intake doctor',
       urgent: now.getTime() - since >= urgentWaitMs,
     };
   });
-}
-
-/** True if a running worker reports why it does not read this advertiser. */
-function isAwaited({ name }: AdvertiserStatus, waits: readonly Wait[]): boolean {
-  return waits.some(
-    ({ dependency, advertisers }) =>
-      dependency !== 'storage' && (advertisers.length === 0 || advertisers.includes(name)),
-  );
 }
 
 function toMoment(at: number): string {

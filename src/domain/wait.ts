@@ -1,16 +1,16 @@
-// What a worker waits for. Its own page and probes show it at once; other processes read it from the database.
+// What the work of an account waits for.
 
 import type { Dependency } from './trouble.ts';
 
+/** The work that waits. Each kind goes on while the others wait. */
+export type WaitingTask = 'reading' | 'downloads' | 'deletion';
+
 export interface Wait {
-  readonly worker: string;
+  /** The account, by its configured name. */
+  readonly advertiser: string;
+  readonly task: WaitingTask;
   readonly dependency: Dependency;
   /** The failure in words: host, port and error code, never a payload. */
   readonly reason: string;
-  /** The accounts that wait, by their configured names; empty if all do. */
-  readonly advertisers: readonly string[];
   readonly since: Date;
 }
-
-/** The reason of a wait begins with this where infected bytes cannot be deleted. Downloads may continue meanwhile. */
-export const undeleted = 'Infected files are not deleted.';

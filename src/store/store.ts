@@ -9,6 +9,7 @@ import type { Period } from '../domain/history.ts';
 import type { ParsedScreens } from '../domain/screen.ts';
 import * as advertisers from './accounts/advertisers.ts';
 import { claimLeases, type Lease, type LeaseClaim, loadHolder, releaseLeases, renewLease } from './accounts/leases.ts';
+import { clearTrouble, loadWaits, noteTrouble } from './accounts/troubles.ts';
 import { commitPage, type PageProgress } from './applications/commit-page.ts';
 import { diffPage, loadSurroundings, type PageDiff, type ReadPage } from './applications/diff-page.ts';
 import { loadQuarantine, loadQuarantineTexts, pruneQuarantine, resolveQuarantine } from './applications/quarantine.ts';
@@ -77,7 +78,6 @@ import { loadHistory } from './reports/history.ts';
 import { loadProofReport } from './reports/proof.ts';
 import { loadAdvertiserStatus, loadVerdict } from './reports/status.ts';
 import { repairTallies } from './reports/tallies.ts';
-import { loadWaits, recordWaits } from './reports/waits.ts';
 import {
   countListed,
   dropUnfinished,
@@ -152,6 +152,9 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         noteAnswered: advertisers.noteAnswered,
         hasAnswered: advertisers.hasAnswered,
         noteAgent: advertisers.noteAgent,
+        noteTrouble,
+        clearTrouble,
+        loadWaits,
       }),
       ensure: (name: string, configuredId: bigint | null) =>
         advertisers.ensureAdvertiser(db, name, configuredId, findAdvertiser),
@@ -302,11 +305,6 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       offer: (key: prefills.PrefillKey, handleHash: Buffer, put: prefills.PutResume | null) =>
         retryOnConflict(() => prefills.offerPrefill(db, key, handleHash, put)),
       loadKeyState: () => prefills.loadPrefillKeyState(db, privacyKey),
-    },
-
-    waits: {
-      ...bind(leaseDb, { record: recordWaits }),
-      ...bind(db, { load: loadWaits }),
     },
 
     // In transactions, which turn jit off: without them `intake status` takes 2.5 s on a stock Postgres 15 instead of 0.6 s.

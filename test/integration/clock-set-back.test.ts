@@ -244,11 +244,13 @@ describe('what was noted by a clock that was a year ahead', { tags: ['slow'] }, 
 
   test('a killed worker waits for nothing', async ({ emptied: database }) => {
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
-    const wait = { dependency: 'source', reason: 'ECONNREFUSED', advertisers: [], waitedMs: 0 } as const;
-    await store.waits.record('killed', [wait]);
+    const { advertisers } = store;
+    await advertisers.ensure('default', null);
+    const wait = { task: 'reading', dependency: 'source', reason: 'ECONNREFUSED' } as const;
+    await advertisers.noteTrouble(['default'], wait, 0);
     await setClockBack(database.query, 365 * dayMs);
-    expect(await store.waits.load()).toEqual([]);
-    await store.waits.record('alive', [wait]);
-    expect(await database.query(`SELECT worker FROM intake.waits`)).toEqual([{ worker: 'alive' }]);
+    expect(await advertisers.loadWaits()).toEqual([]);
+    await advertisers.noteTrouble(['default'], wait, 0);
+    expect(await advertisers.loadWaits()).toMatchObject([wait]);
   });
 });

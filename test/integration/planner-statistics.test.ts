@@ -21,7 +21,6 @@ const harmless = [
     'tallies.*',
     'unreadable.*',
     'volatile_members.*',
-    'waits.*',
   ],
   ...['recent_pages.*', 'screen_questions.*', 'screens.*'],
   ...['lane', 'purpose', 'axis', 'state', 'certificate', 'risk', 'reason'].map((name) => `sweeps.${name}`),

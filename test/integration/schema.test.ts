@@ -14,7 +14,7 @@ import { openTestDatabase, test } from '../support/test-database.ts';
 
 const ours = `('intake', 'intake_analytics')`;
 /** Tables that hold no advertiser's data: names, claims, which store is ours, and the migrations' own table. */
-const shared = ['advertisers', 'leases', 'rate_limits', 'migrations', 'blob_store', 'waits'];
+const shared = ['advertisers', 'leases', 'rate_limits', 'migrations', 'blob_store'];
 
 describe('the schema', () => {
   test('every primary, unique and foreign key of a data table begins with advertiser_id', async ({ database }) => {

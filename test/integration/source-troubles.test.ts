@@ -279,7 +279,7 @@ test('a poll that keeps failing backs off, and the other due tasks of its accoun
         now: Date.now,
       },
       onPass: ({ pass, outcome }) => passes.push(`${pass} ${outcome}`),
-      ...{ loadRecallTrouble: () => null, runDownloads: async () => null },
+      runDownloads: async () => null,
       untilQueued: (_, ended) => new Promise((resolve) => ended.addEventListener('abort', () => resolve())),
     },
     {

@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
-import { openStore } from '../../src/store/store.ts';
-import { createWaits, type Waiting } from '../../src/sync/waits.ts';
+import { Trouble } from '../../src/domain/trouble.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { createTroubles } from '../../src/sync/troubles.ts';
 import { callIntake } from '../support/intake.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
 import { openTcpGate } from '../support/tcp-gate.ts';
@@ -15,7 +16,7 @@ import { hireWorker, isRead, openSettings, spawnWorker } from '../support/worker
 interface Told {
   readonly headline: string;
   readonly healthy: boolean;
-  readonly waits: readonly { dependency: string; reason: string; since: string; advertisers: string[] }[];
+  readonly waits: readonly { dependency: string; reason: string; since: string; advertiser: string }[];
   readonly problems: readonly { advertiser: string | null; what: string; command: string; urgent: boolean }[];
 }
 
@@ -57,7 +58,7 @@ describe('a source that is away', () => {
     const status = await askStatus(settings.env);
     const { host } = new URL(gate.url);
     const reason = `The connection to the source at ${host} failed (ECONNREFUSED).`;
-    expect(status.waits).toMatchObject([{ dependency: 'source', reason, advertisers: ['account-1'] }]);
+    expect(status.waits).toMatchObject([{ task: 'reading', dependency: 'source', reason, advertiser: 'account-1' }]);
     expect(Date.parse(status.waits[0]?.since ?? '')).toBeGreaterThan(before - 1_000);
     expect(status.problems.map(({ advertiser, what }) => [advertiser, what])).toContainEqual([
       'account-1',
@@ -87,7 +88,7 @@ describe('a source that is away while a command reads', () => {
       return stdout.startsWith('{') && (JSON.parse(stdout) as Told).waits.length > 0;
     });
     expect((await askStatus(settings.env)).waits).toMatchObject([
-      { dependency: 'source', reason: expect.stringContaining('ECONNREFUSED'), advertisers: ['account-1'] },
+      { dependency: 'source', reason: expect.stringContaining('ECONNREFUSED'), advertiser: 'account-1' },
     ]);
     await gate.open();
     expect((await sync).code).toBe(0);
@@ -205,67 +206,86 @@ describe('a database that is away', () => {
   });
 });
 
-describe('what a worker waits for', () => {
-  const source: Waiting = { advertiser: 'a', dependency: 'source', reason: 'refused' };
+describe('why an account waits', () => {
+  const away = new Trouble('unreachable', 'refused', { at: 'source' });
 
-  test('is written when it changes, refreshed while it lasts, and never by a worker that waits for nothing', async () => {
-    let now = 1_000;
-    let waiting: Waiting[] = [];
+  test('is written when it is met and when it is over, and never by a worker that waits for nothing', async () => {
     const written: unknown[] = [];
-    const store = { waits: { record: async (_: string, waits: readonly unknown[]) => void written.push(waits) } };
-    const waits = createWaits({ store, worker: 'w', loadWaitingTasks: () => waiting, now: () => now });
-    const look = async (afterMs: number) => {
-      now += afterMs;
-      await waits.look();
+    const advertisers = {
+      noteTrouble: async (...noted: unknown[]) => void written.push(noted),
+      clearTrouble: async (...cleared: unknown[]) => void written.push(cleared),
+    } as unknown as Store['advertisers'];
+    const troubles = createTroubles({ advertisers });
+    const writtenBy = async (...steps: (() => void)[]) => {
+      for (const step of steps) step();
+      await troubles.untilWritten();
       return written.splice(0);
     };
-    expect(await look(0)).toEqual([]);
-    expect(await look(3_600_000)).toEqual([]);
-    waiting = [source, { ...source, advertiser: 'b' }];
-    const both = { dependency: 'source', reason: 'refused', advertisers: ['a', 'b'] };
-    expect(await look(1_000)).toEqual([[{ ...both, waitedMs: 0 }]]);
-    expect(await look(1_000)).toEqual([]);
-    expect(await look(30_000)).toEqual([[{ ...both, waitedMs: 31_000 }]]);
-    // Another error of the same thing is the same wait.
-    waiting = [{ ...source, reason: 'silent' }];
-    expect(await look(1_000)).toEqual([
-      [{ dependency: 'source', reason: 'silent', advertisers: ['a'], waitedMs: 32_000 }],
-    ]);
-    waiting = [];
-    expect(await look(1_000)).toEqual([[]]);
-    expect(await look(60_000)).toEqual([]);
+    // A process that was killed may have left one.
+    expect(await writtenBy(() => troubles.clear('reading', ['a', 'b']))).toEqual([[['a', 'b'], 'reading']]);
+    expect(await writtenBy(() => troubles.clear('reading', ['a', 'b']))).toEqual([]);
+    const noted = [['a'], { task: 'reading', dependency: 'source', reason: 'refused' }, 2_000];
+    expect(
+      await writtenBy(
+        () => troubles.note('reading', ['a'], away, 2_000),
+        () => troubles.clear('reading', ['a', 'b']),
+        () => troubles.clear('reading', ['a']),
+      ),
+    ).toEqual([noted, [['a'], 'reading']]);
+    // A halt has a line of its own, and a database that is away cannot be told.
+    const halt = new Trouble('refused', 'no', { at: 'source' });
+    const database = new Trouble('unreachable', 'no', { at: 'database' });
+    const unexpected = new Trouble('local', 'no');
+    expect(
+      await writtenBy(...[halt, database, unexpected].map((each) => () => troubles.note('reading', ['a'], each, 0))),
+    ).toEqual([]);
   });
 
-  test('is told again where the database could not take it', async () => {
+  test('is told by the next failure where the database could not take it', async () => {
     const written: unknown[] = [];
     const answers = [() => Promise.reject(new Error('away')), async () => {}];
-    const store = {
-      waits: {
-        async record(_: string, waits: readonly unknown[]) {
-          await answers.shift()?.();
-          written.push(waits);
-        },
+    const advertisers = {
+      async noteTrouble(...noted: unknown[]) {
+        await answers.shift()?.();
+        written.push(noted);
       },
-    };
-    const waits = createWaits({ store, worker: 'w', loadWaitingTasks: () => [source], now: () => 0 });
-    await expect(waits.look()).rejects.toThrow('away');
-    await waits.look();
+    } as unknown as Store['advertisers'];
+    const troubles = createTroubles({ advertisers });
+    troubles.note('reading', ['a'], away, 0);
+    troubles.note('reading', ['a'], away, 0);
+    await troubles.untilWritten();
     expect(written).toHaveLength(1);
   });
 
-  test('is no longer shown when its worker was killed and says nothing any more', async ({ emptied: database }) => {
+  test('keeps its start while it lasts, and is no longer shown when nobody has tried again', async ({
+    emptied: database,
+  }) => {
     await using store = openStore({
       url: database.url,
       role: 'test',
       privacyKey: Buffer.from('a privacy key for tests'),
     });
-    const wait = { dependency: 'storage', reason: 'full', advertisers: [], waitedMs: 5_000 } as const;
-    await store.waits.record('one', [wait]);
-    await store.waits.record('two', [{ ...wait, dependency: 'source', advertisers: ['a'] }]);
-    expect((await store.waits.load()).map(({ worker }) => worker)).toEqual(['one', 'two']);
-    await database.query(`UPDATE intake.waits SET seen_at = now() - interval '91 seconds' WHERE worker = 'one'`);
-    expect((await store.waits.load()).map(({ worker }) => worker)).toEqual(['two']);
-    await store.waits.record('two', []);
-    expect(await store.waits.load()).toEqual([]);
+    const { advertisers } = store;
+    for (const name of ['a', 'b']) await advertisers.ensure(name, null);
+    const storage = { task: 'downloads', dependency: 'storage', reason: 'full' } as const;
+    await advertisers.noteTrouble(['a', 'b'], storage, 5_000);
+    await advertisers.noteTrouble(['a'], { task: 'reading', dependency: 'source', reason: 'refused' }, 0);
+    const began = await advertisers.loadWaits();
+    expect(began.map(({ advertiser, task, dependency }) => [advertiser, task, dependency])).toEqual([
+      ['a', 'downloads', 'storage'],
+      ['b', 'downloads', 'storage'],
+      ['a', 'reading', 'source'],
+    ]);
+    // Another error of the same thing is the same wait.
+    await advertisers.noteTrouble(['a'], { ...storage, reason: 'silent' }, 0);
+    expect((await advertisers.loadWaits())[0]).toEqual({ ...began[0], reason: 'silent' });
+    await advertisers.clearTrouble(['a'], 'downloads');
+    expect(await advertisers.loadWaits()).toEqual(began.slice(1));
+    await database.query(
+      `UPDATE intake.advertisers SET troubles = jsonb_set(troubles, '{downloads,until}', to_jsonb(now())) WHERE name = 'b'`,
+    );
+    expect(await advertisers.loadWaits()).toEqual(began.slice(2));
+    await advertisers.noteTrouble(['b'], storage, 0);
+    expect((await advertisers.loadWaits())[1]?.since.getTime()).toBeGreaterThan(began[1]?.since.getTime() ?? 0);
   });
 });

@@ -14,7 +14,7 @@ const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { versio
 async function openOlder(): Promise<TestDatabase> {
   const older = await openTestDatabase();
   await older.query(`UPDATE intake.migrations SET created_at = created_at - 1`);
-  await older.query(`DROP TABLE intake.waits`);
+  await older.query(`ALTER TABLE intake.advertisers DROP COLUMN troubles`);
   await older.query(`ALTER TABLE intake.migrations DROP COLUMN version`);
   return older;
 }

@@ -18,4 +18,9 @@ export async function setClockBack(query: Query, ms: number): Promise<void> {
     const moved = times.map((time) => `${time} = ${time} + ${ms} * interval '1 millisecond'`);
     await query(`UPDATE intake.${table_name} SET ${moved.join(', ')}`);
   }
+  const ahead = (time: string) => `to_jsonb((t ->> '${time}')::timestamptz + ${ms} * interval '1 millisecond')`;
+  await query(
+    `UPDATE intake.advertisers SET troubles = (SELECT jsonb_object_agg(task, t || jsonb_build_object('since', ${ahead('since')}, 'until', ${ahead('until')}))
+       FROM jsonb_each(troubles) AS each (task, t)) WHERE troubles <> '{}'`,
+  );
 }

@@ -153,7 +153,6 @@ export function startBareWorker(
       log: { debug() {}, info() {}, warn() {} },
       watchdog: createWatchdog({ now: () => 0, stuckMs: 1 }),
       onPass: () => {},
-      loadRecallTrouble: () => null,
       now: Date.now,
       runDownloads: async () => null,
       untilQueued: (_, ended) => new Promise((resolve) => ended.addEventListener('abort', () => resolve())),

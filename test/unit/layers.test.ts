@@ -49,7 +49,7 @@ const inWeb = (...imports: string[]): Module => ({
   node: true,
 });
 /** The files beside the folders of sync. */
-const besideInSync = ['retry.ts', 'rate-limiter.ts', 'prefill.ts', 'slots.ts', 'waits.ts'];
+const besideInSync = ['retry.ts', 'rate-limiter.ts', 'prefill.ts', 'slots.ts', 'troubles.ts'];
 const inSandbox = (...imports: string[]): Module => ({
   imports: ['domain', ...imports.map((name) => `dev/sandbox/${name}`)],
   packages: drivers.sandbox,

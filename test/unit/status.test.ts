@@ -357,10 +357,10 @@ describe('a poll is stale', () => {
 
 describe('what a worker waits for', () => {
   const wait = {
-    worker: 'w',
+    advertiser: 'north',
+    task: 'reading',
     dependency: 'source',
     reason: 'No route.',
-    advertisers: ['north'],
     since: ago(0.5),
   } as const;
   const stale = { ...well, readAt: ago(90) };
@@ -376,18 +376,18 @@ describe('what a worker waits for', () => {
   });
 
   it('says nothing of an advertiser that does not wait', () => {
-    const { problems } = waiting({ waits: [{ ...wait, advertisers: ['south'] }] });
+    const { problems } = waiting({ waits: [{ ...wait, advertiser: 'south' }] });
     expect(problems.map(({ what }) => what)).toContainEqual(expect.stringContaining('is a worker running?'));
-    const storage = waiting({ waits: [{ ...wait, dependency: 'storage', advertisers: [] }] });
+    const storage = waiting({ waits: [{ ...wait, task: 'downloads', dependency: 'storage' }] });
     expect(storage.problems.map(({ advertiser, what }) => [advertiser, what])).toEqual([
       ['north', expect.stringContaining('is a worker running?')],
-      [null, expect.stringContaining('Downloads have been waiting for the storage')],
+      ['north', expect.stringContaining('Downloads have been waiting for the storage')],
     ]);
   });
 
-  it('is one problem where several workers, or several advertisers, met the same', () => {
-    const others = { ...wait, worker: 'v', advertisers: ['south', 'west'], since: ago(2) };
-    const { problems } = waiting({ waits: [wait, others] });
+  it('is one problem where several advertisers met the same', () => {
+    const south = { ...wait, advertiser: 'south', since: ago(2) };
+    const { problems } = waiting({ waits: [wait, south, { ...wait, advertiser: 'west' }] });
     expect(problems).toEqual([
       {
         advertiser: null,

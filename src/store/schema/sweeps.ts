@@ -8,7 +8,6 @@ import { at, bytea, id64, intake, isOneOf } from './columns.ts';
 const advertiserStates = ['active', 'halted'] as const;
 const haltKinds = ['refused', 'mismatch'] as const;
 const lanes = ['live', 'backfill'] as const;
-const dependencies = ['source', 'database', 'storage'] as const;
 const eventTypes = [
   'application.received',
   'application.changed',
@@ -50,6 +49,7 @@ export const advertisers = intake.table(
     throttledUntil: at('throttled_until'),
     throttledMs: id64('throttled_ms'),
     answeredUrl: text('answered_url'),
+    troubles: jsonb().notNull().default({}),
   },
   (t) => [
     unique('advertisers_advertiser_id').on(t.advertiserId),
@@ -70,23 +70,6 @@ export const leases = intake.table(
     doneAt: at('done_at'),
   },
   (t) => [primaryKey({ name: 'leases_pkey', columns: [t.name, t.lane] }), check('leases_lane', isOneOf(t.lane, lanes))],
-);
-
-/** The outages that workers are waiting out. A worker writes its rows when they change and refreshes them while it waits. */
-export const waits = intake.table(
-  'waits',
-  {
-    worker: text().notNull(),
-    dependency: text({ enum: dependencies }).notNull(),
-    reason: text().notNull(),
-    advertisers: text().array().notNull(),
-    since: at('since').notNull(),
-    seenAt: at('seen_at').notNull(),
-  },
-  (t) => [
-    primaryKey({ name: 'waits_pkey', columns: [t.worker, t.dependency, t.reason] }),
-    check('waits_dependency', isOneOf(t.dependency, dependencies)),
-  ],
 );
 
 export const rateLimits = intake.table('rate_limits', {

@@ -29,7 +29,7 @@ export interface AccountQueue {
   /** The failures in a row of each task. */
   readonly failures: Map<TaskName, number>;
   /** The last failure of each task, until its next success. */
-  readonly troubles: Map<TaskName, Trouble>;
+  readonly troubles: Map<TaskName, { readonly trouble: Trouble; readonly since: Date }>;
 }
 
 /** True if the task is due and not paused. */

@@ -16,7 +16,7 @@ export interface DownloadWatch {
   /** A file was stored, so the last trouble is over. */
   readonly onStored: () => void;
   /** The run waits for the storage, the database or the source. */
-  readonly onWait: (trouble: Trouble) => void;
+  readonly onWait: (trouble: Trouble, waitMs: number) => void;
   /** The source of the named account could not be connected to. */
   readonly onUnreachable: (name: string) => void;
   /** Tells the watchdog that the run waits for something that ends by itself, however long it takes. */
@@ -46,24 +46,33 @@ const checkEveryMs = 2_000;
 /** How long a trouble stays reported while nothing is due. Files that failed are postponed, and until one is due again nothing tests it. */
 const knownForMs = 60_000;
 
+export interface DownloadLoopEvents extends Pick<DownloadWatch, 'onUnreachable'> {
+  /** Downloads wait, and are tried again after this time. */
+  readonly onTrouble: (trouble: Trouble, waitMs: number) => void;
+  /** Nothing keeps downloads waiting any more. */
+  readonly onOver: () => void;
+}
+
 /** Runs until the signal aborts. */
-export function startDownloadLoop(deps: DownloadLoopDeps & Pick<DownloadWatch, 'onUnreachable'>, signal: AbortSignal) {
+export function startDownloadLoop(deps: DownloadLoopDeps & DownloadLoopEvents, signal: AbortSignal) {
   const { log, watchdog } = deps;
   let trouble: Trouble | null = null;
   let troubleAt = 0;
-  const noteTrouble = (found: Trouble) => {
+  const noteTrouble = (found: Trouble, waitMs: number) => {
     trouble = found;
     troubleAt = performance.now();
+    deps.onTrouble(found, waitMs);
+  };
+  const endTrouble = () => {
+    trouble = null;
+    deps.onOver();
   };
 
   async function runOn(): Promise<void> {
     using heartbeat = watchdog.begin({ task: 'downloads' });
-    const onWait = (found: Trouble) => {
+    const onWait = (found: Trouble, waitMs: number) => {
       heartbeat.move();
-      noteTrouble(found);
-    };
-    const onStored = () => {
-      trouble = null;
+      noteTrouble(found, waitMs);
     };
     for (let failures = 0; !signal.aborted; ) {
       const tell = createTeller(deps, 'downloads');
@@ -72,13 +81,13 @@ export function startDownloadLoop(deps: DownloadLoopDeps & Pick<DownloadWatch, '
           signal,
           onStep: () => heartbeat.move(),
           onBytes: (file) => heartbeat.move({ task: 'downloads', ...file }),
-          onStored,
+          onStored: endTrouble,
           onUnreachable: deps.onUnreachable,
           onWait,
           whileWaiting: (waiting) => heartbeat.whileWaiting(waiting),
         });
         failures = 0;
-        if (summary !== null || performance.now() - troubleAt > knownForMs) trouble = null;
+        if (summary !== null || performance.now() - troubleAt > knownForMs) endTrouble();
         if (summary !== null) {
           tell('done', toFileCounts(summary));
           log.info({ ...summary }, 'files fetched');
@@ -88,8 +97,8 @@ export function startDownloadLoop(deps: DownloadLoopDeps & Pick<DownloadWatch, '
         const kind = toErrorKind(error);
         tell('failed', { kind });
         const found = toTrouble(error);
-        noteTrouble(found);
         const waitMs = backoffAfter(found, ++failures, backoffRange);
+        noteTrouble(found, waitMs);
         log.warn({ kind, attempt: failures, waitMs: Math.round(waitMs), err: error }, 'downloads paused');
         await heartbeat.whileWaiting(sleep(waitMs, undefined, { signal }).catch(() => {}));
       }

@@ -2,11 +2,11 @@
 // only its own account. The worker only schedules; run-task.ts and download-run.ts do the work. It retries without end.
 import { createTask } from 'node-cron';
 import { LeaseLost, type Trouble } from '../../domain/trouble.ts';
-import { undeleted, type Wait } from '../../domain/wait.ts';
+import type { Wait } from '../../domain/wait.ts';
 import type { Store } from '../../store/store.ts';
 import type { SweepSummary } from '../read/sweep.ts';
 import { backoffAfter, toTrouble } from '../retry.ts';
-import { createWaits, keepWaits, toFilesWait, toSourceWait, type Waiting } from '../waits.ts';
+import { createTroubles } from '../troubles.ts';
 import {
   type AccountQueue,
   createAccountQueues,
@@ -24,8 +24,6 @@ export interface WorkerDeps extends DownloadLoopDeps {
   readonly store: Store;
   readonly accounts: readonly WorkerAccount[];
   readonly maintenance: readonly MaintenanceTask[];
-  /** The error that currently prevents infected bytes from being deleted; null if there is none. */
-  readonly loadRecallTrouble: () => Trouble | null;
   readonly now: () => number;
 }
 
@@ -44,7 +42,7 @@ export interface WorkerRequest extends Omit<RunTaskRequest, 'skipIfDoneWithinMs'
   readonly probeEveryMs: number;
 }
 
-/** The current state of a worker: its accounts, and what it waits for. */
+/** The current state of a worker. */
 export interface WorkerFacts {
   readonly accounts: number;
   /** Accounts whose last try failed. */
@@ -53,6 +51,7 @@ export interface WorkerFacts {
   readonly trouble: Trouble | null;
   /** Why files cannot be fetched or stored; null if they can. */
   readonly filesTrouble: Trouble | null;
+  /** The accounts that wait for the database, which cannot be told. */
   readonly waits: readonly Wait[];
 }
 
@@ -86,6 +85,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
   const { signal } = request;
   const taskRequest = { ...request, skipIfDoneWithinMs: toNotWithinMs(request.schedule) };
   const polled = new Set<bigint>();
+  const troubles = createTroubles(store);
   const queues = createAccountQueues({
     accounts: deps.accounts,
     atOnce: request.accountsAtOnce,
@@ -101,11 +101,11 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     const moves = {
       onStep() {
         heartbeat.move();
-        queue.troubles.delete(name);
+        goOn(queue, name);
       },
-      onWait(trouble: Trouble) {
+      onWait(trouble: Trouble, waitMs: number) {
         heartbeat.move();
-        queue.troubles.set(name, trouble);
+        waitFor(queue, name, trouble, waitMs);
       },
       demand: (task: TaskName) => queues.demandOf(queue, task),
     };
@@ -117,7 +117,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
         return;
       }
       queue.failures.delete(name);
-      queue.troubles.delete(name);
+      goOn(queue, name);
       if (result.polled !== null) polled.add(result.polled);
       tell('done', toCounts(result));
       logResult(queue.account.name, name, result);
@@ -128,6 +128,16 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     } finally {
       queue.account.watch(null);
     }
+  }
+
+  function waitFor({ account, troubles: own }: AccountQueue, task: TaskName, trouble: Trouble, waitMs: number): void {
+    own.set(task, { trouble, since: own.get(task)?.since ?? new Date() });
+    troubles.note('reading', [account.name], trouble, waitMs);
+  }
+
+  function goOn({ account, troubles: own }: AccountQueue, task: TaskName): void {
+    own.delete(task);
+    if (own.size === 0) troubles.clear('reading', [account.name]);
   }
 
   /** Handles a failure: a halted account is probed by one task, everything else is retried with backoff, each task apart. */
@@ -141,9 +151,9 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     const trouble = toTrouble(error);
     const isHalted = trouble.kind === 'refused' || trouble.kind === 'mismatch';
     const attempt = (queue.failures.get(name) ?? 0) + 1;
-    queue.troubles.set(name, trouble);
     queue.failures.set(name, attempt);
     const waitMs = isHalted ? request.probeEveryMs : backoffAfter(trouble, attempt, backoffRange);
+    waitFor(queue, name, trouble, waitMs);
     queues.pause(queue, name, waitMs, isHalted ? taskNames : []);
     log.warn(
       { ...facts, kind: toErrorKind(error), attempt, waitMs: Math.round(waitMs), err: error },
@@ -221,20 +231,22 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
   );
   const confirming = setInterval(() => void confirm(), confirmEveryMs);
   queues.demand('poll');
-  const downloadLoop = startDownloadLoop({ ...deps, onUnreachable: pollUnreachable }, signal);
-  const waits = createWaits({
-    store,
-    worker: request.owner,
-    loadWaitingTasks: () => toWaiting(queues.all, downloadLoop.trouble(), deps.loadRecallTrouble()),
-    now: () => performance.now(),
-  });
-  const telling = keepWaits(waits, signal);
+  const names = deps.accounts.map(({ name }) => name);
+  const downloadLoop = startDownloadLoop(
+    {
+      ...deps,
+      onUnreachable: pollUnreachable,
+      onTrouble: (trouble, waitMs) => troubles.note('downloads', names, trouble, waitMs),
+      onOver: () => troubles.clear('downloads', names),
+    },
+    signal,
+  );
 
   async function end(): Promise<void> {
     clearInterval(confirming);
     await schedules.stop();
-    await Promise.allSettled([downloadLoop.ended, queues.untilIdle(), telling, ...maintenance.values()]);
-    await confirm();
+    await Promise.allSettled([downloadLoop.ended, queues.untilIdle(), ...maintenance.values()]);
+    await Promise.all([confirm(), troubles.untilWritten()]);
   }
   const ended = new Promise<void>((resolve) => {
     if (signal.aborted) void end().then(resolve);
@@ -243,41 +255,26 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
   return {
     ended,
     facts() {
-      const troubled = queues.all.flatMap((queue) => firstTrouble(queue) ?? []);
+      const troubled = queues.all.flatMap(findTrouble);
       return {
         accounts: queues.all.length,
         troubled: troubled.length,
-        trouble: troubled[0] ?? null,
+        trouble: troubled[0]?.trouble ?? null,
         filesTrouble: downloadLoop.trouble(),
-        waits: waits.current(),
+        waits: troubled.flatMap(({ advertiser, trouble, since }): Wait[] =>
+          trouble.at === 'database'
+            ? [{ advertiser, task: 'reading', dependency: 'database', reason: trouble.message, since }]
+            : [],
+        ),
       };
     },
   };
 }
 
 /** The trouble of the account's most urgent task that fails. */
-function firstTrouble({ troubles }: AccountQueue): Trouble | null {
-  const name = taskNames.find((one) => troubles.has(one));
-  return (name && troubles.get(name)) ?? null;
-}
-
-/** What the worker waits for. */
-function toWaiting(
-  queues: readonly AccountQueue[],
-  filesTrouble: Trouble | null,
-  recallTrouble: Trouble | null,
-): Waiting[] {
-  const sources = queues.map((queue) => {
-    const trouble = firstTrouble(queue);
-    return trouble && toSourceWait(queue.account.name, trouble);
-  });
-  const files = filesTrouble && toFilesWait(filesTrouble);
-  // The polls report an unavailable database.
-  const recall: Waiting[] =
-    recallTrouble === null || recallTrouble.at === 'database'
-      ? []
-      : [{ advertiser: null, dependency: 'storage', reason: `${undeleted} ${recallTrouble.message}` }];
-  return [...sources, files, ...recall].filter((wait) => wait !== null);
+function findTrouble({ account, troubles }: AccountQueue) {
+  const found = taskNames.flatMap((name) => troubles.get(name) ?? [])[0];
+  return found ? [{ advertiser: account.name, ...found }] : [];
 }
 
 /** How long after a poll other workers skip theirs, since all schedules start at the same moment: half the poll interval, at most 20 s. */

@@ -1,0 +1,36 @@
+// Writes why the work of an account waits to its row, where the status of every process finds it.
+import type { Trouble } from '../domain/trouble.ts';
+import type { WaitingTask } from '../domain/wait.ts';
+import type { Store } from '../store/store.ts';
+
+export function createTroubles({ advertisers }: Pick<Store, 'advertisers'>) {
+  /** Tasks of accounts of which no trouble is noted. Empty at first: an earlier process may have left some. */
+  const clear = new Set<string>();
+  let written = Promise.resolve();
+  /** In the order of the calls. What cannot be written is not written later: the next failure or success will be. */
+  const write = (work: () => Promise<void>) => {
+    written = written.then(work).catch(() => {});
+  };
+  const toKey = (task: WaitingTask, name: string) => `${task} ${name}`;
+
+  return {
+    /** The task of these accounts failed, and is tried again after this time. */
+    note(task: WaitingTask, names: readonly string[], trouble: Trouble, waitMs: number): void {
+      const dependency = trouble.at ?? (task === 'reading' && trouble.kind !== 'local' ? 'source' : undefined);
+      // A halt has its own line in the status, an unexpected error is not a wait, and a database that is away can be told nothing.
+      const isHalt = trouble.kind === 'refused' || trouble.kind === 'mismatch';
+      if (dependency === undefined || dependency === 'database' || (task === 'reading' && isHalt)) return;
+      for (const name of names) clear.delete(toKey(task, name));
+      write(() => advertisers.noteTrouble(names, { task, dependency, reason: trouble.message }, waitMs));
+    },
+    /** The task of these accounts goes on. */
+    clear(task: WaitingTask, names: readonly string[]): void {
+      const noted = names.filter((name) => !clear.has(toKey(task, name)));
+      if (noted.length === 0) return;
+      for (const name of noted) clear.add(toKey(task, name));
+      write(() => advertisers.clearTrouble(noted, task));
+    },
+    /** Resolves when everything so far is written. */
+    untilWritten: () => written,
+  };
+}
