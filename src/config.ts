@@ -2,7 +2,6 @@
 // The environment is an argument. No problem, warning or inspection shows a secret or any other rejected text.
 
 import { BlockList } from 'node:net';
-import { createTask } from 'node-cron';
 import { type Account, loadAccounts, loadAdvertisers, type SiteAccount } from './config/advertisers.ts';
 import { type Environment, loadLocalPrivacyKey, toStateDir, withDemoSettings, withLocalBlobs } from './config/local.ts';
 import { findNearMiss } from './config/near-miss.ts';
@@ -151,10 +150,13 @@ const load = {
       recheckSchedule: values.RECHECK_SCHEDULE,
       /** Null: off. */
       auditSchedule: values.AUDIT_SCHEDULE,
-      /** The longest time between polls that counts as up to date; null: no schedule. */
-      staleAfterMs: () => toStaleAfterMs(values.SYNC_SCHEDULE),
+      /** Null: nothing polls by schedule. */
+      staleAfterMs: values.SYNC_SCHEDULE === null ? null : values.SYNC_WITHIN,
       /** How old a proof may be. */
-      proofLimit: () => toProofLimit(values.RECHECK_SCHEDULE),
+      proofLimit: {
+        ms: values.RECHECK_WITHIN ?? (values.RECHECK_SCHEDULE === null ? 14 : 2) * 86_400_000,
+        isScheduled: values.RECHECK_SCHEDULE !== null,
+      },
       lagMs: values.SYNC_LAG,
       /** Null: everything. */
       startAt: values.SYNC_START,
@@ -300,44 +302,4 @@ function toExample(name: string): string | undefined {
   return settings.has(name.replace(/_FILE$/, ''))
     ? `${name}=/run/secrets/${name.replace(/_FILE$/, '').toLowerCase()}`
     : undefined;
-}
-
-/** Enough runs to find the longest pause of a schedule that skips nights and weekends. Takes 63 to 72 ms for the default schedules. */
-const manyRuns = 1_000;
-/** Enough for a schedule that repeats every hour, and for one with a few runs a day. Takes 13 to 19 ms. */
-const someRuns = 130;
-const staleGraceMs = 600_000;
-
-/**
- * How long an account may go without a poll before that is a fault: twice the schedule's longest pause and ten minutes; null for `off`.
- * Derived from the schedule, so that no second setting can contradict it.
- */
-export function toStaleAfterMs(schedule: string | null): number | null {
-  if (schedule === null) return null;
-  const longestMs = longestPauses.get(schedule) ?? findLongestPause(schedule);
-  longestPauses.set(schedule, longestMs);
-  return 2 * longestMs + staleGraceMs;
-}
-
-const longestPauses = new Map<string, number>();
-
-function findLongestPause(schedule: string): number {
-  const task = createTask(schedule, () => {});
-  const toPauses = (runs: readonly Date[]) =>
-    runs.slice(1).map((run, at) => run.getTime() - (runs[at]?.getTime() ?? 0));
-  const pauses = toPauses(task.getNextRuns(someRuns));
-  const [hours, days, months, weekdays] = schedule.trim().split(/\s+/).slice(-4);
-  const isDaily = days === '*' && months === '*';
-  const isHourly = isDaily && hours === '*' && weekdays === '*';
-  const spanMs = pauses.reduce((sum, pause) => sum + pause, 0);
-  const isEnough = isHourly || (isDaily && spanMs > 8 * 86_400_000);
-  return Math.max(...(isEnough ? pauses : toPauses(task.getNextRuns(manyRuns))));
-}
-
-/** The limit where rechecks are started by hand. */
-const unscheduledProofMs = 14 * 86_400_000;
-
-/** How old a proof may be: the same rule as for polls, applied to the schedule of rechecks; two weeks where that is off. */
-export function toProofLimit(schedule: string | null): { readonly ms: number; readonly isScheduled: boolean } {
-  return { ms: toStaleAfterMs(schedule) ?? unscheduledProofMs, isScheduled: schedule !== null };
 }

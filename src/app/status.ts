@@ -18,8 +18,8 @@ export async function openStatus(config: Config<'database' | 'privacy' | 'sync'>
   await using stack = new AsyncDisposableStack();
   const place = stack.use(await openPlace(config));
   const store = stack.use(openStore(toStoreOptions(config, place, 'status')));
-  const staleAfterMs = config.sync.staleAfterMs();
-  const limits = { proofLimit: config.sync.proofLimit(), verifyWithinMs: config.sync.verifyWithinMs };
+  const { staleAfterMs, proofLimit, verifyWithinMs } = config.sync;
+  const limits = { proofLimit, verifyWithinMs };
   const owned = stack.move();
   let awaySince: Date | null = null;
   return {

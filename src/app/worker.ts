@@ -152,8 +152,7 @@ function toAdminOptions(
   loadOwnWaits: () => readonly Wait[],
 ) {
   const { host, port, login } = admin;
-  const staleAfterMs = sync.staleAfterMs();
-  const proofLimit = sync.proofLimit();
+  const { staleAfterMs, proofLimit, verifyWithinMs } = sync;
   return {
     ...{ host, port, version, trustedProxies, now: Date.now },
     login: login && { user: login.user, password: () => login.password.current() },
@@ -162,7 +161,7 @@ function toAdminOptions(
       return toStatus(new Date(), advertisers, staleAfterMs, {
         waits: [...loadOwnWaits(), ...(await store.advertisers.loadWaits())],
         proofLimit,
-        verifyWithinMs: sync.verifyWithinMs,
+        verifyWithinMs,
       });
     },
     loadOwnWaits,

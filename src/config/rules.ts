@@ -1,6 +1,7 @@
 // Rules over several variables: settings that require, exclude or endanger each other.
 // Each rule gets the parsed values (null: absent; undefined: rejected and already reported) and reports by variable.
 
+import { createTask } from 'node-cron';
 import type { Environment } from './local.ts';
 import { isLoopback, longSecret, toPostgresFacts } from './parsers.ts';
 import type { Secret } from './secret.ts';
@@ -61,6 +62,13 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
     }
     if (production && SOURCE_URL && isPlain(SOURCE_URL)) {
       warn('SOURCE_URL', `is http: ${inTheClear}`);
+    }
+  },
+
+  sync({ SYNC_SCHEDULE, SYNC_WITHIN }, { warn }) {
+    const [first, second] = SYNC_SCHEDULE ? createTask(SYNC_SCHEDULE, () => {}).getNextRuns(2) : [];
+    if (first && second && SYNC_WITHIN && second.getTime() - first.getTime() > SYNC_WITHIN) {
+      warn('SYNC_WITHIN', 'is shorter than the next pause of SYNC_SCHEDULE, which will be reported as a problem');
     }
   },
 

@@ -103,10 +103,22 @@ export const sections = {
       read: read.schedule,
       default: '*/5 * * * *',
     },
+    SYNC_WITHIN: {
+      meaning:
+        'an advertiser that no poll has read within this time is a problem; choose more than twice the longest pause of SYNC_SCHEDULE, nights and weekends included',
+      read: read.duration,
+      default: '20m',
+    },
     RECHECK_SCHEDULE: {
       meaning: 'when everything is read again, which renews the proof: cron, or `off`',
       read: read.schedule,
       default: '17 3 * * *',
+    },
+    RECHECK_WITHIN: {
+      meaning: 'a proof that is older than this is a problem; choose about twice the longest pause of RECHECK_SCHEDULE',
+      read: read.duration,
+      example: '15d',
+      absent: '2d, or 14d if RECHECK_SCHEDULE is `off`',
     },
     AUDIT_SCHEDULE: {
       meaning: 'when a worker audits a random place of the list: cron, or `off`',

@@ -62,6 +62,8 @@ describe('defaults', () => {
         schedule: '*/5 * * * *',
         recheckSchedule: '17 3 * * *',
         auditSchedule: '*/10 * * * *',
+        staleAfterMs: 1_200_000,
+        proofLimit: { ms: 2 * 86_400_000, isScheduled: true },
         verifyWithinMs: 30 * 86_400_000,
         lagMs: 900_000,
         startAt: null,
@@ -112,6 +114,21 @@ describe('defaults', () => {
       expect.stringMatching(/^DATABASE_DIRECT_URL /),
     ]);
     expect(load({ ...account, DATABASE_URL: 'postgres://db/d' }, 'database').warnings).toEqual([]);
+  });
+
+  it('polls and rechecks that are off have no time limit, or a long one', () => {
+    const limits = (more: Env) => load({ ...account, ...more }, 'sync').sync;
+    expect(limits({ SYNC_SCHEDULE: 'off' }).staleAfterMs).toBeNull();
+    expect(limits({ SYNC_WITHIN: '3h' }).staleAfterMs).toBe(3 * 3_600_000);
+    const off = { RECHECK_SCHEDULE: 'off' };
+    expect(limits(off).proofLimit).toEqual({ ms: 14 * 86_400_000, isScheduled: false });
+    expect(limits({ ...off, RECHECK_WITHIN: '30d' }).proofLimit.ms).toBe(30 * 86_400_000);
+  });
+
+  it('a time limit of polls that is shorter than their next pause is warned of', () => {
+    const warnings = (more: Env) => load({ ...account, ...more }, 'sync').warnings;
+    expect(warnings({ SYNC_SCHEDULE: '0 * * * *' })).toEqual([expect.stringMatching(/^SYNC_WITHIN is shorter/)]);
+    expect(warnings({ SYNC_SCHEDULE: '0 * * * *', SYNC_WITHIN: '130m' })).toEqual([]);
   });
 
   it('a key of KMS is used only where KMS encrypts', () => {

@@ -1,8 +1,6 @@
 // Status: which facts are problems, which of them are urgent, and what the one sentence says.
-import { createTask } from 'node-cron';
 import { describe, expect, it } from 'vitest';
 import { renderStatus } from '../../src/cli/render-status.ts';
-import { toProofLimit, toStaleAfterMs } from '../../src/config.ts';
 import { tooManyAbsent } from '../../src/domain/coverage/certificate.ts';
 import {
   type AdvertiserStatus,
@@ -306,52 +304,6 @@ describe('for programs', () => {
       advertisers: [{ advertiserId: '9007199254740993', cursor: { afterId: '9007199254740995' } }],
     });
     expect(report.advertisers[0]).not.toHaveProperty('submittedAt');
-  });
-});
-
-describe('a proof is too old', () => {
-  it('after twice the longest pause of the schedule of rechecks, or after two weeks where that is off', () => {
-    expect(toProofLimit('17 3 * * *')).toEqual({ ms: 2 * day + 600_000, isScheduled: true });
-    expect(toProofLimit('0 4 * * 0')).toEqual({ ms: 14 * day + 600_000, isScheduled: true });
-    expect(toProofLimit(null)).toEqual({ ms: 14 * day, isScheduled: false });
-  });
-});
-
-describe('a poll is stale', () => {
-  it.each([
-    ['*/5 * * * *', 20],
-    ['* * * * *', 12],
-    ['0 * * * *', 130],
-  ])('after %s has been silent for %d minutes', (schedule, minutes) => {
-    expect(toStaleAfterMs(schedule)).toBe(minutes * 60_000);
-  });
-
-  it('not over a weekend on which it rests', () => {
-    // Friday 17:30 to Monday 09:00 is 63.5 hours, one more or less where clocks change.
-    const hours = (toStaleAfterMs('*/30 9-17 * * 1-5') ?? 0) / 3_600_000;
-    expect(hours).toBeGreaterThan(2 * 62.5);
-    expect(hours).toBeLessThan(2 * 65);
-  });
-
-  it.each([
-    '*/5 * * * *',
-    '17 3 * * *',
-    '0 */6 * * *',
-    '*/10 */7 * * * *',
-    '30 2 * * 1',
-    '0 9-17 * * 1-5',
-    '0 0 1 * *',
-  ])('as the longest pause of a thousand runs has it: %s', (schedule) => {
-    const times = createTask(schedule, () => {})
-      .getNextRuns(1_000)
-      .map((run) => run.getTime());
-    const longestMs = Math.max(...times.slice(1).map((time, at) => time - (times[at] ?? 0)));
-    // Clocks that are set forward or back make a pause an hour longer.
-    expect(Math.abs((toStaleAfterMs(schedule) ?? 0) - (2 * longestMs + 600_000))).toBeLessThanOrEqual(2 * 3_600_000);
-  });
-
-  it('never without a schedule', () => {
-    expect(toStaleAfterMs(null)).toBeNull();
   });
 });
 

@@ -108,11 +108,11 @@ const wholeGauges: Record<string, { help: string; value: (status: Status) => num
     value: (status) => (isHealthy(status) ? 1 : 0),
   },
   intake_stale_after_seconds: {
-    help: 'The longest time between polls that counts as up to date, by SYNC_SCHEDULE; absent where that is off.',
+    help: 'The longest time between polls that counts as up to date: SYNC_WITHIN; absent where SYNC_SCHEDULE is off.',
     value: ({ staleAfterMs }) => staleAfterMs && staleAfterMs / 1_000,
   },
   intake_proof_limit_seconds: {
-    help: 'How old a proof may be: twice the longest pause of RECHECK_SCHEDULE and ten minutes, two weeks where that is off.',
+    help: 'How old a proof may be: RECHECK_WITHIN.',
     value: ({ proofLimitMs }) => proofLimitMs && proofLimitMs / 1_000,
   },
   intake_verify_limit_seconds: {
