@@ -72,7 +72,7 @@ import {
 } from './privacy/erasure-jobs.ts';
 import { loadExport } from './privacy/export.ts';
 import { findPerson } from './privacy/find-and-erase.ts';
-import { takeSlots } from './rate-limit.ts';
+import { takeSlot } from './rate-limit.ts';
 import { countStaleDays, markAllDays } from './reports/days.ts';
 import { loadHistory } from './reports/history.ts';
 import { loadProofReport } from './reports/proof.ts';
@@ -169,7 +169,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       release: (lease: Lease, done: boolean) => release({ ...lease, done }),
     },
 
-    rateLimits: bind(db, { takeSlots }),
+    rateLimits: bind(leaseDb, { takeSlot }),
 
     sweeps: {
       ...bind(db, { noteStop, loadUnfinished, dropUnfinished, prune: pruneSweeps }),
