@@ -3,7 +3,14 @@
 
 import { BlockList } from 'node:net';
 import { type Account, loadAccounts, loadAdvertisers, type SiteAccount } from './config/advertisers.ts';
-import { type Environment, loadLocalPrivacyKey, toStateDir, withDemoSettings, withLocalBlobs } from './config/local.ts';
+import {
+  type Environment,
+  findDemoSettings,
+  loadLocalPrivacyKey,
+  toDemoDir,
+  toStateDir,
+  withLocalBlobs,
+} from './config/local.ts';
 import { findNearMiss } from './config/near-miss.ts';
 import { directUrl } from './config/parsers.ts';
 import { type ConfigDraft, inTheClear, isLong, isPlain, rules, tooShort } from './config/rules.ts';
@@ -18,12 +25,14 @@ export type Config<N extends Need = Need> = ReturnType<typeof toBase> & {
   readonly [P in N]: ReturnType<(typeof load)[P]>;
 };
 
-/** Starts or joins the Postgres of the checkout, for `DATABASE_URL=embedded`. */
-export type OpenEmbedded = () => Promise<{ readonly url: string } & AsyncDisposable>;
+/** Starts or joins the Postgres of the checkout, or of its demo, for `DATABASE_URL=embedded`. */
+export type OpenEmbedded = (demo: boolean) => Promise<{ readonly url: string } & AsyncDisposable>;
 
 interface ConfigRequest<N extends Need> {
   readonly needs: readonly N[];
   readonly stateDir?: string;
+  /** The demo asks: its database, files and key are its own. */
+  readonly demo?: boolean;
   /** Passed in by the CLI and used by the code that opens the database: production code must not import src/dev. */
   readonly openEmbedded?: OpenEmbedded;
 }
@@ -31,14 +40,19 @@ interface ConfigRequest<N extends Need> {
 /** Reads the parts that a command needs. Throws ConfigProblems with everything that is wrong with them. */
 export function loadConfig<const N extends Need>(
   env: Environment,
-  { needs, stateDir = toStateDir(env), openEmbedded }: ConfigRequest<N>,
+  { needs, stateDir = toStateDir(env), demo = false, openEmbedded }: ConfigRequest<N>,
 ): Config<N> {
   const problems: ConfigProblem[] = [];
   const warnings: string[] = [];
   const report = (name: string, text: string) => void problems.push({ name, text, example: toExample(name) });
   const production = env.NODE_ENV?.trim() === 'production';
   const draft: ConfigDraft = { env, production, report, warn: (name, text) => void warnings.push(`${name} ${text}`) };
-  const layered = production ? env : withLocalBlobs(withDemoSettings(env, stateDir), stateDir);
+  // Of the commands that need accounts, only those that read the source need to know how it is read.
+  const readsSource = ['source', 'sync'].every((need) => needs.some((one) => one === need));
+  const demoEnv = production || demo ? null : findDemoSettings(env, stateDir, readsSource);
+  const isDemo = demo || demoEnv !== null;
+  const home = isDemo ? toDemoDir(stateDir) : stateDir;
+  const layered = production ? env : withLocalBlobs(demoEnv ?? env, home);
 
   reportNearMisses(env, draft);
   const read = <S extends Section>(section: S, unused?: string): Values<S> => {
@@ -50,7 +64,12 @@ export function loadConfig<const N extends Need>(
     return values;
   };
   const base = toBase(read('process'), production, warnings);
-  const parts = Object.fromEntries(needs.map((need) => [need, load[need](read, draft, { stateDir, openEmbedded })]));
+  const parts = Object.fromEntries(
+    needs.map((need) => [
+      need,
+      load[need](read, draft, { stateDir: home, openEmbedded: openEmbedded && (() => openEmbedded(isDemo)) }),
+    ]),
+  );
   if (problems.length > 0) throw new ConfigProblems(problems);
   return { ...base, ...parts } as Config<N>;
 }
@@ -84,7 +103,7 @@ export class ConfigProblems extends Error {
 }
 
 type Read = <S extends Section>(section: S, unused?: string) => Values<S>;
-type LoadOptions = { readonly stateDir: string; readonly openEmbedded: OpenEmbedded | undefined };
+type LoadOptions = { readonly stateDir: string; readonly openEmbedded: (() => ReturnType<OpenEmbedded>) | undefined };
 
 function toBase(values: Values<'process'>, production: boolean, warnings: readonly string[]) {
   return {

@@ -1,5 +1,5 @@
 // `intake demo`: the whole of Intake on one machine without an account: embedded Postgres, the sandbox, a first full sync,
-// a table of the busiest ads, then a live worker until Ctrl-C. It keeps its state in .intake/, and the next demo continues from there.
+// a table of the busiest ads, then a live worker until Ctrl-C. It keeps its state in .intake/demo, and the next demo continues from there.
 // Its board, ports and careers site are in src/dev/demo, which the production image does not have.
 import { join } from 'node:path';
 import type { Board } from '../dev/demo/board.ts';
@@ -33,7 +33,7 @@ export const demo = command<DemoOptions>({
   async run(context, options) {
     const { terminal } = context;
     const wanted = options.applications === undefined ? null : toCount('--applications', options.applications);
-    const { checkoutStateDir, findRunningDemo, openDemoSettings } = await import('../config/local.ts');
+    const { checkoutStateDir, findRunningDemo, saveDemoSettings, toDemoDir } = await import('../config/local.ts');
     const running = findRunningDemo(checkoutStateDir);
     if (running !== null) {
       throw new Failure(exitCodes.held, `A demo already runs in this checkout (process ${running}).`, {
@@ -43,10 +43,10 @@ export const demo = command<DemoOptions>({
     }
     const { openBoard } = await loadDevelopment('demo', () => import('../dev/demo/board.ts'));
     const { findDemoPorts } = await import('../dev/demo/ports.ts');
-    terminal.note('Starting a sandbox job board and an embedded Postgres (kept in .intake/).');
+    terminal.note('Starting a sandbox job board and an embedded Postgres (kept in .intake/demo/).');
     const ports = await findDemoPorts((text) => terminal.note(text));
     const applications = wanted ?? newBoardSize;
-    await using board = await openBoard({ stateDir: checkoutStateDir, applications, port: ports.sandbox });
+    await using board = await openBoard({ stateDir: toDemoDir(checkoutStateDir), applications, port: ports.sandbox });
     if (wanted !== null && board.begunWith !== wanted) {
       terminal.note(
         `The demo continues with its existing board, which began with ${formatCount(board.begunWith, 'application')}. --applications only applies to the first demo of a checkout.`,
@@ -63,15 +63,15 @@ export const demo = command<DemoOptions>({
       SOURCE_RATE: 'off',
       DATABASE_URL: 'embedded',
     };
-    using _settings = openDemoSettings(env, checkoutStateDir);
+    saveDemoSettings(env, checkoutStateDir);
     const config = await loadCommandConfig(
       { ...env, NODE_ENV: 'development' },
-      { needs: ['database', 'source', 'sync', 'blobs', 'admin', 'privacy'] },
+      { needs: ['database', 'source', 'sync', 'blobs', 'admin', 'privacy'], demo: true },
     );
     // Held open until the end, so that the database does not stop between the first sync and the worker.
     const { openLocalDatabase, syncOnce } = await import('../app.ts');
     const { loadNotice } = await import('../dev/embedded/notice.ts');
-    const portBefore = String(loadNotice(join(checkoutStateDir, 'postgres'))?.port ?? '');
+    const portBefore = String(loadNotice(join(toDemoDir(checkoutStateDir), 'postgres'))?.port ?? '');
     await using database = await openLocalDatabase(config);
     const { port } = new URL(database.url);
     if (portBefore && portBefore !== port) terminal.note(`Port ${portBefore} is taken: Postgres listens on ${port}.`);
@@ -121,7 +121,13 @@ function toNextSteps(databaseUrl: string, once: boolean): string {
   ];
   // No psql line here: the server stops with this demo, and the next one may use another port.
   if (once)
-    return ['', 'Next: `npm run demo` keeps a worker running, and these work beside it:', ...beside, ''].join('\n');
+    return [
+      '',
+      'Next: `npm run intake -- status` and `npm run intake -- prove` show what was stored.',
+      '`npm run demo` keeps a worker running, and these work beside it:',
+      ...beside,
+      '',
+    ].join('\n');
   return [
     '',
     'The demo keeps running: people keep applying, and a worker polls every five seconds. Ctrl-C stops it.',

@@ -10,10 +10,13 @@ const root = join(import.meta.dirname, '../..');
 /** Reads the parts that a command needs. `advertiser` is its `--advertiser`, if it was given one. */
 export async function loadCommandConfig<const N extends Need>(
   env: Environment,
-  { needs, advertiser }: { readonly needs: readonly N[]; readonly advertiser?: string | undefined },
+  {
+    advertiser,
+    ...request
+  }: { readonly needs: readonly N[]; readonly demo?: boolean; readonly advertiser?: string | undefined },
 ): Promise<Config<N>> {
   const { loadConfig } = await import('../config.ts');
-  const config = loadConfig(env, { needs, openEmbedded });
+  const config = loadConfig(env, { ...request, openEmbedded });
   if (advertiser !== undefined && 'source' in config) requireAdvertiser(config.source as Config['source'], advertiser);
   return config;
 }
@@ -37,7 +40,7 @@ export async function loadReadConfig({ env, terminal }: Context, advertiser: str
   return config;
 }
 
-async function openEmbedded() {
+async function openEmbedded(demo: boolean) {
   const embedded = await import('../dev/embedded/embedded.ts');
-  return await embedded.openEmbedded({ root });
+  return await embedded.openEmbedded({ root, demo });
 }

@@ -64,9 +64,12 @@ function createLines(
   const startedAt = now();
   let shownAt = startedAt;
   let unseen: { done: number; total: number | null; detail: string } | undefined;
+  let shown = '';
   const show = () => {
-    if (!unseen) return;
+    // A line that would repeat the last one says nothing.
+    if (!unseen || JSON.stringify(unseen) === shown) return;
     const { done, total, detail } = unseen;
+    shown = JSON.stringify(unseen);
     if (event) event({ progress: { label, done, total, ...(detail && { detail }) } });
     else stderr.write(`${label} ${toCounted(done, total, now() - startedAt)}${detail && `, ${detail}`}\n`);
     shownAt = now();
@@ -82,6 +85,6 @@ function createLines(
 }
 
 function toCounted(done: number, total: number | null, elapsedMs: number): string {
-  const rate = elapsedMs >= 1_000 ? `, ${Math.round((done * 1_000) / elapsedMs)}/s` : '';
-  return `${done}${total === null ? '' : ` of ${total}`}${rate}`;
+  const rate = elapsedMs >= 1_000 ? Math.round((done * 1_000) / elapsedMs) : 0;
+  return `${done}${total === null ? '' : ` of ${total}`}${rate === 0 ? '' : `, ${rate}/s`}`;
 }

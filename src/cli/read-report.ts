@@ -10,8 +10,8 @@ import { toFailure } from './failure.ts';
 import type { Progress } from './progress.ts';
 
 /**
- * Runs a command and shows its progress: applications found, of a total estimated from the share of ids already read; then files and
- * bytes, of the number queued.
+ * Runs a command and shows its progress: requests and applications found, of a total estimated from the share of ids already read; then
+ * files and bytes, of the number queued.
  */
 export async function showReadProgress<T>(
   { terminal, env }: Context,
@@ -20,18 +20,24 @@ export async function showReadProgress<T>(
   await using stack = new AsyncDisposableStack();
   const applications = stack.use(await terminal.openProgress('applications'));
   let files: Promise<Progress> | null = null;
-  const found = new Map<string, { found: number; total: number | null }>();
+  const found = new Map<string, { found: number; total: number | null; requests: number }>();
   return await run({
     crashPoint: createCrashPoint(env.INTAKE_CRASH_AT),
     ending: { exitCode: exitCodes.unhealthy },
-    onStep(name, { found: count, share }) {
-      found.set(name, { found: count, total: share === null || share < 0.01 ? null : Math.round(count / share) });
+    onStep(name, { found: count, share, requests }) {
+      const total = share === null || share < 0.01 ? null : Math.round(count / share);
+      found.set(name, { found: count, total, requests });
       const all = [...found.values()];
-      const total = all.some((one) => one.total === null) ? null : all.reduce((sum, one) => sum + (one.total ?? 0), 0);
-      applications.update(
-        all.reduce((sum, one) => sum + one.found, 0),
-        total,
-      );
+      const sum = (pick: (one: (typeof all)[number]) => number) => all.reduce((total, one) => total + pick(one), 0);
+      const [done, asked] = [
+        sum((one) => one.found),
+        formatCount(
+          sum((one) => one.requests),
+          'request',
+        ),
+      ];
+      const expected = all.some((one) => one.total === null) ? null : sum((one) => one.total ?? 0);
+      applications.update(done, expected, done === expected ? `${asked}, checking that none is missing` : asked);
     },
     onFiles({ stored, infected, missing, rejected, givenUp, bytes }, queued) {
       if (files === null) {

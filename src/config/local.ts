@@ -1,4 +1,4 @@
-// The files in .intake/ that let commands run without settings outside production: the settings of a running demo and a
+// The files in .intake/ that let commands run without settings outside production: the settings of the last demo and a
 // privacy key. Both are readable by their owner only. Nothing here is used in production.
 
 import { randomBytes } from 'node:crypto';
@@ -21,17 +21,17 @@ export function toStateDir(env: Environment): string {
   return isNamed ? '.intake' : checkoutStateDir;
 }
 
-/** Writes a demo's settings for the commands beside it; disposing removes them. */
-export function openDemoSettings(env: Readonly<Record<string, string>>, stateDir: string): Disposable {
+/** The folder of the demo's own database, files and key. */
+export function toDemoDir(stateDir: string): string {
+  return join(stateDir, 'demo');
+}
+
+/** Writes a demo's settings for the commands beside it and after it. */
+export function saveDemoSettings(env: Readonly<Record<string, string>>, stateDir: string): void {
   const file = join(stateDir, 'demo.json');
   mkdirSync(stateDir, { recursive: true });
   rmSync(file, { force: true });
   writeFileSync(file, JSON.stringify({ pid: process.pid, env }, null, 2), { mode: 0o600 });
-  return {
-    [Symbol.dispose]: () => {
-      if (loadDemo(file)?.pid === process.pid) rmSync(file, { force: true });
-    },
-  };
 }
 
 /** The process of a demo that runs in this checkout, or null. */
@@ -41,18 +41,18 @@ export function findRunningDemo(stateDir: string): number | null {
 }
 
 /**
- * The environment, completed by the settings of a running demo; variables that are set take precedence. A demo's settings apply
- * all together or not at all: where the environment names another source, database or store, none applies, so that invented
- * people never reach a real database.
+ * The environment, completed by the settings of the last demo; variables that are set take precedence. Null where they do not apply: the
+ * environment names another source, database or store, since invented people must never reach a real database; or the demo has ended and
+ * the command reads its board.
  */
-export function withDemoSettings(env: Environment, stateDir: string): Environment {
-  if (isSet(env, 'SOURCE_URL') || isSet(env, 'ADVERTISERS_FILE')) return env;
+export function findDemoSettings(env: Environment, stateDir: string, readsSource: boolean): Environment | null {
+  if (isSet(env, 'SOURCE_URL') || isSet(env, 'ADVERTISERS_FILE')) return null;
   const demo = loadDemo(join(stateDir, 'demo.json'));
-  if (demo === undefined || !isAlive(demo.pid)) return env;
+  if (demo === undefined || (readsSource && !isAlive(demo.pid))) return null;
   const foreign = ['SOURCE_CREDENTIAL', 'DATABASE_URL', 'BLOBS_URL'].some(
     (name) => isSet(env, `${name}_FILE`) || (isSet(env, name) && env[name] !== demo.env[name]),
   );
-  return foreign ? env : { ...demo.env, ...Object.fromEntries(Object.entries(env).filter(([, text]) => text)) };
+  return foreign ? null : { ...demo.env, ...Object.fromEntries(Object.entries(env).filter(([, text]) => text)) };
 }
 
 /** The environment with a default BLOBS_URL in the state folder. */

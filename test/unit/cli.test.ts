@@ -252,6 +252,16 @@ describe('output', () => {
     );
   });
 
+  it('progress that repeats itself is shown once, and a rate of nothing not at all', () => {
+    const stderr = createOutput();
+    let now = 0;
+    {
+      using progress = createProgress('applications', { stderr, now: () => now });
+      for (now = 0; now <= 60_000; now += 5_000) progress.update(4, 4, now < 30_000 ? '2 requests' : '3 requests');
+    }
+    expect(stderr.text()).toBe('applications 4 of 4, 1/s, 2 requests\napplications 4 of 4, 3 requests\n');
+  });
+
   it('progress is a bar with rate and remaining time where somebody watches, and no bar while the total is unknown', () => {
     const stderr = createOutput(true);
     let now = 0;

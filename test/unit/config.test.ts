@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openDemoSettings, toStateDir } from '../../src/config/local.ts';
+import { saveDemoSettings, toStateDir } from '../../src/config/local.ts';
 import { type Setting, sections, settings } from '../../src/config/settings.ts';
 import { type ConfigProblem, ConfigProblems, loadConfig, type Need } from '../../src/config.ts';
 
@@ -717,19 +717,40 @@ describe('what a checkout keeps', () => {
   };
 
   it('the settings of a running demo serve the commands beside it, and the real environment wins', () => {
-    {
-      using _ = openDemoSettings(demo, stateDir);
-      expect(statSync(join(stateDir, 'demo.json')).mode & 0o777).toBe(0o600);
-      const config = load({ SYNC_LAG: '2m', LOG_LEVEL: '' }, 'source', 'sync', 'database');
-      expect(config.source.advertisers[0]?.url).toBe('http://127.0.0.1:4010');
-      expect(config.sync.lagMs).toBe(120_000);
-      expect(load({ ...account }, 'source').source.advertisers[0]?.url).toBe('https://api.example.com');
-    }
     expect(refusedNames({}, 'source')).toEqual(['SOURCE_URL', 'SOURCE_CREDENTIAL']);
+    saveDemoSettings(demo, stateDir);
+    expect(statSync(join(stateDir, 'demo.json')).mode & 0o777).toBe(0o600);
+    const config = load({ SYNC_LAG: '2m', LOG_LEVEL: '' }, 'source', 'sync', 'database');
+    expect(config.source.advertisers[0]?.url).toBe('http://127.0.0.1:4010');
+    expect(config.sync.lagMs).toBe(120_000);
+    expect(load({ ...account }, 'source').source.advertisers[0]?.url).toBe('https://api.example.com');
+  });
+
+  it('a demo has a database, files and a key of its own', async () => {
+    const opened: boolean[] = [];
+    const openEmbedded = async (isDemo: boolean) => {
+      opened.push(isDemo);
+      throw new Error('not opened');
+    };
+    const open = async (env: Env, isDemo?: boolean) => {
+      const needs = ['database', 'blobs', 'privacy'] as const;
+      const { database, blobs, privacy } = loadConfig(env, { needs, stateDir, demo: isDemo ?? false, openEmbedded });
+      if (database.url === 'embedded') await expect(database.openEmbedded?.()).rejects.toThrow('not opened');
+      return [blobs.place, privacy.key.reveal()] as const;
+    };
+    const [place, key] = await open(account);
+    expect(place).toEqual({ kind: 'disk', path: join(stateDir, 'blobs') });
+    saveDemoSettings({ ...demo, DATABASE_URL: 'embedded' }, stateDir);
+    const ofDemo = await open({});
+    expect(ofDemo[0]).toEqual({ kind: 'disk', path: join(stateDir, 'demo/blobs') });
+    expect(ofDemo[1]).not.toBe(key);
+    expect(await open(account, true)).toEqual(ofDemo);
+    expect(await open(account)).toEqual([place, key]);
+    expect(opened).toEqual([false, true, true, false]);
   });
 
   it('a demo is taken whole or not at all: its people never meet another database', () => {
-    using _ = openDemoSettings(demo, stateDir);
+    saveDemoSettings(demo, stateDir);
     expect(refusedNames({ DATABASE_URL: 'postgres://real@h/d' }, 'source')).toEqual([
       'SOURCE_URL',
       'SOURCE_CREDENTIAL',
@@ -738,16 +759,22 @@ describe('what a checkout keeps', () => {
     expect(refusedNames({ DATABASE_URL: demo.DATABASE_URL }, 'source')).toEqual([]);
   });
 
-  it('a demo that is gone, or a broken file, is no demo', () => {
+  it('a demo that has ended serves the commands that do not read its board', () => {
+    writeFileSync(join(stateDir, 'demo.json'), JSON.stringify({ pid: 2 ** 30, env: demo }));
+    expect(load({}, 'database', 'source', 'privacy').source.advertisers[0]?.name).toBe('default');
+    expect(refusedNames({}, 'database', 'source', 'sync')).toEqual(['SOURCE_URL', 'SOURCE_CREDENTIAL']);
+  });
+
+  it('a broken file is no demo', () => {
     const file = join(stateDir, 'demo.json');
-    for (const text of [JSON.stringify({ pid: 2 ** 30, env: demo }), '{', '[]', JSON.stringify({ env: demo })]) {
+    for (const text of ['{', '[]', JSON.stringify({ env: demo })]) {
       writeFileSync(file, text);
       expect(refusedNames({}, 'source'), text).toEqual(['SOURCE_URL', 'SOURCE_CREDENTIAL']);
     }
   });
 
   it('production does not look at a demo', () => {
-    using _ = openDemoSettings(demo, stateDir);
+    saveDemoSettings(demo, stateDir);
     expect(refusedNames({ NODE_ENV: 'production' }, 'source', 'database')).toEqual([
       'SOURCE_URL',
       'SOURCE_CREDENTIAL',

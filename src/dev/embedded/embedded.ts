@@ -24,6 +24,8 @@ export interface EmbeddedOptions {
   readonly root: string;
   /** For tests: a second server beside the first, which starts empty, trades durability for speed and leaves no data. */
   readonly scratch?: boolean;
+  /** The demo's server, beside that of an own account. */
+  readonly demo?: boolean;
 }
 
 const openTimeoutMs = 60_000;
@@ -62,9 +64,9 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
   };
 }
 
-function toOrder({ root, scratch = false }: EmbeddedOptions): KeeperOrder {
+function toOrder({ root, scratch = false, demo = false }: EmbeddedOptions): KeeperOrder {
   const binaries = resolveBinaries();
-  const folder = join(root, '.intake', scratch ? 'scratch' : 'postgres');
+  const folder = join(root, '.intake', scratch ? 'scratch' : demo ? 'demo/postgres' : 'postgres');
   try {
     mkdirSync(folder, { recursive: true });
     return { folder: realpathSync(folder), scratch, binaries };
