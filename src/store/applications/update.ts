@@ -164,7 +164,10 @@ const updateApplicationsSql = `
 
 const mergeJobSeekingInfoSql = `
   WITH page AS MATERIALIZED (SELECT p.id, p.info FROM ${pageRows}), gone AS (
-    UPDATE intake.primary_job_seeking_info i SET gone_at = now() FROM page
+    -- Without its values: whoever reads this table alone would take them for valid.
+    UPDATE intake.primary_job_seeking_info i
+    SET gone_at = now(), job_title = NULL, company_name = NULL, time_in_role_months = NULL, is_new_to_workforce = NULL
+    FROM page
     WHERE i.advertiser_id = $1 AND i.application_id = page.id AND page.info IS NULL AND i.gone_at IS NULL
   )
   INSERT INTO intake.primary_job_seeking_info
