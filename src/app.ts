@@ -2,7 +2,7 @@
 // file has the schema, doctor and read commands; app/ has all others. Only these files open resources, and they do not decide what is read
 // or kept.
 import { toOwner } from './app/actor.ts';
-import { type DatabasePlace, openMigratedStoreOf, openPlace, openStoreOf, toStoreOptions } from './app/database.ts';
+import { type DatabasePlace, openMigratedStoreOf, openPlace, toStoreOptions } from './app/database.ts';
 import { downloadFiles, type FilesEvents } from './app/files.ts';
 import {
   type Chosen,
@@ -81,19 +81,6 @@ export async function grantRoles(
   const sql = await loadGrantsSql(db, request.prefix);
   if (request.apply) await db.query(sql);
   return sql;
-}
-
-/** Ends the halts of the chosen advertisers; returns the names of those that were halted. */
-export async function unhaltAdvertisers(
-  config: Config<'database' | 'source' | 'privacy'>,
-  request: Chosen,
-): Promise<string[]> {
-  await using app = await openStoreOf(config, 'unhalt', request.signal);
-  const ended: string[] = [];
-  for (const { name } of toChosen(config, request.advertiser)) {
-    if (await app.store.advertisers.unhalt(name)) ended.push(name);
-  }
-  return ended;
 }
 
 /** Runs the checks of `intake doctor`. They do not change the schema, and a failing check does not stop the others. */

@@ -47,8 +47,8 @@ export function loadConfig<const N extends Need>(
   const report = (name: string, text: string) => void problems.push({ name, text, example: toExample(name) });
   const production = env.NODE_ENV?.trim() === 'production';
   const draft: ConfigDraft = { env, production, report, warn: (name, text) => void warnings.push(`${name} ${text}`) };
-  // Of the commands that need accounts, only those that read the source need to know how it is read.
-  const readsSource = ['source', 'sync'].every((need) => needs.some((one) => one === need));
+  // Only commands that read the source need to know all of this.
+  const readsSource = ['source', 'sync', 'blobs'].every((need) => needs.some((one) => one === need));
   const demoEnv = production || demo ? null : findDemoSettings(env, stateDir, readsSource);
   const isDemo = demo || demoEnv !== null;
   const home = isDemo ? toDemoDir(stateDir) : stateDir;

@@ -6,7 +6,7 @@ import type { StoreOwner } from '../domain/store-owner.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { describeFile } from '../source/parse/file-description.ts';
 import { parseScreens, screenParserVersion } from '../source/parse/screen.ts';
-import type { ApplicationFile, RetryChoice } from '../store/files/stored-files.ts';
+import type { ApplicationFile } from '../store/files/stored-files.ts';
 import type { Store } from '../store/store.ts';
 import {
   type DownloadAccount,
@@ -21,14 +21,7 @@ import { type VerifySummary, verify } from '../sync/files/verify.ts';
 import { retry } from '../sync/retry.ts';
 import { toActor } from './actor.ts';
 import { openStoreOf } from './database.ts';
-import {
-  type Chosen,
-  loadKnownIds,
-  openBlobsOf,
-  openBlobsToRead,
-  openConfiguredBlobs,
-  openSpoolOf,
-} from './resources.ts';
+import { type Chosen, openBlobsOf, openBlobsToRead, openConfiguredBlobs, openKnown, openSpoolOf } from './resources.ts';
 
 export type { VerifySummary } from '../sync/files/verify.ts';
 
@@ -229,24 +222,6 @@ function toUrlOptions(
   };
 }
 
-/** Makes downloads due now. */
-export async function retryOnce(
-  config: Config<'database' | 'source' | 'privacy'>,
-  request: Chosen & { readonly choice: RetryChoice },
-): Promise<number> {
-  await using app = await openStoreOf(config, 'retry', request.signal);
-  const { applicationId, kind, state } = request.choice;
-  let count = 0;
-  for (const advertiserId of await loadKnownIds(config, app.store, request.advertiser)) {
-    const downloads = await app.store.downloads.retry(advertiserId, request.choice);
-    if (downloads === 0) continue;
-    count += downloads;
-    const facts = { kind, state, downloads };
-    await app.store.privacy.recordAudit({ advertiserId, action: 'retry', applicationId, by: toActor(), facts });
-  }
-  return count;
-}
-
 /** Whose the configured blob store is, and whether this database has just taken it. */
 export interface Adoption {
   readonly location: string;
@@ -276,13 +251,13 @@ export async function adoptOnce(
 export async function openHeld(
   config: FilesConfig,
   role: string,
-  { advertiser, signal, crashPoint }: Chosen & Pick<FilesEvents, 'crashPoint'>,
+  request: Chosen & Pick<FilesEvents, 'crashPoint'>,
   openBlobs: (config: FilesConfig, store: Store, signal: AbortSignal) => Promise<BlobStore>,
 ) {
   await using stack = new AsyncDisposableStack();
-  const { store } = stack.use(await openStoreOf(config, role, signal, { crashPoint }));
-  const blobs = stack.use(await openBlobs(config, store, signal));
-  const advertisers = await loadKnownIds(config, store, advertiser);
+  const { store, accounts } = stack.use(await openKnown(config, role, request));
+  const blobs = stack.use(await openBlobs(config, store, request.signal));
+  const advertisers = accounts.map(({ advertiserId }) => advertiserId);
   const owned = stack.move();
   return { store, blobs, advertisers, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

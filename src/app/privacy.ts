@@ -19,13 +19,13 @@ import type { MaintenanceTask } from '../sync/worker/maintenance.ts';
 import { toActor } from './actor.ts';
 import { openStoreOf } from './database.ts';
 import { type FilesConfig, openHeld } from './files.ts';
-import { type Chosen, loadKnownIds, openBlobsToErase, openBlobsToRead } from './resources.ts';
+import { type Chosen, loadKnown, openBlobsToErase, openBlobsToRead } from './resources.ts';
 
 export type { ErasureCounts, ErasureJob, Sought } from '../domain/erasure.ts';
 
 /** The named advertiser, or all that may hold data. Accounts no longer configured count too: a person's rights do not end with them. */
 async function loadHolders(config: Config<'source'>, store: Store, name: string | undefined): Promise<bigint[]> {
-  const configured = await loadKnownIds(config, store, name);
+  const configured = (await loadKnown(config, store, name)).map(({ advertiserId }) => advertiserId);
   return name === undefined ? [...new Set([...configured, ...(await store.advertisers.loadIds())])] : configured;
 }
 

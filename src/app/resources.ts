@@ -5,11 +5,13 @@ import { join } from 'node:path';
 import { loadFreeBytes, openDiskBlobs } from '../blobs/disk.ts';
 import type { Config } from '../config.ts';
 import type { BlobStore, Spool } from '../domain/blob.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { createSource, type Source, type SourceOptions } from '../source/client.ts';
 import type { Store } from '../store/store.ts';
 import { openSpool } from '../sync/files/spool.ts';
 import { guardStore, type OwnerDeps, requireOwned, requireOwner, requireReadable } from '../sync/files/store-owner.ts';
 import { createRateLimiter, honourRetryAfter } from '../sync/rate-limiter.ts';
+import { openStoreOf } from './database.ts';
 
 const root = join(import.meta.dirname, '../..');
 export const version = (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version;
@@ -36,18 +38,37 @@ export function toChosen(config: Config<'source'>, name: string | undefined): re
   return name === undefined ? advertisers : advertisers.filter((advertiser) => advertiser.name === name);
 }
 
-/** The known ids of all configured accounts, or of the named one. Throws if the configuration contradicts the database. */
-export async function loadKnownIds(
+/** A chosen account whose id is known. */
+export interface KnownAccount {
+  readonly name: string;
+  readonly advertiserId: bigint;
+}
+
+/** Those of the chosen accounts whose ids are known. Throws if the configuration contradicts the database. */
+export async function loadKnown(
   config: Config<'source'>,
   store: Store,
   name: string | undefined,
-): Promise<bigint[]> {
-  const ids: bigint[] = [];
+): Promise<KnownAccount[]> {
+  const known: KnownAccount[] = [];
   for (const account of toChosen(config, name)) {
     const { advertiserId } = await store.advertisers.lookUp(account.name, account.advertiserId);
-    if (advertiserId !== null) ids.push(advertiserId);
+    if (advertiserId !== null) known.push({ name: account.name, advertiserId });
   }
-  return ids;
+  return known;
+}
+
+/** Opens the store for a command that acts on stored rows of the chosen accounts. */
+export async function openKnown(
+  config: Config<'database' | 'source' | 'privacy'>,
+  role: string,
+  { advertiser, signal, crashPoint }: Chosen & { readonly crashPoint?: PassCrashPoint | undefined },
+) {
+  await using stack = new AsyncDisposableStack();
+  const { store } = stack.use(await openStoreOf(config, role, signal, { crashPoint }));
+  const accounts = await loadKnown(config, store, advertiser);
+  const owned = stack.move();
+  return { store, accounts, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
 /** The client of one account for read-only commands. It records only the shared rate limit and Retry-After. */

@@ -16,8 +16,20 @@ const mostShown = 20;
 async function decide(context: Context, { yes, advertiser }: AcceptOptions, id: bigint | null): Promise<ExitCode> {
   const { env, signal, terminal } = context;
   const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy'], advertiser });
-  const { accept } = await import('../app/accept.ts');
-  const decided = await accept(config, { id, yes, advertiser, signal });
+  const { toActor } = await import('../app/actor.ts');
+  const { openKnown } = await import('../app/resources.ts');
+  await using app = await openKnown(config, 'accept', { advertiser, signal });
+  const { decisions } = app.store;
+  const decided: Decided[] = [];
+  for (const { name, advertiserId } of app.accounts) {
+    const found =
+      id === null ? await decisions.loadDeletions(advertiserId) : await decisions.loadUnreadable(advertiserId, id);
+    const take = () =>
+      id === null
+        ? decisions.acceptDeletions(advertiserId, found.ids, toActor())
+        : decisions.acceptUnreadable(advertiserId, id, toActor());
+    decided.push({ name, ...found, accepted: yes && found.ids.length > 0 ? await take() : 0 });
+  }
   const isOpen = !yes && decided.some(({ ids }) => ids.length > 0);
   terminal.result({ accepted: yes, advertisers: decided }, () =>
     [
@@ -28,7 +40,14 @@ async function decide(context: Context, { yes, advertiser }: AcceptOptions, id: 
   return isOpen ? exitCodes.usage : exitCodes.done;
 }
 
-type Decided = Awaited<ReturnType<typeof import('../app/accept.ts').accept>>[number];
+/** What a decision is about in one account, and how many ids it was recorded for. */
+interface Decided {
+  readonly name: string;
+  readonly ids: readonly bigint[];
+  readonly since: Date | null;
+  readonly reason: string | null;
+  readonly accepted: number;
+}
 
 function render({ name, ids, since, reason, accepted }: Decided, id: bigint | null): string {
   if (ids.length === 0)

@@ -36,8 +36,18 @@ export const retry = command<RetryFlags>({
       state: state === undefined ? null : toState(state),
     };
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy'], advertiser });
-    const { retryOnce } = await import('../app/files.ts');
-    const downloads = await retryOnce(config, { choice, advertiser, signal });
+    const { toActor } = await import('../app/actor.ts');
+    const { openKnown } = await import('../app/resources.ts');
+    await using app = await openKnown(config, 'retry', { advertiser, signal });
+    let downloads = 0;
+    for (const { advertiserId } of app.accounts) {
+      const due = await app.store.downloads.retry(advertiserId, choice);
+      if (due === 0) continue;
+      downloads += due;
+      const { applicationId, ...chosen } = choice;
+      const facts = { ...chosen, downloads: due };
+      await app.store.privacy.recordAudit({ advertiserId, action: 'retry', applicationId, by: toActor(), facts });
+    }
     terminal.result({ downloads }, () =>
       downloads === 0
         ? 'Nothing to retry: no matching download is waiting or has failed.'

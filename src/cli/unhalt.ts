@@ -17,8 +17,12 @@ export const unhalt = command<UnhaltOptions>({
   shape: (shaped) => shaped.option('--advertiser <name>', 'only this account, where several are configured'),
   async run({ env, signal, terminal }, { advertiser }) {
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy'], advertiser });
-    const { unhaltAdvertisers } = await import('../app.ts');
-    const ended = await unhaltAdvertisers(config, { advertiser, signal });
+    const { openStoreOf } = await import('../app/database.ts');
+    await using app = await openStoreOf(config, 'unhalt', signal);
+    const ended: string[] = [];
+    for (const { name } of config.source.advertisers) {
+      if (name === (advertiser ?? name) && (await app.store.advertisers.unhalt(name))) ended.push(name);
+    }
     terminal.result({ unhalted: ended }, () =>
       ended.length === 0 ? 'No advertiser is halted.' : `Active again: ${ended.join(', ')}. The next sync reads them.`,
     );

@@ -762,7 +762,7 @@ describe('what a checkout keeps', () => {
   it('a demo that has ended serves the commands that do not read its board', () => {
     writeFileSync(join(stateDir, 'demo.json'), JSON.stringify({ pid: 2 ** 30, env: demo }));
     expect(load({}, 'database', 'source', 'privacy').source.advertisers[0]?.name).toBe('default');
-    expect(refusedNames({}, 'database', 'source', 'sync')).toEqual(['SOURCE_URL', 'SOURCE_CREDENTIAL']);
+    expect(refusedNames({}, 'database', 'source', 'sync', 'blobs')).toEqual(['SOURCE_URL', 'SOURCE_CREDENTIAL']);
   });
 
   it('a broken file is no demo', () => {
