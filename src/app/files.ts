@@ -1,12 +1,11 @@
 // Composes the commands about files: download queued files, verify stored ones, retry downloads, show the address of a file, and parse
 // screens again. Opens their resources through resources.ts and makes no decisions.
 import type { Config } from '../config.ts';
-import type { BlobStore, BlobUrlOptions } from '../domain/blob.ts';
+import type { BlobStore } from '../domain/blob.ts';
 import type { StoreOwner } from '../domain/store-owner.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { describeFile } from '../source/parse/file-description.ts';
 import { parseScreens, screenParserVersion } from '../source/parse/screen.ts';
-import type { ApplicationFile } from '../store/files/stored-files.ts';
 import type { Store } from '../store/store.ts';
 import {
   type DownloadAccount,
@@ -19,7 +18,6 @@ import { type ReparseSummary, reparse } from '../sync/files/reparse.ts';
 import { adoptStore, lookUpOwner } from '../sync/files/store-owner.ts';
 import { type VerifySummary, verify } from '../sync/files/verify.ts';
 import { retry } from '../sync/retry.ts';
-import { toActor } from './actor.ts';
 import { openStoreOf } from './database.ts';
 import { type Chosen, openBlobsOf, openBlobsToRead, openConfiguredBlobs, openKnown, openSpoolOf } from './resources.ts';
 
@@ -153,73 +151,6 @@ export async function reparseOnce(
   const { store, blobs, advertisers } = held;
   const parserVersion = request.all ? null : screenParserVersion;
   return await reparse({ store, blobs, parseScreens }, { advertisers, parserVersion, signal: request.signal });
-}
-
-/** The address of a stored file of an application, for each advertiser that has it. */
-export async function loadFileUrls(
-  config: FilesConfig,
-  request: Chosen & { readonly applicationId: bigint; readonly kind: string; readonly expiresInMs: number },
-): Promise<{ readonly advertiserId: bigint; readonly url: string }[]> {
-  await using held = await openHeld(config, 'url', request, openBlobsToRead);
-  const { applicationId, kind } = request;
-  const found = await held.store.files.load(held.advertisers, applicationId);
-  const files = [...found].flatMap(([advertiserId, all]) =>
-    all.flatMap(({ key, ...file }) => (file.kind === kind && key !== null ? [{ ...file, advertiserId, key }] : [])),
-  );
-  for (const { advertiserId } of files) {
-    await held.store.privacy.recordAudit({
-      advertiserId,
-      action: 'url',
-      applicationId,
-      by: toActor(),
-      facts: { kind },
-    });
-  }
-  return await Promise.all(
-    files.map(async (file) => ({
-      advertiserId: file.advertiserId,
-      url: await held.blobs.url(file.key, toUrlOptions({ ...file, applicationId }, request.expiresInMs)),
-    })),
-  );
-}
-
-/** A file of an application, described for programs. A file that is not stored has no address, size or sha256. */
-export interface FileUrl extends Omit<ApplicationFile, 'key'> {
-  readonly url: string | null;
-}
-
-/** Every file of an application, for each advertiser that has an application with this id. */
-export async function loadAllFileUrls(
-  config: FilesConfig,
-  request: Chosen & { readonly applicationId: bigint; readonly expiresInMs: number },
-): Promise<{ readonly advertiserId: bigint; readonly applicationId: bigint; readonly files: readonly FileUrl[] }[]> {
-  await using held = await openHeld(config, 'url', request, openBlobsToRead);
-  const { applicationId, expiresInMs } = request;
-  const found = await held.store.files.load(held.advertisers, applicationId);
-  // If several advertisers have this id, the caller must choose one before an address is created for anybody's file.
-  if (found.size > 1) return [...found.keys()].map((advertiserId) => ({ advertiserId, applicationId, files: [] }));
-  return await Promise.all(
-    [...found].map(async ([advertiserId, files]) => {
-      const facts = { kind: 'all', files: files.filter((file) => file.key !== null).length };
-      await held.store.privacy.recordAudit({ advertiserId, action: 'url', applicationId, by: toActor(), facts });
-      const toUrl = async ({ key, ...file }: ApplicationFile): Promise<FileUrl> => ({
-        ...file,
-        url: key && (await held.blobs.url(key, toUrlOptions({ ...file, applicationId }, expiresInMs))),
-      });
-      return { advertiserId, applicationId, files: await Promise.all(files.map(toUrl)) };
-    }),
-  );
-}
-
-function toUrlOptions(
-  file: Pick<ApplicationFile, 'kind' | 'fileName' | 'contentType'> & { readonly applicationId: bigint },
-  expiresInMs: number,
-): BlobUrlOptions {
-  return {
-    fileName: file.fileName ?? `${file.kind}-${file.applicationId}`,
-    contentType: file.contentType ?? 'application/octet-stream',
-    expiresInMs,
-  };
 }
 
 /** Whose the configured blob store is, and whether this database has just taken it. */

@@ -1,5 +1,4 @@
 // `intake url`: prints an address at which a stored file can be opened; a presigned one expires after five minutes.
-import type { FileUrl } from '../app/files.ts';
 import { formatBytes } from '../domain/format.ts';
 import { toId, toKind } from './arguments.ts';
 import { command } from './command.ts';
@@ -22,28 +21,50 @@ export const url = command<{ readonly advertiser?: string; readonly all?: boolea
       .argument('[kind]', 'resume, coverLetter, selectionCriteria or screen')
       .option('--all', 'every file of the application; files that are not stored show their state')
       .option('--advertiser <name>', 'the account of the application, where several are configured'),
-  async run({ env, signal, terminal }, { advertiser, all = false }, application = '', kindText) {
-    if (all === (kindText !== undefined)) {
-      throw new Misuse(all ? '--all takes no kind.' : 'Name a kind, or use --all for every file.');
+  async run({ env, signal, terminal }, { advertiser, all: isAll = false }, application = '', kindText) {
+    if (isAll === (kindText !== undefined)) {
+      throw new Misuse(isAll ? '--all takes no kind.' : 'Name a kind, or use --all for every file.');
     }
-    const request = { applicationId: toId(application), expiresInMs, advertiser, signal };
+    const applicationId = toId(application);
     const kind = kindText === undefined ? null : toKind(kindText);
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
-    const { loadAllFileUrls, loadFileUrls } = await import('../app/files.ts');
-    const of = `application ${request.applicationId}`;
-    if (kind === null) {
-      const found = requireOne(await loadAllFileUrls(config, request), {
-        none: `No ${of} is stored.`,
-        several: `Several accounts have an ${of}.`,
+    const { toActor } = await import('../app/actor.ts');
+    const { openHeld } = await import('../app/files.ts');
+    const { openBlobsToRead } = await import('../app/resources.ts');
+    await using app = await openHeld(config, 'url', { advertiser, signal }, openBlobsToRead);
+    const { files, privacy } = app.store;
+    const recordUse = (advertiserId: bigint, facts: { readonly kind: string; readonly files?: number }) =>
+      privacy.recordAudit({ advertiserId, action: 'url', applicationId, by: toActor(), facts });
+    const toUrl = (key: string, file: Named & { readonly kind: string }) =>
+      app.blobs.url(key, {
+        fileName: file.fileName ?? `${file.kind}-${applicationId}`,
+        contentType: file.contentType ?? 'application/octet-stream',
+        expiresInMs,
       });
-      terminal.result(found, () => renderFiles(found.files));
-    } else {
-      const found = requireOne(await loadFileUrls(config, { ...request, kind }), {
-        none: `No ${kind} of ${of} is stored.`,
-        several: 'Several accounts have such a file.',
-      });
-      terminal.result(found, () => found.url);
+    const of = `application ${applicationId}`;
+    const found = [...(await files.load(app.advertisers, applicationId))];
+    if (kind !== null) {
+      const one = requireOne(
+        found.flatMap(([advertiserId, all]) =>
+          all.flatMap(({ key, ...file }) => (file.kind === kind && key !== null ? [{ ...file, advertiserId, key }] : [])),
+        ),
+        { none: `No ${kind} of ${of} is stored.`, several: 'Several accounts have such a file.' },
+      );
+      const { advertiserId } = one;
+      await recordUse(advertiserId, { kind });
+      const address = await toUrl(one.key, one);
+      terminal.result({ advertiserId, url: address }, () => address);
+      return exitCodes.done;
     }
+    const [advertiserId, all] = requireOne(found, {
+      none: `No ${of} is stored.`,
+      several: `Several accounts have an ${of}.`,
+    });
+    await recordUse(advertiserId, { kind: 'all', files: all.filter(({ key }) => key !== null).length });
+    const described = await Promise.all(
+      all.map(async ({ key, ...file }) => ({ ...file, url: key && (await toUrl(key, file)) })),
+    );
+    terminal.result({ advertiserId, applicationId, files: described }, () => renderFiles(described));
     return exitCodes.done;
   },
 });
@@ -55,6 +76,22 @@ function requireOne<T>(found: readonly T[], words: { readonly none: string; read
     kept: 'Everything, untouched.',
     next: only ? 'Name one with --advertiser.' : 'intake status shows what is stored and what is waiting.',
   });
+}
+
+interface Named {
+  readonly fileName: string | null;
+  readonly contentType: string | null;
+}
+
+/** A file that is not stored has no address, size or sha256. */
+interface FileUrl extends Named {
+  readonly kind: string;
+  readonly state: string;
+  readonly reason: string | null;
+  readonly detectedType: string | null;
+  readonly url: string | null;
+  readonly sizeBytes: number | null;
+  readonly sha256: string | null;
 }
 
 function renderFiles(files: readonly FileUrl[]): string {
