@@ -1,4 +1,4 @@
-// Measures the cookbook's queries on a large account: npm run bench:analytics -- [applications, default 1000000].
+// Measures the cookbook's queries on a large account: npx node bench/analytics.ts [applications, default 1000000].
 // Fills a scratch Postgres with a year of applications, generated in SQL. Then runs every query of docs/analyse.md five times and prints
 // the best time and the CPU time on one core, most expensive first.
 // A million applications take some minutes and about 5 GB of disk.

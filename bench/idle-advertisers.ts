@@ -1,5 +1,5 @@
 // Measures the cost of polling idle advertisers: CPU of the worker and of Postgres, and bytes of WAL, per poll, at 10, 1,000 and 10,000
-// advertisers, with the ratio to 10: npm run bench:idle -- [advertisers ...]. The board is a separate process and is not counted.
+// advertisers, with the ratio to 10: npx node bench/idle-advertisers.ts [advertisers ...]. The board is a separate process and is not counted.
 // Each advertiser is polled every second, or as often as the machine can. The load of a schedule is its polls per minute times this cost.
 // The first row is the least possible poll: one HTTP request and one SELECT, two at once as in the worker. --quick counts fewer polls.
 

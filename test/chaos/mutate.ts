@@ -1,4 +1,4 @@
-// Mutation tests: plants small mistakes, one at a time, and runs the tests: `npm run mutate -- [--files a.ts,b.ts] [--most N] [--seed K]`.
+// Mutation tests: plants small mistakes, one at a time, and runs the tests: `npx node test/chaos/mutate.ts [--files a.ts,b.ts] [--most N] [--seed K]`.
 // With --planted, it plants earlier bugs again, and the fault harness must find each of them (planted.ts).
 // It works in a copy of the checkout and does not change the original. It prints a mistake that no test notices as a survivor.
 

@@ -1,6 +1,6 @@
 // Bugs that were found earlier, planted again one at a time. With each of them the harness must fail and name the broken promise.
-//   npm run mutate -- --planted all          all of them
-//   npm run mutate -- --planted twin         one of them
+//   npx node test/chaos/mutate.ts --planted all          all of them
+//   npx node test/chaos/mutate.ts --planted twin         one of them
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
 // The views where the demo's data has nothing to show: several screens, changed wordings, odd offsets, erased people, odd values.
-// `npm run dbt:sources` (this file with -u) also writes the dbt sources from the comments.
+// `npm test -- test/integration/analytics.test.ts -u` (this file with -u) also writes the dbt sources from the comments.
 import { resolve } from 'node:path';
 import { describe, expect } from 'vitest';
 import { unreadableFlag } from '../../src/domain/application.ts';
@@ -372,7 +372,9 @@ describe('the views', () => {
     ]);
   });
 
-  test('are described for dbt in their own words (npm run dbt:sources writes them)', async ({ database }) => {
+  test('are described for dbt in their own words (npm test -- test/integration/analytics.test.ts -u writes them)', async ({
+    database,
+  }) => {
     await expect(await renderDbtSources(database)).toMatchFileSnapshot(resolve(dbtFile));
   });
 });

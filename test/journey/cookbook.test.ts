@@ -1,5 +1,5 @@
 // The cookbook on the demo's data: every query's rows against a computation from the sandbox's truth that shares no SQL with it.
-// `npm run cookbook:results` writes the results into the page.
+// `npm test -- test/journey/cookbook.test.ts -u` writes the results into the page.
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect } from 'vitest';
@@ -308,7 +308,10 @@ describe('the cookbook', () => {
     });
   }
 
-  test('shows the results of this data (npm run cookbook:results writes them)', async ({ database, demo: _ }) => {
+  test('shows the results of this data (npm test -- test/journey/cookbook.test.ts -u writes them)', async ({
+    database,
+    demo: _,
+  }) => {
     const results = new Map<number, Result>();
     for (const { number, sql } of recipes) results.set(number, await runRecipe(database.url, sql));
     await expect(renderCookbook(results)).toMatchFileSnapshot(resolve(cookbookFile));

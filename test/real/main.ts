@@ -1,7 +1,7 @@
 // Runs Intake against real servers: every Postgres and every S3 store that this machine can start, each through the same steps.
-//   npm run test:real                              all of them, 2,000 applications each
-//   npm run test:real -- --applications 200        a shorter run
-//   npm run test:real -- --only swift              only servers whose name contains this
+//   npx node test/real/main.ts                              all of them, 2,000 applications each
+//   npx node test/real/main.ts --applications 200        a shorter run
+//   npx node test/real/main.ts --only swift              only servers whose name contains this
 // REAL_CHROOTS lists root directories of other releases (made by debootstrap), separated by commas. S3_TEST_ENDPOINT names your own store.
 // A line that starts with `none` names a server that is not available, and why. Exits with 1 when a step failed or none ran.
 // docs/compatibility.md keeps the results.

@@ -1,5 +1,5 @@
 // Renders examples/dbt/sources.yml from the comments of the views, so that dbt's descriptions are the database's own.
-// A test compares the file; `npm run dbt:sources` writes it.
+// A test compares the file; `npm test -- test/integration/analytics.test.ts -u` writes it.
 import type { TestDatabase } from './test-database.ts';
 
 export const dbtFile = 'examples/dbt/sources.yml';
@@ -42,7 +42,7 @@ export async function renderDbtSources(database: Pick<TestDatabase, 'query'>): P
   return `${head}${views.join('\n')}\n`;
 }
 
-const head = `# The views of Intake as dbt sources. Written by \`npm run dbt:sources\` from the comments in the database.
+const head = `# The views of Intake as dbt sources. Written by \`npm test -- test/integration/analytics.test.ts -u\` from the comments in the database.
 version: 2
 sources:
   - name: intake

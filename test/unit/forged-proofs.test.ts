@@ -1,5 +1,5 @@
 // Proofs of simulated servers against the checker that shares no code with Intake: it accepts every honest one at the level that the sweep
-// reached, also after people were erased, and refuses every forged one. `npm test` takes one kind of server in four; `npm run proofs` takes six
+// reached, also after people were erased, and refuses every forged one. `npm test` takes one kind of server in four; `PROOF_SEEDS=6 npm test -- test/unit/forged-proofs.test.ts` takes six
 // seeds of every kind. PROOF_SEEDS sets how many seeds, PROOF_FROM where they begin.
 import { describe, expect, test } from 'vitest';
 import { checkProof, type Finding, type Report } from '../../examples/check-proof.ts';

@@ -122,7 +122,7 @@ describe('Biome refuses', { tags: ['slow'] }, () => {
 
   beforeAll(() => {
     tree = mkdtempSync(join(tmpdir(), 'layers-'));
-    cpSync('.biome.json', join(tree, '.biome.json'));
+    cpSync('biome.json', join(tree, 'biome.json'));
     cpSync('.biome', join(tree, '.biome'), { recursive: true });
     for (const [file, source] of Object.entries({
       ...brokenFiles,
