@@ -164,7 +164,7 @@ const updateApplicationsSql = `
 
 const mergeJobSeekingInfoSql = `
   WITH page AS MATERIALIZED (SELECT p.id, p.info FROM ${pageRows}), gone AS (
-    -- Without its values: whoever reads this table alone would take them for valid.
+    -- Without its values: a query on this table alone would take them for valid.
     UPDATE intake.primary_job_seeking_info i
     SET gone_at = now(), job_title = NULL, company_name = NULL, time_in_role_months = NULL, is_new_to_workforce = NULL
     FROM page
