@@ -32,14 +32,7 @@ import type { SweepDeps, SweepSummary, SweepTotals } from './sync/read/sweep.ts'
 import { syncAccount } from './sync/read/sync-account.ts';
 import { type RetryOptions, retry } from './sync/retry.ts';
 import { createTroubles } from './sync/troubles.ts';
-import {
-  checkBlobs,
-  checkDatabase,
-  checkKey,
-  checkSource,
-  type Finding,
-  nothingRecorded,
-} from './sync/worker/health-checks.ts';
+import { checkBlobs, checkDatabase, checkKey, checkSource, type Finding } from './sync/worker/health-checks.ts';
 import { createWatchdog, type Ending } from './sync/worker/watchdog.ts';
 
 export interface MigrateRequest {
@@ -87,16 +80,14 @@ export async function grantRoles(
 export async function runChecks(config: ReadConfig, request: Chosen): Promise<Finding[]> {
   await using stack = new AsyncDisposableStack();
   const { findings, store } = await checkConfigured(config, stack);
-  const recorded = store ?? nothingRecorded;
-  if (findings.every(({ check, ok }) => ok || check !== 'database')) findings.push(await checkKey(recorded));
+  if (findings.every(({ check, ok }) => ok || check !== 'database')) findings.push(await checkKey(store));
   else findings.push({ check: 'PRIVACY_KEY', ok: false, detail: 'not compared: the database is unavailable' });
   // A schema of another version may not tell whose the storage is.
   const isCurrent = findings.every(({ check, ok }) => ok || check !== 'schema');
-  const whose = isCurrent ? recorded : nothingRecorded;
-  findings.push(...(await checkBlobs(whose, () => openConfiguredBlobs(config), request.signal)));
+  findings.push(...(await checkBlobs(isCurrent ? store : null, () => openConfiguredBlobs(config), request.signal)));
   for (const account of toChosen(config, request.advertiser)) {
     await using source = openSourceToLook(config, store, account);
-    findings.push(...(await checkSource(recorded, source, { ...account, signal: request.signal })));
+    findings.push(...(await checkSource(store, source, { ...account, signal: request.signal })));
   }
   return findings;
 }

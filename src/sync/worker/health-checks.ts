@@ -10,7 +10,6 @@ import { SettingTrouble, Trouble, WrongStore } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { KnownAdvertiser } from '../../store/accounts/advertisers.ts';
 import type { Store } from '../../store/store.ts';
-import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import type { WorkerFacts } from './worker.ts';
 
 /** The result of one check. `trouble` is the cause of a failure; the exit code depends on it. */
@@ -67,41 +66,20 @@ function toSchemaFinding({ schema, mayCreate }: Awaited<ReturnType<Store['schema
   return { check, ok: false, detail, trouble: toSchemaTrouble(schema) };
 }
 
-/** The part of the store that the other checks need. */
-export interface Recorded {
-  readonly privacy: Pick<Store['privacy'], 'loadKeyState'>;
-  readonly blobStore: Pick<Store['blobStore'], 'load'>;
-  readonly advertisers: Pick<Store['advertisers'], 'lookUp' | 'loadVolatile'>;
-  readonly sweeps: {
-    loadSyncState(
-      ...asked: Parameters<Store['sweeps']['loadSyncState']>
-    ): Promise<Pick<SyncState, 'pages' | 'pollFrom'>>;
-  };
-}
-
-/** Stands in for a database that is empty or unavailable, so that storage and source are checked all the same. */
-export const nothingRecorded: Recorded = {
-  privacy: { loadKeyState: async () => 'untried' },
-  blobStore: { load: async () => null },
-  advertisers: {
-    lookUp: async (name, advertiserId) => ({ name, advertiserId, halt: null, agentId: null }),
-    loadVolatile: async () => [],
-  },
-  sweeps: { loadSyncState: async () => ({ pages: null, pollFrom: null }) },
-};
+// The store is null where the database is empty or unavailable: storage and source are checked all the same.
 
 /** Checks that the storage belongs to this database or to none, and that put, get and delete work. Leaves nothing in it. */
 export async function checkBlobs(
-  store: Pick<Recorded, 'blobStore'>,
+  store: Pick<Store, 'blobStore'> | null,
   open: () => Promise<BlobStore>,
   signal: AbortSignal,
 ): Promise<Finding[]> {
   const check = 'storage';
   try {
     await using blobs = await open();
-    const recorded = await store.blobStore.load();
+    const recorded = store && (await store.blobStore.load());
     const identity = await blobs.loadIdentity(signal);
-    if (store !== nothingRecorded && !isOwnStore(recorded, identity)) {
+    if (store !== null && !isOwnStore(recorded, identity)) {
       const trouble = new WrongStore(explainRefusal(blobs.location, recorded, identity));
       return [{ check, ok: false, detail: toWords(trouble), trouble }];
     }
@@ -187,10 +165,10 @@ const keyWords = {
 };
 
 /** Checks that PRIVACY_KEY is the key with which this database was filled. */
-export async function checkKey(store: Pick<Recorded, 'privacy'>): Promise<Finding> {
+export async function checkKey(store: Pick<Store, 'privacy'> | null): Promise<Finding> {
   const check = 'PRIVACY_KEY';
   try {
-    const state = await store.privacy.loadKeyState();
+    const state = (await store?.privacy.loadKeyState()) ?? 'untried';
     if (state !== 'differs') return { check, ok: true, detail: keyWords[state] };
     const trouble = new SettingTrouble('PRIVACY_KEY is not the key of this database.');
     return { check, ok: false, detail: keyWords[state], trouble };
@@ -207,17 +185,18 @@ export interface CheckSourceRequest {
 
 /** Checks one account: its halt, its credential, whose data the source returns, and what earlier sweeps learned about the source. */
 export async function checkSource(
-  store: Pick<Recorded, 'advertisers' | 'sweeps'>,
+  store: Pick<Store, 'advertisers' | 'sweeps'> | null,
   source: Pick<Source, 'list'>,
   request: CheckSourceRequest,
 ): Promise<Finding[]> {
   const { name, signal } = request;
   const findings: Finding[] = [];
   try {
-    const { advertiserId, halt } = await store.advertisers.lookUp(name, request.advertiserId);
-    if (halt !== null) findings.push(toHaltFinding(name, halt));
-    const { pages, pollFrom } = await store.sweeps.loadSyncState({ advertiserId, lagMs: 0 });
-    const answer = await source.list({ afterId: pollFrom ?? 0n }, signal);
+    const known = await store?.advertisers.lookUp(name, request.advertiserId);
+    if (known?.halt) findings.push(toHaltFinding(name, known.halt));
+    const advertiserId = known?.advertiserId ?? request.advertiserId;
+    const state = await store?.sweeps.loadSyncState({ advertiserId, lagMs: 0 });
+    const answer = await source.list({ afterId: state?.pollFrom ?? 0n }, signal);
     const told = answer.kind === 'page' ? answer.page.advertiserId : null;
     const isOurs = told === null || advertiserId === null || told === advertiserId;
     findings.push({ check: `${name}: credential`, ok: true, detail: 'accepted' });
@@ -232,9 +211,9 @@ export async function checkSource(
     findings.push({
       check: `${name}: learned`,
       ok: true,
-      detail: pages ? toLearnedWords(pages) : 'nothing yet: run intake sync',
+      detail: state?.pages ? toLearnedWords(state.pages) : 'nothing yet: run intake sync',
     });
-    const volatile = await store.advertisers.loadVolatile(advertiserId);
+    const volatile = (await store?.advertisers.loadVolatile(advertiserId)) ?? [];
     if (volatile.length > 0) {
       const detail = `differ in every answer and are no change: ${volatile.join(', ')}`;
       findings.push({ check: `${name}: volatile members`, ok: true, detail });
