@@ -46,7 +46,9 @@ export const url = command<{ readonly advertiser?: string; readonly all?: boolea
     if (kind !== null) {
       const one = requireOne(
         found.flatMap(([advertiserId, all]) =>
-          all.flatMap(({ key, ...file }) => (file.kind === kind && key !== null ? [{ ...file, advertiserId, key }] : [])),
+          all.flatMap(({ key, ...file }) =>
+            file.kind === kind && key !== null ? [{ ...file, advertiserId, key }] : [],
+          ),
         ),
         { none: `No ${kind} of ${of} is stored.`, several: 'Several accounts have such a file.' },
       );
