@@ -46,7 +46,7 @@ const watchSql = `
     PRIMARY KEY (advertiser_id, application_id));
   -- STABLE, so that it uses the snapshot of the calling statement; otherwise a look would compare two snapshots.
   CREATE FUNCTION chaos.facts(a intake.applications) RETURNS text LANGUAGE sql STABLE SECURITY DEFINER AS $$
-    SELECT concat_ws('|', encode(a.facts_hash, 'hex'), a.missing_since IS NOT NULL, a.erased_at IS NOT NULL, a.ready_at IS NOT NULL,
+    SELECT concat_ws('|', encode(substring(a.facts_hash FOR 16), 'hex'), a.missing_since IS NOT NULL, a.erased_at IS NOT NULL, a.ready_at IS NOT NULL,
       (SELECT string_agg(concat_ws(',', f.kind, f.state, f.version, f.sha256, f.reason, f.has_virus), ';' ORDER BY f.kind)
        FROM intake.attachments f WHERE f.advertiser_id = a.advertiser_id AND f.application_id = a.application_id),
       (SELECT string_agg(concat_ws(',', v.kind, v.version, v.state), ';' ORDER BY v.kind, v.version)
