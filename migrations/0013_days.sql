@@ -33,15 +33,16 @@ CREATE TABLE "intake"."stale_days" (
 	CONSTRAINT "stale_days_pkey" PRIMARY KEY("advertiser_id","mark_id")
 );
 --> statement-breakpoint
-CREATE INDEX "job_days_day" ON "intake"."job_days" USING btree ("advertiser_id","day");
+CREATE INDEX "job_days_day" ON "intake"."job_days" USING btree ("advertiser_id","day");--> statement-breakpoint
+CREATE INDEX applications_no_day ON intake.applications (advertiser_id) WHERE submitted_at IS NULL;
 --> statement-breakpoint
 -- What the rows of a day count for, once. The view of a stale day, the function that counts it again and the view that counts everything
 -- are made from it.
 DO $make$
 DECLARE
-  of_day text := 'a.advertiser_id = %s AND intake.local_time(a.submitted_at, a.source_offset)::date %s';
+  of_day text := 'a.advertiser_id = %1$s.advertiser_id AND intake.local_time(a.submitted_at, a.source_offset)::date = %1$s.day';
   jobs text := $$
-    SELECT a.job_reference,
+    SELECT %1$s a.job_reference,
       count(*) FILTER (WHERE coalesce(s.screen_no, 1) = 1) AS applications,
       count(DISTINCT a.person_key) AS people,
       count(s.screen_no) AS screens,
@@ -51,8 +52,8 @@ DECLARE
       max(a.submitted_at) AS last_at
     FROM intake.applications a
     LEFT JOIN intake.screens s ON s.advertiser_id = a.advertiser_id AND s.application_id = a.application_id
-    WHERE a.erased_at IS NULL AND $$ || of_day || $$
-    GROUP BY a.job_reference$$;
+    WHERE a.erased_at IS NULL AND %2$s
+    GROUP BY %1$s a.job_reference$$;
   delays text := $$
     SELECT count(*) AS applications,
       round((percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM a.first_seen_at - a.submitted_at)))::numeric, 1) AS median_seconds,
@@ -72,14 +73,14 @@ BEGIN
     SELECT d.advertiser_id, d.day, d.job_reference, d.applications, d.people, d.screens, d.screens_passed, d.screens_failed, d.first_at, d.last_at
     FROM intake.job_days d WHERE %1$s
     UNION ALL SELECT m.advertiser_id, m.day, c.* FROM %2$s CROSS JOIN LATERAL (%3$s) AS c
-    UNION ALL SELECT o.advertiser_id, NULL, c.* FROM intake.advertisers o CROSS JOIN LATERAL (%4$s) AS c$$,
-    fresh, stale, format(jobs, 'm.advertiser_id', '= m.day'), format(jobs, 'o.advertiser_id', 'IS NULL'));
+    UNION ALL %4$s$$,
+    fresh, stale, format(jobs, '', format(of_day, 'm')), format(jobs, 'a.advertiser_id, a.submitted_at::date,', 'a.submitted_at IS NULL'));
   EXECUTE format($$
     CREATE VIEW intake.delay_days_now AS
     SELECT d.advertiser_id, d.day, d.applications, d.median_seconds, d.p95_seconds, d.max_seconds, d.ready, d.median_seconds_to_ready
     FROM intake.delay_days d WHERE %1$s
     UNION ALL SELECT m.advertiser_id, m.day, c.* FROM %2$s CROSS JOIN LATERAL (%3$s) AS c$$,
-    fresh, stale, format(delays, 'm.advertiser_id', '= m.day'));
+    fresh, stale, format(delays, 'm'));
   -- A transaction that commits between the statements has left a mark that the first one does not see, so the day stays stale.
   EXECUTE format($$
     CREATE FUNCTION intake.count_stale_days(most int) RETURNS int LANGUAGE plpgsql AS $body$
@@ -99,7 +100,7 @@ BEGIN
       END LOOP;
       RETURN counted;
     END $body$;$$,
-    format(jobs, 'one.advertiser_id', '= one.day'), format(delays, 'one.advertiser_id', '= one.day'));
+    format(jobs, '', format(of_day, 'one')), format(delays, 'one'));
 END $make$;
 --> statement-breakpoint
 -- Marks the days of the rows that a statement adds, removes or changes in what is counted.

@@ -38,6 +38,7 @@ export const applications = intake.table(
     index('applications_submitted').on(t.advertiserId, t.submittedAt),
     index('applications_job_seeker').on(t.advertiserId, t.jobSeekerId),
     index('applications_first_seen').on(t.advertiserId, t.firstSeenAt),
+    index('applications_no_day').on(t.advertiserId).where(sql`${t.submittedAt} IS NULL`),
   ],
 );
 
