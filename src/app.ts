@@ -283,6 +283,7 @@ async function overAdvertisers(
     },
     onBytes: (file) => heartbeat.move({ task: role, ...file }),
   });
+  if (files !== null && !('trouble' in files)) troubles.clear('downloads', names);
   await troubles.untilWritten();
   try {
     await recall.finish();

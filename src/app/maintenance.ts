@@ -29,7 +29,7 @@ export function createMaintenance({ config, store }: MaintenanceParts): Maintena
       name: 'days',
       schedule: '53 * * * *',
       async run(signal, onStep) {
-        while ((await store.reports.countStaleDays()) > 0) {
+        while (await store.reports.countStaleDays()) {
           signal.throwIfAborted();
           onStep();
         }

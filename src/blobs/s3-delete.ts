@@ -45,7 +45,7 @@ export function createDelete(options: S3DeleteOptions): BlobStore['delete'] {
   async function deleteOne(object: ObjectIdentifier, signal: AbortSignal): Promise<Trouble | null> {
     try {
       const { DeleteMarker } = await ask(signal, new DeleteObjectCommand({ Bucket: bucket, ...object }), deleter);
-      keepsVersions ||= DeleteMarker;
+      if (DeleteMarker) keepsVersions = true;
       return null;
     } catch (error) {
       // For a missing object S3 itself reports success; some compatible stores answer 404.

@@ -41,7 +41,8 @@ export function createRateLimiter(
       const { from, to, widerMs } = await taken;
       await pause(Math.max(0, to - performance.now()), signal);
       const tooLateMs = performance.now() - from - lateMs;
-      extraMs = Math.max(0, 2 * tooLateMs);
+      // It grows step by step, so that one long stall costs little: all workers wait for a wide slot.
+      extraMs = Math.max(0, Math.min(2 * tooLateMs, lateMs + 2 * widerMs));
       if (tooLateMs <= widerMs) return;
     }
   };

@@ -8,27 +8,40 @@ export function createTroubles({ advertisers }: Pick<Store, 'advertisers'>) {
   const clear = new Set<string>();
   let written = Promise.resolve();
   /** In the order of the calls. What cannot be written is not written later: the next failure or success will be. */
-  const write = (work: () => Promise<void>) => {
-    written = written.then(work).catch(() => {});
+  const write = (work: () => Promise<void>, onFailure = () => {}) => {
+    written = written.then(work).catch(onFailure);
   };
   const toKey = (task: WaitingTask, name: string) => `${task} ${name}`;
 
   return {
     /** The task of these accounts failed, and is tried again after this time. */
     note(task: WaitingTask, names: readonly string[], trouble: Trouble, waitMs: number): void {
-      const dependency = trouble.at ?? (task === 'reading' && trouble.kind !== 'local' ? 'source' : undefined);
+      const usual = {
+        reading: trouble.kind === 'local' ? undefined : 'source',
+        downloads: undefined,
+        deletion: 'storage',
+      } as const;
+      const dependency = trouble.at ?? usual[task];
       // A halt has its own line in the status, an unexpected error is not a wait, and a database that is away can be told nothing.
-      const isHalt = trouble.kind === 'refused' || trouble.kind === 'mismatch';
-      if (dependency === undefined || dependency === 'database' || (task === 'reading' && isHalt)) return;
-      for (const name of names) clear.delete(toKey(task, name));
-      write(() => advertisers.noteTrouble(names, { task, dependency, reason: trouble.message }, waitMs));
+      const isHalt = task === 'reading' && (trouble.kind === 'refused' || trouble.kind === 'mismatch');
+      if (dependency === undefined || dependency === 'database' || isHalt) this.clear(task, names);
+      else {
+        for (const name of names) clear.delete(toKey(task, name));
+        write(() => advertisers.noteTrouble(names, { task, dependency, reason: trouble.message }, waitMs));
+      }
     },
     /** The task of these accounts goes on. */
     clear(task: WaitingTask, names: readonly string[]): void {
       const noted = names.filter((name) => !clear.has(toKey(task, name)));
       if (noted.length === 0) return;
-      for (const name of noted) clear.add(toKey(task, name));
-      write(() => advertisers.clearTrouble(noted, task));
+      const keys = noted.map((name) => toKey(task, name));
+      for (const key of keys) clear.add(key);
+      write(
+        () => advertisers.clearTrouble(noted, task),
+        () => {
+          for (const key of keys) clear.delete(key);
+        },
+      );
     },
     /** Resolves when everything so far is written. */
     untilWritten: () => written,

@@ -36,7 +36,7 @@ describe('the counts by day', () => {
       await emptied.query(change);
       expect(await emptied.query(wrongDaysSql), `after step ${step}: ${change}`).toEqual([]);
     }
-    while ((await countStaleDays(emptied)) > 0);
+    while (await countStaleDays(emptied));
     expect(await emptied.query(wrongDaysSql)).toEqual([]);
   });
 
@@ -48,7 +48,7 @@ describe('the counts by day', () => {
     try {
       await client.query('BEGIN');
       await client.query(`UPDATE intake.applications SET job_reference = 'B' WHERE application_id = 3`);
-      while ((await countStaleDays(emptied)) > 0);
+      while (await countStaleDays(emptied));
       await client.query('COMMIT');
     } finally {
       await client.end();
@@ -59,7 +59,7 @@ describe('the counts by day', () => {
   test('that are not stale are read from their rows alone', async ({ emptied }) => {
     await addAccount(emptied);
     await addApplications(emptied, 1, 10);
-    while ((await countStaleDays(emptied)) > 0);
+    while (await countStaleDays(emptied));
     await emptied.query(`UPDATE intake.job_days SET applications = 77`);
     const load = () => emptied.query(`SELECT applications::int FROM intake_analytics.applications_daily`);
     expect(await load()).toEqual([{ applications: 77 }]);
@@ -71,7 +71,7 @@ describe('the counts by day', () => {
   test('are not marked by a change that no view shows', async ({ emptied }) => {
     await addAccount(emptied);
     await addApplications(emptied, 1, 10);
-    while ((await countStaleDays(emptied)) > 0);
+    while (await countStaleDays(emptied));
     await emptied.query(`UPDATE intake.applications SET observed_seq = 2`);
     expect(await emptied.query(`SELECT day FROM intake.stale_days`)).toEqual([]);
   });

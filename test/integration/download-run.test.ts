@@ -330,6 +330,26 @@ describe('storage that cannot take bytes', () => {
     expect(others.every((file) => file.state === 'stored')).toBe(true);
   });
 
+  test('that is away spends no try of a file that failed at the source before, whatever was stored since', async () => {
+    await using intake = await openWith(2);
+    const [, later] = [...intake.board.truth()];
+    const storage = { isAway: false };
+    const put: BlobStore['put'] = async (...args) => {
+      if (storage.isAway) throw new Trouble('local', 'The storage cannot be reached.', { at: 'storage' });
+      return await intake.blobs.put(...args);
+    };
+    const deps = { blobs: { ...intake.blobs, put }, memory: createDownloadMemory() };
+    const failed = `UPDATE intake.downloads SET attempts = 7, trouble = 'it failed', trouble_kind = 'unreachable',
+      failed_at = now() - interval '1 hour', due_at = now() + interval '1 hour' WHERE application_id = $1`;
+    await database.query(failed, [later?.id]);
+    expect(await intake.runDownloads({ deps })).toMatchObject({ stored: 1 });
+    storage.isAway = true;
+    await intake.hasten();
+    await intake.runDownloads({ deps }).catch(() => {});
+    expect((await intake.files()).map((file) => file.state)).toEqual(['stored', 'pending']);
+    expect(await queue()).toMatchObject([{ attempts: 7 }]);
+  });
+
   test('of the only file that there is may be away: nothing is spent', async () => {
     const { intake, tryAgain } = await openWithRefused();
     await using _intake = intake;

@@ -53,6 +53,25 @@ describe('a rate limit', () => {
     expect(performance.now() - (slots.at(-1) ?? Number.NaN)).toBeLessThan(lateMs);
   });
 
+  test('is used again at once after one long stall: slots grow wider step by step', async () => {
+    const asked: number[] = [];
+    const rateLimits = {
+      async takeSlot(_source: string, slotMs: number) {
+        asked.push(slotMs);
+        if (asked.length === 3) await sleep(400);
+        return { waitMs: 0 };
+      },
+    };
+    const takeSlot = createRateLimiter({ rateLimits }, 'http://source.example', 100);
+    for (let nth = 0; nth < 10; nth++) await takeSlot(AbortSignal.timeout(600_000));
+    const usual = asked[0] ?? Number.NaN;
+    const tooWide = asked.filter((slotMs, at) => {
+      const widest = Math.max(usual, ...asked.slice(0, at));
+      return slotMs - usual > 50 + 2 * (widest - usual);
+    });
+    expect(tooWide).toEqual([]);
+  });
+
   test('that is off never waits', async ({ database }) => {
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
     const takeSlot = createRateLimiter(store, 'http://source.example', null);

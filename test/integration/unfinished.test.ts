@@ -103,6 +103,7 @@ test('what is gone is measured against what the source should show: not erased, 
   // Stored before the clock was set back.
   await database.query(`UPDATE intake.applications SET first_seen_at = now() + interval '1 hour' WHERE ${some(10)}`);
   expect(await store.applications.countListed(advertiserId, coveredOf(wholeAxis))).toBe(40);
+  expect(await store.applications.countListed(advertiserId, { low: 3_000_000_000n, high: null })).toBe(0);
 });
 
 test('an account with one application, whose id is high, is polled from a cursor', async ({ database }) => {

@@ -257,6 +257,29 @@ describe('why an account waits', () => {
     expect(written).toHaveLength(1);
   });
 
+  test('is over with a halt, and is ended by the next success where the database could not take the end', async () => {
+    const ended: unknown[] = [];
+    const answers = [async () => {}, () => Promise.reject(new Error('away')), async () => {}];
+    const advertisers = {
+      noteTrouble: async () => {},
+      async clearTrouble(...cleared: unknown[]) {
+        await answers.shift()?.();
+        ended.push(cleared);
+      },
+    } as unknown as Store['advertisers'];
+    const troubles = createTroubles({ advertisers });
+    troubles.note('reading', ['a'], away, 0);
+    troubles.note('reading', ['a'], new Trouble('refused', 'no', { at: 'source' }), 0);
+    await troubles.untilWritten();
+    expect(ended.splice(0)).toEqual([[['a'], 'reading']]);
+    troubles.note('reading', ['a'], away, 0);
+    troubles.clear('reading', ['a']);
+    await troubles.untilWritten();
+    troubles.clear('reading', ['a']);
+    await troubles.untilWritten();
+    expect(ended).toEqual([[['a'], 'reading']]);
+  });
+
   test('keeps its start while it lasts, and is no longer shown when nobody has tried again', async ({
     emptied: database,
   }) => {

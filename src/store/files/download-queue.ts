@@ -83,7 +83,7 @@ const claimSql = `
       (SELECT s.ended_at FROM intake.sweeps s WHERE s.advertiser_id = downloads.advertiser_id AND s.lane = 'live'
          AND NOT (s.purpose = 'live' AND s.certificate = 'unproven')
        ORDER BY s.started_at DESC LIMIT 1)), false) AS "isServed",
-    coalesce(extract(epoch FROM now() - failed_at), '-infinity')::float8 * 1000 AS "failedMs",
+    coalesce(CASE WHEN trouble_kind = 'local' THEN extract(epoch FROM now() - failed_at) END, '-infinity')::float8 * 1000 AS "failedMs",
     greatest(0, extract(epoch FROM now() - due_at))::float8 * 1000 AS "waitedMs"`;
 
 /** Claims due downloads, an equal share for each advertiser. `lapsed` counts rows whose claim had expired, which are now suspects. */

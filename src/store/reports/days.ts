@@ -4,10 +4,10 @@ import type { Queryable } from '../postgres/database.ts';
 /** So many days in one transaction: a day of a large account takes about a tenth of a second. */
 const daysAtOnce = 20;
 
-/** Counts some stale days again. Returns how many; 0 when there was none. */
-export async function countStaleDays(db: Queryable): Promise<number> {
+/** Counts some stale days again. Returns whether there are more. Days that become stale meanwhile wait for the next time. */
+export async function countStaleDays(db: Queryable): Promise<boolean> {
   const [row] = await db.query<{ counted: number }>(`SELECT intake.count_stale_days($1::int) AS counted`, [daysAtOnce]);
-  return row?.counted ?? 0;
+  return row?.counted === daysAtOnce;
 }
 
 /** Marks every day as stale, so that all of them are counted again. */

@@ -181,7 +181,7 @@ function toPositions(ids: readonly string[] | null): Position[] {
 /** How many stored applications of a range the source should show. */
 export async function countListed(db: Queryable, advertiserId: bigint | null, { low, high }: Covered): Promise<number> {
   const [row] = await db.query<{ listed: number }>(
-    `SELECT CASE WHEN $2 <= 1 AND $3::bigint IS NULL
+    `SELECT CASE WHEN $2::bigint <= 1 AND $3::bigint IS NULL
        THEN (SELECT coalesce(sum(n), 0)::int FROM intake.tallies WHERE advertiser_id = $1 AND what = 'listed')
        ELSE (SELECT count(*)::int FROM intake.applications a WHERE a.advertiser_id = $1 AND a.application_id >= $2
          AND ($3::bigint IS NULL OR a.application_id <= $3) AND ${isNotMissing}) END AS listed`,

@@ -28,7 +28,8 @@ export function startRecall(deps: RecallDeps, signal: AbortSignal) {
    * nothing due although bytes remain.
    */
   let lastError: unknown = null;
-  let reportedError: unknown = null;
+  /** Undefined before the first report: a process that has died may have left a trouble. */
+  let reportedError: unknown;
 
   /** `stop` does not interrupt a run: an interrupted delete keeps its token, and the last run would find nothing due. */
   async function runOnce(): Promise<void> {
