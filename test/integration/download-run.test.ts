@@ -333,9 +333,9 @@ describe('storage that cannot take bytes', () => {
   test('that is away spends no try of a file that failed at the source before, whatever was stored since', async () => {
     await using intake = await openWith(2);
     const [, later] = [...intake.board.truth()];
-    const storage = { isAway: false };
+    let putsLeft = 1;
     const put: BlobStore['put'] = async (...args) => {
-      if (storage.isAway) throw new Trouble('local', 'The storage cannot be reached.', { at: 'storage' });
+      if (putsLeft-- <= 0) throw new Trouble('local', 'The storage cannot be reached.', { at: 'storage' });
       return await intake.blobs.put(...args);
     };
     const deps = { blobs: { ...intake.blobs, put }, memory: createDownloadMemory() };
@@ -343,7 +343,6 @@ describe('storage that cannot take bytes', () => {
       failed_at = now() - interval '1 hour', due_at = now() + interval '1 hour' WHERE application_id = $1`;
     await database.query(failed, [later?.id]);
     expect(await intake.runDownloads({ deps })).toMatchObject({ stored: 1 });
-    storage.isAway = true;
     await intake.hasten();
     await intake.runDownloads({ deps }).catch(() => {});
     expect((await intake.files()).map((file) => file.state)).toEqual(['stored', 'pending']);
