@@ -9,7 +9,6 @@ import { parsePage } from '../src/source/parse/list.ts';
 /** A board with the ids 1 to its size. */
 export interface Board {
   readonly size: number;
-  readonly advertiserId: bigint;
   /** The response body for a request. */
   list(question: BoardQuestion, format: 'json' | 'xml'): string;
 }
@@ -23,7 +22,7 @@ export interface BoardQuestion {
 }
 
 export const pageCap = 500;
-const advertiserId = 42n;
+export const boardAdvertiser = 42n;
 
 /** The texts of so many applications are kept after their first request; the others are rendered at every request. */
 const mostKept = 1_000_000;
@@ -33,7 +32,6 @@ export function createBoard(size: number): Board {
   const rendered = { json: [] as string[], xml: [] as string[] };
   return {
     size,
-    advertiserId,
     list(question, format) {
       const from = Math.max(1, (question.after ?? 0) + 1, toId(question.afterDate ?? 0) + 1);
       const bounds = [question.before ?? Infinity, question.beforeDate === null ? Infinity : toId(question.beforeDate)];
@@ -213,7 +211,7 @@ function toJsonPage(question: BoardQuestion, elements: readonly string[]): strin
   const date = (bound: number | null) => (bound === null ? 'null' : `"/Date(${bound}+1000)/"`);
   const { after, before, afterDate, beforeDate } = question;
   const echo = `"AfterDate":${date(afterDate)},"AfterID":${id(after)},"BeforeDate":${date(beforeDate)},"BeforeID":${id(before)}`;
-  return `{"JobApplications":{"AdvertiserID":${advertiserId},${echo},"AgentID":null,"JobApplicationsList":[${elements.join()}]}}`;
+  return `{"JobApplications":{"AdvertiserID":${boardAdvertiser},${echo},"AgentID":null,"JobApplicationsList":[${elements.join()}]}}`;
 }
 
 function toXmlPage(question: BoardQuestion, elements: readonly string[]): string {
@@ -226,7 +224,7 @@ function toXmlPage(question: BoardQuestion, elements: readonly string[]): string
     element('BeforeDate', date(question.beforeDate)) +
     element('BeforeID', question.before);
   const root = 'JobApplications xmlns:i="http://www.w3.org/2001/XMLSchema-instance"';
-  return `<?xml version="1.0" encoding="utf-8"?><${root}><AdvertiserID>${advertiserId}</AdvertiserID>${echo}<AgentID i:nil="true"/><JobApplicationsList>${elements.join('')}</JobApplicationsList></JobApplications>`;
+  return `<?xml version="1.0" encoding="utf-8"?><${root}><AdvertiserID>${boardAdvertiser}</AdvertiserID>${echo}<AgentID i:nil="true"/><JobApplicationsList>${elements.join('')}</JobApplicationsList></JobApplications>`;
 }
 
 function toIso(ms: number): string {

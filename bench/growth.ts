@@ -11,7 +11,9 @@ import { parseArgs } from 'node:util';
 import { runWorker } from '../src/app/worker.ts';
 import { loadConfig } from '../src/config.ts';
 import { createLog } from '../src/log.ts';
+import { boardAdvertiser } from './board.ts';
 import { type Figure, report, type Size } from './figure.ts';
+import { countBlocks } from './frequent.ts';
 import { type BenchDatabase, type Cost, openPlace, type Place } from './place.ts';
 import { renderPlot } from './plot.ts';
 import { type BoardServer, openBoardServer } from './servers.ts';
@@ -26,6 +28,8 @@ interface Point {
   readonly peakBytes: number;
   readonly databaseBytes: number;
   readonly longestBlockMs: number;
+  /** Blocks of 8 kB that the statements of every minute touch together. */
+  readonly frequentBlocks: number;
   readonly costs: Readonly<Record<What, { readonly nodeMs: number; readonly postgresMs: number }>>;
 }
 
@@ -76,6 +80,10 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
   for (const what of Object.keys(singles) as (keyof typeof singles)[]) yield one(what);
   const grown = { ours: null, theirs: null, anchor: `at ${first.applications}` };
   yield {
+    ...{ figure: `blocks read by what runs every minute, at ${last.applications}`, ...grown },
+    ...{ ratio: last.frequentBlocks / first.frequentBlocks, goal: { atMost: 1.3 } },
+  };
+  yield {
     ...{ figure: `peak RSS at ${last.applications} applications`, ...grown },
     ...{ ratio: last.peakBytes / first.peakBytes, goal: { atMost: 1.25 } },
   };
@@ -110,6 +118,7 @@ async function measurePoint(place: Place, applications: number): Promise<Point> 
   if (row?.count !== applications) throw new Error(`${row?.count} of ${applications} applications came.`);
   await database.query('VACUUM ANALYZE');
   const recheck = await run(1, 'sync', '--recheck', '--no-files', '--json');
+  const frequentBlocks = sum(Object.values(await countBlocks(database.url, boardAdvertiser)));
   const served = await serve(place, database, board);
   const status = await run(5, 'status', '--json');
   const erase = await run(1, 'erase', '--application', String(applications / 2), '--yes');
@@ -120,6 +129,7 @@ async function measurePoint(place: Place, applications: number): Promise<Point> 
     peakBytes: Math.max(...watched.map((each) => each.peakBytes)),
     databaseBytes: row.bytes,
     longestBlockMs: Math.round(Math.max(...watched.map((each) => each.longestBlockMs))),
+    frequentBlocks,
     costs: { sweep, recheck, ...served, status, erase },
   };
 }
@@ -206,7 +216,7 @@ async function meterEach(place: Place, times: number, work: () => Promise<void>,
     await sleep(pauseMs);
     costs.push(await place.meter(work));
   }
-  const mean = (of: (cost: Cost) => number) => costs.reduce((sum, cost) => sum + of(cost), 0) / times;
+  const mean = (of: (cost: Cost) => number) => sum(costs.map(of)) / times;
   return { wallMs: mean((c) => c.wallMs), nodeMs: mean((c) => c.nodeMs), postgresMs: mean((c) => c.postgresMs) };
 }
 
@@ -266,11 +276,16 @@ function renderTable(points: readonly Point[]): string {
     row('first sweep, per application', (point) => us(point, 'sweep')),
     row('recheck, per application', (point) => us(point, 'recheck')),
     ...Object.entries(singles).map(([what, name]) => row(name, (point) => ms(point, what as What))),
+    row('blocks read by what runs every minute', (point) => String(point.frequentBlocks)),
     row('database, per application', (point) => `${Math.round(point.databaseBytes / point.applications)} bytes`),
     row('peak RSS of a sync', (point) => `${Math.round(point.peakBytes / 1e6)} MB`),
     row('longest block of the event loop', (point) => `${point.longestBlockMs} ms`),
     row('measured', (point) => `${point.measured}, ${point.machine}`),
   ].join('\n')}\n`;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0);
 }
 
 function toCpu(point: Point, what: What): number {
