@@ -85,6 +85,7 @@ export function conclude(state: State): Done {
     pages: {
       ...facts.pages,
       largestRow: facts.largestRow,
+      // A later sweep believes in an order that no pair has broken.
       order:
         facts.rising + facts.falling >= 10 && Math.min(facts.rising, facts.falling) === 0 ? orderOf(facts) : 'mixed',
       longest: Math.max(longestOf(facts), facts.longestBefore),
@@ -109,6 +110,7 @@ function findReasons(state: State): Reason[] {
   const isPoll = facts.rigor === 'poll';
   const longest = longestOf(facts);
   const isSmall = [facts.pages.after, facts.pages.both].some(({ rows }) => rows > 0 && rows < smallPage);
+  // A filter behind the cut fills the page: it is as long as the longest ever seen.
   const isLate = isEdgeGone(facts) && !hasReach(facts) && (isNone || longest === facts.longestBefore);
   const ofAll: Reasons = [
     ['fault', facts.absent > absentLimit(facts.listedBefore), tooManyAbsent],
@@ -122,6 +124,7 @@ function findReasons(state: State): Reason[] {
   const ofProofs: Reasons = [
     ['doubt', isCut(facts) && !hasReach(facts), noReach],
     ['doubt', isLate, 'stored applications are gone, and a filter that acts after the cap would look the same'],
+    // Two deletions during one sweep are believed. A choice.
     ['doubt', vanished > 2, 'the source shows applications by one question that it hides from another'],
     ['harmless', vanished > 0, 'an application was deleted at the source while the list was read'],
     ['harmless', isNone && isAll, 'the source shows no application at all'],

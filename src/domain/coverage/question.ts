@@ -70,6 +70,7 @@ export interface PageAnswer {
   readonly lacking: readonly LackingId[];
 }
 
+/** Bounds one statement. A list that was cut off never confirms a deletion. A choice. */
 export const mostLacking = 500;
 
 /**

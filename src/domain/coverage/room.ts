@@ -34,7 +34,7 @@ export function isFarFromFull({ pages }: Pick<Facts, 'pages'>, { rows, bytes }: 
 export function partRows(facts: PageFacts, shape: Shape): number {
   const page = facts.pages[shape];
   const byRows = Math.ceil(page.rows / 2) - 3;
-  // Rows differ in size. A part that turns out too large is only split again.
+  // Rows differ in size: 4 % to spare, a choice. A part that turns out too large is only split again.
   const byBytes = Math.floor((byteLimit(facts, shape) * 0.96 * page.rows) / page.bytes) - 2;
   return Math.max(0, Math.min(byRows, byBytes));
 }

@@ -1,5 +1,5 @@
-// Splits a range that an answer did not close. It splits at ids that the answer showed, and every part keeps at least one of them, so that an
-// empty answer to a part is a contradiction. Where that cannot have room (small pages, a heavy id), parts lie between the ids.
+// Splits a range that an answer did not close. It splits at ids that the answer showed, and nearly every part keeps one of them, so that
+// an empty answer to it is a contradiction. Where that cannot have room (small pages, a heavy id), parts lie between the ids.
 
 import {
   contains,
@@ -16,8 +16,8 @@ import type { ShapedPage } from './question.ts';
 import { partRows } from './room.ts';
 import { type Facts, type OpenRange, type Order, openRange, orderOf } from './state.ts';
 
-/** Most parts of one range, so that an answer changes few rows. A choice: it costs requests only. */
-const mostParts = 16;
+/** Most cuts of one range, so that an answer changes few rows. A choice: it costs requests only. */
+const mostCuts = 16;
 
 /** The parts of a range after a page that showed these ids (rising, inside it). `isKnown`: nothing new, nothing lacking. */
 export function splitShown(
@@ -64,7 +64,7 @@ function cutRange(facts: Facts, range: IdRange, shown: readonly Position[], isKn
 
 /** Where pages are not measurable, only empty answers close: parts lie between the ids shown, from the side where the list begins. */
 function cutBetween(range: IdRange, shown: readonly Position[], order: Order): IdRange[] {
-  const ids = order === 'descending' ? shown.slice(-mostParts) : shown.slice(0, mostParts);
+  const ids = order === 'descending' ? shown.slice(-mostCuts) : shown.slice(0, mostCuts);
   return gapsBetween(range, ids);
 }
 
@@ -77,10 +77,10 @@ function chooseCuts(shown: readonly Position[], size: number, order: Order, isKn
   const count = shown.length;
   const at = (index: number) => shown[Math.max(0, Math.min(count - 1, index))] as Position;
   if (order === 'mixed') {
-    const parts = isKnown ? Math.max(2, Math.min(mostParts, Math.ceil(count / size))) : 2;
+    const parts = isKnown ? Math.max(2, Math.min(mostCuts, Math.ceil(count / size))) : 2;
     return [...new Set(Array.from({ length: parts - 1 }, (_, nth) => at(Math.floor(((nth + 1) * count) / parts) - 1)))];
   }
-  const parts = Math.max(1, Math.min(mostParts, Math.floor(count / size)));
+  const parts = Math.max(1, Math.min(mostCuts, Math.floor(count / size)));
   const step = Math.min(size, Math.ceil(count / parts));
   const steps = Array.from({ length: parts }, (_, nth) => (nth + 1) * step);
   const cuts =

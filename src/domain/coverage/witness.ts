@@ -54,6 +54,7 @@ export function planWitnesses({ facts, open }: State): Question[] {
     ...(facts.closedRanges > 1 ? [within(facts)] : []),
     ...beyondTheEnds(facts),
     ...facts.gaps.map(within),
+    // In small pages a gap closes by empty answers alone: what lies behind it is asked too.
     ...(longestOf(facts) < smallPage ? facts.gaps.map((gap) => fromStart(facts, gap)) : []),
     ...randomSplits(facts),
     ...byDate(facts),
@@ -96,7 +97,7 @@ function beyondTheEnds(facts: Facts): Question[] {
   const toEnd = facts.to === lastPosition;
   const isFirst = facts.from === firstPosition;
   if (lowest === null || highest === null) {
-    // Nothing was ever shown: several distances of ids before the account is called empty.
+    // Nothing was ever shown: several distances of ids before the account is called empty. A choice.
     const places = [1_000n, 1_000_000n, 1_000_000_000n].map((far) => nearestPosition(facts.from + far));
     return toEnd ? places.map((place) => from({ from: place, to: facts.to })) : [];
   }
@@ -140,6 +141,7 @@ function byDate({ earliestAt, latestAt, reach, from: first, to }: Facts): Questi
   const after = (at: bigint): Question => ({ ...shared, afterDate: at, beforeDate: null });
   if (earliestAt === null || latestAt === null)
     return first === firstPosition && to === lastPosition ? [after(0n)] : [];
+  // The edge may be meant in UTC, or in the zones of the board.
   const hours = isCut({ reach }) ? [] : [0n, 10n, 11n];
   return [
     before(earliestAt - dateSlackSeconds),
