@@ -1,7 +1,13 @@
 // `intake prove`: explains the evidence behind a certificate, exports it, or has it checked by an independent program.
-import { resolve } from 'node:path';
-import type { CheckReport, explainProofs } from '../app/prove.ts';
+import { execFile } from 'node:child_process';
+import { createWriteStream, type Stats, statSync } from 'node:fs';
+import { mkdtempDisposable, open, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { type Explanation, explain } from '../domain/evidence/explain.ts';
 import { formatCount } from '../domain/format.ts';
+import { FileTrouble } from '../domain/trouble.ts';
 import { toSeconds } from './arguments.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
@@ -49,44 +55,126 @@ export const prove = command<ProveOptions>({
       throw new Misuse('--noted must be a sweep and its hash, as 42:9f86..');
     if (typeof check === 'string') return await showCheck(context, resolve(check), noted);
     const config = await loadCommandConfig(context.env, { needs: ['database', 'source', 'privacy'], advertiser });
-    const { signal, terminal } = context;
-    const app = await import('../app/prove.ts');
-    if (options.export === undefined && check === undefined) {
-      const at = options.at === undefined ? null : toSeconds('--at', options.at, 'end');
-      const moment = at === null ? null : new Date(Number(at) * 1_000);
-      return showExplanations(context, await app.explainProofs(config, { at: moment, advertiser, signal }));
-    }
-    if (advertiser === undefined && config.source.advertisers.length > 1)
+    const isExport = options.export !== undefined || check !== undefined;
+    if (isExport && advertiser === undefined && config.source.advertisers.length > 1)
       throw new Misuse('Several accounts are configured: name one with --advertiser.');
-    if (options.export !== undefined) {
-      const file = resolve(options.export);
-      const written = requireKnown(await app.exportProof(config, { file, advertiser, signal }));
-      terminal.result(written, () =>
-        [
-          `${written.file}: ${formatCount(written.sweeps, 'sweep')} and ${formatCount(written.applications, 'application')} of ${written.name}, ${formatCount(written.lines, 'line')}.`,
-          'Keep these hashes somewhere else; they show later whether the evidence is the same:',
-          ...written.evidence.map((one) => `  ${one}`),
-        ].join('\n'),
-      );
-      return exitCodes.done;
+    const at = options.at === undefined ? null : new Date(Number(toSeconds('--at', options.at, 'end')) * 1_000);
+    const { signal, terminal } = context;
+    const { openStoreOf } = await import('../app/database.ts');
+    const { toChosen } = await import('../app/resources.ts');
+    await using app = await openStoreOf(config, 'prove', signal);
+    const { advertisers, evidence } = app.store;
+    const accounts = [];
+    for (const one of toChosen(config, advertiser)) accounts.push(await advertisers.lookUp(one.name, one.advertiserId));
+    if (!isExport) {
+      const explained: Explained[] = [];
+      for (const { name, advertiserId } of accounts) {
+        // -1, which no account has, stands for an id that is not known yet: nothing is covered.
+        const proof = await evidence.loadCurrent(advertiserId ?? -1n);
+        explained.push({ name, advertiserId, ...explain(at, proof) });
+      }
+      return showExplanations(context, explained);
     }
-    await using folder = await app.openProofFolder();
-    requireKnown(await app.exportProof(config, { file: folder.file, advertiser, signal }));
-    return await showCheck(context, folder.file, noted);
+    const { name = '', advertiserId = null } = accounts[0] ?? {};
+    if (advertiserId === null)
+      throw new Failure(exitCodes.incomplete, 'This account was not read yet, so there is no evidence.', {
+        kept: 'Everything, untouched.',
+        next: 'intake sync',
+      });
+    const exportTo = (file: string) =>
+      evidence.withProofs(advertiserId, async ({ lines, ends, applications }) => {
+        const written = await writeLines(file, lines, signal);
+        const hashes = ends.map(({ sweepId, hash }) => `${sweepId}:${hash}`);
+        return { name, advertiserId, file, lines: written, sweeps: ends.length, applications, evidence: hashes };
+      });
+    if (options.export === undefined) {
+      await using folder = await mkdtempDisposable(join(tmpdir(), 'intake-proof-'));
+      const { file } = await exportTo(join(folder.path, 'proof.ndjson'));
+      return await showCheck(context, file, noted);
+    }
+    const written = await exportTo(resolve(options.export));
+    terminal.result(written, () =>
+      [
+        `${written.file}: ${formatCount(written.sweeps, 'sweep')} and ${formatCount(written.applications, 'application')} of ${name}, ${formatCount(written.lines, 'line')}.`,
+        'Keep these hashes somewhere else; they show later whether the evidence is the same:',
+        ...written.evidence.map((one) => `  ${one}`),
+      ].join('\n'),
+    );
+    return exitCodes.done;
   },
 });
 
-function requireKnown<T>(written: T | null): T {
-  if (written !== null) return written;
-  throw new Failure(exitCodes.incomplete, 'This account was not read yet, so there is no evidence.', {
-    kept: 'Everything, untouched.',
-    next: 'intake sync',
-  });
+/** Writes a temporary file and renames it when it is complete. Until then an existing file stays; its mode is not kept. */
+async function writeLines(file: string, lines: AsyncIterable<string>, signal: AbortSignal): Promise<number> {
+  const unfinished = `${file}.${process.pid}.tmp`;
+  try {
+    // A device or a folder must not be replaced.
+    requireFile(file, statSync(file, { throwIfNoEntry: false }));
+    let count = 0;
+    const text = async function* () {
+      for await (const line of lines) {
+        count++;
+        yield `${line}\n`;
+      }
+    };
+    await pipeline(text, createWriteStream(unfinished, { flags: 'wx', mode: 0o600 }), { signal });
+    await rename(unfinished, file);
+    return count;
+  } catch (error) {
+    await rm(unfinished, { force: true }).catch(() => {});
+    throw toFileTrouble(error, file, 'written');
+  }
 }
 
+function requireFile(file: string, stats: Stats | undefined): void {
+  if (stats?.isFile() === false) throw new FileTrouble(file, 'not a regular file');
+}
+
+function toFileTrouble(error: unknown, file: string, what: string): unknown {
+  if (!(error instanceof Error && 'syscall' in error && 'code' in error)) return error;
+  return new FileTrouble(file, `it cannot be ${what} (${error.code})`, error);
+}
+
+/** Why a proof is worth less than it says. */
+interface Finding {
+  readonly worth: string;
+  readonly reason: string;
+}
+
+/** The checker's report on a file, as far as people are shown it. */
+interface CheckReport {
+  readonly verdict: 'forged' | 'unproven' | 'assumed' | 'proven';
+  /** True if no certificate claims more than its lines support. */
+  readonly supported: boolean;
+  readonly sweeps: readonly string[];
+  readonly certificates: readonly {
+    readonly ids: string;
+    readonly completeThrough: string;
+    readonly says: string;
+    readonly supports: string;
+    readonly findings: readonly Finding[];
+  }[];
+  readonly findings: readonly Finding[];
+}
+
+const checker = join(import.meta.dirname, '../../examples/check-proof.ts');
+
+/** Runs the checker on a file in a separate process, which gets the file and no environment. */
 async function showCheck({ signal, terminal }: Context, file: string, noted: readonly string[]): Promise<ExitCode> {
-  const { checkProofFile } = await import('../app/prove.ts');
-  const report = await checkProofFile(file, noted, signal);
+  try {
+    await using handle = await open(file, 'r');
+    requireFile(file, await handle.stat());
+  } catch (error) {
+    throw toFileTrouble(error, file, 'read');
+  }
+  const args = [checker, file, ...noted.flatMap((hash) => ['--noted', hash])];
+  const report = await new Promise<CheckReport>((end, fail) => {
+    execFile(process.execPath, args, { signal, env: {}, maxBuffer: 256 * 1024 * 1024 }, (error, stdout, stderr) => {
+      // Exit code 1 means that the checker rejects the proof, which is a valid result.
+      if (error === null || error.code === 1) end(JSON.parse(stdout) as CheckReport);
+      else fail(signal.aborted ? (signal.reason as Error) : new Error(stderr.trim() || error.message));
+    });
+  });
   terminal.result(report, () => renderCheck(report));
   return report.supported && report.verdict !== 'unproven' ? exitCodes.done : exitCodes.incomplete;
 }
@@ -105,7 +193,7 @@ function renderCheck({ verdict, supported, sweeps, certificates, findings }: Che
   ].join('\n');
 }
 
-type Explained = Awaited<ReturnType<typeof explainProofs>>[number];
+type Explained = Explanation & { readonly name: string; readonly advertiserId: bigint | null };
 
 function showExplanations({ terminal }: Context, explained: readonly Explained[]): ExitCode {
   terminal.result({ advertisers: explained }, () => explained.map(render).join('\n'));
