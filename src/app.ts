@@ -261,10 +261,9 @@ async function overAdvertisers(
     };
     try {
       const sweeps = await work(deps, account, owner);
-      // Without a sweep, the id comes from the database.
-      const { advertiserId } =
-        sweeps.at(-1)?.advertiser ??
-        (await retry(retryOptions, () => app.store.advertisers.ensure(name, account.advertiserId)));
+      const { advertiserId } = await retry(retryOptions, () =>
+        app.store.advertisers.ensure(name, account.advertiserId),
+      );
       const verdict = await retry(retryOptions, () => app.store.reports.loadVerdict(name));
       outcomes.push({ name, advertiserId, sweeps, account: verdict, trouble: null });
       if (advertiserId !== null) accounts.push({ name, advertiserId, source });

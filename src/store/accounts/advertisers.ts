@@ -11,11 +11,12 @@ import type { Columns, NotNull } from '../schema/rows.ts';
  */
 export type HaltKind = 'refused' | 'mismatch';
 
+/** An account, as far as it is known. The first answer that names its id sets it here as well (account-identity.ts). */
 export interface KnownAdvertiser {
   readonly name: string;
-  readonly advertiserId: bigint | null;
+  advertiserId: bigint | null;
   readonly halt: { readonly kind: HaltKind; readonly reason: string } | null;
-  readonly agentId: string | null;
+  agentId: string | null;
 }
 
 type AdvertiserRow = Columns<'advertisers', 'name' | 'advertiser_id' | 'halt_kind' | 'reason' | 'agent_id'>;

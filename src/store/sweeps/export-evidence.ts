@@ -54,28 +54,27 @@ export async function withProofs<T>(
 
 async function* loadLines(tx: Queryable, advertiserId: bigint, at: Date): AsyncGenerator<string> {
   yield toProofLine(advertiserId, at, await loadCertificates(tx, advertiserId));
-  for (let [sweepId, n, isEnd] = [0n, -1, false]; !isEnd; ) {
-    const lines = await tx.query<Columns<'evidence', 'sweep_id' | 'n' | 'line'>>(
+  const evidence = inParts<Columns<'evidence', 'sweep_id' | 'n' | 'line'>>((last) =>
+    tx.query(
       `SELECT sweep_id, n, line FROM intake.evidence
        WHERE advertiser_id = $1 AND (sweep_id, n) > ($2, $3) ORDER BY sweep_id, n LIMIT ${rowsAtATime}`,
-      [advertiserId, sweepId, n],
-    );
-    for (const one of lines) {
-      yield one.line;
-      [sweepId, n] = [one.sweep_id, one.n];
-    }
-    isEnd = lines.length < rowsAtATime;
-  }
-  for (let [after, isEnd]: [bigint | null, boolean] = [null, false]; !isEnd; ) {
-    const rows: { id: bigint; row: string[] }[] = await tx.query<{ id: bigint; row: string[] }>(
+      [advertiserId, last?.sweep_id ?? 0n, last?.n ?? -1],
+    ),
+  );
+  for await (const rows of evidence) yield* rows.map(({ line }) => line);
+  const applications = inParts<{ id: bigint; row: string[] }>((last) =>
+    tx.query(
       `SELECT application_id AS id, ARRAY[application_id::text] || CASE WHEN erased_at IS NULL THEN ARRAY[
          floor(extract(epoch FROM first_seen_at))::text, floor(extract(epoch FROM missing_since))::text] END AS row
        FROM intake.applications WHERE advertiser_id = $1 AND ($2::bigint IS NULL OR application_id > $2)
        ORDER BY application_id LIMIT ${rowsAtATime}`,
-      [advertiserId, after],
-    );
-    if (rows.length > 0) yield toRowsLine(rows.map(({ row }) => row));
-    after = rows.at(-1)?.id ?? null;
-    isEnd = rows.length < rowsAtATime;
-  }
+      [advertiserId, last?.id ?? null],
+    ),
+  );
+  for await (const rows of applications) yield toRowsLine(rows.map(({ row }) => row));
+}
+
+/** Loads rows part by part, each after the last row of the part before. */
+async function* inParts<Row>(load: (last: Row | undefined) => Promise<Row[]>): AsyncGenerator<Row[]> {
+  for (let rows = await load(undefined); rows.length > 0; rows = await load(rows.at(-1))) yield rows;
 }

@@ -16,7 +16,7 @@ export async function checkIdentity(
   store: Pick<Store, 'advertisers'>,
   advertiser: KnownAdvertiser,
   page: Pick<Page, 'advertiserId' | 'agentId'>,
-): Promise<KnownAdvertiser> {
+): Promise<void> {
   const { name, advertiserId } = advertiser;
   if (advertiserId === null && page.advertiserId === null) {
     throw new Trouble(
@@ -29,12 +29,11 @@ export async function checkIdentity(
     await store.advertisers.halt(name, 'mismatch', reason);
     throw new Trouble('mismatch', `${name} is halted: ${reason}`);
   }
-  let known = advertiser;
-  if (advertiserId === null && page.advertiserId !== null) known = await store.advertisers.pin(name, page.advertiserId);
+  if (advertiserId === null && page.advertiserId !== null)
+    advertiser.advertiserId = (await store.advertisers.pin(name, page.advertiserId)).advertiserId;
   // An answer without an envelope (204, 404, no body) names no agent either.
-  if (page.advertiserId !== null && page.agentId !== known.agentId) {
+  if (page.advertiserId !== null && page.agentId !== advertiser.agentId) {
     await store.advertisers.noteAgent(name, page.agentId);
-    known = { ...known, agentId: page.agentId };
+    advertiser.agentId = page.agentId;
   }
-  return known;
 }

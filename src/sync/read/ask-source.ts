@@ -41,18 +41,15 @@ export function compared({ answer }: Heard, { fresh, lacking }: KnownBefore): An
   return answer.kind === 'page' ? { ...answer, news: new Set(fresh.map(({ id }) => id)), lacking } : answer;
 }
 
-export type Asker = ReturnType<typeof createAsker>;
-
 /** More ids that fail are too many to believe: then the source is in trouble, and no further id is marked as unreadable. */
 const mostFailedIds = 20;
 
 export function createAsker(
   { store, source }: { readonly store: Pick<Store, 'advertisers' | 'sweeps'>; readonly source: Source },
-  first: KnownAdvertiser,
+  advertiser: KnownAdvertiser,
   retryOptions: RetryOptions,
 ) {
   const { signal } = retryOptions;
-  let advertiser = first;
   /** Ranges whose questions have failed. */
   const failing: IdRange[] = [];
   /** The last question that was served. If another one fails, this one shows whether the source serves anything. */
@@ -94,11 +91,7 @@ export function createAsker(
   }
 
   return {
-    /** The account, with what its answers have said about it. */
-    get advertiser() {
-      return advertiser;
-    },
-    /** Throws where the answer is of another account. */
+    /** Throws where the answer is of another account. The first answer tells the id of the account. */
     async send(question: Question): Promise<ReceivedAnswer> {
       const answer = await retry(retryOptions, async () => {
         const ticket = await store.sweeps.takeTicket();
@@ -116,7 +109,7 @@ export function createAsker(
         return { ...heard, question, ticket, sent: { sentAt: ticket.at.getTime(), tookMs } };
       });
       const { page } = answer;
-      if (page) advertiser = await retry(retryOptions, () => checkIdentity(store, advertiser, page));
+      if (page) await retry(retryOptions, () => checkIdentity(store, advertiser, page));
       return answer;
     },
   };

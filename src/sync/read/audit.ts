@@ -68,7 +68,7 @@ async function ask(deps: SweepDeps, task: ReadContext, question: Question, by: s
   const asker = createAsker(deps, task.advertiser, { retryForMs: 0, signal: task.lane.signal });
   const answer = await asker.send(question);
   const { page } = answer;
-  const { advertiserId } = asker.advertiser;
+  const { advertiserId } = task.advertiser;
   if (page === null || advertiserId === null) return { page, hidden: [], fresh: [] };
   const hidden = await endContradictedCertificates(store, advertiserId, page.applications, by);
   const read = await toLonePage(store, task.lane, advertiserId, answer);

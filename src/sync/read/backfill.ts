@@ -28,22 +28,18 @@ export interface BackfillRequest
 export async function backfill(deps: SweepDeps, request: BackfillRequest): Promise<SweepSummary[]> {
   const { store } = deps;
   const retryOptions = { ...request, onWait: deps.onWait };
-  let advertiser = await retry(retryOptions, () => store.advertisers.ensure(request.name, request.advertiserId));
+  const advertiser = await retry(retryOptions, () => store.advertisers.ensure(request.name, request.advertiserId));
   requireIdentity(advertiser);
   await using lane = await retry(retryOptions, () => holdLane(store, { ...request, lane: 'backfill' }));
   const sweeps: SweepSummary[] = [];
-  const { advertiserId: knownId } = advertiser;
-  for (const range of await retry(retryOptions, () => toRanges(deps, knownId, request.range))) {
-    const { advertiserId } = advertiser;
+  const { advertiserId } = advertiser;
+  for (const range of await retry(retryOptions, () => toRanges(deps, advertiserId, request.range))) {
     const purpose = 'backfill';
     if (request.restart && advertiserId !== null)
       await retry(retryOptions, () => store.sweeps.dropUnfinished({ advertiserId, lane: purpose, purpose, ...range }));
     const how = { ...request, lane, advertiser, purpose } as const;
-    const summary = await (range.axis === 'date'
-      ? readDates(deps, how, range)
-      : readToProof(deps, how, rangeOf(range)));
-    advertiser = summary.advertiser;
-    sweeps.push(summary);
+    const isByDate = range.axis === 'date';
+    sweeps.push(await (isByDate ? readDates(deps, how, range) : readToProof(deps, how, rangeOf(range))));
   }
   return sweeps;
 }

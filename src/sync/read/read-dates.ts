@@ -4,7 +4,7 @@
 import type { Covered } from '../../domain/coverage/covered.ts';
 import { decode, encode } from '../../domain/coverage/state.ts';
 import { askDates, beginDates, type DateProgress, learnDates } from '../../domain/dates.ts';
-import { type RangeReader, type SweepDeps, type SweepRequest, type SweepSummary, sweep } from './sweep.ts';
+import { type Reading, type SweepDeps, type SweepRequest, type SweepSummary, sweep } from './sweep.ts';
 
 /** Reads the dates to their end. In seconds since 1970, both included; `high` null is up to the newest. */
 export async function readDates(
@@ -13,22 +13,29 @@ export async function readDates(
   { low, high }: Covered,
 ): Promise<SweepSummary> {
   const isLive = request.lane.lease.lane === 'live' && high === null;
-  const reader: RangeReader<DateProgress> = {
-    range: { axis: 'date', low, high },
-    begin: (_, startedAt) => beginDates(low, high, BigInt(Math.floor(startedAt.getTime() / 1_000))),
-    decode: ({ facts }) => decode<DateProgress>(facts),
-    measure: (state) => ({ requests: state.requests, found: state.found, share: null }),
-    ask: async (state) => askDates(state) ?? conclude(state),
+  const toReading = (state: DateProgress): Reading => ({
+    requests: state.requests,
+    found: state.found,
+    share: null,
+    ask: async () => askDates(state) ?? conclude(state),
     open: async () => [],
-    learn({ state: before }, { answer }) {
-      const state = learnDates(before, answer);
-      const ended = askDates(state) === null ? conclude(state) : null;
-      const cursor = isLive && ended?.certificate === 'assumed' ? state.highest : null;
+    learn({ answer }) {
+      const learned = learnDates(state, answer);
+      const ended = askDates(learned) === null ? conclude(learned) : null;
+      const cursor = isLive && ended?.certificate === 'assumed' ? learned.highest : null;
       const nothing = { dropped: [], added: [], lacked: [], unreadable: [], evidence: [] };
-      return { ...nothing, state, facts: encode(state), cursor, ended };
+      return { ...nothing, next: toReading(learned), facts: encode(learned), cursor, ended };
     },
-  };
-  return await sweep(deps, { ...request, parallel: 1 }, reader);
+  });
+  return await sweep(
+    deps,
+    { ...request, parallel: 1 },
+    {
+      range: { axis: 'date', low, high },
+      begin: (_, startedAt) => toReading(beginDates(low, high, BigInt(Math.floor(startedAt.getTime() / 1_000)))),
+      decode: ({ facts }) => toReading(decode<DateProgress>(facts)),
+    },
+  );
 }
 
 const readByDate = 'read by date; only a sweep by ids can prove that nothing is missing';

@@ -10,7 +10,7 @@ import { decode, encode } from '../../domain/coverage/state.ts';
 import { toAnswerBody, toEndBody, toSweepBody } from '../../domain/evidence/record.ts';
 import type { SweepEnd } from '../../store/sweeps/sweeps.ts';
 import { compared } from './ask-source.ts';
-import { type RangeReader, type SweepDeps, type SweepRequest, type SweepSummary, sweep } from './sweep.ts';
+import { type Reading, type SweepDeps, type SweepRequest, type SweepSummary, sweep } from './sweep.ts';
 
 /** After this time without progress the source may have changed, so a continued sweep measures its pages again. */
 const forgetAfterMs = 86_400_000;
@@ -24,6 +24,7 @@ export async function readIds(
 ): Promise<SweepSummary> {
   const { store } = deps;
   const { lagMs, lane } = request;
+  const range = coveredOf({ ...wholeAxis, ...plan });
   /** Stored ids split what was read before; they are loaded as the sweep comes to them. */
   let known: KnownIds = { from: firstPosition, ids: [], isAll: false };
   const askNext = (state: State, inFlight: readonly Question[]) => {
@@ -34,26 +35,20 @@ export async function readIds(
     const learned = facts.rigor === 'proof' ? JSON.stringify(next.pages) : null;
     return { ...next, openRanges, learned, completeThrough: new Date(Number(facts.recentFrom) * 1_000) };
   };
-  const reader: RangeReader<State> = {
-    range: { axis: 'id', ...coveredOf({ ...wholeAxis, ...plan }) },
-    begin(sweepId, startedAt) {
-      const recentFrom = BigInt(Math.floor((startedAt.getTime() - lagMs) / 1_000));
-      return begin({ ...plan, recentFrom, seed: Number(sweepId % 4_294_967_296n) }, pages ?? undefined);
-    },
-    decode({ facts, ranges, idleMs }) {
-      const state = { facts: decode<Facts>(facts), open: ranges.map((text) => decode<OpenRange>(text)) };
-      return idleMs > forgetAfterMs ? renew(state) : state;
-    },
-    measure: (state) => ({ requests: state.facts.requests, found: state.facts.found, share: shareRead(state) }),
-    async ask(state, inFlight, advertiserId) {
+  const toReading = (state: State): Reading => ({
+    requests: state.facts.requests,
+    found: state.facts.found,
+    share: shareRead(state),
+    async ask(inFlight) {
       for (;;) {
         const next = askNext(state, inFlight);
         if (!('kind' in next) || next.kind !== 'load') return next;
-        known = await store.applications.loadKnownIds(advertiserId, next.from);
+        known = await store.applications.loadKnownIds(request.advertiser.advertiserId, next.from);
       }
     },
     /** The first line of evidence names the certificates that were valid when the sweep began. */
-    async open(advertiserId, { sweep: { sweepId, startedAt }, state: { facts, open } }) {
+    async open(advertiserId, { sweepId, startedAt }) {
+      const { facts, open } = state;
       if (facts.rigor === 'poll') return [];
       // A sweep of the other lane may have begun and ended since.
       const certificates = await store.evidence.loadCertificates(advertiserId);
@@ -64,36 +59,46 @@ export async function readIds(
       const purpose = request.purpose === 'backfill' ? 'backfill' : 'recheck';
       return [toSweepBody({ advertiserId, sweepId, purpose, startedAt, facts, unreadable, previous })];
     },
-    learn({ sweep: { high }, state: before, recorded }, received, others, diff) {
+    learn(received, others, diff, isRecorded) {
       const { question, sent } = received;
       const answer = compared(received, diff);
-      const learned = learn(before, question, answer);
-      const { state } = learned;
-      const next = askNext(state, others);
+      const learned = learn(state, question, answer);
+      const { facts, open } = learned.state;
+      const next = askNext(learned.state, others);
       const done = 'kind' in next && next.kind === 'done' ? next : null;
-      const old = toStored(recorded ? before.open : []);
-      const now = toStored(state.open);
-      const isProof = state.facts.rigor === 'proof';
+      const old = toStored(isRecorded ? state.open : []);
+      const now = toStored(open);
+      const isProof = facts.rigor === 'proof';
       return {
-        state,
-        facts: encode(state.facts),
-        dropped: [...old.difference(now)].map((range) => range.from),
-        added: [...now.difference(old)].map((range) => ({
-          ...coveredOf(range),
-          state: range.stuck === null ? 'open' : 'stuck',
-          evidence: encode(range),
+        next: toReading(learned.state),
+        facts: encode(facts),
+        dropped: [...old.difference(now)].map(({ from }) => from),
+        added: [...now.difference(old)].map((one) => ({
+          ...coveredOf(one),
+          state: one.stuck === null ? 'open' : 'stuck',
+          evidence: encode(one),
         })),
         lacked: learned.lacked,
-        unreadable: [...new Set(state.open).difference(new Set(before.open))]
+        unreadable: [...new Set(open).difference(new Set(state.open))]
           .filter(isUnreadable)
           .map(({ from, stuck }) => ({ id: from, reason: stuck ?? '' })),
-        cursor: lane.lease.lane === 'live' && high === null ? toReadThrough(state, done) : null,
+        cursor: lane.lease.lane === 'live' && range.high === null ? toReadThrough(learned.state, done) : null,
         ended: done,
         evidence: isProof ? [toAnswerBody(sent, question, answer, learned), ...(done ? [toEndBody(done)] : [])] : [],
       };
     },
-  };
-  return await sweep(deps, request, reader);
+  });
+  return await sweep(deps, request, {
+    range: { axis: 'id', ...range },
+    begin(sweepId, startedAt) {
+      const recentFrom = BigInt(Math.floor((startedAt.getTime() - lagMs) / 1_000));
+      return toReading(begin({ ...plan, recentFrom, seed: Number(sweepId % 4_294_967_296n) }, pages ?? undefined));
+    },
+    decode({ facts, ranges, idleMs }) {
+      const state = { facts: decode<Facts>(facts), open: ranges.map((text) => decode<OpenRange>(text)) };
+      return toReading(idleMs > forgetAfterMs ? renew(state) : state);
+    },
+  });
 }
 
 /** True for a single id for which the source fails. It is kept apart and is in nobody's way. */

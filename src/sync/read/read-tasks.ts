@@ -45,7 +45,7 @@ async function readFirst(deps: SweepDeps, context: ReadContext): Promise<SweepSu
   const byDates = await readDates(deps, { ...context, purpose: 'recheck' }, dates);
   if (byDates.certificate !== 'unproven' || byDates.stopped !== null) return byDates;
   // Dates do not lead there: everything is read.
-  return addUp(await readAgain(deps, { ...context, advertiser: byDates.advertiser }, wholeAxis), byDates);
+  return addUp(await readAgain(deps, context, wholeAxis), byDates);
 }
 
 /**
@@ -59,14 +59,8 @@ export async function readUnfinishedAndNew(
 ): Promise<SweepSummary[]> {
   const { unfinished, unreadable, accepted, due } = await loadState(deps, context);
   const sweeps: SweepSummary[] = [];
-  let { advertiser } = context;
-  const keep = (summary: SweepSummary) => {
-    advertiser = summary.advertiser;
-    sweeps.push(summary);
-    return summary.stopped !== null;
-  };
   for (const { low, high, axis, purpose } of unfinished) {
-    const request = { ...context, advertiser, purpose };
+    const request = { ...context, purpose };
     const range = rangeOf({ low, high });
     const running =
       axis === 'date'
@@ -74,12 +68,14 @@ export async function readUnfinishedAndNew(
         : purpose === 'recheck'
           ? readAgain(deps, request, range)
           : readIds(deps, { ...request, parallel: 1 }, { ...range, rigor: 'poll', unreadable, accepted });
-    if (keep(await running)) return sweeps;
+    const summary = await running;
+    sweeps.push(summary);
+    if (summary.stopped !== null) return sweeps;
   }
   const isReadJustNow = unfinished.some(isWholeRecheck);
-  if (!onlyUnfinished && !recheck) keep(await readNew(deps, { ...context, advertiser }));
-  else if (!onlyUnfinished && !isReadJustNow) keep(await readAgain(deps, { ...context, advertiser }, wholeAxis));
-  await readUnreadable(deps, { ...context, advertiser }, due);
+  if (!onlyUnfinished && !recheck) sweeps.push(await readNew(deps, context));
+  else if (!onlyUnfinished && !isReadJustNow) sweeps.push(await readAgain(deps, context, wholeAxis));
+  await readUnreadable(deps, context, due);
   return sweeps;
 }
 
@@ -108,8 +104,7 @@ export async function readToProof(deps: SweepDeps, request: SweepRequest, range:
 export async function readAgain(deps: SweepDeps, context: ReadContext, range: IdRange): Promise<SweepSummary> {
   const byIds = await readToProof(deps, { ...context, purpose: 'recheck', parallel: 2 }, range);
   if (!byIds.tryDates || byIds.stopped !== null || range.from !== firstPosition) return byIds;
-  const next = { ...context, advertiser: byIds.advertiser, purpose: 'recheck' } as const;
-  return addUp(byIds, await readDates(deps, next, { low: 0n, high: null }));
+  return addUp(byIds, await readDates(deps, { ...context, purpose: 'recheck' }, { low: 0n, high: null }));
 }
 
 /** Ids that are asked for at once. The others wait for the next time. */

@@ -12,7 +12,7 @@ import type { UnfinishedSweep } from '../../store/sweeps/continue-sweep.ts';
 import type { Sweep, SweepEnd, SweepOutcome, SweepProgress, SweepPurpose } from '../../store/sweeps/sweeps.ts';
 import type { HeldLane } from '../accounts/held-lane.ts';
 import { isTemporary, type RetryOptions, retry } from '../retry.ts';
-import { type Asker, createAsker, type KnownBefore, type ReceivedAnswer } from './ask-source.ts';
+import { createAsker, type KnownBefore, type ReceivedAnswer } from './ask-source.ts';
 import {
   commitApplications,
   endContradictedCertificates,
@@ -44,7 +44,6 @@ export interface SweepTotals {
 }
 
 export interface SweepSummary extends SweepTotals, SweepOutcome {
-  readonly advertiser: KnownAdvertiser;
   /** The id filters hide applications, or may do so. */
   readonly tryDates: boolean;
   /** Why the sweep stopped early: it was asked to pause, or it reached its time limit. */
@@ -80,10 +79,38 @@ export interface SweepRequest extends ReadContext {
   readonly parallel: number;
 }
 
-/** A sweep with its state; `recorded` once it has a row. */
-interface SweepRun<State> {
+/** How a range is read: by ids or by dates. */
+export interface RangeReader {
+  readonly range: Pick<Sweep, 'axis' | 'low' | 'high'>;
+  begin(sweepId: bigint, startedAt: Date): Reading;
+  /** Goes on from an interrupted sweep. */
+  decode(found: UnfinishedSweep): Reading;
+}
+
+/** How far a sweep has come. It never changes: an answer leads to the next one. */
+export interface Reading {
+  readonly requests: number;
+  readonly found: number;
+  readonly share: number | null;
+  /** The next question. It may depend on stored ids. */
+  ask(
+    inFlight: readonly Question[],
+  ): Promise<Question | { readonly kind: 'wait' } | ({ readonly kind: 'done' } & SweepEnd)>;
+  /** The first lines of evidence, for a sweep that has no row yet. */
+  open(advertiserId: bigint, sweep: Sweep): Promise<readonly LineBody[]>;
+  /** Learns from an answer, given what was stored before it; `others` are the questions in flight. */
+  learn(
+    answer: ReceivedAnswer,
+    others: readonly Question[],
+    diff: KnownBefore,
+    isRecorded: boolean,
+  ): Omit<SweepProgress, 'bytes'> & { readonly next: Reading };
+}
+
+/** A sweep, and how far it has come; `recorded` once it has a row. */
+interface SweepRun {
   readonly sweep: Sweep;
-  readonly state: State;
+  readonly reading: Reading;
   readonly recorded: boolean;
   /** Set when the answer to the last commit of the sweep was lost, and the rows show that it succeeded. */
   readonly outcome: SweepOutcome | null;
@@ -91,77 +118,140 @@ interface SweepRun<State> {
   readonly written: PageSummary;
 }
 
-export interface RangeReader<State> {
-  readonly range: Pick<Sweep, 'axis' | 'low' | 'high'>;
-  begin(sweepId: bigint, startedAt: Date): State;
-  /** The state of an interrupted sweep. */
-  decode(found: UnfinishedSweep): State;
-  measure(state: State): { readonly requests: number; readonly found: number; readonly share: number | null };
-  /** The next question. It may depend on stored ids. */
-  ask(
-    state: State,
-    inFlight: readonly Question[],
-    advertiserId: bigint | null,
-  ): Promise<Question | { readonly kind: 'wait' } | ({ readonly kind: 'done' } & SweepEnd)>;
-  open(advertiserId: bigint, run: SweepRun<State>): Promise<readonly LineBody[]>;
-  /** Learns from an answer, given what was stored before it; `others` are the questions in flight. */
-  learn(
-    run: SweepRun<State>,
-    answer: ReceivedAnswer,
-    others: readonly Question[],
-    diff: KnownBefore,
-  ): Omit<SweepProgress, 'bytes'> & { readonly state: State };
-}
-
-interface SweepContext<State> {
-  readonly deps: SweepDeps;
-  readonly request: SweepRequest;
-  readonly reader: RangeReader<State>;
-  readonly asker: Asker;
-  readonly retryOptions: RetryOptions;
-}
-
 /** Reads the range to its end. Continues an interrupted sweep of the same range. */
-export async function sweep<State>(
-  deps: SweepDeps,
-  request: SweepRequest,
-  reader: RangeReader<State>,
-): Promise<SweepSummary> {
+export async function sweep(deps: SweepDeps, request: SweepRequest, reader: RangeReader): Promise<SweepSummary> {
+  const { store } = deps;
+  const { advertiser, lane, purpose } = request;
+  const { range } = reader;
   const abort = new AbortController();
-  const signal = AbortSignal.any([request.lane.signal, abort.signal]);
+  const signal = AbortSignal.any([lane.signal, abort.signal]);
   const retryOptions: RetryOptions = { retryForMs: request.retryForMs, signal, onWait: deps.onWait };
-  const asker = createAsker(deps, request.advertiser, retryOptions);
-  const context = { deps, request, reader, asker, retryOptions };
+  const asker = createAsker(deps, advertiser, retryOptions);
   const isStopped = createStop(request);
   const inFlight = new Map<Question, Promise<ReceivedAnswer>>();
+
+  /** The interrupted sweep of this range; or `current`, as its rows show it. */
+  async function loadRun(current?: SweepRun): Promise<SweepRun | null> {
+    const { advertiserId } = advertiser;
+    if (advertiserId === null) return null;
+    const key = { advertiserId, lane: lane.lease.lane, purpose, ...range };
+    const found = await store.sweeps.loadUnfinished(key, current?.sweep.sweepId);
+    const written = nothingWritten;
+    if (found && found.outcome !== null && current) return { ...current, outcome: found.outcome, written };
+    return found && { sweep: found, reading: reader.decode(found), recorded: true, outcome: null, written };
+  }
+
+  async function beginRun(): Promise<SweepRun> {
+    const { seq: sweepId, at: startedAt } = await store.sweeps.begin();
+    const reading = reader.begin(sweepId, startedAt);
+    const begun = { sweepId, purpose, ...range, startedAt };
+    return { sweep: begun, reading, recorded: false, outcome: null, written: nothingWritten };
+  }
+
+  /** Sends the next questions, unless the sweep has to stop. Returns how it ends, if nothing is left to ask. */
+  async function send(reading: Reading, hasToStop: boolean): Promise<SweepEnd | null> {
+    while (inFlight.size < request.parallel) {
+      const next = await retry(retryOptions, () => reading.ask([...inFlight.keys()]));
+      if ('kind' in next) return next.kind === 'done' ? next : null;
+      if (hasToStop) return null;
+      const sent = asker.send(next);
+      // It may fail while another answer is being committed. The race handles the failure.
+      sent.catch(() => {});
+      inFlight.set(next, sent);
+    }
+    return null;
+  }
+
+  /** Commits an answer. After a failure only the rows show whether it was committed, so the run is loaded again from them. */
+  async function commit(before: SweepRun, answer: ReceivedAnswer): Promise<SweepRun> {
+    let run = before;
+    return await retry(retryOptions, async () => {
+      if (run.reading.requests > before.reading.requests || run.outcome !== null) return run;
+      try {
+        return await learnAndCommit(run, answer);
+      } catch (error) {
+        if (isTemporary(error)) run = (await retry(retryOptions, () => loadRun(run))) ?? run;
+        throw error;
+      }
+    });
+  }
+
+  /**
+   * Commits an answer together with what the sweep learns from it. If the stored rows have changed since the page was compared with them, it
+   * compares and learns again.
+   */
+  async function learnAndCommit(run: SweepRun, answer: ReceivedAnswer): Promise<SweepRun> {
+    const { recorded } = run;
+    const others = [...inFlight.keys()];
+    const { advertiserId } = advertiser;
+    // Until the first page pins the advertiser's id, nothing can be recorded. What an answer without a page teaches stays in memory.
+    if (advertiserId === null)
+      return { ...run, reading: run.reading.learn(answer, others, { fresh: [], lacking: [] }, recorded).next };
+    const opening = recorded ? [] : await run.reading.open(advertiserId, run.sweep);
+    const page = toReadPage(lane, advertiserId, run.sweep, answer);
+    return await untilCommitted(async () => {
+      const diff = await store.applications.diffPage(page);
+      const { next: reading, ...progress } = run.reading.learn(answer, others, diff, recorded);
+      const { ended } = progress;
+      // A poll that found nothing new writes no row. Any other sweep does, even if one empty answer ends it.
+      const isQuiet = purpose === 'live' && !recorded && ended !== null && ended.risk !== 'doubt';
+      if (isQuiet && needsNoCommit(diff)) return { ...run, reading, written: nothingWritten };
+      const evidence = [...opening, ...progress.evidence];
+      const bytes = answer.page?.bytes ?? 0;
+      const written = await store.applications.commitPage(page, diff, { ...progress, bytes, evidence });
+      return written === 'outdated' ? written : { ...run, reading, recorded: true, written };
+    });
+  }
+
+  /** Ends certificates of other sweeps that this page contradicts. */
+  async function checkOtherCertificates({ page }: ReceivedAnswer): Promise<void> {
+    const { advertiserId } = advertiser;
+    const isById = range.axis === 'id';
+    // A recheck by date follows a sweep by ids that has already ended with a doubt.
+    if (advertiserId === null || page === null || (!isById && purpose !== 'backfill')) return;
+    const others = page.applications.filter(({ id }) => !isById || !contains(rangeOf(range), id));
+    const by = isById ? 'a sweep of another id range' : 'a backfill by date';
+    if (others.length > 0)
+      await retry(retryOptions, () => endContradictedCertificates(store, advertiserId, others, by));
+  }
+
+  /**
+   * Asks the same question with a new request number, because changes were not written: a newer request has seen the same applications. The
+   * sweep learns nothing from it.
+   */
+  async function askAgain(asked: Sweep, { question }: ReceivedAnswer): Promise<void> {
+    const { advertiserId } = advertiser;
+    for (let tries = 0; tries < mostRepeats && advertiserId !== null; tries++) {
+      const page = toReadPage(lane, advertiserId, asked, await asker.send(question));
+      const { stale } = await retry(retryOptions, () => commitApplications(store, page));
+      if (stale.length === 0) return;
+    }
+  }
+
   let totals = nothingRead;
-  let run = await retry(
-    retryOptions,
-    async () => (request.isNew ? null : await loadRun(context)) ?? (await beginRun(context)),
-  );
+  let run = await retry(retryOptions, async () => (request.isNew ? null : await loadRun()) ?? (await beginRun()));
   try {
     for (;;) {
       const stopped = isStopped();
-      const ended = run.outcome ?? (await send(context, run.state, inFlight, stopped !== null));
-      const { advertiser } = asker;
-      if (ended !== null) return { ...totals, advertiser, stopped: null, ...notEnded, ...ended };
+      const ended = run.outcome ?? (await send(run.reading, stopped !== null));
+      if (ended !== null) return { ...totals, stopped: null, ...notEnded, ...ended };
       if (stopped !== null && inFlight.size === 0) {
         const reason = reasons[stopped];
-        const { sweep } = run;
+        const { sweepId } = run.sweep;
         if (run.recorded)
-          await retry(retryOptions, () => deps.store.sweeps.noteStop(advertiser.advertiserId, sweep.sweepId, reason));
-        return { ...totals, advertiser, stopped, reason, ...notEnded };
+          await retry(retryOptions, () => store.sweeps.noteStop(advertiser.advertiserId, sweepId, reason));
+        return { ...totals, stopped, reason, ...notEnded };
       }
       const answer = await Promise.race(inFlight.values());
       inFlight.delete(answer.question);
-      await checkOtherCertificates(context, answer);
-      run = await commit(context, run, answer, [...inFlight.keys()]);
+      await checkOtherCertificates(answer);
+      run = await commit(run, answer);
       const { page } = answer;
-      const { found, share } = reader.measure(run.state);
-      const counts = { found, requests: 1, received: page?.applications.length ?? 0, bytes: page?.bytes ?? 0 };
-      totals = { ...addUp(totals, { ...counts, ...run.written }), found, share };
+      const { found, share } = run.reading;
+      const counted = { found, requests: 1, received: page?.applications.length ?? 0, bytes: page?.bytes ?? 0 };
+      totals = { ...addUp(totals, { ...counted, ...run.written }), found, share };
       deps.onStep?.(totals);
-      if (run.written.stale.length > 0) await askAgain(context, run.sweep, answer);
+      if (run.written.stale.length > 0) await askAgain(run.sweep, answer);
     }
   } finally {
     abort.abort();
@@ -169,130 +259,8 @@ export async function sweep<State>(
   }
 }
 
-/** The interrupted sweep of this range; or `current`, as its rows show it. */
-async function loadRun<State>(
-  { deps, request, reader, asker }: SweepContext<State>,
-  current?: SweepRun<State>,
-): Promise<SweepRun<State> | null> {
-  const { advertiserId } = asker.advertiser;
-  if (advertiserId === null) return null;
-  const key = { advertiserId, lane: request.lane.lease.lane, purpose: request.purpose, ...reader.range };
-  const found = await deps.store.sweeps.loadUnfinished(key, current?.sweep.sweepId);
-  if (found && found.outcome !== null && current)
-    return { ...current, outcome: found.outcome, written: nothingWritten };
-  return found && { sweep: found, state: reader.decode(found), recorded: true, outcome: null, written: nothingWritten };
-}
-
-async function beginRun<State>({ deps, request: { purpose }, reader }: SweepContext<State>): Promise<SweepRun<State>> {
-  const { seq: sweepId, at: startedAt } = await deps.store.sweeps.begin();
-  const sweep = { sweepId, purpose, ...reader.range, startedAt };
-  return { sweep, state: reader.begin(sweepId, startedAt), recorded: false, outcome: null, written: nothingWritten };
-}
-
-/** Sends the next questions, unless the sweep has to stop. Returns how it ends, if nothing is left to ask. */
-async function send<State>(
-  { request, reader, asker, retryOptions }: SweepContext<State>,
-  state: State,
-  inFlight: Map<Question, Promise<ReceivedAnswer>>,
-  hasToStop: boolean,
-): Promise<SweepEnd | null> {
-  while (inFlight.size < request.parallel) {
-    const { advertiserId } = asker.advertiser;
-    const next = await retry(retryOptions, () => reader.ask(state, [...inFlight.keys()], advertiserId));
-    if ('kind' in next) return next.kind === 'done' ? next : null;
-    if (hasToStop) return null;
-    const sent = asker.send(next);
-    // It may fail while another answer is being committed. The race handles the failure.
-    sent.catch(() => {});
-    inFlight.set(next, sent);
-  }
-  return null;
-}
-
-/** Commits an answer. After a failure only the rows show whether it was committed, so the run is loaded again from them. */
-async function commit<State>(
-  context: SweepContext<State>,
-  before: SweepRun<State>,
-  answer: ReceivedAnswer,
-  others: readonly Question[],
-): Promise<SweepRun<State>> {
-  const { reader, retryOptions } = context;
-  const { requests } = reader.measure(before.state);
-  let run = before;
-  return await retry(retryOptions, async () => {
-    if (reader.measure(run.state).requests > requests || run.outcome !== null) return run;
-    try {
-      return await learnAndCommit(context, run, answer, others);
-    } catch (error) {
-      if (isTemporary(error)) run = (await retry(retryOptions, () => loadRun(context, run))) ?? run;
-      throw error;
-    }
-  });
-}
-
-/**
- * Commits an answer together with what the sweep learns from it. If the stored rows have changed since the page was compared with them, it
- * compares and learns again.
- */
-async function learnAndCommit<State>(
-  { deps: { store }, request, reader, asker }: SweepContext<State>,
-  run: SweepRun<State>,
-  answer: ReceivedAnswer,
-  others: readonly Question[],
-): Promise<SweepRun<State>> {
-  const { advertiserId } = asker.advertiser;
-  // Until the first page pins the advertiser's id, nothing can be recorded. What an answer without a page teaches stays in memory.
-  if (advertiserId === null)
-    return { ...run, state: reader.learn(run, answer, others, { fresh: [], lacking: [] }).state };
-  const opening = run.recorded ? [] : await reader.open(advertiserId, run);
-  const page = toReadPage(request.lane, advertiserId, run.sweep, answer);
-  return await untilCommitted(async () => {
-    const diff = await store.applications.diffPage(page);
-    const { state, ...progress } = reader.learn(run, answer, others, diff);
-    const { ended } = progress;
-    // A poll that found nothing new writes no row. Any other sweep does, even if one empty answer ends it.
-    const isQuiet = request.purpose === 'live' && !run.recorded && ended !== null && ended.risk !== 'doubt';
-    if (isQuiet && needsNoCommit(diff)) return { ...run, state, written: nothingWritten };
-    const evidence = [...opening, ...progress.evidence];
-    const bytes = answer.page?.bytes ?? 0;
-    const written = await store.applications.commitPage(page, diff, { ...progress, bytes, evidence });
-    return written === 'outdated' ? written : { ...run, state, recorded: true, written };
-  });
-}
-
-/** Ends certificates of other sweeps that this page contradicts. */
-async function checkOtherCertificates<State>(
-  { deps: { store }, request, reader: { range }, asker, retryOptions }: SweepContext<State>,
-  { page }: ReceivedAnswer,
-): Promise<void> {
-  const { advertiserId } = asker.advertiser;
-  const isById = range.axis === 'id';
-  // A recheck by date follows a sweep by ids that has already ended with a doubt.
-  if (advertiserId === null || page === null || (!isById && request.purpose !== 'backfill')) return;
-  const others = page.applications.filter(({ id }) => !isById || !contains(rangeOf(range), id));
-  const by = isById ? 'a sweep of another id range' : 'a backfill by date';
-  if (others.length > 0) await retry(retryOptions, () => endContradictedCertificates(store, advertiserId, others, by));
-}
-
 /** So often an overtaken answer is asked again; then its changes are left to the next recheck. */
 const mostRepeats = 5;
-
-/**
- * Asks the same question with a new request number, because changes were not written: a newer request has seen the same applications. The
- * sweep learns nothing from it.
- */
-async function askAgain<State>(
-  { deps: { store }, request, asker, retryOptions }: SweepContext<State>,
-  sweep: Sweep,
-  { question }: ReceivedAnswer,
-): Promise<void> {
-  const { advertiserId } = asker.advertiser;
-  for (let tries = 0; tries < mostRepeats && advertiserId !== null; tries++) {
-    const page = toReadPage(request.lane, advertiserId, sweep, await asker.send(question));
-    const { stale } = await retry(retryOptions, () => commitApplications(store, page));
-    if (stale.length === 0) return;
-  }
-}
 
 /** Tells whether a sweep has to stop between two answers, and why. */
 export function createStop({ shouldPause, timeLimitMs = Number.POSITIVE_INFINITY }: ReadContext) {

@@ -25,9 +25,8 @@ export async function syncAccount(deps: SweepDeps, request: SyncAccountRequest):
   try {
     const sweeps = await readUnfinishedAndNew(deps, { ...request, lane, advertiser }, { recheck: request.recheck });
     await retry(retryOptions, () => store.advertisers.unhalt(request.name, 'refused'));
-    const last = sweeps.at(-1);
-    if (hasReachedEnd(last)) {
-      const { advertiserId } = last.advertiser;
+    if (hasReachedEnd(sweeps.at(-1))) {
+      const { advertiserId } = advertiser;
       if (advertiserId !== null) await retry(retryOptions, () => store.coverage.confirmCursors([advertiserId]));
       lane.markDone();
     }

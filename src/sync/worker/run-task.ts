@@ -112,8 +112,8 @@ async function carryOut(deps: TaskDeps, context: ReadContext, name: TaskName): P
     const sweeps = isFirst
       ? await readUnfinishedAndNew(deps, { ...context, shouldPause: undefined })
       : await readUnfinishedAndNew(deps, context, { onlyUnfinished: true });
-    const last = sweeps.at(-1);
-    return { ...nothing, polled: isFirst && hasReachedEnd(last) ? last.advertiser.advertiserId : null, sweeps };
+    const isRead = isFirst && hasReachedEnd(sweeps.at(-1));
+    return { ...nothing, polled: isRead ? context.advertiser.advertiserId : null, sweeps };
   }
   if (name === 'witness' || name === 'audit') {
     const hidden = name === 'audit' ? await audit(deps, context, Math.random) : await witnessByDate(deps, context);
