@@ -17,8 +17,8 @@ export interface Density {
 export interface PictureColumn extends IdRange {
   /** Before the lowest application or after the highest one, not counting outliers. */
   readonly isEdge: boolean;
-  /** open: not fully covered by certificates. unrecorded: read before evidence was kept. */
-  readonly state: 'closed' | 'open' | 'unrecorded';
+  /** open: not fully covered by certificates. */
+  readonly state: 'closed' | 'open';
   readonly applications: number;
   readonly audits: number;
 }
@@ -31,16 +31,14 @@ export function rangeOfLine({ from, to }: AnswerLine): IdRange | null {
 /** Columns for the part of the axis with applications, plus one column before it and one after it. */
 export function toColumns(
   certificates: readonly ExportedCertificate[],
-  answers: readonly AnswerLine[],
+  audits: readonly AnswerLine[],
   density: Density | null,
 ): PictureColumn[] {
-  const audited = answers.flatMap((line) => (line.type === 'audit' ? (rangeOfLine(line) ?? []) : []));
+  const audited = audits.flatMap((line) => rangeOfLine(line) ?? []);
   return toParts(density).map(({ low, high, ...part }) => {
     const range = rangeOf({ low, high });
-    const isRecorded = certificates.every((one) => one.last !== null || !overlaps(rangeOf(one), range));
-    const closed = isRecorded ? 'closed' : 'unrecorded';
-    const audits = audited.filter((one) => overlaps(one, range)).length;
-    return { ...part, ...range, state: isTiled(certificates, range) ? closed : 'open', audits };
+    const state = isTiled(certificates, range) ? 'closed' : 'open';
+    return { ...part, ...range, state, audits: audited.filter((one) => overlaps(one, range)).length };
   });
 }
 

@@ -11,28 +11,28 @@ import type { ProofReport } from '../../store/reports/proof.ts';
 import { renderAgo, renderDocument, renderHeadline, renderResult, renderTable, toUtc } from './page.ts';
 import { type Html, px } from './svg-chart.ts';
 
-export interface ProofPage {
-  readonly report: ProofReport;
-  readonly names: readonly string[];
-  /** An id whose questions are shown. */
-  readonly id: bigint | null;
-  readonly version: string;
-}
-
-export function renderProofPage({ report, names, id, version }: ProofPage): Html {
+/** The page of one account; with the questions about an id, unless it is null. */
+export function renderProofPage(
+  report: ProofReport,
+  id: bigint | null,
+  names: readonly string[],
+  version: string,
+): Html {
   const { advertiser, at, certificates, answers, density } = report;
   const explanation = explain(null, report);
   const all = [...answers.values()].flat();
+  const witnesses = all.filter(({ purpose }) => purpose === 'witness');
+  const audits = all.filter(({ type }) => type === 'audit');
   const body = html`<main>
 ${renderVerdict(advertiser, explanation)}
 ${renderNames(names, advertiser)}
-${renderPicture(advertiser, toColumns(certificates, all, density))}
+${renderPicture(advertiser, toColumns(certificates, audits, density))}
 ${id === null ? '' : renderQuestions(report, id)}
 ${renderCertificates(explanation)}
 ${renderList('assumptions', 'What it assumes', 'Three properties of the source that no request can test for certain:', explanation.assumptions)}
 ${renderList('falsified', 'What would have shown that somebody is missing', 'Any of these ends the proof:', explanation.falsifiedBy)}
-${renderChecks(report, 'Witnesses', all)}
-${renderChecks(report, 'Audits', all)}
+${renderChecks(report, 'Witnesses', aboutWitnesses, witnesses)}
+${renderChecks(report, 'Audits', aboutAudits, audits)}
 <section aria-labelledby="check"><h2 id="check">Check it yourself</h2>
 <p>Write the evidence to a file and check it with a program that shares no code with Intake. Keep a hash from the table of certificates somewhere else: with it you can show later that the evidence is unchanged.</p>
 <p class="command"><code>${toExportCommand(advertiser)}</code></p>
@@ -40,6 +40,9 @@ ${renderChecks(report, 'Audits', all)}
 </main>`;
   return renderDocument({ title: `Proof of ${advertiser} · Intake`, body, version, at, refreshSeconds: null });
 }
+
+const aboutWitnesses = 'Cross-checks made once every range was closed. They close nothing and can only contradict.';
+const aboutAudits = 'Requests that the worker has made since, at random places and in both shapes.';
 
 /** Shown where there is no proof to explain: the account was not identified yet, or no account has this name. */
 export function renderNoProofPage(names: readonly string[], isKnown: boolean, version: string): Html {
@@ -82,28 +85,17 @@ function toHref(advertiser: string, id?: bigint): string {
 /** The meaning of each colour, for the legend. */
 const states: Record<PictureColumn['state'], string> = {
   closed: 'closed: read to its end',
-  unrecorded: 'read before evidence was kept',
   open: 'open: not read to its end',
 };
 
-/** In units of the image. The ranges before the lowest id and after the highest have a fixed width, however many ids they hold. */
-const size = { width: 960, height: 136, edge: 28, applications: 64, gap: 6, closed: 22, audits: 14 };
+/** In units of the image. */
+const size = { width: 960, height: 136, applications: 64, gap: 6, closed: 22, audits: 14 };
 
+/** Every part has the same width, however many ids it holds. */
 function renderPicture(advertiser: string, columns: readonly PictureColumn[]): Html {
-  const edges = columns.filter(({ isEdge }) => isEdge).length;
-  const inner = columns.length - edges;
-  // Without an application the whole axis is one part.
-  const edgeWidth = inner === 0 ? size.width / edges : size.edge;
-  const width = (size.width - edges * edgeWidth) / Math.max(1, inner);
+  const width = size.width / columns.length;
   const most = Math.max(1, ...columns.map(({ applications }) => applications));
   const used = [...new Set(columns.map(({ state }) => state))];
-  let left = 0;
-  const drawn = columns.map((column) => {
-    const wide = column.isEdge ? edgeWidth : width;
-    left += wide;
-    const height = (column.applications / most) * size.applications;
-    return renderColumn(advertiser, column, { left: left - wide, wide, height });
-  });
   const applications = columns.reduce((sum, column) => sum + column.applications, 0);
   const open = columns.filter(({ state }) => state === 'open').length;
   const summary = `${formatCount(applications)} applications along the axis of ids. ${open === 0 ? 'Every part of it is closed' : `${formatCount(open)} of ${formatCount(columns.length)} parts are open`}.`;
@@ -112,15 +104,15 @@ function renderPicture(advertiser: string, columns: readonly PictureColumn[]): H
 <ul class="legend blocks">${used.map((state) => html`<li class="state-${state}">${states[state]}</li>`)}</ul></figcaption>
 <svg class="chart" viewBox="0 0 ${size.width} ${size.height}" role="group" aria-labelledby="axis-title axis-desc">
 <title id="axis-title">The axis of ids</title><desc id="axis-desc">${summary}</desc>
-${drawn}
-${renderEnds(columns)}
+${columns.map((column, nth) => renderColumn(advertiser, column, { left: nth * width, width, most }))}
+${renderEnds(columns, width)}
 </svg></figure></section>`;
 }
 
 function renderColumn(
   advertiser: string,
   column: PictureColumn,
-  { left, wide, height }: { readonly left: number; readonly wide: number; readonly height: number },
+  { left, width, most }: { readonly left: number; readonly width: number; readonly most: number },
 ): Html {
   const { state, applications, audits, from } = column;
   const told = [
@@ -128,24 +120,25 @@ function renderColumn(
     states[state],
     ...(audits === 0 ? [] : [`audited ${audits === 1 ? 'once' : `${formatCount(audits)} times`}`]),
   ].join('; ');
+  const height = (applications / most) * size.applications;
   const bandY = size.applications + size.gap;
   const auditY = bandY + size.closed + size.gap + size.audits / 2;
   return html`<a href="${toHref(advertiser, from)}" aria-label="${told}"><title>${told}</title>
-<rect class="hit" x="${px(left)}" y="0" width="${px(wide)}" height="${size.height}"/>
-${height === 0 ? '' : html`<rect class="bar series-1" x="${px(left + wide * 0.1)}" y="${px(size.applications - height)}" width="${px(wide * 0.8)}" height="${px(height)}"/>`}
-<rect class="band state-${state}" x="${px(left)}" y="${bandY}" width="${px(wide)}" height="${size.closed}"/>
-${audits === 0 ? '' : html`<circle class="dot series-2" cx="${px(left + wide / 2)}" cy="${auditY}" r="${px(Math.min(4, 2 + audits / 4))}"/>`}</a>
+<rect class="hit" x="${px(left)}" y="0" width="${px(width)}" height="${size.height}"/>
+${height === 0 ? '' : html`<rect class="bar series-1" x="${px(left + width * 0.1)}" y="${px(size.applications - height)}" width="${px(width * 0.8)}" height="${px(height)}"/>`}
+<rect class="band state-${state}" x="${px(left)}" y="${bandY}" width="${px(width)}" height="${size.closed}"/>
+${audits === 0 ? '' : html`<circle class="dot series-2" cx="${px(left + width / 2)}" cy="${auditY}" r="${px(Math.min(4, 2 + audits / 4))}"/>`}</a>
 `;
 }
 
-/** The lowest and the highest id that are stored. */
-function renderEnds(columns: readonly PictureColumn[]): Html {
+/** The lowest and the highest id that are stored, outliers aside. */
+function renderEnds(columns: readonly PictureColumn[], width: number): Html {
   const inner = columns.filter(({ isEdge }) => !isEdge);
   const [first, last] = [inner[0], inner.at(-1)];
   if (first === undefined || last === undefined) return html``;
   const y = size.height - 6;
-  return html`<text class="tick start" x="${columns[0]?.isEdge ? size.edge : 0}" y="${y}">id ${first.from}</text>
-<text class="tick value" x="${size.width - size.edge}" y="${y}">id ${last.to}</text>`;
+  return html`<text class="tick start" x="${px(columns.indexOf(first) * width)}" y="${y}">id ${first.from}</text>
+<text class="tick value" x="${px(size.width - width)}" y="${y}">id ${last.to}</text>`;
 }
 
 function toText({ low, high }: Covered): string {
@@ -206,44 +199,25 @@ function toConsequence(line: AnswerLine): string {
   return `closed ${toText(coveredOf(range))}: ${rules[line.closed]}`;
 }
 
-const certificateColumns = [
-  ...['Ids', 'Certificate', 'Sweep began', 'Complete through'],
-  ...['#Questions', '#Witnesses', '#Audits', 'Evidence'],
-];
-
 function renderCertificates({ certificates }: Explanation): Html {
+  const times = ['Ids', 'Certificate', 'Sweep began', 'Complete through'];
   return renderTable({
     id: 'certificates',
     title: 'Certificates',
-    columns: certificateColumns,
+    columns: [...times, '#Questions', '#Witnesses', '#Audits', 'Evidence'],
     rows: certificates.map((one) => [
       toText(one),
       renderResult({ word: one.certificate, mood: moods[one.certificate].name, note: one.reason }),
       toUtc(one.startedAt),
       toUtc(one.completeThrough),
-      formatCount(one.questions),
-      formatCount(one.witnesses),
-      formatCount(one.audits),
+      ...[one.questions, one.witnesses, one.audits].map((count) => formatCount(count)),
       one.evidence === null ? 'not recorded' : html`<code class="hash">${one.evidence}</code>`,
     ]),
   });
 }
 
-const checks = {
-  Witnesses: {
-    about: 'Cross-checks made once every range was closed. They close nothing and can only contradict.',
-    isOne: ({ purpose }: AnswerLine) => purpose === 'witness',
-  },
-  Audits: {
-    about: 'Requests that the worker has made since, at random places and in both shapes.',
-    isOne: ({ type }: AnswerLine) => type === 'audit',
-  },
-} as const;
-
-function renderChecks(report: ProofReport, title: keyof typeof checks, all: readonly AnswerLine[]): Html {
+function renderChecks(report: ProofReport, title: string, about: string, answers: readonly AnswerLine[]): Html {
   const id = title.toLowerCase();
-  const { about, isOne } = checks[title];
-  const answers = all.filter(isOne);
   if (answers.length === 0) return renderText(id, title, `${about} None yet.`);
   const rows = answers
     .toSorted((a, b) => b.sentAt - a.sentAt)

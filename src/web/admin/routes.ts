@@ -117,7 +117,7 @@ export function createAdmin(deps: AdminDeps): Hono {
       ({ names, isKnown, report }) =>
         report === null
           ? context.html(renderNoProofPage(names, isKnown, version), 404)
-          : context.html(renderProofPage({ report, names, id: toId(context.req.query('id')), version })),
+          : context.html(renderProofPage(report, toId(context.req.query('id')), names, version)),
       (error: unknown) => toUnknownPage(context, error),
     ),
   );
