@@ -135,11 +135,7 @@ function toFileTrouble(error: unknown, file: string, what: string): unknown {
   return new FileTrouble(file, `it cannot be ${what} (${error.code})`, error);
 }
 
-/** Why a proof is worth less than it says. */
-interface Finding {
-  readonly worth: string;
-  readonly reason: string;
-}
+type Findings = readonly { readonly worth: string; readonly reason: string }[];
 
 /** The checker's report on a file, as far as people are shown it. */
 interface CheckReport {
@@ -152,9 +148,9 @@ interface CheckReport {
     readonly completeThrough: string;
     readonly says: string;
     readonly supports: string;
-    readonly findings: readonly Finding[];
+    readonly findings: Findings;
   }[];
-  readonly findings: readonly Finding[];
+  readonly findings: Findings;
 }
 
 const checker = join(import.meta.dirname, '../../examples/check-proof.ts');
