@@ -3,7 +3,7 @@
 
 import { Pool } from 'undici';
 import { createSource, type ListFilters, type Source } from '../src/source/client.ts';
-import { syncAccount } from '../src/sync/read/sync-account.ts';
+import { syncAccount } from '../src/sync/read/read-account.ts';
 import { openCopies } from './copies.ts';
 import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './figure.ts';
 import { openBenchStore } from './loading.ts';

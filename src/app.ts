@@ -26,10 +26,9 @@ import { startRecall } from './sync/files/delete-infected.ts';
 import type { DownloadAccount, DownloadSummary } from './sync/files/download-run.ts';
 import { requireKey } from './sync/privacy/privacy-key.ts';
 import { createRateLimiter, type TakeSlot } from './sync/rate-limiter.ts';
-import { type BackfillRange, backfill, type ReadRange, toRanges } from './sync/read/backfill.ts';
 import { type Estimate, estimate } from './sync/read/estimate.ts';
+import { type BackfillRange, backfill, type ReadRange, syncAccount, toRanges } from './sync/read/read-account.ts';
 import type { SweepDeps, SweepSummary, SweepTotals } from './sync/read/sweep.ts';
-import { syncAccount } from './sync/read/sync-account.ts';
 import { type RetryOptions, retry } from './sync/retry.ts';
 import { createTroubles } from './sync/troubles.ts';
 import { checkBlobs, checkDatabase, checkKey, checkSource, type Finding } from './sync/worker/health-checks.ts';
@@ -110,7 +109,7 @@ async function checkConfigured(
   return { findings, store: schema === null || schema.state === 'absent' ? null : store };
 }
 
-export type { BackfillRange } from './sync/read/backfill.ts';
+export type { BackfillRange } from './sync/read/read-account.ts';
 
 /** Progress events of a long command. */
 export interface ReadEvents extends FilesEvents {

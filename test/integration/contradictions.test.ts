@@ -5,8 +5,9 @@ import { lastPosition, nearestPosition, wholeAxis } from '../../src/domain/cover
 import { explain } from '../../src/domain/evidence/explain.ts';
 import { holdLane } from '../../src/sync/accounts/held-lane.ts';
 import { witnessByDate } from '../../src/sync/read/audit.ts';
-import { backfill } from '../../src/sync/read/backfill.ts';
+import { backfill } from '../../src/sync/read/read-account.ts';
 import { readAgain } from '../../src/sync/read/read-tasks.ts';
+import type { ReadContext } from '../../src/sync/read/sweep.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
 
@@ -17,13 +18,13 @@ const signal = () => AbortSignal.timeout(600_000);
 async function inLane<T>(
   { store, openSource }: SmallIntake,
   work: (read: Parameters<typeof readAgain>) => Promise<T>,
-  shouldPause = () => false,
+  findStop: ReadContext['findStop'] = () => null,
 ): Promise<T> {
   await using source = openSource('json');
   const advertiser = await store.advertisers.ensure('default', null);
   const request = { name: 'default', lane: 'live', owner: 'test', leaseMs: 600_000, signal: signal() } as const;
   await using lane = await holdLane(store, request);
-  const context = { lane, advertiser, lagMs: 0, startAt: null, retryForMs: 0, shouldPause };
+  const context = { lane, advertiser, lagMs: 0, startAt: null, retryForMs: 0, findStop };
   return await work([{ store, source }, context, wholeAxis]);
 }
 
@@ -37,7 +38,7 @@ async function readSome(intake: SmallIntake, most: number, from = 1n) {
     intake,
     ([deps, context]) =>
       readAgain({ ...deps, onStep: () => steps++ }, context, { from: nearestPosition(from), to: lastPosition }),
-    () => steps >= most,
+    () => (steps >= most ? 'paused' : null),
   );
 }
 

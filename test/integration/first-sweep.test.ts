@@ -23,7 +23,13 @@ test.for(['day', 'fortnight'] as const)(
       const advertiser = await store.advertisers.ensure('default', intake.board.advertiserId);
       await using lane = await holdLane(store, { ...whose, name: 'default', lane: 'live' });
       let steps = 0;
-      const context = { ...how, lane, advertiser, retryForMs: 0, shouldPause: () => steps > 0 };
+      const context = {
+        ...how,
+        lane,
+        advertiser,
+        retryForMs: 0,
+        findStop: () => (steps > 0 ? 'paused' : null),
+      } as const;
       await readAgain({ store, source, onStep: () => steps++ }, context, wholeAxis);
     }
     const account = { name: 'default', advertiserId: null, source, watch: () => {} };

@@ -2,7 +2,7 @@
 import { describe, expect } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';
 import type { Store } from '../../src/store/store.ts';
-import { syncAccount } from '../../src/sync/read/sync-account.ts';
+import { syncAccount } from '../../src/sync/read/read-account.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { test } from '../support/test-database.ts';
 

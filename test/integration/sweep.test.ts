@@ -4,7 +4,7 @@ import { type IdRange, wholeAxis } from '../../src/domain/coverage/position.ts';
 import type { ListFilters, Source } from '../../src/source/client.ts';
 import type { Store } from '../../src/store/store.ts';
 import { holdLane } from '../../src/sync/accounts/held-lane.ts';
-import { backfill } from '../../src/sync/read/backfill.ts';
+import { backfill } from '../../src/sync/read/read-account.ts';
 import { readAgain } from '../../src/sync/read/read-tasks.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { test } from '../support/test-database.ts';

@@ -4,7 +4,7 @@ import { coveredOf } from '../../src/domain/coverage/covered.ts';
 import { lastPosition, nearestPosition, wholeAxis } from '../../src/domain/coverage/position.ts';
 import { SweepDropped } from '../../src/domain/trouble.ts';
 import { holdLane } from '../../src/sync/accounts/held-lane.ts';
-import { backfill } from '../../src/sync/read/backfill.ts';
+import { backfill } from '../../src/sync/read/read-account.ts';
 import { readAgain } from '../../src/sync/read/read-tasks.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
 import { test } from '../support/test-database.ts';
@@ -26,7 +26,14 @@ test('a recheck reads everything, also after a recheck of the newest ids that st
       ...{ name: 'default', lane: 'live', owner: 'test', leaseMs: 30_000, signal },
     });
     let steps = 0;
-    const context = { lane, advertiser, lagMs: 0, startAt: null, retryForMs: 0, shouldPause: () => steps > 0 };
+    const context = {
+      lane,
+      advertiser,
+      lagMs: 0,
+      startAt: null,
+      retryForMs: 0,
+      findStop: () => (steps > 0 ? 'paused' : null),
+    } as const;
     const stopped = await readAgain({ store, source, onStep: () => steps++ }, context, {
       from: nearestPosition(BigInt(middle?.id ?? 0)),
       to: lastPosition,
@@ -59,7 +66,14 @@ test('a recheck begins anew if an audit finds a hidden application while it is p
       ...{ name: 'default', lane: 'live', owner: 'test', leaseMs: 30_000, signal: AbortSignal.timeout(600_000) },
     });
     let steps = 0;
-    const context = { lane, advertiser, lagMs: 0, startAt: null, retryForMs: 0, shouldPause: () => steps >= most };
+    const context = {
+      lane,
+      advertiser,
+      lagMs: 0,
+      startAt: null,
+      retryForMs: 0,
+      findStop: () => (steps >= most ? 'paused' : null),
+    } as const;
     return await readAgain({ store, source, onStep: () => steps++ }, context, wholeAxis);
   };
   expect(await readUpTo(5)).toMatchObject({ stopped: 'paused', requests: 6 });

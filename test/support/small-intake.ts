@@ -17,8 +17,8 @@ import {
   runDownloads,
 } from '../../src/sync/files/download-run.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
+import { syncAccount } from '../../src/sync/read/read-account.ts';
 import { readIds } from '../../src/sync/read/read-ids.ts';
-import { syncAccount } from '../../src/sync/read/sync-account.ts';
 import { openScratch } from './blob-stores.ts';
 import { testPrivacyKey } from './syncing.ts';
 import { emptyDatabase, openTestDatabase, type TestDatabase } from './test-database.ts';

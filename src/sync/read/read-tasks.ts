@@ -19,7 +19,7 @@ import { createAsker } from './ask-source.ts';
 import { commitApplications, toLonePage } from './commit-answer.ts';
 import { readDates } from './read-dates.ts';
 import { readIds } from './read-ids.ts';
-import { addUp, createStop, type ReadContext, type SweepDeps, type SweepRequest, type SweepSummary } from './sweep.ts';
+import { addUp, type ReadContext, type SweepDeps, type SweepRequest, type SweepSummary } from './sweep.ts';
 
 /**
  * Reads on from where the cursor was one lag ago; the first time, from `startAt`. The poll begins at an application that must still be there.
@@ -79,7 +79,6 @@ export async function readUnfinishedAndNew(
   return sweeps;
 }
 
-/** True if the sweep reads the whole list again. */
 export function isWholeRecheck({ purpose, axis, low, high }: SyncState['unfinished'][number]): boolean {
   return purpose === 'recheck' && axis === 'id' && low <= firstPosition && high === null;
 }
@@ -115,10 +114,9 @@ async function readUnreadable(deps: SweepDeps, context: ReadContext, ids: readon
   const { store } = deps;
   const { advertiserId } = context.advertiser;
   if (advertiserId === null) return;
-  const isStopped = createStop(context);
   const asker = createAsker(deps, context.advertiser, retryOptions(deps, context));
   for (const id of ids.slice(0, mostAtOnce)) {
-    if (isStopped() !== null) return;
+    if ((context.findStop?.() ?? null) !== null) return;
     const received = await asker.send(aloneQuestion(id));
     const { answer } = received;
     if (answer.kind !== 'page') {

@@ -14,7 +14,7 @@ export interface ReplayDeps {
 
 export interface ReplayRequest extends Omit<LaneRequest, 'lane'> {
   readonly advertiserId: bigint;
-  /** Only this element; null is all elements in quarantine. */
+  /** Only this element; null is all. */
   readonly id: string | null;
 }
 
@@ -28,7 +28,6 @@ export interface ReplaySummary {
 
 const pageSize = 200;
 
-/** Parses quarantined elements again and marks those that could be read as resolved. */
 export async function replay({ store, parseElement }: ReplayDeps, request: ReplayRequest): Promise<ReplaySummary> {
   const { advertiserId, id } = request;
   await using lane = await holdLane(store, { ...request, lane: 'backfill' });

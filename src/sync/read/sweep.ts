@@ -25,7 +25,6 @@ import {
 export interface SweepDeps {
   readonly store: Pick<Store, 'advertisers' | 'applications' | 'coverage' | 'evidence' | 'leases' | 'sweeps'>;
   readonly source: Source;
-  /** Called after every answer. */
   readonly onStep?: ((totals: SweepTotals) => void) | undefined;
   readonly onWait?: RetryOptions['onWait'];
 }
@@ -46,9 +45,11 @@ export interface SweepTotals {
 export interface SweepSummary extends SweepTotals, SweepOutcome {
   /** The id filters hide applications, or may do so. */
   readonly tryDates: boolean;
-  /** Why the sweep stopped early: it was asked to pause, or it reached its time limit. */
-  readonly stopped: 'paused' | 'outOfTime' | null;
+  readonly stopped: StopReason | null;
 }
+
+/** Why a sweep stops early: a more urgent task is due, or its time is over. */
+export type StopReason = 'paused' | 'outOfTime';
 
 /** True if the sweep has read its range to the end. A sweep that stopped early, or that left ranges open, has not. */
 export function hasReachedEnd(sweep: SweepSummary | undefined): sweep is SweepSummary {
@@ -63,10 +64,8 @@ export interface ReadContext {
   readonly lagMs: number;
   /** How long the source or the database may be unavailable. */
   readonly retryForMs: number;
-  /** Checked between two answers. A paused sweep keeps its open ranges and continues when it is run again. */
-  readonly shouldPause?: (() => boolean) | undefined;
-  /** After this time no further request is sent; open ranges are read next time. */
-  readonly timeLimitMs?: number | undefined;
+  /** Checked between two answers. A sweep that stops keeps its open ranges and continues when it is run again. */
+  readonly findStop?: (() => StopReason | null) | undefined;
   /** Submission date at which the first sweep begins, in milliseconds since the epoch; otherwise it reads everything. */
   readonly startAt?: number | null | undefined;
 }
@@ -79,7 +78,6 @@ export interface SweepRequest extends ReadContext {
   readonly parallel: number;
 }
 
-/** How a range is read: by ids or by dates. */
 export interface RangeReader {
   readonly range: Pick<Sweep, 'axis' | 'low' | 'high'>;
   begin(sweepId: bigint, startedAt: Date): Reading;
@@ -114,7 +112,6 @@ interface SweepRun {
   readonly recorded: boolean;
   /** Set when the answer to the last commit of the sweep was lost, and the rows show that it succeeded. */
   readonly outcome: SweepOutcome | null;
-  /** What the last answer has written. */
   readonly written: PageSummary;
 }
 
@@ -127,7 +124,6 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
   const signal = AbortSignal.any([lane.signal, abort.signal]);
   const retryOptions: RetryOptions = { retryForMs: request.retryForMs, signal, onWait: deps.onWait };
   const asker = createAsker(deps, advertiser, retryOptions);
-  const isStopped = createStop(request);
   const inFlight = new Map<Question, Promise<ReceivedAnswer>>();
 
   /** The interrupted sweep of this range; or `current`, as its rows show it. */
@@ -232,7 +228,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
   let run = await retry(retryOptions, async () => (request.isNew ? null : await loadRun()) ?? (await beginRun()));
   try {
     for (;;) {
-      const stopped = isStopped();
+      const stopped = request.findStop?.() ?? null;
       const ended = run.outcome ?? (await send(run.reading, stopped !== null));
       if (ended !== null) return { ...totals, stopped: null, ...notEnded, ...ended };
       if (stopped !== null && inFlight.size === 0) {
@@ -261,12 +257,6 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
 
 /** So often an overtaken answer is asked again; then its changes are left to the next recheck. */
 const mostRepeats = 5;
-
-/** Tells whether a sweep has to stop between two answers, and why. */
-export function createStop({ shouldPause, timeLimitMs = Number.POSITIVE_INFINITY }: ReadContext) {
-  const endsAt = performance.now() + timeLimitMs;
-  return () => (shouldPause?.() ? 'paused' : performance.now() > endsAt ? 'outOfTime' : null);
-}
 
 const counts = { requests: 0, received: 0, added: 0, changed: 0, quarantined: 0, bytes: 0 };
 const nothingRead: SweepTotals = { ...counts, found: 0, share: null };

@@ -42,7 +42,7 @@ const nothing: TaskResult = { polled: null, sweeps: [], hidden: 0 };
 const pollRetryMs = 5_000;
 const longRetryMs = 30_000;
 /** A task that takes longer stops and continues later, so that no task occupies the lane of an account. */
-const sweepLimitMs = 3_600_000;
+const taskLimitMs = 3_600_000;
 
 /** Runs the task if the lane is free; null when another process holds it. */
 export async function runTask(
@@ -59,12 +59,15 @@ export async function runTask(
   const skipIfDoneWithinMs = isPoll ? request.skipIfDoneWithinMs : 0;
   await using lane = await tryHoldLane(store, { ...request, name: account.name, lane: 'live', skipIfDoneWithinMs });
   if (lane === null) return null;
+  const endsAt = performance.now() + taskLimitMs;
   const context = {
     ...{ lane, advertiser, lagMs: request.lagMs, startAt: request.startAt },
     retryForMs: isPoll ? pollRetryMs : longRetryMs,
-    shouldPause: () => !isPoll && isReady(queue, 'poll'),
-    timeLimitMs: sweepLimitMs,
-  };
+    findStop() {
+      if (performance.now() > endsAt) return 'outOfTime';
+      return !isPoll && isReady(queue, 'poll') ? 'paused' : null;
+    },
+  } satisfies ReadContext;
   const taskDeps = { ...deps, source: account.source };
   try {
     const result = isPoll ? await poll(taskDeps, queue, context) : await carryOut(taskDeps, context, name);
@@ -109,8 +112,9 @@ async function carryOut(deps: TaskDeps, context: ReadContext, name: TaskName): P
   if (name === 'unfinished') {
     // A first sweep does not pause for polls: a poll would read the rest of the list as if it were new.
     const isFirst = await loadIsFirst();
+    const findStop = () => (context.findStop?.() === 'outOfTime' ? 'outOfTime' : null);
     const sweeps = isFirst
-      ? await readUnfinishedAndNew(deps, { ...context, shouldPause: undefined })
+      ? await readUnfinishedAndNew(deps, { ...context, findStop })
       : await readUnfinishedAndNew(deps, context, { onlyUnfinished: true });
     const isRead = isFirst && hasReachedEnd(sweeps.at(-1));
     return { ...nothing, polled: isRead ? context.advertiser.advertiserId : null, sweeps };
