@@ -110,7 +110,7 @@ async function fetchAll(url: string, { sourceUrl, storeUrl }: FileServers, files
       timeoutMs: 30_000,
     }),
   );
-  const spool = await openSpool(folder, 64 * 1024 * 1024);
+  const spool = openSpool(folder);
   const accounts = [{ name: 'default', advertiserId: 42n, source }];
   const summary = await runDownloads(
     { store, blobs, accounts, spool, describeFile, parseScreens, loadSpoolBytes: async () => null },

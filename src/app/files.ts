@@ -41,8 +41,6 @@ export interface FilesRequest extends FilesEvents {
   readonly signal: AbortSignal;
 }
 
-/** Most bytes that all downloads together hold in memory; the rest goes to files of the spool. */
-const spoolMemoryBytes = 64 * 1024 * 1024;
 /** How long downloads in flight may take to finish after an interrupt. */
 const graceMs = 5_000;
 
@@ -62,7 +60,7 @@ export async function downloadFiles(
   await using blobs = await retry({ retryForMs, signal, onWait: tellWait }, () =>
     watched(openBlobsOf(config, store, signal), 0),
   );
-  const spool = await openSpoolOf(spoolMemoryBytes);
+  const spool = openSpoolOf();
   await store.downloads.bringForward();
   const { waiting } = await store.downloads.loadWaiting(accounts.map((one) => one.advertiserId));
   let stored = 0;

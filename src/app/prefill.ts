@@ -19,10 +19,8 @@ import { openBlobsToAdd, openSpoolOf, version } from './resources.ts';
 
 /** Larger than any expected resume. */
 const resumeMaxBytes = 20_000_000;
-/** Most callbacks that fetch and store at once; the others wait. Each holds a profile of up to 2 MB. */
+/** Most callbacks that fetch and store at once; the others wait. Each holds a profile of up to 2 MB, and up to 1 MB of a resume. */
 const callbacksInHand = 16;
-/** Most bytes of resumes that all callbacks together hold in memory; the rest goes to files of the spool. */
-const spoolMemoryBytes = 16 * 1024 * 1024;
 /** A request to the source that takes longer has failed, because a browser is waiting. */
 const longestRequestMs = 30_000;
 /** How long requests in progress may take to finish when the process ends. */
@@ -137,7 +135,7 @@ export async function openPrefillServer(
   }
   const deps: PrefillDeps = {
     ...{ store, blobs, accounts, ttlMs: prefill.ttlMs },
-    spool: await openSpoolOf(spoolMemoryBytes),
+    spool: openSpoolOf(),
     slots: createSlots(callbacksInHand),
     onEnd: (end) => logEnd(log, end),
   };

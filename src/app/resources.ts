@@ -172,8 +172,8 @@ export async function openConfiguredBlobs({ blobs: { place, s3 }, source }: Blob
 
 const checksums = { required: 'WHEN_REQUIRED', supported: 'WHEN_SUPPORTED', off: 'OFF' } as const;
 
-/** The spool, where files wait on their way to the blob store. `memoryBytes` limits what all of them together hold in memory. */
-export async function openSpoolOf(memoryBytes: number): Promise<Spool & { loadBytes(): Promise<number> }> {
-  const spool = await openSpool(tmpdir(), memoryBytes);
+/** The spool, where files wait on their way to the blob store. */
+export function openSpoolOf(): Spool & { loadBytes(): Promise<number> } {
+  const spool = openSpool(tmpdir());
   return { ...spool, loadBytes: () => loadFreeBytes(spool.folder) };
 }

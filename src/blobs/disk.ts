@@ -10,6 +10,7 @@ import {
   type BlobBody,
   type BlobCondition,
   type BlobFacts,
+  type BlobFile,
   type BlobStore,
   identityName,
   type ListedBlob,
@@ -154,7 +155,7 @@ async function writeAside(aside: string, body: BlobBody, facts: BlobFacts, signa
     await using file = await open(path, 'wx', fileMode);
     const hash = createHash('sha256');
     let sizeBytes = 0;
-    for await (const chunk of body instanceof Uint8Array ? [body] : readBody(body.path)) {
+    for await (const chunk of body instanceof Uint8Array ? [body] : readInPlace(body)) {
       signal.throwIfAborted();
       hash.update(chunk);
       sizeBytes += chunk.length;
@@ -177,30 +178,22 @@ async function place(from: string, to: string): Promise<void> {
     await rename(from, to);
   } catch (error) {
     if (!isCode(error, 'ENOENT')) throw error;
-    const first = await makeFolder(folder);
-    // A new folder is an entry of its parent, which must be synced as well.
-    for (let made = folder; first && made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
+    await makeFolder(folder);
     await rename(from, to);
   }
   await syncFolder(folder);
 }
 
 /**
- * Creates a folder and its missing parents; returns the topmost folder that it created. Node's `recursive` option never returns for a
+ * Creates a folder and its missing parents, and syncs each parent, which has a new entry. Node's `recursive` option never returns for a
  * folder that cannot be created, as in /proc, and keeps the process from exiting.
  */
-async function makeFolder(path: string): Promise<string | undefined> {
-  try {
-    await mkdir(path, { mode: folderMode });
-    return path;
-  } catch (error) {
-    if (isCode(error, 'EEXIST') && (await stat(path)).isDirectory()) return undefined;
-    if (!isCode(error, 'ENOENT') || dirname(path) === path) throw error;
-  }
-  const first = await makeFolder(dirname(path));
+async function makeFolder(path: string): Promise<void> {
+  if (await stat(path).catch(ignore('ENOENT'))) return;
+  await makeFolder(dirname(path));
   // Another process may create it at the same time.
   await mkdir(path, { mode: folderMode }).catch(ignore('EEXIST'));
-  return first ?? path;
+  await syncFolder(dirname(path));
 }
 
 async function syncFolder(path: string): Promise<void> {
@@ -220,7 +213,8 @@ async function verifyFile(
   if (!found.isFile() || found.size !== facts.sizeBytes) return 'damaged';
   if (proof === 'record') return 'intact';
   const hash = createHash('sha256');
-  for await (const chunk of readInPlace(file)) {
+  const read = async (into: Uint8Array, at: number) => (await file.read(into, 0, into.length, at)).bytesRead;
+  for await (const chunk of readInPlace({ read })) {
     signal.throwIfAborted();
     hash.update(chunk);
   }
@@ -231,19 +225,13 @@ async function openFile(path: string): Promise<FileHandle | undefined> {
   return open(path, 'r').catch(ignore('ENOENT', 'ENOTDIR'));
 }
 
-async function* readBody(path: string): AsyncGenerator<Uint8Array> {
-  await using file = await openFile(path);
-  if (!file) throw new Trouble('local', `The file to store is gone from the spool (${path}).`, { at: 'storage' });
-  yield* readInPlace(file);
-}
-
 /** Reads into one buffer; a chunk is valid until the next one. New buffers would accumulate faster than they are garbage-collected. */
-async function* readInPlace(file: FileHandle): AsyncGenerator<Uint8Array> {
+async function* readInPlace(file: BlobFile): AsyncGenerator<Uint8Array> {
   const buffer = Buffer.allocUnsafeSlow(chunkBytes);
-  for (;;) {
-    const { bytesRead } = await file.read(buffer, 0, chunkBytes, null);
-    if (bytesRead === 0) return;
-    yield buffer.subarray(0, bytesRead);
+  for (let at = 0, bytes = 0; ; at += bytes) {
+    bytes = await file.read(buffer, at);
+    if (bytes === 0) return;
+    yield buffer.subarray(0, bytes);
   }
 }
 

@@ -2,12 +2,12 @@
 // as the checksum that the store verifies, and in the key. So nothing is hashed again, and the body is not sent in aws-chunked framing,
 // which several stores reject.
 
-import { open } from 'node:fs/promises';
+import { Readable } from 'node:stream';
 import { PutObjectCommand, type PutObjectCommandInput } from '@aws-sdk/client-s3';
-import type { BlobBody, BlobFacts } from '../domain/blob.ts';
+import type { BlobBody, BlobFacts, BlobFile } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
 
-/** Builds a put of a body in memory, or of a file, which is opened for each attempt. */
+/** Builds a put of a body in memory, or of a file, which is read again for each attempt. */
 export function buildPut(
   target: PutObjectCommandInput,
   body: BlobBody,
@@ -36,14 +36,9 @@ export function buildPut(
     // Runs inside the SDK's retry loop, which would not retry a stream, since it cannot rewind one.
     command.middlewareStack.add(
       (next) => async (args) => {
-        await using file = await open(body.path, 'r').catch(() => {
-          throw toUnreadable(body.path);
-        });
-        // For a shorter file, the store would wait for the missing bytes.
-        if ((await file.stat()).size !== facts.sizeBytes) throw toMismatch();
-        const stream = file.createReadStream({ highWaterMark: chunkBytes });
+        const stream = Readable.from(readWhole(body, facts.sizeBytes), { objectMode: false });
         const broken = new Promise<never>((_, reject) => {
-          stream.on('error', () => reject(toUnreadable(body.path)));
+          stream.on('error', reject);
         });
         try {
           return await Promise.race([next({ ...args, request: { ...toHttp(args.request), body: stream } }), broken]);
@@ -57,8 +52,15 @@ export function buildPut(
   return command;
 }
 
-function toUnreadable(path: string): Trouble {
-  return new Trouble('local', `The file to store cannot be read from the spool (${path}).`, { at: 'storage' });
+/** For a shorter file, the store would wait for the missing bytes. */
+async function* readWhole(file: BlobFile, sizeBytes: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < sizeBytes; ) {
+    const buffer = Buffer.allocUnsafe(chunkBytes);
+    const bytes = await file.read(buffer, at);
+    at += bytes;
+    if (bytes === 0 || at > sizeBytes) throw toMismatch();
+    yield buffer.subarray(0, bytes);
+  }
 }
 
 function toMismatch(): Trouble {

@@ -36,8 +36,13 @@ export interface BlobStore extends AsyncDisposable {
   replaceIdentity(before: string | null, identity: string, signal: AbortSignal): Promise<boolean>;
 }
 
-/** Bytes in memory, or a file on the local disk. Both can be read again for another attempt. */
-export type BlobBody = Uint8Array | { readonly path: string };
+/** Bytes in memory, or in a file. Both can be read again for another attempt. */
+export type BlobBody = Uint8Array | BlobFile;
+
+export interface BlobFile {
+  /** Reads from this position on. Returns the number of bytes; 0 at the end. */
+  read(into: Uint8Array, at: number): Promise<number>;
+}
 
 export interface BlobFacts {
   readonly sizeBytes: number;

@@ -21,7 +21,7 @@ export function toSettings(
     SYNC_SCHEDULE: '*/9 * * * * *',
     RECHECK_SCHEDULE: '*/2 * * * * *',
     LEASE: `${leaseMs}ms`,
-    // More than the 8 MiB that a download may hold in memory, so that a file can reach the spool's disk.
+    // More than the 1 MiB that a download may hold in memory, so that a file can reach the spool's disk.
     ATTACHMENT_MAX_BYTES: '10MB',
     BLOBS_URL: `s3://${bucket}/intake`,
     S3_REGION: region,

@@ -5,7 +5,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type BlobStore, toBlobFolder, toBlobKey } from '../../src/domain/blob.ts';
-import { type BlobPlace, createBytes, loadBlobPlaces, openScratch, toFacts } from '../support/blob-stores.ts';
+import {
+  type BlobPlace,
+  createBytes,
+  loadBlobPlaces,
+  openScratch,
+  toFacts,
+  toFileBody,
+} from '../support/blob-stores.ts';
 
 const signal = AbortSignal.timeout(600_000);
 const places = await loadBlobPlaces();
@@ -66,7 +73,7 @@ for (const { name, absent, open } of places) {
         const { bytes, facts, key } = create(sizeBytes);
         const path = join(scratch.path, `${sizeBytes}`);
         await writeFile(path, bytes);
-        expect(await store.put(key, { path }, facts, signal)).toBe('stored');
+        expect(await store.put(key, toFileBody(path), facts, signal)).toBe('stored');
         expect((await read(key)).equals(bytes)).toBe(true);
         expect((await readFile(path)).equals(bytes)).toBe(true);
       }
@@ -111,9 +118,9 @@ for (const { name, absent, open } of places) {
       for (const wrong of [bytes.subarray(0, 39_999), Buffer.concat([bytes, bytes]), createBytes(40_000).bytes]) {
         await expect(store.put(key, wrong, facts, signal)).rejects.toMatchObject({ kind: 'mismatch' });
         await writeFile(path, wrong);
-        await expect(store.put(key, { path }, facts, signal)).rejects.toMatchObject({ kind: 'mismatch' });
+        await expect(store.put(key, toFileBody(path), facts, signal)).rejects.toMatchObject({ kind: 'mismatch' });
       }
-      await expect(store.put(key, { path: `${path}-gone` }, facts, signal)).rejects.toMatchObject({ kind: 'local' });
+      await expect(store.put(key, toFileBody(`${path}-gone`), facts, signal)).rejects.toMatchObject({ kind: 'local' });
       expect(await store.verify(key, facts, 'record', signal)).toBe('missing');
       expect(await listKeys(folder)).toEqual([]);
     });

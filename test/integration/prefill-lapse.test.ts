@@ -64,7 +64,7 @@ async function visit(intake: SmallIntake, how: Visit): Promise<{ handle: string 
   const deps: PrefillDeps = {
     store,
     blobs: { ...intake.blobs, ...how.blobs },
-    spool: await openSpool(intake.folder, 0),
+    spool: openSpool(intake.folder),
     slots: createSlots(1),
     accounts: new Map([['default', account]]),
     ttlMs: 86_400_000,

@@ -8,7 +8,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { openS3Blobs, type S3Settings } from '../../src/blobs/s3.ts';
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
-import { createBytes, openScratch, toSettings } from '../support/blob-stores.ts';
+import { createBytes, openScratch, toFileBody, toSettings } from '../support/blob-stores.ts';
 import { type Fault, openStrictS3, type StrictS3, type StrictS3Options } from '../support/strict-s3.ts';
 
 const signal = AbortSignal.timeout(600_000);
@@ -54,7 +54,7 @@ describe('a put', () => {
       await using scratch = await openScratch();
       const path = join(scratch.path, 'spooled');
       await writeFile(path, bytes);
-      await bench.store.put(key, from === 'memory' ? bytes : { path }, facts, signal);
+      await bench.store.put(key, from === 'memory' ? bytes : toFileBody(path), facts, signal);
       const headers = bench.s3.requests[0]?.headers ?? {};
       expect(headers).toMatchObject({
         'x-amz-content-sha256': facts.sha256,
@@ -203,7 +203,7 @@ describe('a put', () => {
     await writeFile(path, large.bytes);
     const largeKey = toBlobKey(1n, large.facts.sha256);
     bench.s3.fail('PutObject', fault);
-    await bench.store.put(largeKey, { path }, large.facts, signal);
+    await bench.store.put(largeKey, toFileBody(path), large.facts, signal);
     expect(await bench.store.verify(largeKey, large.facts, 'bytes', signal)).toBe('intact');
     // A busy machine may be silent for so long as well.
     const puts = bench.s3.requests.filter(({ operation }) => operation === 'PutObject').length;

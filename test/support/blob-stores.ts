@@ -2,14 +2,14 @@
 // that S3_TEST_ENDPOINT names. The tests of an unavailable store are reported as skipped, with the reason.
 
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CreateBucketCommand, DeleteObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { vi } from 'vitest';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { openS3Blobs, type S3Settings } from '../../src/blobs/s3.ts';
-import { type BlobFacts, type BlobStore, identityName } from '../../src/domain/blob.ts';
+import { type BlobFacts, type BlobFile, type BlobStore, identityName } from '../../src/domain/blob.ts';
 import { openSeaweed, type Seaweed, seaweedImage, seaweedKeys } from './seaweed-container.ts';
 import { openStrictS3, type StrictS3, type StrictS3Options } from './strict-s3.ts';
 import { dockerAnswers } from './test-server.ts';
@@ -24,6 +24,16 @@ export interface BlobPlaceChoice {
   readonly name: string;
   readonly absent?: string;
   readonly open: () => Promise<BlobPlace>;
+}
+
+/** The file at this path as a body. */
+export function toFileBody(path: string): BlobFile {
+  return {
+    async read(into, at) {
+      await using file = await open(path);
+      return (await file.read(into, 0, into.length, at)).bytesRead;
+    },
+  };
 }
 
 /** All kinds of places, including the unavailable ones. */

@@ -94,7 +94,7 @@ export async function openSmallIntake(options: SmallIntakeOptions = {}): Promise
   if (options.database) await emptyDatabase(database);
   const blobs = options.blobs ?? stack.use(await openDiskBlobs(join(scratch.path, 'blobs')));
   const store = options.database ? openSharedStore(database) : stack.use(openTestStore(database));
-  const spool = await openSpool(scratch.path, 64 * 1024 * 1024);
+  const spool = openSpool(scratch.path);
 
   const files = () =>
     database.query<FileRow>(

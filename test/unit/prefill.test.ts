@@ -177,7 +177,7 @@ describe('a resume', () => {
       yield Buffer.from(text);
     })();
     await using scratch = await openScratch();
-    const spool = await openSpool(scratch.path, 1_000_000);
+    const spool = openSpool(scratch.path);
     return await readResume({ status: 200, headers, body, [Symbol.asyncDispose]: async () => {} }, spool, 1_000_000);
   };
 

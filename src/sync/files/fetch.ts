@@ -1,7 +1,6 @@
 // Fetches one file from the source and makes sure that it is whole, by its HTTP framing or its Size. It counts and hashes the bytes. If
 // something does not match, it fetches again until two fetches in a row agree, at most three times. A truncated body, an empty body or an
 // error page is never taken for the file.
-import { readFile } from 'node:fs/promises';
 import type { AttachmentKind, Note } from '../../domain/application.ts';
 import type { BlobBody, BlobFacts, Spool } from '../../domain/blob.ts';
 import { largestScreenBytes, type ParsedScreens, toUnreadableNote } from '../../domain/screen.ts';
@@ -124,13 +123,20 @@ export async function readScreens(
   contentType: string | null,
 ) {
   if (sizeBytes > largestScreenBytes) return { screens: null, note: toUnreadableNote('larger than a screen can be') };
-  const bytes = body instanceof Uint8Array ? body : await readFile(body.path);
+  const bytes = await toBytes(body, sizeBytes);
   try {
     return { screens: deps.parseScreens(bytes, contentType ?? undefined), note: null };
   } catch (error) {
     if (!(error instanceof Trouble)) throw error;
     return { screens: null, note: toUnreadableNote(error.message) };
   }
+}
+
+async function toBytes(body: BlobBody, sizeBytes: number): Promise<Uint8Array> {
+  if (body instanceof Uint8Array) return body;
+  const bytes = Buffer.alloc(sizeBytes);
+  for (let at = 0; at < sizeBytes; ) at += await body.read(bytes.subarray(at), at);
+  return bytes;
 }
 
 function toSizeNote(listed: number | null, came: number): Note | null {
