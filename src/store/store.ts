@@ -17,12 +17,7 @@ import { loadVolatile } from './applications/volatile.ts';
 import { pruneEvents } from './events.ts';
 import { announceBlobs, type BlobAnnouncement, loadForgotten } from './files/blobs.ts';
 import { loadFileFacts } from './files/claim-facts.ts';
-import {
-  type CompletedClaim,
-  type CompletedState,
-  type Completion,
-  completeDownloads,
-} from './files/complete-download.ts';
+import { type CompletedClaim, type Completion, completeDownloads } from './files/complete-download.ts';
 import {
   beginDrop,
   beginInfected,
@@ -53,7 +48,7 @@ import {
 } from './files/stored-files.ts';
 import * as verifyBlobs from './files/verify-blobs.ts';
 import { createStatistics } from './postgres/analyze.ts';
-import { coalesce, coalesceEach } from './postgres/coalesce.ts';
+import { coalesce } from './postgres/coalesce.ts';
 import { type Database, type DatabaseOptions, openDatabase, retryOnConflict } from './postgres/database.ts';
 import { ensureSchema, loadSchema, loadServer, requireSchema, type SchemaRequest } from './postgres/migrations.ts';
 import { lapsePrefills } from './prefill/lapse.ts';
@@ -117,10 +112,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
   const leaseDb = openDatabase({ ...options, role: `${options.role} lease`, connections: 1 });
   // Downloads of one advertiser that finish together are committed together: its events are serialised anyway.
   const perAdvertiser = { toGroup: ({ claim }: { readonly claim: Claim }) => claim.advertiserId, most: mostTogether };
-  const complete = coalesceEach<CompletedClaim, CompletedState>(
-    (downloads) => completeDownloads(db, downloads),
-    perAdvertiser,
-  );
+  const complete = coalesce((downloads: readonly CompletedClaim[]) => completeDownloads(db, downloads), perAdvertiser);
   const announce = coalesce(
     (announcements: readonly BlobAnnouncement[]) => retryOnConflict(() => announceBlobs(db, announcements)),
     perAdvertiser,

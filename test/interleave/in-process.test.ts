@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Source } from '../../src/source/client.ts';
 import type { Claim } from '../../src/store/files/download-queue.ts';
-import { coalesce, coalesceEach } from '../../src/store/postgres/coalesce.ts';
+import { coalesce } from '../../src/store/postgres/coalesce.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { createInFlight } from '../../src/sync/files/in-flight.ts';
 import { createAccountQueues, type TaskName } from '../../src/sync/worker/account-queue.ts';
@@ -20,25 +20,23 @@ const act = async (step: () => Promise<unknown>) => {
 };
 
 describe('coalesced calls', () => {
-  test('of one group run one after the other, each call gets its own answer, and a failure costs its batch alone', async () => {
+  test('of one group run one after the other, each call gets its own answer, and a failure costs its own call alone', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.scheduler(),
         fc.array(fc.record({ group: fc.nat(1), fails: fc.boolean() }), { minLength: 1, maxLength: 12 }),
         async (s, calls) => {
           const running = new Map<number, number>();
-          const call = coalesceEach<number, string>(
+          const call = coalesce<number, string>(
             async (batch) => {
               const group = calls[batch[0] ?? 0]?.group ?? 0;
               expect(running.get(group) ?? 0).toBe(0);
               running.set(group, 1);
               await s.schedule(Promise.resolve(), `batch of group ${group}`);
               running.set(group, 0);
-              return batch.map((at) =>
-                calls[at]?.fails
-                  ? { status: 'rejected', reason: `no ${at}` }
-                  : { status: 'fulfilled', value: `yes ${at}` },
-              );
+              const failing = batch.find((at) => calls[at]?.fails);
+              if (failing !== undefined) throw `no ${failing}`;
+              return batch.map((at) => `yes ${at}`);
             },
             { toGroup: (at) => calls[at]?.group, most: 64 },
           );

@@ -2,7 +2,8 @@
 
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { coalesce, coalesceEach } from '../../src/store/postgres/coalesce.ts';
+import { Trouble } from '../../src/domain/trouble.ts';
+import { coalesce } from '../../src/store/postgres/coalesce.ts';
 
 const fulfilled = <T>(value: T): PromiseSettledResult<T> => ({ status: 'fulfilled', value });
 
@@ -10,13 +11,11 @@ const fulfilled = <T>(value: T): PromiseSettledResult<T> => ({ status: 'fulfille
 function createHeldWork() {
   const batches: string[][] = [];
   const holds: (() => void)[] = [];
-  const call = coalesceEach<string, string>(
+  const call = coalesce<string, string>(
     async (texts) => {
       batches.push([...texts]);
       await new Promise<void>((resolve) => holds.push(resolve));
-      return texts.map((text) =>
-        text.endsWith('!') ? { status: 'rejected', reason: text } : fulfilled(`${text} done`),
-      );
+      return texts.map((text) => `${text} done`);
     },
     { toGroup: (text) => text[0], most: 64 },
   );
@@ -49,14 +48,6 @@ describe('calls of one group', () => {
     expect(await later).toBe('a5 done');
   });
 
-  test('get each its own answer, also when one is refused', async () => {
-    const { call, release } = createHeldWork();
-    const answers = Promise.allSettled(['a1', 'a2!', 'a3'].map((text) => call(text)));
-    await nextTick();
-    release();
-    expect((await answers).map((one) => one.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
-  });
-
   test('do not share the fate of one whose value the database refuses', async () => {
     const batches: number[] = [];
     const call = coalesce(async (texts: readonly string[]) => {
@@ -70,10 +61,15 @@ describe('calls of one group', () => {
     expect(await call('later')).toBe('later done');
   });
 
-  test('are all refused when the work itself fails', async () => {
-    const call = coalesce<string, string>(() => Promise.reject(new Error('no database')));
-    await expect(call('a')).rejects.toThrow('no database');
-    await expect(call('b')).rejects.toThrow('no database');
+  test('are all refused when the database is away', async () => {
+    let statements = 0;
+    const call = coalesce<string, string>(async () => {
+      statements += 1;
+      throw new Trouble('local', 'no database', { at: 'database' });
+    });
+    const answers = await Promise.allSettled(['a', 'b'].map((text) => call(text)));
+    expect([answers.map(({ status }) => status), statements]).toEqual([['rejected', 'rejected'], 1]);
+    await expect(call('c')).rejects.toThrow('no database');
   });
 });
 

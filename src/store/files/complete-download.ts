@@ -5,7 +5,6 @@ import type { BlobFacts } from '../../domain/blob.ts';
 import type { FinalState } from '../../domain/download-verdict.ts';
 import { mostUnchanged } from '../../domain/hash-trust.ts';
 import type { ParsedScreens } from '../../domain/screen.ts';
-import { Trouble } from '../../domain/trouble.ts';
 import { type ApplicationEvent, appendEvents } from '../events.ts';
 import { type Database, type Queryable, type Row, retryOnConflict } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
@@ -40,23 +39,17 @@ export interface CompletedClaim {
   readonly completion: Completion;
 }
 
-/** Completes downloads of one advertiser in one transaction. If one cannot be written, each is retried in a transaction of its own. */
-export async function completeDownloads(
-  db: Database,
-  downloads: readonly CompletedClaim[],
-): Promise<readonly PromiseSettledResult<CompletedState>[]> {
+/** Completes downloads of one advertiser in one transaction. */
+export async function completeDownloads(db: Database, downloads: readonly CompletedClaim[]): Promise<CompletedState[]> {
   try {
-    const completed = await retryOnConflict(() => db.transaction((tx) => write(tx, downloads)));
-    return completed.map((value) => ({ status: 'fulfilled', value }));
+    return await retryOnConflict(() => db.transaction((tx) => write(tx, downloads)));
   } catch (error) {
-    if (downloads.length === 1 && error instanceof Unlinkable) return [{ status: 'fulfilled', value: 'unlinkable' }];
-    // A Trouble means that the database is unavailable: it would fail for each download alone as well.
-    if (downloads.length === 1 || error instanceof Trouble)
-      return downloads.map(() => ({ status: 'rejected', reason: error }));
-    return (await Promise.all(downloads.map((download) => completeDownloads(db, [download])))).flat();
+    if (downloads.length === 1 && error instanceof Unlinkable) return ['unlinkable'];
+    throw error;
   }
 }
 
+/** Rolls back: none of the downloads is completed. The caller completes each alone. */
 class Unlinkable extends Error {}
 
 /** Uses few round trips: completions of one advertiser are serialised, so each round trip delays the next completion. */

@@ -1,8 +1,8 @@
 // Coalesces concurrent calls into one statement: calls that arrive while a statement runs share the next one. Watching a thousand
 // advertisers costs little more than watching ten, and downloads that finish together share one transaction and one flush to the disk.
 // A call waits one tick of the event loop, so that calls of the same tick are collected, and for the statement before it.
-// Calls share a statement, not its fate: when Postgres refuses a value of one of them, each is worked on alone.
-import { sqlState } from './database.ts';
+// Calls share a statement, not its fate: when it fails although the database is available, each call is worked on alone.
+import { Trouble } from '../../domain/trouble.ts';
 
 interface PendingCall<Call, Answer> extends PromiseWithResolvers<Answer> {
   readonly call: Call;
@@ -15,37 +15,20 @@ export interface CoalesceOptions<Call> {
   readonly most: number;
 }
 
-/**
- * Turns a function of many calls into a function of one call. `work` returns answers in the order of the calls. If it throws, all fail,
- * unless a value was refused.
- */
+/** Turns a function of many calls into a function of one call. `work` returns answers in the order of the calls. */
 export function coalesce<Call, Answer>(
   work: (calls: readonly Call[]) => Promise<readonly Answer[]>,
-  options: CoalesceOptions<Call> = { most: 200 },
-): (call: Call) => Promise<Answer> {
-  return coalesceEach(async (calls) => {
-    const answers = await work(calls);
-    return answers.map((value) => ({ status: 'fulfilled', value }));
-  }, options);
-}
-
-/** Like `coalesce`, for work in which one call may fail while others succeed. */
-export function coalesceEach<Call, Answer>(
-  work: (calls: readonly Call[]) => Promise<readonly PromiseSettledResult<Answer>[]>,
-  { toGroup = () => null, most }: CoalesceOptions<Call>,
+  { toGroup = () => null, most }: CoalesceOptions<Call> = { most: 200 },
 ): (call: Call) => Promise<Answer> {
   const groups = new Map<unknown, PendingCall<Call, Answer>[]>();
 
   async function answer(batch: readonly PendingCall<Call, Answer>[]): Promise<void> {
     try {
       const answers = await work(batch.map(({ call }) => call));
-      for (const [at, { resolve, reject }] of batch.entries()) {
-        const one = answers[at];
-        if (one?.status === 'fulfilled') resolve(one.value);
-        else reject(one?.reason);
-      }
+      for (const [at, { resolve }] of batch.entries()) resolve(answers[at] as Answer);
     } catch (error) {
-      if (batch.length > 1 && isRefusedValue(error)) for (const one of batch) await answer([one]);
+      // A Trouble means that the database is unavailable: it would fail for each call alone as well.
+      if (batch.length > 1 && !(error instanceof Trouble)) for (const one of batch) await answer([one]);
       else for (const { reject } of batch) reject(error);
     }
   }
@@ -67,9 +50,4 @@ export function coalesceEach<Call, Answer>(
     }
     return pending.promise;
   };
-}
-
-/** Postgres's class of errors about a value: out of range, not a number, not a valid text. */
-function isRefusedValue(error: unknown): boolean {
-  return sqlState(error)?.startsWith('22') ?? false;
 }

@@ -61,9 +61,8 @@ export async function completeOne(
   claimed: Claim,
   completion: Completion,
 ): Promise<CompletedState> {
-  const [ended] = await completeDownloads(stage.database(actor.name), [{ claim: claimed, completion }]);
-  if (ended?.status !== 'fulfilled') throw ended?.reason;
-  return ended.value;
+  const [state = 'lost'] = await completeDownloads(stage.database(actor.name), [{ claim: claimed, completion }]);
+  return state;
 }
 
 /** A run stalls until its claims lapse and another run takes them, and then tries to renew, postpone and release them. */
