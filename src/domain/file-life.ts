@@ -2,7 +2,7 @@
 // Whatever refers to bytes (an attachment, an earlier version, a screen, the resume of a prefill) has no life of its own in the store of
 // blobs: it follows its blob.
 
-/** `writing`: announced, and perhaps put. `damaged`: the object is missing, wrong or of nobody. `deleting`: a run deletes the object. */
+/** `writing`: announced, and perhaps put. `damaged`: the object is missing, wrong or of nobody. `deleting`: the object is to be deleted. */
 export const blobStates = ['writing', 'stored', 'damaged', 'infected', 'deleting'] as const;
 
 /** `queued`: waits until it is due. `suspect`: its process ended while it was in hand, so it is fetched alone. `announced`: its bytes are put. */
@@ -36,7 +36,7 @@ export const blobLife: readonly Transition<BlobState>[] = [
   {
     from: ['deleting'],
     to: 'writing',
-    when: 'a download announces equal bytes, and the token of the delete has expired',
+    when: 'a download announces equal bytes, and no run holds the token of the delete',
     by: ['files/blobs.ts announceBlobs'],
   },
   {
@@ -73,7 +73,7 @@ export const blobLife: readonly Transition<BlobState>[] = [
     from: [...living],
     to: 'deleting',
     when: 'nothing has referred to the bytes for a day',
-    by: ['files/delete-blobs.ts beginOrphans'],
+    by: ['files/delete-blobs.ts dropOrphans'],
   },
   {
     from: [null, ...living, 'deleting'],

@@ -21,10 +21,10 @@ import { type CompletedClaim, type Completion, completeDownloads } from './files
 import {
   beginDrop,
   beginInfected,
-  beginOrphans,
   confirmDeletion,
   type Deletion,
-  findInfected,
+  dropOrphans,
+  hasInfected,
 } from './files/delete-blobs.ts';
 import {
   bringForward,
@@ -254,7 +254,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     },
 
     deletions: {
-      ...bind(db, { findInfected, beginInfected, beginOrphans }),
+      ...bind(db, { hasInfected, beginInfected, dropOrphans }),
       beginDrop: (advertiserId: bigint, hashes: readonly string[]) =>
         retryOnConflict(() => db.transaction((tx) => beginDrop(tx, advertiserId, hashes))),
       confirm: (deletion: Deletion, kept: Deleted['kept']) =>

@@ -58,9 +58,9 @@ describe('A1 HasVirus', () => {
       const files = (await intake.store.files.load([board.advertiserId], id)).get(board.advertiserId);
       expect(files?.map(({ key }) => key)).toEqual([null]);
     }
-    expect(await intake.store.deletions.findInfected()).toBe('due');
+    expect(await intake.store.deletions.hasInfected()).toBe(true);
     await intake.runDownloads();
-    expect(await intake.store.deletions.findInfected()).toBe('none');
+    expect(await intake.store.deletions.hasInfected()).toBe(false);
     expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
     expect(await intake.keys()).toEqual([]);
     expect(await intake.database.query(`SELECT 1 FROM intake.applications WHERE ready_at IS NULL`)).toEqual([]);

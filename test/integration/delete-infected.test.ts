@@ -152,15 +152,14 @@ describe('a recall whose deletes the store refuses', () => {
       ...intake.blobs,
       delete: (...args) => (isRefused ? Promise.reject(refusal) : intake.blobs.delete(...args)),
     };
-    const looks: string[] = [];
+    let begun = 0;
     const store = {
       ...intake.store,
       deletions: {
         ...intake.store.deletions,
-        async findInfected() {
-          const left = await intake.store.deletions.findInfected();
-          looks.push(left);
-          return left;
+        async beginInfected() {
+          begun += 1;
+          return await intake.store.deletions.beginInfected();
         },
       },
     };
@@ -171,7 +170,7 @@ describe('a recall whose deletes the store refuses', () => {
         AbortSignal.timeout(600_000),
       );
     await using running = recall();
-    await until(() => looks.slice(looks.indexOf('due')).filter((left) => left === 'begun').length > 3);
+    await until(() => told.length > 0 && begun > 4);
     expect(told).toEqual([refusal]);
     await expect(running.finish()).rejects.toBe(refusal);
     isRefused = false;

@@ -295,7 +295,7 @@ describe('infected bytes', () => {
     expect(deletes).toBeLessThanOrEqual(21);
     for (let n = 0; n < 30; n++) await wait(120);
     expect(deletes).toBeLessThanOrEqual(30);
-    expect(await intake.store.deletions.findInfected()).toBe('none');
+    expect(await intake.store.deletions.hasInfected()).toBe(false);
   });
 
   test('of a replaced file that was announced before are not what a flag on its replacement is about', async () => {

@@ -338,7 +338,7 @@ export const guards: readonly Guard[] = [
     /(?<=FROM intake\.hash_trust WHERE advertiser_id = \$1) FOR NO KEY UPDATE/,
   ),
   guard('the lock of bytes that are dropped', 'delete-blobs', 'drop', /(?<=ORDER BY sha256) FOR UPDATE/),
-  guard('SKIP LOCKED of bytes to delete', 'delete-blobs', 'deleters', /(?<=LIMIT 100 FOR UPDATE) SKIP LOCKED/),
+  guard('SKIP LOCKED of bytes to delete', 'delete-blobs', 'deleters', /(?<=LIMIT 10 FOR UPDATE) SKIP LOCKED/),
   guard(
     'SKIP LOCKED of downloads that are brought forward',
     'download-queue',

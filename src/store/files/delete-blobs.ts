@@ -1,7 +1,7 @@
 // Deletes objects from the blob store without a network call inside a transaction. Three steps:
 //
-//   1. begin    one transaction: the row gets a token and the time at which it expires. An unreferenced blob becomes `deleting`; an
-//               infected one stays `infected`.
+//   1. begin    one transaction: the row gets a token and the time at which it expires. An unreferenced blob becomes `deleting`, if it is
+//               not an orphan that has become so before; an infected one stays `infected`.
 //   2. delete   the caller deletes the object. No transaction is open, so no server timeout can release a lock in the middle.
 //   3. confirm  one transaction, by the token: deletes the `deleting` row, or sets `deleted_at` on the infected one.
 //
@@ -9,8 +9,8 @@
 // statement writes the blob's row and the download's sha256.
 //
 // - The announcement comes before begin. `beginDrop` locks the row and looks for references in a later statement, the download's sha256
-//   among them: it finds the announcement and leaves the blob alone. `beginOrphans` skips the blob, because the announcement has cleared
-//   `orphaned_at` and renewed `intended_at`.
+//   among them: it finds the announcement and leaves the blob alone. `dropOrphans` skips the blob, because the announcement has cleared
+//   `orphaned_at` and renewed `intended_at`; where it came first, the announcement takes the row back.
 // - It comes between begin and confirm. The announcement finds the token and answers `deleting`. Nothing is put; the download waits and
 //   asks again. The lock on the row allows no third order.
 // - It comes after confirm. The store had answered the delete before confirm, so the put creates a new object.
@@ -64,31 +64,25 @@ const isToBeDeleted = `(b.state = 'infected' AND (b.deleted_at IS NULL OR b.dele
   AND (b.state = 'deleting' OR b.deleted_at IS NULL OR b.deleted_at > now()
     OR b.deleted_at < now() - greatest(interval '30 seconds', b.deleted_at - b.intended_at - interval '10 minutes'))`;
 
-/** `due`: `beginInfected` would find a blob. `begun`: other runs hold unexpired tokens for all blobs; they may have failed. */
-export type InfectedLeft = 'due' | 'begun' | 'none';
-
-/** Whether infected bytes are left to be deleted. */
-export async function findInfected(db: Queryable): Promise<InfectedLeft> {
-  const [row] = await db.query<{ begun: boolean }>(
-    `SELECT ${isBeingDeleted} IS TRUE AS begun FROM intake.blobs b WHERE ${isToBeDeleted} ORDER BY 1 LIMIT 1`,
-  );
-  if (row === undefined) return 'none';
-  return row.begun ? 'begun' : 'due';
+/** True while bytes are left to be deleted, also where another run holds their tokens: it may have failed. */
+export async function hasInfected(db: Queryable): Promise<boolean> {
+  const rows = await db.query(`SELECT 1 FROM intake.blobs b WHERE ${isToBeDeleted} LIMIT 1`);
+  return rows.length > 0;
 }
 
-/** Gives a token to blobs that meet a condition, unless another run is deleting them. */
-const toBeginSql = (condition: string, token: string) => `
-  WITH chosen AS MATERIALIZED (
-    SELECT b.advertiser_id, b.sha256 FROM intake.blobs b WHERE ${condition} AND ${isBeingDeleted} IS NOT TRUE
-    LIMIT ${mostAtOnce} FOR UPDATE SKIP LOCKED)
-  UPDATE intake.blobs b SET ${begun(token)} FROM chosen
-  WHERE b.advertiser_id = chosen.advertiser_id AND b.sha256 = chosen.sha256
-  RETURNING ${returned}`;
-
-/** Begins to delete infected bytes and to finish interrupted deletes, of any advertiser. Empty when there is nothing to do. */
+/** Begins to delete infected bytes, orphans, and what an interrupted run has left, of any advertiser. Empty when there is nothing to do. */
 export async function beginInfected(db: Queryable): Promise<Deletion> {
   const token = randomUUID();
-  return { token, blobs: await db.query<DeletableBlob>(toBeginSql(isToBeDeleted, '$1'), [token]) };
+  const blobs = await db.query<DeletableBlob>(
+    `WITH chosen AS MATERIALIZED (
+       SELECT b.advertiser_id, b.sha256 FROM intake.blobs b WHERE ${isToBeDeleted} AND ${isBeingDeleted} IS NOT TRUE
+       LIMIT ${mostAtOnce} FOR UPDATE SKIP LOCKED)
+     UPDATE intake.blobs b SET ${begun('$1')} FROM chosen
+     WHERE b.advertiser_id = chosen.advertiser_id AND b.sha256 = chosen.sha256
+     RETURNING ${returned}`,
+    [token],
+  );
+  return { token, blobs };
 }
 
 /** True where an attachment, an earlier version or a prefill refers to blob `b`. $1 is the advertiser. */
@@ -105,11 +99,14 @@ export const isBefore = (time: string, ms: string) =>
 
 const isOldOrphan = `${isUnreferenced} AND b.orphaned_at < now() - $2 * interval '1 millisecond' AND ${isBefore('b.intended_at', '$2')}`;
 
-/** Begins to delete blobs that have been orphans for the grace period and still are. */
-export async function beginOrphans(db: Queryable, advertiserId: bigint, graceMs: number): Promise<Deletion> {
-  const token = randomUUID();
-  const blobs = await db.query<DeletableBlob>(toBeginSql(isOldOrphan, '$3'), [advertiserId, graceMs, token]);
-  return { token, blobs };
+/** Leaves blobs that have been orphans for the grace period, and still are, to `beginInfected`. Returns how many. */
+export async function dropOrphans(db: Queryable, advertiserId: bigint, graceMs: number): Promise<number> {
+  const rows = await db.query(
+    `UPDATE intake.blobs SET state = 'deleting' WHERE ctid = ANY (ARRAY(
+       SELECT b.ctid FROM intake.blobs b WHERE ${isOldOrphan} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
+    [advertiserId, graceMs],
+  );
+  return rows.length;
 }
 
 /** Which of some hashes are being deleted by this run, which are still needed, and which another run is deleting. */

@@ -33,12 +33,11 @@ export function startRecall(deps: RecallDeps, signal: AbortSignal) {
 
   /** `stop` does not interrupt a run: an interrupted delete keeps its token, and the last run would find nothing due. */
   async function runOnce(): Promise<void> {
-    const left = await store.deletions.findInfected();
-    if (left === 'due') {
+    if (await store.deletions.hasInfected()) {
       await using blobs = await openBlobs(signal);
-      await deleteInfected({ store, blobs }, signal);
+      if ((await deleteInfected({ store, blobs }, signal)) === 0) return;
     }
-    if (left !== 'begun') lastError = null;
+    lastError = null;
   }
 
   async function runOn(): Promise<void> {

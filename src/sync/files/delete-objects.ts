@@ -24,18 +24,24 @@ export interface DeletingDeps {
 const longestDeleteMs = 20_000;
 const retryMs = 1_000;
 
-/** Deletes infected bytes of every advertiser, and finishes interrupted deletes. Returns the number of deleted objects. */
+/**
+ * Deletes infected bytes and orphans of every advertiser, and finishes interrupted deletes. Returns the number of deleted objects. Refused
+ * objects keep their token for a while, so the others come first; the first refusal is thrown at the end.
+ */
 export async function deleteInfected(deps: DeletingDeps, signal: AbortSignal): Promise<number> {
-  return await deleteAll(deps, () => deps.store.deletions.beginInfected(), signal);
-}
-
-/** Deletes objects that have been orphans for the grace period. Returns the number of deleted objects. */
-export async function deleteOrphans(
-  deps: DeletingDeps,
-  request: { readonly advertiserId: bigint; readonly graceMs: number; readonly signal: AbortSignal },
-): Promise<number> {
-  const { advertiserId, graceMs, signal } = request;
-  return await deleteAll(deps, () => deps.store.deletions.beginOrphans(advertiserId, graceMs), signal);
+  let deleted = 0;
+  let trouble: Trouble | undefined;
+  for (;;) {
+    signal.throwIfAborted();
+    const giveUpAt = toGiveUpAt(deps);
+    const deletion = await deps.store.deletions.beginInfected();
+    if (deletion.blobs.length === 0) break;
+    const { refused } = await deleteObjects(deps, deletion, giveUpAt, signal);
+    trouble ??= refused[0]?.trouble;
+    deleted += deletion.blobs.length - refused.length;
+  }
+  if (trouble) throw trouble;
+  return deleted;
 }
 
 export interface Dropped {
@@ -71,23 +77,6 @@ export async function deleteUnneeded(
   }
   if (trouble) throw trouble;
   return { needed, keptVersions };
-}
-
-/** Refused objects keep their token for a while, so `begin` returns the others first. The first refusal is thrown at the end. */
-async function deleteAll(deps: DeletingDeps, begin: () => Promise<Deletion>, signal: AbortSignal): Promise<number> {
-  let deleted = 0;
-  let trouble: Trouble | undefined;
-  for (;;) {
-    signal.throwIfAborted();
-    const giveUpAt = toGiveUpAt(deps);
-    const deletion = await begin();
-    if (deletion.blobs.length === 0) break;
-    const { refused } = await deleteObjects(deps, deletion, giveUpAt, signal);
-    trouble ??= refused[0]?.trouble;
-    deleted += deletion.blobs.length - refused.length;
-  }
-  if (trouble) throw trouble;
-  return deleted;
 }
 
 function toGiveUpAt({ now = () => performance.now() }: DeletingDeps): number {

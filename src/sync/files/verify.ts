@@ -7,7 +7,7 @@ import { nightMs, toNightBudget } from '../../domain/reread.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { BlobRow } from '../../store/files/verify-blobs.ts';
 import type { Store } from '../../store/store.ts';
-import { deleteInfected, deleteOrphans } from './delete-objects.ts';
+import { deleteInfected } from './delete-objects.ts';
 
 export interface VerifyDeps {
   readonly store: Pick<Store, 'blobs' | 'deletions'>;
@@ -64,14 +64,13 @@ type VerifyCounts = { -readonly [Name in keyof VerifySummary]: VerifySummary[Nam
 interface Step extends Omit<VerifyDeps, 'onStep'>, VerifyRequest {
   readonly advertiserId: bigint;
   readonly counts: VerifyCounts;
+  /** Of single objects, and of steps that failed. The others are done all the same, and the first is thrown at the end. */
+  readonly troubles: Trouble[];
   readonly onStep: () => void;
 }
 
 /** A blob announced more recently than this is not marked as an orphan: its bytes may still be on the way. */
 const quietMs = 3_600_000;
-
-/** After this many failures in a row the blob store may be unavailable. */
-const mostFailures = 8;
 
 /** Compares everything, repairs what can be repaired, and returns the findings. */
 export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<VerifySummary> {
@@ -101,21 +100,15 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
   };
   for (const advertiserId of request.advertisers) {
     counts.unrepaired += await deps.store.blobs.loadUnrepaired(advertiserId);
-    const step = { ...deps, ...request, advertiserId, counts, onStep };
-    await onward(compare(step));
+    const step = { ...deps, ...request, advertiserId, counts, troubles, onStep };
+    await onward(checkEach(step, pairUp(step), ({ row, found }) => compareOne(step, row, found)));
     await onward(readAgain(step));
     await onward(collect(step));
   }
   await onward(deleteEarlierResumes(deps.blobs, request, counts));
-  await onward(deleteInfected(deps, request.signal).then(() => {}));
+  await onward(deleteDropped(deps, request.signal));
   if (troubles[0]) throw troubles[0];
   return counts;
-}
-
-/** A failure to check single objects is thrown at the end. */
-async function compare(step: Step): Promise<void> {
-  const trouble = await checkEach(step, pairUp(step), ({ row, found }) => compareOne(step, row, found));
-  if (trouble) throw trouble;
 }
 
 /** Each row with its object: both are ordered by key. Objects without a row are counted on the way. */
@@ -180,14 +173,12 @@ async function readAgain(step: Step): Promise<void> {
     else await recordDamage(step, row, condition);
     if (verified.length >= recordedRows || sumBytes(verified) >= recordedBytes) await record();
   };
-  let trouble: Trouble | undefined;
   try {
     // What could not be read may have been the last of the budget: then others are read instead.
-    while (left > 0 && !isEnd) trouble = (await checkEach(step, untilSpent(), check)) ?? trouble;
+    while (left > 0 && !isEnd) await checkEach(step, untilSpent(), check);
   } finally {
     await record();
   }
-  if (trouble) throw trouble;
 }
 
 /** Verified blobs are recorded after this many files or bytes. A process that is killed has at most this much to read again. */
@@ -219,42 +210,30 @@ async function recordDamage(
 }
 
 /**
- * Checks several objects at once. An object that cannot be checked does not affect the others; the first trouble is returned. After many
- * failures in a row, the walk ends if the blob store does not show its identity either.
+ * Checks several objects at once. An object that cannot be checked does not affect the others. The walk ends if the blob store does not
+ * show its identity either.
  */
 async function checkEach<T>(
-  { blobs, parallel = 8, signal, onStep }: Step,
+  { blobs, parallel = 8, signal, troubles, onStep }: Step,
   items: AsyncGenerator<T>,
   check: (item: T) => Promise<void>,
-): Promise<Trouble | undefined> {
-  let trouble: Trouble | undefined;
-  let failures = 0;
-  const isAway = () =>
-    blobs.loadIdentity(signal).then(
-      () => false,
-      () => true,
-    );
+): Promise<void> {
   // An error that leaves the loop ends the items, and with them the other loops.
   const work = async () => {
     for await (const item of items) {
       signal.throwIfAborted();
       try {
         await check(item);
-        failures = 0;
       } catch (error) {
         if (!(error instanceof Trouble) || error.at === 'database') throw error;
-        if (++failures >= mostFailures) {
-          if (await isAway()) throw error;
-          failures = 0;
-        }
-        trouble ??= error;
+        await blobs.loadIdentity(signal);
+        troubles.push(error);
       }
       onStep();
     }
   };
   const ended = await Promise.allSettled(Array.from({ length: parallel }, work));
   for (const end of ended) if (end.status === 'rejected') throw end.reason;
-  return trouble;
 }
 
 /** An object without a row is adopted as an orphan, or left alone if Intake did not create its key. */
@@ -270,7 +249,7 @@ const fewOrphans = 20;
 const orphanShare = 0.02;
 
 async function collect(step: Step): Promise<void> {
-  const { store, blobs, crashPoint, graceMs, released = false, signal, advertiserId, counts } = step;
+  const { store, crashPoint, graceMs, released = false, advertiserId, counts } = step;
   const marked = await store.blobs.markOrphans(advertiserId, Math.min(quietMs, graceMs));
   crashPoint?.('orphansMarked');
   counts.orphans += marked.orphans;
@@ -278,10 +257,12 @@ async function collect(step: Step): Promise<void> {
     counts.braked = true;
     return;
   }
+  counts.collected += await store.deletions.dropOrphans(advertiserId, graceMs);
+}
+
+async function deleteDropped({ store, blobs, crashPoint }: VerifyDeps, signal: AbortSignal): Promise<void> {
   const onDeleted = () => crashPoint?.('orphansDeleted');
-  const collected = await deleteOrphans({ store, blobs, onDeleted }, { advertiserId, graceMs, signal });
-  if (collected > 0) crashPoint?.('orphansCollected');
-  counts.collected += collected;
+  if ((await deleteInfected({ store, blobs, onDeleted }, signal)) > 0) crashPoint?.('orphansCollected');
 }
 
 /** Where earlier releases kept the resumes of prefills. No row refers to them any more (docs/upgrade.md). */

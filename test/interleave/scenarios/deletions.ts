@@ -2,16 +2,11 @@
 import assert from 'node:assert/strict';
 import { toBlobKey } from '../../../src/domain/blob.ts';
 import { Trouble } from '../../../src/domain/trouble.ts';
-import { beginInfected, beginOrphans, type Deletion } from '../../../src/store/files/delete-blobs.ts';
+import { beginInfected, dropOrphans } from '../../../src/store/files/delete-blobs.ts';
 import { adoptBlob, markUndeleted } from '../../../src/store/files/verify-blobs.ts';
-import { type Database, isConflict } from '../../../src/store/postgres/database.ts';
+import { isConflict } from '../../../src/store/postgres/database.ts';
 import type { Store } from '../../../src/store/store.ts';
-import {
-  type DeletingDeps,
-  deleteInfected,
-  deleteOrphans,
-  deleteUnneeded,
-} from '../../../src/sync/files/delete-objects.ts';
+import { type DeletingDeps, deleteInfected, deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
@@ -54,10 +49,11 @@ function createOrphanOf(stage: Stage, isLate: boolean): Scenario {
         programs: new Map<string, Program>([
           [
             'delete',
-            (actor) =>
-              giveUp(
-                deleteOrphans(toDeleting(files, actor, isLate), { ...{ advertiserId, graceMs: dayMs, signal: never } }),
-              ),
+            async (actor) => {
+              const deps = toDeleting(files, actor, isLate);
+              await deps.store.deletions.dropOrphans(advertiserId, dayMs);
+              await giveUp(deleteInfected(deps, never));
+            },
           ],
           ['fetch', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],
         ]),
@@ -242,7 +238,6 @@ function toPausing(store: Store, actor: Actor): Store {
     ...store,
     deletions: {
       ...store.deletions,
-      beginOrphans: (...of) => pause(store.deletions.beginOrphans(...of)),
       beginInfected: () => pause(store.deletions.beginInfected()),
       beginDrop: (...of) => pause(store.deletions.beginDrop(...of)),
     },
@@ -291,7 +286,7 @@ export function createDrop(stage: Stage): Scenario {
   };
 }
 
-/** Four runs begin to delete at once: two delete infected bytes, two delete orphans. */
+/** Four runs begin to delete at once; two of them drop orphans before. */
 export function createDeleters(stage: Stage): Scenario {
   return {
     name: 'four runs begin to delete at once',
@@ -309,15 +304,18 @@ export function createDeleters(stage: Stage): Scenario {
       // A process with a slow clock marked this blob as an orphan. A process with a correct clock has announced it since.
       await add('announced', 'writing', `NULL, now() - interval '2 days'`, 0);
       const begun: string[] = [];
-      const begin = (work: (db: Database) => Promise<Deletion>) => async (actor: Actor) => {
-        const { blobs } = await work(stage.database(actor.name));
+      const begin = async (actor: Actor) => {
+        const { blobs } = await beginInfected(stage.database(actor.name));
         begun.push(...blobs.filter((blob) => blob.advertiserId === advertiserId).map((blob) => blob.sha256));
       };
-      const ofOrphans = begin((db) => beginOrphans(db, advertiserId, dayMs));
+      const ofOrphans = async (actor: Actor) => {
+        await dropOrphans(stage.database(actor.name), advertiserId, dayMs);
+        await begin(actor);
+      };
       return {
         programs: new Map<string, Program>([
-          ['a', begin(beginInfected)],
-          ['b', begin(beginInfected)],
+          ['a', begin],
+          ['b', begin],
           ['c', ofOrphans],
           ['d', ofOrphans],
         ]),
