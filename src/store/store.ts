@@ -294,8 +294,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         lapse: lapsePrefills,
       }),
       keepProfile: (kept: prefills.KeptProfile) => prefills.keepProfile(db, privacyKey, kept),
-      offer: (key: prefills.PrefillKey, handleHash: Buffer, put: prefills.PutResume | null) =>
-        retryOnConflict(() => prefills.offerPrefill(db, key, handleHash, put)),
+      offer: (key: prefills.PrefillKey, handleHash: Buffer, failed: string | null) =>
+        retryOnConflict(() => prefills.offerPrefill(db, key, handleHash, failed)),
       loadKeyState: () => prefills.loadPrefillKeyState(db, privacyKey),
     },
 

@@ -15,7 +15,7 @@ import {
 } from '../domain/prefill.ts';
 import { Trouble } from '../domain/trouble.ts';
 import type { CandidateSession, PrefillSource } from '../source/prefill.ts';
-import type { FoundState, PrefillKey, PutResume, RedeemedPrefill, ResumeFacts } from '../store/prefill/prefills.ts';
+import type { FoundState, PrefillKey, RedeemedPrefill, ResumeFacts } from '../store/prefill/prefills.ts';
 import type { Store } from '../store/store.ts';
 import type { Slots } from './slots.ts';
 
@@ -144,15 +144,11 @@ async function keep(deps: PrefillDeps, found: FoundState, code: string, signal: 
   const isKept = await store.prefills.keepProfile({ ...key, profile, resume, ttlMs: deps.ttlMs });
   if (!isKept) throw new Trouble('missing', 'The person was erased while the profile was being fetched.');
   const handle = toTicket(key.advertiserId, createSecret());
-  let trouble = notFetched;
-  let put: PutResume | null = null;
-  if ('body' in resume) {
-    trouble = await putResume(deps, key.advertiserId, resume, signal).catch((error: unknown) => error);
-    const { sha256, sizeBytes } = resume;
-    put = { sha256, sizeBytes, failed: trouble === null ? null : 'the blob store did not accept it' };
-  }
-  const reason = await store.prefills.offer(key, toHash(handle), put);
-  deps.onEnd({ ...key, outcome: 'prefilled', reason, trouble });
+  const notPut =
+    'body' in resume ? await putResume(deps, key.advertiserId, resume, signal).catch((error: unknown) => error) : null;
+  const failed = notPut === null ? null : 'the blob store did not accept it';
+  const reason = await store.prefills.offer(key, toHash(handle), failed);
+  deps.onEnd({ ...key, outcome: 'prefilled', reason, trouble: notFetched ?? notPut });
   return handle;
 }
 

@@ -485,7 +485,7 @@ describe('what a candidate lent to a careers site', () => {
     });
     await store.prefills.announceResume(advertiserId, facts);
     await blobs.put(toBlobKey(advertiserId, facts.sha256), bytes, facts, signal());
-    await store.prefills.offer({ advertiserId, prefillId }, Buffer.from(prefillId), { ...facts, failed: null });
+    await store.prefills.offer({ advertiserId, prefillId }, Buffer.from(prefillId), null);
 
     const { applicationIds } = await store.privacy.findPerson(advertiserId, { by: 'address', email });
     const [applicationId = 0n] = applicationIds;

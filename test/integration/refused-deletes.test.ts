@@ -185,6 +185,6 @@ async function lendResume({ board, store, blobs }: SmallIntake, email: string): 
   const key = toBlobKey(advertiserId, facts.sha256);
   await store.prefills.announceResume(advertiserId, facts);
   await blobs.put(key, Buffer.from('lent'), facts, signal());
-  await store.prefills.offer({ advertiserId, prefillId }, Buffer.from(prefillId), { ...facts, failed: null });
+  await store.prefills.offer({ advertiserId, prefillId }, Buffer.from(prefillId), null);
   return key;
 }

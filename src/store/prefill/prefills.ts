@@ -196,40 +196,32 @@ export async function announceResume(
   return row?.deleting ? 'deleting' : 'put';
 }
 
-/** A resume whose put has ended, and why it failed. */
-export interface PutResume extends BlobFacts {
-  readonly failed: string | null;
-}
-
 /**
- * Makes a profile redeemable by the handle with this hash, and records the end of its resume's put. Returns why the prefill has no resume;
- * null where it has one. If the put failed, its bytes may be stored all the same, since an answer can be lost: the reference stays, and the
- * bytes are deleted with the profile.
+ * Makes a profile redeemable by the handle with this hash, and records that its resume was put, or why not (`failed`). Returns why the
+ * prefill has no resume; null where it has one. If the put failed, its bytes may be stored all the same, since an answer can be lost: the
+ * reference stays, and the bytes are deleted with the profile.
  */
 export async function offerPrefill(
   db: Database,
   { advertiserId, prefillId }: PrefillKey,
   handleHash: Buffer,
-  put: PutResume | null,
+  failed: string | null,
 ): Promise<string | null> {
   return await db.transaction(async (tx) => {
     // As everywhere, the row that refers to a blob is locked before the blob.
-    const [prefill] = await tx.query<Columns<'prefills', 'resume_reason'>>(
+    const [prefill] = await tx.query<Columns<'prefills', 'resume_reason' | 'resume_sha256' | 'resume_size_bytes'>>(
       `UPDATE intake.prefills SET handle_hash = $3, resume_put_until = NULL
-       WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'prefilled' RETURNING resume_reason`,
+       WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'prefilled' RETURNING resume_reason, resume_sha256, resume_size_bytes`,
       [advertiserId, prefillId, handleHash],
     );
     if (prefill === undefined) return 'the prefill has ended';
-    if (put === null) return prefill.resume_reason;
-    const stored =
-      put.failed === null
-        ? await tx.query(
-            `UPDATE intake.blobs SET state = 'stored', size_bytes = $3, verified_at = now(), orphaned_at = NULL
-             WHERE advertiser_id = $1 AND sha256 = $2 AND state <> 'infected' RETURNING 1`,
-            [advertiserId, put.sha256, put.sizeBytes],
-          )
-        : [];
-    const reason = stored.length > 0 ? null : (put.failed ?? infectedResume);
+    if (prefill.resume_sha256 === null) return prefill.resume_reason;
+    const stored = await tx.query(
+      `UPDATE intake.blobs SET state = 'stored', size_bytes = $3, verified_at = now(), orphaned_at = NULL
+       WHERE advertiser_id = $1 AND sha256 = $2 AND state <> 'infected' AND $4::text IS NULL RETURNING 1`,
+      [advertiserId, prefill.resume_sha256, prefill.resume_size_bytes, failed],
+    );
+    const reason = stored.length > 0 ? null : (failed ?? infectedResume);
     await tx.query(
       `UPDATE intake.prefills SET resume_reason = $3, resume_stored_at = CASE WHEN $3::text IS NULL THEN now() END
        WHERE advertiser_id = $1 AND prefill_id = $2`,
