@@ -26,8 +26,6 @@ export interface FailedAttempt {
   readonly attempts: number;
   /** Since the attempt before, the list was read, or other files were put. */
   readonly isOwn: boolean;
-  /** The attempt before was throttled. */
-  readonly wasThrottled: boolean;
   /** From 0 to 1. */
   readonly random: number;
 }
@@ -56,10 +54,8 @@ export function toVerdict(failed: FailedAttempt): Verdict {
     case 'local':
       return toPause('all', trouble, random);
     case 'throttled':
-      // Throttled twice, and the list was read in between. Without a status no request was sent: an earlier Retry-After still applies.
-      return isOwn && failed.wasThrottled && trouble.status !== undefined
-        ? toPostponed(failed)
-        : toPause('account', trouble, random);
+      // Without a status no request was sent: an earlier Retry-After still applies.
+      return isOwn && trouble.status !== undefined ? toPostponed(failed) : toPause('account', trouble, random);
     case 'missing':
       return toMissing(trouble, attempts, random);
     case 'mismatch':

@@ -9,8 +9,6 @@ export interface HashTrust {
   /** Pairs of files with equal Hash and Size whose bytes were compared and are equal. */
   readonly agreed: number;
   readonly contradicted: boolean;
-  /** How often Hash changed while the bytes did not. */
-  readonly unchanged: number;
 }
 
 /** Pairs that are downloaded and compared before the first download is skipped. */

@@ -4,10 +4,9 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Source } from '../../src/source/client.ts';
-import type { Claim } from '../../src/store/files/download-queue.ts';
 import { coalesce } from '../../src/store/postgres/coalesce.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
-import { createInFlight } from '../../src/sync/files/in-flight.ts';
+import { createSlots } from '../../src/sync/slots.ts';
 import { createAccountQueues, type TaskName } from '../../src/sync/worker/account-queue.ts';
 import { test as onDatabase } from '../support/test-database.ts';
 
@@ -91,39 +90,28 @@ test('downloads in flight never exceed their limits, and none is forgotten', asy
       fc.integer({ min: 1, max: 3 }),
       fc.integer({ min: 1, max: 12 }),
       async (s, concurrency, count) => {
-        const inFlight = createInFlight(concurrency);
+        const holding = createSlots(2 * concurrency);
+        const fetching = createSlots(concurrency);
+        const { signal } = new AbortController();
         const stages = { fetching: 0, holding: 0, committed: 0 };
-        const work = async () => {
-          for (let at = 0; at < count; at++) {
-            while (inFlight.isFull()) await inFlight.nextChange();
-            const claim: Claim = {
-              advertiserId: 1n,
-              applicationId: BigInt(at),
-              kind: 'resume',
-              token: '',
-              attempts: 1,
-              lapses: 0,
-              wasThrottled: false,
-              isServed: false,
-              failedAt: Infinity,
-            };
-            inFlight.start(claim, async ({ onFetched, onStored }) => {
-              expect(++stages.fetching).toBeLessThanOrEqual(concurrency);
-              expect(++stages.holding).toBeLessThanOrEqual(2 * concurrency);
-              await s.schedule(Promise.resolve(), `fetch ${at}`);
-              stages.fetching--;
-              onFetched();
-              await s.schedule(Promise.resolve(), `store ${at}`);
-              stages.holding--;
-              onStored();
-              await s.schedule(Promise.resolve(), `complete ${at}`);
-              stages.committed++;
-            });
-          }
-          await inFlight.untilIdle();
+        const work = async (at: number) => {
+          using held = new DisposableStack();
+          using asking = new DisposableStack();
+          held.use(await holding.take(signal));
+          asking.use(await fetching.take(signal));
+          expect(++stages.fetching).toBeLessThanOrEqual(concurrency);
+          expect(++stages.holding).toBeLessThanOrEqual(2 * concurrency);
+          await s.schedule(Promise.resolve(), `fetch ${at}`);
+          stages.fetching--;
+          asking.dispose();
+          await s.schedule(Promise.resolve(), `store ${at}`);
+          stages.holding--;
+          held.dispose();
+          await s.schedule(Promise.resolve(), `complete ${at}`);
+          stages.committed++;
         };
-        await s.waitFor(work());
-        expect([stages.committed, inFlight.size, inFlight.isFull()]).toEqual([count, 0, false]);
+        await s.waitFor(Promise.all(Array.from({ length: count }, (_, at) => work(at))));
+        expect(stages).toEqual({ fetching: 0, holding: 0, committed: count });
       },
     ),
     runs,

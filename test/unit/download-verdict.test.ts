@@ -11,7 +11,6 @@ const fail = (kind: TroubleKind, some: Partial<FailedAttempt> = {}, facts: Troub
     at: 'source',
     attempts: 1,
     isOwn: true,
-    wasThrottled: true,
     random: 0.5,
     ...some,
   });
@@ -59,7 +58,7 @@ describe('a failure', () => {
     expect(fail('throttled', { isOwn }, { retryAfterMs: toDelay(1) })).toMatchObject({ delayMs: 1_000 });
   });
 
-  it('by throttling of one file, again and although the list was read, is that file’s own: it waits as long as it was told', () => {
+  it('by throttling of one file, although the list was read since its last failure, is that file’s own: it waits as long as it was told', () => {
     const status = 429;
     expect(fail('throttled', {}, { status, retryAfterMs: toDelay(30_000) })).toEqual({
       kind: 'retry',
@@ -67,7 +66,7 @@ describe('a failure', () => {
       spend: true,
     });
     expect(fail('throttled', {}, { status, retryAfterMs: toDelay(9e9) })).toMatchObject({ delayMs: 86_400_000 });
-    expect(fail('throttled', { wasThrottled: false }, { status })).toMatchObject({ kind: 'pause', scope: 'account' });
+    expect(fail('throttled', {})).toMatchObject({ kind: 'pause', scope: 'account' });
     expect(fail('throttled', { attempts: 5 }, { status })).toEqual({ kind: 'retry', delayMs: 640_000, spend: true });
     expect(fail('throttled', { attempts: mostAttempts }, { status })).toMatchObject({
       kind: 'complete',
@@ -101,7 +100,7 @@ describe('a failure', () => {
 });
 
 describe('an equal Hash', () => {
-  const trust = { agreed: 20, contradicted: false, unchanged: 0 };
+  const trust = { agreed: 20, contradicted: false };
   it('is compared until twenty pairs agreed, then one time in twenty', () => {
     expect(toHashUse('learn', { ...trust, agreed: 19 }, 0.9)).toBe('compare');
     expect(toHashUse('learn', trust, 0.9)).toBe('link');

@@ -53,7 +53,7 @@ export async function loadFileFacts(
   const candidates = setting === 'never' ? `SELECT * FROM intake.attachments WHERE false` : twinSql[setting];
   const rows = await db.query<Omit<FileFacts, 'claim' | 'trust'> & HashTrust & { at: number }>(
     `SELECT c.at::int, a.size_bytes::float8 AS "sizeBytes", a.uploaded_at AS "uploadedAt", to_jsonb(t) AS twin,
-       coalesce(h.agreed, 0) AS agreed, h.contradicted_at IS NOT NULL AS contradicted, coalesce(h.unchanged, 0) AS unchanged
+       coalesce(h.agreed, 0) AS agreed, h.contradicted_at IS NOT NULL AS contradicted
      FROM unnest($1::bigint[], $2::bigint[], $3::text[]) WITH ORDINALITY AS c (advertiser_id, application_id, kind, at)
      JOIN intake.attachments a USING (advertiser_id, application_id, kind)
      JOIN intake.applications p USING (advertiser_id, application_id)
@@ -67,8 +67,8 @@ export async function loadFileFacts(
      ) AS t ON true`,
     [claims.map((c) => c.advertiserId), claims.map((c) => c.applicationId), claims.map((c) => c.kind)],
   );
-  return rows.flatMap(({ at, agreed, contradicted, unchanged, ...facts }) => {
+  return rows.flatMap(({ at, agreed, contradicted, ...facts }) => {
     const claim = claims[at - 1];
-    return claim ? [{ ...facts, claim, trust: { agreed, contradicted, unchanged } }] : [];
+    return claim ? [{ ...facts, claim, trust: { agreed, contradicted } }] : [];
   });
 }

@@ -15,8 +15,6 @@ export interface Claim {
   readonly attempts: number;
   /** How often a claim on it expired while it was fetched alone. */
   readonly lapses: number;
-  /** The source throttled the last request for this file. */
-  readonly wasThrottled: boolean;
   /** The list was read since the last request for this file failed: the source serves the account. False before the first failure. */
   readonly isServed: boolean;
   /** When it last failed, on the `performance.now` clock; infinite before the first failure. */
@@ -77,7 +75,7 @@ const claimSql = `
     priority = CASE WHEN lease_token IS NULL THEN priority ELSE 2 END
   WHERE ctid = ANY (ARRAY(SELECT place FROM due, share WHERE nth <= size))
   RETURNING advertiser_id AS "advertiserId", application_id AS "applicationId", kind, attempts, lapses,
-    lease_token IS NOT NULL AS "isClaimed", trouble_kind IS NOT DISTINCT FROM 'throttled' AS "wasThrottled",
+    lease_token IS NOT NULL AS "isClaimed",
     coalesce(failed_at > now() OR failed_at < greatest(
       (SELECT c.as_of FROM intake.cursors c WHERE c.advertiser_id = downloads.advertiser_id),
       (SELECT s.ended_at FROM intake.sweeps s WHERE s.advertiser_id = downloads.advertiser_id AND s.lane = 'live'

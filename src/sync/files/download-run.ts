@@ -3,16 +3,15 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hasRoom } from '../../domain/blob.ts';
-import { isAmbiguous } from '../../domain/download-verdict.ts';
+import { isAmbiguous, toVerdict } from '../../domain/download-verdict.ts';
 import type { HashSetting } from '../../domain/hash-trust.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { FileFacts } from '../../store/files/claim-facts.ts';
 import type { Claim } from '../../store/files/download-queue.ts';
-import { backoffAfter, isTemporary, shortBackoff } from '../retry.ts';
+import { backoffAfter, isTemporary, pause, shortBackoff } from '../retry.ts';
+import { createSlots } from '../slots.ts';
 import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
-import { failDownload, isOfStorage } from './handle-failure.ts';
-import { createInFlight, type DownloadCallbacks } from './in-flight.ts';
 
 export interface DownloadAccount {
   readonly name: string;
@@ -50,7 +49,7 @@ export interface DownloadRunRequest {
   readonly leaseMs: number;
   readonly maxBytes: number;
   readonly hash: HashSetting;
-  /** How long the run waits for downloads that become due later, and for unavailable storage. 0: it ends as soon as nothing is due. */
+  /** How long the run waits for downloads that become due later, and for an unavailable storage or database. 0: it does not wait. */
   readonly retryForMs: number;
   /** How long downloads in flight may take to finish after the signal aborts. */
   readonly graceMs: number;
@@ -81,84 +80,144 @@ const suspectsEveryMs = 60_000;
 /** After this many failures in a row an account rests: its source may be away. */
 const outageStreak = 8;
 const outagePauseMs = 5_000;
+/** After a Retry-After the list comes first: it tells whether the next one is about this file. */
+const listFirstMs = 1_000;
+/**
+ * Most stored downloads that wait for their commit. A waiting download costs only its claim, and larger batches cost less per file. With
+ * only twice the concurrency in flight, commits of 14 files at a time were the bottleneck of a run without network latency (measured).
+ */
+const mostUncommitted = 64;
 
 /** Tells the claims of this process from those of one that may have ended. */
 const processDigits = randomUUID().slice(0, 8);
+
+type Totals = { -readonly [Name in keyof DownloadTotals]: number };
+
+/**
+ * Downloads until nothing is due and nothing becomes due within `retryForMs`. If the storage or the database is unavailable, it waits,
+ * longer each time, until that has lasted for `retryForMs` without a stored file.
+ */
+export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRequest): Promise<DownloadSummary> {
+  const { memory = createDownloadMemory(), accounts, store } = deps;
+  const { retryForMs, signal } = request;
+  const totals = { stored: 0, bytes: 0, linked: 0, infected: 0, missing: 0, rejected: 0, givenUp: 0, failures: 0 };
+  for (let outages = 0, since = 0; ; ) {
+    const { stored } = totals;
+    try {
+      await runOnce({ ...deps, memory }, request, totals);
+      const { waiting, notThere } = await store.downloads.loadWaiting(accounts.map((one) => one.advertiserId));
+      return { ...totals, waiting, notThere };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isTemporary(error)) throw error;
+      if (totals.stored > stored) outages = 0;
+      if (outages === 0) since = performance.now();
+      const waitMs = backoffAfter(error, ++outages, shortBackoff);
+      if (performance.now() - since + waitMs > retryForMs) throw error;
+      deps.onWait?.(error, waitMs);
+      await pause(waitMs, signal);
+    }
+  }
+}
 
 interface RunAccount extends DownloadAccount {
   /** Failures of its source in a row. */
   streak: number;
 }
 
-/** Downloads until nothing is due and nothing becomes due within `retryForMs`. */
-export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRequest): Promise<DownloadSummary> {
-  const { store, memory = createDownloadMemory() } = deps;
+async function runOnce(
+  deps: DownloadRunDeps & { readonly memory: DownloadMemory },
+  request: DownloadRunRequest,
+  totals: Totals,
+): Promise<void> {
+  const { store, memory } = deps;
   const { concurrency, signal } = request;
   const accounts = new Map<bigint, RunAccount>(deps.accounts.map((one) => [one.advertiserId, { ...one, streak: 0 }]));
-  const ids = [...accounts.keys()];
-  const inFlight = createInFlight(concurrency);
-  const totals = { stored: 0, bytes: 0, linked: 0, infected: 0, missing: 0, rejected: 0, givenUp: 0, failures: 0 };
-  const outage = createOutage(request, deps.onWait);
+  // Fetching, holding bytes in the spool and waiting for the commit have separate limits, so that source, blob store and database do not
+  // wait for each other.
+  const fetching = createSlots(concurrency);
+  const holding = createSlots(2 * concurrency);
+  const unfetched = new Set<Claim>();
+  const inFlight = new Map<Claim, Promise<void>>();
   const abort = new AbortController();
-  /** Claimed and not started yet. */
-  let ready: { readonly account: RunAccount; readonly file: FileFacts }[] = [];
-  /** An unexpected error, thrown at the next step. */
-  let fatal: { readonly error: unknown } | null = null;
+  /** Resolves when a download has its bytes, or has ended. */
+  let moved = Promise.withResolvers<void>();
+  /** Ends the run: the storage or the database is unavailable, or the error is unexpected. Downloads in flight come to their end. */
+  let failure: { readonly error: unknown } | null = null;
   let suspectsAt = performance.now() + suspectsEveryMs;
   /** When the queue was first empty. */
   let dryAt: number | null = null;
 
   const toPauseMs = ({ name }: RunAccount) => (memory.pauses.get(name) ?? 0) - performance.now();
-  const pause = ({ name }: RunAccount, ms: number) => memory.pauses.set(name, performance.now() + ms);
-  /** Releases claims without counting an attempt. Claims that cannot be released lapse. */
-  const release = (claims: readonly Claim[]) => store.downloads.release(claims).catch(() => {});
+  const rest = ({ name }: RunAccount, ms: number) => memory.pauses.set(name, performance.now() + ms);
+  /** Releases a claim without counting an attempt. A claim that cannot be released lapses. */
+  const release = (claim: Claim) => store.downloads.release([claim]).catch(() => {});
+  const untilIdle = () => Promise.all(inFlight.values());
+
+  function leave(stage: { delete(claim: Claim): boolean }, claim: Claim): void {
+    stage.delete(claim);
+    moved.resolve();
+    moved = Promise.withResolvers();
+  }
 
   async function claim(tier: 'usual' | 'suspects', limit: number): Promise<boolean> {
     const awake = [...accounts.values()].filter((one) => toPauseMs(one) <= 0);
     if (awake.length === 0) return false;
-    return await outage.during(false, async () => {
-      await requireRoom(deps, 2 * concurrency * request.maxBytes);
-      const token = `${processDigits}${randomUUID().slice(8)}`;
-      const { leaseMs, hash } = request;
-      const { onClaimed } = deps;
-      const advertisers = awake.map((one) => one.advertiserId);
-      const { claims, lapsed } = await store.downloads.claim({ advertisers, tier, limit, token, leaseMs, onClaimed });
-      for (const file of claims.length > 0 ? await store.downloads.loadFacts(claims, hash) : []) {
-        const account = accounts.get(file.claim.advertiserId);
-        if (account) ready.push({ account, file });
-      }
-      outage.endDatabase();
-      return claims.length > 0 || lapsed > 0;
-    });
+    await requireRoom(deps, 2 * concurrency * request.maxBytes);
+    const token = `${processDigits}${randomUUID().slice(8)}`;
+    const { leaseMs, hash } = request;
+    const { onClaimed } = deps;
+    const advertisers = awake.map((one) => one.advertiserId);
+    const { claims, lapsed } = await store.downloads.claim({ advertisers, tier, limit, token, leaseMs, onClaimed });
+    for (const file of claims.length > 0 ? await store.downloads.loadFacts(claims, hash) : []) {
+      const account = accounts.get(file.claim.advertiserId);
+      if (account) start(account, file);
+    }
+    return claims.length > 0 || lapsed > 0;
   }
 
-  function start({ account, file }: (typeof ready)[number]): void {
-    inFlight.start(file.claim, (callbacks) =>
-      fetchOne(account, file, callbacks).catch((error: unknown) => {
-        fatal ??= { error };
-      }),
-    );
+  function start(account: RunAccount, file: FileFacts): void {
+    unfetched.add(file.claim);
+    const ended = fetchOne(account, file)
+      .catch((error: unknown) => {
+        failure ??= { error };
+      })
+      .finally(() => {
+        unfetched.delete(file.claim);
+        leave(inFlight, file.claim);
+      });
+    inFlight.set(file.claim, ended);
   }
 
-  async function fetchOne(account: RunAccount, file: FileFacts, callbacks: DownloadCallbacks): Promise<void> {
+  async function fetchOne(account: RunAccount, file: FileFacts): Promise<void> {
     const { hash, maxBytes } = request;
-    const { kind, applicationId } = file.claim;
-    const inHand = { advertiser: account.name, application: String(applicationId), kind };
+    const inHand = { advertiser: account.name, application: String(file.claim.applicationId), kind: file.claim.kind };
     const whole = { ...deps, source: account.source, onBytes: () => deps.onBytes?.(inHand) };
+    using held = new DisposableStack();
+    using asking = new DisposableStack();
+    const onFetched = () => {
+      asking.dispose();
+      leave(unfetched, file.claim);
+    };
+    const onStored = () => held.dispose();
+    let end: DownloadEnd;
     try {
-      const ended = await download(whole, { file, hash, maxBytes, signal: abort.signal, ...callbacks });
-      if (ended.kind === 'failed') await fail(account, file.claim, ended.trouble);
-      else {
-        count(ended);
-        if (ended.state === 'stored' && ended.fetched) memory.putAt = performance.now();
-        if (ended.fetched) account.streak = 0;
-      }
+      held.use(await holding.take(abort.signal));
+      asking.use(await fetching.take(abort.signal));
+      if (signal.aborted || failure || toPauseMs(account) > 0) return await release(file.claim);
+      end = await download(whole, { file, hash, maxBytes, signal: abort.signal, onFetched, onStored });
     } catch (error) {
-      if (abort.signal.aborted) return await release([file.claim]);
+      if (abort.signal.aborted) return await release(file.claim);
       // An unexpected error counts against this file only.
       const name = error instanceof Error ? error.name : 'no error';
       const trouble = new Trouble('mismatch', `Unexpected error while fetching (${name}).`, { cause: error });
-      await fail(account, file.claim, trouble);
+      end = { kind: 'failed', trouble };
+    }
+    if (end.kind === 'failed') await fail(account, file.claim, end.trouble);
+    else {
+      count(end);
+      if (end.state === 'stored' && end.fetched) memory.putAt = performance.now();
+      if (end.fetched) account.streak = 0;
     }
     deps.onStep?.({ ...totals });
   }
@@ -170,39 +229,38 @@ export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRe
       if (!fetched) totals.linked += 1;
     } else if (state === 'given_up') totals.givenUp += 1;
     else if (state === 'infected' || state === 'missing' || state === 'rejected') totals[state] += 1;
-    outage.end();
     dryAt = null;
   }
 
-  /** Commits a failure, and pauses what it shows to be away: the account, or the storage and with it the whole run. */
-  async function fail(account: RunAccount, failed: Claim, trouble: Trouble): Promise<void> {
+  /** Commits a failure: gives the download back to the queue, or ends it. Pauses what the failure shows to be away. */
+  async function fail(account: RunAccount, failed: Claim, found: Trouble): Promise<void> {
     totals.failures += 1;
-    const isOfSource = !isOfStorage(trouble) && isAmbiguous(trouble);
+    const at = isOfStorage(found) ? 'storage' : 'source';
     // A trouble with a status is an answer of the source, which may be about this file alone.
-    if (isOfSource && trouble.kind === 'unreachable' && trouble.status === undefined)
+    if (at === 'source' && found.kind === 'unreachable' && found.status === undefined)
       deps.onUnreachable?.(account.name);
-    if (isOfSource && ++account.streak >= outageStreak) {
-      pause(account, outagePauseMs);
+    if (at === 'source' && isAmbiguous(found) && ++account.streak >= outageStreak) {
+      rest(account, outagePauseMs);
       account.streak = 0;
     }
-    // If the database does not answer, the claim lapses by itself.
-    await outage.during(null, async () => {
-      const isOwn = isOfStorage(trouble) ? memory.putAt > failed.failedAt : failed.isServed;
-      const { verdict, state } = await failDownload(store, failed, trouble, isOwn);
-      if (verdict.kind === 'pause' && verdict.scope === 'account') pause(account, verdict.delayMs);
-      if (verdict.kind === 'pause' && verdict.scope === 'all') outage.begin(trouble, true);
+    // Others were served since the attempt before, so that this failure is the file's own.
+    const isOwn = at === 'storage' ? memory.putAt > failed.failedAt : failed.isServed;
+    const trouble = isOwn && at === 'source' ? toFileTrouble(found) : found;
+    const verdict = toVerdict({ trouble, at, attempts: failed.attempts, isOwn, random: Math.random() });
+    if (verdict.kind === 'complete') {
+      const state = await store.downloads.complete(failed, { ...verdict, kind: 'final' });
       // After a check that failed, the file stays stored as it was: nothing was stored, and no download was spared.
-      if (state !== null && state !== 'stored') count({ state, bytes: 0, fetched: false });
-      return null;
-    });
-  }
-
-  /** Releases claimed downloads that have not started while their account, or the whole run, is paused. */
-  async function returnPaused(): Promise<void> {
-    const resting = ready.filter(({ account }) => outage.leftMs() > 0 || toPauseMs(account) > 0);
-    if (resting.length === 0) return;
-    ready = ready.filter((one) => !resting.includes(one));
-    await release(resting.map(({ file }) => file.claim));
+      if (state !== 'stored') count({ state, bytes: 0, fetched: false });
+      return;
+    }
+    const isThrottled = verdict.kind === 'pause' && verdict.scope === 'account';
+    if (isThrottled) rest(account, verdict.delayMs);
+    else if (verdict.kind === 'pause') failure ??= { error: found };
+    // A storage failure is recorded as `local`, whatever kind the storage reports.
+    const kind = at === 'storage' && trouble.kind !== 'mismatch' ? 'local' : trouble.kind;
+    const delayMs = verdict.delayMs + (isThrottled ? Math.max(listFirstMs, verdict.delayMs / 8) : 0);
+    const spend = verdict.kind === 'retry' && verdict.spend;
+    await store.downloads.postpone(failed, { delayMs, spend, trouble: { kind, message: trouble.message } });
   }
 
   /** Nothing is due. Waits for a download that becomes due within `retryForMs` of when the queue was first empty; false without one. */
@@ -211,107 +269,61 @@ export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRe
     dryAt ??= now;
     const leftMs = dryAt + request.retryForMs - now;
     if (leftMs <= 0) return false;
-    const waiting = await outage.during(null, () => store.downloads.loadWaiting(ids));
-    if (waiting === null) return true;
-    if (waiting.nextInMs === null) return false;
+    const { nextInMs } = await store.downloads.loadWaiting([...accounts.keys()]);
+    if (nextInMs === null) return false;
     const paused = [...accounts.values()].map(toPauseMs).filter((ms) => ms > 0);
-    const waitMs = Math.max(50, waiting.nextInMs, ...(waiting.nextInMs <= 0 ? paused : []));
+    const waitMs = Math.max(50, nextInMs, ...(nextInMs <= 0 ? paused : []));
     if (waitMs > leftMs) return false;
     await sleep(waitMs, undefined, { signal }).catch(() => {});
     return true;
   }
 
-  /** One step: starts claimed downloads, claims more, or waits for a download or for time to pass. False at the end. */
+  /** One step: claims downloads, or waits for one or for time to pass. False at the end. */
   async function step(): Promise<boolean> {
-    if (fatal) throw fatal.error;
-    await returnPaused();
-    while (ready.length > 0 && !inFlight.isFull()) for (const one of ready.splice(0, 1)) start(one);
-    if (inFlight.isFull()) return await inFlight.nextChange();
-    const isBusy = inFlight.size > 0;
-    if (outage.leftMs() > 0) return isBusy ? await inFlight.nextChange() : await outage.wait();
     const isSuspectDue = performance.now() > suspectsAt;
-    if (!isSuspectDue && (await claim('usual', 2 * concurrency))) return true;
-    if (inFlight.size > 0) return await inFlight.nextChange();
-    const found = await claim('suspects', 1);
-    for (const one of ready.splice(0)) {
-      start(one);
-      await inFlight.untilIdle();
+    const isFull = unfetched.size >= concurrency || inFlight.size >= 2 * concurrency + mostUncommitted;
+    if (!isFull && !isSuspectDue && (await claim('usual', 2 * concurrency))) return true;
+    if (inFlight.size > 0) {
+      await moved.promise;
+      return true;
     }
-    if (found || outage.leftMs() > 0) return true;
+    if (await claim('suspects', 1)) {
+      await untilIdle();
+      return true;
+    }
     suspectsAt = performance.now() + suspectsEveryMs;
     return isSuspectDue || (await waitForDue());
   }
 
-  const renewal = setInterval(() => {
-    const claims = [...inFlight.claims(), ...ready.map(({ file }) => file.claim)];
+  using _renewal = setInterval(() => {
+    const claims = [...inFlight.keys()];
     // On a database connection of its own. If the database does not answer, the downloads themselves fail and report it.
     if (claims.length > 0) store.downloads.renew(claims, request.leaseMs).catch(() => {});
   }, request.leaseMs / 3);
   const stop = () => void setTimeout(() => abort.abort(signal.reason), request.graceMs).unref();
   signal.addEventListener('abort', stop, { once: true });
   try {
-    while (!signal.aborted) if (!(await step())) break;
-    await inFlight.untilIdle();
-    signal.throwIfAborted();
-    if (fatal) throw (fatal as { readonly error: unknown }).error;
-    outage.throwIfAny();
-    const { waiting, notThere } = await store.downloads.loadWaiting(ids);
-    return { ...totals, waiting, notThere };
-  } finally {
-    signal.removeEventListener('abort', stop);
-    abort.abort();
-    await inFlight.untilIdle();
-    await release(ready.map(({ file }) => file.claim));
-    clearInterval(renewal);
+    while (!signal.aborted && !failure) if (!(await step())) break;
+  } catch (error) {
+    failure ??= { error };
   }
+  await untilIdle();
+  signal.removeEventListener('abort', stop);
+  signal.throwIfAborted();
+  if (failure) throw (failure as { readonly error: unknown }).error;
 }
 
-/** The storage or the database is unavailable: nothing is claimed for a while. Each pause is longer until a download completes. */
-function createOutage({ retryForMs, signal }: DownloadRunRequest, onWait: DownloadRunDeps['onWait']) {
-  let broken: { readonly trouble: Trouble; readonly since: number; readonly isStorage: boolean } | null = null;
-  let pausedUntil = 0;
-  let pauses = 0;
-  const leftMs = () => pausedUntil - performance.now();
-  const outage = {
-    leftMs,
-    begin(trouble: Trouble, isStorage = false): void {
-      // Downloads that fail at the same time count as one failure.
-      if (leftMs() > 0) return;
-      const delayMs = backoffAfter(trouble, ++pauses, shortBackoff);
-      broken ??= { trouble, since: performance.now(), isStorage };
-      pausedUntil = performance.now() + delayMs;
-      onWait?.(trouble, delayMs);
-    },
-    /** Runs statements; where the database does not answer, an outage begins and `instead` is returned. */
-    async during<T>(instead: T, work: () => Promise<T>): Promise<T> {
-      try {
-        return await work();
-      } catch (error) {
-        if (!(error instanceof Trouble)) throw error;
-        outage.begin(error);
-        return instead;
-      }
-    },
-    /** A claim shows that the database is back. It shows nothing about the storage. */
-    endDatabase(): void {
-      if (!broken?.isStorage) broken = null;
-    },
-    end(): void {
-      broken = null;
-      pauses = 0;
-    },
-    /** Waits for the end of the pause. Throws the trouble when it lasts for longer than `retryForMs`. */
-    async wait(): Promise<true> {
-      const brokenMs = broken ? pausedUntil - broken.since : 0;
-      if (broken && (brokenMs > retryForMs || !isTemporary(broken.trouble))) throw broken.trouble;
-      await sleep(Math.max(0, leftMs()), undefined, { signal }).catch(() => {});
-      return true;
-    },
-    throwIfAny(): void {
-      if (broken) throw broken.trouble;
-    },
-  };
-  return outage;
+/** True of a trouble of our storage, disk or database, even during a fetch. Every other one is of the source. */
+function isOfStorage({ kind, at }: Trouble): boolean {
+  return kind === 'local' || at === 'storage' || at === 'database';
+}
+
+/** A refusal usually concerns the credential, and a Retry-After all requests. If the list is served, both concern only this file. */
+function toFileTrouble(trouble: Trouble): Trouble {
+  const { kind, status, retryAfterMs } = trouble;
+  if (status === undefined || (kind !== 'throttled' && kind !== 'refused')) return trouble;
+  const message = `The source ${kind === 'refused' ? 'refuses' : 'throttles'} this file (${status}) and serves the list.`;
+  return new Trouble(kind, message, { status, retryAfterMs });
 }
 
 /** Throws while the disk of the blobs or of the spool has no room for `aheadBytes`: all files ahead, each of the largest allowed size. */

@@ -11,7 +11,6 @@ import type { CompletedState, StoredFile } from '../../store/files/complete-down
 import type { Store } from '../../store/store.ts';
 import { deleteUnneeded } from './delete-objects.ts';
 import { type FetchDeps, type FetchRequest, fetchFile } from './fetch.ts';
-import type { DownloadCallbacks } from './in-flight.ts';
 
 export interface DownloadDeps extends FetchDeps {
   readonly store: Pick<Store, 'blobs' | 'deletions' | 'downloads'>;
@@ -19,9 +18,13 @@ export interface DownloadDeps extends FetchDeps {
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
-export interface DownloadRequest extends Pick<FetchRequest, 'maxBytes' | 'signal'>, Partial<DownloadCallbacks> {
+export interface DownloadRequest extends Pick<FetchRequest, 'maxBytes' | 'signal'> {
   readonly file: FileFacts;
   readonly hash: HashSetting;
+  /** The download no longer needs the source. */
+  readonly onFetched?: (() => void) | undefined;
+  /** The download no longer holds bytes in the spool. */
+  readonly onStored?: (() => void) | undefined;
 }
 
 export type DownloadEnd =
@@ -77,8 +80,7 @@ async function fetchAndPut(
   const { claim, twin, sizeBytes } = file;
   const { kind, applicationId } = claim;
   if (!isAttachmentKind(kind)) throw new Trouble('missing', 'There is no path for this type.', { status: 410 });
-  // The file was throttled before, and the list was read since: a Retry-After is about this file alone.
-  const isKnownServed = claim.wasThrottled && claim.isServed;
+  const isKnownServed = claim.isServed;
   await using fetched = await fetchFile(deps, { kind, applicationId, sizeBytes, maxBytes, signal, isKnownServed });
   if (fetched === null) return 'tooLarge';
   deps.crashPoint?.('fetched');

@@ -183,7 +183,6 @@ export function createLifted(stage: Stage): Scenario {
         token: crypto.randomUUID(),
         attempts: 1,
         lapses: 0,
-        wasThrottled: false,
         isServed: false,
         failedAt: Infinity,
       };
