@@ -6,15 +6,23 @@ export type Slots = ReturnType<typeof createSlots>;
 export function createSlots(most: number) {
   const waiting = new Set<() => void>();
   let free = most;
-  const wake = () => waiting.values().next().value?.();
+  /** Each slot that becomes free wakes another caller, also if several become free at once. */
+  const wake = () => {
+    const [next] = waiting;
+    if (next === undefined) return;
+    waiting.delete(next);
+    next();
+  };
   return {
     /** Throws the signal's reason if it aborts before there is a slot. */
     async take(signal: AbortSignal): Promise<Disposable> {
       while (free === 0 && !signal.aborted) {
         const { promise, resolve } = Promise.withResolvers<void>();
         waiting.add(resolve);
-        signal.addEventListener('abort', () => resolve(), { once: true });
+        const end = () => resolve();
+        signal.addEventListener('abort', end);
         await promise;
+        signal.removeEventListener('abort', end);
         waiting.delete(resolve);
       }
       if (signal.aborted) wake();

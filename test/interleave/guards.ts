@@ -102,7 +102,7 @@ export const guards: readonly Guard[] = [
   ),
   guard('the number of the last change', 'update', 'one-lane', /observed_seq > \$3 OR/, 'false OR'),
   known(
-    'delete1.fetch12.delete14.delete!',
+    'delete2.fetch12.delete14.delete!',
     guard('the token of a delete', 'blobs', 'orphan', /delete_token IS NOT NULL AS deleting/, 'false AS deleting'),
   ),
   guard(
@@ -255,7 +255,7 @@ export const guards: readonly Guard[] = [
     ),
   ),
   known(
-    'delete1.time1.fetch12.delete1',
+    'delete2.time1.fetch12.delete1',
     guard(
       'the confirmation asks for its token',
       'delete-blobs',

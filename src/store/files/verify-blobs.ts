@@ -70,10 +70,10 @@ export async function* loadLongestUnread(db: Queryable, advertiserId: bigint): A
 }
 
 /** Records that verify has just read these bytes from the blob store. */
-export async function markVerified(db: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<void> {
+export async function markVerified(db: Queryable, advertiserId: bigint, sha256: string): Promise<void> {
   await db.query(
-    `UPDATE intake.blobs SET verified_at = now() WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'stored'`,
-    [advertiserId, hashes],
+    `UPDATE intake.blobs SET verified_at = now() WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'`,
+    [advertiserId, sha256],
   );
 }
 

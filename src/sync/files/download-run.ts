@@ -200,29 +200,25 @@ async function runOnce(
       leave(unfetched, file.claim);
     };
     const onStored = () => held.dispose();
-    let end: DownloadEnd;
     try {
       held.use(await holding.take(abort.signal));
       asking.use(await fetching.take(abort.signal));
       if (signal.aborted || failure || toPauseMs(account) > 0) return await release(file.claim);
-      end = await download(whole, { file, hash, maxBytes, signal: abort.signal, onFetched, onStored });
+      const end = await download(whole, { file, hash, maxBytes, signal: abort.signal, onFetched, onStored });
+      count(end);
+      if (end.state === 'stored' && end.fetched) memory.putAt = performance.now();
+      if (end.fetched) account.streak = 0;
     } catch (error) {
       if (abort.signal.aborted) return await release(file.claim);
       // An unexpected error counts against this file only.
       const name = error instanceof Error ? error.name : 'no error';
-      const trouble = new Trouble('mismatch', `Unexpected error while fetching (${name}).`, { cause: error });
-      end = { kind: 'failed', trouble };
-    }
-    if (end.kind === 'failed') await fail(account, file.claim, end.trouble);
-    else {
-      count(end);
-      if (end.state === 'stored' && end.fetched) memory.putAt = performance.now();
-      if (end.fetched) account.streak = 0;
+      const unexpected = () => new Trouble('mismatch', `Unexpected error while fetching (${name}).`, { cause: error });
+      await fail(account, file.claim, error instanceof Trouble ? error : unexpected());
     }
     deps.onStep?.({ ...totals });
   }
 
-  function count({ state, bytes, fetched }: Pick<DownloadEnd & { kind: 'completed' }, 'state' | 'bytes' | 'fetched'>) {
+  function count({ state, bytes, fetched }: DownloadEnd): void {
     if (state === 'stored') {
       totals.stored += 1;
       totals.bytes += bytes;

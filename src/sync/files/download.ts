@@ -1,5 +1,5 @@
 // Carries out one claimed download: links the file to equal stored bytes where Hash is trusted, or else fetches the bytes, announces and
-// puts the blob, and commits the rows. A failure is returned as a value to the download run, which handles it.
+// puts the blob, and commits the rows. The download run handles a failure.
 import { isAttachmentKind } from '../../domain/application.ts';
 import { type BlobStore, toBlobKey } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
@@ -27,44 +27,41 @@ export interface DownloadRequest extends Pick<FetchRequest, 'maxBytes' | 'signal
   readonly onStored?: (() => void) | undefined;
 }
 
-export type DownloadEnd =
-  | { readonly kind: 'completed'; readonly state: CompletedState; readonly bytes: number; readonly fetched: boolean }
-  | { readonly kind: 'failed'; readonly trouble: Trouble };
+export interface DownloadEnd {
+  readonly state: CompletedState;
+  readonly bytes: number;
+  /** The source sent the file. */
+  readonly fetched: boolean;
+}
 
-/** Downloads one file. Throws only an abort or an unexpected error. */
+/** Downloads one file. Throws Trouble, or the signal's reason. */
 export async function download(deps: DownloadDeps, request: DownloadRequest): Promise<DownloadEnd> {
-  const { file, maxBytes, signal } = request;
+  const { file, maxBytes } = request;
   const { claim, twin } = file;
   /** `fetchedBytes` is null where the source did not send the file. */
   const toEnd = (state: CompletedState, fetchedBytes: number | null = null): DownloadEnd => {
     deps.crashPoint?.('completed');
     const bytes = state === 'stored' ? (fetchedBytes ?? 0) : 0;
-    return { kind: 'completed', state, bytes, fetched: fetchedBytes !== null };
+    return { state, bytes, fetched: fetchedBytes !== null };
   };
   const giveUp = async (state: 'given_up' | 'rejected', reason: string) =>
     toEnd(await deps.store.downloads.complete(claim, { kind: 'final', state, reason }));
   deps.crashPoint?.('claimed');
-  try {
-    if (claim.lapses >= mostLapses)
-      return await giveUp(
-        'given_up',
-        'The process ended twice while it had this file in hand, the second time with this file alone.',
-      );
-    const use = twin === null ? 'fetch' : toHashUse(request.hash, file.trust, Math.random());
-    if (use === 'link' && twin !== null) {
-      const state = await link(deps, request, twin);
-      if (state !== 'unlinkable') return toEnd(state);
-    }
-    const stored = await fetchAndPut(deps, request, use === 'compare');
-    if (stored === 'tooLarge') return await giveUp('rejected', `larger than ${maxBytes} bytes (ATTACHMENT_MAX_BYTES)`);
-    if (stored === 'lost') return { kind: 'completed', state: stored, bytes: 0, fetched: true };
-    request.onStored?.();
-    return toEnd(await commit(deps, request, stored), stored.blob.sizeBytes);
-  } catch (error) {
-    signal.throwIfAborted();
-    if (!(error instanceof Trouble)) throw error;
-    return { kind: 'failed', trouble: error };
+  if (claim.lapses >= mostLapses)
+    return await giveUp(
+      'given_up',
+      'The process ended twice while it had this file in hand, the second time with this file alone.',
+    );
+  const use = twin === null ? 'fetch' : toHashUse(request.hash, file.trust, Math.random());
+  if (use === 'link' && twin !== null) {
+    const state = await link(deps, request, twin);
+    if (state !== 'unlinkable') return toEnd(state);
   }
+  const stored = await fetchAndPut(deps, request, use === 'compare');
+  if (stored === 'tooLarge') return await giveUp('rejected', `larger than ${maxBytes} bytes (ATTACHMENT_MAX_BYTES)`);
+  if (stored === 'lost') return { state: stored, bytes: 0, fetched: true };
+  request.onStored?.();
+  return toEnd(await commit(deps, request, stored), stored.blob.sizeBytes);
 }
 
 /** How long to wait for a delete of equal bytes. Most take less; if the deleting process died, the download waits several times. */

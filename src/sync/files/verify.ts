@@ -137,17 +137,12 @@ async function compareOne(step: Step, row: BlobRow, found: ListedBlob | null): P
 }
 
 /**
- * Reads stored bytes again, longest unread first, and stops when the budget is spent. Verified blobs are recorded even if the run fails.
- * Objects that cannot be read come first every night; therefore they spend no budget, and do not end the run while others can be read.
+ * Reads stored bytes again, longest unread first, and stops when the budget is spent. Objects that cannot be read come first every night;
+ * therefore they spend no budget, and do not end the run while others can be read.
  */
 async function readAgain(step: Step): Promise<void> {
   const { store, blobs, advertiserId, signal, counts } = step;
   let left = await loadBudget(step);
-  const verified: BlobRow[] = [];
-  const record = async () => {
-    const hashes = verified.splice(0).map((row) => row.sha256);
-    if (hashes.length > 0) await store.blobs.markVerified(advertiserId, hashes);
-  };
   const toCost = ({ sizeBytes }: BlobRow) => Math.max(1, sizeBytes);
   const rows = store.blobs.loadLongestUnread(advertiserId);
   let isEnd = false;
@@ -169,24 +164,11 @@ async function readAgain(step: Step): Promise<void> {
       counts.read += 1;
       counts.readBytes += row.sizeBytes;
     }
-    if (condition === 'intact') verified.push(row);
+    if (condition === 'intact') await store.blobs.markVerified(advertiserId, row.sha256);
     else await recordDamage(step, row, condition);
-    if (verified.length >= recordedRows || sumBytes(verified) >= recordedBytes) await record();
   };
-  try {
-    // What could not be read may have been the last of the budget: then others are read instead.
-    while (left > 0 && !isEnd) await checkEach(step, untilSpent(), check);
-  } finally {
-    await record();
-  }
-}
-
-/** Verified blobs are recorded after this many files or bytes. A process that is killed has at most this much to read again. */
-const recordedRows = 100;
-const recordedBytes = 64_000_000;
-
-function sumBytes(rows: readonly BlobRow[]): number {
-  return rows.reduce((sum, row) => sum + row.sizeBytes, 0);
+  // What could not be read may have been the last of the budget: then others are read instead.
+  while (left > 0 && !isEnd) await checkEach(step, untilSpent(), check);
 }
 
 async function loadBudget({ store, amount, advertiserId }: Step): Promise<number> {

@@ -136,7 +136,7 @@ export function createFlag(stage: Stage): Scenario {
           const claims = await claim(files, actor, leaseMs, lane);
           if (claims.length === 0) continue;
           for (const end of await fetchClaimed(files, actor, claims)) {
-            if (end.kind === 'completed' && end.state === 'stored') ends++;
+            if (end.state === 'stored') ends++;
           }
         }
       };

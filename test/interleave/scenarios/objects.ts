@@ -121,7 +121,7 @@ export async function fetchClaimed(of: FilesOf, actor: Actor, claims: readonly C
     try {
       ends.push(await download(deps, { file, hash: 'never', maxBytes: 1_000_000, signal: never }));
     } catch (error) {
-      if (!(error instanceof Busy)) throw error;
+      if (!(error instanceof Busy || error instanceof Trouble)) throw error;
     }
   }
   return ends;
