@@ -99,10 +99,10 @@ export const isBefore = (time: string, ms: string) =>
 
 const isOldOrphan = `${isUnreferenced} AND b.orphaned_at < now() - $2 * interval '1 millisecond' AND ${isBefore('b.intended_at', '$2')}`;
 
-/** Leaves blobs that have been orphans for the grace period, and still are, to `beginInfected`. Returns how many. */
+/** Leaves blobs that have been orphans for the grace period, and still are, to `beginInfected`: nobody holds their token. Returns how many. */
 export async function dropOrphans(db: Queryable, advertiserId: bigint, graceMs: number): Promise<number> {
   const rows = await db.query(
-    `UPDATE intake.blobs SET state = 'deleting' WHERE ctid = ANY (ARRAY(
+    `UPDATE intake.blobs SET state = 'deleting', delete_token = gen_random_uuid(), delete_until = NULL WHERE ctid = ANY (ARRAY(
        SELECT b.ctid FROM intake.blobs b WHERE ${isOldOrphan} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
     [advertiserId, graceMs],
   );
