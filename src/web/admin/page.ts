@@ -2,8 +2,8 @@
 // inserted values.
 
 import { html } from 'hono/html';
-import { formatAgo, formatCount, formatSpan } from '../../domain/format.ts';
-import { type SweepFacts, type SweepResult, toSweepResult } from '../../domain/status.ts';
+import { formatAgo, formatCount } from '../../domain/format.ts';
+import type { SweepResult } from '../../domain/status.ts';
 import type { Html } from './svg-chart.ts';
 
 /** The most rows that a table shows; further rows are only counted. */
@@ -87,19 +87,6 @@ ${renderRest(rows.length, title.toLowerCase(), all)}</section>`;
 export function renderRest(count: number, what: string, all = 'intake status'): Html {
   if (count <= mostRows) return html``;
   return html`<p class="aside">And ${formatCount(count - mostRows)} more ${what}: <code>${all}</code> lists them all.</p>`;
-}
-
-/** The columns of a sweep after its name. */
-export const sweepColumns = ['Result', '#Requests', '#New', '#Changed', '#Took'] as const;
-
-export function renderSweepCells(sweep: SweepFacts): (Html | string)[] {
-  return [
-    renderResult(toSweepResult(sweep)),
-    formatCount(sweep.requests),
-    formatCount(sweep.added),
-    formatCount(sweep.changed),
-    sweep.endedAt === null ? '' : formatSpan(sweep.endedAt.getTime() - sweep.startedAt.getTime()),
-  ];
 }
 
 export function renderResult({ word, mood, note }: SweepResult): Html {

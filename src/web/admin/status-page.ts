@@ -12,6 +12,7 @@ import {
   type Problem,
   type Status,
   toSweepName,
+  toSweepResult,
 } from '../../domain/status.ts';
 import {
   type Frame,
@@ -22,9 +23,7 @@ import {
   renderHeadline,
   renderRest,
   renderResult,
-  renderSweepCells,
   renderTable,
-  sweepColumns,
   toUtc,
 } from './page.ts';
 import { renderCharts } from './status-charts.ts';
@@ -222,12 +221,16 @@ function renderSweeps({ period, polls, recentSweeps }: History, status: Status):
     renderAgo(sweep.startedAt, status.at),
     sweep.advertiser,
     sweep.isFirst ? 'first sweep' : toSweepName(sweep),
-    ...renderSweepCells(sweep),
+    renderResult(toSweepResult(sweep)),
+    formatCount(sweep.requests),
+    formatCount(sweep.added),
+    formatCount(sweep.changed),
+    sweep.endedAt === null ? '' : formatSpan(sweep.endedAt.getTime() - sweep.startedAt.getTime()),
   ];
   return renderTable({
     id: 'sweeps-recent',
     title: 'Recent sweeps',
-    columns: ['Started', 'Advertiser', 'Sweep', ...sweepColumns],
+    columns: ['Started', 'Advertiser', 'Sweep', 'Result', '#Requests', '#New', '#Changed', '#Took'],
     rows: [
       [
         `last ${words[period]}`,
