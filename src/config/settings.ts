@@ -277,8 +277,7 @@ export const sections = {
     },
     SESSION_SECRET: {
       secret: true,
-      meaning:
-        'signs the cookie that binds a prefill to its browser, and the links to resumes; at least 16 characters in production',
+      meaning: 'signs the links to resumes; at least 16 characters in production',
       example: 'a-long-random-text',
       read: read.line,
       absent: 'prefill is off',

@@ -5,14 +5,17 @@ import { z } from 'zod';
 import { type PrefillRequest, toAllowedUrl } from '../../domain/prefill.ts';
 import type { Callback } from '../../sync/prefill.ts';
 
-/** The advertiser of a start; null where there is none. */
+/** The advertiser of a start; null where there is none, or more than one. */
 export function parseAdvertiserId(query: URLSearchParams): bigint | null {
-  return advertiserId.safeParse(query.get('advertiser_id')).data ?? null;
+  const [text = '', ...others] = query.getAll('advertiser_id');
+  const id = /^[1-9]\d{0,18}$/.test(text) && others.length === 0 ? BigInt(text) : null;
+  return id === null || id >= 2n ** 63n ? null : id;
 }
 
 /** The request, or the names of the parameters that cannot be used. Addresses must begin with one of `returnUrls`. */
 export function parseStart(
   query: URLSearchParams,
+  advertiserId: bigint,
   returnUrls: readonly string[],
 ): PrefillRequest | { readonly wrong: readonly string[] } {
   const form = startForm(returnUrls);
@@ -22,7 +25,7 @@ export function parseStart(
   const wrong = [...doubled, ...(error?.issues.map(({ path }) => String(path[0])) ?? [])];
   if (data === undefined || wrong.length > 0) return { wrong: [...new Set(wrong)] };
   return {
-    advertiserId: data.advertiser_id,
+    advertiserId,
     formUrl: data.form_url,
     returnUrl: data.return_url,
     positionTitle: data.position_title,
@@ -32,12 +35,6 @@ export function parseStart(
   };
 }
 
-const advertiserId = z
-  .string()
-  .regex(/^[1-9]\d{0,18}$/)
-  .transform(BigInt)
-  .refine((id) => id < 2n ** 63n);
-
 function startForm(returnUrls: readonly string[]) {
   const allowed = z.string().transform((text, context) => {
     const url = toAllowedUrl(text, returnUrls);
@@ -46,7 +43,6 @@ function startForm(returnUrls: readonly string[]) {
     return z.NEVER;
   });
   return z.object({
-    advertiser_id: advertiserId,
     form_url: allowed,
     return_url: allowed,
     position_title: optionalText(/^[^\p{Cc}\p{Cs}]{1,300}$/u),

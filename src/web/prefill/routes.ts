@@ -6,7 +6,7 @@ import { create as toContentDisposition } from 'content-disposition';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import { bearerAuth } from 'hono/bearer-auth';
 import { bodyLimit } from 'hono/body-limit';
-import { getSignedCookie, setSignedCookie } from 'hono/cookie';
+import { getCookie, setCookie } from 'hono/cookie';
 import { HTTPException } from 'hono/http-exception';
 import { NONCE, type SecureHeadersVariables, secureHeaders } from 'hono/secure-headers';
 import { z } from 'zod';
@@ -44,7 +44,7 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
   const port = new Hono<Env>();
   const app = port.basePath('/prefill');
   const isSecure = redirectUri.startsWith('https:');
-  const cookie = createBindingCookie(isSecure, sessionSecret);
+  const cookie = createBindingCookie(isSecure);
   const notice = (context: Context<Env>, which: ErrorNotice, detail = '') => {
     const { status, page } = renderNotice(which, context.get('secureHeadersNonce') ?? '', detail);
     return context.html(page, status);
@@ -80,17 +80,17 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
   app.get('/start', async (context) => {
     const query = new URL(context.req.url).searchParams;
     const advertiserId = parseAdvertiserId(query);
-    const account = advertiserId === null ? null : await findAccount(deps, advertiserId);
-    if (account === null) return notice(context, 'incomplete', 'Not usable: advertiser_id.');
-    const request = parseStart(query, account.returnUrls);
+    const account = advertiserId && (await findAccount(deps, advertiserId));
+    if (!account) return notice(context, 'incomplete', 'Not usable: advertiser_id.');
+    const request = parseStart(query, advertiserId, account.returnUrls);
     if ('wrong' in request) return notice(context, 'incomplete', `Not usable: ${request.wrong.join(', ')}.`);
-    const binding = await cookie.ensure(context);
+    const binding = cookie.ensure(context);
     return context.redirect(await beginPrefill(deps, account, { request, binding }), 303);
   });
 
   app.get('/callback', async (context) => {
     const callback = parseCallback(new URL(context.req.url).search);
-    const binding = await cookie.read(context);
+    const binding = cookie.read(context);
     const returnUrl =
       callback === null || binding === null
         ? null
@@ -167,27 +167,17 @@ function createHeaders(isSecure: boolean): MiddlewareHandler {
 }
 
 /** The cookie that identifies a browser, shared by its tabs. `__Host-` stops sibling domains from setting it; it requires https. */
-function createBindingCookie(isSecure: boolean, secret: () => string) {
+function createBindingCookie(isSecure: boolean) {
   const name = 'prefill';
   const prefix = isSecure ? ('host' as const) : undefined;
-  const read = async (context: Context): Promise<string | null> => {
-    const value = await getSignedCookie(context, secret(), name, prefix);
-    return value || null;
-  };
+  const read = (context: Context) => /^[\w-]{43}$/.exec(getCookie(context, name, prefix) ?? '')?.[0] ?? null;
   return {
     read,
-    async ensure(context: Context): Promise<string> {
-      const binding = (await read(context)) ?? createSecret();
-      const maxAge = stateLifetimeMs / 1000;
+    ensure(context: Context): string {
+      const binding = read(context) ?? createSecret();
       // Lax: the browser must send it when the source redirects back.
-      const shape = {
-        path: '/',
-        httpOnly: true,
-        sameSite: 'Lax',
-        maxAge,
-        ...(prefix && { prefix, secure: true }),
-      } as const;
-      await setSignedCookie(context, name, binding, secret(), shape);
+      const shape = { path: '/', httpOnly: true, sameSite: 'Lax', maxAge: stateLifetimeMs / 1000 } as const;
+      setCookie(context, name, binding, { ...shape, ...(prefix && { prefix, secure: true }) });
       return binding;
     },
   };
