@@ -68,7 +68,6 @@ export function createLocalSource(board: Board, format: 'json' | 'xml' = 'json')
       };
     },
     openAttachment: () => Promise.reject(new Error('This board has no files.')),
-    async [Symbol.asyncDispose]() {},
   };
 }
 

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { openS3Blobs } from '../src/blobs/s3.ts';
 import { createSource } from '../src/source/client.ts';
+import { openConnections } from '../src/source/http.ts';
 import { describeFile } from '../src/source/parse/file-description.ts';
 import { parseScreens } from '../src/source/parse/screen.ts';
 import { runDownloads } from '../src/sync/files/download-run.ts';
@@ -85,19 +86,16 @@ async function fetchAll(url: string, { sourceUrl, storeUrl }: FileServers, files
   stack.defer(() => rmSync(folder, { recursive: true, force: true }));
   const signal = AbortSignal.timeout(600_000);
   const store = stack.use(openBenchStore(url));
-  const source = stack.use(
-    createSource({
-      url: sourceUrl,
-      credential: 'none',
-      format: 'json',
-      idleTimeoutMs: 30_000,
-      totalTimeoutMs: 600_000,
-      connections: concurrency,
-      listMaxBytes: 3_000_000,
-      applicationMaxBytes: 50_000_000,
-      userAgent: 'bench',
-    }),
-  );
+  const source = createSource({
+    url: sourceUrl,
+    credential: () => 'none',
+    format: 'json',
+    totalTimeoutMs: 600_000,
+    connections: stack.use(openConnections(concurrency, 30_000)),
+    listMaxBytes: 3_000_000,
+    applicationMaxBytes: 50_000_000,
+    userAgent: 'bench',
+  });
   const blobs = stack.use(
     openS3Blobs({
       bucket: 'bench',

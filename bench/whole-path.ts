@@ -3,6 +3,7 @@
 
 import { Pool } from 'undici';
 import { createSource, type ListFilters, type Source } from '../src/source/client.ts';
+import { openConnections } from '../src/source/http.ts';
 import { syncAccount } from '../src/sync/read/read-account.ts';
 import { openCopies } from './copies.ts';
 import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './figure.ts';
@@ -43,12 +44,13 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
 /** Runs a first sync; adds its requests to `asked`. */
 async function sync(url: string, board: BoardServer, applications: number, asked: ListFilters[] = []): Promise<void> {
   await using store = openBenchStore(url);
-  await using source = createSource({
-    ...board,
+  await using connections = openConnections(8, 30_000);
+  const source = createSource({
+    url: board.url,
+    credential: () => board.credential,
     format: 'json',
-    idleTimeoutMs: 30_000,
     totalTimeoutMs: 600_000,
-    connections: 8,
+    connections,
     listMaxBytes: 3_000_000,
     applicationMaxBytes: 50_000_000,
     userAgent: 'bench',

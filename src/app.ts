@@ -9,6 +9,7 @@ import {
   type ConfiguredAdvertiser,
   openBlobsOf,
   openConfiguredBlobs,
+  openConnectionsOf,
   openSource,
   openSourceToLook,
   toChosen,
@@ -84,8 +85,9 @@ export async function runChecks(config: ReadConfig, request: Chosen): Promise<Fi
   // A schema of another version may not tell whose the storage is.
   const isCurrent = findings.every(({ check, ok }) => ok || check !== 'schema');
   findings.push(...(await checkBlobs(isCurrent ? store : null, () => openConfiguredBlobs(config), request.signal)));
+  const connections = stack.use(openConnectionsOf(config));
   for (const account of toChosen(config, request.advertiser)) {
-    await using source = openSourceToLook(config, store, account);
+    const source = openSourceToLook(config, store, account, connections);
     findings.push(...(await checkSource(store, source, { ...account, signal: request.signal })));
   }
   return findings;
@@ -193,9 +195,10 @@ export async function estimateBackfill(
 ): Promise<{ readonly name: string; readonly range: ReadRange; readonly estimate: Estimate }[]> {
   // An estimate creates a missing schema but does not upgrade an existing one.
   await using app = await openMigratedStoreOf(config, 'backfill', request.signal, { upgrade: false });
+  await using connections = openConnectionsOf(config);
   const estimates = [];
   for (const account of toChosen(config, request.advertiser)) {
-    await using source = openSourceToLook(config, app.store, account);
+    const source = openSourceToLook(config, app.store, account, connections);
     const advertiser = await app.store.advertisers.lookUp(account.name, account.advertiserId);
     const { advertiserId } = advertiser;
     for (const range of await toRanges(app, advertiserId, request.range)) {
@@ -230,7 +233,7 @@ async function overAdvertisers(
   using heartbeat = watchdog.begin({ task: role });
   await using app = await openMigratedStoreOf(config, role, signal, { ...retryOptions, crashPoint });
   await retry(retryOptions, () => requireKey(app.store));
-  await using sources = new AsyncDisposableStack();
+  await using connections = openConnectionsOf(config);
   await using recall = startRecall(
     { store: app.store, openBlobs: (until) => openBlobsOf(config, app.store, until) },
     signal,
@@ -245,7 +248,7 @@ async function overAdvertisers(
     const limiter =
       limiters.get(account.url) ?? createRateLimiter(app.store, account.url, config.source.requestsPerSecond);
     limiters.set(account.url, limiter);
-    const source = sources.use(openSource(config, app.store, account, limiter));
+    const source = openSource(config, app.store, account, limiter, { connections });
     const deps: SweepDeps = {
       store: app.store,
       source,

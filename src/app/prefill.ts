@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import { SchemaTrouble, SettingTrouble, Trouble } from '../domain/trouble.ts';
 import type { Log } from '../log.ts';
+import { openConnections } from '../source/http.ts';
 import { createPrefillSource } from '../source/prefill.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { PrefillAccount, PrefillDeps, PrefillEnd } from '../sync/prefill.ts';
@@ -107,6 +108,8 @@ export async function openPrefillServer(
   }
   await using stack = new AsyncDisposableStack();
   const blobs = stack.use(await openBlobsToAdd({ ...config, source: configured }, store, signal));
+  const idleTimeoutMs = Math.min(configured.idleTimeoutMs, longestRequestMs);
+  const connections = stack.use(openConnections(callbacksInHand, idleTimeoutMs));
   const accounts = new Map<string, PrefillAccount>();
   for (const account of configured.list) {
     const site = account.site ?? prefill.site;
@@ -124,14 +127,13 @@ export async function openPrefillServer(
       clientId: prefill.clientId,
       clientSecret: () => prefill.clientSecret.current(),
       redirectUri: prefill.redirectUri,
-      idleTimeoutMs: Math.min(configured.idleTimeoutMs, longestRequestMs),
       totalTimeoutMs: longestRequestMs,
-      connections: configured.concurrency,
+      connections,
       userAgent: `intake/${version}`,
       resumeMaxBytes,
     });
     const { key, returnUrls } = site;
-    accounts.set(account.name, { source: stack.use(client), returnUrls, key: () => key.current() });
+    accounts.set(account.name, { source: client, returnUrls, key: () => key.current() });
   }
   const deps: PrefillDeps = {
     ...{ store, blobs, accounts, ttlMs: prefill.ttlMs },

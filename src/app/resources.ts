@@ -7,6 +7,7 @@ import type { Config } from '../config.ts';
 import type { BlobStore, Spool } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { createSource, type Source, type SourceOptions } from '../source/client.ts';
+import { type Connections, openConnections } from '../source/http.ts';
 import type { Store } from '../store/store.ts';
 import { openSpool } from '../sync/files/spool.ts';
 import { guardStore, type OwnerDeps, requireOwned, requireOwner, requireReadable } from '../sync/files/store-owner.ts';
@@ -72,13 +73,23 @@ export async function openKnown(
 }
 
 /** The client of one account for read-only commands. It records only the shared rate limit and Retry-After. */
-export function openSourceToLook(config: Config<'source'>, store: Store | null, account: ConfiguredAdvertiser): Source {
+export function openSourceToLook(
+  config: Config<'source'>,
+  store: Store | null,
+  account: ConfiguredAdvertiser,
+  connections: Connections,
+): Source {
   const { name, url } = account;
   // The rate limit is shared through the database. Without a database, the single request of a check is sent at once.
-  if (store === null) return openSource(config, null, account, async () => {});
+  if (store === null) return openSource(config, null, account, async () => {}, { connections });
   const takeSlot = createRateLimiter(store, url, config.source.requestsPerSecond);
   const memory = { hasAnswered: () => store.advertisers.hasAnswered(name, url), noteAnswered: async () => {} };
-  return openSource(config, store, account, takeSlot, { memory });
+  return openSource(config, store, account, takeSlot, { connections, memory });
+}
+
+/** Connections for the accounts of a command. */
+export function openConnectionsOf({ source }: Config<'source'>): Connections {
+  return openConnections(source.concurrency, source.idleTimeoutMs);
 }
 
 /** The client of one account; nothing is sent yet. */
@@ -87,15 +98,13 @@ export function openSource(
   store: Store | null,
   { name, url, credential }: ConfiguredAdvertiser,
   takeSlot: (signal: AbortSignal) => Promise<void>,
-  more: Partial<Pick<SourceOptions, 'connections' | 'onListBytes' | 'memory'>> = {},
+  more: Pick<SourceOptions, 'connections' | 'onListBytes' | 'memory'>,
 ): Source {
   return createSource({
     url,
     credential: () => credential.current(),
     format: config.source.format,
-    idleTimeoutMs: config.source.idleTimeoutMs,
     totalTimeoutMs,
-    connections: config.source.concurrency,
     listMaxBytes,
     applicationMaxBytes,
     userAgent: `intake/${version}`,

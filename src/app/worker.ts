@@ -7,7 +7,7 @@ import { toStatus } from '../domain/status.ts';
 import type { Wait } from '../domain/wait.ts';
 import type { Log } from '../log.ts';
 import type { Source } from '../source/client.ts';
-import { type Connections, openConnections } from '../source/http.ts';
+import { openConnections } from '../source/http.ts';
 import { openQueueListener } from '../store/postgres/listen.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { startRecall } from '../sync/files/delete-infected.ts';
@@ -170,28 +170,22 @@ function toAdminOptions(
   } satisfies Partial<AdminOptions>;
 }
 
-/** Opens a client per account. Accounts with the same origin share its connections; accounts with the same URL share its rate limit. */
+/** Opens a client per account. Accounts share connections, and those with the same URL its rate limit. */
 function openAccounts(config: WorkerConfig, store: Store, stack: AsyncDisposableStack): WorkerAccount[] {
   const { advertisers, requestsPerSecond, idleTimeoutMs, concurrency } = config.source;
   const limiters = new Map<string, TakeSlot>();
-  const origins = new Map<string, Connections>();
+  // As many connections as there can be requests at once, so that a slow account delays no other.
+  const connections = stack.use(openConnections(concurrency + 2 * accountsAtOnce, idleTimeoutMs));
   return advertisers.map((account) => {
     const { name, advertiserId, url } = account;
     const limiter = limiters.get(url) ?? createRateLimiter(store, url, requestsPerSecond);
     limiters.set(url, limiter);
-    const { origin } = new URL(url);
-    // As many connections as there can be requests at once, so that a slow account delays no other.
-    const most = concurrency + 2 * accountsAtOnce;
-    const connections = origins.get(origin) ?? stack.use(openConnections({ url, idleTimeoutMs, connections: most }));
-    origins.set(origin, connections);
     let heartbeat: Heartbeat | null = null;
     const takeSlot: TakeSlot = (signal) =>
       heartbeat === null ? limiter(signal) : heartbeat.whileWaiting(limiter(signal));
     return {
       ...{ name, advertiserId },
-      source: stack.use(
-        openSource(config, store, account, takeSlot, { connections, onListBytes: () => heartbeat?.move() }),
-      ),
+      source: openSource(config, store, account, takeSlot, { connections, onListBytes: () => heartbeat?.move() }),
       watch: (next) => {
         heartbeat = next;
       },

@@ -5,21 +5,15 @@ import { pipeline } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { Trouble } from '../domain/trouble.ts';
 
-/** The bytes of a body; `whole` is false when reading stopped at the limit. */
-export interface ReadBody {
-  readonly bytes: Buffer;
-  readonly whole: boolean;
-}
-
 const inflaters = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createInflate, br: createBrotliDecompress };
 
-/** Reads a body up to `maxBytes`. A larger body ends the connection; the first `maxBytes` are returned. */
+/** Reads a body up to `maxBytes`. A larger body ends the connection; the first `maxBytes` are returned, and `whole` is false. */
 export async function readBody(
   body: AsyncIterable<Uint8Array>,
   contentEncoding: string | undefined,
   maxBytes: number,
   onBytes?: (() => void) | undefined,
-): Promise<ReadBody> {
+): Promise<{ readonly bytes: Buffer; readonly whole: boolean }> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of toPlain(body, contentEncoding)) {

@@ -10,8 +10,8 @@ import { decodeText } from './parse/charset.ts';
 import { toFilterDate } from './parse/dates.ts';
 import { parsePage, scanIds, toEmptyPage } from './parse/list.ts';
 
-/** One advertiser's account at the source. Disposing closes its connections, unless they are shared. */
-export interface Source extends AsyncDisposable {
+/** One advertiser's account at the source. */
+export interface Source {
   /** Requests the list. Throws Trouble, or the signal's reason. */
   list(filters: ListFilters, signal: AbortSignal, how?: ListRequest): Promise<ListAnswer>;
   /** Opens an attachment by its kind and its application's id. `isKnownServed`: a Retry-After applies to this file alone. */
@@ -70,7 +70,7 @@ export function createSource(options: SourceOptions): Source {
   async function list(filters: ListFilters, signal: AbortSignal, how?: ListRequest): Promise<ListAnswer> {
     const maxBytes = how?.most === 'one' ? options.applicationMaxBytes : options.listMaxBytes;
     const path = `v1/advertiser/applications?${toQuery(filters)}`;
-    const request = { path, accept, signal, fresh: true, ...(how?.tries === 'one' && { retries: 0 }) };
+    const request = { path, accept, signal, ...(how?.tries === 'one' && { retries: 0 }) };
     try {
       const answer = await http.get(request, (opened) =>
         readList(opened, maxBytes, isCached(opened.headers), options.onListBytes),
@@ -98,7 +98,6 @@ export function createSource(options: SourceOptions): Source {
         isKnownServed,
         signal,
       }),
-    [Symbol.asyncDispose]: () => http[Symbol.asyncDispose](),
   };
 }
 

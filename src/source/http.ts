@@ -3,7 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import pRetry from 'p-retry';
-import { type Dispatcher, Pool } from 'undici';
+import { Agent, type Dispatcher } from 'undici';
 import { toCertificateProblem, toConnectionReason } from '../domain/connection-error.ts';
 import type { Delay } from '../domain/delay.ts';
 import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
@@ -13,14 +13,11 @@ import { isRedirect, isRetryable, toStatusTrouble } from './status.ts';
 export interface HttpOptions {
   /** Scheme, host and optional path. */
   readonly url: string;
-  /** Sent as SWS with every request that has no `authorization`. A function is called for each request, so it can be rotated. */
-  readonly credential?: string | (() => string | Promise<string>) | undefined;
-  /** A request fails after this long without a byte. */
-  readonly idleTimeoutMs: number;
+  /** Sent as SWS with every request that has no `authorization`. Called for each request, so that it can be rotated. */
+  readonly credential?: () => string;
   /** A request fails after this long, even while bytes arrive. */
   readonly totalTimeoutMs: number;
-  /** The maximum number of connections, or a pool that several accounts at one origin share. */
-  readonly connections: number | Connections;
+  readonly connections: Connections;
   readonly userAgent: string;
   /** Awaited before every request, retries included: the shared rate limit. */
   readonly takeSlot?: ((signal: AbortSignal) => Promise<void>) | undefined;
@@ -34,8 +31,6 @@ interface HttpRequest {
   /** Relative to the base URL, with its query. */
   readonly path: string;
   readonly accept: string;
-  /** Sends `Cache-Control: no-cache`, so that caches on the way do not answer. */
-  readonly fresh?: boolean;
   /** True when the source serves other requests: a Retry-After then applies to this request alone. */
   readonly isKnownServed?: boolean | undefined;
   /** The Authorization header, sent instead of the credential. A request with it follows no redirect. */
@@ -58,8 +53,8 @@ export interface HttpAnswer extends AsyncDisposable {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** The HTTP client of one origin. Disposing closes its connections, unless they are shared. */
-export interface Http extends AsyncDisposable {
+/** The HTTP client of one origin. */
+export interface Http {
   /** Requests and reads the whole answer. When `read` throws unreachable or malformed, the request is repeated a few times. */
   get<T>(request: HttpRequest, read: (answer: HttpAnswer) => Promise<T>): Promise<T>;
   /** Opens an answer whose body the caller reads. Retries only until the headers have arrived. */
@@ -68,23 +63,21 @@ export interface Http extends AsyncDisposable {
   post<T>(request: HttpPost, read: (answer: HttpAnswer) => Promise<T>): Promise<T>;
 }
 
-/** Connections to one origin. */
+/** The connections of a process: those to one origin are shared by its accounts. */
 export interface Connections extends AsyncDisposable {
-  readonly pool: Pool;
+  readonly agent: Agent;
 }
 
-/** Creates a pool that several accounts at one origin share; no connection is opened before the first request. */
-export function openConnections(
-  options: Pick<HttpOptions, 'url' | 'idleTimeoutMs'> & { readonly connections: number },
-): Connections {
-  const pool = new Pool(new URL(options.url).origin, {
-    connections: options.connections,
-    headersTimeout: options.idleTimeoutMs,
-    bodyTimeout: options.idleTimeoutMs,
-    connectTimeout: options.idleTimeoutMs,
+/** At most `most` connections to an origin. A request on them fails after `idleTimeoutMs` without a byte. */
+export function openConnections(most: number, idleTimeoutMs: number): Connections {
+  const agent = new Agent({
+    connections: most,
+    headersTimeout: idleTimeoutMs,
+    bodyTimeout: idleTimeoutMs,
+    connectTimeout: idleTimeoutMs,
     allowH2: false,
   });
-  return { pool, [Symbol.asyncDispose]: () => pool.destroy() };
+  return { agent, [Symbol.asyncDispose]: () => agent.destroy() };
 }
 
 const usualRetries = 3;
@@ -93,22 +86,22 @@ const discardedBytes = 65_536;
 /** Creates the client of one origin; no connection is opened before the first request. */
 export function createHttp(options: HttpOptions): Http {
   const base = new URL(options.url.endsWith('/') ? options.url : `${options.url}/`);
-  const { connections } = options;
-  const isShared = typeof connections !== 'number';
   const address = `${base.hostname}:${base.port || (base.protocol === 'https:' ? 443 : 80)}`;
-  const { pool } = isShared ? connections : openConnections({ ...options, connections });
 
   async function requestOnce(url: URL, request: HttpRequest | HttpPost): Promise<Dispatcher.ResponseData> {
     await options.takeSlot?.(request.signal);
-    const authorization = request.authorization ?? (await toSws(options.credential));
+    const authorization = request.authorization ?? toSws(options.credential);
     const headers = {
       authorization,
       accept: request.accept,
       'user-agent': options.userAgent,
-      ...(request.fresh === true && { 'cache-control': 'no-cache', pragma: 'no-cache' }),
+      // Caches on the way do not answer.
+      'cache-control': 'no-cache',
+      pragma: 'no-cache',
     };
     try {
-      return await pool.request({
+      return await options.connections.agent.request({
+        origin: base.origin,
         path: url.pathname + url.search,
         signal: AbortSignal.any([request.signal, AbortSignal.timeout(options.totalTimeoutMs)]),
         ...('body' in request
@@ -169,15 +162,12 @@ export function createHttp(options: HttpOptions): Http {
       await using answer = toAnswer(await requestOnce(new URL(request.path, base), request), request.signal, address);
       return await read(answer);
     },
-    async [Symbol.asyncDispose]() {
-      if (!isShared) await pool.destroy();
-    },
   };
 }
 
 // Spec: Authentication 2. For an invalid header value undici throws an error that might quote the credential, so it is checked first.
-async function toSws(credential: HttpOptions['credential']): Promise<string> {
-  const secret = (typeof credential === 'function' ? await credential() : (credential ?? '')).trim();
+function toSws(credential: HttpOptions['credential']): string {
+  const secret = (credential?.() ?? '').trim();
   if (!/^[\x20-\x7e]+$/.test(secret)) throw new Trouble('refused', 'The credential is empty or not plain ASCII.');
   return `SWS ${secret}`;
 }

@@ -13,8 +13,8 @@ import { isObject, toScalarText } from './parse/values.ts';
 import { readResume } from './resume.ts';
 import { toStatusTrouble } from './status.ts';
 
-/** Gets candidates' consent at one source and uses it. Disposing closes its connections. */
-export interface PrefillSource extends AsyncDisposable {
+/** Gets candidates' consent at one source and uses it. */
+export interface PrefillSource {
   /** The URL of the consent page, for the candidate's browser. */
   toAuthorizeUrl(state: string, advertiserId: bigint): string;
   /** Exchanges a code, once. Throws CodeSpent, another Trouble, or the signal's reason. */
@@ -67,9 +67,6 @@ export function createPrefillSource(options: PrefillSourceOptions): PrefillSourc
         readToken,
       );
       return createSession(api, `Bearer ${token}`, accountIds, options);
-    },
-    async [Symbol.asyncDispose]() {
-      await Promise.all([auth[Symbol.asyncDispose](), api[Symbol.asyncDispose]()]);
     },
   };
 }

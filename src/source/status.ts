@@ -21,17 +21,9 @@ export function toStatusTrouble({ status, headers }: Answered, nowMs: number, ad
     return new Trouble('refused', `${source} refuses the credential (${status}).`, { status });
   if (status === 404) return new Trouble('missing', 'The source does not have it (404).', { status });
   if (status === 410) return new Trouble('missing', 'The source has removed it permanently (410).', { status });
-  if (status === 429)
-    return new Trouble('throttled', `${source} asks for fewer requests (429).`, { status, retryAfterMs });
-  if (status === 503 && retryAfterMs !== undefined) {
-    return new Trouble('throttled', `${source} is unavailable and asks to retry later (503).`, {
-      status,
-      retryAfterMs,
-    });
-  }
+  if (status === 429 || (status === 503 && retryAfterMs !== undefined))
+    return new Trouble('throttled', `${source} asks to retry later (${status}).`, { status, retryAfterMs });
   if (status >= 500) return new Trouble('unreachable', `${source} failed (${status}).`, { status });
-  if (isRedirect(status))
-    return new Trouble('unreachable', `${source} sent a redirect that Intake does not follow (${status}).`, { status });
   return new Trouble('unreachable', `${source} answered with an unexpected status (${status}).`, { status });
 }
 

@@ -1,12 +1,12 @@
 // Intake's client against a third-party authorization server: shows a misunderstanding of OAuth that the client and the sandbox share.
 import { expect, test } from 'vitest';
-import { createPrefillSource, type PrefillSourceOptions } from '../../src/source/prefill.ts';
 import {
   type IndependentServer,
   independentClient,
   independentRedirectUri,
   openIndependentServer,
 } from '../support/independent-server.ts';
+import { type OwnPrefillOptions, openOwnPrefillSource } from '../support/own-source.ts';
 
 const request = {
   advertiserId: 7n,
@@ -20,8 +20,8 @@ const request = {
 
 const signal = AbortSignal.timeout(600_000);
 
-function createClient({ url }: IndependentServer, changed: Partial<PrefillSourceOptions> = {}) {
-  return createPrefillSource({
+function createClient({ url }: IndependentServer, changed: Partial<OwnPrefillOptions> = {}) {
+  return openOwnPrefillSource({
     url,
     authUrl: url,
     clientId: independentClient.clientId,

@@ -4,12 +4,12 @@ import { describe, expect } from 'vitest';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { wholeAxis } from '../../src/domain/coverage/position.ts';
 import { toStatus } from '../../src/domain/status.ts';
-import { createSource, type SourceOptions } from '../../src/source/client.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { holdLane } from '../../src/sync/accounts/held-lane.ts';
 import { readAgain } from '../../src/sync/read/read-tasks.ts';
 import type { ReadContext, SweepSummary } from '../../src/sync/read/sweep.ts';
 import { findDifferences } from '../support/equality.ts';
+import { type OwnSourceOptions, openOwnSource } from '../support/own-source.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 
 describe('reading again what is held', () => {
@@ -107,12 +107,12 @@ interface Sweeping extends AsyncDisposable {
 async function openSweeping(
   database: TestDatabase,
   board: Sandbox,
-  limits: Partial<SourceOptions> = {},
+  limits: Partial<OwnSourceOptions> = {},
 ): Promise<Sweeping> {
   const stack = new AsyncDisposableStack();
   const store = stack.use(openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('a key for tests') }));
   const source = stack.use(
-    createSource({
+    openOwnSource({
       url: board.url,
       credential: board.credential,
       format: 'json',

@@ -58,7 +58,6 @@ async function visit(intake: SmallIntake, how: Visit): Promise<{ handle: string 
       },
       loadResume: async () => ({ ...resume, body: bytes, [Symbol.asyncDispose]: async () => {} }),
     }),
-    async [Symbol.asyncDispose]() {},
   };
   const account = { source, returnUrls: [], key: () => 'key' };
   const deps: PrefillDeps = {

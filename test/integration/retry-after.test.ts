@@ -1,6 +1,6 @@
 // Retry-After, heard by one worker and honoured by all of them (P14).
 import { describe, expect } from 'vitest';
-import { openSource } from '../../src/app/resources.ts';
+import { openConnectionsOf, openSource } from '../../src/app/resources.ts';
 import { loadConfig } from '../../src/config.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -24,7 +24,8 @@ async function openAccount(database: TestDatabase, board: Sandbox, nth = 0) {
   if (!account) throw new Error('No account is configured.');
   const name = `account-${nth + 1}`;
   await store.advertisers.ensure(name, null);
-  const source = stack.use(openSource(config, store, { ...account, name }, async () => {}));
+  const connections = stack.use(openConnectionsOf(config));
+  const source = openSource(config, store, { ...account, name }, async () => {}, { connections });
   const owned = stack.move();
   return { source, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

@@ -7,13 +7,8 @@ import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';
-import {
-  createCacheTest,
-  createSource,
-  type ListAnswer,
-  type Source,
-  type SourceOptions,
-} from '../../src/source/client.ts';
+import { createCacheTest, type ListAnswer, type Source } from '../../src/source/client.ts';
+import { type OwnSourceOptions, openOwnSource } from '../support/own-source.ts';
 
 const page = '{"JobApplications":{"AdvertiserID":7,"AfterID":"0","JobApplicationsList":[{"ID":1},{"ID":2}]}}';
 const never = new AbortController().signal;
@@ -28,7 +23,7 @@ interface World {
 /** A server that answers its nth request by the nth listener, the last one from then on. */
 async function open(
   listeners: RequestListener | readonly RequestListener[],
-  options: Partial<SourceOptions> = {},
+  options: Partial<OwnSourceOptions> = {},
 ): Promise<World> {
   const requests: IncomingMessage[] = [];
   const row = [listeners].flat();
@@ -38,7 +33,7 @@ async function open(
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const source = createSource({
+  const source = openOwnSource({
     url: `${url}/api`,
     credential: secret,
     format: 'json',
@@ -478,7 +473,7 @@ describe('a source that is not there', () => {
 
   test('TLS that fails is unreachable, with no downgrade', async () => {
     const { source, url, requests } = await open(ok);
-    await using secure = createSource({
+    await using secure = openOwnSource({
       url: url.replace('http:', 'https:'),
       credential: secret,
       format: 'json',

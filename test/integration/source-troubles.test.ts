@@ -8,7 +8,7 @@ import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { wholeAxis } from '../../src/domain/coverage/position.ts';
 import { toStatus } from '../../src/domain/status.ts';
 import type { Trouble } from '../../src/domain/trouble.ts';
-import { createSource, type Source, type SourceOptions } from '../../src/source/client.ts';
+import type { Source } from '../../src/source/client.ts';
 import { holdLane } from '../../src/sync/accounts/held-lane.ts';
 import { audit } from '../../src/sync/read/audit.ts';
 import { backfill, syncAccount } from '../../src/sync/read/read-account.ts';
@@ -17,6 +17,7 @@ import type { SweepSummary } from '../../src/sync/read/sweep.ts';
 import { createWatchdog } from '../../src/sync/worker/watchdog.ts';
 import { startWorker } from '../../src/sync/worker/worker.ts';
 import { callIntake } from '../support/intake.ts';
+import { type OwnSourceOptions, openOwnSource } from '../support/own-source.ts';
 import { openSmallIntake, type SmallIntake, type SmallIntakeOptions } from '../support/small-intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
@@ -45,14 +46,14 @@ interface Troubled extends SmallIntake {
 
 async function openTroubled(
   options: SmallIntakeOptions & { readonly database: TestDatabase },
-  limits: Partial<SourceOptions> = {},
+  limits: Partial<OwnSourceOptions> = {},
 ): Promise<Troubled> {
   await using stack = new AsyncDisposableStack();
   const intake = stack.use(await openSmallIntake({ rigor: 'proof', ...options }));
   const troubled = { spoil: null as Spoil | null, requests: 0 };
   const url = await serveSpoiled(stack, intake.board, troubled);
   const source = stack.use(
-    createSource({
+    openOwnSource({
       ...{ url, credential: intake.board.credential, format: 'json', userAgent: 'test', retryDelayMs: 1 },
       ...{ idleTimeoutMs: 60_000, totalTimeoutMs: 120_000, connections: 8 },
       ...{ listMaxBytes: 8_000_000, applicationMaxBytes: 8_000_000, ...limits },

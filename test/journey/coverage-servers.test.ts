@@ -4,7 +4,6 @@ import { describe, expect } from 'vitest';
 import { checkProof } from '../../examples/check-proof.ts';
 import { wholeAxis } from '../../src/domain/coverage/position.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
-import { createSource } from '../../src/source/client.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { type HeldLane, holdLane } from '../../src/sync/accounts/held-lane.ts';
 import { readAgain, readNew, readToProof } from '../../src/sync/read/read-tasks.ts';
@@ -13,6 +12,7 @@ import type { HiddenServer, Kind, ListReply, ListRequest, ServerOptions } from '
 import { serveHidden } from '../simulation/http-face.ts';
 import { kinds } from '../simulation/kinds.ts';
 import { createMemory, type Memory, runSweep } from '../simulation/simulated-reader.ts';
+import { openOwnSource } from '../support/own-source.ts';
 import { createRandom } from '../support/random.ts';
 import { test as base, type TestDatabase } from '../support/test-database.ts';
 
@@ -111,7 +111,7 @@ async function openAccount(store: Store, server: Watched, account: number): Prom
   };
   const face = stack.use(await serveHidden(server, { clock, advertiserId: account }));
   const source = stack.use(
-    createSource({
+    openOwnSource({
       url: face.url,
       credential: 'any',
       format: 'json',

@@ -6,13 +6,14 @@ import { describe, expect } from 'vitest';
 import { checkProof } from '../../examples/check-proof.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
-import { createSource, type Source } from '../../src/source/client.ts';
+import type { Source } from '../../src/source/client.ts';
 import { openStore } from '../../src/store/store.ts';
 import { rowsAtATime } from '../../src/store/sweeps/export-evidence.ts';
 import { holdLane } from '../../src/sync/accounts/held-lane.ts';
 import { audit, mostAudits, witnessByDate } from '../../src/sync/read/audit.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { callIntake } from '../support/intake.ts';
+import { openOwnSource } from '../support/own-source.ts';
 import { createRandom } from '../support/random.ts';
 import { syncBoard, testPrivacyKey, toEnvironment } from '../support/syncing.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
@@ -145,7 +146,7 @@ async function auditBoard(
   }: { random?: () => number; wrap?: (source: Source) => Source } = {},
 ): Promise<number> {
   await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
-  await using source = createSource({
+  await using source = openOwnSource({
     url: board.url,
     credential: board.credential,
     format: 'json',

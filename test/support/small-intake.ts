@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { openSandbox, type Sandbox, type SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
 import type { BlobStore } from '../../src/domain/blob.ts';
-import { createSource, type Source } from '../../src/source/client.ts';
-import type { HttpOptions } from '../../src/source/http.ts';
+import type { Source } from '../../src/source/client.ts';
 import { describeFile } from '../../src/source/parse/file-description.ts';
 import { parseScreens } from '../../src/source/parse/screen.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -20,6 +19,7 @@ import { openSpool } from '../../src/sync/files/spool.ts';
 import { syncAccount } from '../../src/sync/read/read-account.ts';
 import { readIds } from '../../src/sync/read/read-ids.ts';
 import { openScratch } from './blob-stores.ts';
+import { type OwnSourceOptions, openOwnSource } from './own-source.ts';
 import { testPrivacyKey } from './syncing.ts';
 import { emptyDatabase, openTestDatabase, type TestDatabase } from './test-database.ts';
 
@@ -45,7 +45,7 @@ export interface SmallIntake extends AsyncDisposable {
   readonly blobs: BlobStore;
   /** The folder of blobs and spool. */
   readonly folder: string;
-  openSource(format: 'json' | 'xml'): Source;
+  openSource(format: 'json' | 'xml'): Source & AsyncDisposable;
   /** Reads the list: new applications, or with `recheck` all of them. */
   sweep(recheck?: boolean): Promise<void>;
   /** Downloads the files that are due. */
@@ -61,7 +61,7 @@ export interface SmallIntake extends AsyncDisposable {
 
 export type RunOptions = Partial<DownloadRunRequest> & {
   readonly deps?: Partial<DownloadRunDeps>;
-  readonly http?: Partial<HttpOptions>;
+  readonly http?: Partial<OwnSourceOptions>;
   readonly format?: 'json' | 'xml';
 };
 
@@ -102,8 +102,8 @@ export async function openSmallIntake(options: SmallIntakeOptions = {}): Promise
        FROM intake.attachments ORDER BY application_id, kind`,
     );
 
-  const openSource = (format: 'json' | 'xml', http: Partial<HttpOptions> = {}): Source =>
-    createSource({
+  const openSource = (format: 'json' | 'xml', http: Partial<OwnSourceOptions> = {}) =>
+    openOwnSource({
       url: board.url,
       credential: board.credential,
       format,

@@ -7,13 +7,13 @@ import { describe, expect, test } from 'vitest';
 import { parseTicket, toAllowedUrl, toReturnUrl, toTicket } from '../../src/domain/prefill.ts';
 import { parseFileName } from '../../src/source/parse/file-description.ts';
 import { parseProfile } from '../../src/source/parse/profile.ts';
-import { createPrefillSource } from '../../src/source/prefill.ts';
 import { readResume } from '../../src/source/resume.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
 import { toAddress } from '../../src/web/limits.ts';
 import { parseCallback } from '../../src/web/prefill/request.ts';
 import { parseResumeToken, toResumeToken } from '../../src/web/prefill/resume-link.ts';
 import { openScratch } from '../support/blob-stores.ts';
+import { openOwnPrefillSource } from '../support/own-source.ts';
 
 const key = { advertiserId: 7n, prefillId: '0b0e7a52-9a5d-4c3a-a4ad-2f3f1f6f7a11' };
 
@@ -157,7 +157,7 @@ test.each(['{"toString":1}', '["bearer"]', '1', '"mac"'])('a token of the type %
   const server = createServer((_request, response) => response.end(answer)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  await using source = createPrefillSource({
+  await using source = openOwnPrefillSource({
     ...{ url, authUrl: url, clientId: 'a', clientSecret: () => 'b', redirectUri: 'c', resumeMaxBytes: 1 },
     ...{ idleTimeoutMs: 60_000, totalTimeoutMs: 60_000, connections: 1, userAgent: 'test' },
   });

@@ -31,9 +31,10 @@ function toList(element: XmlElement, shape: ObjectShape): unknown[] {
   return element.text.trim() === '' ? values : [...values, element.text];
 }
 
-function toMembers(element: XmlElement, { types }: ObjectShape): unknown {
+function toMembers(element: XmlElement, { names, types }: ObjectShape): unknown {
   if (element.children.length === 0 && element.text.trim() !== '') return element.text;
-  return toObject(element.children.map((child) => [child.name, toValue(child, types.get(child.name.toLowerCase()))]));
+  const typeOf = (name: string) => types[names.get(name.toLowerCase()) ?? ''];
+  return toObject(element.children.map((child) => [child.name, toValue(child, typeOf(child.name))]));
 }
 
 function toScalar(text: string, type: 'text' | 'integer' | 'boolean' | 'date'): unknown {

@@ -21,8 +21,7 @@ export type MemberType =
 /** The members of an object that the spec names. */
 export interface ObjectShape {
   readonly names: Names;
-  /** Keyed by the name in lower case. */
-  readonly types: ReadonlyMap<string, MemberType>;
+  readonly types: Readonly<Record<string, MemberType>>;
 }
 
 /** One attachment. Spec: Attachment. */
@@ -65,9 +64,8 @@ export const envelopeShape = shapeOf({
   JobApplicationsList: { listOf: applicationShape },
 });
 
-function shapeOf(members: Readonly<Record<string, MemberType>>): ObjectShape {
-  const types = Object.entries(members).map(([name, type]) => [name.toLowerCase(), type] as const);
-  return { names: namesOf(Object.keys(members)), types: new Map(types) };
+function shapeOf(types: ObjectShape['types']): ObjectShape {
+  return { names: namesOf(Object.keys(types)), types };
 }
 
 /** Splits an object's members into known and unknown; `__type`, which some serializers add, is ignored. */
