@@ -213,7 +213,8 @@ test.for([
   ['null', null],
   ['"agent-1"', 'agent-1'],
   ['42', '42'],
-] as const)('L17: AgentID %s is kept', ([json, agentId]) => {
+  [`"${'a'.repeat(3_000)}"`, 'a'.repeat(500)],
+] as const)('L17: AgentID %s is kept, as long as an identifier may be', ([json, agentId]) => {
   expect(parsePage(`{"AgentID":${json},"JobApplicationsList":[]}`).agentId).toBe(agentId);
 });
 

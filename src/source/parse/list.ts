@@ -9,7 +9,7 @@ import { isHtml } from './file-description.ts';
 import { parseJson } from './json.ts';
 import { parseListXml } from './list-xml.ts';
 import { envelopeShape, type Members, readMembers } from './members.ts';
-import { isNothing, isObject, parseId, readText, toBigInt, toList } from './values.ts';
+import { isNothing, isObject, parseId, readIdentifier, toBigInt, toList } from './values.ts';
 
 /** The part of a Page that comes from its text alone. */
 export type PageFacts = Omit<Page, 'bytes' | 'cached' | 'sunsetAt'>;
@@ -91,7 +91,7 @@ function toPage(value: unknown, exact: boolean): PageFacts {
   }
   return {
     advertiserId,
-    agentId: readText(known.AgentID, 'AgentID', []),
+    agentId: readIdentifier(known.AgentID, 'AgentID', []),
     ...toElements(toList(list), exact),
     echo: {
       afterId: toIdEcho(known.AfterID),
