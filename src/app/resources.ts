@@ -22,7 +22,7 @@ const listMaxBytes = 3_000_000;
 /** Far more than any expected application. A larger one is shown in the status and stays unread. */
 const applicationMaxBytes = 64_000_000;
 /** Time limit of one answer, even if bytes keep arriving. */
-const totalTimeoutMs = 600_000;
+export const totalTimeoutMs = 600_000;
 
 export type ConfiguredAdvertiser = Config<'source'>['source']['advertisers'][number];
 

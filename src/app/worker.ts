@@ -29,7 +29,7 @@ import { openPlace, toStoreOptions } from './database.ts';
 import { downloadFiles, type FilesEvents } from './files.ts';
 import { createMaintenance } from './maintenance.ts';
 import { createPrivacyMaintenance } from './privacy.ts';
-import { openBlobsOf, openSource, version } from './resources.ts';
+import { openBlobsOf, openSource, totalTimeoutMs, version } from './resources.ts';
 
 export type WorkerConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'admin'>;
 
@@ -60,8 +60,8 @@ export interface WorkerRun {
 const accountsAtOnce = 16;
 /** Most of them that run long sweeps, so that slots stay free for polls. */
 const longAtOnce = 4;
-/** Every wait has a limit far below this, and arriving bytes count as progress. A task without progress for this long is stuck (P13). */
-const stuckAfterMs = 600_000;
+/** A request may last for its whole time without progress that shows; every other wait is shorter. Longer silence is stuck (P13). */
+const stuckAfterMs = totalTimeoutMs + 300_000;
 
 /** Runs until the signal aborts; resolves when all resources are closed. */
 export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<void> {

@@ -2,6 +2,7 @@
 // What lasts longer than silence may last and yet is no silence: a worker that waits for a slow source, store or rate limit is not stuck.
 import { rmSync, writeFileSync } from 'node:fs';
 import { describe, expect, vi } from 'vitest';
+import { totalTimeoutMs } from '../../src/app/resources.ts';
 import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
@@ -43,6 +44,19 @@ describe('a source that drips', () => {
     expect(clock.elapsed() - startedAt).toBeGreaterThan(stuckMs);
     expect(isStuck).toBe(false);
   });
+});
+
+test('a request that is held for as long as one may last is no silence', async () => {
+  await using database = await openTestDatabase();
+  await using board = await openSandbox({ applications: 1 });
+  board.fault({ kind: 'hang', on: 'list', times: null });
+  await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
+  let aheadMs = 0;
+  const elapsed = () => performance.now() + aheadMs;
+  await using worker = await hireWorker(settings.env, { elapsed });
+  await until(() => board.requests().length > 0);
+  aheadMs = totalTimeoutMs;
+  expect((await fetch(`${worker.adminUrl}/livez`)).status).toBe(200);
 });
 
 test('a clock that is set to two days later while an answer drips is no silence', async () => {
