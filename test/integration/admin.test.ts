@@ -2,6 +2,8 @@
 import { request } from 'node:http';
 import { describe, expect } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';
+import type { Finding } from '../../src/sync/worker/health-checks.ts';
+import { type AdminDeps, createAdmin } from '../../src/web/admin/routes.ts';
 import { fillMonth, openTestAdmin } from '../support/admin.ts';
 import { test as base, openTestDatabase } from '../support/test-database.ts';
 
@@ -207,6 +209,21 @@ describe('when the database does not answer', () => {
     expect((await fetch(`${admin.url}/readyz`)).status).toBe(503);
     await using hanging = await openTestAdmin(month, { loadReadiness: () => new Promise(() => {}) });
     expect((await fetch(`${hanging.url}/readyz`)).status).toBe(503);
+  });
+
+  test('however many ask at once, readiness is checked once', async () => {
+    const checked = Promise.withResolvers<Finding[]>();
+    let checks = 0;
+    const loadReadiness = () => {
+      checks++;
+      return checked.promise;
+    };
+    const app = createAdmin({ hosts: null, login: null, loadReadiness } as unknown as AdminDeps);
+    const answers = Array.from({ length: 50 }, () => app.request('/readyz'));
+    await new Promise(setImmediate);
+    checked.resolve([{ check: 'database', ok: true, detail: 'answers' }]);
+    for (const answer of answers) expect((await answer).status).toBe(200);
+    expect(checks).toBe(1);
   });
 
   test('a process in which nothing runs is not alive', async ({ month }) => {

@@ -53,6 +53,8 @@ export function createAdmin(deps: AdminDeps): Hono {
   const loadStatus = createCache<Status, void>(deps.loadStatus, statusAgeMs);
   const loadHistory = createCache(deps.loadHistory, historyAgeMs);
   const loadProof = createCache(deps.loadProof, proofAgeMs);
+  // Anybody may ask for readiness: those who ask at the same time share one check.
+  const loadReadiness = createCache<readonly Finding[], void>(() => loadInTime(deps.loadReadiness), 0);
   const guess = createGuessLimit(deps);
   const isUser = (user: string, password: string, context: Context) =>
     login !== null &&
@@ -79,7 +81,7 @@ export function createAdmin(deps: AdminDeps): Hono {
 
   app.get('/livez', (context) => toProbe(context, deps.loadLiveness(), true));
   app.get('/readyz', async (context) => {
-    const findings = await loadInTime(deps.loadReadiness);
+    const findings = await loadReadiness();
     const given = auth(context.req.raw);
     const mayKnow = login === null || (given !== undefined && isUser(given.username, given.password, context));
     return toProbe(context, findings, mayKnow);
