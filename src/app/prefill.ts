@@ -6,7 +6,7 @@ import type { Config } from '../config.ts';
 import { SchemaTrouble, SettingTrouble, Trouble } from '../domain/trouble.ts';
 import type { Log } from '../log.ts';
 import { createPrefillSource } from '../source/prefill.ts';
-import { openStore, type Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import type { PrefillAccount, PrefillDeps, PrefillEnd } from '../sync/prefill.ts';
 import { requireKey } from '../sync/privacy/privacy-key.ts';
 import { type RetryOptions, retry } from '../sync/retry.ts';
@@ -14,7 +14,7 @@ import { createSlots } from '../sync/slots.ts';
 import { createWatchdog, type Ending } from '../sync/worker/watchdog.ts';
 import { createPrefillRoutes } from '../web/prefill/routes.ts';
 import { type HttpServer, openServer } from '../web/server.ts';
-import { openPlace, toStoreOptions } from './database.ts';
+import { openAnyStore } from './database.ts';
 import { openBlobsToAdd, openSpoolOf, version } from './resources.ts';
 
 /** Larger than any expected resume. */
@@ -45,8 +45,7 @@ export interface PrefillRun {
 /** Serves the candidate routes until the signal aborts. Waits for its database, and up to two minutes for the schema. */
 export async function runPrefill(config: PrefillConfig, { log, signal, onOpen, ending }: PrefillRun): Promise<void> {
   await using stack = new AsyncDisposableStack();
-  const place = stack.use(await openPlace(config));
-  const store = stack.use(openStore(toStoreOptions(config, place, 'prefill')));
+  const { store } = stack.use(await openAnyStore(config, 'prefill'));
   const watchdog = createWatchdog({ now: () => performance.now(), stuckMs: Number.POSITIVE_INFINITY });
   stack.use(watchdog.start(ending ?? null));
   const onWait: RetryOptions['onWait'] = (err, waitMs, attempt) =>

@@ -23,6 +23,8 @@ const applicationMaxBytes = 64_000_000;
 /** Time limit of one answer, even if bytes keep arriving. */
 const totalTimeoutMs = 600_000;
 
+export type FilesConfig = Config<'database' | 'source' | 'privacy' | 'blobs'>;
+
 export type ConfiguredAdvertiser = Config<'source'>['source']['advertisers'][number];
 
 /** The request of every command about accounts. */
@@ -69,6 +71,21 @@ export async function openKnown(
   const accounts = await loadKnown(config, store, advertiser);
   const owned = stack.move();
   return { store, accounts, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/** Opens the store and the blob store, and loads the ids of the chosen advertisers. */
+export async function openHeld(
+  config: FilesConfig,
+  role: string,
+  request: Chosen & { readonly crashPoint?: PassCrashPoint | undefined },
+  openBlobs: (config: FilesConfig, store: Store, signal: AbortSignal) => Promise<BlobStore>,
+) {
+  await using stack = new AsyncDisposableStack();
+  const { store, accounts } = stack.use(await openKnown(config, role, request));
+  const blobs = stack.use(await openBlobs(config, store, request.signal));
+  const advertisers = accounts.map(({ advertiserId }) => advertiserId);
+  const owned = stack.move();
+  return { store, blobs, advertisers, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
 /** The client of one account for read-only commands. It records only the shared rate limit and Retry-After. */

@@ -9,7 +9,7 @@ import type { Log } from '../log.ts';
 import type { Source } from '../source/client.ts';
 import { type Connections, openConnections } from '../source/http.ts';
 import { openQueueListener } from '../store/postgres/listen.ts';
-import { openStore, type Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import { startRecall } from '../sync/files/delete-infected.ts';
 import { createDownloadMemory, type DownloadMemory } from '../sync/files/download-run.ts';
 import { requireKey } from '../sync/privacy/privacy-key.ts';
@@ -25,10 +25,9 @@ import { startWorker, type Worker } from '../sync/worker/worker.ts';
 import { createMetrics } from '../web/admin/metrics.ts';
 import { type AdminOptions, openAdmin } from '../web/admin/server.ts';
 import { toOwner } from './actor.ts';
-import { openPlace, toStoreOptions } from './database.ts';
+import { openAnyStore } from './database.ts';
 import { downloadFiles, type FilesEvents } from './files.ts';
-import { createMaintenance } from './maintenance.ts';
-import { createPrivacyMaintenance } from './privacy.ts';
+import { createMaintenance, createPrivacyMaintenance } from './maintenance.ts';
 import { openBlobsOf, openSource, version } from './resources.ts';
 
 export type WorkerConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'admin'>;
@@ -68,8 +67,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   const { log, signal, probeEveryMs = 180_000, crashPoint } = run;
   const { stuckMs = Math.max(stuckAfterMs, 2 * config.source.idleTimeoutMs) } = run;
   await using stack = new AsyncDisposableStack();
-  const place = stack.use(await openPlace(config));
-  const store = stack.use(openStore({ ...toStoreOptions(config, place, 'worker'), crashPoint }));
+  const { store, directUrl } = stack.use(await openAnyStore(config, 'worker', crashPoint));
   const watchdog = createWatchdog({ now: run.elapsed ?? (() => performance.now()), stuckMs, onStuck: run.onStuck });
   const metrics = createMetrics({ version });
   const onPass = (pass: Pass) => {
@@ -101,7 +99,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   const onWait: RetryOptions['onWait'] = (err, waitMs, attempt) =>
     log.warn({ attempt, waitMs: Math.round(waitMs), err }, 'waiting for the database');
   await retry({ retryForMs: Number.POSITIVE_INFINITY, signal, onWait }, async () => {
-    await store.schema.ensure({ directUrl: place.directUrl, signal, onWait });
+    await store.schema.ensure({ directUrl, signal, onWait });
     await requireKey(store);
   });
   const accounts = openAccounts(config, store, stack);
@@ -123,7 +121,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   );
   const memory = createDownloadMemory();
   let wake = () => {};
-  stack.use(await openQueueListener({ url: place.directUrl, onQueued: () => wake() }));
+  stack.use(await openQueueListener({ url: directUrl, onQueued: () => wake() }));
 
   worker = startWorker(
     {
@@ -137,7 +135,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
         });
         return Promise.race([woken, sleep(run.lookEveryMs ?? timeoutMs, undefined, { signal: until })]);
       },
-      maintenance: [...createMaintenance({ config, store }), ...createPrivacyMaintenance(config, store, log)],
+      maintenance: [...createMaintenance(config, store), ...createPrivacyMaintenance(config, store, log)],
     },
     { ...config.sync, owner: toOwner('worker'), accountsAtOnce, longAtOnce, signal, probeEveryMs },
   );

@@ -31,8 +31,15 @@ export const exportCommand = command<ExportOptions>({
     const applicationId = toId(application);
     const folder = resolve(to ?? `intake-export-${applicationId}`);
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
-    const { exportOnce } = await import('../app/privacy.ts');
-    const written = await exportOnce(config, { applicationId, folder, advertiser, signal });
+    const { toActor } = await import('../app/actor.ts');
+    const { findHolder, loadHolders } = await import('../app/holders.ts');
+    const { openBlobsToRead, openHeld } = await import('../app/resources.ts');
+    const { exportPerson } = await import('../sync/privacy/export.ts');
+    await using held = await openHeld(config, 'export', { advertiser, signal }, openBlobsToRead);
+    const holders = await loadHolders(config, held.store, advertiser);
+    const [advertiserId] = await findHolder(held.store, holders, { by: 'application', applicationId });
+    const request = { applicationId, folder, by: toActor(), signal };
+    const written = advertiserId === undefined ? null : await exportPerson(held, { ...request, advertiserId });
     if (written === null) {
       throw new Failure(exitCodes.usage, `Application ${applicationId} is not stored, or it was erased.`, {
         kept: 'Everything, untouched.',

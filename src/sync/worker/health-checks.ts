@@ -66,7 +66,7 @@ function toSchemaFinding({ schema, mayCreate }: Awaited<ReturnType<Store['schema
   return { check, ok: false, detail, trouble: toSchemaTrouble(schema) };
 }
 
-// The store is null where the database is empty or unavailable: storage and source are checked all the same.
+// The store is null where the database is empty or unavailable.
 
 /** Checks that the storage belongs to this database or to none, and that put, get and delete work. Leaves nothing in it. */
 export async function checkBlobs(
