@@ -38,30 +38,15 @@ export interface ServerFacts {
 
 /** Loads the server's version, clock and settings, and the state of the schema. */
 export async function loadServer(db: Queryable): Promise<ServerFacts> {
-  const [row] = await db.query<{
-    version: string;
-    now: Date;
-    encoding: string;
-    jit: boolean;
-    read_only: boolean;
-    may_create: boolean;
-  }>(
+  const [row] = await db.query<Omit<ServerFacts, 'schema'>>(
     `SELECT current_setting('server_version') AS version, clock_timestamp() AS now,
        current_setting('server_encoding') AS encoding,
        current_setting('jit')::boolean AS jit,
-       current_setting('transaction_read_only')::boolean AS read_only,
-       has_database_privilege(current_database(), 'CREATE') AS may_create`,
+       current_setting('transaction_read_only')::boolean AS "readOnly",
+       has_database_privilege(current_database(), 'CREATE') AS "mayCreate"`,
   );
   if (row === undefined) throw new Error('The server returned no row for a SELECT without FROM.');
-  return {
-    version: row.version,
-    now: row.now,
-    encoding: row.encoding,
-    jit: row.jit,
-    readOnly: row.read_only,
-    schema: await loadSchema(db),
-    mayCreate: row.may_create,
-  };
+  return { ...row, schema: await loadSchema(db) };
 }
 
 export interface SchemaRequest {
