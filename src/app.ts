@@ -1,11 +1,10 @@
 // Composes the commands that read once: opens their resources, reads one advertiser after the other, then downloads the files of all of them.
 import { toOwner } from './app/actor.ts';
 import { openMigratedStoreOf } from './app/database.ts';
-import { downloadFiles, type FilesEvents } from './app/files.ts';
+import { downloadFiles, type FilesRequest } from './app/files.ts';
 import { type Chosen, type ConfiguredAdvertiser, openBlobsOf, openSource, toChosen } from './app/resources.ts';
 import type { Config } from './config.ts';
 import type { ProvenVerdict } from './domain/status.ts';
-import type { Store } from './store/store.ts';
 import { startRecall } from './sync/files/delete-infected.ts';
 import type { DownloadAccount, DownloadSummary } from './sync/files/download-run.ts';
 import { requireKey } from './sync/privacy/privacy-key.ts';
@@ -18,8 +17,10 @@ import { createTroubles } from './sync/troubles.ts';
 import { createWatchdog, type Ending } from './sync/worker/watchdog.ts';
 
 /** Progress events of a long command. */
-export interface ReadEvents extends FilesEvents {
+export interface ReadEvents extends Pick<FilesRequest, 'onFiles' | 'crashPoint'> {
   readonly onStep?: (name: string, totals: SweepTotals) => void;
+  /** `name` says what waits: an account, the database or the files. */
+  readonly onWait?: (name: string, ...wait: Parameters<NonNullable<FilesRequest['onWait']>>) => void;
   /** Ends the process when its event loop stands still. */
   readonly ending?: Ending;
 }
@@ -146,42 +147,34 @@ async function overAdvertisers(
       outcomes.push({ name, advertiserId, sweeps, account: verdict, trouble: null });
       if (advertiserId !== null) accounts.push({ name, advertiserId, source });
     } catch (trouble) {
-      request.signal.throwIfAborted();
+      signal.throwIfAborted();
       outcomes.push({ name, advertiserId: null, sweeps: null, account: null, trouble });
     }
   }
   const names = accounts.map((account) => account.name);
-  const files = await fetchFiles(config, app.store, accounts, {
-    ...request,
-    onStored: () => troubles.clear('downloads', names),
-    onWait(name, trouble, waitMs, attempt) {
-      troubles.note('downloads', names, trouble, waitMs);
-      request.onWait?.(name, trouble, waitMs, attempt);
-    },
-    onBytes: (file) => heartbeat.move({ task: role, ...file }),
-  });
-  if (files !== null && !('trouble' in files)) troubles.clear('downloads', names);
+  let files: FilesOutcome = null;
+  try {
+    if (request.files && accounts.length > 0) {
+      const summary = await downloadFiles(config, app.store, accounts, {
+        ...{ signal, crashPoint, retryForMs, onFiles: request.onFiles },
+        onStored: () => troubles.clear('downloads', names),
+        onWait(trouble, waitMs, attempt) {
+          troubles.note('downloads', names, trouble, waitMs);
+          request.onWait?.('files', trouble, waitMs, attempt);
+        },
+        onBytes: (file) => heartbeat.move({ task: role, ...file }),
+      });
+      files = { summary };
+      troubles.clear('downloads', names);
+    }
+  } catch (trouble) {
+    signal.throwIfAborted();
+    files = { trouble };
+  }
   await troubles.untilWritten();
-  try {
-    await recall.finish();
-    return { advertisers: outcomes, files };
-  } catch (trouble) {
-    request.signal.throwIfAborted();
-    return { advertisers: outcomes, files: files !== null && 'trouble' in files ? files : { trouble } };
-  }
-}
-
-async function fetchFiles(
-  config: ReadConfig,
-  store: Store,
-  accounts: readonly DownloadAccount[],
-  request: ReadRequest,
-): Promise<FilesOutcome> {
-  if (!request.files || accounts.length === 0) return null;
-  try {
-    return { summary: await downloadFiles(config, store, accounts, { ...request, retryForMs }) };
-  } catch (trouble) {
-    request.signal.throwIfAborted();
-    return { trouble };
-  }
+  await recall.finish().catch((trouble: unknown) => {
+    signal.throwIfAborted();
+    if (files === null || !('trouble' in files)) files = { trouble };
+  });
+  return { advertisers: outcomes, files };
 }

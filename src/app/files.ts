@@ -14,20 +14,17 @@ import {
 import { retry } from '../sync/retry.ts';
 import { type FilesConfig, openBlobsOf, openSpoolOf } from './resources.ts';
 
-/** What a command's download run reports, and what is carried over to the next run. */
-export interface FilesEvents
+/** What a download run reports, and what is carried over to the next run. */
+export interface FilesRequest
   extends Pick<DownloadRunDeps, 'memory' | 'onBytes' | 'onClaimed' | 'onUnreachable' | 'crashPoint'> {
+  readonly retryForMs: number;
+  readonly signal: AbortSignal;
   readonly onFiles?: ((totals: DownloadTotals, queued: number) => void) | undefined;
   readonly onStored?: (() => void) | undefined;
   /** A wait of 0: the request continues, but there has been no answer for a long time. */
-  readonly onWait?: ((name: string, trouble: Trouble, waitMs: number, attempt?: number) => void) | undefined;
+  readonly onWait?: ((trouble: Trouble, waitMs: number, attempt?: number) => void) | undefined;
   /** Tells the watchdog that a wait for the blob store ends by itself: the store aborts a put that makes no progress. */
   readonly whileWaiting?: (<T>(waiting: Promise<T>) => Promise<T>) | undefined;
-}
-
-export interface FilesRequest extends FilesEvents {
-  readonly retryForMs: number;
-  readonly signal: AbortSignal;
 }
 
 /** Most bytes that all downloads together hold in memory; the rest goes to files of the spool. */
@@ -44,13 +41,10 @@ export async function downloadFiles(
 ): Promise<DownloadSummary> {
   const { retryForMs, signal, onFiles, onStored, onWait, whileWaiting = (waiting) => waiting } = request;
   const { memory, onBytes, onClaimed, onUnreachable, crashPoint } = request;
-  const tellWait = (trouble: Trouble, waitMs: number, attempt?: number) => onWait?.('files', trouble, waitMs, attempt);
   const address = describeStore(config);
   const watched = <T>(answer: Promise<T>, bytes: number) =>
-    whileWaiting(watchSilence(answer, bytes, address, (trouble) => tellWait(trouble, 0)));
-  await using blobs = await retry({ retryForMs, signal, onWait: tellWait }, () =>
-    watched(openBlobsOf(config, store, signal), 0),
-  );
+    whileWaiting(watchSilence(answer, bytes, address, (trouble) => onWait?.(trouble, 0)));
+  await using blobs = await retry({ retryForMs, signal, onWait }, () => watched(openBlobsOf(config, store, signal), 0));
   const spool = await openSpoolOf(spoolMemoryBytes);
   await store.downloads.bringForward();
   const { waiting } = await store.downloads.loadWaiting(accounts.map((one) => one.advertiserId));
@@ -58,7 +52,7 @@ export async function downloadFiles(
   return await runDownloads(
     {
       ...{ store, accounts, spool, describeFile, parseScreens },
-      ...{ memory, onBytes, onClaimed, onUnreachable, crashPoint },
+      ...{ memory, onBytes, onClaimed, onUnreachable, onWait, crashPoint },
       blobs: { ...blobs, put: (...args) => watched(blobs.put(...args), args[2].sizeBytes) },
       loadSpoolBytes: spool.loadBytes,
       onStep(totals) {
@@ -66,7 +60,6 @@ export async function downloadFiles(
         if (totals.stored > stored) onStored?.();
         stored = totals.stored;
       },
-      onWait: tellWait,
     },
     {
       concurrency: config.source.concurrency,

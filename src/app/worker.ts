@@ -26,7 +26,7 @@ import { createMetrics } from '../web/admin/metrics.ts';
 import { type AdminOptions, openAdmin } from '../web/admin/server.ts';
 import { toOwner } from './actor.ts';
 import { openAnyStore } from './database.ts';
-import { downloadFiles, type FilesEvents } from './files.ts';
+import { downloadFiles, type FilesRequest } from './files.ts';
 import { createMaintenance, createPrivacyMaintenance } from './maintenance.ts';
 import { openBlobsOf, openSource, version } from './resources.ts';
 
@@ -202,7 +202,7 @@ async function downloadDue(
   config: WorkerConfig,
   store: Store,
   accounts: readonly WorkerAccount[],
-  watch: DownloadWatch & Pick<FilesEvents, 'onClaimed' | 'crashPoint'> & { readonly memory: DownloadMemory },
+  watch: DownloadWatch & Pick<FilesRequest, 'onClaimed' | 'crashPoint'> & { readonly memory: DownloadMemory },
 ) {
   const paused = [...watch.memory.pauses].flatMap(([name, until]) => (until > performance.now() ? [name] : []));
   await store.downloads.bringForward();
@@ -220,10 +220,5 @@ async function downloadDue(
     return [{ ...account, advertiserId, source: watched }];
   });
   if (ready.length === 0) return null;
-  return await downloadFiles(config, store, ready, {
-    ...watch,
-    retryForMs: 0,
-    onFiles: watch.onStep,
-    onWait: (_name, trouble, waitMs) => watch.onWait(trouble, waitMs),
-  });
+  return await downloadFiles(config, store, ready, { ...watch, retryForMs: 0, onFiles: watch.onStep });
 }

@@ -3,8 +3,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobStore } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
-import { type ErasureJob, isBraked, type Sought } from '../../domain/erasure.ts';
+import { type ErasureJob, isBraked } from '../../domain/erasure.ts';
 import { Trouble } from '../../domain/trouble.ts';
+import type { ErasureRequest } from '../../store/privacy/erasure-jobs.ts';
 import type { Store } from '../../store/store.ts';
 import { deleteUnneeded } from '../files/delete-objects.ts';
 import { requireKey } from './privacy-key.ts';
@@ -18,12 +19,7 @@ export interface EraseDeps {
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
-export interface EraseRequest {
-  readonly advertiserId: bigint;
-  readonly sought: Sought;
-  readonly by: string;
-  /** Also keeps out applications of this account or address that were never read before. */
-  readonly future?: boolean | undefined;
+export interface EraseRequest extends ErasureRequest {
   readonly signal: AbortSignal;
 }
 
