@@ -5,7 +5,7 @@ import type { Store } from '../store/store.ts';
 import { verify } from '../sync/files/verify.ts';
 import { finishErasures, retain } from '../sync/privacy/erase.ts';
 import type { MaintenanceTask } from '../sync/worker/maintenance.ts';
-import { type FilesConfig, openBlobsOf, openBlobsToErase } from './resources.ts';
+import { type FilesConfig, openBlobsOf } from './resources.ts';
 
 /** How long orphaned objects are kept. */
 export const orphanGraceMs = 24 * 3_600_000;
@@ -76,7 +76,7 @@ export function createPrivacyMaintenance(
         const advertisers = await store.advertisers.loadIds();
         const open = await Promise.all(advertisers.map((id) => store.erasures.loadOpen(id)));
         if (open.flat().length === 0) return;
-        await using blobs = await openBlobsToErase(config, store);
+        await using blobs = await openBlobsOf(config, store, signal, 'erase');
         for (const job of await finishErasures({ store, blobs, onStep }, { advertisers, signal })) {
           const { advertiserId, jobId, counts } = job;
           log.info({ advertiserId, jobId, applications: counts.applications }, 'erasure complete');

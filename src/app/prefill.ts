@@ -6,6 +6,7 @@ import type { Config } from '../config.ts';
 import { SchemaTrouble, SettingTrouble, Trouble } from '../domain/trouble.ts';
 import type { Log } from '../log.ts';
 import { createPrefillSource } from '../source/prefill.ts';
+import { version } from '../store/postgres/apply-migrations.ts';
 import type { Store } from '../store/store.ts';
 import type { PrefillAccount, PrefillDeps, PrefillEnd } from '../sync/prefill.ts';
 import { requireKey } from '../sync/privacy/privacy-key.ts';
@@ -15,7 +16,7 @@ import { createWatchdog, type Ending } from '../sync/worker/watchdog.ts';
 import { createPrefillRoutes } from '../web/prefill/routes.ts';
 import { type HttpServer, openServer } from '../web/server.ts';
 import { openAnyStore } from './database.ts';
-import { openBlobsToAdd, openSpoolOf, version } from './resources.ts';
+import { openBlobsOf, openSpoolOf } from './resources.ts';
 
 /** Larger than any expected resume. */
 const resumeMaxBytes = 20_000_000;
@@ -107,7 +108,7 @@ export async function openPrefillServer(
     throw new SettingTrouble('No account in ADVERTISERS_FILE has prefillKey and prefillReturnUrls.');
   }
   await using stack = new AsyncDisposableStack();
-  const blobs = stack.use(await openBlobsToAdd({ ...config, source: configured }, store, signal));
+  const blobs = stack.use(await openBlobsOf({ ...config, source: configured }, store, signal, 'add'));
   const accounts = new Map<string, PrefillAccount>();
   for (const account of configured.list) {
     const site = account.site ?? prefill.site;

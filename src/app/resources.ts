@@ -1,20 +1,16 @@
 // Opens the configured resources beside the database: source, blob store and spool.
-import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { loadFreeBytes, openDiskBlobs } from '../blobs/disk.ts';
 import type { Config } from '../config.ts';
 import type { BlobStore, Spool } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { createSource, type Source, type SourceOptions } from '../source/client.ts';
+import { version } from '../store/postgres/apply-migrations.ts';
 import type { Store } from '../store/store.ts';
 import { openSpool } from '../sync/files/spool.ts';
-import { guardStore, type OwnerDeps, requireOwned, requireOwner, requireReadable } from '../sync/files/store-owner.ts';
+import { guardStore, requireOwned, requireOwner, requireReadable } from '../sync/files/store-owner.ts';
 import { createRateLimiter, honourRetryAfter } from '../sync/rate-limiter.ts';
 import { openStoreOf } from './database.ts';
-
-const root = join(import.meta.dirname, '../..');
-export const version = (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version;
 
 /** A larger list answer is abandoned and requested in smaller ranges, so that memory stays bounded whatever the source sends. */
 const listMaxBytes = 3_000_000;
@@ -78,11 +74,11 @@ export async function openHeld(
   config: FilesConfig,
   role: string,
   request: Chosen & { readonly crashPoint?: PassCrashPoint | undefined },
-  openBlobs: (config: FilesConfig, store: Store, signal: AbortSignal) => Promise<BlobStore>,
+  use: BlobsUse,
 ) {
   await using stack = new AsyncDisposableStack();
   const { store, accounts } = stack.use(await openKnown(config, role, request));
-  const blobs = stack.use(await openBlobs(config, store, request.signal));
+  const blobs = stack.use(await openBlobsOf(config, store, request.signal, use));
   const advertisers = accounts.map(({ advertiserId }) => advertiserId);
   const owned = stack.move();
   return { store, blobs, advertisers, [Symbol.asyncDispose]: () => owned.disposeAsync() };
@@ -131,36 +127,24 @@ export function openSource(
   });
 }
 
-/** Opens the configured blob store and checks that this database owns it. Puts and deletes check it again. */
-export async function openBlobsOf(config: BlobsConfig, store: Store, signal: AbortSignal): Promise<BlobStore> {
-  return await openChecked(config, store, (deps) => requireOwner(deps, signal));
-}
+/**
+ * What is checked when a blob store is opened, by its use: `own` takes a store that has no owner; `add` and `read` do not, and a former owner
+ * may read; `erase` checks nothing, because what cannot be deleted there must not keep the rows from being erased.
+ */
+const checks = { own: requireOwner, add: requireOwned, read: requireReadable, erase: async () => {} };
+export type BlobsUse = keyof typeof checks;
 
-/** Opens the configured blob store for a process that only adds to it. A worker has to have taken the store before. */
-export async function openBlobsToAdd(config: BlobsConfig, store: Store, signal: AbortSignal): Promise<BlobStore> {
-  return await openChecked(config, store, (deps) => requireOwned(deps, signal), requireOwned);
-}
-
-/** Opens the configured blob store to read from it, which a former owner may do as well. Its puts and deletes are refused. */
-export async function openBlobsToRead(config: BlobsConfig, store: Store, signal: AbortSignal): Promise<BlobStore> {
-  return await openChecked(config, store, (deps) => requireReadable(deps, signal));
-}
-
-/** Opens the configured blob store for an erasure: what cannot be deleted there must not keep the rows from being erased. */
-export async function openBlobsToErase(config: BlobsConfig, store: Store): Promise<BlobStore> {
-  return await openChecked(config, store, async () => {});
-}
-
-async function openChecked(
+/** Opens the configured blob store. Its puts and deletes check again that this database owns it. */
+export async function openBlobsOf(
   config: BlobsConfig,
   store: Store,
-  check: (deps: OwnerDeps) => Promise<void>,
-  checkAgain = requireOwner,
+  signal: AbortSignal,
+  use: BlobsUse = 'own',
 ): Promise<BlobStore> {
   const blobs = await openConfiguredBlobs(config);
   try {
-    await check({ store, blobs });
-    return guardStore({ store, blobs }, { check: checkAgain });
+    await checks[use]({ store, blobs }, signal);
+    return guardStore({ store, blobs }, { check: use === 'add' ? requireOwned : requireOwner });
   } catch (error) {
     await blobs[Symbol.asyncDispose]();
     throw error;

@@ -8,6 +8,7 @@ import type { Wait } from '../domain/wait.ts';
 import type { Log } from '../log.ts';
 import type { Source } from '../source/client.ts';
 import { type Connections, openConnections } from '../source/http.ts';
+import { version } from '../store/postgres/apply-migrations.ts';
 import { openQueueListener } from '../store/postgres/listen.ts';
 import type { Store } from '../store/store.ts';
 import { startRecall } from '../sync/files/delete-infected.ts';
@@ -28,7 +29,7 @@ import { toOwner } from './actor.ts';
 import { openAnyStore } from './database.ts';
 import { downloadFiles, type FilesRequest } from './files.ts';
 import { createMaintenance, createPrivacyMaintenance } from './maintenance.ts';
-import { openBlobsOf, openSource, version } from './resources.ts';
+import { openBlobsOf, openSource } from './resources.ts';
 
 export type WorkerConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'admin'>;
 

@@ -121,10 +121,10 @@ async function eraseAll(
 ): Promise<ErasureJob[]> {
   const { toActor } = await import('../app/actor.ts');
   const { findHolder, loadHolders } = await import('../app/holders.ts');
-  const { openBlobsToErase, openHeld } = await import('../app/resources.ts');
+  const { openHeld } = await import('../app/resources.ts');
   const { erase: erasePerson, finishBegun, retain } = await import('../sync/privacy/erase.ts');
   const crashPoint = createCrashPoint(env.INTAKE_CRASH_AT);
-  await using held = await openHeld(config, 'erase', { advertiser, signal, crashPoint }, openBlobsToErase);
+  await using held = await openHeld(config, 'erase', { advertiser, signal, crashPoint }, 'erase');
   using progress = await terminal.openProgress('erasures');
   const closed = new Set<string>();
   const onStep = (job: ErasureJob) => {

@@ -36,11 +36,11 @@ export const verify = command<VerifyOptions>({
   async run({ env, signal, terminal }, { sample, full, collect, advertiser }) {
     const share = full ? 1 : toShare(sample);
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
-    const { openBlobsOf, openHeld } = await import('../app/resources.ts');
+    const { openHeld } = await import('../app/resources.ts');
     const { orphanGraceMs } = await import('../app/maintenance.ts');
     const { verify: compare } = await import('../sync/files/verify.ts');
     const crashPoint = createCrashPoint(env.INTAKE_CRASH_AT);
-    await using held = await openHeld(config, 'verify', { advertiser, signal, crashPoint }, openBlobsOf);
+    await using held = await openHeld(config, 'verify', { advertiser, signal, crashPoint }, 'own');
     const { store, blobs, advertisers } = held;
     const miscounted = share === 1 ? await store.reports.repairTallies() : 0;
     if (share === 1) await store.reports.markAllDays();
