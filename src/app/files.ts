@@ -32,7 +32,6 @@ const spoolMemoryBytes = 64 * 1024 * 1024;
 /** How long downloads in flight may take to finish after an interrupt. */
 const graceMs = 5_000;
 
-/** Downloads the queued files of these accounts. */
 export async function downloadFiles(
   config: FilesConfig & Config<'sync'>,
   store: Store,

@@ -37,7 +37,6 @@ export type PrefillConfig = Config<'database' | 'accounts' | 'blobs' | 'prefill'
 export interface PrefillRun {
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Called once the public port answers. */
   readonly onOpen?: (url: string) => void;
   /** Ends the process when its event loop stands still. */
   readonly ending?: Ending;

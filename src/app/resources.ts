@@ -23,7 +23,6 @@ export type FilesConfig = Config<'database' | 'source' | 'privacy' | 'blobs'>;
 
 export type ConfiguredAdvertiser = Config<'source'>['source']['advertisers'][number];
 
-/** The request of every command about accounts. */
 export interface Chosen {
   /** Only this one of the configured advertisers; undefined is all. */
   readonly advertiser?: string | undefined;
@@ -36,7 +35,6 @@ export function toChosen(config: Config<'source'>, name: string | undefined): re
   return name === undefined ? advertisers : advertisers.filter((advertiser) => advertiser.name === name);
 }
 
-/** A chosen account whose id is known. */
 export interface KnownAccount {
   readonly name: string;
   readonly advertiserId: bigint;

@@ -36,9 +36,7 @@ export type WorkerConfig = Config<'database' | 'source' | 'sync' | 'privacy' | '
 export interface WorkerRun {
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Called once the admin port answers. */
   readonly onOpen?: (adminUrl: string) => void;
-  /** Called for every finished task. */
   readonly onPass?: (pass: Pass) => void;
   /** Called while a task has made no progress for `stuckMs` or longer. */
   readonly onStuck?: (silentMs: number) => void;
@@ -52,7 +50,6 @@ export interface WorkerRun {
   readonly elapsed?: () => number;
   /** How often the queue is checked for due downloads without a notification. */
   readonly lookEveryMs?: number;
-  /** For tests that end the process at named moments. */
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 

@@ -112,7 +112,6 @@ function toOutdated(retentionMs: number | null): Sought {
   return { by: 'retention', before: new Date(Date.now() - retentionMs), limit: Number.MAX_SAFE_INTEGER };
 }
 
-/** Erases and waits for the receipts. */
 async function eraseAll(
   { env, signal, terminal }: Context,
   config: FilesConfig,

@@ -49,7 +49,6 @@ import { loadKeyState } from './tombstones.ts';
 export interface StoreOptions extends DatabaseOptions {
   /** Derives person keys and tombstones. Must stay the same for as long as the data is kept. */
   readonly privacyKey: Buffer;
-  /** For tests that end the process at named points. */
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 

@@ -22,7 +22,6 @@ const pauseMs = 5_000;
 const longestBlockMs = 600_000;
 const lockNotAvailable = '55P03';
 
-/** A file of the folder `migrations`. */
 interface Migration {
   readonly name: string;
   /** When it was written, in milliseconds since 1970. The schema records it. */
@@ -37,7 +36,6 @@ export function loadMigrations(): Migration[] {
   return journal.entries.map(({ tag, when }) => ({ name: tag, at: BigInt(when) }));
 }
 
-/** A missing migration, with all statements that apply it. */
 export interface PendingMigration {
   readonly name: string;
   readonly statements: readonly string[];
@@ -77,7 +75,6 @@ export async function loadNewest(db: Queryable): Promise<bigint | null> {
 const notThere = new Set(['42P01', '3F000', '42501']);
 
 export interface MigrateOptions {
-  /** Rolls everything back at the end. */
   readonly dryRun?: boolean;
   readonly signal?: AbortSignal;
   /** Called before each pause, with the transaction that is in the way. */

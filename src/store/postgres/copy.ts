@@ -61,7 +61,6 @@ export async function copyInto(client: pg.ClientBase, copies: readonly Copy[]): 
 /** A query of the driver's own class, so that the driver can pipeline it between other statements. */
 class CopyQuery extends pg.Query {
   readonly #copies: readonly Copy[];
-  /** The error that was thrown while a line was built. */
   lineError: unknown = null;
 
   constructor(copies: readonly Copy[], callback: (error: Error | undefined) => void) {

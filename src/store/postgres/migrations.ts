@@ -9,7 +9,6 @@ import { type Queryable, sqlState, toTrouble } from './database.ts';
 
 const duplicateTable = '42P07';
 
-/** Compares the schema with the migrations of this version. */
 export async function loadSchema(db: Queryable): Promise<Schema> {
   const wanted = loadMigrations().at(-1)?.at ?? 0n;
   const newest = await loadNewest(db);
@@ -32,11 +31,9 @@ export interface ServerFacts {
   readonly jit: boolean;
   /** True for a standby, or where default_transaction_read_only is on. */
   readonly readOnly: boolean;
-  /** Whether this role could create the schema. */
   readonly mayCreate: boolean;
 }
 
-/** Loads the server's version, clock and settings, and the state of the schema. */
 export async function loadServer(db: Queryable): Promise<ServerFacts> {
   const [row] = await db.query<Omit<ServerFacts, 'schema'>>(
     `SELECT current_setting('server_version') AS version, clock_timestamp() AS now,

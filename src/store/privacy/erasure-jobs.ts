@@ -157,7 +157,6 @@ export async function recordDeletedFiles(
   return row ? toJob(row) : job;
 }
 
-/** Records why the files of an erasure cannot be deleted, for the status. */
 export async function noteErasureTrouble(db: Queryable, job: ErasureJob, trouble: string): Promise<void> {
   await db.query(
     `UPDATE intake.erasure_jobs SET trouble = $3 WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed'`,

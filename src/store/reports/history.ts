@@ -11,7 +11,6 @@ import {
 import type { Queryable, Row } from '../postgres/database.ts';
 import { sweepFacts } from './status.ts';
 
-/** Loads the history of all advertisers together, over one day or 30 days. */
 export async function loadHistory(db: Queryable, period: Period, now: Date): Promise<History> {
   const starts = toStepStarts(period, now);
   const span = [`${steps[period].stepMs} milliseconds`, starts[0], now] as const;

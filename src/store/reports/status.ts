@@ -26,7 +26,6 @@ const dueDownloads = [0, 1, 2]
   )
   .join(' UNION ALL ');
 
-/** The current status of every advertiser in this database. */
 export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserStatus[]> {
   const advertisers = await db.query<StatusRow>(
     `SELECT v.name, v.advertiser_id AS "advertiserId", v.halt_kind, v.reason, v.halted_at, v.late_ms::float8 AS "latenessMs",

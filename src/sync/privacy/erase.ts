@@ -15,7 +15,6 @@ export interface EraseDeps {
   readonly blobs: BlobStore;
   /** Called when a step is reached, and every second during a wait. */
   readonly onStep?: ((job: ErasureJob) => void) | undefined;
-  /** For tests that end the process at named moments. */
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 

@@ -34,15 +34,12 @@ export interface WorkerRequest extends Omit<RunTaskRequest, 'skipIfDoneWithinMs'
   readonly recheckSchedule: string | null;
   /** Cron text of random audits; null is off. */
   readonly auditSchedule: string | null;
-  /** Most accounts that are read at once. */
   readonly accountsAtOnce: number;
   /** Most of them that may run other tasks than polls. */
   readonly longAtOnce: number;
-  /** How often a halted advertiser is tried again. */
   readonly probeEveryMs: number;
 }
 
-/** The current state of a worker. */
 export interface WorkerFacts {
   readonly accounts: number;
   /** Accounts whose last try failed. */
