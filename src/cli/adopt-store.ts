@@ -5,11 +5,7 @@ import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-interface AdoptOptions {
-  readonly yes: boolean;
-}
-
-export const adoptStore = command<AdoptOptions>({
+export const adoptStore = command<{ readonly yes: boolean }>({
   name: 'adopt-store',
   summary: 'make this database the owner of the store in BLOBS_URL, after a restore or a move',
   examples: [

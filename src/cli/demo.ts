@@ -12,14 +12,9 @@ import { loadCommandConfig } from './load-config.ts';
 import { reportOutcomes, showReadProgress } from './read-report.ts';
 import { loadDevelopment } from './sandbox.ts';
 
-interface DemoOptions {
-  readonly once: boolean;
-  readonly applications?: string;
-}
-
 const newBoardSize = 2_000;
 
-export const demo = command<DemoOptions>({
+export const demo = command<{ readonly once: boolean; readonly applications?: string }>({
   name: 'demo',
   summary: 'try everything on this machine: embedded Postgres, a sandbox job board, a live worker',
   examples: [

@@ -9,11 +9,7 @@ import { toFailure } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 import { toPrintable } from './terminal.ts';
 
-interface DoctorOptions {
-  readonly advertiser?: string;
-}
-
-export const doctor = command<DoctorOptions>({
+export const doctor = command<{ readonly advertiser?: string }>({
   name: 'doctor',
   summary:
     'check configuration, database, schema, clock, storage and credentials; show what was learned about the source',

@@ -7,12 +7,7 @@ import { exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-interface ExportOptions {
-  readonly to?: string;
-  readonly advertiser?: string;
-}
-
-export const exportCommand = command<ExportOptions>({
+export const exportCommand = command<{ readonly to?: string; readonly advertiser?: string }>({
   name: 'export',
   summary: 'write all rows and files of one person into a folder: export.json, and files/ beside it',
   examples: [

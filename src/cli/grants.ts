@@ -4,12 +4,7 @@ import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-interface GrantsOptions {
-  readonly apply: boolean;
-  readonly prefix: string;
-}
-
-export const grants = command<GrantsOptions>({
+export const grants = command<{ readonly apply: boolean; readonly prefix: string }>({
   name: 'grants',
   summary: 'print (or apply) the SQL for the roles: owner, worker, analyst, analyst_personal, web',
   examples: [

@@ -5,12 +5,7 @@ import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-interface MigrateOptions {
-  readonly print: boolean;
-  readonly dryRun: boolean;
-}
-
-export const migrate = command<MigrateOptions>({
+export const migrate = command<{ readonly print: boolean; readonly dryRun: boolean }>({
   name: 'migrate',
   summary: 'bring the database schema up to date',
   examples: [

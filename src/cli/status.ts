@@ -7,16 +7,11 @@ import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-interface StatusOptions {
-  readonly check: boolean;
-  readonly watch: boolean;
-}
-
 const betweenLooksMs = 2_000;
 /** Moves the cursor to the upper left and clears the screen: redraws in place and keeps the scrollback. */
 const clear = '\u001b[H\u001b[2J';
 
-export const status = command<StatusOptions>({
+export const status = command<{ readonly check: boolean; readonly watch: boolean }>({
   name: 'status',
   summary: 'show advertisers, coverage, cursor, queue and problems',
   examples: [
