@@ -18,15 +18,14 @@ export interface EraseDeps {
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
-export interface EraseRequest extends ErasureRequest {
-  readonly signal: AbortSignal;
-}
-
 /**
  * Erases a person and waits for the receipts: of this request, and of interrupted earlier requests with the same search. A request that
  * finds nothing has a receipt as well.
  */
-export async function erase(deps: EraseDeps, request: EraseRequest): Promise<ErasureJob[]> {
+export async function erase(
+  deps: EraseDeps,
+  request: ErasureRequest & { readonly signal: AbortSignal },
+): Promise<ErasureJob[]> {
   const { store } = deps;
   const { advertiserId, sought, signal } = request;
   await requireKey(store);
