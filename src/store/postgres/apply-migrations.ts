@@ -77,7 +77,7 @@ const notThere = new Set(['42P01', '3F000', '42501']);
 export interface MigrateOptions {
   readonly dryRun?: boolean;
   readonly signal?: AbortSignal;
-  /** Called before each pause, with the transaction that is in the way. */
+  /** Called before each wait for a lock, with the transaction that is in the way, and once before a wait for another role. */
   readonly onWait?: ((trouble: Trouble, waitMs: number, attempt: number) => void) | undefined;
   readonly crashPoint?: PassCrashPoint | undefined;
 }

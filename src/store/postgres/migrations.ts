@@ -1,9 +1,8 @@
 // Compares the schema with this version, and brings it up to date where the caller may.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { type Schema, toSchemaTrouble } from '../../domain/schema.ts';
 import { SchemaTrouble, Trouble } from '../../domain/trouble.ts';
-import { loadMigrations, loadNewest, migrate, version } from './apply-migrations.ts';
+import { loadMigrations, loadNewest, type MigrateOptions, migrate, version } from './apply-migrations.ts';
 import type { DatabaseUrl } from './connection.ts';
 import { type Queryable, sqlState, toTrouble } from './database.ts';
 
@@ -46,7 +45,7 @@ export async function loadServer(db: Queryable): Promise<ServerFacts> {
   return { ...row, schema: await loadSchema(db) };
 }
 
-export interface SchemaRequest {
+export interface SchemaRequest extends MigrateOptions {
   /** Where to migrate: a direct connection, not a pooler in transaction mode. */
   readonly directUrl: DatabaseUrl;
   readonly signal: AbortSignal;
@@ -54,9 +53,6 @@ export interface SchemaRequest {
   readonly upgrade?: boolean;
   /** How long to wait for another role to migrate when this one lacks the privilege. */
   readonly retryForMs?: number;
-  /** Called before a wait: once for another role, each time for a lock. */
-  readonly onWait?: ((trouble: Trouble, waitMs: number, attempt: number) => void) | undefined;
-  readonly crashPoint?: PassCrashPoint | undefined;
 }
 
 const schemaLookMs = 1_000;
