@@ -1,121 +1,32 @@
-// The composition root: opens the resources of a command from its configuration, passes them to the work in sync/, and closes them. This
-// file has the schema, doctor and read commands; app/ has all others. Only these files open resources, and they do not decide what is read
-// or kept.
+// Composes the commands that read once: opens their resources, reads one advertiser after the other, then downloads the files of all of them.
 import { toOwner } from './app/actor.ts';
-import { type DatabasePlace, openMigratedStoreOf, openPlace, toStoreOptions } from './app/database.ts';
-import { downloadFiles, type FilesEvents } from './app/files.ts';
+import { openMigratedStoreOf } from './app/database.ts';
+import { downloadFiles, type FilesRequest } from './app/files.ts';
 import {
   type Chosen,
   type ConfiguredAdvertiser,
   openBlobsOf,
-  openConfiguredBlobs,
   openConnectionsOf,
   openSource,
-  openSourceToLook,
   toChosen,
 } from './app/resources.ts';
 import type { Config } from './config.ts';
 import type { ProvenVerdict } from './domain/status.ts';
-import type { Trouble } from './domain/trouble.ts';
-import { loadNewest, migrate, type PendingMigration, toPending } from './store/postgres/apply-migrations.ts';
-import { currentUrl } from './store/postgres/connection.ts';
-import { openDatabase } from './store/postgres/database.ts';
-import { loadGrantsSql } from './store/postgres/grants.ts';
-import { ensureSchema, requireSchema } from './store/postgres/migrations.ts';
-import { openStore, type Store } from './store/store.ts';
 import { startRecall } from './sync/files/delete-infected.ts';
 import type { DownloadAccount, DownloadSummary } from './sync/files/download-run.ts';
 import { requireKey } from './sync/privacy/privacy-key.ts';
 import { createRateLimiter, type TakeSlot } from './sync/rate-limiter.ts';
-import { type Estimate, estimate } from './sync/read/estimate.ts';
-import { type BackfillRange, backfill, type ReadRange, syncAccount, toRanges } from './sync/read/read-account.ts';
+import { type BackfillRange, backfill, syncAccount } from './sync/read/read-account.ts';
 import type { SweepDeps, SweepSummary, SweepTotals } from './sync/read/sweep.ts';
 import { type RetryOptions, retry } from './sync/retry.ts';
 import { createTroubles } from './sync/troubles.ts';
-import { checkBlobs, checkDatabase, checkKey, checkSource, type Finding } from './sync/worker/health-checks.ts';
 import { createWatchdog, type Ending } from './sync/worker/watchdog.ts';
 
-export interface MigrateRequest {
-  readonly signal: AbortSignal;
-  /** Says which transaction keeps a migration from its lock. */
-  readonly onWait: (message: string) => void;
-}
-
-/** Brings the schema up to date. */
-export async function migrateDatabase(config: Config<'database'>, request: MigrateRequest): Promise<void> {
-  await using place = await openPlace(config);
-  await using db = openDatabase({ url: place.url, role: 'migrate' });
-  const onWait = (trouble: Trouble) => request.onWait(trouble.message);
-  await ensureSchema(db, { directUrl: place.directUrl, signal: request.signal, onWait, retryForMs: 0 });
-}
-
-/** The missing migrations with their SQL. */
-export async function loadPendingMigrations(config: Config<'database'>): Promise<PendingMigration[]> {
-  await using place = await openPlace(config);
-  await using db = openDatabase({ url: place.url, role: 'migrate' });
-  return toPending(await loadNewest(db));
-}
-
-/** Runs the missing migrations and rolls them back; returns their names. */
-export async function tryMigrations(config: Config<'database'>, request: MigrateRequest): Promise<string[]> {
-  await using place = await openPlace(config);
-  const onWait = (trouble: Trouble) => request.onWait(trouble.message);
-  return await migrate(place.directUrl, { dryRun: true, signal: request.signal, onWait });
-}
-
-/** The SQL that gives every role its least privileges; `apply` also runs it. */
-export async function grantRoles(
-  config: Config<'database'>,
-  request: { readonly prefix: string; readonly apply: boolean },
-): Promise<string> {
-  await using place = await openPlace(config);
-  await using db = openDatabase({ url: place.directUrl, role: 'grants', connections: 1 });
-  await requireSchema(db);
-  const sql = await loadGrantsSql(db, request.prefix);
-  if (request.apply) await db.query(sql);
-  return sql;
-}
-
-/** Runs the checks of `intake doctor`. They do not change the schema, and a failing check does not stop the others. */
-export async function runChecks(config: ReadConfig, request: Chosen): Promise<Finding[]> {
-  await using stack = new AsyncDisposableStack();
-  const { findings, store } = await checkConfigured(config, stack);
-  if (findings.every(({ check, ok }) => ok || check !== 'database')) findings.push(await checkKey(store));
-  else findings.push({ check: 'PRIVACY_KEY', ok: false, detail: 'not compared: the database is unavailable' });
-  // A schema of another version may not tell whose the storage is.
-  const isCurrent = findings.every(({ check, ok }) => ok || check !== 'schema');
-  findings.push(...(await checkBlobs(isCurrent ? store : null, () => openConfiguredBlobs(config), request.signal)));
-  const connections = stack.use(openConnectionsOf(config));
-  for (const account of toChosen(config, request.advertiser)) {
-    const source = openSourceToLook(config, store, account, connections);
-    findings.push(...(await checkSource(store, source, { ...account, signal: request.signal })));
-  }
-  return findings;
-}
-
-/** The findings about the database, and its store if it has a schema. */
-async function checkConfigured(
-  config: ReadConfig,
-  stack: AsyncDisposableStack,
-): Promise<{ readonly findings: Finding[]; readonly store: Store | null }> {
-  let place: DatabasePlace;
-  try {
-    place = stack.use(await openPlace(config));
-  } catch (trouble) {
-    const detail = trouble instanceof Error ? trouble.message : 'cannot be opened';
-    return { findings: [{ check: 'database', ok: false, detail, trouble }], store: null };
-  }
-  const store = stack.use(openStore(toStoreOptions(config, place, 'doctor')));
-  const findings = await checkDatabase(store, Date.now);
-  const schema = await store.schema.load().catch(() => null);
-  return { findings, store: schema === null || schema.state === 'absent' ? null : store };
-}
-
-export type { BackfillRange } from './sync/read/read-account.ts';
-
 /** Progress events of a long command. */
-export interface ReadEvents extends FilesEvents {
+export interface ReadEvents extends Pick<FilesRequest, 'onFiles' | 'crashPoint'> {
   readonly onStep?: (name: string, totals: SweepTotals) => void;
+  /** `name` says what waits: an account, the database or the files. */
+  readonly onWait?: (name: string, ...wait: Parameters<NonNullable<FilesRequest['onWait']>>) => void;
   /** Ends the process when its event loop stands still. */
   readonly ending?: Ending;
 }
@@ -146,7 +57,7 @@ export interface ReadOutcome {
   readonly files: FilesOutcome;
 }
 
-type ReadConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs'>;
+export type ReadConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs'>;
 
 /** How long one-shot commands wait for an unavailable database or source. */
 const retryForMs = 120_000;
@@ -186,36 +97,7 @@ export async function backfillOnce(
 }
 
 /** List requests that a backfill has in flight at once. */
-const backfillParallel = 4;
-
-/** What a backfill would cost, per advertiser and range. Stores nothing of what it reads. */
-export async function estimateBackfill(
-  config: Omit<ReadConfig, 'blobs'>,
-  request: Chosen & { readonly range: BackfillRange },
-): Promise<{ readonly name: string; readonly range: ReadRange; readonly estimate: Estimate }[]> {
-  // An estimate creates a missing schema but does not upgrade an existing one.
-  await using app = await openMigratedStoreOf(config, 'backfill', request.signal, { upgrade: false });
-  await using connections = openConnectionsOf(config);
-  const estimates = [];
-  for (const account of toChosen(config, request.advertiser)) {
-    const source = openSourceToLook(config, app.store, account, connections);
-    const advertiser = await app.store.advertisers.lookUp(account.name, account.advertiserId);
-    const { advertiserId } = advertiser;
-    for (const range of await toRanges(app, advertiserId, request.range)) {
-      const isById = range.axis === 'id' && advertiserId !== null;
-      const asked = {
-        range,
-        held: isById ? await app.store.applications.countListed(advertiserId, range) : 0,
-        requestsPerSecond: config.source.requestsPerSecond,
-        parallel: backfillParallel,
-        now: Date.now(),
-        signal: request.signal,
-      };
-      estimates.push({ name: account.name, range, estimate: await estimate(source, asked) });
-    }
-  }
-  return estimates;
-}
+export const backfillParallel = 4;
 
 /** Does the work for each chosen advertiser in sequence, with its source and the shared store, then downloads the files of all of them. */
 async function overAdvertisers(
@@ -270,50 +152,34 @@ async function overAdvertisers(
       outcomes.push({ name, advertiserId, sweeps, account: verdict, trouble: null });
       if (advertiserId !== null) accounts.push({ name, advertiserId, source });
     } catch (trouble) {
-      request.signal.throwIfAborted();
+      signal.throwIfAborted();
       outcomes.push({ name, advertiserId: null, sweeps: null, account: null, trouble });
     }
   }
   const names = accounts.map((account) => account.name);
-  const files = await fetchFiles(config, app.store, accounts, {
-    ...request,
-    onStored: () => troubles.clear('downloads', names),
-    onWait(name, trouble, waitMs, attempt) {
-      troubles.note('downloads', names, trouble, waitMs);
-      request.onWait?.(name, trouble, waitMs, attempt);
-    },
-    onBytes: (file) => heartbeat.move({ task: role, ...file }),
-  });
-  if (files !== null && !('trouble' in files)) troubles.clear('downloads', names);
+  let files: FilesOutcome = null;
+  try {
+    if (request.files && accounts.length > 0) {
+      const summary = await downloadFiles(config, app.store, accounts, {
+        ...{ signal, crashPoint, retryForMs, onFiles: request.onFiles },
+        onStored: () => troubles.clear('downloads', names),
+        onWait(trouble, waitMs, attempt) {
+          troubles.note('downloads', names, trouble, waitMs);
+          request.onWait?.('files', trouble, waitMs, attempt);
+        },
+        onBytes: (file) => heartbeat.move({ task: role, ...file }),
+      });
+      files = { summary };
+      troubles.clear('downloads', names);
+    }
+  } catch (trouble) {
+    signal.throwIfAborted();
+    files = { trouble };
+  }
   await troubles.untilWritten();
-  try {
-    await recall.finish();
-    return { advertisers: outcomes, files };
-  } catch (trouble) {
-    request.signal.throwIfAborted();
-    return { advertisers: outcomes, files: files !== null && 'trouble' in files ? files : { trouble } };
-  }
-}
-
-async function fetchFiles(
-  config: ReadConfig,
-  store: Store,
-  accounts: readonly DownloadAccount[],
-  request: ReadRequest,
-): Promise<FilesOutcome> {
-  if (!request.files || accounts.length === 0) return null;
-  try {
-    return { summary: await downloadFiles(config, store, accounts, { ...request, retryForMs }) };
-  } catch (trouble) {
-    request.signal.throwIfAborted();
-    return { trouble };
-  }
-}
-
-/** The configured database, kept open while a command like the demo runs. */
-export async function openLocalDatabase(
-  config: Config<'database'>,
-): Promise<{ readonly url: string } & AsyncDisposable> {
-  const place = await openPlace(config);
-  return { url: currentUrl(place.url), [Symbol.asyncDispose]: () => place[Symbol.asyncDispose]() };
+  await recall.finish().catch((trouble: unknown) => {
+    signal.throwIfAborted();
+    if (files === null || !('trouble' in files)) files = { trouble };
+  });
+  return { advertisers: outcomes, files };
 }

@@ -86,7 +86,6 @@ export interface ConfigProblem {
   readonly example: string | undefined;
 }
 
-/** All problems of the configuration; the message lists them. */
 export class ConfigProblems extends Error {
   readonly problems: readonly ConfigProblem[];
 
@@ -171,7 +170,6 @@ const load = {
       auditSchedule: values.AUDIT_SCHEDULE,
       /** Null: nothing polls by schedule. */
       staleAfterMs: values.SYNC_SCHEDULE === null ? null : values.SYNC_WITHIN,
-      /** How old a proof may be. */
       proofLimit: {
         ms: values.RECHECK_WITHIN ?? (values.RECHECK_SCHEDULE === null ? 14 : 2) * 86_400_000,
         isScheduled: values.RECHECK_SCHEDULE !== null,
@@ -181,7 +179,6 @@ const load = {
       startAt: values.SYNC_START,
       leaseMs: values.LEASE,
       attachmentMaxBytes: values.ATTACHMENT_MAX_BYTES,
-      /** Every stored byte is read again within this time. */
       verifyWithinMs: values.VERIFY_WITHIN,
       sourceHash: values.SOURCE_HASH,
     };

@@ -6,7 +6,7 @@ import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { SettingTrouble, Trouble } from '../domain/trouble.ts';
 import type { DatabaseUrl } from '../store/postgres/connection.ts';
 import { createRdsToken } from '../store/postgres/rds-token.ts';
-import { openStore, type Store, type StoreOptions } from '../store/store.ts';
+import { openStore, type Store } from '../store/store.ts';
 import { type RetryOptions, retry } from '../sync/retry.ts';
 
 export interface DatabasePlace extends AsyncDisposable {
@@ -53,60 +53,66 @@ interface StoreRequest extends Partial<Pick<RetryOptions, 'retryForMs' | 'onWait
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
+type StoreConfig = Config<'database' | 'privacy'> & Partial<Config<'sync'>>;
+
 interface OpenedStore extends AsyncDisposable {
   readonly store: Store;
+  readonly directUrl: DatabaseUrl;
+}
+
+/** Opens the store whatever the schema is. Nothing connects until the first use. */
+export async function openAnyStore(
+  config: StoreConfig,
+  role: string,
+  crashPoint?: PassCrashPoint,
+): Promise<OpenedStore> {
+  await using stack = new AsyncDisposableStack();
+  const { url, directUrl } = stack.use(await openPlace(config));
+  const privacyKey = Buffer.from(config.privacy.key.reveal(), 'utf8');
+  const leaseMs = config.sync?.leaseMs;
+  // Shorter than the lease, so that a process suspended inside a transaction does not block the next holder of its lane.
+  const idle = leaseMs === undefined ? {} : { idleInTransactionMs: Math.min(20_000, (leaseMs * 2) / 3) };
+  const store = stack.use(openStore({ url, role, privacyKey, crashPoint, ...idle }));
+  const owned = stack.move();
+  return { store, directUrl, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
 /** Opens the store for commands that act on stored rows. Throws if the schema is not this version's, and does not change it. */
 export async function openStoreOf(
-  config: Config<'database' | 'privacy'> & Partial<Config<'sync'>>,
+  config: StoreConfig,
   role: string,
   signal: AbortSignal,
   request: StoreRequest = {},
 ): Promise<OpenedStore> {
-  return await openReady(config, role, signal, request, (store) => store.schema.require());
+  return await openReady(config, role, signal, request, ({ store }) => store.schema.require());
 }
 
 /** Opens the store for commands that read the source. Creates or migrates the schema if necessary. */
 export async function openMigratedStoreOf(
-  config: Config<'database' | 'privacy'> & Partial<Config<'sync'>>,
+  config: StoreConfig,
   role: string,
   signal: AbortSignal,
   { upgrade = true, ...request }: StoreRequest & { readonly upgrade?: boolean } = {},
 ): Promise<OpenedStore> {
-  return await openReady(config, role, signal, request, (store, { directUrl }) =>
+  return await openReady(config, role, signal, request, ({ store, directUrl }) =>
     store.schema.ensure({ directUrl, signal, upgrade, onWait: request.onWait }),
   );
 }
 
+/** Waits for a database that is not up yet, as for one that goes down later. */
 async function openReady(
-  config: Config<'database' | 'privacy'> & Partial<Config<'sync'>>,
+  config: StoreConfig,
   role: string,
   signal: AbortSignal,
   { retryForMs = 0, onWait, crashPoint }: StoreRequest,
-  prepare: (store: Store, place: DatabasePlace) => Promise<void>,
+  prepare: (opened: OpenedStore) => Promise<void>,
 ): Promise<OpenedStore> {
-  await using stack = new AsyncDisposableStack();
-  const place = stack.use(await openPlace(config));
-  const store = stack.use(openStore({ ...toStoreOptions(config, place, role), crashPoint }));
-  // Waits for a database that is not up yet, as for one that goes down later.
-  await retry({ retryForMs, signal, onWait }, () => prepare(store, place));
-  const owned = stack.move();
-  return { store, [Symbol.asyncDispose]: () => owned.disposeAsync() };
-}
-
-export function toStoreOptions(
-  config: Config<'privacy'> & Partial<Config<'sync'>>,
-  place: DatabasePlace,
-  role: string,
-): StoreOptions {
-  const privacyKey = Buffer.from(config.privacy.key.reveal(), 'utf8');
-  const { leaseMs } = config.sync ?? {};
-  // Shorter than the lease, so that a process suspended inside a transaction does not block the next holder of its lane.
-  return {
-    url: place.url,
-    role,
-    privacyKey,
-    ...(leaseMs && { idleInTransactionMs: Math.min(20_000, (leaseMs * 2) / 3) }),
-  };
+  const opened = await openAnyStore(config, role, crashPoint);
+  try {
+    await retry({ retryForMs, signal, onWait }, () => prepare(opened));
+    return opened;
+  } catch (error) {
+    await opened[Symbol.asyncDispose]();
+    throw error;
+  }
 }

@@ -1,17 +1,16 @@
 // The worker's maintenance tasks with their schedules, each run by one worker of many. To add a task, add it to the list.
 import type { Config } from '../config.ts';
+import type { Log } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import { verify } from '../sync/files/verify.ts';
+import { finishErasures, retain } from '../sync/privacy/erase.ts';
 import type { MaintenanceTask } from '../sync/worker/maintenance.ts';
-import { orphanGraceMs } from './files.ts';
-import { openBlobsOf } from './resources.ts';
+import { type FilesConfig, openBlobsOf } from './resources.ts';
 
-interface MaintenanceParts {
-  readonly config: Config<'source' | 'sync' | 'blobs'>;
-  readonly store: Store;
-}
+/** How long orphaned objects are kept. */
+export const orphanGraceMs = 24 * 3_600_000;
 
-export function createMaintenance({ config, store }: MaintenanceParts): MaintenanceTask[] {
+export function createMaintenance(config: Config<'source' | 'sync' | 'blobs'>, store: Store): MaintenanceTask[] {
   return [
     {
       name: 'prune',
@@ -57,6 +56,51 @@ export function createMaintenance({ config, store }: MaintenanceParts): Maintena
       // Runs even if prefill is not configured here: one worker does it for all, and expired personal data must be deleted in any case.
       async run() {
         await store.prefills.lapse();
+      },
+    },
+  ];
+}
+
+/** The tasks with which a worker finishes interrupted erasures and applies the retention period. */
+export function createPrivacyMaintenance(
+  config: FilesConfig,
+  store: Store,
+  log: Log,
+  now = Date.now,
+): MaintenanceTask[] {
+  return [
+    {
+      name: 'erasures',
+      schedule: '*/2 * * * *',
+      async run(signal, onStep) {
+        const advertisers = await store.advertisers.loadIds();
+        const open = await Promise.all(advertisers.map((id) => store.erasures.loadOpen(id)));
+        if (open.flat().length === 0) return;
+        await using blobs = await openBlobsOf(config, store, signal, 'erase');
+        for (const job of await finishErasures({ store, blobs, onStep }, { advertisers, signal })) {
+          const { advertiserId, jobId, counts } = job;
+          log.info({ advertiserId, jobId, applications: counts.applications }, 'erasure complete');
+        }
+      },
+    },
+    {
+      name: 'retention',
+      schedule: '23 * * * *',
+      async run(signal, onStep) {
+        const { retentionMs } = config.privacy;
+        const advertisers = await store.advertisers.loadIds();
+        if (retentionMs === null) {
+          for (const id of advertisers) await store.erasures.noteRetention(id, null);
+          return;
+        }
+        // Uses the earlier of the two clocks: one that is ahead would erase recent applications.
+        const { now: databaseNow } = await store.schema.loadServer();
+        const before = new Date(Math.min(now(), databaseNow.getTime()) - retentionMs);
+        const request = { advertisers, before, released: false, by: 'retention', signal };
+        const { erased, braked } = await retain({ store, onStep }, request);
+        if (erased > 0) log.info({ erased }, 'applications older than RETENTION were erased');
+        if (braked > 0)
+          log.warn({ braked }, 'retention paused: too many to erase at once; run intake status for the next step');
       },
     },
   ];

@@ -7,7 +7,8 @@ import { SchemaTrouble, SettingTrouble, Trouble } from '../domain/trouble.ts';
 import type { Log } from '../log.ts';
 import { openConnections } from '../source/http.ts';
 import { createPrefillSource } from '../source/prefill.ts';
-import { openStore, type Store } from '../store/store.ts';
+import { version } from '../store/postgres/apply-migrations.ts';
+import type { Store } from '../store/store.ts';
 import type { PrefillAccount, PrefillDeps, PrefillEnd } from '../sync/prefill.ts';
 import { requireKey } from '../sync/privacy/privacy-key.ts';
 import { type RetryOptions, retry } from '../sync/retry.ts';
@@ -15,8 +16,8 @@ import { createSlots } from '../sync/slots.ts';
 import { createWatchdog, type Ending } from '../sync/worker/watchdog.ts';
 import { createPrefillRoutes } from '../web/prefill/routes.ts';
 import { type HttpServer, openServer } from '../web/server.ts';
-import { openPlace, toStoreOptions } from './database.ts';
-import { openBlobsToAdd, openSpoolOf, version } from './resources.ts';
+import { openAnyStore } from './database.ts';
+import { openBlobsOf, openSpoolOf } from './resources.ts';
 
 /** Larger than any expected resume. */
 const resumeMaxBytes = 20_000_000;
@@ -35,7 +36,6 @@ export type PrefillConfig = Config<'database' | 'accounts' | 'blobs' | 'prefill'
 export interface PrefillRun {
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Called once the public port answers. */
   readonly onOpen?: (url: string) => void;
   /** Ends the process when its event loop stands still. */
   readonly ending?: Ending;
@@ -44,8 +44,7 @@ export interface PrefillRun {
 /** Serves the candidate routes until the signal aborts. Waits for its database, and up to two minutes for the schema. */
 export async function runPrefill(config: PrefillConfig, { log, signal, onOpen, ending }: PrefillRun): Promise<void> {
   await using stack = new AsyncDisposableStack();
-  const place = stack.use(await openPlace(config));
-  const store = stack.use(openStore(toStoreOptions(config, place, 'prefill')));
+  const { store } = stack.use(await openAnyStore(config, 'prefill'));
   const watchdog = createWatchdog({ now: () => performance.now(), stuckMs: Number.POSITIVE_INFINITY });
   stack.use(watchdog.start(ending ?? null));
   const onWait: RetryOptions['onWait'] = (err, waitMs, attempt) =>
@@ -107,7 +106,7 @@ export async function openPrefillServer(
     throw new SettingTrouble('No account in ADVERTISERS_FILE has prefillKey and prefillReturnUrls.');
   }
   await using stack = new AsyncDisposableStack();
-  const blobs = stack.use(await openBlobsToAdd({ ...config, source: configured }, store, signal));
+  const blobs = stack.use(await openBlobsOf({ ...config, source: configured }, store, signal, 'add'));
   const idleTimeoutMs = Math.min(configured.idleTimeoutMs, longestRequestMs);
   const connections = stack.use(openConnections(callbacksInHand, idleTimeoutMs));
   const accounts = new Map<string, PrefillAccount>();

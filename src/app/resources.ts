@@ -1,21 +1,17 @@
 // Opens the configured resources beside the database: source, blob store and spool.
-import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { loadFreeBytes, openDiskBlobs } from '../blobs/disk.ts';
 import type { Config } from '../config.ts';
 import type { BlobStore, Spool } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { createSource, type Source, type SourceOptions } from '../source/client.ts';
 import { type Connections, openConnections } from '../source/http.ts';
+import { version } from '../store/postgres/apply-migrations.ts';
 import type { Store } from '../store/store.ts';
 import { openSpool } from '../sync/files/spool.ts';
-import { guardStore, type OwnerDeps, requireOwned, requireOwner, requireReadable } from '../sync/files/store-owner.ts';
+import { guardStore, requireOwned, requireOwner, requireReadable } from '../sync/files/store-owner.ts';
 import { createRateLimiter, honourRetryAfter } from '../sync/rate-limiter.ts';
 import { openStoreOf } from './database.ts';
-
-const root = join(import.meta.dirname, '../..');
-export const version = (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version;
 
 /** A larger list answer is abandoned and requested in smaller ranges, so that memory stays bounded whatever the source sends. */
 const listMaxBytes = 3_000_000;
@@ -24,9 +20,10 @@ const applicationMaxBytes = 64_000_000;
 /** Time limit of one answer, even if bytes keep arriving. */
 export const totalTimeoutMs = 600_000;
 
+export type FilesConfig = Config<'database' | 'source' | 'privacy' | 'blobs'>;
+
 export type ConfiguredAdvertiser = Config<'source'>['source']['advertisers'][number];
 
-/** The request of every command about accounts. */
 export interface Chosen {
   /** Only this one of the configured advertisers; undefined is all. */
   readonly advertiser?: string | undefined;
@@ -39,7 +36,6 @@ export function toChosen(config: Config<'source'>, name: string | undefined): re
   return name === undefined ? advertisers : advertisers.filter((advertiser) => advertiser.name === name);
 }
 
-/** A chosen account whose id is known. */
 export interface KnownAccount {
   readonly name: string;
   readonly advertiserId: bigint;
@@ -70,6 +66,21 @@ export async function openKnown(
   const accounts = await loadKnown(config, store, advertiser);
   const owned = stack.move();
   return { store, accounts, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/** Opens the store and the blob store, and loads the ids of the chosen advertisers. */
+export async function openHeld(
+  config: FilesConfig,
+  role: string,
+  request: Chosen & { readonly crashPoint?: PassCrashPoint | undefined },
+  use: BlobsUse,
+) {
+  await using stack = new AsyncDisposableStack();
+  const { store, accounts } = stack.use(await openKnown(config, role, request));
+  const blobs = stack.use(await openBlobsOf(config, store, request.signal, use));
+  const advertisers = accounts.map(({ advertiserId }) => advertiserId);
+  const owned = stack.move();
+  return { store, blobs, advertisers, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
 /** The client of one account for read-only commands. It records only the shared rate limit and Retry-After. */
@@ -123,36 +134,24 @@ export function openSource(
   });
 }
 
-/** Opens the configured blob store and checks that this database owns it. Puts and deletes check it again. */
-export async function openBlobsOf(config: BlobsConfig, store: Store, signal: AbortSignal): Promise<BlobStore> {
-  return await openChecked(config, store, (deps) => requireOwner(deps, signal));
-}
+/**
+ * What is checked when a blob store is opened, by its use: `own` takes a store that has no owner; `add` and `read` do not, and a former owner
+ * may read; `erase` checks nothing, because what cannot be deleted there must not keep the rows from being erased.
+ */
+const checks = { own: requireOwner, add: requireOwned, read: requireReadable, erase: async () => {} };
+export type BlobsUse = keyof typeof checks;
 
-/** Opens the configured blob store for a process that only adds to it. A worker has to have taken the store before. */
-export async function openBlobsToAdd(config: BlobsConfig, store: Store, signal: AbortSignal): Promise<BlobStore> {
-  return await openChecked(config, store, (deps) => requireOwned(deps, signal), requireOwned);
-}
-
-/** Opens the configured blob store to read from it, which a former owner may do as well. Its puts and deletes are refused. */
-export async function openBlobsToRead(config: BlobsConfig, store: Store, signal: AbortSignal): Promise<BlobStore> {
-  return await openChecked(config, store, (deps) => requireReadable(deps, signal));
-}
-
-/** Opens the configured blob store for an erasure: what cannot be deleted there must not keep the rows from being erased. */
-export async function openBlobsToErase(config: BlobsConfig, store: Store): Promise<BlobStore> {
-  return await openChecked(config, store, async () => {});
-}
-
-async function openChecked(
+/** Opens the configured blob store. Its puts and deletes check again that this database owns it. */
+export async function openBlobsOf(
   config: BlobsConfig,
   store: Store,
-  check: (deps: OwnerDeps) => Promise<void>,
-  checkAgain = requireOwner,
+  signal: AbortSignal,
+  use: BlobsUse = 'own',
 ): Promise<BlobStore> {
   const blobs = await openConfiguredBlobs(config);
   try {
-    await check({ store, blobs });
-    return guardStore({ store, blobs }, { check: checkAgain });
+    await checks[use]({ store, blobs }, signal);
+    return guardStore({ store, blobs }, { check: use === 'add' ? requireOwned : requireOwner });
   } catch (error) {
     await blobs[Symbol.asyncDispose]();
     throw error;

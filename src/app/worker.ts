@@ -8,8 +8,9 @@ import type { Wait } from '../domain/wait.ts';
 import type { Log } from '../log.ts';
 import type { Source } from '../source/client.ts';
 import { openConnections } from '../source/http.ts';
+import { version } from '../store/postgres/apply-migrations.ts';
 import { openQueueListener } from '../store/postgres/listen.ts';
-import { openStore, type Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import { startRecall } from '../sync/files/delete-infected.ts';
 import { createDownloadMemory, type DownloadMemory } from '../sync/files/download-run.ts';
 import { requireKey } from '../sync/privacy/privacy-key.ts';
@@ -25,20 +26,17 @@ import { startWorker, type Worker } from '../sync/worker/worker.ts';
 import { createMetrics } from '../web/admin/metrics.ts';
 import { type AdminOptions, openAdmin } from '../web/admin/server.ts';
 import { toOwner } from './actor.ts';
-import { openPlace, toStoreOptions } from './database.ts';
-import { downloadFiles, type FilesEvents } from './files.ts';
-import { createMaintenance } from './maintenance.ts';
-import { createPrivacyMaintenance } from './privacy.ts';
-import { openBlobsOf, openSource, totalTimeoutMs, version } from './resources.ts';
+import { openAnyStore } from './database.ts';
+import { downloadFiles, type FilesRequest } from './files.ts';
+import { createMaintenance, createPrivacyMaintenance } from './maintenance.ts';
+import { openBlobsOf, openSource, totalTimeoutMs } from './resources.ts';
 
 export type WorkerConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'admin'>;
 
 export interface WorkerRun {
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Called once the admin port answers. */
   readonly onOpen?: (adminUrl: string) => void;
-  /** Called for every finished task. */
   readonly onPass?: (pass: Pass) => void;
   /** Called while a task has made no progress for `stuckMs` or longer. */
   readonly onStuck?: (silentMs: number) => void;
@@ -52,7 +50,6 @@ export interface WorkerRun {
   readonly elapsed?: () => number;
   /** How often the queue is checked for due downloads without a notification. */
   readonly lookEveryMs?: number;
-  /** For tests that end the process at named moments. */
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
@@ -68,8 +65,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   const { log, signal, probeEveryMs = 180_000, crashPoint } = run;
   const { stuckMs = Math.max(stuckAfterMs, 2 * config.source.idleTimeoutMs) } = run;
   await using stack = new AsyncDisposableStack();
-  const place = stack.use(await openPlace(config));
-  const store = stack.use(openStore({ ...toStoreOptions(config, place, 'worker'), crashPoint }));
+  const { store, directUrl } = stack.use(await openAnyStore(config, 'worker', crashPoint));
   const watchdog = createWatchdog({ now: run.elapsed ?? (() => performance.now()), stuckMs, onStuck: run.onStuck });
   const metrics = createMetrics({ version });
   const onPass = (pass: Pass) => {
@@ -101,7 +97,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   const onWait: RetryOptions['onWait'] = (err, waitMs, attempt) =>
     log.warn({ attempt, waitMs: Math.round(waitMs), err }, 'waiting for the database');
   await retry({ retryForMs: Number.POSITIVE_INFINITY, signal, onWait }, async () => {
-    await store.schema.ensure({ directUrl: place.directUrl, signal, onWait });
+    await store.schema.ensure({ directUrl, signal, onWait });
     await requireKey(store);
   });
   const accounts = openAccounts(config, store, stack);
@@ -123,7 +119,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   );
   const memory = createDownloadMemory();
   let wake = () => {};
-  stack.use(await openQueueListener({ url: place.directUrl, onQueued: () => wake() }));
+  stack.use(await openQueueListener({ url: directUrl, onQueued: () => wake() }));
 
   worker = startWorker(
     {
@@ -137,7 +133,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
         });
         return Promise.race([woken, sleep(run.lookEveryMs ?? timeoutMs, undefined, { signal: until })]);
       },
-      maintenance: [...createMaintenance({ config, store }), ...createPrivacyMaintenance(config, store, log)],
+      maintenance: [...createMaintenance(config, store), ...createPrivacyMaintenance(config, store, log)],
     },
     { ...config.sync, owner: toOwner('worker'), accountsAtOnce, longAtOnce, signal, probeEveryMs },
   );
@@ -198,7 +194,7 @@ async function downloadDue(
   config: WorkerConfig,
   store: Store,
   accounts: readonly WorkerAccount[],
-  watch: DownloadWatch & Pick<FilesEvents, 'onClaimed' | 'crashPoint'> & { readonly memory: DownloadMemory },
+  watch: DownloadWatch & Pick<FilesRequest, 'onClaimed' | 'crashPoint'> & { readonly memory: DownloadMemory },
 ) {
   const paused = [...watch.memory.pauses].flatMap(([name, until]) => (until > performance.now() ? [name] : []));
   await store.downloads.bringForward();
@@ -216,10 +212,5 @@ async function downloadDue(
     return [{ ...account, advertiserId, source: watched }];
   });
   if (ready.length === 0) return null;
-  return await downloadFiles(config, store, ready, {
-    ...watch,
-    retryForMs: 0,
-    onFiles: watch.onStep,
-    onWait: (_name, trouble, waitMs) => watch.onWait(trouble, waitMs),
-  });
+  return await downloadFiles(config, store, ready, { ...watch, retryForMs: 0, onFiles: watch.onStep });
 }

@@ -1,15 +1,11 @@
 // `intake adopt-store`: makes this database the owner of the store of files, after a restore or a move. Without --yes it only shows whose
 // the store is.
-import type { Adoption } from '../app/files.ts';
+import type { StoreOwner } from '../domain/store-owner.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-interface AdoptOptions {
-  readonly yes: boolean;
-}
-
-export const adoptStore = command<AdoptOptions>({
+export const adoptStore = command<{ readonly yes: boolean }>({
   name: 'adopt-store',
   summary: 'make this database the owner of the store in BLOBS_URL, after a restore or a move',
   examples: [
@@ -19,12 +15,28 @@ export const adoptStore = command<AdoptOptions>({
   shape: (shaped) => shaped.option('--yes', 'take the store', false),
   async run({ env, signal, terminal }, { yes }) {
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
-    const { adoptOnce } = await import('../app/files.ts');
-    const adoption = await adoptOnce(config, { yes, signal });
+    const { openStoreOf } = await import('../app/database.ts');
+    const { openConfiguredBlobs } = await import('../app/resources.ts');
+    const { adoptStore: adopt, lookUpOwner } = await import('../sync/files/store-owner.ts');
+    await using app = await openStoreOf(config, 'adopt-store', signal);
+    await using blobs = await openConfiguredBlobs(config);
+    const deps = { store: app.store, blobs };
+    const { owner: former, isOwn: wasOwn } = await lookUpOwner(deps, signal);
+    if (yes) await adopt(deps, signal);
+    const owner = yes ? (await lookUpOwner(deps, signal)).owner : null;
+    const adoption = { location: blobs.location, former, wasOwn, owner };
     terminal.result({ adopted: yes, ...adoption }, () => render(adoption));
     return yes ? exitCodes.done : exitCodes.usage;
   },
 });
+
+/** Whose the store was, and whose it is from now on; null where it named none, and where nothing was changed. */
+interface Adoption {
+  readonly location: string;
+  readonly former: StoreOwner | null;
+  readonly wasOwn: boolean;
+  readonly owner: StoreOwner | null;
+}
 
 function render({ location, former, wasOwn, owner }: Adoption): string {
   const whose =

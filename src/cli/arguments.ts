@@ -11,14 +11,12 @@ export function toId(text: string, what = 'An application id'): bigint {
   return id;
 }
 
-/** Parses an attachment kind, in any letter case. */
 export function toKind(text: string): string {
   const kind = attachmentKinds.find((known) => known.toLowerCase() === text.toLowerCase());
   if (kind === undefined) throw new Misuse(`The kind must be one of ${attachmentKinds.join(', ')}.`);
   return kind;
 }
 
-/** Parses an option that is a whole number. */
 export function toCount(option: string, text: string, most = 999_999_999): number {
   if (/^\d{1,9}$/.test(text) && Number(text) <= most) return Number(text);
   throw new Misuse(`${option} must be a whole number from 0 to ${most}, not "${text.slice(0, 40)}".`);

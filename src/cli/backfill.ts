@@ -1,8 +1,10 @@
 // `intake backfill`: one sweep of a chosen range, beside a live worker. After an interruption the next run continues it.
 
-import type { BackfillRange } from '../app.ts';
+import type { ReadConfig } from '../app.ts';
 import { firstPosition, lastPosition } from '../domain/coverage/position.ts';
 import { formatCount, formatSpan } from '../domain/format.ts';
+import type { Estimate } from '../sync/read/estimate.ts';
+import type { BackfillRange, ReadRange } from '../sync/read/read-account.ts';
 import { toId, toSeconds } from './arguments.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
@@ -47,9 +49,9 @@ export const backfill = command<BackfillOptions>({
     const range = toRange(options);
     const config = await loadReadConfig(context, options.advertiser);
     const { advertiser, restart, files } = options;
-    const { backfillOnce, estimateBackfill } = await import('../app.ts');
     const { signal } = context;
-    if (options.dryRun) return showEstimates(context, await estimateBackfill(config, { range, advertiser, signal }));
+    if (options.dryRun) return await showEstimates(context, config, range, advertiser);
+    const { backfillOnce } = await import('../app.ts');
     const outcomes = await showReadProgress(context, (events) =>
       backfillOnce(config, { ...events, range, restart, files, advertiser, signal }),
     );
@@ -85,17 +87,41 @@ function toRange({ from, to, afterId, beforeId, gaps }: BackfillOptions): Backfi
   return range;
 }
 
-type Estimates = Awaited<ReturnType<typeof import('../app.ts').estimateBackfill>>;
-
-function showEstimates({ terminal }: Context, estimates: Estimates): ExitCode {
+/** What a backfill would cost, per advertiser and range. Stores nothing of what it reads. */
+async function showEstimates(
+  { signal, terminal }: Context,
+  config: ReadConfig,
+  chosen: BackfillRange,
+  name: string | undefined,
+): Promise<ExitCode> {
+  const { backfillParallel: parallel } = await import('../app.ts');
+  const { openMigratedStoreOf } = await import('../app/database.ts');
+  const { openConnectionsOf, openSourceToLook, toChosen } = await import('../app/resources.ts');
+  const { toRanges } = await import('../sync/read/read-account.ts');
+  const { estimate } = await import('../sync/read/estimate.ts');
+  // An estimate creates a missing schema but does not upgrade an existing one.
+  await using app = await openMigratedStoreOf(config, 'backfill', signal, { upgrade: false });
+  await using connections = openConnectionsOf(config);
+  const { requestsPerSecond } = config.source;
+  const found: { readonly name: string; readonly range: ReadRange; readonly estimate: Estimate }[] = [];
+  for (const account of toChosen(config, name)) {
+    const source = openSourceToLook(config, app.store, account, connections);
+    const { advertiserId } = await app.store.advertisers.lookUp(account.name, account.advertiserId);
+    for (const range of await toRanges(app, advertiserId, chosen)) {
+      const isById = range.axis === 'id' && advertiserId !== null;
+      const held = isById ? await app.store.applications.countListed(advertiserId, range) : 0;
+      const asked = { range, held, requestsPerSecond, parallel, now: Date.now(), signal };
+      found.push({ name: account.name, range, estimate: await estimate(source, asked) });
+    }
+  }
   terminal.result(
     {
-      estimates: estimates.map(({ name, range: { axis, low: from, high: to }, estimate }) => {
+      estimates: found.map(({ name, range: { axis, low: from, high: to }, estimate }) => {
         return { name, plan: { axis, from, to }, estimate };
       }),
     },
     () =>
-      estimates
+      found
         .map(({ name, range: { axis, low, high }, estimate: { applications, requests, durationMs, pageSize } }) => {
           const range = `${axis === 'date' ? 'submitted' : 'ids'} ${formatPosition(axis, low)} to ${formatPosition(axis, high)}`;
           if (applications === null || requests === null || durationMs === null)

@@ -12,14 +12,9 @@ import { loadCommandConfig } from './load-config.ts';
 import { reportOutcomes, showReadProgress } from './read-report.ts';
 import { loadDevelopment } from './sandbox.ts';
 
-interface DemoOptions {
-  readonly once: boolean;
-  readonly applications?: string;
-}
-
 const newBoardSize = 2_000;
 
-export const demo = command<DemoOptions>({
+export const demo = command<{ readonly once: boolean; readonly applications?: string }>({
   name: 'demo',
   summary: 'try everything on this machine: embedded Postgres, a sandbox job board, a live worker',
   examples: [
@@ -69,19 +64,22 @@ export const demo = command<DemoOptions>({
       { needs: ['database', 'source', 'sync', 'blobs', 'admin', 'privacy'], demo: true },
     );
     // Held open until the end, so that the database does not stop between the first sync and the worker.
-    const { openLocalDatabase, syncOnce } = await import('../app.ts');
+    const { syncOnce } = await import('../app.ts');
+    const { openPlace } = await import('../app/database.ts');
+    const { currentUrl } = await import('../store/postgres/connection.ts');
     const { loadNotice } = await import('../dev/embedded/notice.ts');
     const portBefore = String(loadNotice(join(toDemoDir(checkoutStateDir), 'postgres'))?.port ?? '');
-    await using database = await openLocalDatabase(config);
-    const { port } = new URL(database.url);
+    await using database = await openPlace(config);
+    const databaseUrl = currentUrl(database.url);
+    const { port } = new URL(databaseUrl);
     if (portBefore && portBefore !== port) terminal.note(`Port ${portBefore} is taken: Postgres listens on ${port}.`);
 
     const outcomes = await showReadProgress(context, (events) =>
       syncOnce(config, { ...events, recheck: false, files: true, signal: context.signal }),
     );
     const code = await reportOutcomes(context, outcomes);
-    await showAds(context, database.url);
-    terminal.note(toNextSteps(database.url, options.once));
+    await showAds(context, databaseUrl);
+    terminal.note(toNextSteps(databaseUrl, options.once));
     if (code !== exitCodes.done || options.once) return code;
 
     const { PATH, HOME, TMPDIR } = context.env;

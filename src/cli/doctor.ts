@@ -1,15 +1,15 @@
 // `intake doctor`: checks everything that Intake needs, and shows what is wrong and what was learned about the source.
+import type { Chosen } from '../app/resources.ts';
+import type { Config } from '../config.ts';
+import type { Store } from '../store/store.ts';
+import type { Finding } from '../sync/worker/health-checks.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { toFailure } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 import { toPrintable } from './terminal.ts';
 
-interface DoctorOptions {
-  readonly advertiser?: string;
-}
-
-export const doctor = command<DoctorOptions>({
+export const doctor = command<{ readonly advertiser?: string }>({
   name: 'doctor',
   summary:
     'check configuration, database, schema, clock, storage and credentials; show what was learned about the source',
@@ -23,12 +23,8 @@ export const doctor = command<DoctorOptions>({
       needs: ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill'],
       advertiser,
     });
-    const { runChecks } = await import('../app.ts');
     const configuration = { check: 'configuration', ok: true, detail: config.warnings.join(' ') || 'complete' };
-    const found: Awaited<ReturnType<typeof runChecks>> = [
-      configuration,
-      ...(await runChecks(config, { advertiser, signal })),
-    ];
+    const found: Finding[] = [configuration, ...(await runChecks(config, { advertiser, signal }))];
     const findings = await Promise.all(
       found.map(async ({ check, ok, detail, trouble }) => {
         const failure = trouble === undefined ? null : await toFailure(trouble, signal);
@@ -50,3 +46,38 @@ export const doctor = command<DoctorOptions>({
     return bad.find(({ exitCode }) => exitCode !== undefined)?.exitCode ?? exitCodes.incomplete;
   },
 });
+
+/** Runs the checks. They do not change the schema, and a failing check does not stop the others. */
+async function runChecks(
+  config: Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs'>,
+  { advertiser, signal }: Chosen,
+): Promise<Finding[]> {
+  const { openAnyStore } = await import('../app/database.ts');
+  const { openConfiguredBlobs, openConnectionsOf, openSourceToLook, toChosen } = await import('../app/resources.ts');
+  const checks = await import('../sync/worker/health-checks.ts');
+  await using stack = new AsyncDisposableStack();
+  const findings: Finding[] = [];
+  /** Null where the database is empty or unavailable: storage and source are checked all the same. */
+  let store: Store | null = null;
+  try {
+    const app = stack.use(await openAnyStore(config, 'doctor'));
+    findings.push(...(await checks.checkDatabase(app.store, Date.now)));
+    const schema = await app.store.schema.load().catch(() => null);
+    store = schema === null || schema.state === 'absent' ? null : app.store;
+  } catch (trouble) {
+    const detail = trouble instanceof Error ? trouble.message : 'cannot be opened';
+    findings.push({ check: 'database', ok: false, detail, trouble });
+  }
+  const isGood = (name: string) => findings.every(({ check, ok }) => ok || check !== name);
+  if (isGood('database')) findings.push(await checks.checkKey(store));
+  else findings.push({ check: 'PRIVACY_KEY', ok: false, detail: 'not compared: the database is unavailable' });
+  // A schema of another version may not tell whose the storage is.
+  const owned = isGood('schema') ? store : null;
+  findings.push(...(await checks.checkBlobs(owned, () => openConfiguredBlobs(config), signal)));
+  const connections = stack.use(openConnectionsOf(config));
+  for (const account of toChosen(config, advertiser)) {
+    const source = openSourceToLook(config, store, account, connections);
+    findings.push(...(await checks.checkSource(store, source, { ...account, signal })));
+  }
+  return findings;
+}

@@ -1,16 +1,15 @@
 // `intake erase`: removes a person from the database and the file store, for good. Without --yes it only shows what would be erased.
 
-import type { ErasureCounts, ErasureJob, Sought } from '../app/privacy.ts';
-import { isNothing } from '../domain/erasure.ts';
+import type { FilesConfig } from '../app/resources.ts';
+import { type ErasureCounts, type ErasureJob, isNothing, type Sought } from '../domain/erasure.ts';
 import { formatCount } from '../domain/format.ts';
 import { parseAddress, toAccountId } from '../domain/person.ts';
 import { toId } from './arguments.ts';
-import { command } from './command.ts';
+import { type Context, command } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
-import type { Terminal } from './terminal.ts';
 
 interface EraseOptions {
   readonly application?: string;
@@ -58,10 +57,17 @@ export const erase = command<EraseOptions>({
     const { advertiser } = options;
     const person = toPerson(options);
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
-    const privacy = await import('../app/privacy.ts');
-    const sought = person ?? toOutdated(privacy.toRetentionStart(config, Date.now()));
+    const sought = person ?? toOutdated(config.privacy.retentionMs);
     if (options.dryRun || !options.yes) {
-      const found = await privacy.previewErasure(config, { sought, advertiser, signal });
+      const { loadHolders } = await import('../app/holders.ts');
+      const { openKnown } = await import('../app/resources.ts');
+      await using app = await openKnown(config, 'erase', { advertiser, signal });
+      const found: (Pick<ErasureJob, 'advertiserId' | 'counts'> & { readonly applicationIds: readonly bigint[] })[] =
+        [];
+      for (const advertiserId of await loadHolders(config, app.store, advertiser)) {
+        const { applicationIds, counts } = await app.store.privacy.findPerson(advertiserId, sought);
+        found.push({ advertiserId, applicationIds, counts });
+      }
       terminal.result({ erased: false, advertisers: found }, () =>
         [
           ...found.map(({ advertiserId, applicationIds, counts }) =>
@@ -74,14 +80,7 @@ export const erase = command<EraseOptions>({
       );
       return options.dryRun ? exitCodes.done : exitCodes.usage;
     }
-    const receipts = await showErasing(terminal, (onStep) =>
-      sought.by === 'retention'
-        ? privacy.releaseRetention(config, { before: sought.before, advertiser, signal, onStep })
-        : privacy.eraseOnce(config, {
-            ...{ sought, future: options.andFuture, advertiser, signal, onStep },
-            crashPoint: createCrashPoint(env.INTAKE_CRASH_AT),
-          }),
-    );
+    const receipts = await eraseAll({ env, signal, terminal }, config, sought, options);
     terminal.result({ erased: true, receipts: receipts.map(toReceipt) }, () => toReceiptLines(receipts).join('\n'));
     return exitCodes.done;
   },
@@ -108,23 +107,50 @@ function toPerson({ application, jobSeeker, email, retention, andFuture }: Erase
   return null;
 }
 
-function toOutdated(before: Date | null): Sought {
-  if (before === null) throw new Misuse('RETENTION is off: there is no age to erase by.');
-  return { by: 'retention', before, limit: Number.MAX_SAFE_INTEGER };
+function toOutdated(retentionMs: number | null): Sought {
+  if (retentionMs === null) throw new Misuse('RETENTION is off: there is no age to erase by.');
+  return { by: 'retention', before: new Date(Date.now() - retentionMs), limit: Number.MAX_SAFE_INTEGER };
 }
 
-async function showErasing(
-  terminal: Terminal,
-  run: (onStep: (job: ErasureJob) => void) => Promise<ErasureJob[]>,
+async function eraseAll(
+  { env, signal, terminal }: Context,
+  config: FilesConfig,
+  sought: Sought,
+  { advertiser, andFuture: future }: EraseOptions,
 ): Promise<ErasureJob[]> {
+  const { toActor } = await import('../app/actor.ts');
+  const { findHolder, loadHolders } = await import('../app/holders.ts');
+  const { openHeld } = await import('../app/resources.ts');
+  const { erase: erasePerson, finishBegun, retain } = await import('../sync/privacy/erase.ts');
+  const crashPoint = createCrashPoint(env.INTAKE_CRASH_AT);
+  await using held = await openHeld(config, 'erase', { advertiser, signal, crashPoint }, 'erase');
   using progress = await terminal.openProgress('erasures');
   const closed = new Set<string>();
-  return await run((job) => {
+  const onStep = (job: ErasureJob) => {
     if (job.step === 'closed') closed.add(job.jobId);
     const waits = job.step === 'waiting' && job.quietInMs > 0;
     const left = `rows and files are deleted; ${Math.ceil(job.quietInMs / 1_000)} s until everything that ran before has expired`;
     progress.update(closed.size, null, waits ? left : job.step === 'bytes' ? 'rows are deleted, deleting files' : '');
-  });
+  };
+  const { store } = held;
+  const deps = { ...held, crashPoint, onStep };
+  const advertisers = await loadHolders(config, store, advertiser);
+  const by = toActor();
+  if (sought.by === 'retention') {
+    // An operator has confirmed it, so the brake does not apply.
+    const request = { advertisers, before: sought.before, released: true, by, signal };
+    const begun: ErasureJob[] = [];
+    await retain({ store, onStep: (job) => begun.push(job) }, request);
+    const open = await Promise.all(advertisers.map((id) => store.erasures.loadOpen(id)));
+    return await finishBegun(deps, begun, open.flat(), signal);
+  }
+  // An address is the same person at every advertiser; an id must match at one only. If nobody matches, each has a receipt that says so.
+  const fitting = sought.by === 'address' ? [] : await findHolder(store, advertisers, sought);
+  const receipts: ErasureJob[] = [];
+  for (const advertiserId of fitting.length === 0 ? advertisers : fitting) {
+    receipts.push(...(await erasePerson(deps, { advertiserId, sought, future, by, signal })));
+  }
+  return receipts;
 }
 
 /** A line for each receipt that erased something; one line for all receipts that found nothing. */

@@ -7,12 +7,7 @@ import { exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-interface ExportOptions {
-  readonly to?: string;
-  readonly advertiser?: string;
-}
-
-export const exportCommand = command<ExportOptions>({
+export const exportCommand = command<{ readonly to?: string; readonly advertiser?: string }>({
   name: 'export',
   summary: 'write all rows and files of one person into a folder: export.json, and files/ beside it',
   examples: [
@@ -31,8 +26,15 @@ export const exportCommand = command<ExportOptions>({
     const applicationId = toId(application);
     const folder = resolve(to ?? `intake-export-${applicationId}`);
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
-    const { exportOnce } = await import('../app/privacy.ts');
-    const written = await exportOnce(config, { applicationId, folder, advertiser, signal });
+    const { toActor } = await import('../app/actor.ts');
+    const { findHolder, loadHolders } = await import('../app/holders.ts');
+    const { openHeld } = await import('../app/resources.ts');
+    const { exportPerson } = await import('../sync/privacy/export.ts');
+    await using held = await openHeld(config, 'export', { advertiser, signal }, 'read');
+    const holders = await loadHolders(config, held.store, advertiser);
+    const [advertiserId] = await findHolder(held.store, holders, { by: 'application', applicationId });
+    const request = { applicationId, folder, by: toActor(), signal };
+    const written = advertiserId === undefined ? null : await exportPerson(held, { ...request, advertiserId });
     if (written === null) {
       throw new Failure(exitCodes.usage, `Application ${applicationId} is not stored, or it was erased.`, {
         kept: 'Everything, untouched.',

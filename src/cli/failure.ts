@@ -57,7 +57,6 @@ export class Interrupted extends Error {
   }
 }
 
-/** Converts any thrown value into a Failure. */
 export async function toFailure(error: unknown, signal: AbortSignal): Promise<Failure> {
   if (error instanceof Failure) return error;
   if (signal.aborted && isAbort(error, signal)) {

@@ -4,12 +4,7 @@ import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-interface GrantsOptions {
-  readonly apply: boolean;
-  readonly prefix: string;
-}
-
-export const grants = command<GrantsOptions>({
+export const grants = command<{ readonly apply: boolean; readonly prefix: string }>({
   name: 'grants',
   summary: 'print (or apply) the SQL for the roles: owner, worker, analyst, analyst_personal, web',
   examples: [
@@ -26,8 +21,15 @@ export const grants = command<GrantsOptions>({
       throw new Misuse('--prefix must be lower-case letters, digits and _, at most 31.');
     }
     const config = await loadCommandConfig(env, { needs: ['database'] });
-    const { grantRoles } = await import('../app.ts');
-    const sql = await grantRoles(config, { prefix, apply });
+    const { openPlace } = await import('../app/database.ts');
+    const { openDatabase } = await import('../store/postgres/database.ts');
+    const { loadGrantsSql } = await import('../store/postgres/grants.ts');
+    const { requireSchema } = await import('../store/postgres/migrations.ts');
+    await using place = await openPlace(config);
+    await using db = openDatabase({ url: place.directUrl, role: 'grants', connections: 1 });
+    await requireSchema(db);
+    const sql = await loadGrantsSql(db, prefix);
+    if (apply) await db.query(sql);
     terminal.result({ applied: apply, sql }, () => (apply ? `The roles ${prefix}_* are up to date.` : sql));
     return exitCodes.done;
   },

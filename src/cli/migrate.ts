@@ -1,15 +1,11 @@
 // `intake migrate`: brings the schema up to date. Safe to run at any time and from several places at once.
+import type { Trouble } from '../domain/trouble.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-interface MigrateOptions {
-  readonly print: boolean;
-  readonly dryRun: boolean;
-}
-
-export const migrate = command<MigrateOptions>({
+export const migrate = command<{ readonly print: boolean; readonly dryRun: boolean }>({
   name: 'migrate',
   summary: 'bring the database schema up to date',
   examples: [
@@ -24,17 +20,23 @@ export const migrate = command<MigrateOptions>({
   async run({ env, signal, terminal }, { print, dryRun }) {
     if (print && dryRun) throw new Misuse('--print and --dry-run exclude each other.');
     const config = await loadCommandConfig(env, { needs: ['database'] });
-    const { loadPendingMigrations, migrateDatabase, tryMigrations } = await import('../app.ts');
+    const { openPlace } = await import('../app/database.ts');
+    const { loadNewest, migrate: apply, toPending } = await import('../store/postgres/apply-migrations.ts');
+    const { openDatabase } = await import('../store/postgres/database.ts');
+    const { ensureSchema } = await import('../store/postgres/migrations.ts');
+    await using place = await openPlace(config);
+    await using db = openDatabase({ url: place.url, role: 'migrate' });
     if (print) {
-      const pending = await loadPendingMigrations(config);
+      const pending = toPending(await loadNewest(db));
       terminal.result({ pending }, () =>
         pending.length === 0 ? '-- The schema is up to date.' : pending.map(renderMigration).join('\n'),
       );
       return exitCodes.done;
     }
-    const onWait = (message: string) => terminal.note(message);
+    // Says which transaction keeps a migration from its lock.
+    const onWait = (trouble: Trouble) => terminal.note(trouble.message);
     if (dryRun) {
-      const migrations = await tryMigrations(config, { signal, onWait });
+      const migrations = await apply(place.directUrl, { dryRun, signal, onWait });
       terminal.result({ migrations }, () =>
         migrations.length === 0
           ? 'The schema is up to date.'
@@ -42,7 +44,7 @@ export const migrate = command<MigrateOptions>({
       );
       return exitCodes.done;
     }
-    await migrateDatabase(config, { signal, onWait });
+    await ensureSchema(db, { directUrl: place.directUrl, signal, onWait, retryForMs: 0 });
     terminal.result({ schema: 'current' }, () => 'The schema is up to date.');
     return exitCodes.done;
   },

@@ -1,6 +1,7 @@
 // `intake quarantine`: lists elements that could not be parsed as an application, and parses them again after an upgrade.
 // The content of an element is shown only on request, by its id.
 import { formatCount } from '../domain/format.ts';
+import type { ReplaySummary } from '../sync/read/replay-quarantine.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
@@ -37,9 +38,24 @@ export const quarantine = command<QuarantineOptions>({
     if (action === 'replay' && (show !== undefined || all)) throw new Misuse('--show and --all belong to list.');
     const chosen = toElementId(show ?? id);
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'sync'], advertiser });
+    const { toActor, toOwner } = await import('../app/actor.ts');
+    const { openKnown } = await import('../app/resources.ts');
+    await using app = await openKnown(config, 'quarantine', { advertiser, signal });
+    const recordUse = (advertiserId: bigint, facts: Readonly<Record<string, number>>) =>
+      // The id of an element without an application is a hash of its content, and would outlive an erasure in the audit log.
+      app.store.privacy.recordAudit({ advertiserId, action: 'quarantine', applicationId: null, by: toActor(), facts });
     if (action === 'replay') {
-      const { replayQuarantine } = await import('../app/quarantine.ts');
-      const outcomes = await replayQuarantine(config, { id: chosen, advertiser, signal });
+      const { parseElement } = await import('../source/parse/list.ts');
+      const { requireKey } = await import('../sync/privacy/privacy-key.ts');
+      const { replay } = await import('../sync/read/replay-quarantine.ts');
+      await requireKey(app.store);
+      const outcomes: ({ readonly name: string } & ReplaySummary)[] = [];
+      for (const account of app.accounts) {
+        const held = { owner: toOwner('quarantine'), leaseMs: config.sync.leaseMs, signal };
+        const summary = await replay({ store: app.store, parseElement }, { ...account, ...held, id: chosen });
+        outcomes.push({ name: account.name, ...summary });
+        if (summary.read > 0) await recordUse(account.advertiserId, { replayed: summary.read, added: summary.added });
+      }
       terminal.result(
         { advertisers: outcomes },
         () =>
@@ -52,16 +68,11 @@ export const quarantine = command<QuarantineOptions>({
       );
       return outcomes.some(({ unusable }) => unusable > 0) ? exitCodes.incomplete : exitCodes.done;
     }
-    const { openKnown } = await import('../app/resources.ts');
-    await using app = await openKnown(config, 'quarantine', { advertiser, signal });
     const ofEach = async <T>(load: (advertiserId: bigint) => Promise<readonly T[]>) =>
       (await Promise.all(app.accounts.map(({ advertiserId }) => load(advertiserId)))).flat();
     if (chosen !== null) {
-      const { toActor } = await import('../app/actor.ts');
       const found = await ofEach((one) => app.store.quarantine.loadTexts(one, { id: chosen, after: '', limit: 10 }));
-      // The id of an element without an application is a hash of its content, and would outlive an erasure in the audit log.
-      const use = { action: 'quarantine', applicationId: null, by: toActor(), facts: { shown: 1 } } as const;
-      for (const { advertiserId } of found) await app.store.privacy.recordAudit({ ...use, advertiserId });
+      for (const { advertiserId } of found) await recordUse(advertiserId, { shown: 1 });
       if (found.length === 0) throw new Misuse('There is no such element.');
       terminal.result({ elements: found }, () =>
         found.map((one) => `${one.id} ${one.reason}\n${toPrintable(one.text)}`).join('\n'),

@@ -28,15 +28,9 @@ export async function showReadProgress<T>(
       const total = share === null || share < 0.01 ? null : Math.round(count / share);
       found.set(name, { found: count, total, requests });
       const all = [...found.values()];
-      const sum = (pick: (one: (typeof all)[number]) => number) => all.reduce((total, one) => total + pick(one), 0);
-      const [done, asked] = [
-        sum((one) => one.found),
-        formatCount(
-          sum((one) => one.requests),
-          'request',
-        ),
-      ];
-      const expected = all.some((one) => one.total === null) ? null : sum((one) => one.total ?? 0);
+      const done = sumOf(all, 'found');
+      const asked = formatCount(sumOf(all, 'requests'), 'request');
+      const expected = all.some((one) => one.total === null) ? null : sumOf(all, 'total');
       applications.update(done, expected, done === expected ? `${asked}, checking that none is missing` : asked);
     },
     onFiles({ stored, infected, missing, rejected, givenUp, bytes }, queued) {
@@ -118,18 +112,15 @@ const worstFirst = (
   ['unexpected', 'schema', 'refused', 'usage', 'held', 'temporary', 'unhealthy', 'incomplete', 'done'] as const
 ).map((name): ExitCode => exitCodes[name]);
 
+const counted = ['requests', 'received', 'added', 'changed', 'quarantined', 'openRanges', 'bytes'] as const;
+
 function toTotals({ sweeps }: Outcome) {
-  const sum = (pick: (one: NonNullable<typeof sweeps>[number]) => number) =>
-    sweeps?.reduce((total, one) => total + pick(one), 0) ?? 0;
-  return {
-    requests: sum((s) => s.requests),
-    received: sum((s) => s.received),
-    added: sum((s) => s.added),
-    changed: sum((s) => s.changed),
-    quarantined: sum((s) => s.quarantined),
-    openRanges: sum((s) => s.openRanges),
-    bytes: sum((s) => s.bytes),
-  };
+  const sums = counted.map((name) => [name, sumOf(sweeps ?? [], name)]);
+  return Object.fromEntries(sums) as Record<(typeof counted)[number], number>;
+}
+
+function sumOf<Name extends string>(all: readonly Readonly<Record<Name, number | null>>[], name: Name): number {
+  return all.reduce((total, one) => total + (one[name] ?? 0), 0);
 }
 
 /** The weakest of the sweeps of this command; null where none was needed. */

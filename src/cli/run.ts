@@ -59,7 +59,6 @@ function loadSettingsFile(env: NodeJS.ProcessEnv): Failure | null {
   }
 }
 
-/** The environment, streams and signal of one command line. */
 export interface CliHost {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdout: Output;

@@ -1,19 +1,17 @@
 // `intake status`: prints the status as text or JSON; once, as a check for cron jobs, or repeatedly.
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Config } from '../config.ts';
+import type { Status } from '../domain/status.ts';
+import type { Store } from '../store/store.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { loadCommandConfig } from './load-config.ts';
-
-interface StatusOptions {
-  readonly check: boolean;
-  readonly watch: boolean;
-}
 
 const betweenLooksMs = 2_000;
 /** Moves the cursor to the upper left and clears the screen: redraws in place and keeps the scrollback. */
 const clear = '\u001b[H\u001b[2J';
 
-export const status = command<StatusOptions>({
+export const status = command<{ readonly check: boolean; readonly watch: boolean }>({
   name: 'status',
   summary: 'show advertisers, coverage, cursor, queue and problems',
   examples: [
@@ -31,12 +29,22 @@ export const status = command<StatusOptions>({
       .option('--watch', 'redraw every two seconds', false),
   async run({ env, signal, terminal }, { check, watch }) {
     const config = await loadCommandConfig(env, { needs: ['database', 'privacy', 'sync'] });
-    const { openStatus } = await import('../app/status.ts');
-    const { isHealthy, toReport } = await import('../domain/status.ts');
+    const { openAnyStore } = await import('../app/database.ts');
+    const { isHealthy, toReport, toUnknownStatus } = await import('../domain/status.ts');
+    const { isTemporary } = await import('../sync/retry.ts');
     const { renderStatus } = await import('./render-status.ts');
-    await using view = await openStatus(config);
+    await using app = await openAnyStore(config, 'status');
+    let awaySince: Date | null = null;
     for (;;) {
-      const value = await (watch ? view.watch() : view.load());
+      let value: Status;
+      try {
+        value = await loadStatus(app.store, config.sync);
+        awaySince = null;
+      } catch (error) {
+        if (!watch || !isTemporary(error)) throw error;
+        awaySince ??= new Date();
+        value = toUnknownStatus(new Date(), awaySince, error.message);
+      }
       terminal.result(toReport(value), () => `${watch && terminal.isScreen ? clear : ''}${renderStatus(value)}`);
       if (!watch) return check && !isHealthy(value) ? exitCodes.unhealthy : exitCodes.done;
       await sleep(betweenLooksMs, undefined, { signal }).catch(() => {});
@@ -44,3 +52,18 @@ export const status = command<StatusOptions>({
     }
   },
 });
+
+/** The status, as far as the schema supports it. Throws SchemaTrouble if the schema is absent or too different. */
+async function loadStatus(store: Store, { staleAfterMs, ...limits }: Config['sync']): Promise<Status> {
+  const { toSchemaTrouble } = await import('../domain/schema.ts');
+  const { toStatus } = await import('../domain/status.ts');
+  const { Trouble } = await import('../domain/trouble.ts');
+  const schema = await store.schema.load();
+  if (schema.state === 'absent') throw toSchemaTrouble(schema);
+  const advertisers = await store.reports.loadStatus().catch((error: unknown) => {
+    throw schema.state === 'current' || error instanceof Trouble ? error : toSchemaTrouble(schema);
+  });
+  // An older schema may not have this column yet.
+  const waits = schema.state === 'current' ? await store.advertisers.loadWaits() : [];
+  return toStatus(new Date(), advertisers, staleAfterMs, { schema, waits, ...limits });
+}

@@ -4,7 +4,6 @@
 import { styleText } from 'node:util';
 import type { Output, Progress } from './progress.ts';
 
-/** The output of a command. */
 export interface Terminal {
   /** True where stdout is a terminal that can be redrawn. */
   readonly isScreen: boolean;

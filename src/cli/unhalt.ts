@@ -3,11 +3,7 @@ import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-interface UnhaltOptions {
-  readonly advertiser?: string;
-}
-
-export const unhalt = command<UnhaltOptions>({
+export const unhalt = command<{ readonly advertiser?: string }>({
   name: 'unhalt',
   summary: 'resume a halted advertiser after you have found the cause',
   examples: [

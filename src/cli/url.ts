@@ -29,9 +29,8 @@ export const url = command<{ readonly advertiser?: string; readonly all?: boolea
     const kind = kindText === undefined ? null : toKind(kindText);
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
     const { toActor } = await import('../app/actor.ts');
-    const { openHeld } = await import('../app/files.ts');
-    const { openBlobsToRead } = await import('../app/resources.ts');
-    await using app = await openHeld(config, 'url', { advertiser, signal }, openBlobsToRead);
+    const { openHeld } = await import('../app/resources.ts');
+    await using app = await openHeld(config, 'url', { advertiser, signal }, 'read');
     const { files, privacy } = app.store;
     const recordUse = (advertiserId: bigint, facts: { readonly kind: string; readonly files?: number }) =>
       privacy.recordAudit({ advertiserId, action: 'url', applicationId, by: toActor(), facts });

@@ -1,13 +1,11 @@
 // `intake verify`: checks that every stored file is where its row says, with the same bytes. Damaged files are queued again.
 
-import type { VerifySummary } from '../app/files.ts';
 import { formatBytes, formatCount } from '../domain/format.ts';
 import { command } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
-import type { Terminal } from './terminal.ts';
 
 interface VerifyOptions {
   readonly sample: string;
@@ -38,13 +36,23 @@ export const verify = command<VerifyOptions>({
   async run({ env, signal, terminal }, { sample, full, collect, advertiser }) {
     const share = full ? 1 : toShare(sample);
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
-    const { verifyOnce } = await import('../app/files.ts');
-    const found = await showVerify(terminal, (onStep) =>
-      verifyOnce(config, {
-        ...{ share, released: collect, advertiser, signal, onStep },
-        crashPoint: createCrashPoint(env.INTAKE_CRASH_AT),
-      }),
-    );
+    const { openHeld } = await import('../app/resources.ts');
+    const { orphanGraceMs } = await import('../app/maintenance.ts');
+    const { verify: compare } = await import('../sync/files/verify.ts');
+    const crashPoint = createCrashPoint(env.INTAKE_CRASH_AT);
+    await using held = await openHeld(config, 'verify', { advertiser, signal, crashPoint }, 'own');
+    const { store, blobs, advertisers } = held;
+    const miscounted = share === 1 ? await store.reports.repairTallies() : 0;
+    if (share === 1) await store.reports.markAllDays();
+    const progress = await terminal.openProgress('blobs');
+    const summary = await compare(
+      { store, blobs, crashPoint, onStep: (sum) => progress.update(sum.blobs, null, formatBytes(sum.readBytes)) },
+      {
+        ...{ advertisers, amount: { share }, released: collect, graceMs: orphanGraceMs, signal },
+        parallel: config.source.concurrency,
+      },
+    ).finally(() => progress[Symbol.dispose]());
+    const found = { ...summary, miscounted };
     const isDamaged = found.missing + found.damaged > 0;
     const { unrepaired, extra } = found;
     terminal.result(found, () =>
@@ -70,14 +78,6 @@ export const verify = command<VerifyOptions>({
     return isDamaged || unrepaired + extra > 0 || found.braked ? exitCodes.incomplete : exitCodes.done;
   },
 });
-
-async function showVerify<T>(
-  terminal: Terminal,
-  run: (onStep: (summary: VerifySummary) => void) => Promise<T>,
-): Promise<T> {
-  using progress = await terminal.openProgress('blobs');
-  return await run(({ blobs, readBytes }) => progress.update(blobs, null, formatBytes(readBytes)));
-}
 
 function toShare(text: string): number {
   const percent = Number(text);

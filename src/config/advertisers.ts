@@ -8,7 +8,6 @@ import { z } from 'zod';
 import * as read from './parsers.ts';
 import { explainUnreadable, loadSecret, Secret } from './secret.ts';
 
-/** One configured account. */
 export interface Account {
   readonly name: string;
   readonly url: string;
@@ -16,12 +15,10 @@ export interface Account {
   readonly advertiserId: bigint | null;
 }
 
-/** An account that can be read. */
 export interface Advertiser extends Account {
   readonly credential: Secret;
 }
 
-/** An account whose forms may be prefilled. */
 export interface SiteAccount extends Account {
   /** Null: the settings of the single account count, or prefill is off for this account. */
   readonly site: CareersSite | null;

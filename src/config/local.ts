@@ -55,7 +55,6 @@ export function findDemoSettings(env: Environment, stateDir: string, readsSource
   return foreign ? null : { ...demo.env, ...Object.fromEntries(Object.entries(env).filter(([, text]) => text)) };
 }
 
-/** The environment with a default BLOBS_URL in the state folder. */
 export function withLocalBlobs(env: Environment, stateDir: string): Environment {
   return isSet(env, 'BLOBS_URL') ? env : { ...env, BLOBS_URL: `file:${join(stateDir, 'blobs')}` };
 }

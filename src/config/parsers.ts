@@ -58,15 +58,12 @@ export const start = value(
   },
 );
 
-/** One of a few words. */
 export function word<const W extends readonly [string, string, ...string[]]>(...words: W) {
   return z.enum(words, { error: `must be ${words.slice(0, -1).join(', ')} or ${words.at(-1)}` });
 }
 
-/** `true` or `false`. */
 export const flag = word('true', 'false').transform((text) => text === 'true');
 
-/** A whole number within bounds. */
 export function whole(least: number, most: number) {
   return value(`must be a whole number from ${least} to ${most}`, (text) => {
     const number = /^\d+$/.test(text) ? Number(text) : Number.NaN;
@@ -80,7 +77,6 @@ export const advertiserId = value('must be the digits of a positive integer', (t
   return id > 0n && id < 2n ** 63n ? id : undefined;
 });
 
-/** Any text without control characters. */
 export const line = value('must not contain control characters', (text) => (hasControl(text) ? undefined : text));
 
 /** A secret that cannot be guessed by trying: at least 16 characters, none of them a control character. */
@@ -110,13 +106,11 @@ const sslWords = {
   channel_binding: ['disable', 'prefer', 'require'],
 };
 
-/** A Postgres address, or `embedded`. */
 export const databaseUrl = postgresUrl(
   'must be a postgres:// address or embedded; special characters in its password are percent-encoded (# as %23, / as %2F)',
   (text) => text === 'embedded' || isPostgres(text),
 );
 
-/** A Postgres address. */
 export const directUrl = postgresUrl('must be a postgres:// address', isPostgres);
 
 function postgresUrl(refusal: string, isRead: (text: string) => boolean) {
@@ -132,7 +126,6 @@ function findSeveralHosts(text: string): string | null {
     : null;
 }
 
-/** What is wrong with the parameters after the `?`. */
 function findParameterProblem(text: string): string | null {
   const parameters = new URLSearchParams(postgresPattern.exec(text)?.[3]);
   const names = [...parameters.keys()];
@@ -193,7 +186,6 @@ export const prefixes = value('must be http(s) addresses separated by commas', (
   return urls.every((url) => url !== undefined && url !== '') ? (urls as string[]) : undefined;
 });
 
-/** Addresses and networks, separated by commas. */
 export const networks = value('must be addresses and networks (10.0.0.0/8), separated by commas', (text) => {
   const list = new BlockList();
   for (const part of text.split(',')) {
@@ -206,7 +198,6 @@ export const networks = value('must be addresses and networks (10.0.0.0/8), sepa
   return list;
 });
 
-/** A root certificate: a path, `system`, or the certificate itself. */
 export const rootCertificate = value('must be a path, system, or a certificate that begins with -----BEGIN', (text) =>
   text.includes('-----BEGIN CERTIFICATE-----') || !hasControl(text) ? text : undefined,
 );
@@ -234,7 +225,6 @@ export const blobsPlace = value(toBlobsRefusal, (text): BlobsPlace | undefined =
     : { kind: 's3', bucket: s3[1], prefix: (s3[2] ?? '').replace(/^\/+|\/+$/g, '') };
 });
 
-/** True for names of this machine only. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || /^127(?:\.\d{1,3}){3}$/.test(host) || /^\[?::1\]?$/.test(host);
 }

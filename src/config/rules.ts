@@ -7,7 +7,6 @@ import { isLoopback, longSecret, toPostgresFacts } from './parsers.ts';
 import type { Secret } from './secret.ts';
 import type { Section, Values } from './settings.ts';
 
-/** Reports what is wrong with a variable. */
 export type Report = (name: string, text: string) => void;
 
 /** The state while problems are collected. */
@@ -20,7 +19,6 @@ export interface ConfigDraft {
 
 type Partly<S extends Section> = { [N in keyof Values<S>]: Values<S>[N] | undefined };
 
-/** The rules by section; some have none. */
 export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) => void } = {
   database({ DATABASE_URL, DATABASE_DIRECT_URL, DATABASE_CA }, { env, production, report, warn }) {
     if (production && DATABASE_URL?.reveal() === 'embedded') {
@@ -132,7 +130,6 @@ const forOne = 'and ADVERTISERS_FILE exclude each other: with several accounts i
 
 const wayToVerify = 'name it with sslrootcert or DATABASE_CA, or use sslmode=verify-full';
 
-/** The consequence of plain http to a source. */
 export const inTheClear = 'the credential and every application cross the network in the clear';
 
 /** True for an http address of another machine. */

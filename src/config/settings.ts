@@ -5,7 +5,6 @@ import type { z } from 'zod';
 import * as read from './parsers.ts';
 import type { Secret } from './secret.ts';
 
-/** One variable. */
 export interface Setting {
   readonly meaning: string;
   readonly read: z.ZodType<unknown, string>;
@@ -335,7 +334,6 @@ export type Section = keyof typeof sections;
 /** The parsed values of a section, by variable; null where an optional variable is absent. */
 export type Values<S extends Section> = { [N in keyof (typeof sections)[S]]: ValueOf<(typeof sections)[S][N]> };
 
-/** Every variable, by name. */
 export const settings: ReadonlyMap<string, Setting> = new Map(
   Object.values(sections).flatMap((section) => Object.entries<Setting>(section)),
 );

@@ -53,7 +53,6 @@ export interface BlobFacts {
 /** The bytes of one file on its way to the store. Disposing it frees the memory or the file. */
 export interface Spooled extends AsyncDisposable {
   write(chunk: Uint8Array): Promise<void>;
-  /** Ends the writing and returns what was written. */
   finish(): Promise<{ readonly body: BlobBody; readonly facts: BlobFacts; readonly head: Uint8Array }>;
   readonly sizeBytes: number;
 }

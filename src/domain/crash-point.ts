@@ -17,5 +17,4 @@ export const crashPoints = {
 
 export type CrashPoint = (typeof crashPoints)[keyof typeof crashPoints][number];
 
-/** Called at each crash point with its name. */
 export type PassCrashPoint = (name: CrashPoint) => void;

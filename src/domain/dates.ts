@@ -11,7 +11,6 @@ interface Window {
   readonly seen: number | null;
 }
 
-/** How far a sweep by date has come. */
 export interface DateProgress {
   /** Windows still to be read, the next one last. */
   readonly windows: readonly Window[];
@@ -53,7 +52,6 @@ export function askDates({ windows, endless }: DateProgress): Question | null {
   return { purpose: 'range', covers: null, afterId: null, beforeId: null, afterDate: window.from - 1n, beforeDate };
 }
 
-/** Applies the answer to the next window. */
 export function learnDates(progress: DateProgress, answer: Answer): DateProgress {
   const windows = progress.windows.slice(0, -1);
   const window = progress.windows.at(-1) as Window;

@@ -9,7 +9,6 @@ import type { AttachmentState } from './application.ts';
 import { type BackoffRange, backoff } from './backoff.ts';
 import type { Trouble } from './trouble.ts';
 
-/** What to do with a failed download. */
 export type Verdict =
   | { readonly kind: 'retry'; readonly delayMs: number; readonly spend: boolean }
   /** Not this download's fault: the attempt does not count, and nothing is claimed (for this account, or for all) for a while. */

@@ -25,7 +25,6 @@ export function toSoughtText(sought: Sought): string {
   return `${sought.by}:${value instanceof Date ? value.toISOString() : value}`;
 }
 
-/** Rows and files by kind. */
 export interface ErasureCounts {
   readonly applications: number;
   readonly attachments: number;
@@ -70,7 +69,6 @@ export function isBraked({ due, held }: { readonly due: number; readonly held: n
   return due > Math.max(retentionBrake.applications, retentionBrake.share * held);
 }
 
-/** True if the erasure found no record. */
 export function isNothing(counts: ErasureCounts): boolean {
   return counts.applications + counts.quarantined + counts.prefills === 0;
 }

@@ -27,7 +27,6 @@ export interface PollSummary {
   readonly fruitful: number;
   readonly added: number;
   readonly changed: number;
-  /** Polls that left a doubt. */
   readonly doubtful: number;
 }
 

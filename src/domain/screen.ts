@@ -36,7 +36,6 @@ export interface ScreenAnswer {
   readonly selected: boolean;
 }
 
-/** Everything parsed from one screen file. */
 export interface ParsedScreens {
   readonly screens: readonly Screen[];
   /** The version of the parser. Rows of an older version can be rebuilt from the stored bytes. */

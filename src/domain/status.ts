@@ -28,7 +28,6 @@ export interface AdvertiserStatus {
   readonly notThere: number;
   /** Queued downloads whose claim has lapsed: a process ended while it fetched them. */
   readonly suspects: number;
-  /** Attachments by state. */
   readonly attachments: Readonly<Record<string, number>>;
   /** Rejected attachments that wait for a virus flag that can be read. */
   readonly withheld: number;
@@ -70,7 +69,6 @@ export interface AdvertiserStatus {
   readonly submittedAt: readonly number[];
 }
 
-/** What a sweep did, and its certificate. */
 export interface SweepFacts {
   readonly purpose: string;
   readonly state: string;
@@ -115,7 +113,6 @@ export interface ProvenVerdict extends Conclusion {
   readonly evidence: readonly string[];
 }
 
-/** An id for which the source fails. */
 export interface UnreadableId {
   readonly id: bigint;
   readonly reason: string;
@@ -163,14 +160,12 @@ const overdueMs = 3_600_000;
 /** An erasure that is open for longer than this is a problem: with a worker running, it finishes within minutes. */
 const erasingMs = 3_600_000;
 
-/** How old a proof may be. */
 export interface ProofLimit {
   readonly ms: number;
   /** False: scheduled rechecks are off, and only an operator starts one. */
   readonly isScheduled: boolean;
 }
 
-/** Facts that concern all advertisers. */
 export interface CommonFacts {
   readonly schema: Schema;
   readonly waits: readonly Wait[];

@@ -8,7 +8,6 @@ export interface StoreOwner {
   readonly epoch: number;
 }
 
-/** What a database knows about itself and its store. */
 export interface RecordedStore {
   readonly databaseId: string;
   /** The identity of the store that it owns; null before the first use of a store. */

@@ -63,7 +63,6 @@ export class CertificateTrouble extends Trouble {
 
 /** The database's schema is not the one that this version needs, or could not be migrated to it. */
 export class SchemaTrouble extends Trouble {
-  /** What the operator should do. */
   readonly next: string;
 
   constructor(message: string, next: string, cause?: unknown) {

@@ -1,70 +1,35 @@
 // The store's public interface: one object per capability, its functions bound to one database. sync/ calls the store only through this
 // type, and each function there takes only the capabilities that it uses. Everything else that sync/ imports from store/ is a type.
 import { createSecretKey } from 'node:crypto';
-import type { Note } from '../domain/application.ts';
 import type { Deleted } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
-import type { Sought } from '../domain/erasure.ts';
 import type { Period } from '../domain/history.ts';
-import type { ParsedScreens } from '../domain/screen.ts';
 import * as advertisers from './accounts/advertisers.ts';
-import { claimLeases, type Lease, type LeaseClaim, loadHolder, releaseLeases, renewLease } from './accounts/leases.ts';
-import { clearTrouble, loadWaits, noteTrouble } from './accounts/troubles.ts';
+import * as leases from './accounts/leases.ts';
+import * as troubles from './accounts/troubles.ts';
 import { commitPage, type PageProgress } from './applications/commit-page.ts';
 import { diffPage, loadSurroundings, type PageDiff, type ReadPage } from './applications/diff-page.ts';
-import { loadQuarantine, loadQuarantineTexts, pruneQuarantine, resolveQuarantine } from './applications/quarantine.ts';
+import * as quarantine from './applications/quarantine.ts';
 import { loadVolatile } from './applications/volatile.ts';
 import { pruneEvents } from './events.ts';
-import { announceBlobs, type BlobAnnouncement, loadForgotten } from './files/blobs.ts';
+import * as blobs from './files/blobs.ts';
 import { loadFileFacts } from './files/claim-facts.ts';
-import { type CompletedClaim, type Completion, completeDownloads } from './files/complete-download.ts';
-import {
-  beginDrop,
-  beginInfected,
-  confirmDeletion,
-  type Deletion,
-  dropOrphans,
-  hasInfected,
-} from './files/delete-blobs.ts';
-import {
-  bringForward,
-  type Claim,
-  claimDownloads,
-  loadDueAdvertisers,
-  loadWaiting,
-  postponeDownload,
-  releaseDownloads,
-  renewDownloads,
-} from './files/download-queue.ts';
+import * as completion from './files/complete-download.ts';
+import * as deletions from './files/delete-blobs.ts';
+import * as downloads from './files/download-queue.ts';
 import { recallFetched } from './files/mark-infected.ts';
-import { confirmIdentity, ensureRecordedStore, loadRecordedStore, planIdentity } from './files/store-owner.ts';
-import {
-  loadApplicationFiles,
-  loadStoredScreens,
-  type RetryChoice,
-  replaceParsedScreens,
-  retryDownloads,
-  type StoredScreen,
-} from './files/stored-files.ts';
+import * as blobStore from './files/store-owner.ts';
+import * as files from './files/stored-files.ts';
 import * as verifyBlobs from './files/verify-blobs.ts';
 import { createStatistics } from './postgres/analyze.ts';
 import { coalesce } from './postgres/coalesce.ts';
-import { type Database, type DatabaseOptions, openDatabase, retryOnConflict } from './postgres/database.ts';
-import { ensureSchema, loadSchema, loadServer, requireSchema, type SchemaRequest } from './postgres/migrations.ts';
+import { type DatabaseOptions, openDatabase, retryOnConflict } from './postgres/database.ts';
+import * as schema from './postgres/migrations.ts';
 import { lapsePrefills } from './prefill/lapse.ts';
 import * as prefills from './prefill/prefills.ts';
 import { recordAudit } from './privacy/audit-log.ts';
-import { acceptDeletions, acceptUnreadable, loadDeletions, loadUnreadable } from './privacy/decisions.ts';
-import {
-  beginErasure,
-  checkAgain,
-  countAged,
-  type ErasureRequest,
-  loadOpenErasures,
-  noteErasureTrouble,
-  noteRetention,
-  recordDeletedFiles,
-} from './privacy/erasure-jobs.ts';
+import * as decisions from './privacy/decisions.ts';
+import * as erasures from './privacy/erasure-jobs.ts';
 import { loadExport } from './privacy/export.ts';
 import { findPerson } from './privacy/find-and-erase.ts';
 import { takeSlot } from './rate-limit.ts';
@@ -73,28 +38,17 @@ import { loadHistory } from './reports/history.ts';
 import { loadProofReport } from './reports/proof.ts';
 import { loadAdvertiserStatus, loadVerdict } from './reports/status.ts';
 import { repairTallies } from './reports/tallies.ts';
-import {
-  countListed,
-  dropUnfinished,
-  findHidden,
-  loadAuditPlace,
-  loadKnownIds,
-  loadOpenRanges,
-  loadRecentFrom,
-  loadSyncStates,
-  loadUnfinished,
-} from './sweeps/continue-sweep.ts';
+import * as sweepStates from './sweeps/continue-sweep.ts';
 import { confirmCursors } from './sweeps/cursors.ts';
 import { loadAuditedProof } from './sweeps/evidence.ts';
 import { loadCurrentProof, type StoredProofs, withProofs } from './sweeps/export-evidence.ts';
-import { endCertificates, loadCertificates, noteStop, pruneSweeps, takeTickets } from './sweeps/sweeps.ts';
+import * as sweeps from './sweeps/sweeps.ts';
 import { resolveUnreadable, saveUnreadable } from './sweeps/unreadable.ts';
 import { loadKeyState } from './tombstones.ts';
 
 export interface StoreOptions extends DatabaseOptions {
   /** Derives person keys and tombstones. Must stay the same for as long as the data is kept. */
   readonly privacyKey: Buffer;
-  /** For tests that end the process at named points. */
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
@@ -107,34 +61,40 @@ const mostTogether = 64;
 /** Opens the database. Nothing connects until the first use. */
 export function openStore({ crashPoint, ...options }: StoreOptions) {
   const db = openDatabase(options);
-  const privacyKey = createSecretKey(options.privacyKey);
+  const key = createSecretKey(options.privacyKey);
   // Leases have a connection of their own, so that they are renewed in time while the pool is busy writing.
   const leaseDb = openDatabase({ ...options, role: `${options.role} lease`, connections: 1 });
   // Downloads of one advertiser that finish together are committed together: its events are serialised anyway.
-  const perAdvertiser = { toGroup: ({ claim }: { readonly claim: Claim }) => claim.advertiserId, most: mostTogether };
-  const complete = coalesce((downloads: readonly CompletedClaim[]) => completeDownloads(db, downloads), perAdvertiser);
+  const perAdvertiser = {
+    toGroup: ({ claim }: { readonly claim: downloads.Claim }) => claim.advertiserId,
+    most: mostTogether,
+  };
+  const complete = coalesce(
+    (claims: readonly completion.CompletedClaim[]) => completion.completeDownloads(db, claims),
+    perAdvertiser,
+  );
   const announce = coalesce(
-    (announcements: readonly BlobAnnouncement[]) => retryOnConflict(() => announceBlobs(db, announcements)),
+    (announced: readonly blobs.BlobAnnouncement[]) => retryOnConflict(() => blobs.announceBlobs(db, announced)),
     perAdvertiser,
   );
   const statistics = createStatistics(db);
   let broughtForwardAt = Number.NEGATIVE_INFINITY;
-  const beginSweep = coalesce((calls: readonly object[]) => takeTickets(db, calls.length, 'sweep_seq'));
-  const takeTicket = coalesce((calls: readonly object[]) => takeTickets(db, calls.length));
+  const beginSweep = coalesce((calls: readonly object[]) => sweeps.takeTickets(db, calls.length, 'sweep_seq'));
+  const takeTicket = coalesce((calls: readonly object[]) => sweeps.takeTickets(db, calls.length));
   const findAdvertiser = coalesce((names: readonly string[]) => advertisers.findAdvertisers(db, names));
   const loadAround = coalesce((pages: readonly ReadPage[]) => loadSurroundings(db, pages));
-  const release = coalesce(async (given: Parameters<typeof releaseLeases>[1]) => {
-    await releaseLeases(leaseDb, given);
+  const release = coalesce(async (given: Parameters<typeof leases.releaseLeases>[1]) => {
+    await leases.releaseLeases(leaseDb, given);
     return given.map(() => undefined);
   });
   return {
     schema: {
-      ...bind(db, { require: requireSchema, load: loadSchema, loadServer }),
-      ensure: (request: SchemaRequest) => ensureSchema(db, { crashPoint, ...request }),
+      ...bind([db], { require: schema.requireSchema, load: schema.loadSchema, loadServer: schema.loadServer }),
+      ensure: (request: schema.SchemaRequest) => schema.ensureSchema(db, { crashPoint, ...request }),
     },
 
     advertisers: {
-      ...bind(db, {
+      ...bind([db], {
         pin: advertisers.pinAdvertiser,
         halt: advertisers.haltAdvertiser,
         unhalt: advertisers.unhaltAdvertiser,
@@ -144,9 +104,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         noteAnswered: advertisers.noteAnswered,
         hasAnswered: advertisers.hasAnswered,
         noteAgent: advertisers.noteAgent,
-        noteTrouble,
-        clearTrouble,
-        loadWaits,
+        ...troubles,
       }),
       ensure: (name: string, configuredId: bigint | null) =>
         advertisers.ensureAdvertiser(db, name, configuredId, findAdvertiser),
@@ -156,87 +114,102 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     },
 
     leases: {
-      ...bind(leaseDb, { renew: renewLease, loadHolder }),
-      claim: coalesce((claims: readonly LeaseClaim[]) => claimLeases(leaseDb, claims)),
-      release: (lease: Lease, done: boolean) => release({ ...lease, done }),
+      ...bind([leaseDb], { renew: leases.renewLease, loadHolder: leases.loadHolder }),
+      claim: coalesce((claims: readonly leases.LeaseClaim[]) => leases.claimLeases(leaseDb, claims)),
+      release: (lease: leases.Lease, done: boolean) => release({ ...lease, done }),
     },
 
-    rateLimits: bind(leaseDb, { takeSlot }),
+    rateLimits: bind([leaseDb], { takeSlot }),
 
     sweeps: {
-      ...bind(db, { noteStop, loadUnfinished, dropUnfinished, prune: pruneSweeps }),
+      ...bind([db], {
+        noteStop: sweeps.noteStop,
+        prune: sweeps.pruneSweeps,
+        loadUnfinished: sweepStates.loadUnfinished,
+        dropUnfinished: sweepStates.dropUnfinished,
+      }),
       begin: () => beginSweep({}),
       takeTicket: () => takeTicket({}),
-      loadSyncState: coalesce((asked: Parameters<typeof loadSyncStates>[1]) => loadSyncStates(db, asked)),
+      loadSyncState: coalesce((asked: Parameters<typeof sweepStates.loadSyncStates>[1]) =>
+        sweepStates.loadSyncStates(db, asked),
+      ),
     },
 
-    coverage: bind(db, {
-      loadOpenRanges,
-      loadAuditPlace,
-      findHidden,
-      endCertificates,
+    coverage: bind([db], {
+      loadOpenRanges: sweepStates.loadOpenRanges,
+      loadAuditPlace: sweepStates.loadAuditPlace,
+      findHidden: sweepStates.findHidden,
+      endCertificates: sweeps.endCertificates,
       confirmCursors,
       saveUnreadable,
       resolveUnreadable,
     }),
 
-    decisions: bind(db, { loadDeletions, loadUnreadable, acceptDeletions, acceptUnreadable }),
+    decisions: bind([db], decisions),
 
     evidence: {
-      ...bind(db, { loadCertificates, loadAudited: loadAuditedProof, loadCurrent: loadCurrentProof }),
+      ...bind([db], {
+        loadCertificates: sweeps.loadCertificates,
+        loadAudited: loadAuditedProof,
+        loadCurrent: loadCurrentProof,
+      }),
       withProofs: <T>(advertiserId: bigint, work: (proofs: StoredProofs) => Promise<T>) =>
         withProofs(db, advertiserId, work),
     },
 
     applications: {
-      ...bind(db, { countListed, loadKnownIds, loadRecentFrom }),
+      ...bind([db], {
+        countListed: sweepStates.countListed,
+        loadKnownIds: sweepStates.loadKnownIds,
+        loadRecentFrom: sweepStates.loadRecentFrom,
+      }),
       diffPage: (page: ReadPage) => diffPage(db, page, loadAround),
       async commitPage(page: ReadPage, diff: PageDiff, progress: PageProgress | null) {
         await statistics.ensure();
-        const summary = await commitPage(db, privacyKey, page, diff, progress, crashPoint);
+        const summary = await commitPage(db, key, page, diff, progress, crashPoint);
         if (summary !== 'outdated') statistics.note(summary.added);
         return summary;
       },
     },
 
-    quarantine: bind(db, {
-      load: loadQuarantine,
-      loadTexts: loadQuarantineTexts,
-      resolve: resolveQuarantine,
-      prune: pruneQuarantine,
+    quarantine: bind([db], {
+      load: quarantine.loadQuarantine,
+      loadTexts: quarantine.loadQuarantineTexts,
+      resolve: quarantine.resolveQuarantine,
+      prune: quarantine.pruneQuarantine,
     }),
 
-    events: bind(db, { prune: pruneEvents }),
+    events: bind([db], { prune: pruneEvents }),
 
     downloads: {
-      ...bind(db, {
-        loadDueAdvertisers,
-        claim: claimDownloads,
-        postpone: postponeDownload,
-        loadWaiting,
+      ...bind([db], {
+        loadDueAdvertisers: downloads.loadDueAdvertisers,
+        claim: downloads.claimDownloads,
+        postpone: downloads.postponeDownload,
+        loadWaiting: downloads.loadWaiting,
         loadFacts: loadFileFacts,
       }),
-      ...bind(leaseDb, { renew: renewDownloads }),
+      ...bind([leaseDb], { renew: downloads.renewDownloads }),
       async bringForward() {
         if (performance.now() - broughtForwardAt < bringForwardEveryMs) return;
-        await bringForward(db);
+        await downloads.bringForward(db);
         broughtForwardAt = performance.now();
       },
-      release: (claims: readonly Claim[]) => retryOnConflict(() => releaseDownloads(db, claims)),
-      complete: (claim: Claim, completion: Completion) => complete({ claim, completion }),
-      retry: (advertiserId: bigint, choice: RetryChoice) =>
-        retryOnConflict(() => retryDownloads(db, advertiserId, choice)),
+      release: (claims: readonly downloads.Claim[]) => retryOnConflict(() => downloads.releaseDownloads(db, claims)),
+      complete: (claim: downloads.Claim, end: completion.Completion) => complete({ claim, completion: end }),
+      retry: (advertiserId: bigint, choice: files.RetryChoice) =>
+        retryOnConflict(() => files.retryDownloads(db, advertiserId, choice)),
     },
 
-    blobStore: bind(db, {
-      load: loadRecordedStore,
-      ensure: ensureRecordedStore,
-      plan: planIdentity,
-      confirm: confirmIdentity,
+    blobStore: bind([db], {
+      load: blobStore.loadRecordedStore,
+      ensure: blobStore.ensureRecordedStore,
+      plan: blobStore.planIdentity,
+      confirm: blobStore.confirmIdentity,
     }),
 
     blobs: {
-      ...bind(db, {
+      ...bind([db], {
         recallFetched,
         load: verifyBlobs.loadBlobs,
         loadUnread: verifyBlobs.loadUnread,
@@ -245,44 +218,47 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         markUndeleted: verifyBlobs.markUndeleted,
         markOrphans: verifyBlobs.markOrphans,
         loadUnrepaired: verifyBlobs.loadUnrepaired,
-        loadForgotten,
+        loadForgotten: blobs.loadForgotten,
         adopt: verifyBlobs.adoptBlob,
       }),
-      announce: (claim: Claim, blob: BlobAnnouncement['blob']) => announce({ claim, blob }),
+      announce: (claim: downloads.Claim, blob: blobs.BlobAnnouncement['blob']) => announce({ claim, blob }),
       markDamaged: (advertiserId: bigint, sha256: string) =>
         retryOnConflict(() => verifyBlobs.markDamaged(db, advertiserId, sha256)),
     },
 
     deletions: {
-      ...bind(db, { hasInfected, beginInfected, dropOrphans }),
+      ...bind([db], {
+        hasInfected: deletions.hasInfected,
+        beginInfected: deletions.beginInfected,
+        dropOrphans: deletions.dropOrphans,
+      }),
       beginDrop: (advertiserId: bigint, hashes: readonly string[]) =>
-        retryOnConflict(() => db.transaction((tx) => beginDrop(tx, advertiserId, hashes))),
-      confirm: (deletion: Deletion, kept: Deleted['kept']) =>
-        retryOnConflict(() => confirmDeletion(db, deletion, kept)),
+        retryOnConflict(() => db.transaction((tx) => deletions.beginDrop(tx, advertiserId, hashes))),
+      confirm: (deletion: deletions.Deletion, kept: Deleted['kept']) =>
+        retryOnConflict(() => deletions.confirmDeletion(db, deletion, kept)),
     },
 
     files: {
-      ...bind(db, { load: loadApplicationFiles, loadScreens: loadStoredScreens }),
-      replaceParsedScreens: (file: StoredScreen, parsed: ParsedScreens | null, note: Note | null) =>
-        replaceParsedScreens(db, privacyKey, file, parsed, note),
+      ...bind([db], { load: files.loadApplicationFiles, loadScreens: files.loadStoredScreens }),
+      ...bind([db, key], { replaceParsedScreens: files.replaceParsedScreens }),
     },
 
-    privacy: {
-      ...bind(db, { recordAudit }),
-      loadKeyState: () => loadKeyState(db, privacyKey),
-      findPerson: (advertiserId: bigint, sought: Sought) => findPerson(db, privacyKey, advertiserId, sought),
-      loadExport: (advertiserId: bigint, applicationId: bigint) =>
-        loadExport(db, privacyKey, advertiserId, applicationId),
-    },
+    privacy: { ...bind([db], { recordAudit }), ...bind([db, key], { loadKeyState, findPerson, loadExport }) },
 
     erasures: {
-      ...bind(db, { recordDeletedFiles, noteTrouble: noteErasureTrouble, checkAgain, countAged, noteRetention }),
-      begin: (request: ErasureRequest) => beginErasure(db, privacyKey, request, crashPoint),
-      loadOpen: (advertiserId: bigint, sought?: Sought) => loadOpenErasures(db, privacyKey, advertiserId, sought),
+      ...bind([db], {
+        recordDeletedFiles: erasures.recordDeletedFiles,
+        noteTrouble: erasures.noteErasureTrouble,
+        checkAgain: erasures.checkAgain,
+        countAged: erasures.countAged,
+        noteRetention: erasures.noteRetention,
+      }),
+      ...bind([db, key], { loadOpen: erasures.loadOpenErasures }),
+      begin: (request: erasures.ErasureRequest) => erasures.beginErasure(db, key, request, crashPoint),
     },
 
     prefills: {
-      ...bind(db, {
+      ...bind([db], {
         begin: prefills.beginPrefill,
         takeState: prefills.takeState,
         end: prefills.endPrefill,
@@ -293,10 +269,9 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         findAdvertiserName: prefills.findAdvertiserName,
         lapse: lapsePrefills,
       }),
-      keepProfile: (kept: prefills.KeptProfile) => prefills.keepProfile(db, privacyKey, kept),
-      offer: (key: prefills.PrefillKey, handleHash: Buffer, failed: string | null) =>
-        retryOnConflict(() => prefills.offerPrefill(db, key, handleHash, failed)),
-      loadKeyState: () => prefills.loadPrefillKeyState(db, privacyKey),
+      ...bind([db, key], { keepProfile: prefills.keepProfile, loadKeyState: prefills.loadPrefillKeyState }),
+      offer: (prefill: prefills.PrefillKey, handleHash: Buffer, failed: string | null) =>
+        retryOnConflict(() => prefills.offerPrefill(db, prefill, handleHash, failed)),
     },
 
     // In transactions, which turn jit off: without them `intake status` takes 2.5 s on a stock Postgres 15 instead of 0.6 s.
@@ -304,8 +279,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       loadStatus: () => db.transaction((tx) => loadAdvertiserStatus(tx)),
       loadVerdict: (name: string) => db.transaction((tx) => loadVerdict(tx, name)),
       loadHistory: (period: Period, now: Date) => db.transaction((tx) => loadHistory(tx, period, now)),
-      loadProof: (name: string) => loadProofReport(db, name),
-      ...bind(db, { repairTallies, markAllDays, countStaleDays }),
+      ...bind([db], { loadProof: loadProofReport, repairTallies, markAllDays, countStaleDays }),
     },
 
     async [Symbol.asyncDispose]() {
@@ -316,17 +290,17 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
 export type Store = ReturnType<typeof openStore>;
 
-type Bound<Functions> = {
-  readonly [Name in keyof Functions]: Functions[Name] extends (db: Database, ...args: infer Args) => infer Result
+type Bound<Given extends unknown[], Functions> = {
+  readonly [Name in keyof Functions]: Functions[Name] extends (...args: [...Given, ...infer Args]) => infer Result
     ? (...args: Args) => Result
     : never;
 };
 
-/** The functions without their first argument, which is this database. */
-function bind<Functions extends Readonly<Record<string, (db: Database, ...args: never[]) => unknown>>>(
-  db: Database,
-  functions: Functions,
-): Bound<Functions> {
-  const bound = Object.entries(functions).map(([name, work]) => [name, work.bind(null, db)]);
-  return Object.fromEntries(bound) as Bound<Functions>;
+/** The functions without their first arguments, which are these. */
+function bind<
+  Given extends [unknown, ...unknown[]],
+  Functions extends Record<string, (...args: [...Given, ...never[]]) => unknown>,
+>(given: Given, functions: Functions): Bound<Given, Functions> {
+  const bound = Object.entries(functions).map(([name, work]) => [name, (...rest: never[]) => work(...given, ...rest)]);
+  return Object.fromEntries(bound) as Bound<Given, Functions>;
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createPrivacyMaintenance, previewErasure, releaseRetention } from '../../src/app/privacy.ts';
+import { createPrivacyMaintenance } from '../../src/app/maintenance.ts';
 import { loadConfig } from '../../src/config.ts';
 import { toBlobKey } from '../../src/domain/blob.ts';
 import type { Sought } from '../../src/domain/erasure.ts';
@@ -15,6 +15,7 @@ import { erase, finishErasures, retain } from '../../src/sync/privacy/erase.ts';
 import { exportPerson } from '../../src/sync/privacy/export.ts';
 import { replay } from '../../src/sync/read/replay-quarantine.ts';
 import { findTraces } from '../support/dump.ts';
+import { callIntake } from '../support/intake.ts';
 import { openSmallIntake, type SmallIntake, type SmallIntakeOptions } from '../support/small-intake.ts';
 import { syncBoard, toEnvironment } from '../support/syncing.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
@@ -711,19 +712,14 @@ describe('retention by the command and by the worker', () => {
     await age(10_000);
     const env = { ...toEnvironment(database, intake.board, join(intake.folder, 'blobs')), RETENTION: '365d' };
     const config = loadConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
-    const before = new Date(Date.UTC(2025, 0, 1));
-    const sought = { by: 'retention', before, limit: 1_000 } as const;
-    const shown = await previewErasure(config, { sought, signal: signal() });
-    const counted = new Map(shown.map(({ advertiserId, counts }) => [advertiserId, counts.applications]));
-    expect(counted).toEqual(
-      new Map([
-        [intake.board.advertiserId, 1],
-        [8n, 1],
-      ]),
-    );
+    const { stdout } = await callIntake(['erase', '--retention', '--dry-run', '--json'], env);
+    const found = (advertiserId: bigint) => ({ advertiserId: String(advertiserId), counts: { applications: 1 } });
+    expect(JSON.parse(stdout)).toMatchObject({ advertisers: [found(intake.board.advertiserId), found(8n)] });
     const left = () =>
       database.query<{ id: string }>(`SELECT advertiser_id AS id FROM intake.applications WHERE erased_at IS NULL`);
-    await releaseRetention(config, { before, advertiser: 'default', signal: signal() });
+    expect(await callIntake(['erase', '--retention', '--yes', '--advertiser', 'default'], env)).toMatchObject({
+      code: 0,
+    });
     expect(await left()).toEqual([{ id: '8' }]);
     const log = await createLog({ level: 'silent', format: 'json' });
     for (const task of createPrivacyMaintenance(config, intake.store, log)) await task.run(signal(), () => {});

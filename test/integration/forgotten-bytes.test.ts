@@ -90,7 +90,7 @@ test('verify collects bytes that nobody names also at an account that is no long
   await database.query(`UPDATE intake.advertisers SET name = 'given up'`);
   const env = toEnvironment(database, intake.board, join(intake.folder, 'blobs'));
   const config = loadConfig(env, { needs: ['source', 'sync', 'blobs'] });
-  const task = createMaintenance({ config, store: intake.store }).find(({ name }) => name === 'verify');
+  const task = createMaintenance(config, intake.store).find(({ name }) => name === 'verify');
   for (let night = 0; night < 2; night++) {
     await task?.run(signal(), () => {});
     await database.query(

@@ -79,7 +79,7 @@ describe('damage of a stored file', () => {
       VERIFY_WITHIN: `${days}d`,
     };
     const config = loadConfig(env, { needs: ['source', 'sync', 'blobs'] });
-    const task = createMaintenance({ config, store: intake.store }).find(({ name }) => name === 'verify');
+    const task = createMaintenance(config, intake.store).find(({ name }) => name === 'verify');
     const keys = await intake.keys();
     const planted = new Map<string, number>();
     const found = new Map<string, number>();
@@ -283,7 +283,7 @@ describe('a night', () => {
     const config = loadConfig(toEnvironment(database, intake.board, intake.folder), {
       needs: ['source', 'sync', 'blobs'],
     });
-    const { missed } = createMaintenance({ config, store: intake.store }).find(({ name }) => name === 'verify') ?? {};
+    const { missed } = createMaintenance(config, intake.store).find(({ name }) => name === 'verify') ?? {};
     expect(await run(missed?.afterMs)).toBe(true);
     await dayPasses();
     expect(await run(missed?.afterMs)).toBe(false);

@@ -3,22 +3,26 @@ import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { verifyOnce } from '../../src/app/files.ts';
 import { syncOnce } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { findDifferences } from '../support/equality.ts';
+import { callIntake } from '../support/intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { copyDatabase, openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 
 function toOperator(database: TestDatabase, board: Sandbox, folder: string) {
   const needs = ['database', 'source', 'sync', 'privacy', 'blobs'] as const;
-  const config = loadConfig(toEnvironment(database, board, folder), { needs });
+  const env = toEnvironment(database, board, folder);
+  const config = loadConfig(env, { needs });
   const signal = AbortSignal.timeout(600_000);
   return {
     sync: ({ recheck = false } = {}) => syncOnce(config, { recheck, files: true, signal }),
-    verify: () => verifyOnce(config, { share: 1, signal }),
+    async verify() {
+      const { stdout } = await callIntake(['verify', '--full', '--json'], env);
+      return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Record<string, number>;
+    },
   };
 }
 

@@ -105,7 +105,7 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
     await takeBlobStore(env);
     stack.use(await openPrefillServer(config, { store, log, signal, now }));
     const other = loadConfig(toEnvironment(database, sandbox, blobs.path), { needs: ['source', 'sync', 'blobs'] });
-    const task = createMaintenance({ config: other, store }).find(({ name }) => name === 'prefills');
+    const task = createMaintenance(other, store).find(({ name }) => name === 'prefills');
     lapse = async () => {
       await task?.run(signal, () => {});
       await database.query(`UPDATE intake.blobs SET delete_until = now() WHERE delete_until IS NOT NULL`);

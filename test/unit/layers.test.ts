@@ -99,7 +99,7 @@ const modules: Record<string, Module> = {
   'config.ts': { imports: ['config'], packages: ['zod', 'node-cron'], node: true },
   'log.ts': { imports: [], packages: ['pino', 'pino-pretty'], node: true },
   cli: {
-    imports: ['domain', 'app', 'app.ts', 'config', 'config.ts', 'log.ts', 'dev'],
+    imports: ['domain', 'source', 'store', 'sync', 'app', 'app.ts', 'config', 'config.ts', 'log.ts', 'dev'],
     packages: ['commander', 'cli-progress', 'cli-table3'],
     node: true,
   },

@@ -138,7 +138,6 @@ export async function noteAnswered(db: Queryable, name: string, url: string): Pr
   );
 }
 
-/** Whether this is the base URL at which the account's list answered last. */
 export async function hasAnswered(db: Queryable, name: string, url: string): Promise<boolean> {
   const rows = await db.query(`SELECT 1 FROM intake.advertisers WHERE name = $1 AND answered_url = $2`, [name, url]);
   return rows.length > 0;

@@ -14,7 +14,6 @@ export const longestLease = `interval '11 minutes'`;
 
 export type Lane = 'live' | 'backfill';
 
-/** A claim on one advertiser's lane. */
 export interface Lease {
   readonly name: string;
   readonly lane: Lane;

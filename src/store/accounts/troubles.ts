@@ -28,7 +28,6 @@ export async function noteTrouble(
   );
 }
 
-/** The task of these accounts goes on. */
 export async function clearTrouble(db: Queryable, names: readonly string[], task: Wait['task']): Promise<void> {
   await db.query(
     `WITH noted AS (SELECT name FROM intake.advertisers WHERE name = ANY ($1::text[]) AND troubles ? $2 ORDER BY name FOR NO KEY UPDATE)
@@ -37,7 +36,6 @@ export async function clearTrouble(db: Queryable, names: readonly string[], task
   );
 }
 
-/** What all accounts wait for now. */
 export async function loadWaits(db: Queryable): Promise<Wait[]> {
   return await db.query<{
     advertiser: string;

@@ -25,11 +25,7 @@ export interface PageSummary {
 }
 
 /** What a page advances: a sweep, or the evidence of a sweep that has ended (an audit). */
-export type PageProgress = SweepProgress | AuditProgress;
-
-export interface AuditProgress {
-  readonly audited: { readonly sweepId: bigint; readonly body: LineBody };
-}
+export type PageProgress = SweepProgress | { readonly audited: { readonly sweepId: bigint; readonly body: LineBody } };
 
 /** The stored rows have changed since the diff was taken. Nothing was written; the caller takes the diff again. */
 export type OutdatedDiff = 'outdated';

@@ -104,17 +104,7 @@ export function isReady(application: Application): boolean {
   return application.attachments.every((attachment) => toFirstState(attachment).state !== 'pending');
 }
 
-const dayMs = 86_400_000;
-const twoDigits = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
-let lastDay = { startsAt: Number.NaN, text: '' };
-
-/** A time as text for Postgres. The days of a page repeat: with the last day's text cached it takes 0.16 us, toISOString 1.1 (measured). */
+/** A time as text for Postgres. */
 export function toTime(ms: number | null): string | null {
-  if (ms === null) return null;
-  const startsAt = Math.floor(ms / dayMs) * dayMs;
-  if (startsAt !== lastDay.startsAt) lastDay = { startsAt, text: new Date(startsAt).toISOString().slice(0, 11) };
-  const second = Math.floor((ms - startsAt) / 1000);
-  const [hours, minutes, seconds] = [Math.floor(second / 3600), Math.floor(second / 60) % 60, second % 60];
-  const rest = String((ms - startsAt) % 1000).padStart(3, '0');
-  return `${lastDay.text}${twoDigits[hours]}:${twoDigits[minutes]}:${twoDigits[seconds]}.${rest}Z`;
+  return ms === null ? null : new Date(ms).toISOString();
 }

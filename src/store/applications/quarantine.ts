@@ -208,13 +208,9 @@ export interface QuarantinedText extends Quarantined {
   readonly text: string;
 }
 
-type QuarantineRow = { id: string } & Columns<
-  'quarantine',
-  'advertiser_id' | 'reason' | 'seen' | 'first_seen_at' | 'last_seen_at' | 'resolved_at'
->;
-
 const idDigits = 12;
-const columns = `advertiser_id, left(encode(fingerprint, 'hex'), ${idDigits}) AS id, reason, seen, first_seen_at, last_seen_at, resolved_at`;
+const columns = `advertiser_id AS "advertiserId", left(encode(fingerprint, 'hex'), ${idDigits}) AS id, reason, seen,
+  first_seen_at AS "firstSeenAt", last_seen_at AS "lastSeenAt", resolved_at AS "resolvedAt"`;
 
 /** Unresolved elements, newest first; with `resolved`, also resolved ones. */
 export async function loadQuarantine(
@@ -222,12 +218,11 @@ export async function loadQuarantine(
   advertiserId: bigint,
   { resolved, limit }: { readonly resolved: boolean; readonly limit: number },
 ): Promise<Quarantined[]> {
-  const rows = await db.query<QuarantineRow>(
+  return await db.query<Quarantined>(
     `SELECT ${columns} FROM intake.quarantine WHERE advertiser_id = $1 AND ($2 OR resolved_at IS NULL)
      ORDER BY last_seen_at DESC, fingerprint LIMIT $3`,
     [advertiserId, resolved, limit],
   );
-  return rows.map(toQuarantined);
 }
 
 /** Elements with their texts: the unresolved ones after the id `after`, or the ones whose fingerprint begins with `id`. */
@@ -236,14 +231,13 @@ export async function loadQuarantineTexts(
   advertiserId: bigint,
   choice: { readonly id: string | null; readonly after: string; readonly limit: number },
 ): Promise<QuarantinedText[]> {
-  const rows = await db.query<QuarantineRow & { text: string }>(
+  return await db.query<QuarantinedText>(
     `SELECT ${columns}, coalesce(raw_text, raw::text) AS text FROM intake.quarantine
      WHERE advertiser_id = $1 AND CASE WHEN $2::text IS NULL THEN resolved_at IS NULL ELSE encode(fingerprint, 'hex') LIKE $2 || '%' END
        AND left(encode(fingerprint, 'hex'), ${idDigits}) > $3
      ORDER BY fingerprint LIMIT $4`,
     [advertiserId, choice.id, choice.after, choice.limit],
   );
-  return rows.map((row) => ({ ...toQuarantined(row), text: row.text }));
 }
 
 /** An element that could be parsed after all, and its application. */
@@ -291,16 +285,4 @@ export async function pruneQuarantine(db: Queryable): Promise<number> {
     [keptMs, prunedAtOnce],
   );
   return rows.length;
-}
-
-function toQuarantined(row: QuarantineRow): Quarantined {
-  return {
-    advertiserId: row.advertiser_id,
-    id: row.id,
-    reason: row.reason,
-    seen: row.seen,
-    firstSeenAt: row.first_seen_at,
-    lastSeenAt: row.last_seen_at,
-    resolvedAt: row.resolved_at,
-  };
 }

@@ -24,7 +24,6 @@ export function createStatistics(db: Queryable) {
       if (unknown) await db.query('ANALYZE (SKIP_LOCKED) intake.applications, intake.attachments, intake.downloads');
       isAnalyzed = true;
     },
-    /** Counts inserted rows. */
     note(rows: number) {
       inserted += rows;
     },

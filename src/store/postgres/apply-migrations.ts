@@ -22,7 +22,6 @@ const pauseMs = 5_000;
 const longestBlockMs = 600_000;
 const lockNotAvailable = '55P03';
 
-/** A file of the folder `migrations`. */
 interface Migration {
   readonly name: string;
   /** When it was written, in milliseconds since 1970. The schema records it. */
@@ -37,7 +36,6 @@ export function loadMigrations(): Migration[] {
   return journal.entries.map(({ tag, when }) => ({ name: tag, at: BigInt(when) }));
 }
 
-/** A missing migration, with all statements that apply it. */
 export interface PendingMigration {
   readonly name: string;
   readonly statements: readonly string[];
@@ -77,10 +75,9 @@ export async function loadNewest(db: Queryable): Promise<bigint | null> {
 const notThere = new Set(['42P01', '3F000', '42501']);
 
 export interface MigrateOptions {
-  /** Rolls everything back at the end. */
   readonly dryRun?: boolean;
   readonly signal?: AbortSignal;
-  /** Called before each pause, with the transaction that is in the way. */
+  /** Called before each wait for a lock, with the transaction that is in the way, and once before a wait for another role. */
   readonly onWait?: ((trouble: Trouble, waitMs: number, attempt: number) => void) | undefined;
   readonly crashPoint?: PassCrashPoint | undefined;
 }

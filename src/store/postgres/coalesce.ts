@@ -11,7 +11,6 @@ interface PendingCall<Call, Answer> extends PromiseWithResolvers<Answer> {
 export interface CoalesceOptions<Call> {
   /** Statements of one group run one after the other; groups do not wait for each other. Default: one group. */
   readonly toGroup?: (call: Call) => unknown;
-  /** The most calls in one statement. */
   readonly most: number;
 }
 

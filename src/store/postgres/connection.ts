@@ -7,11 +7,9 @@ import { type ConnectionOptions, getCACertificates } from 'node:tls';
 import pg from 'pg';
 import { SettingTrouble } from '../../domain/trouble.ts';
 
-/** Where the database is, and how to log in. */
 export type DatabaseUrl = string | ChangingUrl;
 
 export interface ChangingUrl {
-  /** The current URL. */
   url(): string;
   /** Creates the password for one connection. Without it, the password is in the URL. */
   readonly password?: ((login: Login) => Promise<string>) | undefined;
@@ -23,7 +21,6 @@ export interface Login {
   readonly user: string;
 }
 
-/** The current URL as a string. */
 export function currentUrl(url: DatabaseUrl): string {
   return typeof url === 'string' ? url : url.url();
 }

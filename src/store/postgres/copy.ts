@@ -32,14 +32,11 @@ function toLine<Row>(values: readonly ((row: Row) => Value)[], row: Row): string
     if (at > 0) line += '\t';
     if (value === null) line += '\\N';
     // Only strings can contain characters to escape. Most contain none, and a test is cheaper than a replace.
-    else if (typeof value === 'string' && /[\\\t\n\r]/.test(value)) line += toEscaped(value);
+    else if (typeof value === 'string' && /[\\\t\n\r]/.test(value))
+      line += value.replace(/[\\\t\n\r]/g, (character) => escapes[character] ?? character);
     else line += value;
   }
   return line;
-}
-
-function toEscaped(text: string): string {
-  return text.replace(/[\\\t\n\r]/g, (character) => escapes[character] ?? character);
 }
 
 /** Lines are sent in chunks of this many characters, so that the server reads the first chunk while this process builds the next. */
@@ -61,7 +58,6 @@ export async function copyInto(client: pg.ClientBase, copies: readonly Copy[]): 
 /** A query of the driver's own class, so that the driver can pipeline it between other statements. */
 class CopyQuery extends pg.Query {
   readonly #copies: readonly Copy[];
-  /** The error that was thrown while a line was built. */
   lineError: unknown = null;
 
   constructor(copies: readonly Copy[], callback: (error: Error | undefined) => void) {

@@ -12,7 +12,6 @@ export interface DatabaseOptions {
   /** Shown in pg_stat_activity as `intake <role>`. */
   readonly role: string;
   readonly connections?: number;
-  /** Longest statement inside a transaction. */
   readonly statementTimeoutMs?: number;
   /** The server ends a transaction that was idle for this long. Must be below the lease, or a paused worker blocks its successor. */
   readonly idleInTransactionMs?: number;
@@ -30,7 +29,6 @@ export interface Queryable {
  * the order of the calls. `Promise.all` of statements that do not need each other's answers costs one round trip.
  */
 export interface Transaction extends Queryable {
-  /** Copies rows into tables by COPY, in the order given. */
   copy(copies: readonly Copy[]): Promise<void>;
 }
 
@@ -79,7 +77,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     pipeline: true,
   });
   // A connection that breaks while idle fails no query: the pool drops it, and the next query opens another.
-  pool.on('error', ignore);
+  pool.on('error', () => {});
   pool.on('connect', () => {
     wasAccepted = true;
   });
@@ -210,7 +208,6 @@ function toLoginState(error: unknown): string | undefined {
   return poolerReasons.find(([reason]) => reason.test(error.message))?.[1] ?? code;
 }
 
-/** Descriptions of temporary server states. */
 const stateWords: Readonly<Record<string, string>> = {
   '25006': 'is read-only',
   '53100': 'has no disk space left',
@@ -289,5 +286,3 @@ function toTlsProblem(error: Error, code: string, server: string): string | null
     return `${server} does not speak TLS; use sslmode=disable, or turn TLS on there`;
   return null;
 }
-
-function ignore(): void {}

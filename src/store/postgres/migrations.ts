@@ -1,15 +1,13 @@
 // Compares the schema with this version, and brings it up to date where the caller may.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { type Schema, toSchemaTrouble } from '../../domain/schema.ts';
 import { SchemaTrouble, Trouble } from '../../domain/trouble.ts';
-import { loadMigrations, loadNewest, migrate, version } from './apply-migrations.ts';
+import { loadMigrations, loadNewest, type MigrateOptions, migrate, version } from './apply-migrations.ts';
 import type { DatabaseUrl } from './connection.ts';
 import { type Queryable, sqlState, toTrouble } from './database.ts';
 
 const duplicateTable = '42P07';
 
-/** Compares the schema with the migrations of this version. */
 export async function loadSchema(db: Queryable): Promise<Schema> {
   const wanted = loadMigrations().at(-1)?.at ?? 0n;
   const newest = await loadNewest(db);
@@ -32,39 +30,22 @@ export interface ServerFacts {
   readonly jit: boolean;
   /** True for a standby, or where default_transaction_read_only is on. */
   readonly readOnly: boolean;
-  /** Whether this role could create the schema. */
   readonly mayCreate: boolean;
 }
 
-/** Loads the server's version, clock and settings, and the state of the schema. */
 export async function loadServer(db: Queryable): Promise<ServerFacts> {
-  const [row] = await db.query<{
-    version: string;
-    now: Date;
-    encoding: string;
-    jit: boolean;
-    read_only: boolean;
-    may_create: boolean;
-  }>(
+  const [row] = await db.query<Omit<ServerFacts, 'schema'>>(
     `SELECT current_setting('server_version') AS version, clock_timestamp() AS now,
        current_setting('server_encoding') AS encoding,
        current_setting('jit')::boolean AS jit,
-       current_setting('transaction_read_only')::boolean AS read_only,
-       has_database_privilege(current_database(), 'CREATE') AS may_create`,
+       current_setting('transaction_read_only')::boolean AS "readOnly",
+       has_database_privilege(current_database(), 'CREATE') AS "mayCreate"`,
   );
   if (row === undefined) throw new Error('The server returned no row for a SELECT without FROM.');
-  return {
-    version: row.version,
-    now: row.now,
-    encoding: row.encoding,
-    jit: row.jit,
-    readOnly: row.read_only,
-    schema: await loadSchema(db),
-    mayCreate: row.may_create,
-  };
+  return { ...row, schema: await loadSchema(db) };
 }
 
-export interface SchemaRequest {
+export interface SchemaRequest extends MigrateOptions {
   /** Where to migrate: a direct connection, not a pooler in transaction mode. */
   readonly directUrl: DatabaseUrl;
   readonly signal: AbortSignal;
@@ -72,9 +53,6 @@ export interface SchemaRequest {
   readonly upgrade?: boolean;
   /** How long to wait for another role to migrate when this one lacks the privilege. */
   readonly retryForMs?: number;
-  /** Called before a wait: once for another role, each time for a lock. */
-  readonly onWait?: ((trouble: Trouble, waitMs: number, attempt: number) => void) | undefined;
-  readonly crashPoint?: PassCrashPoint | undefined;
 }
 
 const schemaLookMs = 1_000;

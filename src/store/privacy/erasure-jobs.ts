@@ -157,7 +157,6 @@ export async function recordDeletedFiles(
   return row ? toJob(row) : job;
 }
 
-/** Records why the files of an erasure cannot be deleted, for the status. */
 export async function noteErasureTrouble(db: Queryable, job: ErasureJob, trouble: string): Promise<void> {
   await db.query(
     `UPDATE intake.erasure_jobs SET trouble = $3 WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed'`,
@@ -236,36 +235,12 @@ export async function noteRetention(db: Queryable, advertiserId: bigint, due: nu
   );
 }
 
-type JobRow = { quiet_in_ms: number; counts: ErasureCounts } & Columns<
-  'erasure_jobs',
-  | 'advertiser_id'
-  | 'job_id'
-  | 'sought_by'
-  | 'requested_at'
-  | 'requested_by'
-  | 'step'
-  | 'application_ids'
-  | 'hashes'
-  | 'checks'
-  | 'closed_at'
->;
+type JobRow = Omit<ErasureJob, 'applicationIds'> & { readonly applicationIds: readonly string[] | null };
 
-const jobColumns = `j.advertiser_id, j.job_id, j.sought_by, j.requested_at, j.requested_by, j.step, j.application_ids::text[] AS application_ids,
-  j.hashes, j.counts, j.checks, j.closed_at, extract(epoch FROM j.check_again_at - clock_timestamp())::float8 * 1000 AS quiet_in_ms`;
+const jobColumns = `j.advertiser_id AS "advertiserId", j.job_id AS "jobId", j.sought_by AS "soughtBy", j.requested_at AS "requestedAt",
+  j.requested_by AS "requestedBy", j.step, j.application_ids::text[] AS "applicationIds", j.hashes, j.counts, j.checks,
+  j.closed_at AS "closedAt", extract(epoch FROM j.check_again_at - clock_timestamp())::float8 * 1000 AS "quietInMs"`;
 
 function toJob(row: JobRow): ErasureJob {
-  return {
-    advertiserId: row.advertiser_id,
-    jobId: row.job_id,
-    soughtBy: row.sought_by,
-    requestedAt: row.requested_at,
-    requestedBy: row.requested_by,
-    step: row.step,
-    quietInMs: row.quiet_in_ms,
-    applicationIds: row.application_ids?.map(BigInt) ?? null,
-    hashes: row.hashes,
-    counts: row.counts,
-    checks: row.checks,
-    closedAt: row.closed_at,
-  };
+  return { ...row, applicationIds: row.applicationIds?.map(BigInt) ?? null };
 }

@@ -12,7 +12,6 @@ import type { Columns } from '../schema/rows.ts';
 import { mayStore, toPerson } from '../tombstones.ts';
 import { isOfPerson } from './find-and-erase.ts';
 
-/** A person's rows and files. */
 export interface PersonExport {
   /** JSON text: applications with all their child rows, quarantined elements, prefills. */
   readonly rows: string;

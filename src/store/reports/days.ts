@@ -10,7 +10,6 @@ export async function countStaleDays(db: Queryable): Promise<boolean> {
   return row?.counted === daysAtOnce;
 }
 
-/** Marks every day as stale, so that all of them are counted again. */
 export async function markAllDays(db: Queryable): Promise<void> {
   await db.query(
     `INSERT INTO intake.stale_days (advertiser_id, day)

@@ -9,9 +9,8 @@ import {
   toStepStarts,
 } from '../../domain/history.ts';
 import type { Queryable, Row } from '../postgres/database.ts';
-import { type SweepColumns, toSweepFacts } from './status.ts';
+import { sweepFacts } from './status.ts';
 
-/** Loads the history of all advertisers together, over one day or 30 days. */
 export async function loadHistory(db: Queryable, period: Period, now: Date): Promise<History> {
   const starts = toStepStarts(period, now);
   const span = [`${steps[period].stepMs} milliseconds`, starts[0], now] as const;
@@ -82,13 +81,12 @@ async function loadPolls(db: Queryable, [, from, to]: Span): Promise<PollSummary
 }
 
 async function loadRecentSweeps(db: Queryable): Promise<RecentSweep[]> {
-  const rows = await db.query<SweepColumns & { advertiser: string; is_first: boolean }>(
-    `SELECT v.name AS advertiser, s.purpose, s.state, s.certificate, s.risk, s.reason, s.started_at, s.ended_at, s.requests, s.added, s.changed,
-       NOT EXISTS (SELECT 1 FROM intake.sweeps e WHERE e.advertiser_id = s.advertiser_id AND e.sweep_id < s.sweep_id AND e.state <> 'dropped') AS is_first
+  return await db.query<RecentSweep>(
+    `SELECT v.name AS advertiser, ${sweepFacts},
+       NOT EXISTS (SELECT 1 FROM intake.sweeps e WHERE e.advertiser_id = s.advertiser_id AND e.sweep_id < s.sweep_id AND e.state <> 'dropped') AS "isFirst"
      FROM intake.advertisers v CROSS JOIN LATERAL (
        SELECT * FROM intake.sweeps s WHERE s.advertiser_id = v.advertiser_id AND s.state <> 'dropped'
          AND (s.purpose <> 'live' OR ${isDoubtful}) ORDER BY s.started_at DESC LIMIT 12) AS s
      ORDER BY s.started_at DESC LIMIT 12`,
   );
-  return rows.map((row) => ({ advertiser: row.advertiser, isFirst: row.is_first, ...toSweepFacts(row) }));
 }

@@ -2,17 +2,12 @@
 import { mostQuarantined } from '../../domain/application.ts';
 import type { Conclusion } from '../../domain/coverage/certificate.ts';
 import { arrivalSample } from '../../domain/silence.ts';
-import type { AdvertiserStatus, ProvenVerdict, SweepFacts, SweepStatus } from '../../domain/status.ts';
+import type { AdvertiserStatus, ProvenVerdict, SweepStatus } from '../../domain/status.ts';
 import { volatileNames } from '../applications/volatile.ts';
 import { isUnrepaired } from '../files/verify-blobs.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull, OrNull } from '../schema/rows.ts';
 import { loadTallies, type Tallies } from './tallies.ts';
-
-type AdvertiserColumns = Columns<
-  'advertisers',
-  'name' | 'advertiser_id' | 'halt_kind' | 'reason' | 'halted_at' | 'late_ms' | 'retention_due' | 'unkept' | 'kept_out'
->;
 
 /** A later time came from a wrong clock. */
 const soon = `now() + interval '1 minute'`;
@@ -31,52 +26,29 @@ const dueDownloads = [0, 1, 2]
   )
   .join(' UNION ALL ');
 
-/** The current status of every advertiser in this database. */
 export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserStatus[]> {
-  const advertisers = await db.query<
-    AdvertiserColumns &
-      OrNull<Columns<'cursors', 'after_id' | 'as_of'>> & {
-        newest: Date | null;
-        read_at: Date | null;
-        due: bigint;
-        oldest_due_at: Date | null;
-        damaged: bigint;
-        kept_infected: bigint;
-        verified_since: Date | null;
-        quarantined: bigint;
-        volatile: string[];
-        erasing_since: Date | null;
-        erasing_trouble: string | null;
-        submitted_at: number[];
-        open_ranges: number;
-        unreadable_ids: [id: string, reason: string, since: string, tries: number][] | null;
-        certificate: Conclusion['certificate'];
-        risk: Conclusion['risk'];
-        coverage_reason: string;
-        covered_at: Date | null;
-        complete_through: Date | null;
-      }
-  >(
-    `SELECT v.name, v.advertiser_id, v.halt_kind, v.reason, v.halted_at, v.late_ms, v.retention_due, v.unkept, v.kept_out, c.after_id, c.as_of,
-       k.open_ranges, k.certificate, k.risk, k.reason AS coverage_reason, k.as_of AS covered_at, k.complete_through,
+  const advertisers = await db.query<StatusRow>(
+    `SELECT v.name, v.advertiser_id AS "advertiserId", v.halt_kind, v.reason, v.halted_at, v.late_ms::float8 AS "latenessMs",
+       v.retention_due::float8 AS "retentionDue", coalesce(v.unkept, 0)::float8 AS unkept, v.kept_out::float8 AS "keptOut", c.after_id, c.as_of,
+       k.open_ranges AS "openRanges", k.certificate, k.risk, k.reason AS coverage_reason, k.as_of AS covered_at, k.complete_through,
        (SELECT json_agg(json_build_array(u.application_id::text, u.reason, u.since, u.tries)) FROM (SELECT * FROM intake.unreadable u
          WHERE u.advertiser_id = v.advertiser_id AND u.accepted_at IS NULL ORDER BY u.application_id LIMIT 20) AS u) AS unreadable_ids,
-       (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS newest,
+       (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS "newestSubmittedAt",
        -- A time in the future was written before the clock was set back: it does not say when the list was read.
        -- A poll that ended unproven did not read what is new.
        greatest(CASE WHEN c.as_of <= ${soon} THEN c.as_of END, (SELECT s.ended_at FROM intake.sweeps s
          WHERE s.advertiser_id = v.advertiser_id AND s.lane = 'live' AND s.started_at <= ${soon} AND s.ended_at <= ${soon}
            AND NOT (s.purpose = 'live' AND s.certificate = 'unproven')
-         ORDER BY s.started_at DESC LIMIT 1)) AS read_at,
-       q.due, q.oldest_due_at,
-       (SELECT count(*) FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id AND ${isUnrepaired}) AS damaged,
-       (SELECT count(*) FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id AND b.kept_versions > 0 AND b.state = 'infected') AS kept_infected,
-       (SELECT min(u.verified_at) FROM intake.blobs u WHERE u.advertiser_id = v.advertiser_id AND u.state = 'stored') AS verified_since,
-       (SELECT count(*) FROM intake.quarantine q WHERE q.advertiser_id = v.advertiser_id AND resolved_at IS NULL) AS quarantined,
+         ORDER BY s.started_at DESC LIMIT 1)) AS "readAt",
+       q.due, q.oldest_due_at AS "oldestDueAt",
+       (SELECT count(*) FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id AND ${isUnrepaired})::int AS "damagedBlobs",
+       (SELECT count(*) FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id AND b.kept_versions > 0 AND b.state = 'infected')::int AS "keptInfected",
+       (SELECT min(u.verified_at) FROM intake.blobs u WHERE u.advertiser_id = v.advertiser_id AND u.state = 'stored') AS "verifiedSince",
+       (SELECT count(*) FROM intake.quarantine q WHERE q.advertiser_id = v.advertiser_id AND resolved_at IS NULL)::int AS quarantined,
        ${volatileNames('v.advertiser_id')} AS volatile,
-       (SELECT min(j.requested_at) FROM intake.erasure_jobs j WHERE j.advertiser_id = v.advertiser_id AND j.closed_at IS NULL) AS erasing_since,
+       (SELECT min(j.requested_at) FROM intake.erasure_jobs j WHERE j.advertiser_id = v.advertiser_id AND j.closed_at IS NULL) AS "erasingSince",
        (SELECT j.trouble FROM intake.erasure_jobs j WHERE j.advertiser_id = v.advertiser_id AND j.closed_at IS NULL
-          AND j.trouble IS NOT NULL ORDER BY j.requested_at LIMIT 1) AS erasing_trouble,
+          AND j.trouble IS NOT NULL ORDER BY j.requested_at LIMIT 1) AS "erasingTrouble",
        ARRAY(
          -- One index lookup per sampled arrival, however many arrivals lie between two of them.
          WITH RECURSIVE sample (at, n) AS (
@@ -85,11 +57,11 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
            SELECT (SELECT max(a.submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id
              AND a.submitted_at <= s.at - $1 * interval '1 millisecond' AND a.submitted_at > now() - $3 * interval '1 millisecond'), s.n + 1
            FROM sample s WHERE s.at IS NOT NULL AND s.n < $2
-         ) SELECT extract(epoch FROM at)::float8 * 1000 FROM sample WHERE at IS NOT NULL) AS submitted_at
+         ) SELECT extract(epoch FROM at)::float8 * 1000 FROM sample WHERE at IS NOT NULL) AS "submittedAt"
      FROM intake.advertisers v JOIN intake_analytics.completeness k ON k.advertiser = v.name
      LEFT JOIN intake.cursors c ON c.advertiser_id = v.advertiser_id
      CROSS JOIN LATERAL (
-       SELECT count(*) AS due, min(d.due_at) AS oldest_due_at FROM (${dueDownloads}) AS d
+       SELECT count(*)::int AS due, min(d.due_at) AS oldest_due_at FROM (${dueDownloads}) AS d
      ) AS q
      ORDER BY v.name`,
     [arrivalSample.apartMs, arrivalSample.count, arrivalSample.reachMs],
@@ -101,59 +73,74 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
      ORDER BY sweep_id`,
   );
   return advertisers.map((row) => {
-    const own: Tallies = (row.advertiser_id !== null && tallies.get(row.advertiser_id)) || new Map();
+    const { halt_kind, reason, halted_at, after_id, as_of, unreadable_ids, volatile, ...facts } = row;
+    const { certificate, risk, coverage_reason, covered_at, complete_through, ...status } = facts;
+    const { advertiserId, quarantined, unkept } = status;
+    const own: Tallies = (advertiserId !== null && tallies.get(advertiserId)) || new Map();
     const count = (what: string) => own.get(what) ?? 0;
     return {
-      name: row.name,
-      advertiserId: row.advertiser_id,
-      halt: row.halt_kind
-        ? { kind: row.halt_kind, reason: row.reason ?? '', since: row.halted_at ?? new Date(0) }
-        : null,
+      ...status,
+      halt: halt_kind ? { kind: halt_kind, reason: reason ?? '', since: halted_at ?? new Date(0) } : null,
       applications: count('applications'),
-      newestSubmittedAt: row.newest,
-      cursor: row.after_id !== null && row.as_of !== null ? { afterId: row.after_id, asOf: row.as_of } : null,
-      readAt: row.read_at,
+      cursor: after_id !== null && as_of !== null ? { afterId: after_id, asOf: as_of } : null,
       waiting: count('downloads'),
-      due: Number(row.due),
-      oldestDueAt: row.oldest_due_at,
       notThere: count('downloads not there'),
       suspects: count('downloads suspect'),
       blobs: { count: count('blobs'), bytes: count('blob bytes') },
       unreadableScreens: count('unread screens'),
-      damagedBlobs: Number(row.damaged),
-      keptInfected: Number(row.kept_infected),
-      verifiedSince: row.verified_since,
       withheld: count('withheld'),
       attachments: Object.fromEntries(
         [...own].flatMap(([what, n]) => (what.startsWith(ofState) && n > 0 ? [[what.slice(ofState.length), n]] : [])),
       ),
-      quarantined: Number(row.quarantined),
-      unkept: Number(row.quarantined) < mostQuarantined ? 0 : Number(row.unkept ?? 0),
-      keptOut: Number(row.kept_out),
-      volatile: row.volatile.toSorted().slice(0, 20),
-      retentionDue: row.retention_due === null ? null : Number(row.retention_due),
-      erasingSince: row.erasing_since,
-      erasingTrouble: row.erasing_trouble,
-      submittedAt: row.submitted_at,
-      latenessMs: row.late_ms === null ? null : Number(row.late_ms),
-      openRanges: row.open_ranges,
-      unreadable: (row.unreadable_ids ?? []).map(([id, reason, since, tries]) => {
-        return { id: BigInt(id), reason, since: new Date(since), tries };
+      unkept: quarantined < mostQuarantined ? 0 : unkept,
+      volatile: volatile.toSorted().slice(0, 20),
+      unreadable: (unreadable_ids ?? []).map(([id, why, since, tries]) => {
+        return { id: BigInt(id), reason: why, since: new Date(since), tries };
       }),
-      coverage: row.covered_at && {
-        certificate: row.certificate,
-        risk: row.risk,
-        reason: row.coverage_reason,
-        asOf: row.covered_at,
-        completeThrough: row.complete_through,
+      coverage: covered_at && {
+        ...{ certificate, risk, reason: coverage_reason },
+        asOf: covered_at,
+        completeThrough: complete_through,
       },
       unfinished: unfinished
-        .filter((one) => one.advertiser_id === row.advertiser_id)
-        .map(({ purpose, started_at, reason }) => ({ purpose, startedAt: started_at, reason })),
-      lastSweep: (row.advertiser_id !== null && sweeps.get(row.advertiser_id)) || null,
+        .filter((one) => one.advertiser_id === advertiserId)
+        .map(({ purpose, started_at, reason: why }) => ({ purpose, startedAt: started_at, reason: why })),
+      lastSweep: (advertiserId !== null && sweeps.get(advertiserId)) || null,
     };
   });
 }
+
+/** The members of the status that the statement returns as they are, and the parts of others. */
+type StatusRow = Pick<
+  AdvertiserStatus,
+  | 'name'
+  | 'advertiserId'
+  | 'newestSubmittedAt'
+  | 'readAt'
+  | 'due'
+  | 'oldestDueAt'
+  | 'damagedBlobs'
+  | 'keptInfected'
+  | 'verifiedSince'
+  | 'quarantined'
+  | 'unkept'
+  | 'keptOut'
+  | 'retentionDue'
+  | 'erasingSince'
+  | 'erasingTrouble'
+  | 'latenessMs'
+  | 'openRanges'
+> &
+  Columns<'advertisers', 'halt_kind' | 'reason' | 'halted_at'> &
+  OrNull<Columns<'cursors', 'after_id' | 'as_of'>> &
+  Pick<Conclusion, 'certificate' | 'risk'> & {
+    volatile: string[];
+    submittedAt: number[];
+    unreadable_ids: [id: string, reason: string, since: string, tries: number][] | null;
+    coverage_reason: string;
+    covered_at: Date | null;
+    complete_through: Date | null;
+  };
 
 /** The verdict of all sweeps of one account. */
 export async function loadVerdict(db: Queryable, name: string): Promise<ProvenVerdict> {
@@ -170,31 +157,15 @@ export async function loadVerdict(db: Queryable, name: string): Promise<ProvenVe
 }
 
 async function loadLastSweeps(db: Queryable): Promise<Map<bigint, SweepStatus>> {
-  const rows = await db.query<SweepColumns & Columns<'sweeps', 'advertiser_id'> & { open_gaps: bigint }>(
-    `SELECT s.*, (SELECT count(*) FROM intake.gaps g WHERE g.advertiser_id = s.advertiser_id AND g.sweep_id = s.sweep_id) AS open_gaps
+  const rows = await db.query<SweepStatus & { advertiserId: bigint }>(
+    `SELECT s.advertiser_id AS "advertiserId", ${sweepFacts},
+       (SELECT count(*) FROM intake.gaps g WHERE g.advertiser_id = s.advertiser_id AND g.sweep_id = s.sweep_id)::int AS "openGaps"
      FROM intake.advertisers v CROSS JOIN LATERAL (SELECT * FROM intake.sweeps w WHERE w.advertiser_id = v.advertiser_id
        AND w.state <> 'dropped' ORDER BY w.sweep_id DESC LIMIT 1) AS s`,
   );
-  return new Map(rows.map((row) => [row.advertiser_id, { ...toSweepFacts(row), openGaps: Number(row.open_gaps) }]));
+  return new Map(rows.map(({ advertiserId, ...sweep }) => [advertiserId, sweep]));
 }
 
-/** The columns of a sweep that reports show. */
-export type SweepColumns = Columns<
-  'sweeps',
-  'purpose' | 'state' | 'certificate' | 'risk' | 'reason' | 'started_at' | 'ended_at' | 'requests' | 'added' | 'changed'
->;
-
-export function toSweepFacts(row: SweepColumns): SweepFacts {
-  return {
-    purpose: row.purpose,
-    state: row.state,
-    certificate: row.certificate,
-    risk: row.risk,
-    reason: row.reason,
-    startedAt: row.started_at,
-    endedAt: row.ended_at,
-    requests: row.requests,
-    added: Number(row.added),
-    changed: Number(row.changed),
-  };
-}
+/** The columns of a sweep `s` that reports show, as SweepFacts. */
+export const sweepFacts = `s.purpose, s.state, s.certificate, s.risk, s.reason, s.started_at AS "startedAt", s.ended_at AS "endedAt",
+       s.requests, s.added::int AS added, s.changed::int AS changed`;

@@ -5,7 +5,6 @@ import type { Columns } from '../schema/rows.ts';
 /** The counts of one advertiser, by what is counted. */
 export type Tallies = ReadonlyMap<string, number>;
 
-/** The counts of every advertiser. */
 export async function loadTallies(db: Queryable): Promise<ReadonlyMap<bigint, Tallies>> {
   const rows = await db.query<Columns<'tallies', 'advertiser_id' | 'what' | 'n'>>(
     `SELECT advertiser_id, what, sum(n)::bigint AS n FROM intake.tallies GROUP BY 1, 2`,

@@ -2,8 +2,8 @@
 // queries are plain SQL (docs/architecture.md says why) and take their row types from rows.ts. Every key starts with advertiser_id, so
 // that the tables can be distributed by it one day.
 import { sql } from 'drizzle-orm';
-import { boolean, check, foreignKey, index, integer, jsonb, primaryKey, text } from 'drizzle-orm/pg-core';
-import { at, bytea, id64, intake, isOneOf } from './columns.ts';
+import { boolean, check, index, integer, jsonb, primaryKey, text } from 'drizzle-orm/pg-core';
+import { at, bytea, id64, intake, isOneOf, refersTo } from './columns.ts';
 
 export const applications = intake.table(
   'applications',
@@ -65,35 +65,36 @@ export const primaryJobSeekingInfo = intake.table(
   },
   (t) => [
     primaryKey({ name: 'primary_job_seeking_info_pkey', columns: [t.advertiserId, t.applicationId] }),
-    foreignKey({
-      name: 'primary_job_seeking_info_application',
-      columns: [t.advertiserId, t.applicationId],
-      foreignColumns: [applications.advertiserId, applications.applicationId],
-    }),
+    refersTo('primary_job_seeking_info_application', t, applications, 'advertiserId', 'applicationId'),
   ],
 );
 
 const attachmentStates = ['pending', 'stored', 'infected', 'missing', 'rejected', 'given_up', 'erased'] as const;
 
+/** What is kept of a file, of the newest version and of earlier ones. */
+const fileColumns = {
+  advertiserId: id64('advertiser_id').notNull(),
+  applicationId: id64('application_id').notNull(),
+  kind: text().notNull(),
+  state: text({ enum: attachmentStates }).notNull(),
+  reason: text(),
+  sourceHash: text('source_hash'),
+  sizeBytes: id64('size_bytes'),
+  hasVirus: boolean('has_virus'),
+  uploadedAt: at('uploaded_at'),
+  sha256: text(),
+  contentType: text('content_type'),
+  detectedType: text('detected_type'),
+  fileName: text('file_name'),
+  storedAt: at('stored_at'),
+};
+
 export const attachments = intake.table(
   'attachments',
   {
-    advertiserId: id64('advertiser_id').notNull(),
-    applicationId: id64('application_id').notNull(),
-    kind: text().notNull(),
+    ...fileColumns,
     version: integer().notNull().default(1),
-    state: text({ enum: attachmentStates }).notNull(),
-    reason: text(),
-    sourceHash: text('source_hash'),
-    sizeBytes: id64('size_bytes'),
-    hasVirus: boolean('has_virus'),
-    uploadedAt: at('uploaded_at'),
     href: text(),
-    sha256: text(),
-    contentType: text('content_type'),
-    detectedType: text('detected_type'),
-    fileName: text('file_name'),
-    storedAt: at('stored_at'),
     goneAt: at('gone_at'),
     notes: jsonb(),
     linked: boolean().notNull().default(false),
@@ -101,11 +102,7 @@ export const attachments = intake.table(
   },
   (t) => [
     primaryKey({ name: 'attachments_pkey', columns: [t.advertiserId, t.applicationId, t.kind] }),
-    foreignKey({
-      name: 'attachments_application',
-      columns: [t.advertiserId, t.applicationId],
-      foreignColumns: [applications.advertiserId, applications.applicationId],
-    }),
+    refersTo('attachments_application', t, applications, 'advertiserId', 'applicationId'),
     // Partial indexes: inserting a page of new attachments, which have no bytes yet, does not touch them.
     index('attachments_blob').on(t.advertiserId, t.sha256).where(sql`${t.sha256} IS NOT NULL`),
     // Only the first 100 characters: a Hash may be longer than an index entry can be.
@@ -121,31 +118,14 @@ export const attachments = intake.table(
 export const attachmentVersions = intake.table(
   'attachment_versions',
   {
-    advertiserId: id64('advertiser_id').notNull(),
-    applicationId: id64('application_id').notNull(),
-    kind: text().notNull(),
+    ...fileColumns,
     version: integer().notNull(),
-    state: text({ enum: attachmentStates }).notNull(),
-    reason: text(),
-    sourceHash: text('source_hash'),
-    sizeBytes: id64('size_bytes'),
-    hasVirus: boolean('has_virus'),
-    uploadedAt: at('uploaded_at'),
-    sha256: text(),
-    contentType: text('content_type'),
-    detectedType: text('detected_type'),
-    fileName: text('file_name'),
-    storedAt: at('stored_at'),
     replacedAt: at('replaced_at').notNull().defaultNow(),
   },
   (t) => [
     index('attachment_versions_blob').on(t.advertiserId, t.sha256).where(sql`${t.sha256} IS NOT NULL`),
     primaryKey({ name: 'attachment_versions_pkey', columns: [t.advertiserId, t.applicationId, t.kind, t.version] }),
-    foreignKey({
-      name: 'attachment_versions_attachment',
-      columns: [t.advertiserId, t.applicationId, t.kind],
-      foreignColumns: [attachments.advertiserId, attachments.applicationId, attachments.kind],
-    }),
+    refersTo('attachment_versions_attachment', t, attachments, 'advertiserId', 'applicationId', 'kind'),
     check('attachment_versions_state', isOneOf(t.state, attachmentStates)),
   ],
 );

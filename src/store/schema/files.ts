@@ -1,10 +1,10 @@
 // The tables of file contents: the download queue, the stored blobs, and how far the source's Hash is trusted. See applications.ts for
 // how these files are used.
 import { sql } from 'drizzle-orm';
-import { boolean, check, foreignKey, index, integer, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
+import { boolean, check, index, integer, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
 import { blobStates } from '../../domain/file-life.ts';
 import { attachments } from './applications.ts';
-import { at, id64, intake, isOneOf } from './columns.ts';
+import { at, id64, intake, isOneOf, refersTo } from './columns.ts';
 
 export const downloads = intake.table(
   'downloads',
@@ -25,11 +25,7 @@ export const downloads = intake.table(
   },
   (t) => [
     primaryKey({ name: 'downloads_pkey', columns: [t.advertiserId, t.applicationId, t.kind] }),
-    foreignKey({
-      name: 'downloads_attachment',
-      columns: [t.advertiserId, t.applicationId, t.kind],
-      foreignColumns: [attachments.advertiserId, attachments.applicationId, attachments.kind],
-    }),
+    refersTo('downloads_attachment', t, attachments, 'advertiserId', 'applicationId', 'kind'),
     index('downloads_due').on(t.advertiserId, t.priority, t.dueAt),
     // Only downloads whose bytes are announced: few at any moment.
     index('downloads_blob').on(t.advertiserId, t.sha256).where(sql`${t.sha256} IS NOT NULL`),

@@ -1,7 +1,7 @@
 // The tables of prefill, which candidates use. See applications.ts for how these files are used.
 import { sql } from 'drizzle-orm';
-import { check, date, foreignKey, index, jsonb, primaryKey, text, unique, uuid } from 'drizzle-orm/pg-core';
-import { at, bytea, id64, intake, isOneOf } from './columns.ts';
+import { check, date, index, jsonb, primaryKey, text, unique, uuid } from 'drizzle-orm/pg-core';
+import { at, bytea, id64, intake, isOneOf, refersTo } from './columns.ts';
 
 // The values that CHECKs allow, which are also the types of the columns.
 const outcomes = ['started', 'denied', 'expired', 'failed', 'prefilled', 'redeemed', 'lapsed', 'erased'] as const;
@@ -89,11 +89,7 @@ export const oauthStates = intake.table(
   },
   (t) => [
     primaryKey({ name: 'oauth_states_pkey', columns: [t.advertiserId, t.stateHash] }),
-    foreignKey({
-      name: 'oauth_states_prefill',
-      columns: [t.advertiserId, t.prefillId],
-      foreignColumns: [prefills.advertiserId, prefills.prefillId],
-    }).onDelete('cascade'),
+    refersTo('oauth_states_prefill', t, prefills, 'advertiserId', 'prefillId').onDelete('cascade'),
     index('oauth_states_expires').on(t.expiresAt),
   ],
 );

@@ -1,7 +1,7 @@
 // The tables of screening questionnaires and their answers; see applications.ts for how these files are used.
-import { boolean, check, foreignKey, integer, jsonb, primaryKey, text } from 'drizzle-orm/pg-core';
+import { boolean, check, integer, jsonb, primaryKey, text } from 'drizzle-orm/pg-core';
 import { applications } from './applications.ts';
-import { id64, intake, isOneOf } from './columns.ts';
+import { id64, intake, isOneOf, refersTo } from './columns.ts';
 
 // The values that CHECKs allow, which are also the types of the columns.
 const outcomes = ['pass', 'fail', 'unknown'] as const;
@@ -21,11 +21,7 @@ export const screens = intake.table(
   },
   (t) => [
     primaryKey({ name: 'screens_pkey', columns: [t.advertiserId, t.applicationId, t.screenNo] }),
-    foreignKey({
-      name: 'screens_application',
-      columns: [t.advertiserId, t.applicationId],
-      foreignColumns: [applications.advertiserId, applications.applicationId],
-    }),
+    refersTo('screens_application', t, applications, 'advertiserId', 'applicationId'),
     check('screens_outcome', isOneOf(t.outcome, outcomes)),
   ],
 );
@@ -47,11 +43,7 @@ export const screenQuestions = intake.table(
       columns: [t.advertiserId, t.applicationId, t.screenNo, t.questionNo],
     }),
     // Questions and answers are deleted with their screen, which is only ever replaced or erased as a whole.
-    foreignKey({
-      name: 'screen_questions_screen',
-      columns: [t.advertiserId, t.applicationId, t.screenNo],
-      foreignColumns: [screens.advertiserId, screens.applicationId, screens.screenNo],
-    }).onDelete('cascade'),
+    refersTo('screen_questions_screen', t, screens, 'advertiserId', 'applicationId', 'screenNo').onDelete('cascade'),
   ],
 );
 
@@ -72,15 +64,14 @@ export const screenAnswers = intake.table(
       name: 'screen_answers_pkey',
       columns: [t.advertiserId, t.applicationId, t.screenNo, t.questionNo, t.answerNo],
     }),
-    foreignKey({
-      name: 'screen_answers_question',
-      columns: [t.advertiserId, t.applicationId, t.screenNo, t.questionNo],
-      foreignColumns: [
-        screenQuestions.advertiserId,
-        screenQuestions.applicationId,
-        screenQuestions.screenNo,
-        screenQuestions.questionNo,
-      ],
-    }).onDelete('cascade'),
+    refersTo(
+      'screen_answers_question',
+      t,
+      screenQuestions,
+      'advertiserId',
+      'applicationId',
+      'screenNo',
+      'questionNo',
+    ).onDelete('cascade'),
   ],
 );

@@ -1,8 +1,8 @@
 // The tables of accounts and sweeps: the advertisers, the leases of workers, the cursors, sweeps with their evidence and coverage, the
 // quarantine and the events. See applications.ts for how these files are used.
 import { sql } from 'drizzle-orm';
-import { boolean, check, foreignKey, index, integer, jsonb, primaryKey, text, unique } from 'drizzle-orm/pg-core';
-import { at, bytea, id64, intake, isOneOf } from './columns.ts';
+import { boolean, check, index, integer, jsonb, primaryKey, text, unique } from 'drizzle-orm/pg-core';
+import { at, bytea, id64, intake, isOneOf, refersTo } from './columns.ts';
 
 // The values that CHECKs allow, which are also the types of the columns.
 const advertiserStates = ['active', 'halted'] as const;
@@ -175,11 +175,7 @@ export const ranges = intake.table(
   },
   (t) => [
     primaryKey({ name: 'ranges_pkey', columns: [t.advertiserId, t.sweepId, t.low] }),
-    foreignKey({
-      name: 'ranges_sweep',
-      columns: [t.advertiserId, t.sweepId],
-      foreignColumns: [sweeps.advertiserId, sweeps.sweepId],
-    }),
+    refersTo('ranges_sweep', t, sweeps, 'advertiserId', 'sweepId'),
     check('ranges_state', isOneOf(t.state, rangeStates)),
   ],
 );
@@ -217,11 +213,7 @@ export const evidence = intake.table(
   },
   (t) => [
     primaryKey({ name: 'evidence_pkey', columns: [t.advertiserId, t.sweepId, t.n] }),
-    foreignKey({
-      name: 'evidence_sweep',
-      columns: [t.advertiserId, t.sweepId],
-      foreignColumns: [sweeps.advertiserId, sweeps.sweepId],
-    }),
+    refersTo('evidence_sweep', t, sweeps, 'advertiserId', 'sweepId'),
   ],
 );
 
@@ -236,11 +228,7 @@ export const lacked = intake.table(
   },
   (t) => [
     primaryKey({ name: 'lacked_pkey', columns: [t.advertiserId, t.sweepId, t.applicationId] }),
-    foreignKey({
-      name: 'lacked_sweep',
-      columns: [t.advertiserId, t.sweepId],
-      foreignColumns: [sweeps.advertiserId, sweeps.sweepId],
-    }),
+    refersTo('lacked_sweep', t, sweeps, 'advertiserId', 'sweepId'),
   ],
 );
 

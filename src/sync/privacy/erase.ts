@@ -3,8 +3,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobStore } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
-import { type ErasureJob, isBraked, type Sought } from '../../domain/erasure.ts';
+import { type ErasureJob, isBraked } from '../../domain/erasure.ts';
 import { Trouble } from '../../domain/trouble.ts';
+import type { ErasureRequest } from '../../store/privacy/erasure-jobs.ts';
 import type { Store } from '../../store/store.ts';
 import { deleteUnneeded } from '../files/delete-objects.ts';
 import { requireKey } from './privacy-key.ts';
@@ -14,24 +15,17 @@ export interface EraseDeps {
   readonly blobs: BlobStore;
   /** Called when a step is reached, and every second during a wait. */
   readonly onStep?: ((job: ErasureJob) => void) | undefined;
-  /** For tests that end the process at named moments. */
   readonly crashPoint?: PassCrashPoint | undefined;
-}
-
-export interface EraseRequest {
-  readonly advertiserId: bigint;
-  readonly sought: Sought;
-  readonly by: string;
-  /** Also keeps out applications of this account or address that were never read before. */
-  readonly future?: boolean | undefined;
-  readonly signal: AbortSignal;
 }
 
 /**
  * Erases a person and waits for the receipts: of this request, and of interrupted earlier requests with the same search. A request that
  * finds nothing has a receipt as well.
  */
-export async function erase(deps: EraseDeps, request: EraseRequest): Promise<ErasureJob[]> {
+export async function erase(
+  deps: EraseDeps,
+  request: ErasureRequest & { readonly signal: AbortSignal },
+): Promise<ErasureJob[]> {
   const { store } = deps;
   const { advertiserId, sought, signal } = request;
   await requireKey(store);

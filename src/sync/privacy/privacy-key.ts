@@ -3,7 +3,6 @@
 import { SettingTrouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 
-/** Throws if PRIVACY_KEY is not the key with which this database was filled. */
 export async function requireKey(store: { readonly privacy: Pick<Store['privacy'], 'loadKeyState'> }): Promise<void> {
   if ((await store.privacy.loadKeyState()) !== 'differs') return;
   throw new SettingTrouble(

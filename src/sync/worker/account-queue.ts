@@ -4,7 +4,6 @@ import type { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { Heartbeat } from './watchdog.ts';
 
-/** An account to keep up to date. */
 export interface WorkerAccount {
   readonly name: string;
   readonly advertiserId: bigint | null;
@@ -32,7 +31,6 @@ export interface AccountQueue {
   readonly troubles: Map<TaskName, { readonly trouble: Trouble; readonly since: Date }>;
 }
 
-/** True if the task is due and not paused. */
 export function isReady({ due, paused }: Pick<AccountQueue, 'due' | 'paused'>, name: TaskName): boolean {
   return due.has(name) && !paused.has(name);
 }
@@ -94,7 +92,6 @@ export function createAccountQueues({ accounts, atOnce, longAtOnce, work, signal
 
   return {
     all,
-    /** Makes tasks due for every account. */
     demand(...names: TaskName[]): void {
       for (const queue of all) {
         for (const name of names) queue.due.add(name);
@@ -102,7 +99,6 @@ export function createAccountQueues({ accounts, atOnce, longAtOnce, work, signal
       }
       pump();
     },
-    /** Makes a task due for one account. */
     demandOf(queue: AccountQueue, name: TaskName): void {
       queue.due.add(name);
       enqueue(queue);
@@ -119,7 +115,6 @@ export function createAccountQueues({ accounts, atOnce, longAtOnce, work, signal
       };
       setTimeout(wake, ms).unref();
     },
-    /** Resolves when no task is running. */
     async untilIdle(): Promise<void> {
       while (running.size > 0) await Promise.allSettled(running);
     },

@@ -17,7 +17,6 @@ export interface DownloadWatch {
   readonly onStored: () => void;
   /** The run waits for the storage, the database or the source. */
   readonly onWait: (trouble: Trouble, waitMs: number) => void;
-  /** The source of the named account could not be connected to. */
   readonly onUnreachable: (name: string) => void;
   /** Tells the watchdog that the run waits for something that ends by itself, however long it takes. */
   readonly whileWaiting: <T>(waiting: Promise<T>) => Promise<T>;

@@ -20,6 +20,9 @@ export interface Finding {
   readonly trouble?: unknown;
 }
 
+const good = (check: string, detail: string): Finding => ({ check, ok: true, detail });
+const bad = (check: string, detail: string, trouble?: unknown): Finding => ({ check, ok: false, detail, trouble });
+
 /** Checks that the database is reachable, has this version's schema, and that its clock agrees with this machine's. */
 export async function checkDatabase(store: Pick<Store, 'schema'>, now: () => number): Promise<Finding[]> {
   const askedAt = now();
@@ -28,45 +31,35 @@ export async function checkDatabase(store: Pick<Store, 'schema'>, now: () => num
     const jit = server.jit ? '; jit is on here; Intake turns it off in its own transactions' : '';
     const encoding = toEncodingTrouble(server.encoding);
     const skewMs = Math.abs(server.now.getTime() - (askedAt + now()) / 2);
+    const skew = `${Math.round(skewMs)} ms from the database's`;
     return [
-      {
-        check: 'database',
-        ok: true,
-        detail: `Postgres ${server.version}, answers in ${Math.round(now() - askedAt)} ms${jit}`,
-      },
+      good('database', `Postgres ${server.version}, answers in ${Math.round(now() - askedAt)} ms${jit}`),
       ...(server.readOnly ? [readOnly] : []),
-      ...(encoding === null ? [] : [{ check: 'encoding', ok: false, detail: encoding.message, trouble: encoding }]),
+      ...(encoding === null ? [] : [bad('encoding', encoding.message, encoding)]),
       toSchemaFinding(server),
-      {
-        check: 'clock',
-        ok: skewMs < 60_000,
-        detail: `${Math.round(skewMs)} ms from the database's${skewMs < 60_000 ? '' : '; times in logs are wrong: set the clock'}`,
-      },
+      skewMs < 60_000 ? good('clock', skew) : bad('clock', `${skew}; times in logs are wrong: set the clock`),
     ];
   } catch (trouble) {
-    return [{ check: 'database', ok: false, detail: toWords(trouble), trouble }];
+    return [bad('database', toWords(trouble), trouble)];
   }
 }
 
-const readOnly: Finding = {
-  check: 'writing',
-  ok: false,
-  detail: 'the database is read-only (a standby, or default_transaction_read_only): nothing can be stored',
-  trouble: new Trouble('local', 'The database is read-only.', { at: 'database' }),
-};
+const readOnly = bad(
+  'writing',
+  'the database is read-only (a standby, or default_transaction_read_only): nothing can be stored',
+  new Trouble('local', 'The database is read-only.', { at: 'database' }),
+);
 
 function toSchemaFinding({ schema, mayCreate }: Awaited<ReturnType<Store['schema']['loadServer']>>): Finding {
-  const check = 'schema';
-  if (schema.state === 'current') return { check, ok: true, detail: describeSchema(schema) };
-  if (schema.state === 'absent' && mayCreate) return { check, ok: true, detail: describeSchema(schema) };
-  const detail =
-    schema.state === 'absent'
-      ? 'absent, and this role may not create it: run intake migrate as the role that will own it'
-      : describeSchema(schema);
-  return { check, ok: false, detail, trouble: toSchemaTrouble(schema) };
+  const isAbsent = schema.state === 'absent';
+  if (schema.state === 'current' || (isAbsent && mayCreate)) return good('schema', describeSchema(schema));
+  const detail = isAbsent
+    ? 'absent, and this role may not create it: run intake migrate as the role that will own it'
+    : describeSchema(schema);
+  return bad('schema', detail, toSchemaTrouble(schema));
 }
 
-// The store is null where the database is empty or unavailable: storage and source are checked all the same.
+// The store is null where the database is empty or unavailable.
 
 /** Checks that the storage belongs to this database or to none, and that put, get and delete work. Leaves nothing in it. */
 export async function checkBlobs(
@@ -81,7 +74,7 @@ export async function checkBlobs(
     const identity = await blobs.loadIdentity(signal);
     if (store !== null && !isOwnStore(recorded, identity)) {
       const trouble = new WrongStore(explainRefusal(blobs.location, recorded, identity));
-      return [{ check, ok: false, detail: toWords(trouble), trouble }];
+      return [bad(check, toWords(trouble), trouble)];
     }
     const owner = parseIdentity(identity);
     const startedAt = performance.now();
@@ -90,12 +83,14 @@ export async function checkBlobs(
     const isRoomy = hasRoom(freeBytes, 0);
     const whose = owner === null ? '' : `; owned by the database ${owner.databaseId}, epoch ${owner.epoch}`;
     const took = `${blobs.location}: put, get and delete in ${Math.round(performance.now() - startedAt)} ms${whose}`;
-    const detail = isRoomy ? took : `${took}; the disk is nearly full, so no file is fetched: make room on it`;
-    return [{ check, ok: isRoomy, detail }, ...toKeepingFindings(await blobs.loadKeeping(signal), keptVersions)];
+    const room = isRoomy
+      ? good(check, took)
+      : bad(check, `${took}; the disk is nearly full, so no file is fetched: make room on it`);
+    return [room, ...toKeepingFindings(await blobs.loadKeeping(signal), keptVersions)];
   } catch (trouble) {
     signal.throwIfAborted();
     const cause = isRefusal(trouble) ? new SettingTrouble(trouble.message, trouble, 'storage') : trouble;
-    return [{ check, ok: false, detail: toWords(trouble), trouble: cause }];
+    return [bad(check, toWords(trouble), cause)];
   }
 }
 
@@ -111,11 +106,9 @@ function toKeepingFindings({ versions, locks }: Keeping, keptVersions: number): 
     const detail = locks
       ? 'the bucket has object lock: locked objects cannot be erased until the lock expires. Use a bucket without it'
       : 'the bucket keeps versions and does not let Intake delete them, so erased files stay in it: allow s3:ListBucketVersions and s3:DeleteObjectVersion';
-    return [{ check, ok: false, detail, trouble: new SettingTrouble(`BLOBS_URL: ${detail}.`, undefined, 'storage') }];
+    return [bad(check, detail, new SettingTrouble(`BLOBS_URL: ${detail}.`, undefined, 'storage'))];
   }
-  return versions
-    ? [{ check, ok: true, detail: 'the bucket keeps versions; Intake deletes them with their files' }]
-    : [];
+  return versions ? [good(check, 'the bucket keeps versions; Intake deletes them with their files')] : [];
 }
 
 async function probe(blobs: BlobStore, signal: AbortSignal): Promise<Deleted> {
@@ -138,22 +131,12 @@ async function probe(blobs: BlobStore, signal: AbortSignal): Promise<Deleted> {
 
 /** Whether the worker can read its accounts and store files; null before its work has begun. */
 export function checkWork(work: WorkerFacts | null): Finding[] {
-  if (work === null) return [{ check: 'progress', ok: false, detail: 'work has not begun: waiting for the database' }];
+  if (work === null) return [bad('progress', 'work has not begun: waiting for the database')];
   const { accounts, troubled, trouble, filesTrouble } = work;
-  const canRead = troubled < accounts;
+  const read = `${accounts - troubled} of ${accounts} advertisers can be read${trouble ? `; ${trouble.message}` : ''}`;
   return [
-    {
-      check: 'progress',
-      ok: canRead,
-      detail: `${accounts - troubled} of ${accounts} advertisers can be read${trouble ? `; ${trouble.message}` : ''}`,
-      ...(!canRead && { trouble }),
-    },
-    {
-      check: 'files',
-      ok: filesTrouble === null,
-      detail: filesTrouble === null ? 'can be stored' : filesTrouble.message,
-      ...(filesTrouble && { trouble: filesTrouble }),
-    },
+    troubled < accounts ? good('progress', read) : bad('progress', read, trouble),
+    filesTrouble === null ? good('files', 'can be stored') : bad('files', filesTrouble.message, filesTrouble),
   ];
 }
 
@@ -169,25 +152,18 @@ export async function checkKey(store: Pick<Store, 'privacy'> | null): Promise<Fi
   const check = 'PRIVACY_KEY';
   try {
     const state = (await store?.privacy.loadKeyState()) ?? 'untried';
-    if (state !== 'differs') return { check, ok: true, detail: keyWords[state] };
-    const trouble = new SettingTrouble('PRIVACY_KEY is not the key of this database.');
-    return { check, ok: false, detail: keyWords[state], trouble };
+    if (state !== 'differs') return good(check, keyWords[state]);
+    return bad(check, keyWords[state], new SettingTrouble('PRIVACY_KEY is not the key of this database.'));
   } catch (trouble) {
-    return { check, ok: false, detail: `could not be compared: ${toWords(trouble)}`, trouble };
+    return bad(check, `could not be compared: ${toWords(trouble)}`, trouble);
   }
-}
-
-export interface CheckSourceRequest {
-  readonly name: string;
-  readonly advertiserId: bigint | null;
-  readonly signal: AbortSignal;
 }
 
 /** Checks one account: its halt, its credential, whose data the source returns, and what earlier sweeps learned about the source. */
 export async function checkSource(
   store: Pick<Store, 'advertisers' | 'sweeps'> | null,
   source: Pick<Source, 'list'>,
-  request: CheckSourceRequest,
+  request: { readonly name: string; readonly advertiserId: bigint | null; readonly signal: AbortSignal },
 ): Promise<Finding[]> {
   const { name, signal } = request;
   const findings: Finding[] = [];
@@ -199,34 +175,27 @@ export async function checkSource(
     const answer = await source.list({ afterId: state?.pollFrom ?? 0n }, signal);
     const told = answer.kind === 'page' ? answer.page.advertiserId : null;
     const isOurs = told === null || advertiserId === null || told === advertiserId;
-    findings.push({ check: `${name}: credential`, ok: true, detail: 'accepted' });
-    findings.push({
-      check: `${name}: advertiser`,
-      ok: isOurs,
-      detail: isOurs
-        ? `${told ?? advertiserId ?? 'not told'}`
-        : `the source answers for ${told}, expected ${advertiserId}`,
-      ...(!isOurs && { trouble: new Trouble('mismatch', `${name} answers for another advertiser.`) }),
-    });
-    findings.push({
-      check: `${name}: learned`,
-      ok: true,
-      detail: state?.pages ? toLearnedWords(state.pages) : 'nothing yet: run intake sync',
-    });
-    const volatile = (await store?.advertisers.loadVolatile(advertiserId)) ?? [];
-    if (volatile.length > 0) {
-      const detail = `differ in every answer and are no change: ${volatile.join(', ')}`;
-      findings.push({ check: `${name}: volatile members`, ok: true, detail });
+    const add = (what: string, detail: string) => findings.push(good(`${name}: ${what}`, detail));
+    add('credential', 'accepted');
+    if (isOurs) add('advertiser', `${told ?? advertiserId ?? 'not told'}`);
+    else {
+      const detail = `the source answers for ${told}, expected ${advertiserId}`;
+      const trouble = new Trouble('mismatch', `${name} answers for another advertiser.`);
+      findings.push(bad(`${name}: advertiser`, detail, trouble));
     }
+    add('learned', state?.pages ? toLearnedWords(state.pages) : 'nothing yet: run intake sync');
+    const volatile = (await store?.advertisers.loadVolatile(advertiserId)) ?? [];
+    if (volatile.length > 0)
+      add('volatile members', `differ in every answer and are no change: ${volatile.join(', ')}`);
     const sunsetAt = answer.kind === 'page' ? answer.page.sunsetAt : null;
     // The spec does not say how the end of a version is announced. RFC 8594 defines the Sunset header.
     if (sunsetAt !== null) {
-      const detail = `the source announces that this version of its API ends on ${new Date(sunsetAt).toISOString().slice(0, 10)}`;
-      findings.push({ check: `${name}: sunset`, ok: true, detail });
+      const day = new Date(sunsetAt).toISOString().slice(0, 10);
+      add('sunset', `the source announces that this version of its API ends on ${day}`);
     }
   } catch (trouble) {
     signal.throwIfAborted();
-    findings.push({ check: `${name}: source`, ok: false, detail: toWords(trouble), trouble });
+    findings.push(bad(`${name}: source`, toWords(trouble), trouble));
   }
   return findings;
 }
@@ -234,10 +203,9 @@ export async function checkSource(
 /** A halt for a refused credential ends by itself; the credential check shows whether it is accepted now. Other halts need an operator. */
 function toHaltFinding(name: string, { kind, reason }: NonNullable<KnownAdvertiser['halt']>): Finding {
   const check = `${name}: halt`;
-  if (kind === 'refused')
-    return { check, ok: true, detail: `halted: ${reason} The worker tries again every few minutes.` };
+  if (kind === 'refused') return good(check, `halted: ${reason} The worker tries again every few minutes.`);
   const detail = `halted: ${reason} Run intake unhalt --advertiser ${name} once the cause is gone.`;
-  return { check, ok: false, detail, trouble: new Trouble('mismatch', `${name} is halted: ${reason}`) };
+  return bad(check, detail, new Trouble('mismatch', `${name} is halted: ${reason}`));
 }
 
 /** Describes only what answers have shown. An account without applications has shown nothing. */

@@ -1,7 +1,6 @@
 // What a worker reports about a finished task: counts only, for metrics and logs.
 import { Trouble, type TroubleKind } from '../../domain/trouble.ts';
 
-/** The tasks of a worker. */
 export type PassName =
   | 'live'
   | 'recheck'
@@ -14,21 +13,16 @@ export type PassName =
   | 'prune'
   | 'days';
 
-/** The possible outcomes of a file in a download run. */
 export const fileOutcomes = ['stored', 'linked', 'infected', 'missing', 'rejected', 'given_up', 'failed'] as const;
 
-/** One finished task. */
 export interface Pass {
   readonly pass: PassName;
   readonly outcome: 'done' | 'failed';
   readonly durationMs: number;
-  /** The kind of its trouble, if it failed. */
   readonly kind?: TroubleKind | 'unexpected';
-  /** List requests. */
   readonly requests?: number;
   readonly added?: number;
   readonly changed?: number;
-  /** Bytes of files that were stored. */
   readonly fileBytes?: number;
   readonly files?: Readonly<Partial<Record<(typeof fileOutcomes)[number], number>>>;
 }

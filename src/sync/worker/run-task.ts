@@ -26,7 +26,6 @@ export interface RunTaskRequest
 
 type TaskDeps = RunTaskDeps & SweepDeps;
 
-/** The result of a task. */
 export interface TaskResult {
   /** The advertiser whose list was read up to its newest application; null if none was. */
   readonly polled: bigint | null;

@@ -21,7 +21,6 @@ export interface WatchdogOptions {
   readonly now: () => number;
   /** A task without progress for this long is stuck. */
   readonly stuckMs: number;
-  /** Called while a task is stuck. */
   readonly onStuck?: ((silentMs: number) => void) | undefined;
 }
 
@@ -59,7 +58,6 @@ export function createWatchdog({ now, stuckMs, onStuck }: WatchdogOptions) {
   }
 
   return {
-    /** A task begins. */
     begin(work: Work): Heartbeat {
       let waits = 0;
       const task = { lastProgressAt: now(), work };

@@ -4,7 +4,6 @@ import { createTask } from 'node-cron';
 import { LeaseLost, type Trouble } from '../../domain/trouble.ts';
 import type { Wait } from '../../domain/wait.ts';
 import type { Store } from '../../store/store.ts';
-import type { SweepSummary } from '../read/sweep.ts';
 import { backoffAfter, toTrouble } from '../retry.ts';
 import { createTroubles } from '../troubles.ts';
 import {
@@ -34,15 +33,12 @@ export interface WorkerRequest extends Omit<RunTaskRequest, 'skipIfDoneWithinMs'
   readonly recheckSchedule: string | null;
   /** Cron text of random audits; null is off. */
   readonly auditSchedule: string | null;
-  /** Most accounts that are read at once. */
   readonly accountsAtOnce: number;
   /** Most of them that may run other tasks than polls. */
   readonly longAtOnce: number;
-  /** How often a halted advertiser is tried again. */
   readonly probeEveryMs: number;
 }
 
-/** The current state of a worker. */
 export interface WorkerFacts {
   readonly accounts: number;
   /** Accounts whose last try failed. */
@@ -169,7 +165,9 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     for (const sweep of sweeps) {
       const isQuiet = task === 'poll' && sweep.added + sweep.changed + sweep.quarantined === 0;
       const level = isQuiet && sweep.certificate !== 'unproven' ? 'debug' : 'info';
-      log[level]({ advertiser, task, ...toLine(sweep) }, 'read');
+      const { certificate, requests, received, added, changed, quarantined, stopped } = sweep;
+      const counts = { certificate, requests, received, added, changed, quarantined, stopped };
+      log[level]({ advertiser, task, ...counts }, 'read');
     }
   }
 
@@ -286,8 +284,4 @@ function toNotWithinMs(schedule: string | null): number {
 function toCounts({ sweeps }: TaskResult): Partial<Pass> {
   const sum = (name: 'requests' | 'added' | 'changed') => sweeps.reduce((total, sweep) => total + sweep[name], 0);
   return { requests: sum('requests'), added: sum('added'), changed: sum('changed') };
-}
-
-function toLine({ certificate, requests, received, added, changed, quarantined, stopped }: SweepSummary) {
-  return { certificate, requests, received, added, changed, quarantined, stopped };
 }
