@@ -86,7 +86,7 @@ const modules: Record<string, Module> = {
   ),
   'sync/accounts': inSync('retry.ts', 'rate-limiter.ts'),
   'sync/read': inSync('accounts', 'retry.ts', 'rate-limiter.ts'),
-  'sync/files': inSync('retry.ts', 'rate-limiter.ts'),
+  'sync/files': inSync('retry.ts', 'slots.ts', 'rate-limiter.ts'),
   'sync/privacy': inSync('files', 'retry.ts'),
   'sync/worker': inSync('accounts', 'read', 'files', 'privacy', ...besideInSync),
   'web/server.ts': inWeb('web/limits.ts'),
