@@ -34,8 +34,9 @@ function requireAdvertiser({ advertisers }: Config['source'], name: string): voi
 /** The configuration of a command that reads once, as a worker does for ever; tells its warnings, which a worker logs. */
 export async function loadReadConfig({ env, terminal }: Context, advertiser: string | undefined) {
   const needs = ['database', 'source', 'sync', 'privacy', 'blobs'] as const;
-  const config = await loadCommandConfig(env, { needs, advertiser });
+  const config = await loadCommandConfig(env, { needs });
   for (const warning of config.warnings) terminal.note(`Warning: ${warning}.`);
+  if (advertiser !== undefined) requireAdvertiser(config.source, advertiser);
   return config;
 }
 

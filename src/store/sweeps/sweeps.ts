@@ -300,8 +300,8 @@ export async function takeTickets(
   count: number,
   sequence: 'request_seq' | 'sweep_seq' = 'request_seq',
 ): Promise<Ticket[]> {
-  const sql = `SELECT nextval('intake.${sequence}') AS seq, clock_timestamp() AS at FROM generate_series(1, $1::int)`;
-  return await db.query<Ticket>(sql, [count]);
+  const sql = `SELECT nextval($2::text::regclass) AS seq, clock_timestamp() AS at FROM generate_series(1, $1::int)`;
+  return await db.query<Ticket>(sql, [count, `intake.${sequence}`]);
 }
 
 /** How long ended sweeps are kept: long enough for the charts and for questions about last month. */

@@ -135,7 +135,8 @@ export async function readScreens(
 async function toBytes(body: BlobBody, sizeBytes: number): Promise<Uint8Array> {
   if (body instanceof Uint8Array) return body;
   const bytes = Buffer.alloc(sizeBytes);
-  for (let at = 0; at < sizeBytes; ) at += await body.read(bytes.subarray(at), at);
+  let at = 0;
+  for (let read = -1; read !== 0; at += read) read = await body.read(bytes.subarray(at), at);
   return bytes;
 }
 

@@ -4,7 +4,7 @@
 import type { Covered } from '../../domain/coverage/covered.ts';
 import { decode, encode } from '../../domain/coverage/state.ts';
 import { askDates, beginDates, type DateProgress, learnDates } from '../../domain/dates.ts';
-import { type Reading, type SweepDeps, type SweepRequest, type SweepSummary, sweep } from './sweep.ts';
+import { type RangeState, type SweepDeps, type SweepRequest, type SweepSummary, sweep } from './sweep.ts';
 
 /** Reads the dates to their end. In seconds since 1970, both included; `high` null is up to the newest. */
 export async function readDates(
@@ -13,7 +13,7 @@ export async function readDates(
   { low, high }: Covered,
 ): Promise<SweepSummary> {
   const isLive = request.lane.lease.lane === 'live' && high === null;
-  const toReading = (state: DateProgress): Reading => ({
+  const toRangeState = (state: DateProgress): RangeState => ({
     requests: state.requests,
     found: state.found,
     share: null,
@@ -24,7 +24,7 @@ export async function readDates(
       const ended = askDates(learned) === null ? conclude(learned) : null;
       const cursor = isLive && ended?.certificate === 'assumed' ? learned.highest : null;
       const nothing = { dropped: [], added: [], lacked: [], unreadable: [], evidence: [] };
-      return { ...nothing, next: toReading(learned), facts: encode(learned), cursor, ended };
+      return { ...nothing, next: toRangeState(learned), facts: encode(learned), cursor, ended };
     },
   });
   return await sweep(
@@ -32,8 +32,8 @@ export async function readDates(
     { ...request, parallel: 1 },
     {
       range: { axis: 'date', low, high },
-      begin: (_, startedAt) => toReading(beginDates(low, high, BigInt(Math.floor(startedAt.getTime() / 1_000)))),
-      decode: ({ facts }) => toReading(decode<DateProgress>(facts)),
+      begin: (_, startedAt) => toRangeState(beginDates(low, high, BigInt(Math.floor(startedAt.getTime() / 1_000)))),
+      decode: ({ facts }) => toRangeState(decode<DateProgress>(facts)),
     },
   );
 }

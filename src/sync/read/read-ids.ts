@@ -10,7 +10,7 @@ import { decode, encode } from '../../domain/coverage/state.ts';
 import { toAnswerBody, toEndBody, toSweepBody } from '../../domain/evidence/record.ts';
 import type { SweepEnd } from '../../store/sweeps/sweeps.ts';
 import { compared } from './ask-source.ts';
-import { type Reading, type SweepDeps, type SweepRequest, type SweepSummary, sweep } from './sweep.ts';
+import { type RangeState, type SweepDeps, type SweepRequest, type SweepSummary, sweep } from './sweep.ts';
 
 /** After this time without progress the source may have changed, so a continued sweep measures its pages again. */
 const forgetAfterMs = 86_400_000;
@@ -35,7 +35,7 @@ export async function readIds(
     const learned = facts.rigor === 'proof' ? JSON.stringify(next.pages) : null;
     return { ...next, openRanges, learned, completeThrough: new Date(Number(facts.recentFrom) * 1_000) };
   };
-  const toReading = (state: State): Reading => ({
+  const toRangeState = (state: State): RangeState => ({
     requests: state.facts.requests,
     found: state.facts.found,
     share: shareRead(state),
@@ -70,7 +70,7 @@ export async function readIds(
       const now = toStored(open);
       const isProof = facts.rigor === 'proof';
       return {
-        next: toReading(learned.state),
+        next: toRangeState(learned.state),
         facts: encode(facts),
         dropped: [...old.difference(now)].map(({ from }) => from),
         added: [...now.difference(old)].map((one) => ({
@@ -92,11 +92,11 @@ export async function readIds(
     range: { axis: 'id', ...range },
     begin(sweepId, startedAt) {
       const recentFrom = BigInt(Math.floor((startedAt.getTime() - lagMs) / 1_000));
-      return toReading(begin({ ...plan, recentFrom, seed: Number(sweepId % 4_294_967_296n) }, pages ?? undefined));
+      return toRangeState(begin({ ...plan, recentFrom, seed: Number(sweepId % 4_294_967_296n) }, pages ?? undefined));
     },
     decode({ facts, ranges, idleMs }) {
       const state = { facts: decode<Facts>(facts), open: ranges.map((text) => decode<OpenRange>(text)) };
-      return toReading(idleMs > forgetAfterMs ? renew(state) : state);
+      return toRangeState(idleMs > forgetAfterMs ? renew(state) : state);
     },
   });
 }

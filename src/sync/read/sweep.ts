@@ -80,13 +80,13 @@ export interface SweepRequest extends ReadContext {
 
 export interface RangeReader {
   readonly range: Pick<Sweep, 'axis' | 'low' | 'high'>;
-  begin(sweepId: bigint, startedAt: Date): Reading;
+  begin(sweepId: bigint, startedAt: Date): RangeState;
   /** Goes on from an interrupted sweep. */
-  decode(found: UnfinishedSweep): Reading;
+  decode(found: UnfinishedSweep): RangeState;
 }
 
 /** How far a sweep has come. It never changes: an answer leads to the next one. */
-export interface Reading {
+export interface RangeState {
   readonly requests: number;
   readonly found: number;
   readonly share: number | null;
@@ -102,13 +102,13 @@ export interface Reading {
     others: readonly Question[],
     diff: KnownBefore,
     isRecorded: boolean,
-  ): Omit<SweepProgress, 'bytes'> & { readonly next: Reading };
+  ): Omit<SweepProgress, 'bytes'> & { readonly next: RangeState };
 }
 
 /** A sweep, and how far it has come; `recorded` once it has a row. */
 interface SweepRun {
   readonly sweep: Sweep;
-  readonly reading: Reading;
+  readonly state: RangeState;
   readonly recorded: boolean;
   /** Set when the answer to the last commit of the sweep was lost, and the rows show that it succeeded. */
   readonly outcome: SweepOutcome | null;
@@ -134,20 +134,20 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
     const found = await store.sweeps.loadUnfinished(key, current?.sweep.sweepId);
     const written = nothingWritten;
     if (found && found.outcome !== null && current) return { ...current, outcome: found.outcome, written };
-    return found && { sweep: found, reading: reader.decode(found), recorded: true, outcome: null, written };
+    return found && { sweep: found, state: reader.decode(found), recorded: true, outcome: null, written };
   }
 
   async function beginRun(): Promise<SweepRun> {
     const { seq: sweepId, at: startedAt } = await store.sweeps.begin();
-    const reading = reader.begin(sweepId, startedAt);
+    const state = reader.begin(sweepId, startedAt);
     const begun = { sweepId, purpose, ...range, startedAt };
-    return { sweep: begun, reading, recorded: false, outcome: null, written: nothingWritten };
+    return { sweep: begun, state, recorded: false, outcome: null, written: nothingWritten };
   }
 
   /** Sends the next questions, unless the sweep has to stop. Returns how it ends, if nothing is left to ask. */
-  async function send(reading: Reading, hasToStop: boolean): Promise<SweepEnd | null> {
+  async function send(state: RangeState, hasToStop: boolean): Promise<SweepEnd | null> {
     while (inFlight.size < request.parallel) {
-      const next = await retry(retryOptions, () => reading.ask([...inFlight.keys()]));
+      const next = await retry(retryOptions, () => state.ask([...inFlight.keys()]));
       if ('kind' in next) return next.kind === 'done' ? next : null;
       if (hasToStop) return null;
       const sent = asker.send(next);
@@ -162,7 +162,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
   async function commit(before: SweepRun, answer: ReceivedAnswer): Promise<SweepRun> {
     let run = before;
     return await retry(retryOptions, async () => {
-      if (run.reading.requests > before.reading.requests || run.outcome !== null) return run;
+      if (run.state.requests > before.state.requests || run.outcome !== null) return run;
       try {
         return await learnAndCommit(run, answer);
       } catch (error) {
@@ -182,20 +182,20 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
     const { advertiserId } = advertiser;
     // Until the first page pins the advertiser's id, nothing can be recorded. What an answer without a page teaches stays in memory.
     if (advertiserId === null)
-      return { ...run, reading: run.reading.learn(answer, others, { fresh: [], lacking: [] }, recorded).next };
-    const opening = recorded ? [] : await run.reading.open(advertiserId, run.sweep);
+      return { ...run, state: run.state.learn(answer, others, { fresh: [], lacking: [] }, recorded).next };
+    const opening = recorded ? [] : await run.state.open(advertiserId, run.sweep);
     const page = toReadPage(lane, advertiserId, run.sweep, answer);
     return await untilCommitted(async () => {
       const diff = await store.applications.diffPage(page);
-      const { next: reading, ...progress } = run.reading.learn(answer, others, diff, recorded);
+      const { next: state, ...progress } = run.state.learn(answer, others, diff, recorded);
       const { ended } = progress;
       // A poll that found nothing new writes no row. Any other sweep does, even if one empty answer ends it.
       const isQuiet = purpose === 'live' && !recorded && ended !== null && ended.risk !== 'doubt';
-      if (isQuiet && needsNoCommit(diff)) return { ...run, reading, written: nothingWritten };
+      if (isQuiet && needsNoCommit(diff)) return { ...run, state, written: nothingWritten };
       const evidence = [...opening, ...progress.evidence];
       const bytes = answer.page?.bytes ?? 0;
       const written = await store.applications.commitPage(page, diff, { ...progress, bytes, evidence });
-      return written === 'outdated' ? written : { ...run, reading, recorded: true, written };
+      return written === 'outdated' ? written : { ...run, state, recorded: true, written };
     });
   }
 
@@ -229,7 +229,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
   try {
     for (;;) {
       const stopped = request.findStop?.() ?? null;
-      const ended = run.outcome ?? (await send(run.reading, stopped !== null));
+      const ended = run.outcome ?? (await send(run.state, stopped !== null));
       if (ended !== null) return { ...totals, stopped: null, ...notEnded, ...ended };
       if (stopped !== null && inFlight.size === 0) {
         const reason = reasons[stopped];
@@ -243,7 +243,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
       await checkOtherCertificates(answer);
       run = await commit(run, answer);
       const { page } = answer;
-      const { found, share } = run.reading;
+      const { found, share } = run.state;
       const counted = { found, requests: 1, received: page?.applications.length ?? 0, bytes: page?.bytes ?? 0 };
       totals = { ...addUp(totals, { ...counted, ...run.written }), found, share };
       deps.onStep?.(totals);
