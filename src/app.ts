@@ -1,6 +1,6 @@
 // Composes the commands that read once: opens their resources, reads one advertiser after the other, then downloads the files of all of them.
 import { toOwner } from './app/actor.ts';
-import { openMigratedStoreOf } from './app/database.ts';
+import { openStoreOf } from './app/database.ts';
 import { downloadFiles, type FilesRequest } from './app/files.ts';
 import {
   type Chosen,
@@ -82,17 +82,8 @@ export async function backfillOnce(
   return await overAdvertisers(config, 'backfill', request, async (deps, account, owner) => {
     const { range, restart, signal } = request;
     const { leaseMs, lagMs } = config.sync;
-    return await backfill(deps, {
-      ...account,
-      owner,
-      leaseMs,
-      lagMs,
-      range,
-      restart,
-      parallel: backfillParallel,
-      retryForMs,
-      signal,
-    });
+    const read = { ...account, owner, leaseMs, lagMs, range, restart, retryForMs, signal };
+    return await backfill(deps, { ...read, parallel: backfillParallel });
   });
 }
 
@@ -113,7 +104,7 @@ async function overAdvertisers(
   const watchdog = createWatchdog({ now: () => performance.now(), stuckMs: Number.POSITIVE_INFINITY });
   await using _watch = watchdog.start(request.ending ?? null);
   using heartbeat = watchdog.begin({ task: role });
-  await using app = await openMigratedStoreOf(config, role, signal, { ...retryOptions, crashPoint });
+  await using app = await openStoreOf(config, role, signal, { ...retryOptions, crashPoint, schema: 'migrate' });
   await retry(retryOptions, () => requireKey(app.store));
   await using connections = openConnectionsOf(config);
   await using recall = startRecall(

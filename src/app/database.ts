@@ -51,6 +51,8 @@ function withRootCertificate(url: string, root: string | null): string {
 
 interface StoreRequest extends Partial<Pick<RetryOptions, 'retryForMs' | 'onWait'>> {
   readonly crashPoint?: PassCrashPoint | undefined;
+  /** `require` throws if the schema is not this version's, and does not change it. `create` makes a missing one, `migrate` upgrades as well. */
+  readonly schema?: 'require' | 'create' | 'migrate';
 }
 
 type StoreConfig = Config<'database' | 'privacy'> & Partial<Config<'sync'>>;
@@ -77,39 +79,20 @@ export async function openAnyStore(
   return { store, directUrl, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-/** Opens the store for commands that act on stored rows. Throws if the schema is not this version's, and does not change it. */
+/** Opens the store with this version's schema. Waits for a database that is not up yet, as for one that goes down later. */
 export async function openStoreOf(
   config: StoreConfig,
   role: string,
   signal: AbortSignal,
-  request: StoreRequest = {},
-): Promise<OpenedStore> {
-  return await openReady(config, role, signal, request, ({ store }) => store.schema.require());
-}
-
-/** Opens the store for commands that read the source. Creates or migrates the schema if necessary. */
-export async function openMigratedStoreOf(
-  config: StoreConfig,
-  role: string,
-  signal: AbortSignal,
-  { upgrade = true, ...request }: StoreRequest & { readonly upgrade?: boolean } = {},
-): Promise<OpenedStore> {
-  return await openReady(config, role, signal, request, ({ store, directUrl }) =>
-    store.schema.ensure({ directUrl, signal, upgrade, onWait: request.onWait }),
-  );
-}
-
-/** Waits for a database that is not up yet, as for one that goes down later. */
-async function openReady(
-  config: StoreConfig,
-  role: string,
-  signal: AbortSignal,
-  { retryForMs = 0, onWait, crashPoint }: StoreRequest,
-  prepare: (opened: OpenedStore) => Promise<void>,
+  { retryForMs = 0, onWait, crashPoint, schema = 'require' }: StoreRequest = {},
 ): Promise<OpenedStore> {
   const opened = await openAnyStore(config, role, crashPoint);
+  const { store, directUrl } = opened;
+  const ensured = { directUrl, signal, upgrade: schema === 'migrate', onWait };
   try {
-    await retry({ retryForMs, signal, onWait }, () => prepare(opened));
+    await retry({ retryForMs, signal, onWait }, () =>
+      schema === 'require' ? store.schema.require() : store.schema.ensure(ensured),
+    );
     return opened;
   } catch (error) {
     await opened[Symbol.asyncDispose]();

@@ -95,12 +95,12 @@ async function showEstimates(
   name: string | undefined,
 ): Promise<ExitCode> {
   const { backfillParallel: parallel } = await import('../app.ts');
-  const { openMigratedStoreOf } = await import('../app/database.ts');
+  const { openStoreOf } = await import('../app/database.ts');
   const { openConnectionsOf, openSourceToLook, toChosen } = await import('../app/resources.ts');
   const { toRanges } = await import('../sync/read/read-account.ts');
   const { estimate } = await import('../sync/read/estimate.ts');
   // An estimate creates a missing schema but does not upgrade an existing one.
-  await using app = await openMigratedStoreOf(config, 'backfill', signal, { upgrade: false });
+  await using app = await openStoreOf(config, 'backfill', signal, { schema: 'create' });
   await using connections = openConnectionsOf(config);
   const { requestsPerSecond } = config.source;
   const found: { readonly name: string; readonly range: ReadRange; readonly estimate: Estimate }[] = [];

@@ -42,7 +42,7 @@ import * as sweepStates from './sweeps/continue-sweep.ts';
 import { confirmCursors } from './sweeps/cursors.ts';
 import { loadAuditedProof } from './sweeps/evidence.ts';
 import { loadCurrentProof, type StoredProofs, withProofs } from './sweeps/export-evidence.ts';
-import * as sweeps from './sweeps/sweeps.ts';
+import { endCertificates, loadCertificates, noteStop, pruneSweeps, takeTickets } from './sweeps/sweeps.ts';
 import { resolveUnreadable, saveUnreadable } from './sweeps/unreadable.ts';
 import { loadKeyState } from './tombstones.ts';
 
@@ -79,8 +79,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
   );
   const statistics = createStatistics(db);
   let broughtForwardAt = Number.NEGATIVE_INFINITY;
-  const beginSweep = coalesce((calls: readonly object[]) => sweeps.takeTickets(db, calls.length, 'sweep_seq'));
-  const takeTicket = coalesce((calls: readonly object[]) => sweeps.takeTickets(db, calls.length));
+  const beginSweep = coalesce((calls: readonly object[]) => takeTickets(db, calls.length, 'sweep_seq'));
+  const takeTicket = coalesce((calls: readonly object[]) => takeTickets(db, calls.length));
   const findAdvertiser = coalesce((names: readonly string[]) => advertisers.findAdvertisers(db, names));
   const loadAround = coalesce((pages: readonly ReadPage[]) => loadSurroundings(db, pages));
   const release = coalesce(async (given: Parameters<typeof leases.releaseLeases>[1]) => {
@@ -123,8 +123,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
     sweeps: {
       ...bind([db], {
-        noteStop: sweeps.noteStop,
-        prune: sweeps.pruneSweeps,
+        noteStop,
+        prune: pruneSweeps,
         loadUnfinished: sweepStates.loadUnfinished,
         dropUnfinished: sweepStates.dropUnfinished,
       }),
@@ -139,7 +139,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       loadOpenRanges: sweepStates.loadOpenRanges,
       loadAuditPlace: sweepStates.loadAuditPlace,
       findHidden: sweepStates.findHidden,
-      endCertificates: sweeps.endCertificates,
+      endCertificates,
       confirmCursors,
       saveUnreadable,
       resolveUnreadable,
@@ -148,11 +148,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     decisions: bind([db], decisions),
 
     evidence: {
-      ...bind([db], {
-        loadCertificates: sweeps.loadCertificates,
-        loadAudited: loadAuditedProof,
-        loadCurrent: loadCurrentProof,
-      }),
+      ...bind([db], { loadCertificates, loadAudited: loadAuditedProof, loadCurrent: loadCurrentProof }),
       withProofs: <T>(advertiserId: bigint, work: (proofs: StoredProofs) => Promise<T>) =>
         withProofs(db, advertiserId, work),
     },

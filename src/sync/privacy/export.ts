@@ -17,12 +17,8 @@ export interface ExportRequest {
   readonly signal: AbortSignal;
 }
 
-export interface ExportSummary {
+export interface ExportSummary extends Pick<PersonExport, 'applicationIds' | 'leftOut' | 'prefills'> {
   readonly folder: string;
-  readonly applicationIds: readonly bigint[];
-  /** Applications of the same jobseeker account with another e-mail address, or none: they may belong to another person. */
-  readonly leftOut: number;
-  readonly prefills: number;
   readonly files: number;
   /** Files whose bytes are missing from the blob store or differ from those that were stored. */
   readonly missing: number;

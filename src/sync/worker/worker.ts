@@ -27,11 +27,9 @@ export interface WorkerDeps extends DownloadLoopDeps {
 }
 
 export interface WorkerRequest extends Omit<RunTaskRequest, 'skipIfDoneWithinMs'> {
-  /** Cron text of live polls; null is off. */
+  /** Cron text of live polls; null is off, here and below. */
   readonly schedule: string | null;
-  /** Cron text of reading everything again; null is off. */
   readonly recheckSchedule: string | null;
-  /** Cron text of random audits; null is off. */
   readonly auditSchedule: string | null;
   readonly accountsAtOnce: number;
   /** Most of them that may run other tasks than polls. */
