@@ -14,7 +14,7 @@ import { playCollection } from './orphans.ts';
 import { useStoreElsewhere } from './other-database.ts';
 import { beginOutage } from './outages.ts';
 import type { ProxyMode, TcpProxy } from './proxy.ts';
-import { leaseMs } from './settings.ts';
+import { leaseMs, within } from './settings.ts';
 import { toSourceFault } from './source-faults.ts';
 import type { Plan, Stage } from './stage.ts';
 
@@ -358,14 +358,6 @@ export function toArming(random: Random, nextPoint: Stage['nextPoint']): Arming 
   if (random.chance(0.6)) return { point: nextPoint(armed), count, stop: false };
   const point = random.pick<CrashPoint>(['pageCompared', 'pageWritten', 'pageWritten', 'fetched', 'put']);
   return { point, count, stop: true };
-}
-
-/** Whether the condition becomes true in time. */
-async function within(ms: number, holds: () => Promise<boolean>): Promise<boolean> {
-  for (const until = performance.now() + ms; performance.now() < until; await sleep(100)) {
-    if (await holds().catch(() => false)) return true;
-  }
-  return false;
 }
 
 function row(kind: FaultClass, weight: number, lastsMs: readonly [number, number], begin: FaultRow['begin']): FaultRow {

@@ -3,7 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
-import { withSlack } from './settings.ts';
+import { within, withSlack } from './settings.ts';
 import type { Stage } from './stage.ts';
 
 /** P8 promises a minute; on a busy machine the same work takes longer. */
@@ -153,13 +153,4 @@ async function findHeld({ cluster, workload }: Stage, { advertiserId }: BoardAdv
     .map((row) => BigInt(row.application_id))
     .filter((id) => workload.isFree(id))
     .slice(0, 2);
-}
-
-async function within(ms: number, holds: () => Promise<boolean>): Promise<boolean> {
-  const untilAt = performance.now() + withSlack(ms);
-  while (performance.now() < untilAt) {
-    if (await holds().catch(() => false)) return true;
-    await sleep(50);
-  }
-  return false;
 }

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import { deadFiles } from './faults.ts';
 import { playFlags } from './quiet-files.ts';
-import { withSlack } from './settings.ts';
+import { within, withSlack } from './settings.ts';
 import type { Stage } from './stage.ts';
 
 /** Plays the scenarios whose faults are in the plan; returns the findings. */
@@ -106,13 +106,4 @@ async function playRetryAfter({ cluster, requests, count }: Stage, account: Boar
   const early = requests().filter((one) => isOurs(one) && one.at > throttled.at + slackMs && one.at < untilAt - 50);
   if (early.length === 0) return [];
   return [`P14: ${early.length} requests came within the Retry-After of ${seconds} s that a worker had heard`];
-}
-
-async function within(ms: number, holds: () => Promise<boolean>): Promise<boolean> {
-  const untilAt = performance.now() + withSlack(ms);
-  while (performance.now() < untilAt) {
-    if (await holds().catch(() => false)) return true;
-    await sleep(200);
-  }
-  return false;
 }

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from './cluster.ts';
 import type { Fleet } from './fleet.ts';
-import { withSlack } from './settings.ts';
+import { within, withSlack } from './settings.ts';
 
 /** Waits for the schema. If no worker creates it, that is a finding. */
 export async function untilMigrated({ query }: Cluster, { odd }: Pick<Fleet, 'odd'>): Promise<void> {
@@ -21,9 +21,6 @@ export async function untilMigrated({ query }: Cluster, { odd }: Pick<Fleet, 'od
 
 /** Waits for the first stored file. On a busy machine the plan would otherwise end before its faults could disturb any work. */
 export async function untilWorking({ query }: Cluster): Promise<void> {
-  const untilAt = performance.now() + withSlack(20_000);
-  while (performance.now() < untilAt) {
-    if ((await query(`SELECT 1 FROM intake.attachments WHERE state = 'stored' LIMIT 1`)).length > 0) return;
-    await sleep(100);
-  }
+  const isStored = () => query(`SELECT 1 FROM intake.attachments WHERE state = 'stored' LIMIT 1`);
+  await within(20_000, async () => (await isStored()).length > 0);
 }

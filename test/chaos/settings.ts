@@ -1,6 +1,7 @@
 // The settings of every process of a plan, except the addresses. Leases are short and sweeps are frequent, so that half a minute is enough.
 
 import { availableParallelism, loadavg } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { StrictS3 } from '../support/strict-s3.ts';
 
 export const leaseMs = 2_000;
@@ -8,6 +9,14 @@ export const leaseMs = 2_000;
 /** Scales a time limit by the load per core. The promised times hold on a machine whose load does not exceed its cores. */
 export function withSlack(ms: number): number {
   return ms * Math.max(1, (loadavg()[0] ?? 1) / availableParallelism());
+}
+
+/** Whether the condition becomes true in time, with slack. A condition that throws is not true yet: the database may be down. */
+export async function within(ms: number, holds: () => Promise<boolean>): Promise<boolean> {
+  for (const untilAt = performance.now() + withSlack(ms); performance.now() < untilAt; await sleep(100)) {
+    if (await holds().catch(() => false)) return true;
+  }
+  return false;
 }
 
 export function toSettings(
