@@ -9,7 +9,7 @@ import { describe as describeFound, explore, fromText, play, playAgain, type Sce
 import { areDependent, onEverything, openTransaction, toFootprint } from './footprint.ts';
 import { exploreWithout, guards } from './guards.ts';
 import { scenarioNames, scenarios } from './scenarios/all.ts';
-import { type Actor, type Choice, type Program, runSchedule } from './schedule.ts';
+import { type Actor, type Cast, type Choice, runSchedule } from './schedule.ts';
 import { openStage } from './stage.ts';
 
 const test = base.extend('stage', { scope: 'file' }, async ({ database }, { onCleanup }) => {
@@ -71,7 +71,7 @@ describe('a transaction begins at a time', () => {
       await work(actor);
       await work(actor);
     };
-    const cast = { programs: new Map([['a', twice]]), mortal: [], lapses: [1_000] };
+    const cast = { programs: { a: twice }, lapses: [1_000] };
     const { decisions, lines } = await runSchedule(stage, cast, []);
     const begins = [...lines.entries()].filter(([, { text }]) => text.startsWith('BEGIN'));
     expect(begins.map(([at]) => decisions[at]?.others.map(({ choice }) => choice))).toEqual([['time'], ['time']]);
@@ -122,22 +122,19 @@ describe('a schedule that does not end is told', () => {
 
   test('where a client neither ends nor waits for a lock', async ({ stage }) => {
     const never = new Promise(() => {});
-    const programs = new Map<string, Program>([
-      [
-        'a',
-        (actor) =>
-          stage.database(actor.name).transaction(async (tx) => {
-            await tx.query(lockIt);
-            await tx.query('SELECT 1');
-            await never;
-          }),
-      ],
-      ['b', (actor) => stage.database(actor.name).transaction((tx) => tx.query(lockIt))],
-      ['c', (actor) => stage.database(actor.name).query('SELECT 2')],
-    ]);
+    const programs: Cast['programs'] = {
+      a: (actor) =>
+        stage.database(actor.name).transaction(async (tx) => {
+          await tx.query(lockIt);
+          await tx.query('SELECT 1');
+          await never;
+        }),
+      b: (actor) => stage.database(actor.name).transaction((tx) => tx.query(lockIt)),
+      c: (actor) => stage.database(actor.name).query('SELECT 2'),
+    };
     const scenario: Scenario = {
       ...{ name: 'planted', promise: 'it ends' },
-      open: async () => ({ programs, mortal: [], lapses: [], limits, check: async () => {} }),
+      open: async () => ({ programs, limits, check: async () => {} }),
     };
     const { error, outcome } = await play(stage, scenario, fromText('a2.b2.a1'));
     expect(error?.message.split('\n  ')).toEqual([
@@ -150,12 +147,8 @@ describe('a schedule that does not end is told', () => {
   });
 
   test('where a statement has no answer', async ({ stage }) => {
-    const asleep = {
-      programs: new Map<string, Program>([['a', (actor) => stage.database(actor.name).query('SELECT pg_sleep(600)')]]),
-      mortal: [],
-      lapses: [],
-    };
-    const { broken } = await runSchedule(stage, { ...asleep, limits }, []);
+    const asleep = (actor: Actor) => stage.database(actor.name).query('SELECT pg_sleep(600)');
+    const { broken } = await runSchedule(stage, { programs: { a: asleep }, limits }, []);
     expect(broken).toEqual(['Nobody could go on for 1 s.\n  a has no answer to: SELECT pg_sleep(600)']);
   });
 
@@ -168,7 +161,7 @@ describe('a schedule that does not end is told', () => {
           const db = stage.database(actor.name);
           while (!isOver) await db.query('SELECT 1 / 0').catch(() => {});
         };
-        return { programs: new Map([['a', retry]]), mortal: [], lapses: [], limits, check: async () => {} };
+        return { programs: { a: retry }, limits, check: async () => {} };
       },
     };
     try {
@@ -183,8 +176,8 @@ describe('a schedule that does not end is told', () => {
   });
 
   test('and the next one is played', async ({ stage }) => {
-    const programs = new Map<string, Program>([['a', (actor) => stage.database(actor.name).query('SELECT 1')]]);
-    const { lines, broken, failures } = await runSchedule(stage, { programs, mortal: [], lapses: [] }, []);
+    const ask = (actor: Actor) => stage.database(actor.name).query('SELECT 1');
+    const { lines, broken, failures } = await runSchedule(stage, { programs: { a: ask } }, []);
     expect({ lines: lines.length, broken, failures }).toEqual({ lines: 1, broken: [], failures: [] });
   });
 });

@@ -49,11 +49,11 @@ export type Program = (actor: Actor) => Promise<unknown>;
 
 export interface Cast {
   /** The clients, in the order in which the default schedule runs them. */
-  readonly programs: ReadonlyMap<string, Program>;
-  /** Clients that may die. At most one dies per schedule: the one that would run next by default, and not before its first step. */
-  readonly mortal: readonly string[];
-  /** How far each step of the clock moves the time, in milliseconds. */
-  readonly lapses: readonly number[];
+  readonly programs: Readonly<Record<string, Program>> | ReadonlyMap<string, Program>;
+  /** Clients that may die; none by default. At most one dies per schedule: the one that would run next by default, and not before its first step. */
+  readonly mortal?: readonly string[];
+  /** How far each step of the clock moves the time, in milliseconds; it stands still by default. */
+  readonly lapses?: readonly number[];
   /** A write outside a transaction takes two steps: one executes it, the next commits it. */
   readonly commitsApart?: boolean;
   readonly limits?: Limits;
@@ -138,7 +138,7 @@ class Run {
   constructor(stage: Stage, cast: Cast) {
     this.#stage = stage;
     this.#cast = cast;
-    this.#lapses = [...cast.lapses];
+    this.#lapses = [...(cast.lapses ?? [])];
     this.#limits = cast.limits ?? usualLimits;
   }
 
@@ -146,7 +146,9 @@ class Run {
     const { gate } = this.#stage;
     gate.clockMs = 0;
     gate.commitsApart = this.#cast.commitsApart ?? false;
-    for (const [name, program] of this.#cast.programs) this.#start(name, program);
+    const { programs } = this.#cast;
+    const clients = programs instanceof Map ? programs : Object.entries(programs);
+    for (const [name, program] of clients) this.#start(name, program);
     try {
       await this.#playOut(choices);
     } catch (error) {
@@ -294,7 +296,7 @@ class Run {
         else options.push({ choice: name, cost: canContinue && name !== current ? 1 : 0 });
       }
       const isAnyDead = this.#clients.some(({ isDead }) => isDead);
-      if (!isAnyDead && this.#cast.mortal.includes(byDefault) && this.#stepsOf(byDefault) > 0) {
+      if (!isAnyDead && this.#cast.mortal?.includes(byDefault) && this.#stepsOf(byDefault) > 0) {
         options.push({ choice: `${byDefault}!`, cost: 1 });
       }
     }

@@ -4,6 +4,7 @@ import pg from 'pg';
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { testPrivacyKey } from '../support/syncing.ts';
+import type { Scenario } from './explorer.ts';
 import { openGate } from './gate.ts';
 import type { Query, Stage as ScheduleStage } from './schedule.ts';
 
@@ -20,6 +21,9 @@ export interface Stage extends ScheduleStage, AsyncDisposable {
   /** Creates an advertiser that no other schedule uses. */
   openAdvertiser(): Promise<{ readonly advertiserId: bigint; readonly name: string }>;
 }
+
+/** Scenarios by name. Each is opened on a stage. */
+export type Scenarios = Readonly<Record<string, (stage: Stage) => Scenario>>;
 
 const privacyKey = Buffer.from(testPrivacyKey);
 

@@ -1,6 +1,5 @@
 // The scenarios by name, as `--scenario` and the guards use them.
-import type { Scenario } from '../explorer.ts';
-import type { Stage } from '../stage.ts';
+import type { Scenarios } from '../stage.ts';
 import {
   createClaims,
   createCompared,
@@ -24,7 +23,7 @@ import {
   createLost,
   createOrphan,
 } from './deletions.ts';
-import { createAuditEnd, createAuditPruned, createEraseAudit, createProofExport, createProofPage } from './evidence.ts';
+import { evidenceScenarios } from './evidence.ts';
 import {
   createBatch,
   createConfirmed,
@@ -49,60 +48,16 @@ import {
   createReplacedFlagged,
   createVersion,
 } from './flags.ts';
-import {
-  createCertificates,
-  createCoverage,
-  createCursors,
-  createEpochTwice,
-  createHalts,
-  createHandOver,
-  createHandOverTwice,
-  createHeartbeat,
-  createMaintenance,
-  createNewAccount,
-  createNewParallel,
-  createNewTwice,
-  createOneLane,
-  createPinned,
-  createSameOwner,
-  createTwoLanes,
-  createTwoWriters,
-} from './lanes.ts';
-import {
-  createOrderBack,
-  createOrderBlob,
-  createOrderErase,
-  createOrderLost,
-  createOrderPage,
-  createOrderRetry,
-} from './order.ts';
-import { createAdoptedStore, createFirstUse } from './owner.ts';
-import { createEraseResume, createLapseResume, createStateLate, createStateTwice } from './prefills.ts';
-import {
-  createEraseAgain,
-  createEraseAgainRelease,
-  createEraseFile,
-  createErasePage,
-  createErasePrefill,
-  createEraseQuarantine,
-  createEraseRelease,
-  createEraseTwice,
-} from './privacy.ts';
-import { createLinkedOrphan, createMarkedOrphan, createPrefillDays, createPruning } from './pruning.ts';
-import { createEvents, createMigrations, createMigrationWorker, createSlots } from './shared.ts';
+import { laneScenarios } from './lanes.ts';
+import { orderScenarios } from './order.ts';
+import { ownerScenarios } from './owner.ts';
+import { prefillScenarios } from './prefills.ts';
+import { privacyScenarios } from './privacy.ts';
+import { pruningScenarios } from './pruning.ts';
+import { sharedScenarios } from './shared.ts';
 
 export const scenarios = {
-  'two-writers': createTwoWriters,
-  'same-owner': createSameOwner,
-  'epoch-twice': createEpochTwice,
-  heartbeat: createHeartbeat,
-  'two-lanes': createTwoLanes,
-  'one-lane': createOneLane,
-  'new-twice': createNewTwice,
-  'new-parallel': createNewParallel,
-  'hand-over': createHandOver,
-  'hand-over-twice': createHandOverTwice,
-  maintenance: createMaintenance,
+  ...laneScenarios,
   ready: createReady,
   'ready-equal': createReadyEqual,
   flag: createFlag,
@@ -119,19 +74,8 @@ export const scenarios = {
   flagged: createFlagged,
   lifted: createLifted,
   'found-infected': createFoundInfected,
-  'erase-page': createErasePage,
-  'erase-quarantine': createEraseQuarantine,
-  'erase-file': createEraseFile,
-  'erase-again': createEraseAgain,
-  'erase-again-release': createEraseAgainRelease,
-  'erase-prefill': createErasePrefill,
-  'erase-release': createEraseRelease,
-  'erase-resume': createEraseResume,
-  'lapse-resume': createLapseResume,
-  'erase-twice': createEraseTwice,
-  'state-twice': createStateTwice,
-  'state-late': createStateLate,
-  'erase-audit': createEraseAudit,
+  ...privacyScenarios,
+  ...prefillScenarios,
   trust: createTrust,
   forward: createForward,
   reparse: createReparse,
@@ -154,34 +98,13 @@ export const scenarios = {
   'lost-version': createLostVersion,
   'lost-twice': createLostTwice,
   adopted: createAdopted,
-  'first-use': createFirstUse,
-  'adopt-store': createAdoptedStore,
+  ...ownerScenarios,
   deleters: createDeleters,
-  'orphan-marked': createMarkedOrphan,
-  'orphan-linked': createLinkedOrphan,
-  coverage: createCoverage,
-  certificates: createCertificates,
-  'audit-end': createAuditEnd,
-  'audit-pruned': createAuditPruned,
-  'proof-export': createProofExport,
-  'proof-page': createProofPage,
-  pruning: createPruning,
-  'prefill-days': createPrefillDays,
-  'new-account': createNewAccount,
-  pinned: createPinned,
-  halts: createHalts,
-  cursors: createCursors,
-  'order-page': createOrderPage,
-  'order-back': createOrderBack,
-  'order-erase': createOrderErase,
-  'order-retry': createOrderRetry,
-  'order-lost': createOrderLost,
-  'order-blob': createOrderBlob,
-  events: createEvents,
-  slots: createSlots,
-  migrations: createMigrations,
-  'migration-worker': createMigrationWorker,
-} satisfies Record<string, (stage: Stage) => Scenario>;
+  ...evidenceScenarios,
+  ...pruningScenarios,
+  ...orderScenarios,
+  ...sharedScenarios,
+} satisfies Scenarios;
 
 export type ScenarioName = keyof typeof scenarios;
 export const scenarioNames = Object.keys(scenarios) as ScenarioName[];

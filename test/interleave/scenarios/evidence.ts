@@ -13,9 +13,7 @@ import { pruneSweeps } from '../../../src/store/sweeps/sweeps.ts';
 import { aPage, commitPage as commitCurrent } from '../../support/applications.ts';
 import { chain, type Line, sha256 } from '../../support/chain.ts';
 import { claimLease } from '../../support/leases.ts';
-import type { Scenario } from '../explorer.ts';
-import type { Program } from '../schedule.ts';
-import type { Stage } from '../stage.ts';
+import type { Scenarios, Stage } from '../stage.ts';
 import { endSweep, openLane, openLanes, privacyKey } from './lanes.ts';
 import { checkErased, eraseFirst, openPerson } from './privacy.ts';
 
@@ -66,89 +64,6 @@ async function checkChains(stage: Stage, advertiserId: bigint): Promise<void> {
   }
 }
 
-/** An audit of a proof while a sweep over some of the same ids ends. */
-export function createAuditEnd(stage: Stage): Scenario {
-  return {
-    name: 'an audit is recorded while a sweep ends',
-    promise: 'the chain of a proof is whole, and coverage names its last line (P10)',
-    async open() {
-      const { advertiserId, name } = await stage.openAdvertiser();
-      const { live, backfill } = await openLanes(stage, name);
-      await endSweep(stage.direct, live, { advertiserId, sweepId: 1n, low: 1n, high: 20n, evidence: proof() });
-      const later = { advertiserId, sweepId: 2n, low: 11n, high: 30n, evidence: proof() };
-      return {
-        programs: new Map<string, Program>([
-          ['audit', (actor) => appendAudit(stage.database(actor.name), { advertiserId, lease: live }, 5n)],
-          ['sweep', (actor) => endSweep(stage.database(actor.name), backfill, later)],
-        ]),
-        mortal: ['sweep'],
-        lapses: [],
-        check: () => checkChains(stage, advertiserId),
-      };
-    },
-  };
-}
-
-/** An audit of a proof that two later sweeps replace, while maintenance prunes old sweeps. */
-export function createAuditPruned(stage: Stage): Scenario {
-  return {
-    name: 'an audit is recorded while its proof is pruned',
-    promise: 'the chain of a proof is whole or gone, coverage names its last line, and nobody fails (P10)',
-    async open() {
-      const { advertiserId, name } = await stage.openAdvertiser();
-      const { live, backfill } = await openLanes(stage, name);
-      const startedAt = new Date(Date.now() - 100 * 86_400_000);
-      const sweep = (sweepId: bigint) => ({ advertiserId, sweepId, low: 1n, high: 20n, startedAt, evidence: proof() });
-      await endSweep(stage.direct, live, sweep(1n));
-      await endSweep(stage.direct, live, sweep(2n));
-      return {
-        programs: new Map<string, Program>([
-          ['audit', (actor) => appendAudit(stage.database(actor.name), { advertiserId, lease: live }, 5n)],
-          [
-            'sweeps',
-            async (actor) => {
-              for (const id of [3n, 4n]) await endSweep(stage.database(actor.name), backfill, sweep(id));
-            },
-          ],
-          ['prune', (actor) => pruneSweeps(stage.database(actor.name))],
-        ]),
-        mortal: ['sweeps'],
-        lapses: [],
-        commitsApart: true,
-        check: () => checkChains(stage, advertiserId),
-      };
-    },
-  };
-}
-
-/** An audit and a backfill page record evidence while a person is erased. */
-export function createEraseAudit(stage: Stage): Scenario {
-  return {
-    name: 'erasure beside an audit and a page that record evidence',
-    promise: 'the person is erased, and the chains are whole (P10, P17)',
-    async open() {
-      const { advertiserId, name, lease: live } = await openPerson(stage);
-      const backfill = await claimLease(stage.direct, { name, lane: 'backfill', owner: 'page', leaseMs: 600_000 });
-      if (!backfill) throw new Error('The lane is already leased.');
-      await endSweep(stage.direct, live, { advertiserId, sweepId: 2n, low: 1n, high: 20n, evidence: proof() });
-      const page = aPage(backfill, [], { advertiserId, sweepId: 3n, progress: { evidence: proof() } });
-      return {
-        programs: new Map<string, Program>([
-          ['audit', (actor) => appendAudit(stage.database(actor.name), { advertiserId, lease: live }, 1n)],
-          ['page', (actor) => commitCurrent(stage.database(actor.name), privacyKey, page)],
-          ['erase', eraseFirst(stage, advertiserId)],
-        ]),
-        mortal: ['page'],
-        lapses: [],
-        async check() {
-          await checkErased(stage, advertiserId);
-          await checkChains(stage, advertiserId);
-        },
-      };
-    },
-  };
-}
-
 /** Checks that the loaded data is one snapshot: each certificate names the last loaded line of its proof. */
 function checkLoaded(
   certificates: readonly Pick<ExportedCertificate, 'sweepId' | 'last'>[],
@@ -161,9 +76,80 @@ function checkLoaded(
   }
 }
 
-/** A proof is exported while an audit appends to it and a person in it is erased. */
-export function createProofExport(stage: Stage): Scenario {
-  return {
+export const evidenceScenarios = {
+  /** An audit of a proof while a sweep over some of the same ids ends. */
+  'audit-end': (stage) => ({
+    name: 'an audit is recorded while a sweep ends',
+    promise: 'the chain of a proof is whole, and coverage names its last line (P10)',
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const { live, backfill } = await openLanes(stage, name);
+      await endSweep(stage.direct, live, { advertiserId, sweepId: 1n, low: 1n, high: 20n, evidence: proof() });
+      const later = { advertiserId, sweepId: 2n, low: 11n, high: 30n, evidence: proof() };
+      return {
+        programs: {
+          audit: (actor) => appendAudit(stage.database(actor.name), { advertiserId, lease: live }, 5n),
+          sweep: (actor) => endSweep(stage.database(actor.name), backfill, later),
+        },
+        mortal: ['sweep'],
+        check: () => checkChains(stage, advertiserId),
+      };
+    },
+  }),
+
+  /** An audit of a proof that two later sweeps replace, while maintenance prunes old sweeps. */
+  'audit-pruned': (stage) => ({
+    name: 'an audit is recorded while its proof is pruned',
+    promise: 'the chain of a proof is whole or gone, coverage names its last line, and nobody fails (P10)',
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const { live, backfill } = await openLanes(stage, name);
+      const startedAt = new Date(Date.now() - 100 * 86_400_000);
+      const sweep = (sweepId: bigint) => ({ advertiserId, sweepId, low: 1n, high: 20n, startedAt, evidence: proof() });
+      await endSweep(stage.direct, live, sweep(1n));
+      await endSweep(stage.direct, live, sweep(2n));
+      return {
+        programs: {
+          audit: (actor) => appendAudit(stage.database(actor.name), { advertiserId, lease: live }, 5n),
+          sweeps: async (actor) => {
+            for (const id of [3n, 4n]) await endSweep(stage.database(actor.name), backfill, sweep(id));
+          },
+          prune: (actor) => pruneSweeps(stage.database(actor.name)),
+        },
+        mortal: ['sweeps'],
+        commitsApart: true,
+        check: () => checkChains(stage, advertiserId),
+      };
+    },
+  }),
+
+  /** An audit and a backfill page record evidence while a person is erased. */
+  'erase-audit': (stage) => ({
+    name: 'erasure beside an audit and a page that record evidence',
+    promise: 'the person is erased, and the chains are whole (P10, P17)',
+    async open() {
+      const { advertiserId, name, lease: live } = await openPerson(stage);
+      const backfill = await claimLease(stage.direct, { name, lane: 'backfill', owner: 'page', leaseMs: 600_000 });
+      if (!backfill) throw new Error('The lane is already leased.');
+      await endSweep(stage.direct, live, { advertiserId, sweepId: 2n, low: 1n, high: 20n, evidence: proof() });
+      const page = aPage(backfill, [], { advertiserId, sweepId: 3n, progress: { evidence: proof() } });
+      return {
+        programs: {
+          audit: (actor) => appendAudit(stage.database(actor.name), { advertiserId, lease: live }, 1n),
+          page: (actor) => commitCurrent(stage.database(actor.name), privacyKey, page),
+          erase: eraseFirst(stage, advertiserId),
+        },
+        mortal: ['page'],
+        async check() {
+          await checkErased(stage, advertiserId);
+          await checkChains(stage, advertiserId);
+        },
+      };
+    },
+  }),
+
+  /** A proof is exported while an audit appends to it and a person in it is erased. */
+  'proof-export': (stage) => ({
     name: 'a proof is exported while an audit is recorded and a person is erased',
     promise: 'an exported proof is of one moment: its lines and certificates agree (P23)',
     async open() {
@@ -171,19 +157,15 @@ export function createProofExport(stage: Stage): Scenario {
       await endSweep(stage.direct, lease, { advertiserId, sweepId: 2n, low: 1n, high: 20n, evidence: proof() });
       const loaded: string[][] = [];
       return {
-        programs: new Map<string, Program>([
-          [
-            'export',
-            (actor) =>
-              withProofs(stage.database(actor.name), advertiserId, async ({ lines }) => {
-                loaded.push(await Array.fromAsync(lines));
-              }),
-          ],
-          ['audit', (actor) => appendAudit(stage.database(actor.name), { advertiserId, lease }, 5n)],
-          ['erase', eraseFirst(stage, advertiserId)],
-        ]),
+        programs: {
+          export: (actor) =>
+            withProofs(stage.database(actor.name), advertiserId, async ({ lines }) => {
+              loaded.push(await Array.fromAsync(lines));
+            }),
+          audit: (actor) => appendAudit(stage.database(actor.name), { advertiserId, lease }, 5n),
+          erase: eraseFirst(stage, advertiserId),
+        },
         mortal: ['audit'],
-        lapses: [],
         async check() {
           for (const [first = '', ...lines] of loaded) {
             const certificates: { sweep: string; last: string }[] = JSON.parse(first).certificates;
@@ -197,12 +179,10 @@ export function createProofExport(stage: Stage): Scenario {
         },
       };
     },
-  };
-}
+  }),
 
-/** The web page of a proof is loaded while an audit appends to the proof. */
-export function createProofPage(stage: Stage): Scenario {
-  return {
+  /** The web page of a proof is loaded while an audit appends to the proof. */
+  'proof-page': (stage) => ({
     name: 'the page about a proof is loaded while an audit is recorded',
     promise: 'the page shows a proof of one moment: its lines and certificates agree (P10)',
     async open() {
@@ -210,18 +190,14 @@ export function createProofPage(stage: Stage): Scenario {
       await endSweep(stage.direct, lease, { advertiserId, sweepId: 1n, low: 1n, high: 20n, evidence: proof() });
       const loaded: ProofReport[] = [];
       return {
-        programs: new Map<string, Program>([
-          [
-            'page',
-            async (actor) => {
-              const report = await loadProofReport(stage.database(actor.name), name);
-              if (report) loaded.push(report);
-            },
-          ],
-          ['audit', (actor) => appendAudit(stage.database(actor.name), { advertiserId, lease }, 5n)],
-        ]),
+        programs: {
+          page: async (actor) => {
+            const report = await loadProofReport(stage.database(actor.name), name);
+            if (report) loaded.push(report);
+          },
+          audit: (actor) => appendAudit(stage.database(actor.name), { advertiserId, lease }, 5n),
+        },
         mortal: ['audit'],
-        lapses: [],
         async check() {
           assert.equal(loaded.length, 1, 'the page was loaded');
           // The page loads answers and audits; here each line but the first is an audit.
@@ -233,5 +209,5 @@ export function createProofPage(stage: Stage): Scenario {
         },
       };
     },
-  };
-}
+  }),
+} satisfies Scenarios;

@@ -20,7 +20,7 @@ import { claimLease } from '../../support/leases.ts';
 import { testPrivacyKey } from '../../support/syncing.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Line, Program } from '../schedule.ts';
-import type { Stage } from '../stage.ts';
+import type { Scenarios, Stage } from '../stage.ts';
 
 export const privacyKey = createSecretKey(Buffer.from(testPrivacyKey));
 export const leaseMs = 30_000;
@@ -64,166 +64,15 @@ async function ignoreLost(work: Promise<unknown>): Promise<void> {
   });
 }
 
-/** Two writers of one lane: the first may stall while its lease lapses. */
-export function createTwoWriters(stage: Stage): Scenario {
-  return {
-    name: 'two writers of one lane',
-    promise:
-      'each page continues the sweep from the page committed before it, and the cursor names a stored application (P4, P5)',
-    async open() {
-      const { advertiserId, name } = await stage.openAdvertiser();
-      const write = async (actor: Actor) => {
-        const db = stage.database(actor.name);
-        const lease = await claimLease(db, { name, lane: 'live', owner: actor.name, leaseMs });
-        if (lease) await ignoreLost(writeNext(db, lease, advertiserId));
-      };
-      return {
-        programs: new Map<string, Program>([
-          ['a', write],
-          ['b', write],
-        ]),
-        mortal: ['a'],
-        lapses: [leaseMs + 1_000],
-        check: () => checkPages(stage, advertiserId),
-      };
-    },
+/** Two writers of the next page, each under its own name or all under one. */
+async function openWriters(stage: Stage, owner?: string) {
+  const { advertiserId, name } = await stage.openAdvertiser();
+  const write = async (actor: Actor) => {
+    const db = stage.database(actor.name);
+    const lease = await claimLease(db, { name, lane: 'live', owner: owner ?? actor.name, leaseMs });
+    if (lease) await ignoreLost(writeNext(db, lease, advertiserId));
   };
-}
-
-/** Two tasks of one process: the first stalls, the second claims the lane again. Owners are equal, epochs differ. */
-export function createSameOwner(stage: Stage): Scenario {
-  return {
-    name: 'two tasks of one owner',
-    promise: 'an older claim of the same owner writes nothing more (P4, P5)',
-    async open() {
-      const { advertiserId, name } = await stage.openAdvertiser();
-      const write = async (actor: Actor) => {
-        const db = stage.database(actor.name);
-        const lease = await claimLease(db, { name, lane: 'live', owner: 'worker', leaseMs });
-        if (lease) await ignoreLost(writeNext(db, lease, advertiserId));
-      };
-      const programs = new Map<string, Program>([
-        ['a', write],
-        ['b', write],
-      ]);
-      return { programs, mortal: [], lapses: [], check: () => checkPages(stage, advertiserId) };
-    },
-  };
-}
-
-/** After a failover that lost the last commits, both a and b hold epoch 1. Owners differ, epochs are equal. */
-export function createEpochTwice(stage: Stage): Scenario {
-  return {
-    name: 'an epoch that was given twice',
-    promise: 'of two owners of one epoch only the one in the row writes (P5)',
-    async open() {
-      const { advertiserId, name } = await stage.openAdvertiser();
-      const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'b', leaseMs });
-      if (!lease) throw new Error('The lane is already leased.');
-      const write = (owner: string) => async (actor: Actor) =>
-        await ignoreLost(writeNext(stage.database(actor.name), { ...lease, owner }, advertiserId));
-      const programs = new Map<string, Program>([
-        ['a', write('a')],
-        ['b', write('b')],
-      ]);
-      return { programs, mortal: [], lapses: [], check: () => checkPages(stage, advertiserId) };
-    },
-  };
-}
-
-/** A writer, its heartbeat on another connection, and another worker that wants the lane. */
-export function createHeartbeat(stage: Stage): Scenario {
-  return {
-    name: 'a writer, its heartbeat and another worker',
-    promise:
-      'neither the heartbeat nor another worker waits for a transaction that writes; the lane does not change hands under it',
-    async open() {
-      const { advertiserId, name } = await stage.openAdvertiser();
-      const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'a', leaseMs });
-      if (!lease) throw new Error('The lane is already leased.');
-      const write = async ({ name: own }: Actor) => {
-        const db = stage.database(own);
-        const held = own === 'a' ? lease : await claimLease(db, { name, lane: 'live', owner: own, leaseMs });
-        if (held) await ignoreLost(writeNext(db, held, advertiserId));
-      };
-      let isHeld = false;
-      const renew = async (actor: Actor) => {
-        isHeld = await renewLease(stage.database(actor.name), lease, longMs);
-      };
-      return {
-        programs: new Map<string, Program>([
-          ['a', write],
-          ['beat', renew],
-          ['b', write],
-        ]),
-        mortal: ['a'],
-        lapses: [leaseMs + 1_000],
-        async check({ lines }) {
-          const waiting = lines.find(
-            ({ text, waited }) => waited && /FROM intake.leases|^WITH (wanted|free) AS/.test(text),
-          );
-          if (waiting && waiting.client !== 'a') throw new Error(`${waiting.client} waits: ${waiting.text}`);
-          await checkPages(stage, advertiserId);
-          // The heartbeat skips a lane that a transaction locks. Any other lane that it reports as held must be renewed.
-          const isFenced = holdsAt(
-            lines,
-            lines.findIndex(({ client }) => client === 'beat'),
-            /FROM intake\.leases .* FOR SHARE/,
-          );
-          if (!isHeld || isFenced) return;
-          const [row] = await stage.query<{ owner: string; left: number }>(
-            `SELECT owner, extract(epoch FROM expires_at - now())::float8 * 1000 AS left FROM intake.leases WHERE name = $1`,
-            [name],
-          );
-          assert.equal(row?.owner, 'a', 'P11: a lane changed hands that was prolonged');
-          assert.ok(row.left > longMs / 2, 'P11: a lease that is called held was not prolonged');
-        },
-      };
-    },
-  };
-}
-
-/** Three workers compete for a maintenance task: one runs it, and no worker runs it again within a minute. */
-export function createMaintenance(stage: Stage): Scenario {
-  return {
-    name: 'three workers and one maintenance task',
-    promise: 'while its lease holds, one worker runs the task, and no other runs it again within a minute',
-    async open() {
-      const { name: account } = await stage.openAdvertiser();
-      const name = `maintenance ${account}`;
-      let runs = 0;
-      const work = async (actor: Actor) => {
-        const db = stage.database(actor.name);
-        const lease = await claimLease(db, {
-          name,
-          lane: 'live',
-          owner: actor.name,
-          leaseMs,
-          skipIfDoneWithinMs: 60_000,
-        });
-        if (!lease) return;
-        await actor.act('runs the task', () => void runs++);
-        await releaseLeases(db, [{ ...lease, done: true }]);
-      };
-      return {
-        programs: new Map<string, Program>([
-          ['a', work],
-          ['b', work],
-          ['c', work],
-        ]),
-        mortal: [],
-        lapses: [leaseMs + 1_000],
-        commitsApart: true,
-        async check({ lines }) {
-          const at = (text: RegExp) => lines.findIndex((line) => text.test(line.text));
-          // When a worker stalls for longer than its lease, one other worker takes over and runs the task a second time.
-          const isLapsed = at(/ s pass/) >= 0;
-          if (runs > (isLapsed ? 2 : 1)) throw new Error(`The task ran ${runs} times.`);
-          if (runs === 0) throw new Error('Nobody ran the task.');
-        },
-      };
-    },
-  };
+  return { programs: { a: write, b: write }, check: () => checkPages(stage, advertiserId) };
 }
 
 /** Two readers of one application while its value changes at the source. */
@@ -233,48 +82,34 @@ function createReaders(stage: Stage, name: string, lanes: readonly [Lane, Lane],
     promise: 'an older answer never overwrites a newer one, or says that it was too old (P5)',
     async open() {
       const { advertiserId, name: account } = await stage.openAdvertiser();
-      const leases = await claimLeases(
-        stage.direct,
-        (['live', 'backfill'] as const).map((lane) => ({ name: account, lane, owner: lane, leaseMs })),
-      );
+      const leases = await openLanes(stage, account);
       const shown = (value: string) => anApplication(1, { lastName: value, attachments: [] });
       let current = 'first';
-      const [live, backfill] = leases;
-      if (live) await commitPage(stage.direct, privacyKey, aPage(live, [shown(current)], { advertiserId, seq: 0n }));
-      const answers: {
-        readonly seq: bigint;
-        readonly value: string;
-        readonly isStale: boolean;
-        readonly readAt: number;
-      }[] = [];
+      const first = aPage(leases.live, [shown(current)], { advertiserId, seq: 0n });
+      await commitPage(stage.direct, privacyKey, first);
+      const answers: { seq: bigint; value: string; isStale: boolean; readAt: number }[] = [];
       let reads = 0;
-      const read = (lease: Lease | null | undefined) => async (actor: Actor) => {
-        if (!lease) throw new Error('The lane is already leased.');
+      const read = (lane: Lane) => async (actor: Actor) => {
         const db = stage.database(actor.name);
         const [ticket] = await takeTickets(db, 1);
         const seq = ticket?.seq ?? 0n;
         const { value, readAt } = await actor.act('reads the list', () => ({ value: current, readAt: ++reads }));
-        const page = aPage(lease, [shown(value)], { advertiserId, seq, isQuiet: true });
+        const page = aPage(leases[lane], [shown(value)], { advertiserId, seq, isQuiet: true });
         const { stale } = await commitPage(db, privacyKey, page);
         answers.push({ seq, value, isStale: stale.length > 0, readAt });
       };
       return {
-        programs: new Map<string, Program>([
-          ['a', read(lanes[0] === 'live' ? live : backfill)],
-          ['b', read(lanes[1] === 'live' ? live : backfill)],
-          [
-            'source',
-            async (actor) => {
-              for (const next of values) {
-                await actor.act(`the source shows the ${next} value`, () => {
-                  current = next;
-                });
-              }
-            },
-          ],
-        ]),
-        mortal: [],
-        lapses: [],
+        programs: {
+          a: read(lanes[0]),
+          b: read(lanes[1]),
+          source: async (actor) => {
+            for (const next of values) {
+              await actor.act(`the source shows the ${next} value`, () => {
+                current = next;
+              });
+            }
+          },
+        },
         async check() {
           const [row] = await stage.query<{ last_name: string }>(
             `SELECT last_name FROM intake.applications WHERE advertiser_id = $1`,
@@ -292,14 +127,6 @@ function createReaders(stage: Stage, name: string, lanes: readonly [Lane, Lane],
   };
 }
 
-/** The value changes and changes back: one reader may see no change at all while the other has an older answer. */
-export const createTwoLanes = (stage: Stage) =>
-  createReaders(stage, 'live beside backfill over one application', ['backfill', 'live'], ['second', 'first']);
-
-/** Parallel readers of one backfill, one of them slow. */
-export const createOneLane = (stage: Stage) =>
-  createReaders(stage, 'two readers of one backfill over one application', ['backfill', 'backfill'], ['second']);
-
 /** Two readers find the same new application. */
 function createNew(stage: Stage, name: string, lanes: readonly [Lane, Lane]): Scenario {
   return {
@@ -316,12 +143,8 @@ function createNew(stage: Stage, name: string, lanes: readonly [Lane, Lane]): Sc
           await commitPage(stage.database(actor.name), privacyKey, page);
         };
       return {
-        programs: new Map<string, Program>([
-          ['a', toReader(lanes[0], 1n)],
-          ['b', toReader(lanes[1], 2n)],
-        ]),
+        programs: { a: toReader(lanes[0], 1n), b: toReader(lanes[1], 2n) },
         mortal: ['a'],
-        lapses: [],
         async check({ lines }) {
           const [row] = await stage.query<{ stored: number; received: number; sweeps: number }>(
             `SELECT (SELECT count(*)::int FROM intake.applications WHERE advertiser_id = $1) AS stored,
@@ -336,11 +159,6 @@ function createNew(stage: Stage, name: string, lanes: readonly [Lane, Lane]): Sc
     },
   };
 }
-
-export const createNewTwice = (stage: Stage) =>
-  createNew(stage, 'live and backfill meet one new application', ['live', 'backfill']);
-export const createNewParallel = (stage: Stage) =>
-  createNew(stage, 'two readers of one backfill meet one new application', ['backfill', 'backfill']);
 
 /** Leases both lanes of an account for the whole schedule. */
 export async function openLanes(stage: Stage, name: string): Promise<Readonly<Record<Lane, Lease>>> {
@@ -363,16 +181,8 @@ export interface EndedSweep {
 }
 
 export const proven: SweepEnd = {
-  ...{
-    certificate: 'proven',
-    risk: 'none',
-    reason: 'test',
-    openRanges: 0,
-    absent: 0,
-    tryDates: false,
-    learned: null,
-    completeThrough: new Date(),
-  },
+  ...{ certificate: 'proven', risk: 'none', reason: 'test', openRanges: 0, absent: 0, tryDates: false, learned: null },
+  completeThrough: new Date(),
 };
 
 /** Commits a sweep that ends with its first page and certifies its range as proven. */
@@ -409,188 +219,9 @@ async function checkPages(stage: Stage, advertiserId: bigint): Promise<void> {
   assert.equal(cursor, stored, 'P4: the cursor names the last application that is stored');
 }
 
-/** Live and backfill end sweeps over overlapping ranges. */
-export function createCoverage(stage: Stage): Scenario {
-  return {
-    name: 'two lanes end at once over ranges that overlap',
-    promise: 'every id is covered once, by the newest sweep that read it (P10)',
-    async open() {
-      const { advertiserId, name } = await stage.openAdvertiser();
-      const { live: recheck, backfill: load } = await openLanes(stage, name);
-      const end = (lease: Lease, sweepId: bigint, low: bigint, high: bigint) => async (actor: Actor) =>
-        await endSweep(stage.database(actor.name), lease, { advertiserId, sweepId, low, high });
-      return {
-        programs: new Map<string, Program>([
-          ['live', end(recheck, 1n, 1n, 20n)],
-          ['backfill', end(load, 2n, 11n, 30n)],
-        ]),
-        mortal: ['live'],
-        lapses: [],
-        async check({ lines }) {
-          if (lines.some(({ text }) => text === 'dies')) return;
-          const rows = await stage.query<{ low: string; high: string; sweep_id: string }>(
-            `SELECT low, high, sweep_id FROM intake.coverage WHERE advertiser_id = $1 ORDER BY low`,
-            [advertiserId],
-          );
-          const last = lines.findLast(({ text }) => text === 'COMMIT')?.client;
-          const [live, backfill] = last === 'live' ? [20, 21] : [10, 11];
-          assert.deepEqual(
-            rows.map((row) => [Number(row.low), Number(row.high), Number(row.sweep_id)]),
-            [
-              [1, live, 1],
-              [backfill, 30, 2],
-            ],
-            'P10: ranges overlap, are lost, or are not of the sweep that ended last',
-          );
-        },
-      };
-    },
-  };
-}
-
 /** Looks up one account; the product coalesces the lookups of many. */
 const ensureNamed = (db: Database, name: string) =>
   ensureAdvertiser(db, name, null, async (wanted) => (await findAdvertisers(db, [wanted]))[0] ?? null);
-
-/** Two workers register a newly configured account at once. */
-export function createNewAccount(stage: Stage): Scenario {
-  return {
-    name: 'two workers meet a new account',
-    promise: 'the account has one row, and nobody fails',
-    async open() {
-      const { name: before } = await stage.openAdvertiser();
-      const name = `${before} anew`;
-      const meet = async (actor: Actor) => void (await ensureNamed(stage.database(actor.name), name));
-      return {
-        programs: new Map<string, Program>([
-          ['a', meet],
-          ['b', meet],
-        ]),
-        mortal: ['a'],
-        lapses: [],
-        commitsApart: true,
-        async check() {
-          const rows = await stage.query(`SELECT 1 FROM intake.advertisers WHERE name = $1`, [name]);
-          assert.equal(rows.length, 1, 'one row');
-        },
-      };
-    },
-  };
-}
-
-/** Two workers get different advertiser ids for one account, as when its credential is replaced by another advertiser's. */
-export function createPinned(stage: Stage): Scenario {
-  return {
-    name: 'two workers hear different ids for one account',
-    promise: 'the first id stays, and both workers are told of it',
-    async open() {
-      const { name: before, advertiserId } = await stage.openAdvertiser();
-      const name = `${before} anew`;
-      await ensureNamed(stage.direct, name);
-      const told: (bigint | null)[] = [];
-      const pin = (id: bigint) => async (actor: Actor) =>
-        void told.push(
-          (await pinAdvertiser(stage.database(actor.name), name, advertiserId * 1_000_000n + id)).advertiserId,
-        );
-      return {
-        programs: new Map<string, Program>([
-          ['a', pin(1n)],
-          ['b', pin(2n)],
-        ]),
-        mortal: ['a'],
-        lapses: [],
-        commitsApart: true,
-        async check() {
-          assert.equal(new Set(told).size, 1, 'an id that was pinned has changed');
-        },
-      };
-    },
-  };
-}
-
-/** A list shows another advertiser's data while a download is refused and a poll is accepted. An accepted poll ends a halt for refusal. */
-export function createHalts(stage: Stage): Scenario {
-  return {
-    name: 'an account is halted for two reasons while one of them ends',
-    promise: "a halt for another advertiser's data stays until a person ends it",
-    async open() {
-      const { name } = await stage.openAdvertiser();
-      return {
-        programs: new Map<string, Program>([
-          ['list', (actor) => haltAdvertiser(stage.database(actor.name), name, 'mismatch', 'another advertiser')],
-          ['file', (actor) => haltAdvertiser(stage.database(actor.name), name, 'refused', 'the credential')],
-          ['poll', (actor) => unhaltAdvertiser(stage.database(actor.name), name, 'refused')],
-        ]),
-        mortal: [],
-        lapses: [],
-        commitsApart: true,
-        async check() {
-          const rows = await stage.query(`SELECT state, halt_kind FROM intake.advertisers WHERE name = $1`, [name]);
-          const halted = { state: 'halted', halt_kind: 'mismatch' };
-          assert.deepEqual(rows, [halted], "a halt for another advertiser's data ended, and nobody looked");
-        },
-      };
-    },
-  };
-}
-
-/** Two workers confirm that a new account is empty, one of them late, while a third worker commits its first application. */
-export function createCursors(stage: Stage): Scenario {
-  return {
-    name: 'the cursor of a new account is confirmed and raised',
-    promise: 'nobody fails, and the cursor is at what is stored',
-    async open() {
-      const { advertiserId, lease } = await openLane(stage);
-      const page = aPage(lease, [anApplication(1, { attachments: [] })], { advertiserId, progress: { cursor: 1n } });
-      const confirm = (actor: Actor) => confirmCursors(stage.database(actor.name), [advertiserId]);
-      return {
-        programs: new Map<string, Program>([
-          ['a', confirm],
-          ['b', confirm],
-          ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, page))],
-        ]),
-        mortal: ['a'],
-        lapses: [],
-        commitsApart: true,
-        async check() {
-          const rows = await stage.query(`SELECT after_id::int FROM intake.cursors WHERE advertiser_id = $1`, [
-            advertiserId,
-          ]);
-          assert.deepEqual(rows, [{ after_id: 1 }], 'the cursor is at what is stored');
-        },
-      };
-    },
-  };
-}
-
-/** An audit finds a hidden application while a sweep over other ids ends. */
-export function createCertificates(stage: Stage): Scenario {
-  return {
-    name: 'an audit ends certificates while a sweep ends',
-    promise: 'an id that an audit found hidden is not called proven by a sweep that did not read it (P10)',
-    async open() {
-      const { advertiserId, name } = await stage.openAdvertiser();
-      const { live, backfill } = await openLanes(stage, name);
-      await endSweep(stage.direct, live, { advertiserId, sweepId: 1n, low: 1n, high: 20n });
-      const later = { advertiserId, sweepId: 2n, low: 11n, high: 30n };
-      return {
-        programs: new Map<string, Program>([
-          ['sweep', (actor) => endSweep(stage.database(actor.name), backfill, later)],
-          ['audit', (actor) => endCertificates(stage.database(actor.name), advertiserId, [5n], 'hidden')],
-        ]),
-        mortal: ['sweep'],
-        lapses: [],
-        async check() {
-          const rows = await stage.query<{ certificate: string }>(
-            `SELECT certificate FROM intake.coverage WHERE advertiser_id = $1 AND 5 BETWEEN low AND high`,
-            [advertiserId],
-          );
-          assert.deepEqual(rows, [{ certificate: 'unproven' }], 'P10: a hidden application is called proven');
-        },
-      };
-    },
-  };
-}
 
 /**
  * A lane gets a new holder, and the previous holder still renews and releases it. `isTwice`: a failover lost the last commits, so two
@@ -612,39 +243,29 @@ function createHandOverOf(stage: Stage, isTwice: boolean): Scenario {
       let worksSince: number | null = isTwice ? 0 : null;
       const isHeldBy = ({ owner, epoch }: Lease) => holder.owner === owner && holder.epoch === epoch;
       return {
-        programs: new Map<string, Program>([
-          [
-            'a',
-            async (actor) => {
-              const db = stage.database(actor.name);
-              const isRenewed = await renewLease(db, old, longMs);
-              if (isRenewed && !isHeldBy(old)) faults.push('a lane that another one holds is called renewed');
-              await releaseLeases(db, [{ ...old, done: false }]);
-            },
-          ],
-          [
-            'b',
-            async (actor) => {
-              const db = stage.database(actor.name);
-              const lease = isTwice ? first : await claimAs(db, 'b');
-              if (!lease) return;
-              if (!isTwice) [holder, worksSince] = [lease, stage.gate.clockMs];
-              await actor.act('works under the lane', () => {});
-              if (isHeldBy(lease)) worksSince = null;
-              await releaseLeases(db, [{ ...lease, done: false }]);
-            },
-          ],
-          [
-            'c',
-            async (actor) => {
-              const lease = await claimAs(stage.database(actor.name), 'c');
-              if (!lease) return;
-              if (worksSince === stage.gate.clockMs) faults.push('a lane was taken from a worker whose lease holds');
-              [holder, worksSince] = [lease, null];
-            },
-          ],
-        ]),
-        mortal: [],
+        programs: {
+          a: async (actor) => {
+            const db = stage.database(actor.name);
+            const isRenewed = await renewLease(db, old, longMs);
+            if (isRenewed && !isHeldBy(old)) faults.push('a lane that another one holds is called renewed');
+            await releaseLeases(db, [{ ...old, done: false }]);
+          },
+          b: async (actor) => {
+            const db = stage.database(actor.name);
+            const lease = isTwice ? first : await claimAs(db, 'b');
+            if (!lease) return;
+            if (!isTwice) [holder, worksSince] = [lease, stage.gate.clockMs];
+            await actor.act('works under the lane', () => {});
+            if (isHeldBy(lease)) worksSince = null;
+            await releaseLeases(db, [{ ...lease, done: false }]);
+          },
+          c: async (actor) => {
+            const lease = await claimAs(stage.database(actor.name), 'c');
+            if (!lease) return;
+            if (worksSince === stage.gate.clockMs) faults.push('a lane was taken from a worker whose lease holds');
+            [holder, worksSince] = [lease, null];
+          },
+        },
         lapses: [leaseMs + 1_000],
         async check() {
           const [row] = await stage.query<{ left: number }>(
@@ -661,5 +282,277 @@ function createHandOverOf(stage: Stage, isTwice: boolean): Scenario {
   };
 }
 
-export const createHandOver = (stage: Stage) => createHandOverOf(stage, false);
-export const createHandOverTwice = (stage: Stage) => createHandOverOf(stage, true);
+export const laneScenarios = {
+  /** Two writers of one lane: the first may stall while its lease lapses. */
+  'two-writers': (stage) => ({
+    name: 'two writers of one lane',
+    promise:
+      'each page continues the sweep from the page committed before it, and the cursor names a stored application (P4, P5)',
+    open: async () => ({ ...(await openWriters(stage)), mortal: ['a'], lapses: [leaseMs + 1_000] }),
+  }),
+
+  /** Two tasks of one process: the first stalls, the second claims the lane again. Owners are equal, epochs differ. */
+  'same-owner': (stage) => ({
+    name: 'two tasks of one owner',
+    promise: 'an older claim of the same owner writes nothing more (P4, P5)',
+    open: () => openWriters(stage, 'worker'),
+  }),
+
+  /** After a failover that lost the last commits, both a and b hold epoch 1. Owners differ, epochs are equal. */
+  'epoch-twice': (stage) => ({
+    name: 'an epoch that was given twice',
+    promise: 'of two owners of one epoch only the one in the row writes (P5)',
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'b', leaseMs });
+      if (!lease) throw new Error('The lane is already leased.');
+      const write = (owner: string) => async (actor: Actor) =>
+        await ignoreLost(writeNext(stage.database(actor.name), { ...lease, owner }, advertiserId));
+      const programs = { a: write('a'), b: write('b') };
+      return { programs, check: () => checkPages(stage, advertiserId) };
+    },
+  }),
+
+  /** A writer, its heartbeat on another connection, and another worker that wants the lane. */
+  heartbeat: (stage) => ({
+    name: 'a writer, its heartbeat and another worker',
+    promise:
+      'neither the heartbeat nor another worker waits for a transaction that writes; the lane does not change hands under it',
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'a', leaseMs });
+      if (!lease) throw new Error('The lane is already leased.');
+      const write = async ({ name: own }: Actor) => {
+        const db = stage.database(own);
+        const held = own === 'a' ? lease : await claimLease(db, { name, lane: 'live', owner: own, leaseMs });
+        if (held) await ignoreLost(writeNext(db, held, advertiserId));
+      };
+      let isHeld = false;
+      const renew = async (actor: Actor) => {
+        isHeld = await renewLease(stage.database(actor.name), lease, longMs);
+      };
+      return {
+        programs: { a: write, beat: renew, b: write },
+        mortal: ['a'],
+        lapses: [leaseMs + 1_000],
+        async check({ lines }) {
+          const waiting = lines.find(
+            ({ text, waited }) => waited && /FROM intake.leases|^WITH (wanted|free) AS/.test(text),
+          );
+          if (waiting && waiting.client !== 'a') throw new Error(`${waiting.client} waits: ${waiting.text}`);
+          await checkPages(stage, advertiserId);
+          // The heartbeat skips a lane that a transaction locks. Any other lane that it reports as held must be renewed.
+          const isFenced = holdsAt(
+            lines,
+            lines.findIndex(({ client }) => client === 'beat'),
+            /FROM intake\.leases .* FOR SHARE/,
+          );
+          if (!isHeld || isFenced) return;
+          const [row] = await stage.query<{ owner: string; left: number }>(
+            `SELECT owner, extract(epoch FROM expires_at - now())::float8 * 1000 AS left FROM intake.leases WHERE name = $1`,
+            [name],
+          );
+          assert.equal(row?.owner, 'a', 'P11: a lane changed hands that was prolonged');
+          assert.ok(row.left > longMs / 2, 'P11: a lease that is called held was not prolonged');
+        },
+      };
+    },
+  }),
+
+  /** Three workers compete for a maintenance task: one runs it, and no worker runs it again within a minute. */
+  maintenance: (stage) => ({
+    name: 'three workers and one maintenance task',
+    promise: 'while its lease holds, one worker runs the task, and no other runs it again within a minute',
+    async open() {
+      const { name: account } = await stage.openAdvertiser();
+      const name = `maintenance ${account}`;
+      let runs = 0;
+      const work = async (actor: Actor) => {
+        const db = stage.database(actor.name);
+        const lease = await claimLease(db, {
+          name,
+          lane: 'live',
+          owner: actor.name,
+          leaseMs,
+          skipIfDoneWithinMs: 60_000,
+        });
+        if (!lease) return;
+        await actor.act('runs the task', () => void runs++);
+        await releaseLeases(db, [{ ...lease, done: true }]);
+      };
+      return {
+        programs: { a: work, b: work, c: work },
+        lapses: [leaseMs + 1_000],
+        commitsApart: true,
+        async check({ lines }) {
+          const at = (text: RegExp) => lines.findIndex((line) => text.test(line.text));
+          // When a worker stalls for longer than its lease, one other worker takes over and runs the task a second time.
+          const isLapsed = at(/ s pass/) >= 0;
+          if (runs > (isLapsed ? 2 : 1)) throw new Error(`The task ran ${runs} times.`);
+          if (runs === 0) throw new Error('Nobody ran the task.');
+        },
+      };
+    },
+  }),
+
+  /** The value changes and changes back: one reader may see no change at all while the other has an older answer. */
+  'two-lanes': (stage) =>
+    createReaders(stage, 'live beside backfill over one application', ['backfill', 'live'], ['second', 'first']),
+
+  /** Parallel readers of one backfill, one of them slow. */
+  'one-lane': (stage) =>
+    createReaders(stage, 'two readers of one backfill over one application', ['backfill', 'backfill'], ['second']),
+  'new-twice': (stage) => createNew(stage, 'live and backfill meet one new application', ['live', 'backfill']),
+  'new-parallel': (stage) =>
+    createNew(stage, 'two readers of one backfill meet one new application', ['backfill', 'backfill']),
+
+  /** Live and backfill end sweeps over overlapping ranges. */
+  coverage: (stage) => ({
+    name: 'two lanes end at once over ranges that overlap',
+    promise: 'every id is covered once, by the newest sweep that read it (P10)',
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const { live: recheck, backfill: load } = await openLanes(stage, name);
+      const end = (lease: Lease, sweepId: bigint, low: bigint, high: bigint) => async (actor: Actor) =>
+        await endSweep(stage.database(actor.name), lease, { advertiserId, sweepId, low, high });
+      return {
+        programs: { live: end(recheck, 1n, 1n, 20n), backfill: end(load, 2n, 11n, 30n) },
+        mortal: ['live'],
+        async check({ lines }) {
+          if (lines.some(({ text }) => text === 'dies')) return;
+          const rows = await stage.query<{ low: string; high: string; sweep_id: string }>(
+            `SELECT low, high, sweep_id FROM intake.coverage WHERE advertiser_id = $1 ORDER BY low`,
+            [advertiserId],
+          );
+          const last = lines.findLast(({ text }) => text === 'COMMIT')?.client;
+          const [live, backfill] = last === 'live' ? [20, 21] : [10, 11];
+          assert.deepEqual(
+            rows.map((row) => [Number(row.low), Number(row.high), Number(row.sweep_id)]),
+            [
+              [1, live, 1],
+              [backfill, 30, 2],
+            ],
+            'P10: ranges overlap, are lost, or are not of the sweep that ended last',
+          );
+        },
+      };
+    },
+  }),
+
+  /** Two workers register a newly configured account at once. */
+  'new-account': (stage) => ({
+    name: 'two workers meet a new account',
+    promise: 'the account has one row, and nobody fails',
+    async open() {
+      const { name: before } = await stage.openAdvertiser();
+      const name = `${before} anew`;
+      const meet = async (actor: Actor) => void (await ensureNamed(stage.database(actor.name), name));
+      return {
+        programs: { a: meet, b: meet },
+        mortal: ['a'],
+        commitsApart: true,
+        async check() {
+          const rows = await stage.query(`SELECT 1 FROM intake.advertisers WHERE name = $1`, [name]);
+          assert.equal(rows.length, 1, 'one row');
+        },
+      };
+    },
+  }),
+
+  /** Two workers get different advertiser ids for one account, as when its credential is replaced by another advertiser's. */
+  pinned: (stage) => ({
+    name: 'two workers hear different ids for one account',
+    promise: 'the first id stays, and both workers are told of it',
+    async open() {
+      const { name: before, advertiserId } = await stage.openAdvertiser();
+      const name = `${before} anew`;
+      await ensureNamed(stage.direct, name);
+      const told: (bigint | null)[] = [];
+      const pin = (id: bigint) => async (actor: Actor) =>
+        void told.push(
+          (await pinAdvertiser(stage.database(actor.name), name, advertiserId * 1_000_000n + id)).advertiserId,
+        );
+      return {
+        programs: { a: pin(1n), b: pin(2n) },
+        mortal: ['a'],
+        commitsApart: true,
+        async check() {
+          assert.equal(new Set(told).size, 1, 'an id that was pinned has changed');
+        },
+      };
+    },
+  }),
+
+  /** A list shows another advertiser's data while a download is refused and a poll is accepted. An accepted poll ends a halt for refusal. */
+  halts: (stage) => ({
+    name: 'an account is halted for two reasons while one of them ends',
+    promise: "a halt for another advertiser's data stays until a person ends it",
+    async open() {
+      const { name } = await stage.openAdvertiser();
+      return {
+        programs: {
+          list: (actor) => haltAdvertiser(stage.database(actor.name), name, 'mismatch', 'another advertiser'),
+          file: (actor) => haltAdvertiser(stage.database(actor.name), name, 'refused', 'the credential'),
+          poll: (actor) => unhaltAdvertiser(stage.database(actor.name), name, 'refused'),
+        },
+        commitsApart: true,
+        async check() {
+          const rows = await stage.query(`SELECT state, halt_kind FROM intake.advertisers WHERE name = $1`, [name]);
+          const halted = { state: 'halted', halt_kind: 'mismatch' };
+          assert.deepEqual(rows, [halted], "a halt for another advertiser's data ended, and nobody looked");
+        },
+      };
+    },
+  }),
+
+  /** Two workers confirm that a new account is empty, one of them late, while a third worker commits its first application. */
+  cursors: (stage) => ({
+    name: 'the cursor of a new account is confirmed and raised',
+    promise: 'nobody fails, and the cursor is at what is stored',
+    async open() {
+      const { advertiserId, lease } = await openLane(stage);
+      const page = aPage(lease, [anApplication(1, { attachments: [] })], { advertiserId, progress: { cursor: 1n } });
+      const confirm = (actor: Actor) => confirmCursors(stage.database(actor.name), [advertiserId]);
+      return {
+        programs: { a: confirm, b: confirm, page: (actor) => commitPage(stage.database(actor.name), privacyKey, page) },
+        mortal: ['a'],
+        commitsApart: true,
+        async check() {
+          const rows = await stage.query(`SELECT after_id::int FROM intake.cursors WHERE advertiser_id = $1`, [
+            advertiserId,
+          ]);
+          assert.deepEqual(rows, [{ after_id: 1 }], 'the cursor is at what is stored');
+        },
+      };
+    },
+  }),
+
+  /** An audit finds a hidden application while a sweep over other ids ends. */
+  certificates: (stage) => ({
+    name: 'an audit ends certificates while a sweep ends',
+    promise: 'an id that an audit found hidden is not called proven by a sweep that did not read it (P10)',
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const { live, backfill } = await openLanes(stage, name);
+      await endSweep(stage.direct, live, { advertiserId, sweepId: 1n, low: 1n, high: 20n });
+      const later = { advertiserId, sweepId: 2n, low: 11n, high: 30n };
+      return {
+        programs: {
+          sweep: (actor) => endSweep(stage.database(actor.name), backfill, later),
+          audit: (actor) => endCertificates(stage.database(actor.name), advertiserId, [5n], 'hidden'),
+        },
+        mortal: ['sweep'],
+        async check() {
+          const rows = await stage.query<{ certificate: string }>(
+            `SELECT certificate FROM intake.coverage WHERE advertiser_id = $1 AND 5 BETWEEN low AND high`,
+            [advertiserId],
+          );
+          assert.deepEqual(rows, [{ certificate: 'unproven' }], 'P10: a hidden application is called proven');
+        },
+      };
+    },
+  }),
+
+  'hand-over': (stage) => createHandOverOf(stage, false),
+  'hand-over-twice': (stage) => createHandOverOf(stage, true),
+} satisfies Scenarios;

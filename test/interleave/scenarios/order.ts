@@ -10,7 +10,7 @@ import { beginErasure } from '../../../src/store/privacy/erasure-jobs.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
-import type { Stage } from '../stage.ts';
+import type { Scenarios, Stage } from '../stage.ts';
 import { completeOne, toStored } from './claims.ts';
 import { checkEvents, checkQueue } from './files.ts';
 import { leaseMs, openLane, privacyKey } from './lanes.ts';
@@ -136,13 +136,7 @@ function createOrder(stage: Stage, name: string, a: Writer, b: Writer): Scenario
         async (actor) =>
           void (await work(two, actor));
       return {
-        programs: new Map([
-          ['a', toProgram(a)],
-          ['b', toProgram(b)],
-          ['first', toProgram(holdFirst)],
-        ]),
-        mortal: [],
-        lapses: [],
+        programs: { a: toProgram(a), b: toProgram(b), first: toProgram(holdFirst) },
         async check() {
           await checkEvents(stage, advertiserId);
           await checkQueue(stage, advertiserId);
@@ -152,20 +146,20 @@ function createOrder(stage: Stage, name: string, a: Writer, b: Writer): Scenario
   };
 }
 
-export const createOrderPage = (stage: Stage) =>
-  createOrder(stage, 'two files complete beside a page that changes both applications', complete, change);
-export const createOrderBack = (stage: Stage) =>
-  createOrder(stage, 'two files complete beside a page that shows both applications again', complete, showAgain);
-export const createOrderErase = (stage: Stage) =>
-  createOrder(stage, 'two files complete beside an erasure of both applications', complete, erase);
-export const createOrderRetry = (stage: Stage) =>
-  createOrder(stage, 'a retry of both files beside an erasure of both applications', retry, erase);
-export const createOrderLost = (stage: Stage) =>
-  createOrder(stage, 'the bytes of both files are lost beside a page that changes both applications', lose, change);
+export const orderScenarios = {
+  'order-page': (stage) =>
+    createOrder(stage, 'two files complete beside a page that changes both applications', complete, change),
+  'order-back': (stage) =>
+    createOrder(stage, 'two files complete beside a page that shows both applications again', complete, showAgain),
+  'order-erase': (stage) =>
+    createOrder(stage, 'two files complete beside an erasure of both applications', complete, erase),
+  'order-retry': (stage) =>
+    createOrder(stage, 'a retry of both files beside an erasure of both applications', retry, erase),
+  'order-lost': (stage) =>
+    createOrder(stage, 'the bytes of both files are lost beside a page that changes both applications', lose, change),
 
-/** An application whose resume lost its bytes completes its letter with equal bytes: both writers lock the application, then the blob. */
-export function createOrderBlob(stage: Stage): Scenario {
-  return {
+  /** An application whose resume lost its bytes completes its letter with equal bytes: both writers lock the application, then the blob. */
+  'order-blob': (stage) => ({
     name: 'bytes are lost beside a completion with the same bytes',
     promise: 'applications are locked before blobs, so that nobody waits in a circle',
     async open() {
@@ -175,17 +169,16 @@ export function createOrderBlob(stage: Stage): Scenario {
       const letter = two.claims.find(({ kind }) => kind === 'coverLetter');
       if (!letter) throw new Error('The letter was not claimed.');
       return {
-        programs: new Map<string, Program>([
-          ['lost', (actor) => lose.work(two, actor)],
-          ['letter', (actor) => completeOne(stage, actor, letter, toStored(advertiserId, sha256))],
-        ]),
+        programs: {
+          lost: (actor) => lose.work(two, actor),
+          letter: (actor) => completeOne(stage, actor, letter, toStored(advertiserId, sha256)),
+        },
         mortal: ['letter'],
-        lapses: [],
         async check() {
           await checkEvents(stage, advertiserId);
           await checkQueue(stage, advertiserId);
         },
       };
     },
-  };
-}
+  }),
+} satisfies Scenarios;

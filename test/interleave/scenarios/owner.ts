@@ -10,8 +10,8 @@ import {
 import type { Database } from '../../../src/store/postgres/database.ts';
 import { adoptStore, type OwnerDeps, requireOwner } from '../../../src/sync/files/store-owner.ts';
 import type { Scenario } from '../explorer.ts';
-import type { Actor, Program } from '../schedule.ts';
-import type { Stage } from '../stage.ts';
+import type { Actor } from '../schedule.ts';
+import type { Scenarios, Stage } from '../stage.ts';
 import { never } from './objects.ts';
 
 function toDeps(db: Database, actor: Actor, identities: string[]): OwnerDeps {
@@ -45,12 +45,8 @@ function createTakenWith(stage: Stage, other: typeof requireOwner, what: string)
       const run = (take: typeof requireOwner) => (actor: Actor) =>
         take(toDeps(stage.database(actor.name), actor, identities), never);
       return {
-        programs: new Map<string, Program>([
-          ['a', run(requireOwner)],
-          ['b', run(other)],
-        ]),
+        programs: { a: run(requireOwner), b: run(other) },
         mortal: ['a'],
-        lapses: [],
         commitsApart: true,
         async check() {
           const [row] = await stage.query(`SELECT identity, next_identity FROM intake.blob_store`);
@@ -62,5 +58,7 @@ function createTakenWith(stage: Stage, other: typeof requireOwner, what: string)
   };
 }
 
-export const createFirstUse = (stage: Stage) => createTakenWith(stage, requireOwner, 'use');
-export const createAdoptedStore = (stage: Stage) => createTakenWith(stage, adoptStore, 'use and adopt');
+export const ownerScenarios = {
+  'first-use': (stage) => createTakenWith(stage, requireOwner, 'use'),
+  'adopt-store': (stage) => createTakenWith(stage, adoptStore, 'use and adopt'),
+} satisfies Scenarios;

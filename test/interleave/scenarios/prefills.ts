@@ -8,9 +8,8 @@ import { beginErasure } from '../../../src/store/privacy/erasure-jobs.ts';
 import { deleteInfected, deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
 import { createSecret, finishPrefill } from '../../../src/sync/prefill.ts';
 import { createSlots } from '../../../src/sync/slots.ts';
-import type { Scenario } from '../explorer.ts';
-import type { Actor, Program } from '../schedule.ts';
-import type { Stage } from '../stage.ts';
+import type { Actor } from '../schedule.ts';
+import type { Scenarios, Stage } from '../stage.ts';
 import { privacyKey } from './lanes.ts';
 import { content, never, type Objects, sha256, spool, toBlobs } from './objects.ts';
 import { checkErased, openPerson } from './privacy.ts';
@@ -78,43 +77,32 @@ async function openVisit(
   return visit;
 }
 
-/** A browser calls back twice with one state, as after a reload. */
-export function createStateTwice(stage: Stage): Scenario {
-  return {
+export const prefillScenarios = {
+  /** A browser calls back twice with one state, as after a reload. */
+  'state-twice': (stage) => ({
     name: 'a browser comes back twice with one state',
     promise: 'a state is taken once, so that its code is exchanged once (P20)',
     async open() {
       const visit = await openVisit(stage, await stage.openAdvertiser());
       return {
-        programs: new Map<string, Program>([
-          ['first', visit.comeBack],
-          ['second', visit.comeBack],
-        ]),
-        mortal: [],
-        lapses: [],
+        programs: { first: visit.comeBack, second: visit.comeBack },
         commitsApart: true,
         async check() {
           assert.equal(visit.sessions, 1, 'P20: a state was taken twice');
         },
       };
     },
-  };
-}
+  }),
 
-/** A browser calls back twice while the state expires. */
-export function createStateLate(stage: Stage): Scenario {
-  return {
+  /** A browser calls back twice while the state expires. */
+  'state-late': (stage) => ({
     name: 'a browser comes back twice while its state expires',
     promise: 'a prefill has one end: a profile that is kept is not ended, and one that has ended is not kept (P20)',
     async open() {
       const { advertiserId, name } = await stage.openAdvertiser();
       const visit = await openVisit(stage, { advertiserId, name });
       return {
-        programs: new Map<string, Program>([
-          ['first', visit.comeBack],
-          ['second', visit.comeBack],
-        ]),
-        mortal: [],
+        programs: { first: visit.comeBack, second: visit.comeBack },
         lapses: [stateLifetimeMs + 1_000],
         commitsApart: true,
         async check() {
@@ -127,12 +115,10 @@ export function createStateLate(stage: Stage): Scenario {
         },
       };
     },
-  };
-}
+  }),
 
-/** A resume is uploaded while its person is erased; the uploading process may die. */
-export function createEraseResume(stage: Stage): Scenario {
-  return {
+  /** A resume is uploaded while its person is erased; the uploading process may die. */
+  'erase-resume': (stage) => ({
     name: 'erasure beside a resume that is put',
     promise: 'no resume of an erased person stays in the blob store (P17)',
     async open() {
@@ -147,12 +133,8 @@ export function createEraseResume(stage: Stage): Scenario {
         await deleteUnneeded({ store: stage.store(actor.name), blobs }, advertiserId, job?.hashes ?? [], never);
       };
       return {
-        programs: new Map<string, Program>([
-          ['visit', visit.comeBack],
-          ['erase', erase],
-        ]),
+        programs: { visit: visit.comeBack, erase },
         mortal: ['visit'],
-        lapses: [],
         async check() {
           // The second deletion of the erasure runs once no upload can be in progress any more.
           const last: Actor = { name: 'last', act: async (_, work) => work() };
@@ -165,12 +147,10 @@ export function createEraseResume(stage: Stage): Scenario {
         },
       };
     },
-  };
-}
+  }),
 
-/** A resume lapses, and its bytes are deleted, while another candidate brings equal bytes. */
-export function createLapseResume(stage: Stage): Scenario {
-  return {
+  /** A resume lapses, and its bytes are deleted, while another candidate brings equal bytes. */
+  'lapse-resume': (stage) => ({
     name: 'a resume lapses beside another with equal bytes',
     promise: 'a resume that is called stored is in the blob store (P7)',
     async open() {
@@ -190,12 +170,7 @@ export function createLapseResume(stage: Stage): Scenario {
         await deleteInfected({ store, blobs: toBlobs(actor, visit.objects) }, never);
       };
       return {
-        programs: new Map<string, Program>([
-          ['visit', (actor) => visit.comeBack(actor)],
-          ['lapse', lapse],
-        ]),
-        mortal: [],
-        lapses: [],
+        programs: { visit: (actor) => visit.comeBack(actor), lapse },
         async check() {
           const [row] = await stage.query<{ stored: boolean }>(
             `SELECT bool_or(resume_stored_at IS NOT NULL AND resume_reason IS NULL) AS stored FROM intake.prefills
@@ -206,5 +181,5 @@ export function createLapseResume(stage: Stage): Scenario {
         },
       };
     },
-  };
-}
+  }),
+} satisfies Scenarios;

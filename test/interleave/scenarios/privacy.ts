@@ -8,8 +8,8 @@ import { beginErasure, checkAgain, recordDeletedFiles } from '../../../src/store
 import { deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
 import type { Scenario } from '../explorer.ts';
-import type { Actor, Program } from '../schedule.ts';
-import type { Stage } from '../stage.ts';
+import type { Actor } from '../schedule.ts';
+import type { Scenarios, Stage } from '../stage.ts';
 import { claimAll, completeOne, toStored } from './claims.ts';
 import { checkEvents } from './files.ts';
 import { leaseMs, openLane, privacyKey } from './lanes.ts';
@@ -61,30 +61,76 @@ const erase = (stage: Stage, advertiserId: bigint, sought: Sought) => async (act
 /** Erases the first person. */
 export const eraseFirst = (stage: Stage, advertiserId: bigint) => erase(stage, advertiserId, byId);
 
-/** A page that was read before the erasure writes the person again, with changed fields. */
-export function createErasePage(stage: Stage): Scenario {
+/** Erases a person and restores their claimed files, as after a failover that kept the erasure job and lost its deletes. */
+async function eraseInVain(stage: Stage, sought: Sought, claims: readonly Claim[]): Promise<ErasureJob> {
+  const advertiserId = claims[0]?.advertiserId ?? 0n;
+  const job = await beginErasure(stage.direct, privacyKey, { advertiserId, sought, by: 'test' });
+  if (!job) throw new Error('Nobody was found to erase.');
+  await stage.query(
+    `WITH f AS (INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, size_bytes)
+       SELECT $1, id, 'resume', 'pending', 1 FROM unnest($2::bigint[]) AS id)
+     INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority, lease_token, leased_until)
+     SELECT $1, id, 'resume', 0, token, now() + interval '1 minute' FROM unnest($2::bigint[], $3::uuid[]) AS c (id, token)`,
+    [advertiserId, claims.map((one) => one.applicationId), claims.map((one) => one.token)],
+  );
+  return job;
+}
+
+/** A stopping run releases its claims while their person is erased, or while the second check finds them. */
+function createEraseReleaseOf(stage: Stage, isAgain: boolean): Scenario {
   return {
+    name: `${isAgain ? 'the second check of an erasure' : 'erasure'} beside claims that are released`,
+    promise: 'nobody fails, and nothing of an erased person is left (P17)',
+    allowsDeadlocks: true,
+    async open() {
+      const { advertiserId, lease } = await openLane(stage);
+      const attachments = [anAttachment('resume', { sizeBytes: content.length })];
+      const applications = [1, 2, 3].map((id) => anApplication(id, { email, attachments }));
+      await commitPage(stage.direct, privacyKey, aPage(lease, applications, { advertiserId }));
+      const claimed = await claimAll(stage, advertiserId);
+      const { blob } = toStored(advertiserId, sha256);
+      const job = isAgain ? await eraseInVain(stage, byAddress, [1, 2, 3].map(claimed)) : null;
+      return {
+        programs: {
+          // Holds a lock on the second file, so that the others stop midway: the rows that one statement locks are not separate steps.
+          second: (actor) => stage.store(actor.name).blobs.announce(claimed(2), blob),
+          [job ? 'again' : 'erase']: job
+            ? (actor: Actor) => checkAgain(stage.database(actor.name), job)
+            : erase(stage, advertiserId, byAddress),
+          release: (actor) => stage.store(actor.name).downloads.release([claimed(3), claimed(2), claimed(1)]),
+        },
+        mortal: ['release'],
+        commitsApart: true,
+        async check() {
+          await checkErased(stage, advertiserId);
+          await stage.query(`DELETE FROM intake.blobs WHERE advertiser_id = $1`, [advertiserId]);
+        },
+      };
+    },
+  };
+}
+
+export const privacyScenarios = {
+  /** A page that was read before the erasure writes the person again, with changed fields. */
+  'erase-page': (stage) => ({
     name: 'erasure beside a page',
     promise: 'an erased person does not come back with a page (P17)',
     async open() {
       const { advertiserId, lease } = await openPerson(stage);
       const page = aPage(lease, [anApplication(1, { email, lastName: 'Other' })], { advertiserId });
       return {
-        programs: new Map<string, Program>([
-          ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, page))],
-          ['erase', eraseFirst(stage, advertiserId)],
-        ]),
+        programs: {
+          page: (actor) => commitPage(stage.database(actor.name), privacyKey, page),
+          erase: eraseFirst(stage, advertiserId),
+        },
         mortal: ['page'],
-        lapses: [],
         check: () => checkErased(stage, advertiserId),
       };
     },
-  };
-}
+  }),
 
-/** A page with an unreadable element that contains the person's address, and a replay of the same element. */
-export function createEraseQuarantine(stage: Stage): Scenario {
-  return {
+  /** A page with an unreadable element that contains the person's address, and a replay of the same element. */
+  'erase-quarantine': (stage) => ({
     name: 'erasure beside an element in quarantine and its replay',
     promise: 'an erased person comes back neither with an element that cannot be read nor with its replay (P17)',
     allowsDeadlocks: true,
@@ -99,25 +145,18 @@ export function createEraseQuarantine(stage: Stage): Scenario {
       const read = { ...aPage(lease, [anApplication(2, { email, attachments: [] })], { advertiserId, seq: -1n }) };
       const replayed = [{ id: element.id, applicationId: 2n }];
       return {
-        programs: new Map<string, Program>([
-          ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, seen(2n)))],
-          [
-            'replay',
-            async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, { ...read, replayed })),
-          ],
-          ['erase', erase(stage, advertiserId, byAddress)],
-        ]),
-        mortal: [],
-        lapses: [],
+        programs: {
+          page: (actor) => commitPage(stage.database(actor.name), privacyKey, seen(2n)),
+          replay: (actor) => commitPage(stage.database(actor.name), privacyKey, { ...read, replayed }),
+          erase: erase(stage, advertiserId, byAddress),
+        },
         check: () => checkErased(stage, advertiserId),
       };
     },
-  };
-}
+  }),
 
-/** A download of the person's file completes while the person is erased. */
-export function createEraseFile(stage: Stage): Scenario {
-  return {
+  /** A download of the person's file completes while the person is erased. */
+  'erase-file': (stage) => ({
     name: 'erasure beside a completion',
     promise: 'after the second look nothing of an erased person is left, neither rows nor bytes (P17)',
     async open() {
@@ -125,23 +164,17 @@ export function createEraseFile(stage: Stage): Scenario {
       const { advertiserId } = await openPerson(stage, { attachments });
       const files: FilesOf = { stage, advertiserId, objects: new Set() };
       return {
-        programs: new Map<string, Program>([
-          ['run', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],
-          [
-            'erase',
-            async (actor) => {
-              const job = await beginErasure(stage.database(actor.name), privacyKey, {
-                advertiserId,
-                sought: byId,
-                by: 'test',
-              });
-              const deps = { store: stopWhenBusy(stage.store(actor.name)), blobs: toBlobs(actor, files.objects) };
-              await deleteUnneeded(deps, advertiserId, job?.hashes ?? [], never).catch((error: unknown) => {
-                if (!(error instanceof Busy)) throw error;
-              });
-            },
-          ],
-        ]),
+        programs: {
+          run: async (actor) => fetchClaimed(files, actor, await claim(files, actor, leaseMs)),
+          erase: async (actor) => {
+            const sought = { advertiserId, sought: byId, by: 'test' };
+            const job = await beginErasure(stage.database(actor.name), privacyKey, sought);
+            const deps = { store: stopWhenBusy(stage.store(actor.name)), blobs: toBlobs(actor, files.objects) };
+            await deleteUnneeded(deps, advertiserId, job?.hashes ?? [], never).catch((error: unknown) => {
+              if (!(error instanceof Busy)) throw error;
+            });
+          },
+        },
         mortal: ['run', 'erase'],
         lapses: [leaseMs + 1_000],
         async check({ lines }) {
@@ -165,12 +198,10 @@ export function createEraseFile(stage: Stage): Scenario {
         },
       };
     },
-  };
-}
+  }),
 
-/** A candidate returns with a profile while an erasure of the same address runs; two clients try to redeem the profile. */
-export function createErasePrefill(stage: Stage): Scenario {
-  return {
+  /** A candidate returns with a profile while an erasure of the same address runs; two clients try to redeem the profile. */
+  'erase-prefill': (stage) => ({
     name: 'erasure beside a prefill that is kept and redeemed',
     promise: 'an erased person is in no prefill, and a profile is handed out once (P17, P20)',
     async open() {
@@ -183,23 +214,11 @@ export function createErasePrefill(stage: Stage): Scenario {
       };
       const secret = (text: string) => hash('sha256', `${text} ${key.prefillId}`, 'buffer');
       const handleHash = secret('handle');
-      const start = {
-        ...key,
-        request,
-        stateHash: secret('state'),
-        bindingHash: secret('browser'),
-      };
-      await beginPrefill(stage.direct, start);
+      const hashes = { stateHash: secret('state'), bindingHash: secret('browser') };
+      await beginPrefill(stage.direct, { ...key, request, ...hashes });
       const profile = {
-        ...{
-          raw: JSON.stringify({ email }),
-          rawText: null,
-          notes: [],
-          firstName: 'Ada',
-          lastName: 'One',
-          email,
-          phone: null,
-        },
+        ...{ raw: JSON.stringify({ email }), rawText: null, notes: [] },
+        ...{ firstName: 'Ada', lastName: 'One', email, phone: null },
         ...{ emails: [email], accountIds: [], named: { emails: [], accountIds: [] }, resumeId: null },
       };
       let redeemed = 0;
@@ -207,49 +226,28 @@ export function createErasePrefill(stage: Stage): Scenario {
         if (await redeemPrefill(stage.database(actor.name), { advertiserId, handleHash })) redeemed++;
       };
       return {
-        programs: new Map<string, Program>([
-          [
-            'visit',
-            async (actor) => {
-              const db = stage.database(actor.name);
-              const kept = { ...key, profile, resume: { reason: 'none' }, ttlMs: 86_400_000 };
-              if (!(await keepProfile(db, privacyKey, kept))) return;
-              await offerPrefill(db, key, handleHash, null);
-              await redeem(actor);
-            },
-          ],
-          ['site', redeem],
-          ['erase', erase(stage, advertiserId, byAddress)],
-        ]),
+        programs: {
+          visit: async (actor) => {
+            const db = stage.database(actor.name);
+            const kept = { ...key, profile, resume: { reason: 'none' }, ttlMs: 86_400_000 };
+            if (!(await keepProfile(db, privacyKey, kept))) return;
+            await offerPrefill(db, key, handleHash, null);
+            await redeem(actor);
+          },
+          site: redeem,
+          erase: erase(stage, advertiserId, byAddress),
+        },
         mortal: ['visit'],
-        lapses: [],
         async check() {
           if (redeemed > 1) throw new Error('P20: a profile was handed out twice.');
           await checkErased(stage, advertiserId);
         },
       };
     },
-  };
-}
+  }),
 
-/** Erases a person and restores their claimed files, as after a failover that kept the erasure job and lost its deletes. */
-async function eraseInVain(stage: Stage, sought: Sought, claims: readonly Claim[]): Promise<ErasureJob> {
-  const advertiserId = claims[0]?.advertiserId ?? 0n;
-  const job = await beginErasure(stage.direct, privacyKey, { advertiserId, sought, by: 'test' });
-  if (!job) throw new Error('Nobody was found to erase.');
-  await stage.query(
-    `WITH f AS (INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, size_bytes)
-       SELECT $1, id, 'resume', 'pending', 1 FROM unnest($2::bigint[]) AS id)
-     INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority, lease_token, leased_until)
-     SELECT $1, id, 'resume', 0, token, now() + interval '1 minute' FROM unnest($2::bigint[], $3::uuid[]) AS c (id, token)`,
-    [advertiserId, claims.map((one) => one.applicationId), claims.map((one) => one.token)],
-  );
-  return job;
-}
-
-/** The second check of an erasure finds restored files of a person while a run completes one of them. */
-export function createEraseAgain(stage: Stage): Scenario {
-  return {
+  /** The second check of an erasure finds restored files of a person while a run completes one of them. */
+  'erase-again': (stage) => ({
     name: 'the second check of an erasure beside a completion',
     promise: 'after the second check nothing of an erased person is left, and nobody waits in a circle (P17)',
     async open() {
@@ -259,66 +257,26 @@ export function createEraseAgain(stage: Stage): Scenario {
       const job = await eraseInVain(stage, byId, [claimed(1)]);
       const completion = { kind: 'final', state: 'missing', reason: 'the source does not have it' } as const;
       return {
-        programs: new Map<string, Program>([
-          ['again', async (actor) => void (await checkAgain(stage.database(actor.name), job))],
-          ['run', async (actor) => void (await completeOne(stage, actor, claimed(1), completion))],
-        ]),
+        programs: {
+          again: (actor) => checkAgain(stage.database(actor.name), job),
+          run: (actor) => completeOne(stage, actor, claimed(1), completion),
+        },
         mortal: ['run'],
-        lapses: [],
         check: () => checkErased(stage, advertiserId),
       };
     },
-  };
-}
+  }),
 
-/** A stopping run releases its claims while their person is erased, or while the second check finds them. */
-function createEraseReleaseOf(stage: Stage, isAgain: boolean): Scenario {
-  return {
-    name: `${isAgain ? 'the second check of an erasure' : 'erasure'} beside claims that are released`,
-    promise: 'nobody fails, and nothing of an erased person is left (P17)',
-    allowsDeadlocks: true,
-    async open() {
-      const { advertiserId, lease } = await openLane(stage);
-      const attachments = [anAttachment('resume', { sizeBytes: content.length })];
-      const applications = [1, 2, 3].map((id) => anApplication(id, { email, attachments }));
-      await commitPage(stage.direct, privacyKey, aPage(lease, applications, { advertiserId }));
-      const claimed = await claimAll(stage, advertiserId);
-      const { blob } = toStored(advertiserId, sha256);
-      const job = isAgain ? await eraseInVain(stage, byAddress, [1, 2, 3].map(claimed)) : null;
-      return {
-        programs: new Map<string, Program>([
-          // Holds a lock on the second file, so that the others stop midway: the rows that one statement locks are not separate steps.
-          ['second', (actor) => stage.store(actor.name).blobs.announce(claimed(2), blob)],
-          job
-            ? ['again', (actor) => checkAgain(stage.database(actor.name), job)]
-            : ['erase', erase(stage, advertiserId, byAddress)],
-          ['release', (actor) => stage.store(actor.name).downloads.release([claimed(3), claimed(2), claimed(1)])],
-        ]),
-        mortal: ['release'],
-        lapses: [],
-        commitsApart: true,
-        async check() {
-          await checkErased(stage, advertiserId);
-          await stage.query(`DELETE FROM intake.blobs WHERE advertiser_id = $1`, [advertiserId]);
-        },
-      };
-    },
-  };
-}
+  'erase-release': (stage) => createEraseReleaseOf(stage, false),
+  'erase-again-release': (stage) => createEraseReleaseOf(stage, true),
 
-export const createEraseRelease = (stage: Stage) => createEraseReleaseOf(stage, false);
-export const createEraseAgainRelease = (stage: Stage) => createEraseReleaseOf(stage, true);
-
-/** Two processes continue the same erasure, each from the job as it loaded it. */
-export function createEraseTwice(stage: Stage): Scenario {
-  return {
+  /** Two processes continue the same erasure, each from the job as it loaded it. */
+  'erase-twice': (stage) => ({
     name: 'two processes go on with one erasure',
     promise: 'an erasure is closed once, and stays closed and empty (P17)',
     async open() {
       const { advertiserId } = await openPerson(stage);
-      const job = await beginErasure(stage.direct, privacyKey, {
-        ...{ advertiserId, by: 'test', sought: { by: 'application', applicationId: 1n } },
-      });
+      const job = await beginErasure(stage.direct, privacyKey, { advertiserId, by: 'test', sought: byId });
       if (!job) throw new Error('Nobody was found to erase.');
       const goOn = async (actor: Actor) => {
         const db = stage.database(actor.name);
@@ -326,12 +284,8 @@ export function createEraseTwice(stage: Stage): Scenario {
         await checkAgain(db, job);
       };
       return {
-        programs: new Map<string, Program>([
-          ['a', goOn],
-          ['b', goOn],
-        ]),
+        programs: { a: goOn, b: goOn },
         mortal: ['a'],
-        lapses: [],
         commitsApart: true,
         async check() {
           const rows = await stage.query(
@@ -343,5 +297,5 @@ export function createEraseTwice(stage: Stage): Scenario {
         },
       };
     },
-  };
-}
+  }),
+} satisfies Scenarios;

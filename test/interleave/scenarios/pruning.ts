@@ -7,17 +7,16 @@ import { markOrphans } from '../../../src/store/files/verify-blobs.ts';
 import { lapsePrefills } from '../../../src/store/prefill/lapse.ts';
 import { pruneSweeps } from '../../../src/store/sweeps/sweeps.ts';
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
-import type { Scenario } from '../explorer.ts';
-import type { Actor, Program } from '../schedule.ts';
-import type { Stage } from '../stage.ts';
+import type { Actor } from '../schedule.ts';
+import type { Scenarios } from '../stage.ts';
 import { claimAll, completeOne, toStored } from './claims.ts';
 import { failOnWaiting } from './files.ts';
 import { leaseMs, openLane, privacyKey, proven } from './lanes.ts';
 import { addBlob, addFiles, claim, dropBlobs, type FilesOf, fetchClaimed, sha256 } from './objects.ts';
 
-/** Two clients prune old sweeps, events and quarantined elements while a page shows the element again and ends a sweep. */
-export function createPruning(stage: Stage): Scenario {
-  return {
+export const pruningScenarios = {
+  /** Two clients prune old sweeps, events and quarantined elements while a page shows the element again and ends a sweep. */
+  pruning: (stage) => ({
     name: 'two prunings beside a page',
     promise:
       'the newest event and sweep, covered sweeps, and elements that are shown again after a pruning are there (P26)',
@@ -53,13 +52,8 @@ export function createPruning(stage: Stage): Scenario {
         await pruneQuarantine(db);
       };
       return {
-        programs: new Map<string, Program>([
-          ['a', prune],
-          ['b', prune],
-          ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, page))],
-        ]),
+        programs: { a: prune, b: prune, page: (actor) => commitPage(stage.database(actor.name), privacyKey, page) },
         mortal: ['a'],
-        lapses: [],
         commitsApart: true,
         async check({ lines }) {
           const [row] = await stage.query<{ sweeps: string; events: number; lost: number; elements: number }>(
@@ -82,12 +76,10 @@ export function createPruning(stage: Stage): Scenario {
         },
       };
     },
-  };
-}
+  }),
 
-/** Two workers count the prefills that ended without a profile. */
-export function createPrefillDays(stage: Stage): Scenario {
-  return {
+  /** Two workers count the prefills that ended without a profile. */
+  'prefill-days': (stage) => ({
     name: 'two workers count ended prefills',
     promise: 'each prefill is counted once, and neither worker waits',
     async open() {
@@ -106,12 +98,8 @@ export function createPrefillDays(stage: Stage): Scenario {
       );
       const lapse = (actor: Actor) => lapsePrefills(stage.database(actor.name));
       return {
-        programs: new Map<string, Program>([
-          ['a', lapse],
-          ['b', lapse],
-        ]),
+        programs: { a: lapse, b: lapse },
         mortal: ['a'],
-        lapses: [],
         commitsApart: true,
         async check(outcome) {
           failOnWaiting(outcome, /^WITH gone AS/, 'what another one counts');
@@ -125,12 +113,10 @@ export function createPrefillDays(stage: Stage): Scenario {
         },
       };
     },
-  };
-}
+  }),
 
-/** Verify marks unreferenced bytes as orphans while a run announces the same bytes; the run may die. */
-export function createMarkedOrphan(stage: Stage): Scenario {
-  return {
+  /** Verify marks unreferenced bytes as orphans while a run announces the same bytes; the run may die. */
+  'orphan-marked': (stage) => ({
     name: 'bytes are marked as orphans while they are announced',
     promise: 'bytes that were just announced are not marked to be deleted (P6)',
     async open() {
@@ -139,12 +125,11 @@ export function createMarkedOrphan(stage: Stage): Scenario {
       await addBlob(files, `state = 'writing', intended_at = now() - interval '2 days'`);
       await addFiles(files, [1]);
       return {
-        programs: new Map<string, Program>([
-          ['verify', async (actor) => void (await markOrphans(stage.database(actor.name), advertiserId, 3_600_000))],
-          ['fetch', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],
-        ]),
+        programs: {
+          verify: (actor) => markOrphans(stage.database(actor.name), advertiserId, 3_600_000),
+          fetch: async (actor) => fetchClaimed(files, actor, await claim(files, actor, leaseMs)),
+        },
         mortal: ['fetch'],
-        lapses: [],
         commitsApart: true,
         async check() {
           const rows = await stage.query(
@@ -156,12 +141,10 @@ export function createMarkedOrphan(stage: Stage): Scenario {
         },
       };
     },
-  };
-}
+  }),
 
-/** Verify marks unreferenced bytes as orphans while a run links a file to them by its Hash, without announcing them. */
-export function createLinkedOrphan(stage: Stage): Scenario {
-  return {
+  /** Verify marks unreferenced bytes as orphans while a run links a file to them by its Hash, without announcing them. */
+  'orphan-linked': (stage) => ({
     name: 'bytes are marked as orphans while a file is linked to them',
     promise: 'bytes of a file are not marked to be deleted, or the next verification takes the mark back (P6)',
     async open() {
@@ -173,12 +156,11 @@ export function createLinkedOrphan(stage: Stage): Scenario {
       const linked = toStored(advertiserId, sha256, { linkedBy: 'given' });
       const restMs = 3_600_000;
       return {
-        programs: new Map<string, Program>([
-          ['verify', async (actor) => void (await markOrphans(stage.database(actor.name), advertiserId, restMs))],
-          ['link', async (actor) => void (await completeOne(stage, actor, claimed(1), linked))],
-        ]),
+        programs: {
+          verify: (actor) => markOrphans(stage.database(actor.name), advertiserId, restMs),
+          link: (actor) => completeOne(stage, actor, claimed(1), linked),
+        },
         mortal: ['link'],
-        lapses: [],
         commitsApart: true,
         async check() {
           // The next verification bypasses the proxy, so `rewrite` removes the guard under test from it as well.
@@ -197,5 +179,5 @@ export function createLinkedOrphan(stage: Stage): Scenario {
         },
       };
     },
-  };
-}
+  }),
+} satisfies Scenarios;

@@ -9,14 +9,27 @@ import { ensureSchema } from '../../../src/store/postgres/migrations.ts';
 import { takeSlot } from '../../../src/store/rate-limit.ts';
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
 import { claimLease } from '../../support/leases.ts';
-import type { Scenario } from '../explorer.ts';
-import type { Actor, Program } from '../schedule.ts';
-import type { Stage } from '../stage.ts';
+import type { Actor } from '../schedule.ts';
+import type { Scenarios, Stage } from '../stage.ts';
 import { privacyKey } from './lanes.ts';
 
-/** Three writers of one advertiser, and a consumer that continues after the last event id it has read. */
-export function createEvents(stage: Stage): Scenario {
-  return {
+/** Creates a database without a schema, in place of the previous schedule's database. */
+async function openEmpty(stage: Stage) {
+  const database = `${new URL(stage.url).pathname.slice(1)}_empty`;
+  await stage.query(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`);
+  await stage.query(`CREATE DATABASE ${database} TEMPLATE template0`);
+  const toUrl = (url: string) => Object.assign(new URL(url), { pathname: `/${database}` }).href;
+  /** The applied migrations, in order. */
+  const migrated = async (url = toUrl(stage.url)) => {
+    await using db = openDatabase({ url, role: 'check', connections: 1 });
+    return (await db.query(`SELECT hash FROM intake.migrations ORDER BY created_at, id`)).map(({ hash }) => hash);
+  };
+  return { toUrl, migrated };
+}
+
+export const sharedScenarios = {
+  /** Three writers of one advertiser, and a consumer that continues after the last event id it has read. */
+  events: (stage) => ({
     name: 'events of three writers and a consumer',
     promise: 'nothing ever appears behind a reader (P26)',
     async open() {
@@ -35,20 +48,16 @@ export function createEvents(stage: Stage): Scenario {
           await appendEvents(tx, advertiserId, [{ applicationId, type: 'application.received' }]);
         });
       return {
-        programs: new Map<string, Program>([
-          ['a', write(1n)],
-          ['b', write(2n)],
-          ['c', write(3n)],
-          [
-            'reader',
-            async (actor) => {
-              const db = stage.database(actor.name);
-              for (let times = 0; times < 3; times++) await read((sql, values) => db.query(sql, values) as never);
-            },
-          ],
-        ]),
+        programs: {
+          a: write(1n),
+          b: write(2n),
+          c: write(3n),
+          reader: async (actor) => {
+            const db = stage.database(actor.name);
+            for (let times = 0; times < 3; times++) await read((sql, values) => db.query(sql, values) as never);
+          },
+        },
         mortal: ['a'],
-        lapses: [],
         async check() {
           await read(stage.query);
           const rows = await stage.query<{ event_id: string }>(
@@ -63,12 +72,10 @@ export function createEvents(stage: Stage): Scenario {
         },
       };
     },
-  };
-}
+  }),
 
-/** Three workers take rate-limit slots of one source; two of them get Retry-After answers of different lengths. */
-export function createSlots(stage: Stage): Scenario {
-  return {
+  /** Three workers take rate-limit slots of one source; two of them get Retry-After answers of different lengths. */
+  slots: (stage) => ({
     name: 'rate slots of three workers with a Retry-After',
     promise: 'no slot belongs to two workers, and the longest Retry-After holds for all (P14)',
     async open() {
@@ -88,13 +95,8 @@ export function createSlots(stage: Stage): Scenario {
         slots++;
       };
       return {
-        programs: new Map<string, Program>([
-          ['a', work(toDelay(600_000))],
-          ['b', work(toDelay(20_000))],
-          ['c', work(undefined)],
-        ]),
+        programs: { a: work(toDelay(600_000)), b: work(toDelay(20_000)), c: work(undefined) },
         mortal: ['a'],
-        lapses: [],
         commitsApart: true,
         async check() {
           // Each slot has moved the beginning of the next one by its length.
@@ -109,12 +111,10 @@ export function createSlots(stage: Stage): Scenario {
         },
       };
     },
-  };
-}
+  }),
 
-/** Two processes start at once on an empty database. A schedule takes a second or more, so only 40 are played. */
-export function createMigrations(stage: Stage): Scenario {
-  return {
+  /** Two processes start at once on an empty database. A schedule takes a second or more, so only 40 are played. */
+  migrations: (stage) => ({
     name: 'two processes migrate an empty database',
     promise: 'every migration is applied once, although processes die meanwhile; nobody fails (P22)',
     most: 40,
@@ -122,46 +122,36 @@ export function createMigrations(stage: Stage): Scenario {
       const { migrated, toUrl } = await openEmpty(stage);
       const start = (actor: Actor) => migrate(toUrl(stage.gate.toUrl(actor.name)));
       return {
-        programs: new Map<string, Program>([
-          ['a', start],
-          ['b', start],
-        ]),
+        programs: { a: start, b: start },
         mortal: ['a'],
-        lapses: [],
         async check() {
           assert.deepEqual(await migrated(), await migrated(stage.url), 'P22: other migrations were applied');
         },
       };
     },
-  };
-}
+  }),
 
-/** A worker starts on an empty database while another process migrates it, and then writes its first page. */
-export function createMigrationWorker(stage: Stage): Scenario {
-  return {
+  /** A worker starts on an empty database while another process migrates it, and then writes its first page. */
+  'migration-worker': (stage) => ({
     name: 'a worker starts while another process migrates',
     promise: 'the worker writes into a whole schema, whichever process migrates it (P22)',
     most: 40,
     async open() {
       const { migrated, toUrl } = await openEmpty(stage);
       return {
-        programs: new Map<string, Program>([
-          ['migrate', (actor) => migrate(toUrl(stage.gate.toUrl(actor.name)))],
-          [
-            'worker',
-            async (actor) => {
-              const url = toUrl(stage.gate.toUrl(actor.name));
-              await using db = openDatabase({ url, role: 'worker', connections: 1 });
-              await ensureSchema(db, { directUrl: url, signal: AbortSignal.timeout(600_000) });
-              await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('new', 1)`);
-              const lease = await claimLease(db, { name: 'new', lane: 'live', owner: 'worker', leaseMs: 600_000 });
-              if (!lease) throw new Error('The lane is already leased.');
-              await commitPage(db, privacyKey, aPage(lease, [anApplication(1)], { advertiserId: 1n }));
-            },
-          ],
-        ]),
+        programs: {
+          migrate: (actor) => migrate(toUrl(stage.gate.toUrl(actor.name))),
+          worker: async (actor) => {
+            const url = toUrl(stage.gate.toUrl(actor.name));
+            await using db = openDatabase({ url, role: 'worker', connections: 1 });
+            await ensureSchema(db, { directUrl: url, signal: AbortSignal.timeout(600_000) });
+            await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('new', 1)`);
+            const lease = await claimLease(db, { name: 'new', lane: 'live', owner: 'worker', leaseMs: 600_000 });
+            if (!lease) throw new Error('The lane is already leased.');
+            await commitPage(db, privacyKey, aPage(lease, [anApplication(1)], { advertiserId: 1n }));
+          },
+        },
         mortal: ['migrate'],
-        lapses: [],
         async check() {
           assert.deepEqual(await migrated(), await migrated(stage.url), 'P22: other migrations were applied');
           await using db = openDatabase({ url: toUrl(stage.url), role: 'check', connections: 1 });
@@ -169,19 +159,5 @@ export function createMigrationWorker(stage: Stage): Scenario {
         },
       };
     },
-  };
-}
-
-/** Creates a database without a schema, in place of the previous schedule's database. */
-async function openEmpty(stage: Stage) {
-  const database = `${new URL(stage.url).pathname.slice(1)}_empty`;
-  await stage.query(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`);
-  await stage.query(`CREATE DATABASE ${database} TEMPLATE template0`);
-  const toUrl = (url: string) => Object.assign(new URL(url), { pathname: `/${database}` }).href;
-  /** The applied migrations, in order. */
-  const migrated = async (url = toUrl(stage.url)) => {
-    await using db = openDatabase({ url, role: 'check', connections: 1 });
-    return (await db.query(`SELECT hash FROM intake.migrations ORDER BY created_at, id`)).map(({ hash }) => hash);
-  };
-  return { toUrl, migrated };
-}
+  }),
+} satisfies Scenarios;
