@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { type Choices, candidateChoices, choices, describeOptions } from '../../src/dev/sandbox/behaviour/choices.ts';
-import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
+import type { Choices, candidateChoices } from '../../src/dev/sandbox/behaviour/choices.ts';
+import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import type { ApplicationPlan } from '../../src/dev/sandbox/people/plan.ts';
-import { get, type PlainAnswer } from '../support/plain-client.ts';
+import { type Plays, testPlays } from '../support/choice-plays.ts';
+import { get } from '../support/plain-client.ts';
 
 // 30 April 2026, 10:00 at +10:00; Melbourne's daylight saving time ended on 5 April.
 const now = Date.UTC(2026, 3, 30);
@@ -45,61 +46,49 @@ const plans: ApplicationPlan[] = Array.from({ length: 10 }, (_, index) => ({
 // biome-ignore lint/suspicious/noExplicitAny: the tests check parsed answers member by member.
 type Parsed = any;
 
-interface Stage {
-  readonly sandbox: Sandbox;
-  choose(some: Partial<Choices>): void;
-  ask(path?: string, headers?: Record<string, string | undefined>): Promise<PlainAnswer>;
-  /** The JobApplications object. */
-  result(query?: string): Promise<Parsed>;
-  ids(query?: string): Promise<number[]>;
-  first(query?: string): Promise<Parsed>;
-  xml(query?: string): Promise<string>;
-  screen(): Promise<Parsed>;
-}
+type Stage = Awaited<ReturnType<typeof set>>;
 
-async function set(): Promise<Stage & AsyncDisposable> {
+async function set() {
   const sandbox = await openSandbox({ applications: 0, now: () => now });
   sandbox.add(plans);
-  const ask: Stage['ask'] = (path = list, headers = {}) =>
+  const ask = (path = list, headers: Record<string, string | undefined> = {}) =>
     get(sandbox.url + path, { authorization: `SWS ${sandbox.credential}`, accept: 'application/json', ...headers });
-  const result = async (query = '') => JSON.parse((await ask(`${list}?${query}`)).text).JobApplications;
+  /** The JobApplications object. */
+  const result = async (query = ''): Promise<Parsed> =>
+    JSON.parse((await ask(`${list}?${query}`)).text).JobApplications;
   return {
     sandbox,
     ask,
     result,
-    choose: (some) => sandbox.choose(some),
-    ids: async (query) => (await result(query)).JobApplicationsList.map((one: { ID: number }) => one.ID),
-    first: async (query) => (await result(query)).JobApplicationsList[0],
+    choose: (some: Partial<Choices>) => sandbox.choose(some),
+    ids: async (query?: string): Promise<number[]> =>
+      (await result(query)).JobApplicationsList.map((one: { ID: number }) => one.ID),
+    first: async (query?: string) => (await result(query)).JobApplicationsList[0],
     xml: async (query = '') => (await ask(`${list}?${query}`, { accept: 'application/xml' })).text,
-    screen: async () => JSON.parse((await ask(`${list}/screen/1000`)).text),
+    screen: async (): Promise<Parsed> => JSON.parse((await ask(`${list}/screen/1000`)).text),
     [Symbol.asyncDispose]: () => sandbox[Symbol.asyncDispose](),
   };
 }
 
 const all = [1000, 1010, 1020, 1030, 1040, 1050, 1060, 1070, 1080, 1090];
 const resume = `${list}/resume/1000`;
-
-/** Sets every option of a choice, one after the other, and expects the given result. */
-async function each<Name extends keyof Choices>(
-  stage: Stage,
-  name: Name,
-  expected: { readonly [Option in Choices[Name] & string]: unknown },
-  observe: () => Promise<unknown>,
-): Promise<void> {
-  expect(new Set(Object.keys(expected))).toEqual(new Set(describeOptions(name)));
-  for (const [option, value] of Object.entries(expected)) {
-    stage.choose({ [name]: option });
-    expect(await observe(), option).toEqual(value);
-  }
-}
+const bytes = 'I am number 0.';
+const md5 = hash('md5', bytes);
+const letter = 'advertiser/applications/coverletter/1000';
+const question = expect.objectContaining({ '@id': '91' });
+const text = { '@id': '911', '@selected': 'True', '#text': '4' };
+const both = [
+  { '@id': '921', '@selected': 'True', '#text': 'True' },
+  { '@id': '922', '#text': 'False' },
+];
+const yesterday = now - day;
+const summer = Date.UTC(2026, 0, 1);
+const formats = { json: 'application/json', xml: 'application/xml', refuse406: 406 };
+const envelope =
+  '"AdvertiserID":20000001,"AfterDate":null,"AfterID":"5000","BeforeDate":null,"BeforeID":null,"AgentID":null';
 
 // sandbox-v2-choices.test.ts tests the choices of the candidate side.
-type Played = Exclude<keyof Choices, keyof typeof candidateChoices>;
-const played = (Object.keys(choices) as (keyof Choices)[]).filter(
-  (name): name is Played => !Object.hasOwn(candidateChoices, name),
-);
-
-const plays: { readonly [Name in Played]: (stage: Stage) => Promise<void> } = {
+const plays: Plays<Stage, Exclude<keyof Choices, keyof typeof candidateChoices>> = {
   async order(stage) {
     const { ids, choose } = stage;
     expect(await ids()).toEqual(all);
@@ -138,36 +127,31 @@ const plays: { readonly [Name in Played]: (stage: Stage) => Promise<void> } = {
     expect(lengths.size).toBeGreaterThan(2);
     expect(Math.max(...lengths)).toBeLessThanOrEqual(9);
   },
-  afterIdBound: (stage) =>
-    each(stage, 'afterIdBound', { exclusive: [1090], inclusive: [1080, 1090] }, () => stage.ids('afterid=1080')),
-  beforeIdBound: (stage) =>
-    each(stage, 'beforeIdBound', { exclusive: [1000], inclusive: [1000, 1010] }, () => stage.ids('beforeid=1010')),
-  afterDateBound: (stage) =>
-    each(stage, 'afterDateBound', { exclusive: [1090], inclusive: [1080, 1090] }, () =>
-      stage.ids('afterdate=2026-04-29T10:00:00'),
-    ),
-  beforeDateBound: (stage) =>
-    each(stage, 'beforeDateBound', { exclusive: [1000], inclusive: [1000, 1010] }, () =>
-      stage.ids('beforedate=2026-04-22T10:00:00'),
-    ),
-  combination: (stage) =>
-    each(
-      stage,
-      'combination',
-      {
-        and: [1020, 1030],
-        or: all,
-        afterWins: all.slice(2),
-        beforeWins: all.slice(0, 4),
-        refuse400: 400,
-        refuse403: 403,
-      },
-      async () => {
-        const answer = await stage.ask(`${list}?afterid=1010&beforeid=1040`);
-        if (answer.status !== 200) return answer.status;
-        return JSON.parse(answer.text).JobApplications.JobApplicationsList.map((one: { ID: number }) => one.ID);
-      },
-    ),
+  afterIdBound: { shows: { exclusive: [1090], inclusive: [1080, 1090] }, seen: (stage) => stage.ids('afterid=1080') },
+  beforeIdBound: { shows: { exclusive: [1000], inclusive: [1000, 1010] }, seen: (stage) => stage.ids('beforeid=1010') },
+  afterDateBound: {
+    shows: { exclusive: [1090], inclusive: [1080, 1090] },
+    seen: (stage) => stage.ids('afterdate=2026-04-29T10:00:00'),
+  },
+  beforeDateBound: {
+    shows: { exclusive: [1000], inclusive: [1000, 1010] },
+    seen: (stage) => stage.ids('beforedate=2026-04-22T10:00:00'),
+  },
+  combination: {
+    shows: {
+      and: [1020, 1030],
+      or: all,
+      afterWins: all.slice(2),
+      beforeWins: all.slice(0, 4),
+      refuse400: 400,
+      refuse403: 403,
+    },
+    seen: async (stage) => {
+      const answer = await stage.ask(`${list}?afterid=1010&beforeid=1040`);
+      if (answer.status !== 200) return answer.status;
+      return JSON.parse(answer.text).JobApplications.JobApplicationsList.map((one: { ID: number }) => one.ID);
+    },
+  },
   async ignoredFilters({ ids, choose }) {
     choose({ ignoredFilters: ['beforeid', 'afterdate'] });
     expect(await ids('afterid=1050&beforeid=1070')).toEqual([1060, 1070, 1080, 1090]);
@@ -192,33 +176,24 @@ const plays: { readonly [Name in Played]: (stage: Stage) => Promise<void> } = {
     const hidden = all.find((id) => !shown.includes(id));
     expect((await ask(`${list}/resume/${hidden}`)).status).toBe(404);
   },
-  echo: (stage) => {
-    const at = now - day;
-    return each(
-      stage,
-      'echo',
-      {
-        right: [`/Date(${at}+1000)/`, '7', null, null],
-        absent: [undefined, undefined, undefined, undefined],
-        null: [null, null, null, null],
-        number: [`/Date(${at}+1000)/`, 7, null, null],
-        wrong: [`/Date(${at + 3_600_000}+1000)/`, '8', null, null],
-        otherZone: [`/Date(${at}+0000)/`, '7', null, null],
-        text: ['2026-04-29T10:00:00', '7', null, null],
-      },
-      async () => {
-        const result = await stage.result('afterid=7&afterdate=2026-04-29T10:00:00');
-        return [result.AfterDate, result.AfterID, result.BeforeDate, result.BeforeID];
-      },
-    );
+  echo: {
+    shows: {
+      right: [`/Date(${yesterday}+1000)/`, '7', null, null],
+      absent: [undefined, undefined, undefined, undefined],
+      null: [null, null, null, null],
+      number: [`/Date(${yesterday}+1000)/`, 7, null, null],
+      wrong: [`/Date(${yesterday + 3_600_000}+1000)/`, '8', null, null],
+      otherZone: [`/Date(${yesterday}+0000)/`, '7', null, null],
+      text: ['2026-04-29T10:00:00', '7', null, null],
+    },
+    seen: async (stage) => {
+      const result = await stage.result('afterid=7&afterdate=2026-04-29T10:00:00');
+      return [result.AfterDate, result.AfterID, result.BeforeDate, result.BeforeID];
+    },
   },
-  async empty(stage) {
-    const envelope =
-      '"AdvertiserID":20000001,"AfterDate":null,"AfterID":"5000","BeforeDate":null,"BeforeID":null,"AgentID":null';
-    await each(
-      stage,
-      'empty',
-      {
+  empty: [
+    {
+      shows: {
         list: [200, `{"JobApplications":{${envelope},"JobApplicationsList":[]}}`],
         null: [200, `{"JobApplications":{${envelope},"JobApplicationsList":null}}`],
         missingKey: [200, `{"JobApplications":{${envelope}}}`],
@@ -229,54 +204,50 @@ const plays: { readonly [Name in Played]: (stage: Stage) => Promise<void> } = {
         noContent: [204, ''],
         notFound: [404, '{"Message":"No applications."}'],
       },
-      async () => {
+      seen: async (stage) => {
         const answer = await stage.ask(`${list}?afterid=5000`);
         return [answer.status, answer.text];
       },
-    );
-    const lastBytes = {
-      list: '<JobApplicationsList/></JobApplications>',
-      null: '<JobApplicationsList i:nil="true"/></JobApplications>',
-      missingKey: '<AgentID i:nil="true"/></JobApplications>',
-    };
-    for (const [option, last] of Object.entries(lastBytes)) {
-      stage.choose({ empty: option as Choices['empty'] });
-      expect((await stage.xml('afterid=5000')).endsWith(last)).toBe(true);
-    }
+    },
+    async (stage) => {
+      const lastBytes = {
+        list: '<JobApplicationsList/></JobApplications>',
+        null: '<JobApplicationsList i:nil="true"/></JobApplications>',
+        missingKey: '<AgentID i:nil="true"/></JobApplications>',
+      };
+      for (const [option, last] of Object.entries(lastBytes)) {
+        stage.choose({ empty: option as Choices['empty'] });
+        expect((await stage.xml('afterid=5000')).endsWith(last)).toBe(true);
+      }
+    },
+  ],
+  topLevel: {
+    shows: {
+      wrapped: '{"JobApplications":{"Adv',
+      unwrapped: '{"AdvertiserID":20000001',
+      bareList: '[{"ID":1000,"DateSubmitt',
+    },
+    seen: async (stage) => (await stage.ask()).text.slice(0, 24),
   },
-  topLevel: (stage) =>
-    each(
-      stage,
-      'topLevel',
-      {
-        wrapped: '{"JobApplications":{"Adv',
-        unwrapped: '{"AdvertiserID":20000001',
-        bareList: '[{"ID":1000,"DateSubmitt',
-      },
-      async () => (await stage.ask()).text.slice(0, 24),
-    ),
   async single({ result, choose }) {
     choose({ single: 'object' });
     expect((await result('beforeid=1010')).JobApplicationsList).toMatchObject({ ID: 1000 });
     expect((await result()).JobApplicationsList).toHaveLength(10);
   },
-  keyCase: (stage) =>
-    each(
-      stage,
-      'keyCase',
-      {
-        pascal: ['JobApplications', 'AdvertiserID', 'ID', 'JobSeekerID'],
-        camel: ['jobApplications', 'advertiserID', 'id', 'jobSeekerID'],
-        lower: ['jobapplications', 'advertiserid', 'id', 'jobseekerid'],
-        upper: ['JOBAPPLICATIONS', 'ADVERTISERID', 'ID', 'JOBSEEKERID'],
-      },
-      async () => {
-        const [[top, result]] = Object.entries<Parsed>(JSON.parse((await stage.ask()).text)) as [[string, Parsed]];
-        const elements = Object.values(result).find(Array.isArray) as object[];
-        const keys = Object.keys(elements[0] as object);
-        return [top, Object.keys(result)[0], keys[0], keys[6]];
-      },
-    ),
+  keyCase: {
+    shows: {
+      pascal: ['JobApplications', 'AdvertiserID', 'ID', 'JobSeekerID'],
+      camel: ['jobApplications', 'advertiserID', 'id', 'jobSeekerID'],
+      lower: ['jobapplications', 'advertiserid', 'id', 'jobseekerid'],
+      upper: ['JOBAPPLICATIONS', 'ADVERTISERID', 'ID', 'JOBSEEKERID'],
+    },
+    seen: async (stage) => {
+      const [[top, result]] = Object.entries<Parsed>(JSON.parse((await stage.ask()).text)) as [[string, Parsed]];
+      const elements = Object.values(result).find(Array.isArray) as object[];
+      const keys = Object.keys(elements[0] as object);
+      return [top, Object.keys(result)[0], keys[0], keys[6]];
+    },
+  },
   async extraMembers({ result, choose }) {
     choose({ extraMembers: true });
     const answer = await result();
@@ -287,37 +258,31 @@ const plays: { readonly [Name in Played]: (stage: Stage) => Promise<void> } = {
       ID: 1000,
     });
   },
-  async dateZone(stage) {
-    const { sandbox, ids } = stage;
+  dateZone: [
     // With daylight saving time, 10:30 in Melbourne is 23:30 UTC, and 9:30 at +10:00.
-    sandbox.add([{ id: 1n, submittedAt: Date.UTC(2026, 0, 14, 23, 45) }]);
-    await each(stage, 'dateZone', { standard: false, melbourne: true, utc: false }, async () =>
-      (await ids('afterdate=2026-01-15T10:30:00')).includes(1),
-    );
-    await each(stage, 'dateZone', { standard: true, melbourne: true, utc: false }, async () =>
-      (await ids('afterdate=2026-01-15T09:30:00')).includes(1),
-    );
-  },
-  async invalidFilter(stage) {
-    for (const query of ['afterid=abc', 'beforeid=1e3', 'afterdate=2026-02-30T00:00:00', 'beforedate=yesterday']) {
-      await each(
-        stage,
-        'invalidFilter',
-        { refuse400: [400, undefined], ignore: [200, 10], empty: [200, 0] },
-        async () => {
-          const answer = await stage.ask(`${list}?${query}`);
-          return [answer.status, JSON.parse(answer.text).JobApplications?.JobApplicationsList.length];
-        },
-      );
-    }
-  },
-  async dateOffset(stage) {
-    const summer = Date.UTC(2026, 0, 1);
-    stage.sandbox.add([{ id: 1n, submittedAt: summer }]);
-    await each(
-      stage,
-      'dateOffset',
-      {
+    ({ sandbox }) => sandbox.add([{ id: 1n, submittedAt: Date.UTC(2026, 0, 14, 23, 45) }]),
+    {
+      shows: { standard: false, melbourne: true, utc: false },
+      seen: async ({ ids }) => (await ids('afterdate=2026-01-15T10:30:00')).includes(1),
+    },
+    {
+      shows: { standard: true, melbourne: true, utc: false },
+      seen: async ({ ids }) => (await ids('afterdate=2026-01-15T09:30:00')).includes(1),
+    },
+  ],
+  invalidFilter: ['afterid=abc', 'beforeid=1e3', 'afterdate=2026-02-30T00:00:00', 'beforedate=yesterday'].map(
+    (query) => ({
+      shows: { refuse400: [400, undefined], ignore: [200, 10], empty: [200, 0] },
+      seen: async (stage) => {
+        const answer = await stage.ask(`${list}?${query}`);
+        return [answer.status, JSON.parse(answer.text).JobApplications?.JobApplicationsList.length];
+      },
+    }),
+  ),
+  dateOffset: [
+    ({ sandbox }) => sandbox.add([{ id: 1n, submittedAt: summer }]),
+    {
+      shows: {
         standard: `/Date(${summer}+1000)/`,
         melbourne: `/Date(${summer}+1100)/`,
         utc: `/Date(${summer}+0000)/`,
@@ -326,40 +291,33 @@ const plays: { readonly [Name in Played]: (stage: Stage) => Promise<void> } = {
         odd: `/Date(${summer}-0330)/`,
         impossible: `/Date(${summer}+9900)/`,
       },
-      async () => (await stage.first()).DateSubmitted,
-    );
+      seen: async (stage) => (await stage.first()).DateSubmitted,
+    },
+  ],
+  dateShape: {
+    shows: {
+      milliseconds: `"/Date(${now}+1000)/"`,
+      escapedSlashes: `"\\/Date(${now}+1000)\\/"`,
+      iso: '"2026-04-30T10:00:00.000+10:00"',
+      isoWithoutZone: '"2026-04-30T10:00:00.000"',
+      isoSevenDigits: '"2026-04-30T10:00:00.0000000+10:00"',
+    },
+    seen: async (stage) => /"DateSubmitted":("[^"]+")/.exec((await stage.ask(`${list}?afterid=1080`)).text)?.[1],
   },
-  dateShape: (stage) =>
-    each(
-      stage,
-      'dateShape',
-      {
-        milliseconds: `"/Date(${now}+1000)/"`,
-        escapedSlashes: `"\\/Date(${now}+1000)\\/"`,
-        iso: '"2026-04-30T10:00:00.000+10:00"',
-        isoWithoutZone: '"2026-04-30T10:00:00.000"',
-        isoSevenDigits: '"2026-04-30T10:00:00.0000000+10:00"',
-      },
-      async () => /"DateSubmitted":("[^"]+")/.exec((await stage.ask(`${list}?afterid=1080`)).text)?.[1],
-    ),
-  dateShift: (stage) =>
-    each(
-      stage,
-      'dateShift',
-      { instant: `/Date(${now}+1000)/`, shifted: `/Date(${now + 36_000_000}+1000)/` },
-      async () => (await stage.first('afterid=1080')).DateSubmitted,
-    ),
-  async agentId(stage) {
-    const { result, choose } = stage;
-    await each(
-      stage,
-      'agentId',
-      { null: null, number: 4711, text: 'AGENT-7', changing: expect.any(Number), absent: undefined },
-      async () => (await result()).AgentID,
-    );
-    choose({ agentId: 'changing' });
-    expect((await result()).AgentID).not.toBe((await result()).AgentID);
+  dateShift: {
+    shows: { instant: `/Date(${now}+1000)/`, shifted: `/Date(${now + 36_000_000}+1000)/` },
+    seen: async (stage) => (await stage.first('afterid=1080')).DateSubmitted,
   },
+  agentId: [
+    {
+      shows: { null: null, number: 4711, text: 'AGENT-7', changing: expect.any(Number), absent: undefined },
+      seen: async (stage) => (await stage.result()).AgentID,
+    },
+    async ({ choose, result }) => {
+      choose({ agentId: 'changing' });
+      expect((await result()).AgentID).not.toBe((await result()).AgentID);
+    },
+  ],
   async idSpacing({ sandbox, choose }) {
     const widest = (option: Choices['idSpacing']) => {
       choose({ idSpacing: option });
@@ -370,7 +328,7 @@ const plays: { readonly [Name in Played]: (stage: Stage) => Promise<void> } = {
     expect(widest('sparse')).toBeGreaterThan(5);
     expect(widest('wide')).toBeGreaterThan(1000);
   },
-  idShape: (stage) => each(stage, 'idShape', { number: 1000, text: '1000' }, async () => (await stage.first()).ID),
+  idShape: { shows: { number: 1000, text: '1000' }, seen: async (stage) => (await stage.first()).ID },
   async idsAgainstDates({ sandbox, choose, result }) {
     choose({ idsAgainstDates: 'crossed' });
     const dates = Array.from(sandbox.truth(), (row) => row.submittedAt);
@@ -378,107 +336,86 @@ const plays: { readonly [Name in Played]: (stage: Stage) => Promise<void> } = {
     const listed = (await result()).JobApplicationsList.map((one: Parsed) => one.DateSubmitted);
     expect(listed).toEqual(dates.map((at) => `/Date(${at}+1000)/`));
   },
-  xmlNamespace: (stage) =>
-    each(
-      stage,
-      'xmlNamespace',
-      {
-        none: '<JobApplications xmlns:i="http://www.w3.org/2001/XMLSchema-instance"><AdvertiserID>',
-        default:
-          '<JobApplications xmlns="http://schemas.example.com/advertiser/applications" xmlns:i="http://www.w3.org/2001/XMLSchema-instance"><AdvertiserID>',
-        prefixed:
-          '<a:JobApplications xmlns:a="http://schemas.example.com/advertiser/applications" xmlns:i="http://www.w3.org/2001/XMLSchema-instance"><a:AdvertiserID>',
-      },
-      async () => /<(?:a:)?JobApplications.*?AdvertiserID>/.exec(await stage.xml())?.[0],
-    ),
-  xmlNull: (stage) =>
-    each(
-      stage,
-      'xmlNull',
-      {
-        iNil: '<HasVirus i:nil="true"/>',
-        xsiNil: '<HasVirus xsi:nil="true"/>',
-        absent: undefined,
-        emptyElement: '<HasVirus/>',
-      },
-      async () => /<HasVirus[^>]*\/>/.exec(await stage.xml())?.[0],
-    ),
-  xmlOrder: (stage) =>
-    each(
-      stage,
-      'xmlOrder',
-      {
-        drawn: ['ID', 'DateSubmitted'],
-        reversed: ['Attachments', 'Attachment'],
-        sorted: ['Attachments', 'Attachment'],
-      },
-      async () => /<JobApplication><(\w+)>.*?<(\w+)>/.exec(await stage.xml())?.slice(1),
-    ),
-  xmlDates: (stage) =>
-    each(
-      stage,
-      'xmlDates',
-      { iso: '2026-04-30T10:00:00.000+10:00', milliseconds: `/Date(${now}+1000)/` },
-      async () => /<DateSubmitted>([^<]+)/.exec(await stage.xml('afterid=1080'))?.[1],
-    ),
-  acceptMissing: (stage) => each(stage, 'acceptMissing', formats, () => formatOf(stage, undefined)),
-  async acceptAny(stage) {
-    await each(stage, 'acceptAny', formats, () => formatOf(stage, '*/*'));
-    await each(stage, 'acceptAny', formats, () => formatOf(stage, 'application/*'));
+  xmlNamespace: {
+    shows: {
+      none: '<JobApplications xmlns:i="http://www.w3.org/2001/XMLSchema-instance"><AdvertiserID>',
+      default:
+        '<JobApplications xmlns="http://schemas.example.com/advertiser/applications" xmlns:i="http://www.w3.org/2001/XMLSchema-instance"><AdvertiserID>',
+      prefixed:
+        '<a:JobApplications xmlns:a="http://schemas.example.com/advertiser/applications" xmlns:i="http://www.w3.org/2001/XMLSchema-instance"><a:AdvertiserID>',
+    },
+    seen: async (stage) => /<(?:a:)?JobApplications.*?AdvertiserID>/.exec(await stage.xml())?.[0],
   },
-  acceptWeights: (stage) =>
-    each(stage, 'acceptWeights', { byWeight: 'application/xml', firstNamed: 'application/json', refuse406: 406 }, () =>
-      formatOf(stage, 'application/json;q=0.2, application/xml;q=0.9'),
-    ),
-  acceptOther: (stage) => each(stage, 'acceptOther', formats, () => formatOf(stage, 'text/html')),
-  formatHonoured: (stage) =>
-    each(stage, 'formatHonoured', { asked: 'application/json', opposite: 'application/xml' }, () =>
-      formatOf(stage, 'application/json'),
-    ),
-  includeUnknown: (stage) =>
-    each(stage, 'includeUnknown', { ignore: [200, false], refuse400: [400, false], include: [200, true] }, async () => {
+  xmlNull: {
+    shows: {
+      iNil: '<HasVirus i:nil="true"/>',
+      xsiNil: '<HasVirus xsi:nil="true"/>',
+      absent: undefined,
+      emptyElement: '<HasVirus/>',
+    },
+    seen: async (stage) => /<HasVirus[^>]*\/>/.exec(await stage.xml())?.[0],
+  },
+  xmlOrder: {
+    shows: {
+      drawn: ['ID', 'DateSubmitted'],
+      reversed: ['Attachments', 'Attachment'],
+      sorted: ['Attachments', 'Attachment'],
+    },
+    seen: async (stage) => /<JobApplication><(\w+)>.*?<(\w+)>/.exec(await stage.xml())?.slice(1),
+  },
+  xmlDates: {
+    shows: { iso: '2026-04-30T10:00:00.000+10:00', milliseconds: `/Date(${now}+1000)/` },
+    seen: async (stage) => /<DateSubmitted>([^<]+)/.exec(await stage.xml('afterid=1080'))?.[1],
+  },
+  acceptMissing: { shows: formats, seen: (stage) => formatOf(stage, undefined) },
+  acceptAny: ['*/*', 'application/*'].map((accept) => ({ shows: formats, seen: (stage) => formatOf(stage, accept) })),
+  acceptWeights: {
+    shows: { byWeight: 'application/xml', firstNamed: 'application/json', refuse406: 406 },
+    seen: (stage) => formatOf(stage, 'application/json;q=0.2, application/xml;q=0.9'),
+  },
+  acceptOther: { shows: formats, seen: (stage) => formatOf(stage, 'text/html') },
+  formatHonoured: {
+    shows: { asked: 'application/json', opposite: 'application/xml' },
+    seen: (stage) => formatOf(stage, 'application/json'),
+  },
+  includeUnknown: {
+    shows: { ignore: [200, false], refuse400: [400, false], include: [200, true] },
+    seen: async (stage) => {
       const answer = await stage.ask(`${list}?include=everything`);
       return [answer.status, answer.text.includes('PrimaryJobSeekingInfo')];
-    }),
-  includeHonoured: (stage) =>
-    each(stage, 'includeHonoured', { asked: [false, true], always: [true, true], never: [false, false] }, async () => {
+    },
+  },
+  includeHonoured: {
+    shows: { asked: [false, true], always: [true, true], never: [false, false] },
+    seen: async (stage) => {
       const has = async (query: string) => 'PrimaryJobSeekingInfo' in (await stage.first(query));
       return [await has(''), await has('include=primaryjobseekinginfo')];
-    }),
-  unsupplied: (stage) =>
-    each(
-      stage,
-      'unsupplied',
-      {
-        absent: { IsNewToWorkForce: true },
-        null: { JobTitle: null, CompanyName: null, TimeInRole: null, IsNewToWorkForce: true },
-        empty: { JobTitle: '', CompanyName: '', TimeInRole: '', IsNewToWorkForce: true },
-      },
-      async () => (await stage.first('include=primaryjobseekinginfo')).PrimaryJobSeekingInfo,
-    ),
-  charset: (stage) =>
-    each(
-      stage,
-      'charset',
-      {
-        utf8: ['application/json; charset=utf-8', '7b224a', true],
-        unlabelled: ['application/json', '7b224a', true],
-        mislabelled: ['application/json; charset=iso-8859-1', '7b224a', true],
-        utf8WithMark: ['application/json; charset=utf-8', 'efbbbf', true],
-        utf16: ['application/json; charset=utf-16', 'fffe7b', false],
-      },
-      async () => {
-        const { headers, body, text } = await stage.ask();
-        return [headers['content-type'], body.subarray(0, 3).toString('hex'), text.includes('Zoë')];
-      },
-    ),
-  async hash(stage) {
-    const bytes = 'I am number 0.';
-    const md5 = hash('md5', bytes);
-    await each(
-      stage,
-      'hash',
-      {
+    },
+  },
+  unsupplied: {
+    shows: {
+      absent: { IsNewToWorkForce: true },
+      null: { JobTitle: null, CompanyName: null, TimeInRole: null, IsNewToWorkForce: true },
+      empty: { JobTitle: '', CompanyName: '', TimeInRole: '', IsNewToWorkForce: true },
+    },
+    seen: async (stage) => (await stage.first('include=primaryjobseekinginfo')).PrimaryJobSeekingInfo,
+  },
+  charset: {
+    shows: {
+      utf8: ['application/json; charset=utf-8', '7b224a', true],
+      unlabelled: ['application/json', '7b224a', true],
+      mislabelled: ['application/json; charset=iso-8859-1', '7b224a', true],
+      utf8WithMark: ['application/json; charset=utf-8', 'efbbbf', true],
+      utf16: ['application/json; charset=utf-16', 'fffe7b', false],
+    },
+    seen: async (stage) => {
+      const { headers, body, text } = await stage.ask();
+      return [headers['content-type'], body.subarray(0, 3).toString('hex'), text.includes('Zoë')];
+    },
+  },
+  hash: [
+    {
+      shows: {
         md5,
         sha1: hash('sha1', bytes),
         sha256: hash('sha256', bytes),
@@ -491,152 +428,117 @@ const plays: { readonly [Name in Played]: (stage: Stage) => Promise<void> } = {
         colliding: md5.slice(0, 1),
         long: expect.stringMatching(/^[0-9a-f]{4032}$/),
       },
-      async () => (await stage.first()).Attachments[0].Hash,
-    );
-    stage.choose({ hash: 'volatile' });
-    expect((await stage.first()).Attachments[0].Hash).not.toBe((await stage.first()).Attachments[0].Hash);
+      seen: async (stage) => (await stage.first()).Attachments[0].Hash,
+    },
+    async (stage) => {
+      stage.choose({ hash: 'volatile' });
+      expect((await stage.first()).Attachments[0].Hash).not.toBe((await stage.first()).Attachments[0].Hash);
+    },
+  ],
+  size: {
+    shows: { true: 14, null: null, absent: undefined, offByThree: 17, zero: 0, negative: -1, text: '14' },
+    seen: async (stage) => (await stage.first()).Attachments[0].Size,
   },
-  size: (stage) =>
-    each(
-      stage,
-      'size',
-      { true: 14, null: null, absent: undefined, offByThree: 17, zero: 0, negative: -1, text: '14' },
-      async () => (await stage.first()).Attachments[0].Size,
-    ),
-  async screenSize(stage) {
-    const sizes = {
-      json: (await stage.ask(`${list}/screen/1000`)).body.length,
-      xml: (await stage.ask(`${list}/screen/1000`, { accept: 'application/xml' })).body.length,
-    };
+  async screenSize({ ask, choose, first }) {
+    const sizeOf = async (accept: string) => (await ask(`${list}/screen/1000`, { accept })).body.length;
+    const sizes = { json: await sizeOf('application/json'), xml: await sizeOf('application/xml') };
     expect(sizes.json).not.toBe(sizes.xml);
-    await each(stage, 'screenSize', sizes, async () => (await stage.first()).Attachments[2].Size);
-  },
-  virusFlag: (stage) =>
-    each(
-      stage,
-      'virusFlag',
-      { boolean: [false, true], text: ['False', 'True'], number: [0, 1], absent: [undefined, undefined] },
-      async () => (await stage.first()).Attachments.slice(0, 2).map((one: Parsed) => one.HasVirus),
-    ),
-  virusUnknown: (stage) =>
-    each(
-      stage,
-      'virusUnknown',
-      { null: null, absent: undefined, emptyText: '' },
-      async () => (await stage.first()).Attachments[2].HasVirus,
-    ),
-  virusBody: (stage) =>
-    each(
-      stage,
-      'virusBody',
-      { empty: [200, '', 0], bytes: [200, 'Hello.', 6], notFound: [404, expect.any(String), 0] },
-      async () => {
-        const answer = await stage.ask(`${list}/coverletter/1000`);
-        return [answer.status, answer.text, (await stage.first()).Attachments[1].Size];
-      },
-    ),
-  href: (stage) => {
-    const path = 'advertiser/applications/coverletter/1000';
-    return each(
-      stage,
-      'href',
-      {
-        relative: path,
-        typed: 'advertiser/applications/coverLetter/1000',
-        absolute: `${stage.sandbox.url}/v1/${path}`,
-        foreign: `https://files.example.net/${path}`,
-        protocolRelative: `//files.example.net/${path}`,
-        backslashes: `\\\\files.example.net\\${path}`,
-        tab: `/\t/files.example.net/${path}`,
-        parent: `../../${path}`,
-        upperCase: path.toUpperCase(),
-        versioned: `/v1/${path}`,
-        rooted: `/${path}`,
-        missing: undefined,
-        null: null,
-        otherId: 'advertiser/applications/coverletter/1001',
-        signed: expect.stringMatching(/\/coverletter\/1000\?signature=[\w-]{36}$/),
-      },
-      async () => (await stage.first()).Attachments[1].Href,
-    );
-  },
-  typeCase: (stage) =>
-    each(
-      stage,
-      'typeCase',
-      { drawn: 'coverLetter', lower: 'coverletter', upper: 'COVERLETTER', pascal: 'CoverLetter' },
-      async () => (await stage.first()).Attachments[1].Type,
-    ),
-  pathCase: (stage) =>
-    each(
-      stage,
-      'pathCase',
-      { exact: 404, any: 200 },
-      async () => (await stage.ask('/v1/Advertiser/Applications/CoverLetter/1000')).status,
-    ),
-  async disposition(stage) {
-    await each(
-      stage,
-      'disposition',
-      {
-        plain: 'attachment; filename=My_Resume.txt',
-        quoted: 'attachment; filename="My Resume.txt"',
-        spaces: 'attachment; filename=My Resume.txt',
-        extended: "attachment; filename*=UTF-8''Lebenslauf%20Zo%C3%AB%20%E2%80%93%20My%20Resume.txt",
-        both: expect.stringMatching(/^attachment; filename="My Resume.txt"; filename\*=UTF-8''Leb/),
-        rawUtf8: 'attachment; filename="Lebenslauf Zoë – My Resume.txt"',
-        traversal: 'attachment; filename="../../etc/My Resume.txt"',
-        nul: "attachment; filename*=UTF-8''resume%00.pdf",
-        long: expect.stringMatching(/.{300}/),
-        missing: undefined,
-      },
-      async () => {
-        const header = (await stage.ask(resume)).headers['content-disposition'];
-        return header === undefined ? undefined : Buffer.from(header, 'latin1').toString();
-      },
-    );
-  },
-  fileType: (stage) =>
-    each(
-      stage,
-      'fileType',
-      { uploaded: 'text/plain', octetStream: 'application/octet-stream', missing: undefined },
-      async () => (await stage.ask(resume)).headers['content-type'],
-    ),
-  framing: (stage) =>
-    each(
-      stage,
-      'framing',
-      { chunked: ['chunked', undefined], contentLength: [undefined, '14'], closeDelimited: [undefined, undefined] },
-      async () => {
-        const { headers, text, complete } = await stage.ask(resume, { connection: 'keep-alive' });
-        expect([text, complete]).toEqual(['I am number 0.', true]);
-        return [headers['transfer-encoding'], headers['content-length']];
-      },
-    ),
-  async fileMissing(stage) {
-    for (const path of [`${list}/selectioncriteria/1000`, `${list}/resume/1`]) {
-      await each(
-        stage,
-        'fileMissing',
-        { notFound: 404, noContent: 204, emptyBody: 200, gone: 410, refuse400: 400, fail500: 500 },
-        async () => (await stage.ask(path)).status,
-      );
+    for (const screenSize of ['json', 'xml'] as const) {
+      choose({ screenSize });
+      expect((await first()).Attachments[2].Size, screenSize).toBe(sizes[screenSize]);
     }
   },
-  screenShape: (stage) =>
-    each(
-      stage,
-      'screenShape',
-      {
-        object: { screen: expect.objectContaining({ '@id': '9' }) },
-        array: { screen: [expect.objectContaining({ '@id': '9' })] },
-        null: { screen: null },
-        absent: {},
-        unwrapped: expect.objectContaining({ '@id': '9' }),
-      },
-      stage.screen,
-    ),
+  virusFlag: {
+    shows: { boolean: [false, true], text: ['False', 'True'], number: [0, 1], absent: [undefined, undefined] },
+    seen: async (stage) => (await stage.first()).Attachments.slice(0, 2).map((one: Parsed) => one.HasVirus),
+  },
+  virusUnknown: {
+    shows: { null: null, absent: undefined, emptyText: '' },
+    seen: async (stage) => (await stage.first()).Attachments[2].HasVirus,
+  },
+  virusBody: {
+    shows: { empty: [200, '', 0], bytes: [200, 'Hello.', 6], notFound: [404, expect.any(String), 0] },
+    seen: async (stage) => {
+      const answer = await stage.ask(`${list}/coverletter/1000`);
+      return [answer.status, answer.text, (await stage.first()).Attachments[1].Size];
+    },
+  },
+  href: {
+    shows: ({ sandbox }) => ({
+      relative: letter,
+      typed: 'advertiser/applications/coverLetter/1000',
+      absolute: `${sandbox.url}/v1/${letter}`,
+      foreign: `https://files.example.net/${letter}`,
+      protocolRelative: `//files.example.net/${letter}`,
+      backslashes: `\\\\files.example.net\\${letter}`,
+      tab: `/\t/files.example.net/${letter}`,
+      parent: `../../${letter}`,
+      upperCase: letter.toUpperCase(),
+      versioned: `/v1/${letter}`,
+      rooted: `/${letter}`,
+      missing: undefined,
+      null: null,
+      otherId: 'advertiser/applications/coverletter/1001',
+      signed: expect.stringMatching(/\/coverletter\/1000\?signature=[\w-]{36}$/),
+    }),
+    seen: async (stage) => (await stage.first()).Attachments[1].Href,
+  },
+  typeCase: {
+    shows: { drawn: 'coverLetter', lower: 'coverletter', upper: 'COVERLETTER', pascal: 'CoverLetter' },
+    seen: async (stage) => (await stage.first()).Attachments[1].Type,
+  },
+  pathCase: {
+    shows: { exact: 404, any: 200 },
+    seen: async (stage) => (await stage.ask('/v1/Advertiser/Applications/CoverLetter/1000')).status,
+  },
+  disposition: {
+    shows: {
+      plain: 'attachment; filename=My_Resume.txt',
+      quoted: 'attachment; filename="My Resume.txt"',
+      spaces: 'attachment; filename=My Resume.txt',
+      extended: "attachment; filename*=UTF-8''Lebenslauf%20Zo%C3%AB%20%E2%80%93%20My%20Resume.txt",
+      both: expect.stringMatching(/^attachment; filename="My Resume.txt"; filename\*=UTF-8''Leb/),
+      rawUtf8: 'attachment; filename="Lebenslauf Zoë – My Resume.txt"',
+      traversal: 'attachment; filename="../../etc/My Resume.txt"',
+      nul: "attachment; filename*=UTF-8''resume%00.pdf",
+      long: expect.stringMatching(/.{300}/),
+      missing: undefined,
+    },
+    seen: async (stage) => {
+      const header = (await stage.ask(resume)).headers['content-disposition'];
+      return header === undefined ? undefined : Buffer.from(header, 'latin1').toString();
+    },
+  },
+  fileType: {
+    shows: { uploaded: 'text/plain', octetStream: 'application/octet-stream', missing: undefined },
+    seen: async (stage) => (await stage.ask(resume)).headers['content-type'],
+  },
+  framing: {
+    shows: {
+      chunked: ['chunked', undefined],
+      contentLength: [undefined, '14'],
+      closeDelimited: [undefined, undefined],
+    },
+    seen: async (stage) => {
+      const { headers, text, complete } = await stage.ask(resume, { connection: 'keep-alive' });
+      expect([text, complete]).toEqual(['I am number 0.', true]);
+      return [headers['transfer-encoding'], headers['content-length']];
+    },
+  },
+  fileMissing: [`${list}/selectioncriteria/1000`, `${list}/resume/1`].map((path) => ({
+    shows: { notFound: 404, noContent: 204, emptyBody: 200, gone: 410, refuse400: 400, fail500: 500 },
+    seen: async (stage) => (await stage.ask(path)).status,
+  })),
+  screenShape: {
+    shows: {
+      object: { screen: expect.objectContaining({ '@id': '9' }) },
+      array: { screen: [expect.objectContaining({ '@id': '9' })] },
+      null: { screen: null },
+      absent: {},
+      unwrapped: expect.objectContaining({ '@id': '9' }),
+    },
+    seen: (stage) => stage.screen(),
+  },
   async screenExtras({ screen: draw, choose }) {
     choose({ screenExtras: true });
     expect(await draw()).toMatchObject({
@@ -644,181 +546,135 @@ const plays: { readonly [Name in Played]: (stage: Stage) => Promise<void> } = {
       screen: { '@xmlns': 'http://schemas.example.com/screen' },
     });
   },
-  async questionShape(stage) {
-    stage.sandbox.change(1000n, { screens: [{ ...screen, questions: screen.questions.slice(0, 1) }] });
-    const question = expect.objectContaining({ '@id': '91' });
-    await each(
-      stage,
-      'questionShape',
-      { array: [question], objectWhenOne: question, null: null, absent: undefined },
-      async () => (await stage.screen()).screen.question,
-    );
+  questionShape: [
+    ({ sandbox }) => sandbox.change(1000n, { screens: [{ ...screen, questions: screen.questions.slice(0, 1) }] }),
+    {
+      shows: { array: [question], objectWhenOne: question, null: null, absent: undefined },
+      seen: async (stage) => (await stage.screen()).screen.question,
+    },
+  ],
+  answerShape: {
+    shows: {
+      drawn: [text, both],
+      arrays: [[text], both],
+      objectsWhenOne: [text, both],
+      strings: [['4'], ['True', 'False']],
+      null: [null, null],
+      absent: [undefined, undefined],
+    },
+    seen: async (stage) => (await stage.screen()).screen.question.map((one: Parsed) => one.answer),
   },
-  answerShape: (stage) => {
-    const text = { '@id': '911', '@selected': 'True', '#text': '4' };
-    const both = [
-      { '@id': '921', '@selected': 'True', '#text': 'True' },
-      { '@id': '922', '#text': 'False' },
-    ];
-    return each(
-      stage,
-      'answerShape',
-      {
-        drawn: [text, both],
-        arrays: [[text], both],
-        objectsWhenOne: [text, both],
-        strings: [['4'], ['True', 'False']],
-        null: [null, null],
-        absent: [undefined, undefined],
+  answerText: [
+    {
+      shows: {
+        text,
+        number: { ...text, '#text': 4 },
+        list: { ...text, '#text': ['4'] },
+        cdata: { '@id': '911', '@selected': 'True', '#cdata-section': '4' },
+        absent: { '@id': '911', '@selected': 'True' },
       },
-      async () => (await stage.screen()).screen.question.map((one: Parsed) => one.answer),
-    );
+      seen: async (stage) => (await stage.screen()).screen.question[0].answer,
+    },
+    async ({ ask, choose }) => {
+      choose({ answerText: 'cdata' });
+      expect((await ask(`${list}/screen/1000`, { accept: 'application/xml' })).text).toContain('<![CDATA[4]]>');
+    },
+  ],
+  successful: {
+    shows: { drawn: 'True', lower: 'true', empty: '', absent: undefined, pass: 'Pass' },
+    seen: async (stage) => (await stage.screen()).screen['@successful'],
   },
-  async answerText(stage) {
-    const base = { '@id': '911', '@selected': 'True' };
-    await each(
-      stage,
-      'answerText',
-      {
-        text: { ...base, '#text': '4' },
-        number: { ...base, '#text': 4 },
-        list: { ...base, '#text': ['4'] },
-        cdata: { ...base, '#cdata-section': '4' },
-        absent: base,
-      },
-      async () => (await stage.screen()).screen.question[0].answer,
-    );
-    stage.choose({ answerText: 'cdata' });
-    expect((await stage.ask(`${list}/screen/1000`, { accept: 'application/xml' })).text).toContain('<![CDATA[4]]>');
+  selected: {
+    shows: {
+      drawn: ['True', undefined],
+      lower: ['true', undefined],
+      falseToo: ['True', 'False'],
+      absent: [undefined, undefined],
+    },
+    seen: async (stage) => (await stage.screen()).screen.question[1].answer.map((one: Parsed) => one['@selected']),
   },
-  successful: (stage) =>
-    each(
-      stage,
-      'successful',
-      { drawn: 'True', lower: 'true', empty: '', absent: undefined, pass: 'Pass' },
-      async () => (await stage.screen()).screen['@successful'],
-    ),
-  selected: (stage) =>
-    each(
-      stage,
-      'selected',
-      {
-        drawn: ['True', undefined],
-        lower: ['true', undefined],
-        falseToo: ['True', 'False'],
-        absent: [undefined, undefined],
-      },
-      async () => (await stage.screen()).screen.question[1].answer.map((one: Parsed) => one['@selected']),
-    ),
-  async screenMissing(stage) {
-    stage.sandbox.change(1000n, { screens: [] });
-    await each(
-      stage,
-      'screenMissing',
-      {
+  screenMissing: [
+    (stage) => stage.sandbox.change(1000n, { screens: [] }),
+    {
+      shows: {
         notFound: [404, '{"Message":"There is no screen."}'],
         noContent: [204, ''],
         emptyBody: [200, ''],
         emptyScreen: [200, '{"screen":[]}'],
       },
-      async () => {
+      seen: async (stage) => {
         const answer = await stage.ask(`${list}/screen/1000`);
         return [answer.status, answer.text];
       },
-    );
+    },
+  ],
+  errorBody: {
+    shows: {
+      json: ['application/json; charset=utf-8', expect.stringMatching(/^\{"Message":/)],
+      xml: ['application/xml; charset=utf-8', expect.stringMatching(/<Error><Message>/)],
+      html: ['text/html; charset=utf-8', expect.stringMatching(/^<!DOCTYPE html>/)],
+      text: ['text/plain; charset=utf-8', 'There is no such attachment.'],
+      empty: [undefined, ''],
+    },
+    seen: async (stage) => {
+      const { status, headers, text } = await stage.ask(`${list}/resume/1`);
+      expect(status).toBe(404);
+      return [headers['content-type'], text];
+    },
   },
-  errorBody: (stage) =>
-    each(
-      stage,
-      'errorBody',
-      {
-        json: ['application/json; charset=utf-8', expect.stringMatching(/^\{"Message":/)],
-        xml: ['application/xml; charset=utf-8', expect.stringMatching(/<Error><Message>/)],
-        html: ['text/html; charset=utf-8', expect.stringMatching(/^<!DOCTYPE html>/)],
-        text: ['text/plain; charset=utf-8', 'There is no such attachment.'],
-        empty: [undefined, ''],
-      },
-      async () => {
-        const { status, headers, text } = await stage.ask(`${list}/resume/1`);
-        expect(status).toBe(404);
-        return [headers['content-type'], text];
-      },
-    ),
-  async unknownPath(stage) {
-    for (const path of [
-      '/v1/advertiser/nothing',
-      `${list}/photo/1000`,
-      `${list}/resume/`,
-      `${list}/resume/abc`,
-      '/v1',
-    ]) {
-      await each(
-        stage,
-        'unknownPath',
-        { notFound: 404, html200: 200, refuse405: 405 },
-        async () => (await stage.ask(path)).status,
-      );
-    }
+  unknownPath: ['/v1/advertiser/nothing', `${list}/photo/1000`, `${list}/resume/`, `${list}/resume/abc`, '/v1'].map(
+    (path) => ({
+      shows: { notFound: 404, html200: 200, refuse405: 405 },
+      seen: async (stage) => (await stage.ask(path)).status,
+    }),
+  ),
+  credentialRefused: {
+    shows: { 401: 401, 403: 403, 404: 404, redirect: 302 },
+    seen: async (stage) => (await stage.ask(list, { authorization: 'SWS wrong' })).status,
   },
-  credentialRefused: (stage) =>
-    each(
-      stage,
-      'credentialRefused',
-      { 401: 401, 403: 403, 404: 404, redirect: 302 },
-      async () => (await stage.ask(list, { authorization: 'SWS wrong' })).status,
-    ),
   async ratePerSecond({ ask, choose }) {
     choose({ ratePerSecond: 2 });
     expect([(await ask()).status, (await ask()).status, (await ask()).status]).toEqual([200, 200, 429]);
   },
-  retryAfter: (stage) => {
-    stage.choose({ ratePerSecond: 1 });
-    const forms = {
-      seconds: '1',
-      date: new Date(now + 1000).toUTCString(),
-      absent: undefined,
-      zero: '0',
-      negative: '-5',
-      day: '86400',
-    };
-    return each(stage, 'retryAfter', forms, async () => {
-      await stage.ask();
-      return (await stage.ask()).headers['retry-after'];
-    });
-  },
-  async removedFile(stage) {
-    stage.sandbox.remove(1000n);
-    expect(await stage.ids()).toEqual(all.slice(1));
-    await each(
-      stage,
-      'removedFile',
-      { notFound: 404, gone: 410, kept: 200 },
-      async () => (await stage.ask(resume)).status,
-    );
-  },
-  sunset: (stage) =>
-    each(
-      stage,
-      'sunset',
-      { none: [200, undefined], header: [200, 'Wed, 31 Dec 2031 23:59:59 GMT'], gone: [410, undefined] },
-      async () => {
-        const { status, headers } = await stage.ask();
-        return [status, headers.sunset];
+  retryAfter: [
+    ({ choose }) => choose({ ratePerSecond: 1 }),
+    {
+      shows: {
+        seconds: '1',
+        date: new Date(now + 1000).toUTCString(),
+        absent: undefined,
+        zero: '0',
+        negative: '-5',
+        day: '86400',
       },
-    ),
+      seen: async ({ ask }) => {
+        await ask();
+        return (await ask()).headers['retry-after'];
+      },
+    },
+  ],
+  removedFile: [
+    async (stage) => {
+      stage.sandbox.remove(1000n);
+      expect(await stage.ids()).toEqual(all.slice(1));
+    },
+    { shows: { notFound: 404, gone: 410, kept: 200 }, seen: async (stage) => (await stage.ask(resume)).status },
+  ],
+  sunset: {
+    shows: { none: [200, undefined], header: [200, 'Wed, 31 Dec 2031 23:59:59 GMT'], gone: [410, undefined] },
+    seen: async (stage) => {
+      const { status, headers } = await stage.ask();
+      return [status, headers.sunset];
+    },
+  },
 };
-
-const formats = { json: 'application/json', xml: 'application/xml', refuse406: 406 };
 
 async function formatOf(stage: Stage, accept: string | undefined): Promise<unknown> {
   const { status, headers } = await stage.ask(list, { accept });
   return status === 200 ? headers['content-type']?.split(';')[0] : status;
 }
 
-test.each(played)('%s is played as chosen', async (name) => {
-  await using stage = await set();
-  await plays[name](stage);
-});
+testPlays(plays, set);
 
 test('a choice that does not exist, or an option that does not, is refused and nothing changes', async () => {
   await using stage = await set();
