@@ -21,7 +21,7 @@ export async function within(ms: number, holds: () => Promise<boolean>): Promise
 
 export function toSettings(
   { format, rate }: { readonly format: 'json' | 'xml'; readonly rate: string },
-  { bucket, region, credentials }: StrictS3,
+  { settings: { S3_ENDPOINT: _, ...storage } }: StrictS3,
 ): Record<string, string> {
   return {
     SOURCE_FORMAT: format,
@@ -32,11 +32,7 @@ export function toSettings(
     LEASE: `${leaseMs}ms`,
     // More than the 1 MiB that a download may hold in memory, so that a file can reach the spool's disk.
     ATTACHMENT_MAX_BYTES: '10MB',
-    BLOBS_URL: `s3://${bucket}/intake`,
-    S3_REGION: region,
-    S3_FORCE_PATH_STYLE: 'true',
-    AWS_ACCESS_KEY_ID: credentials.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+    ...storage,
     PRIVACY_KEY: 'a privacy key for tests, long enough',
     ADMIN_PORT: '0',
     LOG_LEVEL: 'trace',

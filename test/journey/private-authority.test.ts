@@ -88,15 +88,7 @@ describe('a storage whose authority is not known', () => {
     await using board = await openSandbox({ applications: 2 });
     await using s3 = await openStrictS3();
     await using door = await openTlsDoor(authority, s3.endpoint);
-    const env = {
-      ...toEnvironment(database, board),
-      BLOBS_URL: `s3://${s3.bucket}`,
-      S3_ENDPOINT: door.url,
-      S3_REGION: s3.region,
-      S3_FORCE_PATH_STYLE: 'true',
-      AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId,
-      AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
-    };
+    const env = { ...toEnvironment(database, board), ...s3.settings, S3_ENDPOINT: door.url };
     for (const args of [['sync'], ['verify']]) {
       const { code, stderr } = await runIntake(args, env);
       expect({ args, code }).toEqual({ args, code: 2 });

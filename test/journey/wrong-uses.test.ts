@@ -22,15 +22,8 @@ const test = base.extend('places', { scope: 'file' }, async ({}, { onCleanup }) 
     await s3[Symbol.asyncDispose]();
     folder.remove();
   });
-  const storage = {
-    BLOBS_URL: `s3://${s3.bucket}`,
-    S3_ENDPOINT: s3.endpoint,
-    S3_REGION: s3.region,
-    AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
-  };
   const [boardPort, storePort] = [new URL(board.url).port, new URL(s3.endpoint).port];
-  return { board, storage, folder: folder.path, boardPort, storePort };
+  return { board, storage: s3.settings, folder: folder.path, boardPort, storePort };
 });
 
 interface WrongUse {
@@ -201,8 +194,8 @@ test('before `npm ci` is answered with that command', () => {
   expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining('Next: run `npm ci`') });
 });
 
-describe('a database that cannot be written', () => {
-  test('is called read-only by doctor and by sync', { tags: ['slow'] }, async ({ places }) => {
+describe('a database that cannot be written', { tags: ['slow'] }, () => {
+  test('is called read-only by doctor and by sync', async ({ places }) => {
     await using database = await openTestDatabase();
     const name = new URL(database.url).pathname.slice(1);
     await database.query(`ALTER DATABASE "${name}" SET default_transaction_read_only = on`);
@@ -218,9 +211,7 @@ describe('a database that cannot be written', () => {
     expect((await sync.ended).stderr).toMatch(/^default: The database at \S+ is read-only \(25006\)\./);
   });
 
-  test('whose role may not create the schema is waited for, and sync says so', { tags: ['slow'] }, async ({
-    places,
-  }) => {
+  test('whose role may not create the schema is waited for, and sync says so', async ({ places }) => {
     await using database = await openTestDatabase();
     await database.query(`DROP SCHEMA intake CASCADE; DROP SCHEMA intake_analytics CASCADE`);
     const url = new URL(database.url);

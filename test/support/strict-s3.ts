@@ -10,6 +10,8 @@ import { checkBody, toSha256 } from './strict-body.ts';
 
 /** A running store with one bucket. */
 export interface StrictS3 extends AsyncDisposable {
+  /** The settings of a worker that stores here. */
+  readonly settings: Record<string, string>;
   readonly endpoint: string;
   readonly region: string;
   readonly bucket: string;
@@ -267,6 +269,14 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   s3.endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return Object.assign(s3, {
+    settings: {
+      BLOBS_URL: `s3://${s3.bucket}/intake`,
+      S3_ENDPOINT: s3.endpoint,
+      S3_REGION: s3.region,
+      S3_FORCE_PATH_STYLE: 'true',
+      AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
+    },
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();
