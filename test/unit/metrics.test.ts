@@ -7,48 +7,22 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { toStatus } from '../../src/domain/status.ts';
 import { createMetrics } from '../../src/web/admin/metrics.ts';
+import { anAdvertiserStatus } from '../support/advertiser-status.ts';
 
 const at = new Date('2026-11-15T10:00:00Z');
-const advertiser = {
-  advertiserId: 1n,
-  halt: null,
+const advertiser = anAdvertiserStatus(at, {
   applications: 7,
-  newestSubmittedAt: at,
-  cursor: { afterId: 1n, asOf: at },
-  readAt: at,
   waiting: 3,
   due: 2,
   oldestDueAt: at,
-  notThere: 0,
-  suspects: 0,
-  withheld: 0,
-  unfinished: [],
-  unreadable: [],
-  blobs: { count: 0, bytes: 0 },
-  unreadableScreens: 0,
-  damagedBlobs: 0,
-  keptInfected: 0,
   verifiedSince: new Date(at.getTime() - 86_400_000),
   attachments: { stored: 5, infected: 1 },
-  quarantined: 0,
-  unkept: 0,
-  volatile: [],
-  keptOut: 0,
-  retentionDue: null,
-  erasingSince: null,
-  erasingTrouble: null,
-  lastSweep: null,
   coverage: {
-    certificate: 'assumed',
-    risk: 'harmless',
-    reason: 'a reason',
+    ...{ certificate: 'assumed', risk: 'harmless', reason: 'a reason', completeThrough: at },
     asOf: new Date(at.getTime() - 90_000),
-    completeThrough: at,
   },
-  openRanges: 0,
   latenessMs: 1_500,
-  submittedAt: [],
-} as const;
+});
 
 function createFilled() {
   const metrics = createMetrics({ version: '1.2.3' });
@@ -63,7 +37,7 @@ function createFilled() {
   metrics.observePass({ pass: 'live', outcome: 'failed', durationMs: 5, kind: 'refused' });
   metrics.observeWaits([50, 2_000]);
   const proofLimit = { ms: 173_400_000, isScheduled: true };
-  const status = toStatus(at, [{ ...advertiser, name: 'north' }], 1_200_000, {
+  const status = toStatus(at, [advertiser], 1_200_000, {
     proofLimit,
     verifyWithinMs: 30 * 86_400_000,
   });

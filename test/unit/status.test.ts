@@ -12,6 +12,7 @@ import {
   toSweepResult,
 } from '../../src/domain/status.ts';
 import { renderAgo } from '../../src/web/admin/page.ts';
+import { anAdvertiserStatus } from '../support/advertiser-status.ts';
 
 const day = 86_400_000;
 const now = new Date('2026-11-15T10:00:00Z');
@@ -25,41 +26,15 @@ const proven = {
   completeThrough: ago(16),
 } as const;
 
-const well: AdvertiserStatus = {
-  name: 'north',
+const well = anAdvertiserStatus(ago(1), {
   advertiserId: 9_007_199_254_740_993n,
-  halt: null,
-  applications: 1,
-  newestSubmittedAt: ago(3),
   cursor: { afterId: 9_007_199_254_740_995n, asOf: ago(1) },
-  readAt: ago(1),
-  waiting: 0,
-  due: 0,
-  oldestDueAt: null,
-  notThere: 0,
-  suspects: 0,
-  withheld: 0,
-  unfinished: [],
-  unreadable: [],
-  blobs: { count: 0, bytes: 0 },
-  unreadableScreens: 0,
-  damagedBlobs: 0,
-  keptInfected: 0,
+  newestSubmittedAt: ago(3),
+  submittedAt: [ago(3).getTime()],
   verifiedSince: ago(29 * 24 * 60),
   attachments: { stored: 2 },
-  quarantined: 0,
-  unkept: 0,
-  volatile: [],
-  keptOut: 0,
-  retentionDue: null,
-  erasingSince: null,
-  erasingTrouble: null,
-  lastSweep: null,
   coverage: proven,
-  openRanges: 0,
-  latenessMs: null,
-  submittedAt: [ago(3).getTime()],
-};
+});
 const staleAfterMs = 20 * 60_000;
 const proofLimit = { ms: 2 * day, isScheduled: true };
 const sweep = {
@@ -142,23 +117,8 @@ describe('urgent is', () => {
   });
 
   it('not: what can wait until tomorrow', () => {
-    const status = statusOf({
-      quarantined: 1,
-      unkept: 0,
-      volatile: [],
-      attachments: { given_up: 1, rejected: 4 },
-      oldestDueAt: ago(59),
-      notThere: 0,
-      suspects: 0,
-      withheld: 0,
-      unfinished: [],
-      unreadable: [],
-      blobs: { count: 0, bytes: 0 },
-      unreadableScreens: 0,
-      damagedBlobs: 0,
-      keptInfected: 0,
-      readAt: ago(19),
-    });
+    const attachments = { given_up: 1, rejected: 4 };
+    const status = statusOf({ quarantined: 1, attachments, oldestDueAt: ago(59), readAt: ago(19) });
     expect(status.problems.map(({ urgent, command }) => `${urgent} ${command}`)).toEqual([
       'false intake quarantine list',
       'false intake retry --state given_up',
