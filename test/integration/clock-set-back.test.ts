@@ -17,7 +17,7 @@ import { openSmallIntake } from '../support/small-intake.ts';
 import { testPrivacyKey, toEnvironment } from '../support/syncing.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
-import { hireWorker, isRead, openSettings } from '../support/worker.ts';
+import { hireWorker, isDone, isRead, openSettings } from '../support/worker.ts';
 
 const dayMs = 86_400_000;
 const jumps = [
@@ -60,20 +60,17 @@ for (const [name, jumpMs] of jumps) {
     }) => {
       await using board = await openSandbox({ applications: 5 });
       await using settings = await openSettings(database, board, { SOURCE_RATE: '200/s' });
-      const isDone = async () =>
-        (await isRead(database, board)) &&
-        (await database.query(`SELECT 1 FROM intake.downloads LIMIT 1`)).length === 0;
       {
         await using _worker = await hireWorker(settings.env);
-        await until(isDone);
+        await until(() => isDone(database, board));
         await setClockBack(database.query, jumpMs);
         board.add(3);
-        await until(isDone);
+        await until(() => isDone(database, board));
       }
       board.add(3);
       await setClockBack(database.query, jumpMs);
       await using _worker = await hireWorker(settings.env);
-      await until(isDone);
+      await until(() => isDone(database, board));
     });
 
     test('gives a rate its next slot at once', async ({ emptied: database }) => {

@@ -9,9 +9,9 @@ import { createTroubles } from '../../src/sync/troubles.ts';
 import { callIntake } from '../support/intake.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
 import { openTcpGate } from '../support/tcp-gate.ts';
-import { type TestDatabase, test } from '../support/test-database.ts';
+import { test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
-import { hireWorker, isRead, openSettings, spawnWorker } from '../support/worker.ts';
+import { hireWorker, isDone, isRead, openSettings, probe, spawnWorker } from '../support/worker.ts';
 
 interface Told {
   readonly headline: string;
@@ -25,23 +25,15 @@ async function askStatus(env: Record<string, string>): Promise<Told> {
   return JSON.parse((await callIntake(['status', '--json'], env)).stdout) as Told;
 }
 
-async function isStored(database: TestDatabase): Promise<boolean> {
-  const [row] = await database.query<{ n: number }>(
-    `SELECT count(*) FILTER (WHERE state = 'pending')::int AS n FROM intake.attachments`,
-  );
-  return row?.n === 0;
-}
-
 describe('a source that is away', () => {
   test('is named by the status of another process, with host, port and cause; nobody asks whether a worker runs', async ({
     emptied: database,
   }) => {
     await using board = await openSandbox({ applications: 5 });
     await using gate = await openTcpGate(board.url);
-    const seen = { url: gate.url, credential: board.credential, advertisers: board.advertisers };
-    await using settings = await openSettings(database, seen);
+    await using settings = await openSettings(database, { ...board, url: gate.url });
     await using worker = await hireWorker(settings.env);
-    await until(async () => (await isRead(database, board)) && (await isStored(database)));
+    await until(() => isDone(database, board));
     expect((await askStatus(settings.env)).waits).toEqual([]);
     const before = Date.now();
     await gate.shut();
@@ -49,6 +41,7 @@ describe('a source that is away', () => {
     await until(async () =>
       (await askStatus(settings.env)).waits.some(({ reason }) => reason.includes('ECONNREFUSED')),
     );
+    await until(async () => (await probe(worker, '/readyz')).failed.includes('progress'));
     // Long ago, so that a status without the wait would blame the worker.
     await database.query(`UPDATE intake.cursors SET as_of = now() - interval '3 hours'`);
     await database.query(`UPDATE intake.coverage SET as_of = now() - interval '3 hours'`);
@@ -68,19 +61,18 @@ describe('a source that is away', () => {
     // The page and the metrics of the worker say the same.
     expect(await (await fetch(worker.adminUrl)).text()).toContain(reason);
     expect(await (await fetch(`${worker.adminUrl}/metrics`)).text()).toContain('intake_waiting{dependency="source"} 1');
+    board.add(1);
     await gate.open();
-    await until(async () => (await askStatus(settings.env)).waits.length === 0);
+    await until(async () => (await isRead(database, board)) && (await askStatus(settings.env)).waits.length === 0);
+    await until(async () => (await probe(worker, '/readyz')).status === 200);
   });
 });
 
-describe('a source that is away while a command reads', () => {
-  test('is named by the status of another process until the command goes on', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
+describe('a source that is away while a command reads', { tags: ['slow'] }, () => {
+  test('is named by the status of another process until the command goes on', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 5 });
     await using gate = await openTcpGate(board.url, { shut: true });
-    const seen = { url: gate.url, credential: board.credential, advertisers: board.advertisers };
-    await using settings = await openSettings(database, seen);
+    await using settings = await openSettings(database, { ...board, url: gate.url });
     const sync = callIntake(['sync'], settings.env);
     // Until it has created the schema, nothing can be asked.
     await until(async () => {
@@ -96,13 +88,12 @@ describe('a source that is away while a command reads', () => {
   });
 });
 
-describe('a source that goes away between two polls', () => {
-  test('is named as soon as a download meets it', { tags: ['slow'] }, async ({ emptied: database }) => {
+describe('a source that goes away between two polls', { tags: ['slow'] }, () => {
+  test('is named as soon as a download meets it', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 5 });
     board.fault({ kind: 'fail', status: 503, on: 'files', times: null });
     await using gate = await openTcpGate(board.url);
-    const seen = { url: gate.url, credential: board.credential, advertisers: board.advertisers };
-    await using settings = await openSettings(database, seen, { SYNC_SCHEDULE: '0 0 1 1 *' });
+    await using settings = await openSettings(database, { ...board, url: gate.url }, { SYNC_SCHEDULE: '0 0 1 1 *' });
     await using _worker = await hireWorker(settings.env);
     // The first sweep is over, and the next is a year away.
     await until(async () => (await database.query(`SELECT 1 FROM intake.leases WHERE done_at IS NOT NULL`)).length > 0);
@@ -116,21 +107,14 @@ describe('a source that goes away between two polls', () => {
   });
 });
 
-describe('a storage that is away while files wait', () => {
-  test('is named by the status of another process, and no longer when files are stored again', {
-    tags: ['slow'],
-  }, async ({ emptied: database }) => {
+describe('a storage that is away while files wait', { tags: ['slow'] }, () => {
+  test('is named by the status of another process, and no longer when files are stored again', async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 40 });
     await using s3 = await openStrictS3();
     await using gate = await openTcpGate(s3.endpoint, { shut: true });
-    await using settings = await openSettings(database, board, {
-      BLOBS_URL: `s3://${s3.bucket}/intake`,
-      S3_ENDPOINT: gate.url,
-      S3_REGION: s3.region,
-      S3_FORCE_PATH_STYLE: 'true',
-      AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId,
-      AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
-    });
+    await using settings = await openSettings(database, board, { ...s3.settings, S3_ENDPOINT: gate.url });
     // A process of its own: the SDK reads its credentials from the environment of the process.
     await using _worker = await spawnWorker(settings.env);
     await until(async () => (await askStatus(settings.env)).waits.length > 0);
@@ -144,23 +128,17 @@ describe('a storage that is away while files wait', () => {
     );
     expect(headline).not.toContain('All is well');
     await gate.open();
-    await until(async () => (await isStored(database)) && (await askStatus(settings.env)).waits.length === 0);
+    await until(async () => (await isDone(database, board)) && (await askStatus(settings.env)).waits.length === 0);
   });
 });
 
-describe('a storage that takes requests and answers none', () => {
-  test('is named while its client still tries', { tags: ['slow'] }, async ({ emptied: database }) => {
+describe('a storage that takes requests and answers none', { tags: ['slow'] }, () => {
+  test('is named while its client still tries', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 3 });
     await using silent = await openSilentServer();
-    await using settings = await openSettings(database, board, {
-      BLOBS_URL: 's3://bucket/intake',
-      S3_ENDPOINT: silent.url,
-      S3_REGION: 'us-east-1',
-      S3_FORCE_PATH_STYLE: 'true',
-      AWS_ACCESS_KEY_ID: 'id',
-      AWS_SECRET_ACCESS_KEY: 'key',
-      SOURCE_TIMEOUT: '10m',
-    });
+    await using s3 = await openStrictS3();
+    const away = { ...s3.settings, S3_ENDPOINT: silent.url, SOURCE_TIMEOUT: '10m' };
+    await using settings = await openSettings(database, board, away);
     await using _worker = await spawnWorker(settings.env);
     await until(async () => (await askStatus(settings.env)).waits.length > 0);
     const { waits } = await askStatus(settings.env);
@@ -186,13 +164,18 @@ async function openSilentServer(): Promise<{ readonly url: string } & AsyncDispo
 }
 
 describe('a database that is away', () => {
-  test('is named by the page of the worker, with host and port', async ({ emptied: database }) => {
+  test('is named by the page of the worker, which is alive and goes on by itself with everything that came meanwhile', async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 3 });
     await using gate = await openTcpGate(database.url);
     await using settings = await openSettings({ url: gate.url }, board);
     await using worker = await hireWorker(settings.env);
-    await until(() => isRead(database, board));
+    await until(() => isDone(database, board));
     await gate.shut();
+    await until(async () => (await probe(worker, '/readyz')).failed.includes('database'));
+    board.add(5);
+    expect((await probe(worker, '/livez')).status).toBe(200);
     const { host } = new URL(gate.url);
     const isNamed = async () =>
       (await (await fetch(worker.adminUrl)).text()).includes(`The database at ${host} cannot be reached`);
@@ -203,6 +186,9 @@ describe('a database that is away', () => {
       const { waits } = (await (await fetch(`${worker.adminUrl}/api/status`)).json()) as Told;
       return waits.some(({ dependency }) => dependency === 'database');
     });
+    await gate.open();
+    await until(() => isDone(database, board));
+    await until(async () => (await probe(worker, '/readyz')).status === 200);
   });
 });
 
@@ -283,11 +269,7 @@ describe('why an account waits', () => {
   test('keeps its start while it lasts, and is no longer shown when nobody has tried again', async ({
     emptied: database,
   }) => {
-    await using store = openStore({
-      url: database.url,
-      role: 'test',
-      privacyKey: Buffer.from('a privacy key for tests'),
-    });
+    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('a key') });
     const { advertisers } = store;
     for (const name of ['a', 'b']) await advertisers.ensure(name, null);
     const storage = { task: 'downloads', dependency: 'storage', reason: 'full' } as const;

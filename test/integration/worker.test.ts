@@ -8,7 +8,7 @@ import { callIntake } from '../support/intake.ts';
 import { openTcpGate } from '../support/tcp-gate.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
-import { hireWorker, isRead, openSettings, probe } from '../support/worker.ts';
+import { hireWorker, isDone, isRead, isStored, openSettings, probe } from '../support/worker.ts';
 
 const loadHalts = async (database: TestDatabase) =>
   Object.fromEntries(
@@ -21,10 +21,6 @@ const loadHalts = async (database: TestDatabase) =>
 
 const attemptsSpent = async (database: TestDatabase) =>
   (await database.query<{ n: number }>(`SELECT coalesce(sum(attempts), 0)::int AS n FROM intake.downloads`))[0]?.n;
-
-const isStored = async (database: TestDatabase, { advertiserId }: Pick<BoardAdvertiser, 'advertiserId'>) =>
-  (await database.query(`SELECT 1 FROM intake.downloads WHERE advertiser_id = $1 LIMIT 1`, [advertiserId])).length ===
-  0;
 
 /** Queues the files of an account again. */
 const requeue = (database: TestDatabase, { advertiserId }: Pick<BoardAdvertiser, 'advertiserId'>) =>
@@ -48,7 +44,7 @@ describe('several advertisers', () => {
     settings.rotate('account-2', 'a credential of yesterday');
     await using worker = await hireWorker(settings.env, { probeEveryMs: 200 });
 
-    await until(async () => (await isRead(database, well)) && (await isStored(database, well)));
+    await until(() => isDone(database, well));
     well.add(1);
     await until(() => isRead(database, well));
     await until(async () => (await loadHalts(database))['account-2'] === 'refused');
@@ -136,10 +132,8 @@ describe('a worker with nothing to do', () => {
   });
 });
 
-describe('a source that asks to be left alone for long', () => {
-  test('is, by one download run after the other, while infected bytes still go', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
+describe('a source that asks to be left alone for long', { tags: ['slow'] }, () => {
+  test('is, by one download run after the other, while infected bytes still go', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 0, advertisers: [{ applications: 0 }] });
     const [, other] = board.advertisers;
     if (!other) throw new Error('Two accounts are there.');
@@ -160,7 +154,7 @@ describe('a source that asks to be left alone for long', () => {
     );
     // Two more download runs, which fetch what another account has.
     for (let nth = 0; nth < 2; nth++) {
-      await until(async () => (await isRead(database, other)) && (await isStored(database, other)));
+      await until(() => isDone(database, other));
       await requeue(database, other);
     }
     await until(() => isStored(database, other));
@@ -169,9 +163,9 @@ describe('a source that asks to be left alone for long', () => {
     expect(await database.query(`SELECT 1 FROM intake.downloads`)).toHaveLength(10);
   });
 
-  test('whenever it is asked for one file is left alone once: after that the file waits, and the list is read', {
-    tags: ['slow'],
-  }, async ({ emptied: database }) => {
+  test('whenever it is asked for one file is left alone once: after that the file waits, and the list is read', async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 0 });
     const [id = 0n] = board.add([{ attachments: [{ kind: 'resume', content: 'never served' }] }]);
     await using settings = await openSettings(database, board);
@@ -212,38 +206,6 @@ describe('a worker whose database is away', () => {
     const page = await fetch(worker.adminUrl);
     expect({ status: page.status, text: await page.text() }).toMatchObject({ status: 503 });
     expect((await fetch(`${worker.adminUrl}/metrics`)).status).toBe(503);
-    await gate.open();
-    await until(() => isRead(database, board));
-    await until(async () => (await probe(worker, '/readyz')).status === 200);
-  });
-
-  test('later goes on by itself, with everything that came meanwhile', async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 10 });
-    await using gate = await openTcpGate(database.url);
-    await using settings = await openSettings({ url: gate.url }, board);
-    await using worker = await hireWorker(settings.env);
-    await until(async () => (await isRead(database, board)) && (await isStored(database, board)));
-    await gate.shut();
-    await until(async () => (await probe(worker, '/readyz')).failed.includes('database'));
-    board.add(5);
-    expect((await probe(worker, '/livez')).status).toBe(200);
-    await gate.open();
-    await until(async () => (await isRead(database, board)) && (await isStored(database, board)));
-    await until(async () => (await probe(worker, '/readyz')).status === 200);
-  });
-});
-
-describe('a worker whose source is away', () => {
-  test('is not ready, and reads on when it comes back', async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 10 });
-    await using gate = await openTcpGate(board.url);
-    const seen = { url: gate.url, credential: board.credential, advertisers: board.advertisers };
-    await using settings = await openSettings(database, seen);
-    await using worker = await hireWorker(settings.env);
-    await until(async () => (await isRead(database, board)) && (await isStored(database, board)));
-    await gate.shut();
-    await until(async () => (await probe(worker, '/readyz')).failed.includes('progress'));
-    board.add(1);
     await gate.open();
     await until(() => isRead(database, board));
     await until(async () => (await probe(worker, '/readyz')).status === 200);

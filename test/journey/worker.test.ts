@@ -1,13 +1,12 @@
-// Workers as processes of their own: how they live beside each other, how they are stopped, and what a paused one may not do.
+// Workers as processes of their own: how they live beside each other, and how they are stopped.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import pg from 'pg';
 import { describe, expect } from 'vitest';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { findDifferences } from '../support/equality.ts';
 import { callIntake } from '../support/intake.ts';
-import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
+import { type TestDatabase, test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { isRead, openSettings, probe, spawnWorker } from '../support/worker.ts';
 
@@ -71,21 +70,6 @@ describe('a worker', () => {
     ).toEqual([{ attempts: 0, claimed: 0 }]);
   });
 
-  test('that is asked to stop a second time ends at once', { tags: ['slow'] }, async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 10 });
-    board.fault({ kind: 'hang', on: 'attachments', times: null });
-    await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
-    await using hasty = await spawnWorker(settings.env);
-    await until(() => isFetching(board));
-    hasty.kill('SIGTERM');
-    // Two that the process has not taken yet count as one, so it is asked until it has ended.
-    const signals = setInterval(() => hasty.kill('SIGTERM'), 50);
-    const { code } = await hasty.ended;
-    clearInterval(signals);
-    // Without the second one it would have ended well.
-    expect(code).toBe(5);
-  });
-
   test('in which something has stopped moving ends by itself with 8', { tags: ['slow'] }, async ({
     emptied: database,
   }) => {
@@ -100,10 +84,8 @@ describe('a worker', () => {
   });
 });
 
-describe('three workers of one database', () => {
-  test('together keep the rate, and leave nothing out when one of them is killed', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
+describe('three workers of one database', { tags: ['slow'] }, () => {
+  test('together keep the rate, and leave nothing out when one of them is killed', async ({ emptied: database }) => {
     const lag = monitorEventLoopDelay({ resolution: 5 });
     lag.enable();
     const rate = 20;
@@ -134,57 +116,5 @@ describe('three workers of one database', () => {
     // A worker's process may stand still between its slot and its request, for two requests each. With a limit per process it is 35 and more.
     const heldUp = 2 * workers.length;
     expect(most).toBeLessThanOrEqual(Math.ceil((rate * secondMs) / 1_000) + heldUp);
-  });
-});
-
-describe('a worker that is paused inside a transaction', () => {
-  test('commits nothing once another one holds its lane', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
-    await using board = await openSandbox({ applications: 10 });
-    await using settings = await openSettings(database, board, { LEASE: '2s' });
-    // Notes, at the very end of each transaction that writes applications, who commits and whose lane it is then.
-    await database.query(`
-      CREATE TABLE public.commits (app text, owner text);
-      CREATE FUNCTION public.note_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-        INSERT INTO public.commits SELECT current_setting('application_name'), owner FROM intake.leases WHERE lane = 'live' AND name = 'account-1';
-        RETURN NULL; END $$;
-      CREATE CONSTRAINT TRIGGER note_commit AFTER INSERT ON intake.applications DEFERRABLE INITIALLY DEFERRED
-        FOR EACH ROW EXECUTE FUNCTION public.note_commit();`);
-    const named = (name: string) => ({ ...settings.env, DATABASE_URL: `${database.url}?application_name=${name}` });
-
-    // Maintenance by the clock has leases of its own, which say nothing of the account's.
-    await database.query(
-      `INSERT INTO intake.leases (name, lane, owner, epoch, expires_at) VALUES ('maintenance erasures', 'live', 'elsewhere', 1, now())`,
-    );
-    const holder = new pg.Client({ connectionString: database.url, application_name: 'test' });
-    await holder.connect();
-    await holder.query('BEGIN; LOCK TABLE intake.sweeps IN EXCLUSIVE MODE');
-    await using paused = await spawnWorker(named('paused'));
-    // Of this database and this worker: pg_locks also shows the waits of other tests.
-    const waits = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'paused' AND wait_event_type = 'Lock'`;
-    await until(async () => (await database.query(waits)).length > 0);
-    paused.kill('SIGSTOP');
-    const lapsed = `SELECT 1 FROM intake.leases WHERE name = 'account-1' AND lane = 'live' AND expires_at < now()`;
-    await until(async () => (await database.query(lapsed)).length > 0);
-    await using other = await spawnWorker(named('other'));
-    // It tries for the lane, and again.
-    const tries = new Set<string>();
-    await until(async () => {
-      const rows = await database.query<{ at: string }>(
-        `SELECT query_start::text AS at FROM pg_stat_activity WHERE application_name = 'other' AND query LIKE '%intake.leases%'`,
-      );
-      for (const { at } of rows) tries.add(at);
-      return tries.size > 1;
-    });
-    paused.kill('SIGCONT');
-    await holder.query('ROLLBACK');
-    await holder.end();
-
-    await until(() => isRead(database, board));
-    const commits = await database.query<{ app: string; owner: string }>(
-      `SELECT DISTINCT app, owner FROM public.commits`,
-    );
-    const stale = commits.filter(({ app, owner }) => !owner.includes(`(${app === 'paused' ? paused.pid : other.pid},`));
-    expect({ commits: commits.length, stale }).toEqual({ commits: 1, stale: [] });
   });
 });

@@ -191,3 +191,16 @@ export async function isRead(database: TestDatabase, { advertiserId, size }: Boa
   );
   return row?.n === size;
 }
+
+/** Whether no file of an account waits to be fetched. */
+export async function isStored(
+  { query }: TestDatabase,
+  { advertiserId }: Pick<BoardAdvertiser, 'advertiserId'>,
+): Promise<boolean> {
+  return (await query(`SELECT 1 FROM intake.downloads WHERE advertiser_id = $1 LIMIT 1`, [advertiserId])).length === 0;
+}
+
+/** Whether an account is read, with all of its files. */
+export async function isDone(database: TestDatabase, account: BoardAdvertiser): Promise<boolean> {
+  return (await isRead(database, account)) && (await isStored(database, account));
+}
