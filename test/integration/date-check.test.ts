@@ -1,19 +1,15 @@
 // The hourly check by dates and the random audits, as the worker runs them: a source that refuses date filters and serves everything else keeps
 // its account, and a contradiction brings a recheck also where the rest of the audit fails.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';
 import type { Source } from '../../src/source/client.ts';
 import type { Store } from '../../src/store/store.ts';
 import { createAccountQueues, type TaskName } from '../../src/sync/worker/account-queue.ts';
 import { type RunTaskRequest, runTask } from '../../src/sync/worker/run-task.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
-import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { shareDatabase } from '../support/test-database.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await openTestDatabase();
-});
-afterAll(() => database[Symbol.asyncDispose]());
+const database = shareDatabase();
 
 /** Runs a task of the worker for the only account; gives the tasks that it made due. */
 async function run(intake: SmallIntake, source: Source, name: TaskName, demand: (name: TaskName) => void = () => {}) {

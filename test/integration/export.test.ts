@@ -2,17 +2,13 @@
 import { createHmac } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { exportPerson } from '../../src/sync/privacy/export.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { testPrivacyKey } from '../support/syncing.ts';
-import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { shareDatabase } from '../support/test-database.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await openTestDatabase();
-});
-afterAll(() => database[Symbol.asyncDispose]());
+const database = shareDatabase();
 
 async function exportAt(intake: SmallIntake, applicationId: bigint, name = 'export') {
   const folder = join(intake.folder, name);

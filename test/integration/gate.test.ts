@@ -8,25 +8,18 @@ import { parseScreens } from '../../src/source/parse/screen.ts';
 import { reparse } from '../../src/sync/files/reparse.ts';
 import { erase } from '../../src/sync/privacy/erase.ts';
 import { replay } from '../../src/sync/read/replay-quarantine.ts';
-import { findTraces } from '../support/dump.ts';
 import { callIntake } from '../support/intake.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
+import { findZelda, zelda } from '../support/zelda.ts';
 
 const signal = AbortSignal.timeout(600_000);
 
-/** Someone whose every fact is a word that stands nowhere else. */
-const zelda = {
-  email: 'zelda.quarlesworth@example.com',
-  firstName: 'Zeldabeth',
-  lastName: 'Quarlesworth',
-  jobSeekerId: 'seeker-zq-7788',
-} as const;
 const screens = [
   { id: 'S1', name: 'Screen', successful: true, questions: [{ id: 'Q1', type: 'Text', text: 'Why?', answers: [] }] },
 ];
-const words = ['quarlesworth', 'zeldabeth', 'seeker-zq-7788'];
+const byId = (applicationId: bigint): Sought => ({ by: 'application', applicationId });
 const byAddress: Sought = { by: 'address', email: zelda.email };
 const byAccount: Sought = { by: 'jobseeker', jobSeekerId: zelda.jobSeekerId };
 
@@ -34,12 +27,11 @@ async function openWithZelda(database: TestDatabase) {
   const intake = await openSmallIntake({ database });
   const [id = 0n] = intake.board.add([{ ...zelda, attachments: [{ kind: 'screen' }], screens }, { attachments: [] }]);
   await intake.sweep();
-  return { intake, id };
+  return { ...intake, id };
 }
 
 const eraseAt = (intake: SmallIntake, sought: Sought, future = false) =>
   erase(intake, { advertiserId: intake.board.advertiserId, sought, future, by: 'test', signal });
-const traces = ({ database, folder }: SmallIntake) => findTraces({ database, folders: [folder], words });
 const keptOut = async ({ database }: SmallIntake) =>
   Number((await database.query<{ n: string }>(`SELECT sum(kept_out) AS n FROM intake.advertisers`))[0]?.n);
 const show = ({ board }: SmallIntake, json: string) => board.fault({ kind: 'poison', on: 'list', times: null, json });
@@ -47,32 +39,20 @@ const show = ({ board }: SmallIntake, json: string) => board.fault({ kind: 'pois
 describe('an erased person whom the source sends again without a usable id', () => {
   const members = `"FirstName":"Zeldabeth","LastName":"Quarlesworth"`;
   test.for<[string, (id: bigint) => Sought, string]>([
-    [
-      'application, by the account',
-      (applicationId) => ({ by: 'application', applicationId }),
-      `"JobSeekerID":"${zelda.jobSeekerId}"`,
-    ],
-    [
-      'application, by the address',
-      (applicationId) => ({ by: 'application', applicationId }),
-      `"Email":"${zelda.email}"`,
-    ],
-    [
-      'application, however the address is typed',
-      (applicationId) => ({ by: 'application', applicationId }),
-      `"Email":"Z <ZELDA.Quarlesworth@example.com>"`,
-    ],
+    ['application, by the account', byId, `"JobSeekerID":"${zelda.jobSeekerId}"`],
+    ['application, by the address', byId, `"Email":"${zelda.email}"`],
+    ['application, however the address is typed', byId, `"Email":"Z <ZELDA.Quarlesworth@example.com>"`],
     ['address, by the account', () => byAddress, `"JobSeekerID":"${zelda.jobSeekerId}"`],
     ['account, by the address', () => byAccount, `"Email":"${zelda.email}"`],
   ])('is not in quarantine after an erasure by %s; it is counted', async ([, toSought, named], { database }) => {
-    const { intake, id } = await openWithZelda(database);
-    await using _intake = intake;
+    await using intake = await openWithZelda(database);
+    const { id } = intake;
     await eraseAt(intake, toSought(id));
     expect(await keptOut(intake)).toBe(0);
     show(intake, `{"ID":"${id}x",${named},${members}}`);
     show(intake, `{"ID":"none","Email":"somebody.else@example.com"}`);
     await intake.sweep(true);
-    expect(await traces(intake)).toEqual([]);
+    expect(await findZelda(intake)).toEqual([]);
     expect(await database.query(`SELECT raw->>'Email' AS email FROM intake.quarantine`)).toEqual([
       { email: 'somebody.else@example.com' },
     ]);
@@ -80,8 +60,8 @@ describe('an erased person whom the source sends again without a usable id', () 
   });
 
   test('is deleted from quarantine if an earlier release has stored the element', async ({ database }) => {
-    const { intake, id } = await openWithZelda(database);
-    await using _intake = intake;
+    await using intake = await openWithZelda(database);
+    const { id } = intake;
     show(intake, `{"ID":"${id}x","Email":"${zelda.email}",${members}}`);
     await intake.sweep(true);
     expect(await database.query(`SELECT 1 FROM intake.quarantine`)).toHaveLength(1);
@@ -89,7 +69,7 @@ describe('an erased person whom the source sends again without a usable id', () 
     await eraseAt(intake, { by: 'application', applicationId: id });
     expect(await database.query(`SELECT 1 FROM intake.quarantine`)).toHaveLength(1);
     await intake.sweep(true);
-    expect(await traces(intake)).toEqual([]);
+    expect(await findZelda(intake)).toEqual([]);
   });
 });
 
@@ -98,8 +78,7 @@ describe('a person who was erased with --and-future', () => {
     ['address', byAddress],
     ['account', byAccount],
   ])('by %s has no new application stored; without it the new one is', async ([, sought], { database }) => {
-    const { intake } = await openWithZelda(database);
-    await using _intake = intake;
+    await using intake = await openWithZelda(database);
     await eraseAt(intake, sought);
     const [before = 0n] = intake.board.add([{ ...zelda, attachments: [] }]);
     await intake.sweep();
@@ -110,7 +89,7 @@ describe('a person who was erased with --and-future', () => {
     await intake.runDownloads();
     expect(await loadErased(database, after)).toEqual([{ erased: true }]);
     expect(await loadErased(database, other)).toEqual([{ erased: false }]);
-    expect(await traces(intake)).toEqual([]);
+    expect(await findZelda(intake)).toEqual([]);
     expect(await keptOut(intake)).toBe(1);
     // A repeated request without it does not lift it.
     await eraseAt(intake, sought);
@@ -120,8 +99,7 @@ describe('a person who was erased with --and-future', () => {
   });
 
   test('does not come in by a change of another application, nor by a replay', async ({ database }) => {
-    const { intake } = await openWithZelda(database);
-    await using _intake = intake;
+    await using intake = await openWithZelda(database);
     await eraseAt(intake, byAddress, true);
     const [other = 0n] = intake.board.add([{ email: 'somebody@example.com', attachments: [] }]);
     await intake.sweep();
@@ -134,22 +112,15 @@ describe('a person who was erased with --and-future', () => {
       `INSERT INTO intake.quarantine (advertiser_id, fingerprint, reason, raw, sweep_id) VALUES ($1, '\\x00', 'test', $2, 1)`,
       [intake.board.advertiserId, { ID: 99_000_001, Email: zelda.email, LastName: zelda.lastName }],
     );
-    const request = {
-      name: 'default',
-      advertiserId: intake.board.advertiserId,
-      owner: 'test',
-      leaseMs: 30_000,
-      id: null,
-      signal,
-    };
+    const { advertiserId } = intake.board;
+    const request = { name: 'default', advertiserId, owner: 'test', leaseMs: 30_000, id: null, signal };
     await replay({ store: intake.store, parseElement }, request);
-    expect(await traces(intake)).toEqual([]);
+    expect(await findZelda(intake)).toEqual([]);
     expect(await loadErased(database, 99_000_001n)).toEqual([{ erased: true }]);
   });
 
   test('has no prefill stored, also one that begins later; without it that one is', async ({ database }) => {
-    const { intake } = await openWithZelda(database);
-    await using _intake = intake;
+    await using intake = await openWithZelda(database);
     const keep = async () => {
       const key = { advertiserId: intake.board.advertiserId, prefillId: randomUUID() };
       const [formUrl, returnUrl] = ['https://careers.example.com/f', 'https://careers.example.com/r'];
@@ -173,8 +144,8 @@ const loadErased = (database: TestDatabase, id: bigint) =>
 
 describe('an application with a tombstone whose rows are here all the same', () => {
   test('is neither parsed again nor exported', async ({ database }) => {
-    const { intake, id } = await openWithZelda(database);
-    await using _intake = intake;
+    await using intake = await openWithZelda(database);
+    const { id } = intake;
     await intake.runDownloads();
     const { advertiserId } = intake.board;
     const run = { advertisers: [advertiserId], parserVersion: null, signal };
@@ -202,8 +173,8 @@ describe('an application with a tombstone whose rows are here all the same', () 
 
 describe('intake erase --and-future', () => {
   test('is refused for a single application, and says what is the default', async ({ database }) => {
-    const { intake, id } = await openWithZelda(database);
-    await using _intake = intake;
+    await using intake = await openWithZelda(database);
+    const { id } = intake;
     const env = toEnvironment(database, intake.board, `${intake.folder}/blobs`);
     expect(await callIntake(['erase', '--application', String(id), '--and-future', '--yes'], env)).toMatchObject({
       code: 2,

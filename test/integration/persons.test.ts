@@ -1,14 +1,10 @@
 // Who is found by an address or an account, in whatever form the source passes on what people typed; and who is not.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Sought } from '../../src/domain/erasure.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
-import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { shareDatabase } from '../support/test-database.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await openTestDatabase();
-});
-afterAll(() => database[Symbol.asyncDispose]());
+const database = shareDatabase();
 
 const find = (intake: SmallIntake, sought: Sought) =>
   intake.store.privacy.findPerson(intake.board.advertiserId, sought);
@@ -43,6 +39,10 @@ const typed = [
   'zelda@example.com/zelda2@example.com',
   'zelda@example.com (home)',
   'home\nzelda@example.com',
+  '"Quarles, Zelda" <ZELDA@Example.com>',
+  'someone@example.org; zelda@example.com',
+  'zelda@example.com\t',
+  '\u00a0zelda@example.com\u00a0',
 ];
 /** Each of them may be another person's. */
 const others = [
@@ -86,15 +86,41 @@ describe('an address', () => {
     expect(new Set(found.map(({ comment }) => comment))).toEqual(new Set(typed));
   });
 
-  test.for(['zelda@example.com', `'zelda@example.com'`, 'zel\u200bda@example.com', '\uff5aelda@example.com'])(
-    'is sought as %j',
-    async (email) => {
-      await using intake = await openSmallIntake({ database });
-      const [id] = intake.board.add([{ email: 'zelda@example.com', attachments: [] }]);
-      await intake.sweep();
-      expect((await find(intake, { by: 'address', email })).applicationIds).toEqual([id]);
-    },
-  );
+  test('is sought in every form that names one address', async () => {
+    await using intake = await openSmallIntake({ database });
+    const [id] = intake.board.add([{ email: 'zelda@example.com', attachments: [] }]);
+    await intake.sweep();
+    for (const email of [
+      ...['zelda@example.com', `'zelda@example.com'`, 'zel\u200bda@example.com', '\uff5aelda@example.com'],
+      ...['"Quarles, Zelda" <ZELDA@Example.com>', 'Zelda <zelda@example.com>', 'mailto:zelda@example.com'],
+      ...['zelda@example.com\t', '\u00a0zelda@example.com\u00a0', '\u200bzelda@example.com'],
+    ]) {
+      expect((await find(intake, { by: 'address', email })).applicationIds, email).toEqual([id]);
+    }
+  });
+
+  test('is found in an element of any shape, and so is an account', async () => {
+    await using intake = await openSmallIntake({ database });
+    intake.board.add([{ attachments: [] }]);
+    const byShape = [
+      '["Zelda <zelda@example.com>."]',
+      '"mailto:zelda@example.com"',
+      '{"E":"a\\u0000zelda@example.com"}',
+    ];
+    const accounts = ['{"JobSeekerID":7788}', '{"jobSeekerId":"7788"}'];
+    for (const json of [...byShape, ...accounts, '{"JobSeekerID":77880}', '{"TimeInRole":7788}']) {
+      intake.board.fault({ kind: 'poison', on: 'list', times: null, json });
+    }
+    await intake.sweep();
+    expect((await find(intake, byAddress)).counts).toMatchObject({ applications: 0, quarantined: byShape.length });
+    const { counts, fingerprints } = await find(intake, { by: 'jobseeker', jobSeekerId: '7788' });
+    expect(counts).toMatchObject({ applications: 0, quarantined: 2 });
+    const rows = await database.query(
+      `SELECT raw FROM intake.quarantine WHERE encode(fingerprint, 'hex') = ANY ($1) ORDER BY raw::text`,
+      [fingerprints],
+    );
+    expect(rows).toEqual([{ raw: { JobSeekerID: 7788 } }, { raw: { jobSeekerId: '7788' } }]);
+  });
 
   test.for(['["zelda@example.com"]', '{"Address":"zelda@example.com"}', '["home:\\nzelda@example.com"]'])(
     'is found where the source gives no text: %s',

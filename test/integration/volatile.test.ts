@@ -1,18 +1,14 @@
 // Members that differ in every answer: what counts as a change, and what is one element of the quarantine.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { mostQuarantined } from '../../src/domain/application.ts';
 import { toStatus } from '../../src/domain/status.ts';
 import { parsePage } from '../../src/source/parse/list.ts';
 import { checkSource } from '../../src/sync/worker/health-checks.ts';
 import { aPage, commitPageOf } from '../support/applications.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
-import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { shareDatabase } from '../support/test-database.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await openTestDatabase();
-});
-afterAll(() => database[Symbol.asyncDispose]());
+const database = shareDatabase();
 const open = () => openSmallIntake({ database });
 
 const changes = async ({ database: { query } }: SmallIntake) =>

@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { test as base, inject } from 'vitest';
+import { afterAll, test as base, beforeAll, inject } from 'vitest';
 import { type TestTemplate, toDatabaseUrl } from './test-run.ts';
 import { wrongDaysSql } from './wrong-days.ts';
 
@@ -38,6 +38,25 @@ export const test = base
     await emptyDatabase(database);
     return database;
   });
+
+/** The database of a file whose tests all use it: created before the first of them, dropped after the last. */
+export function shareDatabase(): TestDatabase {
+  let opened: TestDatabase;
+  beforeAll(async () => {
+    opened = await openTestDatabase();
+  });
+  afterAll(() => opened[Symbol.asyncDispose]());
+  return {
+    get url() {
+      return opened.url;
+    },
+    get shared() {
+      return opened.shared;
+    },
+    query: (sql, values) => opened.query(sql, values),
+    [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
+  };
+}
 
 /** Creates a database as a copy of the template. */
 export async function openTestDatabase({ serverUrl, name }: TestTemplate = inject('template')): Promise<TestDatabase> {
