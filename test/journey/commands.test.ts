@@ -8,14 +8,13 @@ import { openDatabase } from '../../src/store/postgres/database.ts';
 import { findDifferences } from '../support/equality.ts';
 import { callIntake, runIntake, startIntake } from '../support/intake.ts';
 import { claimLease } from '../support/leases.ts';
+import { test, toResult } from '../support/site.ts';
 import { toEnvironment } from '../support/syncing.ts';
-import { openTestDatabase, test } from '../support/test-database.ts';
+import { openTestDatabase } from '../support/test-database.ts';
 
 describe('intake sync', () => {
-  test('brings the board into the database, says so, and status shows it', async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 40, choices: { pageCap: 20 } });
-    using blobs = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
-    const env = toEnvironment(database, board, blobs.path);
+  test('brings the board into the database, says so, and status shows it', async ({ openSite }) => {
+    const { board, database, env, intake } = await openSite({ applications: 40, choices: { pageCap: 20 } });
     const first = await runIntake(['sync'], env);
     expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining('40 new, 0 changed') });
     expect(first.stdout).toContain('coverage proven');
@@ -23,28 +22,25 @@ describe('intake sync', () => {
     expect(first.stderr).toMatch(/files \d+ of \d+.*B/);
     expect(await findDifferences(database, board)).toEqual([]);
 
-    const again = await callIntake(['sync', '--json'], env);
-    expect(JSON.parse(again.stdout.trim().split('\n').at(-1) ?? '')).toMatchObject({
+    const again = await intake('sync --json');
+    expect(toResult(again)).toMatchObject({
       advertisers: [{ name: 'default', advertiserId: String(board.advertiserId), added: 0, changed: 0, trouble: null }],
     });
 
-    const status = await callIntake(['status', '--json'], env);
-    expect(JSON.parse(status.stdout)).toMatchObject({
+    expect(toResult(await intake('status --json'))).toMatchObject({
       headline: expect.stringContaining('All is well: 40 applications'),
       problems: [],
       advertisers: [{ applications: 40, waiting: 0, coverage: { certificate: 'proven' } }],
     });
   });
 
-  test('of an account that nobody applied to yet ends well, and nothing is called open', async ({
-    emptied: database,
-  }) => {
-    await using board = await openSandbox({ applications: 0 });
-    const env = toEnvironment(database, board);
-    expect(await callIntake(['sync', '--no-files'], env)).toMatchObject({ code: 0 });
-    const { stdout } = await callIntake(['status', '--json'], env);
-    expect(JSON.parse(stdout).advertisers[0]).toMatchObject({ openRanges: 0, coverage: { certificate: 'assumed' } });
-    expect(JSON.parse(stdout).problems).toEqual([]);
+  test('of an account that nobody applied to yet ends well, and nothing is called open', async ({ openSite }) => {
+    const { intake } = await openSite({ applications: 0 });
+    expect(await intake('sync --no-files')).toMatchObject({ code: 0 });
+    expect(toResult(await intake('status --json'))).toMatchObject({
+      advertisers: [{ openRanges: 0, coverage: { certificate: 'assumed' } }],
+      problems: [],
+    });
   });
 
   test('without settings ends with 2 and one block that names each, with an example', async () => {
@@ -60,114 +56,95 @@ describe('intake sync', () => {
   });
 
   test('with a refused credential ends with 4, halts the advertiser, and recovers with the right one', async ({
-    emptied: database,
+    openSite,
   }) => {
-    await using board = await openSandbox({ applications: 3 });
-    const env = toEnvironment(database, board);
-    const refused = await callIntake(['sync', '--no-files'], {
-      ...env,
-      SOURCE_CREDENTIAL: 'a-wrong-secret-credential',
-    });
+    const { intake } = await openSite({ applications: 3 });
+    const refused = await intake('sync --no-files', { SOURCE_CREDENTIAL: 'a-wrong-secret-credential' });
     expect(refused.code).toBe(4);
     expect(refused.stdout + refused.stderr).not.toContain('a-wrong-secret-credential');
-    const status = await callIntake(['status'], env);
-    expect(status.stdout).toContain('Halted');
-    expect((await callIntake(['sync', '--no-files'], env)).code).toBe(0);
-    expect((await callIntake(['status'], env)).stdout).toContain('All is well');
+    expect((await intake('status')).stdout).toContain('Halted');
+    expect((await intake('sync --no-files')).code).toBe(0);
+    expect((await intake('status')).stdout).toContain('All is well');
   });
 
-  test('whose answer is of another advertiser stores nothing, halts and ends with 4', async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 3 });
-    const env = toEnvironment(database, board);
-    const { code, stderr } = await callIntake(['sync', '--no-files'], { ...env, ADVERTISER_ID: '999' });
+  test('whose answer is of another advertiser stores nothing, halts and ends with 4', async ({ openSite }) => {
+    const { database, intake } = await openSite({ applications: 3 });
+    const { code, stderr } = await intake('sync --no-files', { ADVERTISER_ID: '999' });
     expect(code).toBe(4);
     expect(stderr).toContain('999');
     expect(await database.query(`SELECT 1 FROM intake.applications`)).toEqual([]);
     expect(await database.query(`SELECT state, halt_kind FROM intake.advertisers`)).toEqual([
       { state: 'halted', halt_kind: 'mismatch' },
     ]);
-    expect((await callIntake(['sync', '--no-files'], { ...env, ADVERTISER_ID: '999' })).code).toBe(4);
-    expect(await callIntake(['unhalt'], env)).toMatchObject({ code: 0, stdout: expect.stringContaining('default') });
+    expect((await intake('sync --no-files', { ADVERTISER_ID: '999' })).code).toBe(4);
+    expect(await intake('unhalt')).toMatchObject({ code: 0, stdout: expect.stringContaining('default') });
     expect(await database.query(`SELECT state FROM intake.advertisers`)).toEqual([{ state: 'active' }]);
   });
 
-  test('beside a living holder of the lane ends with 6', { tags: ['slow'] }, async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 3 });
+  test('beside a living holder of the lane ends with 6', { tags: ['slow'] }, async ({ openSite }) => {
+    const { database, intake } = await openSite({ applications: 3 });
     await using db = openDatabase({ url: database.url, role: 'test' });
     const holder = { name: 'default', lane: 'live', owner: 'a living process', leaseMs: 60_000 } as const;
     await claimLease(db, holder);
     const renewal = setInterval(() => void claimLease(db, holder), 200);
-    const env = { ...toEnvironment(database, board), LEASE: '1500ms' };
-    const { code, stderr } = await callIntake(['sync', '--no-files'], env);
+    const { code, stderr } = await intake('sync --no-files', { LEASE: '1500ms' });
     clearInterval(renewal);
     expect(code).toBe(6);
     expect(stderr).toContain('a living process');
   });
 
-  test('after a holder that died goes on when its lease has lapsed', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
-    await using board = await openSandbox({ applications: 3 });
+  test('after a holder that died goes on when its lease has lapsed', { tags: ['slow'] }, async ({ openSite }) => {
+    const { database, intake } = await openSite({ applications: 3 });
     await using db = openDatabase({ url: database.url, role: 'test' });
     await claimLease(db, { name: 'default', lane: 'live', owner: 'a dead process', leaseMs: 1_500 });
-    expect(
-      (await callIntake(['sync', '--no-files'], { ...toEnvironment(database, board), LEASE: '1500ms' })).code,
-    ).toBe(0);
+    expect(await intake('sync --no-files', { LEASE: '1500ms' })).toMatchObject({ code: 0 });
   });
 
-  test('with a wrong database name or password ends with 2 and names the setting', async ({ database }) => {
-    await using board = await openSandbox({ applications: 3 });
-    const env = toEnvironment(database, board);
+  test('with a wrong database name or password ends with 2 and names the setting', async ({ openSite }) => {
+    const { database, intake } = await openSite({ applications: 3 });
     const nowhere = new URL(database.url);
     nowhere.pathname = '/no_such_database';
-    const { code, stderr } = await callIntake(['sync'], { ...env, DATABASE_URL: nowhere.href });
+    const { code, stderr } = await intake('sync', { DATABASE_URL: nowhere.href });
     expect(code).toBe(2);
     expect(stderr).toContain('DATABASE_URL: there is no database "no_such_database" at ');
     expect(stderr).not.toMatch(/ {4}at /);
   });
 
-  for (const [name, tags] of [
-    ['sync', []],
-    ['backfill', ['slow']],
-  ] as const) {
-    test(`waits for a database that is away, and ${name} says so`, { tags: [...tags] }, async () => {
-      const env = toEnvironment(
-        { url: 'postgres://intake@127.0.0.1:1/intake' },
-        { url: 'http://127.0.0.1:1', credential: 'a' },
-      );
-      const { child, ended } = startIntake([name], env);
-      child.stderr?.once('data', () => child.kill('SIGINT'));
-      const { code, stderr } = await ended;
-      expect(code).toBe(5);
-      expect(stderr).toMatch(
-        /^database: The database at 127\.0\.0\.1:\d+ cannot be reached \(ECONNREFUSED\)\. Attempt 1 failed\. Trying again in \d+ s\.\n/,
-      );
-    });
-  }
+  test('waits for a database that is away, and says so', async () => {
+    const env = toEnvironment(
+      { url: 'postgres://intake@127.0.0.1:1/intake' },
+      { url: 'http://127.0.0.1:1', credential: 'a' },
+    );
+    const { child, ended } = startIntake(['sync'], env);
+    child.stderr?.once('data', () => child.kill('SIGINT'));
+    const { code, stderr } = await ended;
+    expect(code).toBe(5);
+    expect(stderr).toMatch(
+      /^database: The database at 127\.0\.0\.1:\d+ cannot be reached \(ECONNREFUSED\)\. Attempt 1 failed\. Trying again in \d+ s\.\n/,
+    );
+  });
 
-  test('on a database that cannot be migrated ends with 7 and says what to do', async () => {
+  test('on a database that cannot be migrated ends with 7 and says what to do', async ({ openSite }) => {
     await using database = await openTestDatabase();
-    await using board = await openSandbox({ applications: 3 });
+    const { intake } = await openSite({ applications: 3, database });
     await database.query(`DROP SCHEMA intake CASCADE; CREATE SCHEMA intake; CREATE TABLE intake.sweeps (a int)`);
-    const { code, stderr } = await callIntake(['sync', '--no-files'], toEnvironment(database, board));
+    const { code, stderr } = await intake('sync --no-files');
     expect(code).toBe(7);
     expect(stderr).toContain('intake migrate');
-    expect((await callIntake(['migrate'], { DATABASE_URL: database.url })).code).toBe(7);
+    expect((await intake('migrate')).code).toBe(7);
   });
 });
 
 describe('intake backfill', () => {
   test('of gaps where there are none names the advertiser, and fetches what is queued', { tags: ['slow'] }, async ({
-    emptied: database,
+    openSite,
   }) => {
-    await using board = await openSandbox({ applications: 0 });
+    const { board, intake } = await openSite({ applications: 0 });
     board.add([{ attachments: [{ kind: 'resume', content: 'queued' }] }]);
-    using blobs = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
-    const env = toEnvironment(database, board, blobs.path);
-    expect((await callIntake(['sync', '--no-files'], env)).code).toBe(0);
-    const { code, stdout } = await callIntake(['backfill', '--gaps', '--json'], env);
-    expect(code).toBe(0);
-    expect(JSON.parse(stdout.trim().split('\n').at(-1) ?? '')).toMatchObject({
+    expect((await intake('sync --no-files')).code).toBe(0);
+    const filled = await intake('backfill --gaps --json');
+    expect(filled.code).toBe(0);
+    expect(toResult(filled)).toMatchObject({
       advertisers: [{ advertiserId: String(board.advertiserId), requests: 0 }],
       files: { stored: 1 },
     });
@@ -185,19 +162,18 @@ describe('intake backfill', () => {
   });
 });
 
-describe('intake backfill --dry-run', () => {
-  test('of dates takes none of them for an id: what is held says nothing of how many fall within', {
-    tags: ['slow'],
-  }, async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 30, choices: { pageCap: 20 } });
-    const env = toEnvironment(database, board);
-    expect((await callIntake(['sync', '--no-files'], env)).code).toBe(0);
-    for (const [range, applications] of [
-      [['--to', '2000-01-01'], 0],
-      [['--to', '2100-01-01'], null],
+describe('intake backfill --dry-run', { tags: ['slow'] }, () => {
+  test('of dates takes none of them for an id: what is held says nothing of how many fall within', async ({
+    openSite,
+  }) => {
+    const { intake } = await openSite({ applications: 30, choices: { pageCap: 20 } });
+    expect((await intake('sync --no-files')).code).toBe(0);
+    for (const [to, applications] of [
+      ['2000-01-01', 0],
+      ['2100-01-01', null],
     ] as const) {
-      const { stdout } = await callIntake(['backfill', '--dry-run', '--json', ...range], env);
-      expect(JSON.parse(stdout), range.join(' ')).toMatchObject({ estimates: [{ estimate: { applications } }] });
+      const estimated = await intake(`backfill --dry-run --json --to ${to}`);
+      expect(toResult(estimated), to).toMatchObject({ estimates: [{ estimate: { applications } }] });
     }
   });
 });

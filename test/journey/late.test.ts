@@ -1,23 +1,20 @@
 // What arrives late, changes or vanishes at the source, and what the rows say of it.
 import { describe, expect } from 'vitest';
-import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { findDifferences } from '../support/equality.ts';
-import { callIntake } from '../support/intake.ts';
-import { syncBoard, toEnvironment } from '../support/syncing.ts';
-import { test } from '../support/test-database.ts';
+import { test } from '../support/site.ts';
 import { until } from '../support/until.ts';
 
 const choices = { pageCap: 20, order: 'descending' } as const;
 
-describe('an application that shows only after a higher id was read', () => {
-  test('is met by the next poll within the lag, and its lateness is noted', async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 30, choices });
-    await syncBoard(database, board);
+describe('L6 an application that shows only after a higher id was read', () => {
+  test('is met by the next poll within the lag, and its lateness is noted', async ({ openSite }) => {
+    const { board, database, sync } = await openSite({ applications: 30, choices });
+    await sync();
     board.holdBack(1);
     board.add(2);
-    await syncBoard(database, board);
+    await sync();
     const [late] = board.release();
-    const sweeps = await syncBoard(database, board);
+    const sweeps = await sync();
     expect(sweeps).toMatchObject([{ added: 1, requests: 3 }]);
     expect(
       await database.query(`SELECT application_id FROM intake.applications WHERE application_id = $1`, [late]),
@@ -29,39 +26,39 @@ describe('an application that shows only after a higher id was read', () => {
   });
 
   test('is missed by polls once the lag has passed, and found by a recheck', { tags: ['slow'] }, async ({
-    emptied: database,
+    openSite,
   }) => {
-    await using board = await openSandbox({ applications: 60, choices });
-    await syncBoard(database, board);
+    const { board, database, sync, recheck } = await openSite({ applications: 60, choices });
+    await sync();
     board.holdBack(1);
     board.add(2);
-    await syncBoard(database, board);
+    await sync();
     await database.query(`UPDATE intake.applications SET first_seen_at = first_seen_at - interval '2 days'`);
     board.release();
-    expect((await syncBoard(database, board)).at(-1)).toMatchObject({ added: 0 });
-    expect((await syncBoard(database, board, { recheck: true })).at(-1)).toMatchObject({ added: 1 });
+    expect((await sync()).at(-1)).toMatchObject({ added: 0 });
+    expect((await recheck()).at(-1)).toMatchObject({ added: 1 });
     expect(await findDifferences(database, board)).toEqual([]);
   });
 
-  test('widens the window that polls read again', { tags: ['slow'] }, async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 60, choices });
-    await syncBoard(database, board);
+  test('widens the window that polls read again', { tags: ['slow'] }, async ({ openSite }) => {
+    const { board, database, sync } = await openSite({ applications: 60, choices });
+    await sync();
     board.holdBack(1);
     board.add(2);
-    await syncBoard(database, board);
+    await sync();
     await database.query(`UPDATE intake.applications SET first_seen_at = first_seen_at - interval '3 hours'`);
     await database.query(`UPDATE intake.advertisers SET late_ms = 2 * 3600 * 1000, late_at = now()`);
     board.release();
-    expect((await syncBoard(database, board)).at(-1)).toMatchObject({ added: 1 });
+    expect((await sync()).at(-1)).toMatchObject({ added: 1 });
   });
 });
 
 describe('an application that the source no longer shows', () => {
   test('is marked absent, then missing a day later with an event, and unmarked when it returns', async ({
-    emptied: database,
+    openSite,
   }) => {
-    await using board = await openSandbox({ applications: 40, choices });
-    await syncBoard(database, board);
+    const { board, database, sync, recheck } = await openSite({ applications: 40, choices });
+    await sync();
     const gone = [...board.truth()][20]?.id ?? 0n;
     board.remove(gone);
     const state = () =>
@@ -70,53 +67,52 @@ describe('an application that the source no longer shows', () => {
       FROM intake.applications WHERE application_id = $1`,
         [gone],
       );
-    expect((await syncBoard(database, board, { recheck: true })).at(-1)).toMatchObject({
+    expect((await recheck()).at(-1)).toMatchObject({
       certificate: 'proven',
       absent: 1,
     });
     expect(await state()).toEqual([{ absent: true, missing: false }]);
-    await syncBoard(database, board, { recheck: true });
+    await recheck();
     expect(await state()).toEqual([{ absent: true, missing: false }]);
     await database.query(`UPDATE intake.applications SET absent_since = absent_since - interval '25 hours'`);
-    await syncBoard(database, board, { recheck: true });
+    await recheck();
     expect(await state()).toEqual([{ absent: true, missing: true }]);
     expect(await database.query(`SELECT application_id FROM intake.events WHERE type = 'application.missing'`)).toEqual(
       [{ application_id: String(gone) }],
     );
     board.add([{ id: gone }]);
-    await syncBoard(database, board, { recheck: true });
+    await recheck();
     expect(await state()).toEqual([{ absent: false, missing: false }]);
   });
 
   test('stays absent when too many are gone at once: then nothing is proven until an operator accepts it', {
     tags: ['slow'],
-  }, async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 120, choices });
-    await syncBoard(database, board);
+  }, async ({ openSite }) => {
+    const { board, database, sync, recheck } = await openSite({ applications: 120, choices });
+    await sync();
     for (const { id } of [...board.truth()].slice(20, 60)) board.remove(id);
-    const [sweep] = await syncBoard(database, board, { recheck: true });
+    const [sweep] = await recheck();
     expect(sweep).toMatchObject({ certificate: 'unproven', absent: 40 });
     const count = `SELECT count(absent_since)::int AS absent, count(missing_since)::int AS missing FROM intake.applications`;
     expect(await database.query(count)).toEqual([{ absent: 40, missing: 0 }]);
     await database.query(`UPDATE intake.applications SET absent_since = absent_since - interval '25 hours'`);
-    await syncBoard(database, board, { recheck: true });
+    await recheck();
     expect(await database.query(count)).toEqual([{ absent: 40, missing: 0 }]);
   });
 });
 
 describe('a live sync beside a backfill', () => {
-  test('meets new applications at once, and neither blocks the other', async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 40, choices: { pageCap: 20 } });
-    const env = toEnvironment(database, board);
-    expect((await callIntake(['sync', '--no-files'], env)).code).toBe(0);
+  test('meets new applications at once, and neither blocks the other', async ({ openSite }) => {
+    const { board, database, intake } = await openSite({ applications: 40, choices: { pageCap: 20 } });
+    expect((await intake('sync --no-files')).code).toBe(0);
     board.clearRequests();
     let isRunning = true;
-    const backfill = callIntake(['backfill', '--no-files'], { ...env, SOURCE_RATE: '6/s' }).finally(() => {
+    const backfill = intake('backfill --no-files', { SOURCE_RATE: '6/s' }).finally(() => {
       isRunning = false;
     });
     await until(() => board.requests().length >= 3 || !isRunning);
     const [newest] = board.add(1);
-    expect(await callIntake(['sync', '--no-files'], env)).toMatchObject({ code: 0 });
+    expect(await intake('sync --no-files')).toMatchObject({ code: 0 });
     expect(
       await database.query(`SELECT application_id FROM intake.applications WHERE application_id = $1`, [newest]),
     ).toHaveLength(1);

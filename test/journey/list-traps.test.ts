@@ -1,12 +1,11 @@
-// What a list may do, row by row, from HTTP to the rows: L1 to L18. Each ends with the one assertion that matters: every application that
-// the source shows is stored once and equal, or nothing of it is believed and the advertiser says so.
+// What a list may do, row by row, from HTTP to the rows: L1 to L18, without L6, which is in late.test.ts. Each ends with the one assertion
+// that matters: every application that the source shows is stored once and equal, or nothing of it is believed and the advertiser says so.
 import { describe, expect } from 'vitest';
 import type { Choices } from '../../src/dev/sandbox/behaviour/choices.ts';
 import type { FaultPlan } from '../../src/dev/sandbox/behaviour/faults.ts';
-import { openSandbox, type Sandbox, type SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
 import { findDifferences } from '../support/equality.ts';
-import { syncBoard } from '../support/syncing.ts';
-import { emptyDatabase, type TestDatabase, test } from '../support/test-database.ts';
+import { test } from '../support/site.ts';
+import type { TestDatabase } from '../support/test-database.ts';
 
 /** Rows after which everything is equal. */
 const equal: readonly (readonly [row: string, choices: Partial<Choices>, ...faults: FaultPlan[]])[] = [
@@ -41,11 +40,10 @@ const isQuick = (row: string) => /^L(?:1|5) /.test(row);
 
 describe('every application is stored once and equal when', () => {
   for (const [row, choices, ...faults] of equal) {
-    test(row, { tags: isQuick(row) ? [] : ['slow'] }, async ({ database }) => {
-      await emptyDatabase(database);
-      await using board = await openSandbox({ applications: 10, choices });
+    test(row, { tags: isQuick(row) ? [] : ['slow'] }, async ({ openSite }) => {
+      const { board, database, sync } = await openSite({ applications: 10, choices });
       for (const fault of faults) board.fault(fault);
-      await syncBoard(database, board);
+      await sync();
       expect(await findDifferences(database, board)).toEqual([]);
       await expectOnce(database);
     });
@@ -57,32 +55,21 @@ describe('every application is stored once and equal when', () => {
   ] as const)(
     'L18 XML comes as %o, and JSON afterwards changes nothing',
     { tags: ['slow'] },
-    async (choices, { database }) => {
-      await emptyDatabase(database);
-      await using board = await openSandbox({ applications: 8, choices });
-      await syncBoard(database, board, { env: { SOURCE_FORMAT: 'xml' } });
+    async (choices, { openSite }) => {
+      const { board, database, sync, recheck } = await openSite({ applications: 8, choices });
+      await sync({ SOURCE_FORMAT: 'xml' });
       expect(await findDifferences(database, board)).toEqual([]);
-      const [again] = await syncBoard(database, board, { recheck: true, env: { SOURCE_FORMAT: 'json' } });
+      const [again] = await recheck({ SOURCE_FORMAT: 'json' });
       expect(again).toMatchObject({ added: 0, changed: 0 });
     },
   );
 });
 
 describe('the list', () => {
-  test('L6 shows id 100 after 101: met by the next sync', { tags: ['slow'] }, async ({ database }) => {
-    await using board = await openBoard(database, { applications: 5 });
-    const held = board.holdBack(2);
-    board.add(2);
-    await syncBoard(database, board);
-    board.release(held);
-    await syncBoard(database, board);
-    expect(await findDifferences(database, board)).toEqual([]);
-  });
-
-  test('L10 shows an id twice with different content: one row, and a note says so', async ({ database }) => {
-    await using board = await openBoard(database, { applications: 3 });
+  test('L10 shows an id twice with different content: one row, and a note says so', async ({ openSite }) => {
+    const { board, database, sync } = await openSite({ applications: 3 });
     board.fault({ kind: 'duplicate', on: 'list', differing: true, times: null });
-    await syncBoard(database, board);
+    await sync();
     await expectOnce(database);
     // Each answer shows its first application twice. Which answers there are depends on the time of day.
     const noted = [{ field: 'ID', reason: expect.stringContaining('more than once') }];
@@ -94,22 +81,22 @@ describe('the list', () => {
 
   test('L17 carries an AgentID, then another: the newest is kept, and nothing else changes', {
     tags: ['slow'],
-  }, async ({ database }) => {
-    await using board = await openBoard(database, { applications: 2, choices: { agentId: 'number' } });
+  }, async ({ openSite }) => {
+    const { board, database, sync, recheck } = await openSite({ applications: 2, choices: { agentId: 'number' } });
     const loadAgent = async () => (await database.query(`SELECT agent_id FROM intake.advertisers`))[0]?.agent_id;
-    await syncBoard(database, board);
+    await sync();
     const first = await loadAgent();
     board.choose({ agentId: 'text' });
-    const [again] = await syncBoard(database, board, { recheck: true });
+    const [again] = await recheck();
     expect([typeof first, (await loadAgent()) === first, again?.changed]).toEqual(['string', false, 0]);
   });
 
-  test('L11 carries another AdvertiserID: nothing is stored, and the advertiser is halted', async ({ database }) => {
-    await using board = await openBoard(database, { applications: 5 });
-    await syncBoard(database, board);
+  test('L11 carries another AdvertiserID: nothing is stored, and the advertiser is halted', async ({ openSite }) => {
+    const { board, database, sync } = await openSite({ applications: 5 });
+    await sync();
     board.add(3);
     board.fault({ kind: 'otherAdvertiser', on: 'list', times: null });
-    await expect(syncBoard(database, board)).rejects.toMatchObject({ kind: 'mismatch' });
+    await expect(sync()).rejects.toMatchObject({ kind: 'mismatch' });
     const [row] = await database.query(
       `SELECT state, halt_kind, (SELECT count(*)::int FROM intake.applications) AS stored FROM intake.advertisers`,
     );
@@ -117,13 +104,13 @@ describe('the list', () => {
   });
 
   test('L13 changes a known application: the change is kept, and no stored file goes because a list got shorter', async ({
-    database,
+    openSite,
   }) => {
-    await using board = await openBoard(database, { applications: 3 });
-    await syncBoard(database, board);
+    const { board, database, sync, recheck } = await openSite({ applications: 3 });
+    await sync();
     const [id] = [...board.truth()].map((one) => one.id);
     board.change(id as bigint, { email: 'moved@example.com', firstName: 'redacted', attachments: [] });
-    await syncBoard(database, board, { recheck: true });
+    await recheck();
     expect(await findDifferences(database, board)).toEqual([]);
     const [row] = await database.query(
       `SELECT count(*)::int AS kept, count(*) FILTER (WHERE gone_at IS NULL)::int AS shown FROM intake.attachments WHERE application_id = $1`,
@@ -134,21 +121,19 @@ describe('the list', () => {
   });
 
   test('L15 holds an id of 2^63-1: stored, and what comes after is still read', { tags: ['slow'] }, async ({
-    database,
+    openSite,
   }) => {
-    await using board = await openBoard(database, { applications: 30, choices: { pageCap: 20, order: 'descending' } });
+    const { board, database, sync } = await openSite({
+      applications: 30,
+      choices: { pageCap: 20, order: 'descending' },
+    });
     board.add([{ id: 9_223_372_036_854_775_807n }]);
-    await syncBoard(database, board);
+    await sync();
     board.add(2);
-    expect((await syncBoard(database, board)).at(-1)).toMatchObject({ added: 2 });
+    expect((await sync()).at(-1)).toMatchObject({ added: 2 });
     expect(await findDifferences(database, board)).toEqual([]);
   });
 });
-
-async function openBoard(database: TestDatabase, options: SandboxOptions): Promise<Sandbox> {
-  await emptyDatabase(database);
-  return await openSandbox(options);
-}
 
 /** One row and one event each. */
 async function expectOnce(database: TestDatabase): Promise<void> {
@@ -163,36 +148,34 @@ describe('L8 a source that says 404 for "nothing"', () => {
   const choices = { empty: 'notFound', pageCap: 3 } as const;
 
   test('is known to a new process: a quiet account is read, and one that shows nothing any more is trouble', async ({
-    database,
+    openSite,
   }) => {
-    await emptyDatabase(database);
-    await using board = await openSandbox({ applications: 4, choices });
-    const [first] = await syncBoard(database, board);
+    const { board, database, sync } = await openSite({ applications: 4, choices });
+    const [first] = await sync();
     expect(first).toMatchObject({ certificate: 'assumed', risk: 'harmless' });
     expect(board.requests().map(({ status }) => status)).toContain(404);
     // Nothing is new: a poll receives the newest application again.
     await database.query(`UPDATE intake.applications SET first_seen_at = first_seen_at - interval '2 days'`);
     board.clearRequests();
-    expect(await syncBoard(database, board)).toMatchObject([{ added: 0, received: 1, stopped: null }]);
+    expect(await sync()).toMatchObject([{ added: 0, received: 1, stopped: null }]);
     const ids = [...board.truth()].map(({ id }) => id);
     for (const id of ids) board.remove(id);
     board.clearRequests();
-    await expect(syncBoard(database, board)).rejects.toThrow('shows none of the applications that it has shown before');
+    await expect(sync()).rejects.toThrow('shows none of the applications that it has shown before');
     expect(new Set(board.requests().map(({ status }) => status))).toEqual(new Set([404]));
     board.add(2);
-    await syncBoard(database, board);
+    await sync();
     expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([{ n: 6 }]);
   });
 
   test('at another base URL, or before it has ever answered, is a wrong base URL', { tags: ['slow'] }, async ({
-    database,
+    openSite,
   }) => {
-    await emptyDatabase(database);
-    await using board = await openSandbox({ applications: 4, choices });
-    const wrong = { env: { SOURCE_URL: `${board.url}/elsewhere` } };
-    await expect(syncBoard(database, board, wrong)).rejects.toThrow(/base URL is probably wrong/);
-    await syncBoard(database, board);
-    await expect(syncBoard(database, board, wrong)).rejects.toThrow(/base URL is probably wrong/);
-    expect(await syncBoard(database, board)).toMatchObject([{ added: 0 }]);
+    const { board, sync } = await openSite({ applications: 4, choices });
+    const wrong = { SOURCE_URL: `${board.url}/elsewhere` };
+    await expect(sync(wrong)).rejects.toThrow(/base URL is probably wrong/);
+    await sync();
+    await expect(sync(wrong)).rejects.toThrow(/base URL is probably wrong/);
+    expect(await sync()).toMatchObject([{ added: 0 }]);
   });
 });

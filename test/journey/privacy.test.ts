@@ -1,48 +1,29 @@
 // A person's rights as an operator serves them: erased for good while a worker runs, exported, and never shown without being asked for.
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempDisposableSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { openStore } from '../../src/store/store.ts';
 import { findTraces } from '../support/dump.ts';
 import { callIntake, type Ended, runIntake, startIntake } from '../support/intake.ts';
+import { test, toResult } from '../support/site.ts';
 import { testPrivacyKey, toEnvironment } from '../support/syncing.ts';
-import { test } from '../support/test-database.ts';
 import { openSettings } from '../support/worker.ts';
-
-const answer = (text: string) => JSON.parse(text.trim().split('\n').at(-1) ?? '');
-const scratch = () => mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
-
-const zelda = {
-  email: 'zelda.quarlesworth@example.com',
-  firstName: 'Zeldabeth',
-  lastName: 'Quarlesworth',
-  phone: '0491 570 737',
-  jobSeekerId: 'seeker-zq-7788',
-} as const;
-const words = ['quarlesworth', 'zeldabeth', '0491 570 737', 'seeker-zq-7788', 'zelda-cv', 'zeldas resume'];
+import { zelda, zeldaWords } from '../support/zelda.ts';
 
 describe('a person who is erased', () => {
   test('during a running download, before three sweeps and a backfill, leaves no trace', { tags: ['slow'] }, async ({
-    emptied: database,
+    openSite,
   }) => {
-    await using board = await openSandbox({ applications: 24 });
+    const { board, database, env, folder, intake } = await openSite({ applications: 24 });
     // Large enough for the spool; its second piece does not come while the test runs.
     const content = 'zeldas resume '.repeat(700_000);
     const [id] = board.add([{ ...zelda, attachments: [{ kind: 'resume', content, fileName: 'zelda-cv.pdf' }] }]);
-    board.fault({
-      kind: 'drip',
-      on: 'resume',
-      applicationId: id,
-      times: null,
-      pieceBytes: 9_000_000,
-      everyMs: 600_000,
-    });
-    using blobs = scratch();
-    using temporary = scratch();
-    const env = { ...toEnvironment(database, board, blobs.path), LEASE: '3s', TMPDIR: temporary.path };
+    const slowly = { pieceBytes: 9_000_000, everyMs: 600_000 };
+    board.fault({ kind: 'drip', on: 'resume', applicationId: id, times: null, ...slowly });
+    const temporary = join(folder, 'temporary');
+    mkdirSync(temporary);
+    Object.assign(env, { LEASE: '3s', TMPDIR: temporary });
     const texts: Record<string, string> = {};
     const keep = (name: string, { stdout, stderr }: Ended) => {
       texts[name] = stdout + stderr;
@@ -55,9 +36,9 @@ describe('a person who is erased', () => {
       )
       .toHaveLength(1);
     await expect.poll(() => board.requests().some(({ path }) => path.endsWith(`/resume/${id}`))).toBe(true);
-    const erased = await callIntake(['erase', '--email', zelda.email, '--yes', '--json'], env);
+    const erased = await intake(`erase --email ${zelda.email} --yes --json`);
     expect(erased.code, erased.stderr).toBe(0);
-    expect(answer(erased.stdout)).toMatchObject({
+    expect(toResult(erased)).toMatchObject({
       erased: true,
       receipts: [{ soughtBy: 'address', counts: { applications: 1, attachments: 1, downloads: 1 }, checks: 1 }],
     });
@@ -67,133 +48,115 @@ describe('a person who is erased', () => {
     expect(ended.code).toBe(0);
     keep('worker', ended);
 
-    for (const args of [['sync'], ['sync', '--recheck'], ['sync', '--recheck']]) {
-      const read = await (args.length === 1 ? runIntake : callIntake)(args, env);
+    for (const line of ['sync', 'sync --recheck', 'sync --recheck']) {
+      const read = await (line === 'sync' ? runIntake(['sync'], env) : intake(line));
       expect(read.code, read.stderr).toBe(0);
-      keep(args.join(' '), read);
+      keep(line, read);
     }
-    const backfilled = await callIntake(['backfill', '--json'], env);
+    const backfilled = await intake('backfill --json');
     keep('backfill', backfilled);
-    expect(answer(backfilled.stdout)).toMatchObject({
+    expect(toResult(backfilled)).toMatchObject({
       advertisers: [{ certificate: 'proven', added: 0, changed: 0 }],
     });
-    const folders = [blobs.path, temporary.path];
-    expect(await findTraces({ database, folders, words, texts })).toEqual([]);
-    expect(readdirSync(temporary.path, { recursive: true, withFileTypes: true }).filter((one) => one.isFile())).toEqual(
-      [],
-    );
+    expect(await findTraces({ database, folders: [folder], words: zeldaWords, texts })).toEqual([]);
+    expect(readdirSync(temporary, { recursive: true, withFileTypes: true }).filter((one) => one.isFile())).toEqual([]);
     expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications WHERE erased_at IS NULL`)).toEqual([
       { n: 24 },
     ]);
   });
 
-  test('is shown first, and goes only when told twice', async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 0 });
+  test('is shown first, and goes only when told twice', async ({ openSite }) => {
+    const { board, database, folder, intake } = await openSite({ applications: 0 });
     const [first, second] = board.add([
       { ...zelda, attachments: [{ kind: 'resume', content: 'zeldas resume' }] },
       { ...zelda, email: 'other.address@example.com', attachments: [] },
     ]);
-    using blobs = scratch();
-    const env = toEnvironment(database, board, blobs.path);
-    expect((await callIntake(['sync'], env)).code).toBe(0);
-    for (const args of [
-      [],
-      ['--application', '1', '--email', 'a@example.com'],
-      ['--email', 'nobody'],
-      ['--retention'],
-    ]) {
-      expect((await callIntake(['erase', ...args], env)).code, args.join(' ')).toBe(2);
+    expect((await intake('sync')).code).toBe(0);
+    for (const how of ['', ' --application 1 --email a@example.com', ' --email nobody', ' --retention']) {
+      expect((await intake(`erase${how}`)).code, how).toBe(2);
     }
-    const shown = await callIntake(['erase', '--job-seeker', zelda.jobSeekerId], env);
+    const shown = await intake(`erase --job-seeker ${zelda.jobSeekerId}`);
     expect(shown).toMatchObject({ code: 2, stdout: expect.stringContaining('2 applications, 1 attachment, 1 file.') });
     expect(shown.stdout).toContain(`${first}, ${second}`);
     expect(shown.stdout).toContain('--yes');
-    const dry = await callIntake(['erase', '--email', zelda.email, '--dry-run', '--json'], env);
+    const dry = await intake(`erase --email ${zelda.email} --dry-run --json`);
     expect(dry.code).toBe(0);
-    expect(answer(dry.stdout)).toMatchObject({ erased: false, advertisers: [{ applicationIds: [String(first)] }] });
+    expect(toResult(dry)).toMatchObject({ erased: false, advertisers: [{ applicationIds: [String(first)] }] });
     expect(await database.query(`SELECT 1 FROM intake.applications WHERE erased_at IS NOT NULL`)).toEqual([]);
 
-    const done = await callIntake(['erase', '--job-seeker', zelda.jobSeekerId, '--yes'], env);
+    const done = await intake(`erase --job-seeker ${zelda.jobSeekerId} --yes`);
     expect(done).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^Receipt [\w-]{36}, closed 2\d{3}-.*2 applications/),
     });
-    const again = await callIntake(['erase', '--job-seeker', zelda.jobSeekerId, '--yes'], env);
+    const again = await intake(`erase --job-seeker ${zelda.jobSeekerId} --yes`);
     expect(again).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^No matching data is stored\. Receipt [\w-]{36}, closed 2\d{3}-/),
     });
-    const nobody = await callIntake(['erase', '--email', 'nobody@example.com', '--yes', '--json'], env);
-    const [receipt] = answer(nobody.stdout).receipts;
+    const nobody = await intake('erase --email nobody@example.com --yes --json');
+    const [receipt] = toResult(nobody).receipts;
     expect(receipt).toMatchObject({ soughtBy: 'address', checks: 0, counts: { applications: 0, prefills: 0 } });
     expect(await database.query(`SELECT step FROM intake.erasure_jobs WHERE job_id = $1`, [receipt.jobId])).toEqual([
       { step: 'closed' },
     ]);
-    expect(await findTraces({ database, folders: [blobs.path], words: ['nobody@example.com'] })).toEqual([]);
-    expect(await findTraces({ database, folders: [blobs.path], words, texts: { said: done.stdout } })).toEqual([]);
+    expect(await findTraces({ database, folders: [folder], words: ['nobody@example.com'] })).toEqual([]);
+    expect(await findTraces({ database, folders: [folder], words: zeldaWords, texts: { said: done.stdout } })).toEqual(
+      [],
+    );
 
-    const doctor = await callIntake(['doctor'], { ...env, PRIVACY_KEY: 'another key than the one before' });
+    const doctor = await intake('doctor', { PRIVACY_KEY: 'another key than the one before' });
     expect(doctor).toMatchObject({ code: 2, stdout: expect.stringContaining('bad  PRIVACY_KEY: is not the one') });
-    expect((await callIntake(['doctor'], env)).stdout).toContain('ok   PRIVACY_KEY: matches this database');
+    expect((await intake('doctor')).stdout).toContain('ok   PRIVACY_KEY: matches this database');
   });
 });
 
 describe('with another PRIVACY_KEY', () => {
-  test('nothing is read: who was erased, and what lay of them in quarantine, would return', async ({
-    emptied: database,
-  }) => {
-    await using board = await openSandbox({ applications: 0 });
+  test('nothing is read: who was erased, and what lay of them in quarantine, would return', async ({ openSite }) => {
+    const { board, database, folder, intake } = await openSite({ applications: 0 });
     board.add([{ ...zelda, attachments: [] }]);
     const json = JSON.stringify({ ID: 'none', Email: zelda.email });
     board.fault({ kind: 'poison', on: 'list', times: null, json });
-    using blobs = scratch();
-    const env = toEnvironment(database, board, blobs.path);
-    await callIntake(['sync'], env);
-    const erased = await callIntake(['erase', '--email', zelda.email, '--yes'], env);
+    await intake('sync');
+    const erased = await intake(`erase --email ${zelda.email} --yes`);
     expect(erased.stdout).toContain('1 application, 1 element in quarantine');
 
     // Nobody else is held: the tombstones alone have to tell.
     const asked = board.requests().length;
-    const other = { ...env, PRIVACY_KEY: 'another key than the one before' };
-    for (const args of [['sync', '--recheck'], ['backfill'], ['quarantine', 'replay'], ['worker']]) {
-      const refused = await callIntake(args, other);
-      expect(refused, args.join(' ')).toMatchObject({ code: 2, stderr: expect.stringContaining('PRIVACY_KEY is not') });
+    for (const line of ['sync --recheck', 'backfill', 'quarantine replay', 'worker']) {
+      const refused = await intake(line, { PRIVACY_KEY: 'another key than the one before' });
+      expect(refused, line).toMatchObject({ code: 2, stderr: expect.stringContaining('PRIVACY_KEY is not') });
     }
     expect(board.requests()).toHaveLength(asked);
-    await callIntake(['sync', '--recheck'], env);
+    await intake('sync --recheck');
     expect(board.requests().length).toBeGreaterThan(asked);
-    expect(await findTraces({ database, folders: [blobs.path], words: [...words, zelda.email] })).toEqual([]);
+    expect(await findTraces({ database, folders: [folder], words: [...zeldaWords, zelda.email] })).toEqual([]);
   });
 });
 
 describe('an id that two advertisers use for different people', () => {
-  test('is neither erased nor exported until somebody says whose it is', async ({ emptied: database }) => {
+  test('is neither erased nor exported until somebody says whose it is', async ({ openSite }) => {
     const others = { applications: 0, firstId: 500_001n };
-    await using board = await openSandbox({ ...others, advertisers: [others] });
+    const { board, database, folder } = await openSite({ ...others, advertisers: [others] });
     const [mine, yours] = board.advertisers;
     const [id] = mine?.add([{ ...zelda, attachments: [] }]) ?? [];
     expect(yours?.add([{ ...zelda, email: 'somebody.else@example.com', attachments: [] }])).toEqual([id]);
     await using settings = await openSettings(database, board);
-    const { env } = settings;
-    using parent = scratch();
-    const folder = join(parent.path, 'request');
-    expect((await callIntake(['sync'], env)).code).toBe(0);
+    const intake = (line: string) => callIntake(line.split(' '), settings.env);
+    const request = join(folder, 'request');
+    expect((await intake('sync')).code).toBe(0);
     const loadHolders = () =>
       database.query(`SELECT advertiser_id FROM intake.applications WHERE erased_at IS NULL ORDER BY advertiser_id`);
 
-    const eraseIt = ['erase', '--application', String(id), '--yes'];
-    const exportIt = ['export', String(id), '--to', folder];
-    for (const args of [eraseIt, ['erase', '--job-seeker', zelda.jobSeekerId, '--yes'], exportIt]) {
-      const refused = await callIntake(args, env);
-      expect(refused, args.join(' ')).toMatchObject({ code: 2, stderr: expect.stringContaining('--advertiser') });
+    const eraseIt = `erase --application ${id} --yes`;
+    const exportIt = `export ${id} --to ${request}`;
+    for (const line of [eraseIt, `erase --job-seeker ${zelda.jobSeekerId} --yes`, exportIt]) {
+      expect(await intake(line), line).toMatchObject({ code: 2, stderr: expect.stringContaining('--advertiser') });
     }
     expect(await loadHolders()).toHaveLength(2);
-    expect(readdirSync(parent.path)).toEqual([]);
-    const dry = await callIntake(['erase', '--application', String(id), '--dry-run', '--json'], env);
-    expect(answer(dry.stdout).advertisers).toMatchObject([
-      { counts: { applications: 1 } },
-      { counts: { applications: 1 } },
-    ]);
+    expect(existsSync(request)).toBe(false);
+    const dry = await intake(`erase --application ${id} --dry-run --json`);
+    expect(toResult(dry).advertisers).toMatchObject([{ counts: { applications: 1 } }, { counts: { applications: 1 } }]);
 
     // Begun at one and interrupted: the other is the only one held by now, and still not meant.
     const sought = { by: 'application', applicationId: id ?? 0n } as const;
@@ -201,11 +164,11 @@ describe('an id that two advertisers use for different people', () => {
       await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
       await store.erasures.begin({ advertiserId: mine?.advertiserId ?? 0n, sought, by: 'test' });
     }
-    expect((await callIntake(eraseIt, env)).code).toBe(2);
-    const done = await callIntake([...eraseIt, '--advertiser', 'account-1'], env);
+    expect((await intake(eraseIt)).code).toBe(2);
+    const done = await intake(`${eraseIt} --advertiser account-1`);
     expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining('1 application') });
     expect(await loadHolders()).toEqual([{ advertiser_id: String(yours?.advertiserId) }]);
-    expect((await callIntake(exportIt, env)).code).toBe(0);
+    expect((await intake(exportIt)).code).toBe(0);
 
     // The accounts were given up, what was read from them is still held.
     const later = toEnvironment(database, board, settings.blobsPath);
@@ -216,8 +179,8 @@ describe('an id that two advertisers use for different people', () => {
 });
 
 describe('a person who asks what is held', () => {
-  test('gets a folder with every row and file of theirs, and nobody else’s', async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 5 });
+  test('gets a folder with every row and file of theirs, and nobody else’s', async ({ openSite }) => {
+    const { board, database, folder, intake } = await openSite({ applications: 5 });
     const screens = [
       {
         id: 'S1',
@@ -239,23 +202,27 @@ describe('a person who asks what is held', () => {
     const poison = (json: string) => board.fault({ kind: 'poison', on: 'list', times: null, json });
     poison(`{"ID":"none","LastName":"Q","JobSeekerID":"${zelda.jobSeekerId}"}`);
     poison('{"ID":"none","LastName":"R","JobSeekerID":"somebody-else"}');
-    using blobs = scratch();
-    using parent = scratch();
-    const env = toEnvironment(database, board, blobs.path);
-    expect((await callIntake(['sync'], env)).code).toBe(0);
+    expect((await intake('sync')).code).toBe(0);
     board.change(first ?? 0n, { attach: [{ kind: 'resume', content: 'zeldas newer resume', fileName: 'new.pdf' }] });
-    expect((await callIntake(['sync', '--recheck'], env)).code).toBe(0);
+    expect((await intake('sync --recheck')).code).toBe(0);
 
-    const folder = join(parent.path, 'request');
-    const exported = await callIntake(['export', String(first), '--to', folder, '--json'], env);
+    const request = join(folder, 'request');
+    const exported = await intake(`export ${first} --to ${request} --json`);
     expect(exported.code, exported.stderr).toBe(0);
-    expect(answer(exported.stdout)).toEqual({
+    expect(toResult(exported)).toEqual({
       exports: [
-        { folder, applicationIds: [String(first), String(second)], leftOut: 0, prefills: 0, files: 3, missing: 0 },
+        {
+          folder: request,
+          applicationIds: [String(first), String(second)],
+          leftOut: 0,
+          prefills: 0,
+          files: 3,
+          missing: 0,
+        },
       ],
     });
-    expect(statSync(folder).mode & 0o777).toBe(0o700);
-    const { files, rows } = JSON.parse(readFileSync(join(folder, 'export.json'), 'utf8'));
+    expect(statSync(request).mode & 0o777).toBe(0o700);
+    const { files, rows } = JSON.parse(readFileSync(join(request, 'export.json'), 'utf8'));
     expect(rows.applications).toHaveLength(2);
     expect(rows.applications[0]).toMatchObject({
       application: { email: zelda.email, phone: zelda.phone, raw: { LastName: 'Quarlesworth' } },
@@ -269,27 +236,27 @@ describe('a person who asks what is held', () => {
     for (const { path, sha256 } of files) {
       expect(
         createHash('sha256')
-          .update(readFileSync(join(folder, path)))
+          .update(readFileSync(join(request, path)))
           .digest('hex'),
       ).toBe(sha256);
     }
-    expect(readdirSync(join(folder, 'files', String(first))).sort()).toEqual([
+    expect(readdirSync(join(request, 'files', String(first))).sort()).toEqual([
       'resume-1-zelda_cv.pdf',
       'resume-2-new.pdf',
       expect.stringMatching(/^screen-1-/),
     ]);
     const others = [...board.truth()].filter(({ email }) => email !== zelda.email).map(({ email }) => email ?? '');
-    expect(await findTraces({ database: { query: async () => [] }, folders: [folder], words: others })).toEqual([]);
+    expect(await findTraces({ database: { query: async () => [] }, folders: [request], words: others })).toEqual([]);
 
-    expect(await callIntake(['export', String(first), '--to', folder], env)).toMatchObject({
+    expect(await intake(`export ${first} --to ${request}`)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('already exists'),
     });
-    expect((await callIntake(['export', '999999999', '--to', join(parent.path, 'x')], env)).code).toBe(2);
-    expect(existsSync(join(parent.path, 'x'))).toBe(false);
+    expect((await intake(`export 999999999 --to ${join(folder, 'x')}`)).code).toBe(2);
+    expect(existsSync(join(folder, 'x'))).toBe(false);
 
-    await callIntake(['url', String(first), 'resume'], env);
-    await callIntake(['retry'], env);
+    await intake(`url ${first} resume`);
+    await intake('retry');
     const audit = await database.query(
       `SELECT action, application_id, by, facts FROM intake.audit_log ORDER BY audit_id`,
     );
@@ -305,41 +272,39 @@ describe('a person who asks what is held', () => {
 
 describe('quarantine', () => {
   test('tells reasons and ids, shows an element only when asked for it, and is read again after an upgrade', async ({
-    emptied: database,
+    openSite,
   }) => {
-    await using board = await openSandbox({ applications: 3 });
+    const { board, database, intake } = await openSite({ applications: 3 });
     const [held] = [...board.truth()];
     const poison = (json: string) => board.fault({ kind: 'poison', on: 'list', times: null, json });
     poison('{"ID":"none","Email":"quarles@example.com","JobSeekerID":"s1"}');
     poison('{"ID":"neither","Email":"late@example.com"}');
-    using blobs = scratch();
-    const env = toEnvironment(database, board, blobs.path);
-    await callIntake(['sync'], env);
+    await intake('sync');
     board.clearFaults();
 
-    const listed = await callIntake(['quarantine', 'list', '--json'], env);
+    const listed = await intake('quarantine list --json');
     expect(listed.stdout).not.toContain('quarles');
-    const elements: { id: string; reason: string }[] = answer(listed.stdout).elements;
+    const elements: { id: string; reason: string }[] = toResult(listed).elements;
     expect(elements).toHaveLength(2);
-    const told = await callIntake(['quarantine', 'list'], env);
+    const told = await intake('quarantine list');
     expect(told.stdout).toContain(elements[0]?.id);
     expect(told.stdout).not.toContain('quarles');
-    const shown = await Promise.all(elements.map(({ id }) => callIntake(['quarantine', 'list', '--show', id], env)));
+    const shown = await Promise.all(elements.map(({ id }) => intake(`quarantine list --show ${id}`)));
     expect(shown.map(({ stdout }) => stdout).join('')).toContain('quarles@example.com');
     // Not the id of the element: it is a hash of what the element says of a person.
     const entry = { action: 'quarantine', facts: { shown: 1 } };
     expect(await database.query(`SELECT action, facts FROM intake.audit_log`)).toEqual([entry, entry]);
 
-    const still = await callIntake(['quarantine', 'replay'], env);
+    const still = await intake('quarantine replay');
     expect(still).toMatchObject({ code: 3, stdout: expect.stringContaining('0 parsed') });
     // As if the parser had learned to read them: one is new, the other is an older copy of one that is held.
     await database.query(
       `UPDATE intake.quarantine SET raw = jsonb_set(raw, '{ID}', CASE WHEN raw->>'ID' = 'none' THEN '4711' ELSE to_jsonb($1::bigint) END)`,
       [held?.id],
     );
-    const replayed = await callIntake(['quarantine', 'replay', '--json'], env);
+    const replayed = await intake('quarantine replay --json');
     expect(replayed.code, replayed.stderr).toBe(0);
-    expect(answer(replayed.stdout)).toEqual({ advertisers: [{ name: 'default', read: 2, added: 1, unusable: 0 }] });
+    expect(toResult(replayed)).toEqual({ advertisers: [{ name: 'default', read: 2, added: 1, unusable: 0 }] });
     expect(
       await database.query(`SELECT application_id, email FROM intake.applications ORDER BY application_id LIMIT 2`),
     ).toEqual([
@@ -347,7 +312,7 @@ describe('quarantine', () => {
       { application_id: String(held?.id), email: held?.email },
     ]);
     expect(await database.query(`SELECT 1 FROM intake.quarantine WHERE resolved_at IS NULL`)).toEqual([]);
-    expect((await callIntake(['quarantine', 'list'], env)).stdout).toContain('The quarantine is empty');
-    expect(answer((await callIntake(['quarantine', 'list', '--all', '--json'], env)).stdout).elements).toHaveLength(2);
+    expect((await intake('quarantine list')).stdout).toContain('The quarantine is empty');
+    expect(toResult(await intake('quarantine list --all --json')).elements).toHaveLength(2);
   });
 });

@@ -2,19 +2,17 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { describe, expect } from 'vitest';
-import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
-import { callIntake, startIntake } from '../support/intake.ts';
-import { syncBoard, toEnvironment } from '../support/syncing.ts';
+import { startIntake } from '../support/intake.ts';
+import { test } from '../support/site.ts';
+import { syncBoard } from '../support/syncing.ts';
 import { openTcpGate } from '../support/tcp-gate.ts';
-import { test } from '../support/test-database.ts';
 
 describe('intake status --check', () => {
   test('ends with 0 while what is new is read, also when nothing new comes, and with 8 when nobody reads', async ({
-    database,
+    openSite,
   }) => {
-    await using board = await openSandbox({ applications: 5 });
-    const env = toEnvironment(database, board);
-    const check = async () => (await callIntake(['status', '--check'], env)).code;
+    const { board, database, intake } = await openSite({ applications: 5 });
+    const check = async () => (await intake('status --check')).code;
     await syncBoard(database, board);
     expect(await check()).toBe(0);
 
@@ -23,7 +21,7 @@ describe('intake status --check', () => {
     await database.query(
       `UPDATE intake.sweeps SET started_at = started_at - interval '21 minutes', ended_at = ended_at - interval '21 minutes'`,
     );
-    expect(await callIntake(['status', '--check'], env)).toMatchObject({
+    expect(await intake('status --check')).toMatchObject({
       code: 8,
       stdout: expect.stringContaining('Nothing has been read for 21m'),
     });
@@ -34,12 +32,10 @@ describe('intake status --check', () => {
   });
 });
 
-describe('intake status --watch', () => {
-  test('tells the status again and again, one object per line, and ends well with its signal', {
-    tags: ['slow'],
-  }, async ({ database }) => {
-    await using board = await openSandbox({ applications: 5 });
-    const { child, ended } = startIntake(['status', '--watch', '--json'], toEnvironment(database, board));
+describe('intake status --watch', { tags: ['slow'] }, () => {
+  test('tells the status again and again, one object per line, and ends well with its signal', async ({ openSite }) => {
+    const { env } = await openSite({ applications: 5 });
+    const { child, ended } = startIntake(['status', '--watch', '--json'], env);
     for (let line = 0; line < 2 && child.stdout; line++) await once(child.stdout, 'data');
     child.kill('SIGTERM');
     const { code, stdout } = await ended;
@@ -52,12 +48,10 @@ describe('intake status --watch', () => {
     expect(lines[1]).toMatchObject({ headline: expect.any(String), healthy: expect.any(Boolean) });
   });
 
-  test('goes on while the database restarts, and says since when it is unreachable', { tags: ['slow'] }, async ({
-    database,
-  }) => {
-    await using board = await openSandbox({ applications: 5 });
+  test('goes on while the database restarts, and says since when it is unreachable', async ({ openSite }) => {
+    const { database, env } = await openSite({ applications: 5 });
     await using gate = await openTcpGate(database.url, { shut: true });
-    const { child, ended } = startIntake(['status', '--watch', '--json'], toEnvironment(gate, board));
+    const { child, ended } = startIntake(['status', '--watch', '--json'], { ...env, DATABASE_URL: gate.url });
     if (child.stdout === null) throw new Error('The command has no output.');
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const untilSaid = async (words: RegExp) => {

@@ -1,49 +1,35 @@
 // What `intake sync` and `intake backfill` say of the account as it stands, and how they end.
 import { describe, expect } from 'vitest';
-import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
-import { callIntake } from '../support/intake.ts';
-import { toEnvironment } from '../support/syncing.ts';
-import { test } from '../support/test-database.ts';
+import { test, toResult } from '../support/site.ts';
 
-const noFiles = ['sync', '--no-files'];
+/** A board that one sync proves complete. */
+const proven = { applications: 120, choices: { pageCap: 50 } };
 
-/** The last line of a command with --json. */
-const toResult = (stdout: string) => JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
-
-describe('of an account whose filters hide applications', () => {
-  test('the first sync and every later one end with 3, and nobody is told that all is well', {
-    tags: ['slow'],
-  }, async ({ emptied: database }) => {
-    await using board = await openSandbox({
+describe('of an account whose filters hide applications', { tags: ['slow'] }, () => {
+  test('the first sync and every later one end with 3, and nobody is told that all is well', async ({ openSite }) => {
+    const { intake } = await openSite({
       applications: 90,
       choices: { pageCap: 20, filtersAfterCap: ['afterid', 'beforeid'] },
     });
-    const env = toEnvironment(database, board);
-    expect(await callIntake(noFiles, env)).toMatchObject({
+    expect(await intake('sync --no-files')).toMatchObject({
       code: 3,
       stdout: expect.stringContaining('coverage assumed: an application appeared in a range that had been read'),
     });
-    expect((await callIntake(['status'], env)).stdout).not.toContain('All is well');
-    expect(await callIntake(noFiles, env)).toMatchObject({ code: 3 });
+    expect((await intake('status')).stdout).not.toContain('All is well');
+    expect(await intake('sync --no-files')).toMatchObject({ code: 3 });
   });
 });
 
-describe('of an account whose newest page is all that its filters show', () => {
-  test('a backfill doubts as a recheck does that what left the page was deleted', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
-    await using board = await openSandbox({
+describe('of an account whose newest page is all that its filters show', { tags: ['slow'] }, () => {
+  test('a backfill doubts as a recheck does that what left the page was deleted', async ({ openSite }) => {
+    const { board, intake } = await openSite({
       applications: 50,
       choices: { pageCap: 50, order: 'descending', filtersAfterCap: ['afterid', 'beforeid'] },
     });
-    const env = toEnvironment(database, board);
-    await callIntake(noFiles, env);
+    await intake('sync --no-files');
     board.add(Array.from({ length: 5 }, () => ({ attachments: [] })));
-    for (const command of [
-      ['backfill', '--no-files'],
-      [...noFiles, '--recheck'],
-    ]) {
-      expect(await callIntake(command, env), command.join(' ')).toMatchObject({
+    for (const command of ['backfill --no-files', 'sync --no-files --recheck']) {
+      expect(await intake(command), command).toMatchObject({
         code: 3,
         stdout: expect.stringContaining(
           'coverage assumed: stored applications are gone, and a filter that acts after the cap would look the same',
@@ -53,22 +39,19 @@ describe('of an account whose newest page is all that its filters show', () => {
   });
 });
 
-describe('of an account that is proven', () => {
-  test('a poll ends with 0, and says what is proven and on what that rests', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
-    await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
-    const env = toEnvironment(database, board);
-    await callIntake(noFiles, env);
+describe('of an account that is proven', { tags: ['slow'] }, () => {
+  test('a poll ends with 0, and says what is proven and on what that rests', async ({ openSite }) => {
+    const { board, intake } = await openSite(proven);
+    await intake('sync --no-files');
     board.add([{ attachments: [] }]);
-    const { code, stdout } = await callIntake(noFiles, env);
+    const { code, stdout } = await intake('sync --no-files');
     expect({ code, stdout }).toEqual({
       code: 0,
       stdout: expect.stringMatching(
         /coverage proven: every id range was read; cross-checks agree\n {2}assuming: the source applies both id filters .+; every answer comes from one current list$/m,
       ),
     });
-    const told = toResult((await callIntake([...noFiles, '--json'], env)).stdout);
+    const told = toResult(await intake('sync --no-files --json'));
     expect(told.advertisers[0]).toMatchObject({
       certificate: 'proven',
       risk: 'none',
@@ -77,101 +60,84 @@ describe('of an account that is proven', () => {
     });
   });
 
-  test('a poll that meets a contradiction itself ends with 3, and says so', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
-    await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
-    const env = toEnvironment(database, board);
-    await callIntake(noFiles, env);
+  test('a poll that meets a contradiction itself ends with 3, and says so', async ({ openSite }) => {
+    const { board, intake } = await openSite(proven);
+    await intake('sync --no-files');
     board.choose({ echo: 'wrong' });
     board.add([{ attachments: [] }]);
-    expect(await callIntake(noFiles, env)).toMatchObject({
+    expect(await intake('sync --no-files')).toMatchObject({
       code: 3,
       stdout: expect.stringContaining('this sweep unproven: the source repeats other filters than were sent'),
     });
   });
 
-  test('a poll that ends with a doubt ends with 3', { tags: ['slow'] }, async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 120, choices: { pageCap: 50, order: 'descending' } });
-    const env = toEnvironment(database, board);
-    await callIntake(noFiles, env);
+  test('a poll that ends with a doubt ends with 3', async ({ openSite }) => {
+    const { board, intake } = await openSite({ applications: 120, choices: { pageCap: 50, order: 'descending' } });
+    await intake('sync --no-files');
     board.choose({ combination: 'refuse400' });
     board.add(Array.from({ length: 120 }, () => ({ attachments: [] })));
-    const { code, stdout } = await callIntake([...noFiles, '--json'], env);
-    expect({ code, told: toResult(stdout).advertisers[0] }).toMatchObject({
+    const said = await intake('sync --no-files --json');
+    expect({ code: said.code, told: toResult(said).advertisers[0] }).toMatchObject({
       code: 3,
       told: { sweep: { certificate: 'assumed', risk: 'doubt' } },
     });
   });
 
-  test('a backfill by date ends with 0, since it takes nothing from the proof', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
-    await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
-    const env = toEnvironment(database, board);
-    await callIntake(noFiles, env);
+  test('a backfill by date ends with 0, since it takes nothing from the proof', async ({ openSite }) => {
+    const { intake } = await openSite(proven);
+    await intake('sync --no-files');
     const lastWeek = new Date(Date.now() - 7 * 86_400_000).toISOString();
-    const { code, stdout } = await callIntake(['backfill', '--no-files', '--to', lastWeek, '--json'], env);
-    expect({ code, told: toResult(stdout).advertisers[0] }).toMatchObject({
+    const said = await intake(`backfill --no-files --to ${lastWeek} --json`);
+    expect({ code: said.code, told: toResult(said).advertisers[0] }).toMatchObject({
       code: 0,
       told: { certificate: 'proven', sweep: { certificate: 'assumed', risk: 'harmless' } },
     });
   });
 });
 
-describe('of an account that is not proven', () => {
-  test('a backfill of some ids ends with 3 while others were never read', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
-    await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
-    const env = toEnvironment(database, board);
+describe('of an account that is not proven', { tags: ['slow'] }, () => {
+  test('a backfill of some ids ends with 3 while others were never read', async ({ openSite }) => {
+    const { board, intake } = await openSite(proven);
     const ids = [...board.truth()].map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1));
-    const some = await callIntake(['backfill', '--no-files', '--after-id', String(ids[60])], env);
-    expect(some).toMatchObject({
+    expect(await intake(`backfill --no-files --after-id ${ids[60]}`)).toMatchObject({
       code: 3,
       stdout: expect.stringContaining('coverage unproven: some ids were never read to their end'),
     });
-    expect(await callIntake(['backfill', '--no-files', '--gaps'], env)).toMatchObject({ code: 0 });
+    expect(await intake('backfill --no-files --gaps')).toMatchObject({ code: 0 });
   });
 
-  test('a sync ends with 3 where a doubt stands from an earlier sweep, and with 0 where the assumption is harmless', {
-    tags: ['slow'],
-  }, async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 5 });
-    const env = toEnvironment(database, board);
-    expect(await callIntake(noFiles, env)).toMatchObject({
+  test('a sync ends with 3 where a doubt stands from an earlier sweep, and with 0 where the assumption is harmless', async ({
+    openSite,
+  }) => {
+    const { database, intake } = await openSite({ applications: 5 });
+    expect(await intake('sync --no-files')).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/coverage assumed: there are too few .+\n {2}assuming: /),
     });
     await database.query(`UPDATE intake.coverage SET risk = 'doubt', reason = 'answers came from a cache'`);
-    const { code, stdout } = await callIntake([...noFiles, '--json'], env);
-    expect({ code, told: toResult(stdout).advertisers[0] }).toMatchObject({
+    const said = await intake('sync --no-files --json');
+    expect({ code: said.code, told: toResult(said).advertisers[0] }).toMatchObject({
       code: 3,
       told: { certificate: 'assumed', risk: 'doubt', reason: 'answers came from a cache' },
     });
   });
 });
 
-describe('a backfill beside a live worker', () => {
-  test('does not count as a poll, and leaves the proof of other ids as old as it is', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
-    await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
-    const env = toEnvironment(database, board);
-    await callIntake(noFiles, env);
+describe('a backfill beside a live worker', { tags: ['slow'] }, () => {
+  test('does not count as a poll, and leaves the proof of other ids as old as it is', async ({ openSite }) => {
+    const { board, intake } = await openSite(proven);
+    await intake('sync --no-files');
     const load = async () => {
-      const { advertisers } = JSON.parse((await callIntake(['status', '--json'], env)).stdout);
+      const { advertisers } = toResult(await intake('status --json'));
       const { readAt, coverage, openRanges } = advertisers[0];
       return { readAt, openRanges, ...coverage };
     };
     const before = await load();
     const ids = [...board.truth()].map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1));
-    expect(await callIntake(['backfill', '--no-files', '--before-id', String(ids[60])], env)).toMatchObject({
-      code: 0,
-    });
+    expect(await intake(`backfill --no-files --before-id ${ids[60]}`)).toMatchObject({ code: 0 });
     expect(await load()).toEqual(before);
 
-    expect(await callIntake(['backfill', '--no-files'], env)).toMatchObject({ code: 0 });
+    expect(await intake('backfill --no-files')).toMatchObject({ code: 0 });
     const after = await load();
     expect(after).toMatchObject({ readAt: before.readAt, certificate: 'proven', openRanges: 0 });
     expect(Date.parse(after.asOf)).toBeGreaterThan(Date.parse(before.asOf));
@@ -179,17 +145,14 @@ describe('a backfill beside a live worker', () => {
 });
 
 describe('intake status --check', () => {
-  test('ends with 8 while completeness is not proven, and names the command that helps', async ({
-    emptied: database,
-  }) => {
-    await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
-    const env = toEnvironment(database, board);
-    await callIntake(noFiles, env);
-    expect(await callIntake(['status', '--check'], env)).toMatchObject({ code: 0 });
+  test('ends with 8 while completeness is not proven, and names the command that helps', async ({ openSite }) => {
+    const { database, intake } = await openSite(proven);
+    await intake('sync --no-files');
+    expect(await intake('status --check')).toMatchObject({ code: 0 });
     await database.query(
       `UPDATE intake.coverage SET certificate = 'unproven', risk = 'doubt', reason = 'the source repeats other filters than were sent'`,
     );
-    expect(await callIntake(['status', '--check'], env)).toMatchObject({
+    expect(await intake('status --check')).toMatchObject({
       code: 8,
       stdout: expect.stringMatching(
         /! default: Completeness is not proven: the source repeats .+\(1 range of ids open\)\.\n +intake backfill --gaps/,
@@ -199,12 +162,11 @@ describe('intake status --check', () => {
 
   test('ends with 8 when the proof is older than two rechecks, whatever polls have read since', {
     tags: ['slow'],
-  }, async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 120, choices: { pageCap: 50 } });
-    const env = toEnvironment(database, board);
-    await callIntake(noFiles, env);
+  }, async ({ openSite }) => {
+    const { database, intake } = await openSite(proven);
+    await intake('sync --no-files');
     await database.query(`UPDATE intake.coverage SET as_of = as_of - interval '3 months'`);
-    const old = await callIntake(['status', '--check'], env);
+    const old = await intake('status --check');
     expect(old).toMatchObject({ code: 8, stdout: expect.not.stringContaining('All is well') });
     expect(old.stdout).toMatch(
       /The last proof is 9\dd(?: \d+\w)? old, the limit is 2d: no recheck has completed since/,
@@ -212,15 +174,15 @@ describe('intake status --check', () => {
     expect(old.stdout).toMatch(/proof +│ 9\dd \d+h ago|proof +│ 9\dd/);
 
     await database.query(`UPDATE intake.coverage SET as_of = now() - interval '13 days'`);
-    const off = { ...env, RECHECK_SCHEDULE: 'off' };
-    expect(await callIntake(['status', '--check'], off)).toMatchObject({ code: 0 });
+    const off = { RECHECK_SCHEDULE: 'off' };
+    expect(await intake('status --check', off)).toMatchObject({ code: 0 });
     await database.query(`UPDATE intake.coverage SET as_of = now() - interval '15 days'`);
-    expect(await callIntake(['status', '--check'], off)).toMatchObject({
+    expect(await intake('status --check', off)).toMatchObject({
       code: 8,
       stdout: expect.stringContaining('The last proof is 15d old, the limit is 14d: rechecks are off'),
     });
 
-    expect(await callIntake(['sync', '--no-files', '--recheck'], env)).toMatchObject({ code: 0 });
-    expect(await callIntake(['status', '--check'], env)).toMatchObject({ code: 0 });
+    expect(await intake('sync --no-files --recheck')).toMatchObject({ code: 0 });
+    expect(await intake('status --check')).toMatchObject({ code: 0 });
   });
 });
