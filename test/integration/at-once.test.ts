@@ -2,27 +2,17 @@
 // the state (P26). Each waits for the lock of the events with everything else done, which is the longest that they can overlap.
 import { hash, randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { toBlobKey } from '../../src/domain/blob.ts';
-import { anApplication, anAttachment, aPage, commitPageOf } from '../support/applications.ts';
+import { anApplication, anAttachment, aPage, commitPageOf, loadEventTypes } from '../support/applications.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
-import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { shareDatabase } from '../support/test-database.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await openTestDatabase();
-});
-afterAll(() => database[Symbol.asyncDispose]());
+const database = shareDatabase();
 
 const everything = { applicationId: null, kind: null, state: null } as const;
 
-const loadTypes = async (applicationId: bigint) =>
-  (
-    await database.query<{ type: string }>(
-      `SELECT type FROM intake.events WHERE application_id = $1 ORDER BY event_id`,
-      [applicationId],
-    )
-  ).map(({ type }) => type.replace('application.', ''));
+const loadTypes = (applicationId: bigint) => loadEventTypes(database, applicationId);
 
 /** Runs both at once: the first has done everything but tell its events when the second begins. */
 async function atOnce(advertiserId: bigint, first: () => Promise<unknown>, second: () => Promise<unknown>) {
@@ -78,21 +68,6 @@ describe('a retry of everything that waits', () => {
       () => intake.store.downloads.retry(advertiserId, everything),
     );
     expect((await intake.file()).state).toBe('stored');
-  });
-
-  test('opens nothing that a run stores beside it', { tags: ['slow'] }, async () => {
-    await using intake = await openSmallIntake({ database });
-    const { advertiserId } = intake.board;
-    const attached = (content: string) => ({ attachments: [{ kind: 'resume' as const, content }] });
-    intake.board.add(Array.from({ length: 300 }, (_, nth) => attached(`file ${nth}`)));
-    await intake.sweep();
-    let isRunning = true;
-    const downloaded = intake.runDownloads().finally(() => {
-      isRunning = false;
-    });
-    while (isRunning) await intake.store.downloads.retry(advertiserId, everything);
-    await downloaded;
-    expect(await database.query(`SELECT 1 FROM intake.events WHERE type = 'application.changed'`)).toEqual([]);
   });
 });
 

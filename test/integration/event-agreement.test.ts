@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { toBlobKey } from '../../src/domain/blob.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { anApplication, anAttachment, aPage, commitPageOf } from '../support/applications.ts';
+import { anApplication, anAttachment, aPage, commitPageOf, loadEventTypes } from '../support/applications.ts';
 import { testPrivacyKey } from '../support/syncing.ts';
 import { emptyDatabase, openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
@@ -249,13 +249,7 @@ async function follow(drawn: readonly { readonly name: string; readonly run: (wo
   }
 }
 
-const loadTypes = async (one: bigint) =>
-  (
-    await database.query<{ type: string }>(
-      `SELECT type FROM intake.events WHERE application_id = $1 ORDER BY event_id`,
-      [one],
-    )
-  ).map(({ type }) => type.replace('application.', ''));
+const loadTypes = (one: bigint) => loadEventTypes(database, one);
 
 describe('an event is told', () => {
   test('of an application that was missing and is shown again as it was', async () => {

@@ -33,14 +33,22 @@ async function compare(database: TestDatabase): Promise<{ events: unknown[]; inb
   };
 }
 
-/** Two advertisers, each with one event already, so that consumers start from a known place. */
-async function prepare(database: TestDatabase): Promise<void> {
+/** A database with two advertisers, each with one event already, so that consumers start from a known place. */
+async function openPrepared(): Promise<TestDatabase> {
+  const database = await openTestDatabase();
   await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('seven', 7), ('eight', 8)`);
   await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
   for (const advertiserId of [7n, 8n]) {
     await db.transaction((tx) => appendEvents(tx, advertiserId, [{ applicationId: 0n, type: 'application.received' }]));
   }
+  return database;
 }
+
+/** The consumer has found its place at both advertisers. */
+const untilPlaced = (database: TestDatabase) =>
+  expect
+    .poll(() => database.query(`SELECT 1 FROM ats.intake_positions WHERE event_id > 0`).catch(() => []))
+    .toHaveLength(2);
 
 async function countEvents(database: TestDatabase, from: number): Promise<number> {
   const [row] = await database.query<{ n: number }>(
@@ -66,8 +74,7 @@ async function write(database: TestDatabase): Promise<void> {
 
 describe('two writers of one advertiser', () => {
   test('commit in the order of their numbers: a reader between them misses nothing', async () => {
-    await using database = await openTestDatabase();
-    await prepare(database);
+    await using database = await openPrepared();
     await using one = openDatabase({ url: database.url, role: 'test', connections: 1 });
     await using other = openDatabase({ url: database.url, role: 'test', connections: 1 });
     const event = (applicationId: bigint) => [{ applicationId, type: 'application.received' } as const];
@@ -75,9 +82,7 @@ describe('two writers of one advertiser', () => {
     try {
       const inbox = (id: number) =>
         database.query(`SELECT 1 FROM ats.inbox WHERE application_id = $1`, [id]).catch(() => []);
-      await expect
-        .poll(() => database.query(`SELECT 1 FROM ats.intake_positions WHERE event_id > 0`).catch(() => []))
-        .toHaveLength(2);
+      await untilPlaced(database);
       let later: Promise<void> | undefined;
       await one.transaction(async (tx) => {
         await appendEvents(tx, 7n, event(1n));
@@ -103,13 +108,10 @@ describe('two writers of one advertiser', () => {
 
 describe('a consumer under eight writers and kill -9', { tags: ['slow'] }, () => {
   test('in TypeScript sees every event once and in order', async () => {
-    await using database = await openTestDatabase();
-    await prepare(database);
+    await using database = await openPrepared();
     // The first life only finds its place: from there on every event counts.
     const first = start('examples/consume-events.ts', [], { DATABASE_URL: database.url });
-    await expect
-      .poll(() => database.query(`SELECT 1 FROM ats.intake_positions WHERE event_id > 0`).catch(() => []))
-      .toHaveLength(2);
+    await untilPlaced(database);
     await kill(first);
     const countTaken = async () =>
       (await database.query<{ n: number }>(`SELECT count(*)::int AS n FROM ats.inbox`))[0]?.n ?? 0;
@@ -143,8 +145,7 @@ describe('a consumer under eight writers and kill -9', { tags: ['slow'] }, () =>
   });
 
   test('in SQL sees every event once and in order, called from two sessions at once', async () => {
-    await using database = await openTestDatabase();
-    await prepare(database);
+    await using database = await openPrepared();
     await database.query(readFileSync('examples/consume-events.sql', 'utf8'));
     await database.query(`SELECT ats.read_intake_events()`);
     const writing = new AbortController();
@@ -166,8 +167,7 @@ describe('a consumer under eight writers and kill -9', { tags: ['slow'] }, () =>
 
 describe('the example process', () => {
   test('prints where it starts, what it takes and where it stands', async () => {
-    await using database = await openTestDatabase();
-    await prepare(database);
+    await using database = await openPrepared();
     await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
     const { PATH = '', NODE_COMPILE_CACHE = '' } = process.env;
     const env = { PATH, NODE_COMPILE_CACHE, DATABASE_URL: database.url };
@@ -234,8 +234,7 @@ describe('after a restore that gives the same numbers to other events', () => {
   ];
 
   test('the consumer in SQL starts over from the applications', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
-    await prepare(database);
+    await using database = await openPrepared();
     await database.query(readFileSync('examples/consume-events.sql', 'utf8'));
     await database.query(`SELECT ats.read_intake_events()`);
     const backup = await loadNewest(database);
@@ -247,15 +246,12 @@ describe('after a restore that gives the same numbers to other events', () => {
   });
 
   test('and so does the one in TypeScript', async () => {
-    await using database = await openTestDatabase();
-    await prepare(database);
+    await using database = await openPrepared();
     const backup = await loadNewest(database);
     const untilTaken = async (count: number) => {
       const consumer = start('examples/consume-events.ts', [], { DATABASE_URL: database.url });
       try {
-        await expect
-          .poll(() => database.query(`SELECT 1 FROM ats.intake_positions WHERE event_id > 0`).catch(() => []))
-          .toHaveLength(2);
+        await untilPlaced(database);
         await expect.poll(() => loadTaken(database)).toHaveLength(count);
       } finally {
         await kill(consumer);
@@ -270,10 +266,9 @@ describe('after a restore that gives the same numbers to other events', () => {
   });
 });
 
-describe('the rights that docs/integrate.md gives', () => {
-  test('are all that a consumer needs', { tags: ['slow'] }, async () => {
-    await using database = await openTestDatabase();
-    await prepare(database);
+describe('the rights that docs/integrate.md gives', { tags: ['slow'] }, () => {
+  test('are all that a consumer needs', async () => {
+    await using database = await openPrepared();
     const [, sql = ''] = /## Rights[\s\S]+?```sql\n([\s\S]+?)```/.exec(readFileSync('docs/integrate.md', 'utf8')) ?? [];
     // Roles belong to the whole server, on which other tests run as well.
     const role = `ats_${randomUUID().slice(0, 8)}`;
@@ -282,9 +277,7 @@ describe('the rights that docs/integrate.md gives', () => {
     Object.assign(url, { username: role, password: 'secret' });
     const consumer = start('examples/consume-events.ts', [], { DATABASE_URL: url.href });
     try {
-      await expect
-        .poll(() => database.query(`SELECT 1 FROM ats.intake_positions WHERE event_id > 0`).catch(() => []))
-        .toHaveLength(2);
+      await untilPlaced(database);
     } finally {
       await kill(consumer);
       await database.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
@@ -315,8 +308,7 @@ describe('pruning', () => {
   });
 
   test('is noticed by a consumer that was away too long: it starts over from the applications', async () => {
-    await using database = await openTestDatabase();
-    await prepare(database);
+    await using database = await openPrepared();
     await database.query(readFileSync('examples/consume-events.sql', 'utf8'));
     await database.query(`SELECT ats.read_intake_events()`);
     await database.query(

@@ -7,6 +7,7 @@ import { diffPage, type PageDiff, type ReadPage } from '../../src/store/applicat
 import type { Database } from '../../src/store/postgres/database.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { SweepProgress } from '../../src/store/sweeps/sweeps.ts';
+import type { TestDatabase } from './test-database.ts';
 
 /** An application; its hashes are computed from its facts. */
 export function anApplication(id: number | bigint, facts: Partial<Application> = {}): Application {
@@ -137,4 +138,10 @@ async function keepPage(
     const summary = await commit(diff);
     if (summary !== 'outdated') return summary;
   }
+}
+
+/** What was told of an application, oldest first: received, changed, ready, missing, erased. */
+export async function loadEventTypes({ query }: Pick<TestDatabase, 'query'>, applicationId: bigint): Promise<string[]> {
+  const sql = `SELECT type FROM intake.events WHERE application_id = $1 ORDER BY event_id`;
+  return (await query<{ type: string }>(sql, [applicationId])).map(({ type }) => type.replace('application.', ''));
 }
