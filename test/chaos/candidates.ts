@@ -9,7 +9,7 @@ import { createBrowser } from '../support/prefill-stage.ts';
 import type { Random } from '../support/random.ts';
 import type { StrictS3 } from '../support/strict-s3.ts';
 import type { Cluster } from './cluster.ts';
-import { untilDone } from './erasing.ts';
+import { findTables, untilDone } from './erasing.ts';
 import type { Ended } from './fleet.ts';
 
 interface Around {
@@ -135,17 +135,10 @@ export function createCandidates({ board, site, cluster, s3, runCommand, count }
       );
       const unneeded = new Set(hashes).difference(new Set(needed.map(({ sha256 }) => sha256)));
       const left = [...s3.objects.keys()].filter((key) => unneeded.has(key.slice(-64)));
-      const tables = await cluster.query<{ name: string }>(
-        `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'intake'`,
-      );
-      const sql = tables.map(
-        ({ name }) => `SELECT 'P17: the address of an erased candidate is in ${name}' AS broken WHERE EXISTS (
-          SELECT 1 FROM ${name} t, unnest($1::text[]) AS word WHERE strpos(lower(t::text), lower(word)) > 0)`,
-      );
-      const found = await cluster.query<{ broken: string }>(sql.join(' UNION ALL '), [[...erased]]);
+      const found = await findTables(cluster, [...erased]);
       return [
         ...left.map((key) => `P17: ${key} is the resume of an erased candidate`),
-        ...found.map(({ broken }) => broken),
+        ...found.map((name) => `P17: the address of an erased candidate is in ${name}`),
       ].slice(0, 3);
     },
   };

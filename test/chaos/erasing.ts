@@ -156,12 +156,17 @@ async function findWords(
   const words = truth.filter(({ id }) => erased.has(id)).flatMap(toWords);
   const gone = words.filter((word) => !kept.has(word));
   if (gone.length === 0) return [];
-  const tables = await cluster.query<{ name: string }>(
+  return (await findTables(cluster, gone)).map((name) => `P17: an address or phone of an erased person is in ${name}`);
+}
+
+/** The tables in which one of the words stands, in whatever column. */
+export async function findTables({ query }: Pick<Cluster, 'query'>, words: readonly string[]): Promise<string[]> {
+  const tables = await query<{ name: string }>(
     `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'intake'`,
   );
   const sql = tables.map(
-    ({ name }) => `SELECT 'P17: an address or phone of an erased person is in ${name}' AS broken WHERE EXISTS (
+    ({ name }) => `SELECT '${name}' AS name WHERE EXISTS (
       SELECT 1 FROM ${name} t, unnest($1::text[]) AS word WHERE strpos(lower(t::text), lower(word)) > 0)`,
   );
-  return (await cluster.query<{ broken: string }>(sql.join(' UNION ALL '), [gone])).map(({ broken }) => broken);
+  return (await query<{ name: string }>(sql.join(' UNION ALL '), [words])).map(({ name }) => name);
 }
