@@ -1,8 +1,9 @@
 // A candidate in a real Chromium goes from the example careers site to the sandbox's consent page and back.
 import { createAdaptorServer } from '@hono/node-server';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { createCareersSite } from '../../examples/careers-site/site.ts';
+import { openBrowser } from '../support/browser.ts';
 import { findFreePort } from '../support/free-port.ts';
 import {
   createBrowser,
@@ -13,15 +14,11 @@ import {
 } from '../support/prefill-stage.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
 
-let browser: Browser;
+let browser: Browser & AsyncDisposable;
 beforeAll(async () => {
-  // Chromium's sandbox needs user namespaces, which containers do not have.
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: ['--no-sandbox', '--disable-dev-shm-usage'],
-  });
+  browser = await openBrowser();
 });
-afterAll(() => browser.close());
+afterAll(() => browser[Symbol.asyncDispose]());
 
 interface Scene extends AsyncDisposable {
   readonly stage: PrefillStage;
@@ -72,6 +69,9 @@ const unchecked = `document.querySelector('#application').noValidate = true`;
 
 const readField = (page: Page, name: string) => page.inputValue(`input[name=${name}]`);
 
+const attach = (page: Page, name: string, mimeType: string, buffer: Buffer) =>
+  page.setInputFiles('#resumeFile', { name, mimeType, buffer });
+
 /** Goes from the job ad to the source's consent page. */
 async function begin(page: Page, siteUrl: string): Promise<void> {
   await page.goto(siteUrl);
@@ -79,13 +79,18 @@ async function begin(page: Page, siteUrl: string): Promise<void> {
   await page.waitForSelector('button[value=allow]');
 }
 
+/** Allows there, and is led to the form. */
+async function allow(page: Page, siteUrl: string): Promise<void> {
+  await page.click('button[value=allow]');
+  await page.waitForURL(`${siteUrl}/apply`);
+}
+
 describe('a candidate who applies with a profile', () => {
   test('allows, and sees the form filled in and the resume attached', async ({ database }) => {
     await using scene = await openScene(database);
     const { page, siteUrl, stage } = scene;
     await begin(page, siteUrl);
-    await page.click('button[value=allow]');
-    await page.waitForURL(`${siteUrl}/apply`);
+    await allow(page, siteUrl);
     const { person, resume } = stage.sandbox.grants()[0]?.candidate ?? {};
     expect(await readField(page, 'firstName')).toBe(person?.firstName);
     expect(await readField(page, 'lastName')).toBe(person?.lastName);
@@ -114,8 +119,7 @@ describe('a candidate who applies with a profile', () => {
     await using scene = await openScene(database);
     const { page, siteUrl, stage } = scene;
     await begin(page, siteUrl);
-    await page.click('button[value=allow]');
-    await page.waitForURL(`${siteUrl}/apply`);
+    await allow(page, siteUrl);
     const { person } = stage.sandbox.grants()[0]?.candidate ?? {};
     await page.goBack();
     await page.waitForSelector('button[value=allow]');
@@ -127,33 +131,6 @@ describe('a candidate who applies with a profile', () => {
     expect(stage.sandbox.requests().filter(({ path }) => path.endsWith('/token'))).toHaveLength(1);
   });
 
-  test('reloads the callback: led to the form, and nothing is used twice', async ({ database }) => {
-    await using scene = await openScene(database);
-    const { page, siteUrl, stage, asked } = scene;
-    await begin(page, siteUrl);
-    await page.click('button[value=allow]');
-    await page.waitForURL(`${siteUrl}/apply`);
-    const callback = asked.find(({ url }) => url.includes('/prefill/callback'))?.url ?? '';
-    await page.goto(callback);
-    expect(page.url()).toBe(`${siteUrl}/apply?prefill_error=expired`);
-    expect(stage.sandbox.requests().filter(({ path }) => path.endsWith('/token'))).toHaveLength(1);
-  });
-
-  test('opens the captured callback in another browser: a calm page at a clean address', async ({ database }) => {
-    await using scene = await openScene(database);
-    const { page, siteUrl, asked } = scene;
-    await begin(page, siteUrl);
-    await page.click('button[value=allow]');
-    await page.waitForURL(`${siteUrl}/apply`);
-    const callback = asked.find(({ url }) => url.includes('/prefill/callback'))?.url ?? '';
-    const other = await browser.newContext();
-    const stranger = await other.newPage();
-    await stranger.goto(callback);
-    expect(new URL(stranger.url()).pathname + new URL(stranger.url()).search).toBe('/prefill/stopped');
-    expect(await stranger.textContent('h1')).toBe('This step is already over');
-    await other.close();
-  });
-
   test('has two tabs open, and both lead to a filled form', async ({ database }) => {
     await using scene = await openScene(database);
     const { context, page, siteUrl } = scene;
@@ -161,8 +138,7 @@ describe('a candidate who applies with a profile', () => {
     await begin(page, siteUrl);
     await begin(second, siteUrl);
     for (const tab of [second, page]) {
-      await tab.click('button[value=allow]');
-      await tab.waitForURL(`${siteUrl}/apply`);
+      await allow(tab, siteUrl);
       expect(await readField(tab, 'firstName')).not.toBe('');
     }
   });
@@ -176,8 +152,7 @@ describe('a computer that several people use', () => {
     const { page, siteUrl } = scene;
     const fill = async () => {
       await begin(page, siteUrl);
-      await page.click('button[value=allow]');
-      await page.waitForURL(`${siteUrl}/apply`);
+      await allow(page, siteUrl);
       expect(await readField(page, 'firstName')).not.toBe('');
     };
     const expectEmpty = async () => {
@@ -232,11 +207,7 @@ describe('a candidate who applies by hand', () => {
     await page.fill('#firstName', 'Ada <b>');
     await page.fill('#lastName', 'Byron');
     await page.fill('#email', 'ada@example.com');
-    await page.setInputFiles('#resumeFile', {
-      name: 'ada.pdf',
-      mimeType: 'application/pdf',
-      buffer: Buffer.from('%PDF-1'),
-    });
+    await attach(page, 'ada.pdf', 'application/pdf', Buffer.from('%PDF-1'));
     await page.click('#application button');
     await page.waitForURL(`${siteUrl}/thanks`);
     expect(await page.textContent('#thanks')).toBe(
@@ -267,7 +238,7 @@ describe('a candidate who applies by hand', () => {
     };
     await page.fill('#email', 'ada at example');
     await page.fill('#phone', '0491 570 006');
-    await page.setInputFiles('#resumeFile', { name: 'ada.txt', mimeType: 'text/plain', buffer: Buffer.from('nurse') });
+    await attach(page, 'ada.txt', 'text/plain', Buffer.from('nurse'));
     expect(await sendUnchecked()).toBe(303);
     expect(await page.textContent('#problems')).toContain('3 fields need');
     expect(await readMessage(page, 'firstName')).toBe('Please enter your first name.');
@@ -280,18 +251,10 @@ describe('a candidate who applies by hand', () => {
     await page.fill('#firstName', 'Ada');
     await page.fill('#lastName', 'Byron');
     await page.fill('#email', 'ada@example.com');
-    await page.setInputFiles('#resumeFile', {
-      name: 'ada.exe',
-      mimeType: 'application/octet-stream',
-      buffer: Buffer.from('MZ'),
-    });
+    await attach(page, 'ada.exe', 'application/octet-stream', Buffer.from('MZ'));
     expect(await sendUnchecked()).toBe(303);
     expect(await readMessage(page, 'resumeFile')).toContain('PDF, Word');
-    await page.setInputFiles('#resumeFile', {
-      name: 'ada.pdf',
-      mimeType: 'application/pdf',
-      buffer: Buffer.alloc(5_000_001),
-    });
+    await attach(page, 'ada.pdf', 'application/pdf', Buffer.alloc(5_000_001));
     expect(await sendUnchecked()).toBe(303);
     expect(await readMessage(page, 'resumeFile')).toContain('larger than 5 MB');
     await page.reload();
@@ -337,8 +300,7 @@ test('every page of the way fits a phone of 390 pixels, and the question names t
   const question = await page.textContent('main');
   expect(question).toContain(`${stage.sandbox.employer} would like to see your profile`);
   expect(question).not.toContain(stage.sandbox.client.clientId);
-  await page.click('button[value=allow]');
-  await page.waitForURL(`${siteUrl}/apply`);
+  await allow(page, siteUrl);
   await expectFitting('form');
   await page.fill('#email', 'no address');
   await page.evaluate(unchecked);
