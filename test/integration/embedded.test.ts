@@ -92,16 +92,14 @@ describe('one server per folder', () => {
   });
 });
 
-describe('after kill -9', () => {
-  test('of the last user, the server stops by itself', { tags: ['slow'] }, async () => {
+describe('after kill -9', { tags: ['slow'] }, () => {
+  test('of the last user, the server stops by itself', async () => {
     const { child, url } = await startUser(root.path);
     child.kill('SIGKILL');
     await until(async () => !(await answers(url)));
   });
 
-  test('of the server, it comes back at the same URL for its users, with all that was committed', {
-    tags: ['slow'],
-  }, async () => {
+  test('of the server, it comes back at the same URL for its users, with all that was committed', async () => {
     await using embedded = await openEmbedded({ root: root.path });
     await query(embedded.url, 'CREATE TABLE survives AS SELECT 42 AS answer');
     const killed = root.serverPid();
@@ -110,7 +108,7 @@ describe('after kill -9', () => {
     expect(root.serverPid()).not.toBe(killed);
   });
 
-  test('of the keeper, its server gets a new one and still stops with the last user', { tags: ['slow'] }, async () => {
+  test('of the keeper, its server gets a new one and still stops with the last user', async () => {
     const embedded = await openEmbedded({ root: root.path });
     const orphan = root.serverPid();
     process.kill(loadParent(orphan), 'SIGKILL');
@@ -131,9 +129,7 @@ describe('after kill -9', () => {
     expect(await answers(embedded.url)).toBe(false);
   });
 
-  test('of everything, a pid file whose number is another process by now stands in nobody’s way', {
-    tags: ['slow'],
-  }, async () => {
+  test('of everything, a pid file whose number is another process by now stands in nobody’s way', async () => {
     const first = await openEmbedded({ root: root.path });
     const pidFile = readFileSync(join(root.home(), 'data/postmaster.pid'), 'utf8');
     await first[Symbol.asyncDispose]();
@@ -150,8 +146,8 @@ describe('after kill -9', () => {
   });
 });
 
-describe('many at once', () => {
-  test('eight users who come and go never meet a dead server, and leave none behind', { tags: ['slow'] }, async () => {
+describe('many at once', { tags: ['slow'] }, () => {
+  test('eight users who come and go never meet a dead server, and leave none behind', async () => {
     const urls = new Set<string>();
     const comeAndGo = async (user: number) => {
       for (let visit = 0; visit < 3; visit += 1) {
@@ -164,9 +160,7 @@ describe('many at once', () => {
     for (const url of urls) expect(await answers(url)).toBe(false);
   });
 
-  test('who has come in and says who they are only when the server is already on its way out is told to come again', {
-    tags: ['slow'],
-  }, async () => {
+  test('who has come in and says who they are only when the server is already on its way out is told to come again', async () => {
     const last = await openEmbedded({ root: root.path });
     const folder = realpathSync(join(root.path, '.intake/postgres'));
     const { keeperPort, token } = loadNotice(folder) ?? { keeperPort: 0, token: '' };

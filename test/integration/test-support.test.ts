@@ -89,7 +89,7 @@ describe('the choice of a server', () => {
   });
 });
 
-describe('the leak guard', () => {
+describe('the leak guard', { tags: ['slow'] }, () => {
   const project = join(import.meta.dirname, '../..');
   // Inside the project, for its packages; outside test/, where another run would take it for one of its own files.
   mkdirSync(join(project, '.intake'), { recursive: true });
@@ -109,9 +109,7 @@ describe('the leak guard', () => {
     nothing: 'createServer()',
   };
 
-  test('sees a file that leaves a server, a pool or a child process open, says which line opened it, and a warning of Node', {
-    tags: ['slow'],
-  }, () => {
+  test('sees a file that leaves a server, a pool or a child process open, says which line opened it, and a warning of Node', () => {
     for (const [name, leak] of Object.entries(leaks)) {
       writeFileSync(
         join(folder, `${name}.test.ts`),

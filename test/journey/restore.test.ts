@@ -40,10 +40,8 @@ async function findUnheld(database: TestDatabase, bucket: string): Promise<strin
   return rows.filter(({ key, sha256 }) => !isHeld(join(bucket, key), sha256)).map(({ key }) => key);
 }
 
-describe('after a restore', () => {
-  test('an older database beside a newer bucket is complete again after a recheck, and verify agrees', {
-    tags: ['slow'],
-  }, async () => {
+describe('after a restore', { tags: ['slow'] }, () => {
+  test('an older database beside a newer bucket is complete again after a recheck, and verify agrees', async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 12 });
     await using scratch = await openScratch();
@@ -68,7 +66,7 @@ describe('after a restore', () => {
     expect(await findUnheld(older, bucket)).toEqual([]);
   });
 
-  test('a newer database beside an older bucket fetches again what the bucket lost', { tags: ['slow'] }, async () => {
+  test('a newer database beside an older bucket fetches again what the bucket lost', async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 12 });
     await using scratch = await openScratch();
@@ -91,10 +89,8 @@ describe('after a restore', () => {
   });
 });
 
-describe('an advertiser', () => {
-  test('that was renamed in database and file is read on; in the file alone it is refused', {
-    tags: ['slow'],
-  }, async () => {
+describe('an advertiser', { tags: ['slow'] }, () => {
+  test('that was renamed in database and file is read on; in the file alone it is refused', async () => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 5 });
     await using scratch = await openScratch();

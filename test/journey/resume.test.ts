@@ -57,16 +57,14 @@ describe('a backfill', () => {
   }
 });
 
-describe('a first sync whose first answer is too long to be read whole', () => {
+describe('a first sync whose first answer is too long to be read whole', { tags: ['slow'] }, () => {
   async function openLongBoard(): Promise<Sandbox> {
     const board = await openSandbox({ applications: 0, choices: { order: 'descending', pageCap: null } });
     board.add(Array.from({ length: 400 }, () => ({ firstName: 'x'.repeat(9_000) })));
     return board;
   }
 
-  test('and that is killed after its first page goes on with every range', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
+  test('and that is killed after its first page goes on with every range', async ({ emptied: database }) => {
     await using board = await openLongBoard();
     const env = { ...toEnvironment(database, board), LEASE: '1s' };
     const { child, ended } = startIntake(['sync', '--no-files'], env);
@@ -84,9 +82,9 @@ describe('a first sync whose first answer is too long to be read whole', () => {
     expect(await database.query(`SELECT 1 FROM intake.gaps`)).toEqual([]);
   });
 
-  test('and whose database connection breaks once at every kind of statement reads everything all the same', {
-    tags: ['slow'],
-  }, async ({ emptied: database }) => {
+  test('and whose database connection breaks once at every kind of statement reads everything all the same', async ({
+    emptied: database,
+  }) => {
     await using board = await openLongBoard();
     const broken = new Set<string>();
     const amidst = new WeakSet<Socket>();
@@ -114,10 +112,10 @@ function toStatement(said: Buffer): string | undefined {
   return { Q: first, P: second }[String.fromCharCode(said[0] ?? 0)];
 }
 
-describe('a first sync that is interrupted', () => {
-  test('ends with 5, says how to go on, and the next sync reads the rest before what is new', {
-    tags: ['slow'],
-  }, async ({ emptied: database }) => {
+describe('a first sync that is interrupted', { tags: ['slow'] }, () => {
+  test('ends with 5, says how to go on, and the next sync reads the rest before what is new', async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 240, choices: { pageCap: 20, order: 'descending' } });
     const env = toEnvironment(database, board);
     const { child, ended } = startIntake(['sync', '--no-files'], env);
