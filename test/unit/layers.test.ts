@@ -43,7 +43,7 @@ const forbidden = [
   ['src/web/prefill', '../admin/routes.ts'],
   ['src/app', '../cli/run.ts'],
   ['src/config', '../log.ts'],
-  ['src/cli', '../store/store.ts'],
+  ['src/cli', '../web/server.ts'],
   ['src/dev/demo', '../embedded/embedded.ts'],
   ['src/dev/embedded', '../sandbox/http/server.ts'],
   ['src/dev/sandbox/people', '../http/server.ts'],
