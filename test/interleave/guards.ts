@@ -449,7 +449,7 @@ export const guards: readonly Guard[] = [
     'the time of announcement of an orphan to delete',
     'delete-blobs',
     'deleters',
-    /AND \(b\.intended_at < now\(\) - \$2 \* interval '1 millisecond' OR b\.intended_at > now\(\)\)(?= AND \(b\.delete_until)/,
+    /AND \(b\.intended_at < now\(\) - \$2 \* interval '1 millisecond' OR b\.intended_at > now\(\)\)(?= FOR UPDATE)/,
   ),
   guard(
     'the time of announcement of bytes that are marked as orphans',
