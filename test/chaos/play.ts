@@ -170,7 +170,8 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
       S3_ENDPOINT: `http://127.0.0.1:${proxies.storage.port}`,
       ADVERTISERS_FILE: advertisersFile,
       ...(spool && { TMPDIR: spool.folder }),
-      CHAOS_PORTS: [...Object.values(proxies), ...(pooler ? [pooler] : [])].map(({ port }) => port).join(','),
+      // The second database of a plan is used without a proxy.
+      CHAOS_PORTS: [cluster, ...Object.values(proxies), ...(pooler ? [pooler] : [])].map(({ port }) => port).join(','),
       CHAOS_STRANGERS: strangersFile,
     }),
     toArming: () => (isQuiet || random.chance(0.3) ? null : toArming(random, nextPoint)),
