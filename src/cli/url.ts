@@ -5,6 +5,7 @@ import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Failure, Misuse } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
+import { toPrintable } from './terminal.ts';
 
 const expiresInMs = 5 * 60_000;
 
@@ -98,10 +99,11 @@ interface FileUrl extends Named {
 function renderFiles(files: readonly FileUrl[]): string {
   if (files.length === 0) return 'The application has no files.';
   return files
-    .map((file) =>
-      file.url === null
-        ? `${file.kind}: ${[file.state, file.reason].filter((part) => part !== null).join(', ')}`
-        : `${file.kind}: ${formatBytes(file.sizeBytes ?? 0)}, ${file.detectedType ?? file.contentType ?? 'unknown type'}, sha256 ${file.sha256}\n  ${file.url}`,
-    )
+    .map(({ kind, url, ...file }) => {
+      const type = file.detectedType ?? file.contentType ?? 'unknown type';
+      const stored = [formatBytes(file.sizeBytes ?? 0), type, `sha256 ${file.sha256}`];
+      const facts = url === null ? [file.state, file.reason].filter((part) => part !== null) : stored;
+      return `${toPrintable(`${kind}: ${facts.join(', ')}`)}${url === null ? '' : `\n  ${url}`}`;
+    })
     .join('\n');
 }

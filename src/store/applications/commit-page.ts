@@ -186,7 +186,7 @@ async function splitOffErased(
 ): Promise<readonly Application[]> {
   const kept = await withoutErased(tx, key, page, fresh);
   if (kept.length === fresh.length) return fresh;
-  const erased = fresh.filter((application) => !kept.includes(application)).map(({ id }) => id);
+  const erased = [...new Set(fresh).difference(new Set(kept))].map(({ id }) => id);
   await tx.query(
     `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq, erased_at)
      SELECT $1, id, '', 0, now() FROM unnest($2::bigint[]) AS id`,

@@ -27,12 +27,13 @@ export async function applyChanges(
 ): Promise<{ readonly changed: number; readonly stale: readonly bigint[] }> {
   if (changed.length === 0) return { changed: 0, stale: [] };
   const { stale, silent } = await lockAndJudge(tx, context, changed);
-  const current = changed.filter(({ id }) => !stale.includes(id));
+  const [overtaken, unsaid] = [new Set(stale), new Set(silent)];
+  const current = changed.filter(({ id }) => !overtaken.has(id));
   if (current.length === 0) return { changed: 0, stale };
 
   const rows = `[${current.map((application) => toRow(key, context.advertiserId, application)).join()}]`;
   const ids = current.map((a) => a.id);
-  const announced = ids.filter((id) => !silent.includes(id));
+  const announced = ids.filter((id) => !unsaid.has(id));
   await tx.query(updateApplicationsSql, [context.advertiserId, rows, context.seq, announced]);
   await tx.query(mergeJobSeekingInfoSql, [context.advertiserId, rows]);
   const infected = await loadInfectedOf(tx, context.advertiserId, ids);
@@ -48,9 +49,8 @@ export async function applyChanges(
   await notifyQueued(tx, context.advertiserId);
   const followed = [...recalled, ...(await updateReady(tx, context.advertiserId, ids))];
   events.push(...announced.map((id): ApplicationEvent => ({ applicationId: id, type: 'application.changed' })));
-  events.push(
-    ...followed.filter((event) => event.type !== 'application.changed' || !announced.includes(event.applicationId)),
-  );
+  const said = new Set(announced);
+  events.push(...followed.filter((event) => event.type !== 'application.changed' || !said.has(event.applicationId)));
   return { changed: announced.length, stale };
 }
 
