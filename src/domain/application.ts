@@ -75,6 +75,8 @@ export interface Reject extends Pick<Application, 'raw' | 'rawText'> {
   readonly reason: string;
   /** Keeps an erased element out: it stays the same even where other parts of the element change. */
   readonly identity: string;
+  /** Who applied for what, the same in every answer; null where the element does not say it. */
+  readonly applicant: string | null;
   /** All its members: its content, from which the store leaves out what differs in every answer. */
   readonly members: MemberHashes;
 }

@@ -1,6 +1,6 @@
 // Postgres expressions and patterns that find whole addresses and account ids in columns and in JSON: jo@example.com is found neither in
 // banjo@example.com nor in jo@example.com.au.
-import { nobody, toBareAddress, unseen } from '../domain/person.ts';
+import { mostSearched, nobody, toBareAddress, unseen } from '../domain/person.ts';
 
 /** Whether a text contains an address, by its pattern. The source passes on what people typed: full-width and zero-width characters too. */
 export function isAddressIn(text: string, pattern: string): string {
@@ -9,7 +9,7 @@ export function isAddressIn(text: string, pattern: string): string {
 
 /** Like `isAddressIn`, for JSON, where an escaped line break may precede the address. */
 export function isAddressInJson(json: string, pattern: string): string {
-  return isAddressIn(`regexp_replace(${json}, '\\\\(?:u[[:xdigit:]]{4}|.)', ' ', 'g')`, pattern);
+  return isAddressIn(`regexp_replace(left(${json}, ${mostSearched}), '\\\\(?:u[[:xdigit:]]{4}|.)', ' ', 'g')`, pattern);
 }
 
 /** Dots, hyphens and quotes around an address are not part of it, unless they join it to a word. */
@@ -30,7 +30,7 @@ export function accountIn(column: string): string {
 
 /** Whether JSON contains an account id, by one of these patterns. */
 export function isAccountInJson(json: string, patterns: string): string {
-  return `translate(${json}, '${unseen}', '') ~ ANY (${patterns}::text[])`;
+  return `translate(left(${json}, ${mostSearched}), '${unseen}', '') ~ ANY (${patterns}::text[])`;
 }
 
 /** The id may be a string or a number, and its member's name may be in any case. */

@@ -433,6 +433,7 @@ describe('attachments', () => {
 describe('an element that is no application', () => {
   const reject = {
     identity: 'x',
+    applicant: null,
     members: {},
     reason: 'no usable id',
     raw: '{"Email": "x@example.com"}',

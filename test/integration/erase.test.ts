@@ -755,7 +755,7 @@ describe('an element in quarantine', () => {
     expect(await findZelda(intake)).toEqual([]);
   });
 
-  test('has one row, counted once per sweep, however often a member of it changes', async () => {
+  test('that names a person has one row, counted once per sweep, however often a member of it changes', async () => {
     await using intake = await openSmallIntake({ database, choices: { pageCap: 7 } });
     intake.board.add(10);
     const elements = [
@@ -765,9 +765,6 @@ describe('an element in quarantine', () => {
       '{"ID":null,"Email":"a@example.com","DateSubmitted":"/Date(1700000000000+1000)/","ServerTime":"{{volatile}}"}',
       '{"ID":null,"Email":"a@example.com","DateSubmitted":"/Date(1700000000001+1000)/","ServerTime":"{{volatile}}"}',
       '{"FirstName":"Ada","LastName":"Byron","ServerTime":"{{volatile}}"}',
-      '{"ServerTime":"{{volatile}}"}',
-      '"{{volatile}}"',
-      '["{{volatile}}"]',
     ];
     for (const json of elements) show(intake, json);
     for (let sweep = 0; sweep < 3; sweep++) await intake.sweep(true);

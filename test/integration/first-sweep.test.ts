@@ -72,3 +72,21 @@ test('a poll that leaves ranges open does not count as a poll that read to the e
   intake.board.add(Array.from({ length: 120 }, () => ({ attachments: [] })));
   expect(await poll()).toMatchObject({ polled: null, sweeps: [{ certificate: 'unproven', stopped: null }] });
 });
+
+test('dates that stand for none, the first and the last that a server knows, spoil no proof and are not the newest', async ({
+  database,
+}) => {
+  await using intake = await openSmallIntake({ rigor: 'proof', database });
+  const at = Date.UTC(2024, 0, 15);
+  const dates = [Date.parse('0002-01-01T12:00:00Z'), Date.UTC(9999, 11, 31, 23, 59, 59), at];
+  intake.board.add(
+    Array.from({ length: 40 }, (_, nth) => ({
+      id: BigInt(1_000 + 10 * nth),
+      attachments: [],
+      submittedAt: dates[nth % 3] ?? at,
+    })),
+  );
+  await intake.sweep(true);
+  const [status] = await intake.store.reports.loadStatus();
+  expect(status).toMatchObject({ newestSubmittedAt: new Date(at), coverage: { certificate: 'proven' } });
+});

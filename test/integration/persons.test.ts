@@ -86,6 +86,21 @@ describe('an address', () => {
     expect(new Set(found.map(({ comment }) => comment))).toEqual(new Set(typed));
   });
 
+  test('is found beside texts that take long to normalize, and in one that is longer than any address', async () => {
+    await using intake = await openSmallIntake({ database });
+    const marks = 'a' + '\u0301\u0316'.repeat(100_000);
+    const [id] = intake.board.add([
+      { attachments: [], email: `zelda@example.com ${'\ufdfa'.repeat(1_000)} ${marks}` },
+      { attachments: [], email: 'x'.repeat(2_000) },
+    ]);
+    const json = JSON.stringify({ ID: 'none', Comment: `${marks} zelda@example.com` });
+    intake.board.fault({ kind: 'poison', on: 'list', times: null, json });
+    await intake.sweep();
+    const { applicationIds, fingerprints } = await find(intake, byAddress);
+    expect(applicationIds).toEqual([id]);
+    expect(fingerprints).toHaveLength(1);
+  });
+
   test('is sought in every form that names one address', async () => {
     await using intake = await openSmallIntake({ database });
     const [id] = intake.board.add([{ email: 'zelda@example.com', attachments: [] }]);

@@ -75,6 +75,22 @@ const largeIds = [
   ...Array.from({ length: 40 }, (_, nth) => 2n ** 63n - 1n - BigInt(nth)),
 ];
 
+test('numbers that jsonb writes with all their digits make no row of gigabytes', async ({ database }) => {
+  await using db = openDatabase({ url: database.url, role: 'test' });
+  const lease = await claimLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 60_000 });
+  if (!lease) throw new Error('The lane was not free.');
+  const numbers = Array.from({ length: 500 }, (_, at) => (at % 2 === 0 ? '1e130000' : '1e-300')).join();
+  const { applications } = parsePage(`[{"ID": 1, "Big": [${numbers}]}, {"ID": 2, "Big": 1e300}]`);
+  await commitPage(db, createSecretKey(Buffer.from('key')), aPage(lease, applications));
+  const rows = await db.query(
+    `SELECT length(raw::text) < 3000000 AS short, raw_text FROM intake.applications WHERE application_id < 3 ORDER BY application_id`,
+  );
+  expect(rows).toEqual([
+    { short: true, raw_text: expect.stringContaining(numbers) },
+    { short: true, raw_text: null },
+  ]);
+});
+
 describe('an id from 2^53 on', () => {
   test('is stored with all its digits, as number and as text, from JSON and from XML', async ({ database }) => {
     await using db = openDatabase({ url: database.url, role: 'test' });
@@ -109,6 +125,7 @@ describe('an id from 2^53 on', () => {
     const rejects = largeIds.map((id) => ({
       reason: 'ID is not an exact integer',
       identity: `${id}`,
+      applicant: null,
       members: { ID: `${id}` },
       raw: `{"ID":${id},"Email":"a@example.com"}`,
       rawText: null,
@@ -136,7 +153,9 @@ describe('a replay', () => {
     const raw = `{"ID":555,"Email":"a@example.com"}`;
     const parsed = parseElement(raw);
     if (!('id' in parsed)) throw new Error('It cannot be read.');
-    const rejects = [{ reason: 'ID is not an exact integer', identity: '555', members: {}, raw, rawText: null }];
+    const rejects = [
+      { reason: 'ID is not an exact integer', identity: '555', applicant: null, members: {}, raw, rawText: null },
+    ];
     await commitPageOf(store, aPage(lease, [parsed], { advertiserId, rejects }));
     await database.query(
       `UPDATE intake.applications SET absent_since = now() - interval '25 hours', missing_since = now() WHERE advertiser_id = $1`,

@@ -140,6 +140,32 @@ describe('an element without an id', () => {
     expect((await intake.rows()).map(({ seen }) => seen).toSorted((a, b) => a - b)).toEqual([1, 2, 3]);
   });
 
+  test('is one each where the spec’s members name nobody, however many come and go', async () => {
+    await using intake = await openQuarantine();
+    const names = ['Ada', 'Bob', 'Cyd', 'Dan', 'Eve', 'Fay'];
+    for (const FullName of names) await intake.answer({ FullName, JobSeekerID: 0 });
+    const kept = await database.query<{ name: string }>(`SELECT raw ->> 'FullName' AS name FROM intake.quarantine`);
+    expect(kept.map(({ name }) => name).toSorted()).toEqual(names);
+  });
+
+  test('is compared with few others, however many are stored of one person', async () => {
+    await using intake = await openQuarantine();
+    const cost = async (JobSeekerID: string, elements: number) => {
+      const before = process.cpuUsage();
+      await intake.answer(
+        ...Array.from({ length: elements }, (_, at) => ({
+          ...{ JobSeekerID, DateSubmitted: `/Date(${1_700_000_000_000 + at * 1_000 + elements}+0000)/` },
+        })),
+      );
+      const { user, system } = process.cpuUsage(before);
+      return user + system;
+    };
+    await cost('warm-up', 3_000);
+    const alone = await cost('js-1', 3_000);
+    await cost('js-2', 1_000);
+    expect(await cost('js-2', 3_000)).toBeLessThan(5 * alone);
+  });
+
   test('is kept up to ten thousand of them; the others are counted, and the status says so', async () => {
     await using intake = await openQuarantine();
     const people = Array.from({ length: mostQuarantined + 3 }, (_, at) => ({ Email: `p${at}@example.com` }));

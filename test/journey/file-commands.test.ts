@@ -108,7 +108,7 @@ describe('files at the command line', { timeout: 600_000 + 30_000 * kills }, () 
     emptied: database,
   }) => {
     await using board = await openSandbox({ applications: 0 });
-    const [id = 0n, bare = 0n] = board.add([
+    const [id = 0n, bare = 0n, odd = 0n] = board.add([
       {
         attachments: [
           { kind: 'resume', content: 'the resume', fileName: 'Ada.txt' },
@@ -116,6 +116,7 @@ describe('files at the command line', { timeout: 600_000 + 30_000 * kills }, () 
         ],
       },
       { attachments: [] },
+      { attachments: [{ kind: 'resume', content: '', raw: { Type: '"\\u001b[31mred"' } }] },
     ]);
     using blobs = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
     const env = toEnvironment(database, board, blobs.path);
@@ -142,6 +143,10 @@ describe('files at the command line', { timeout: 600_000 + 30_000 * kills }, () 
         `SELECT application_id, facts FROM intake.audit_log WHERE action = 'url' ORDER BY audit_id LIMIT 1`,
       ),
     ).toEqual([{ application_id: String(id), facts: { kind: 'all', files: 1 } }]);
+
+    const shown = (await callIntake(['url', '--all', String(odd)], env)).stdout;
+    expect(shown).toContain('[31mred: rejected');
+    expect(shown).not.toContain('\u001b');
 
     // Another account has an application with this id: whose is meant is not guessed.
     await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('other', 7)`);

@@ -5,11 +5,11 @@ import { hash } from 'node:crypto';
 import type { Application, Attachment, JobSeekingInfo, Reject } from '../../domain/application.ts';
 import { toAttachments } from './attachments.ts';
 import { parseDate } from './dates.ts';
-import { toIdentity } from './identity.ts';
+import { toApplicant, toIdentity } from './identity.ts';
 import { applicationShape, jobSeekingInfoShape, readMembers } from './members.ts';
 import { byText, noteUnknown, type ParseFindings, toMemberHashes, toMemberTexts } from './notes.ts';
 import { toRaw } from './raw.ts';
-import { addNote, isObject, parseId, readBoolean, readCount, readIdentifier, readText } from './values.ts';
+import { addNote, isObject, parseId, readBoolean, readCount, readEmail, readIdentifier, readText } from './values.ts';
 
 const largestMonths = 2 ** 31 - 1;
 
@@ -20,7 +20,8 @@ export function parseApplication(element: unknown, exact: boolean): Application 
   const id = isObject(element) ? parseId(known.ID) : { reason: 'is not an object' };
   if (typeof id !== 'bigint') {
     const members = toMemberHashes(toMemberTexts([...Object.entries(known), ...unknown]));
-    return { reason: id.reason, identity: toIdentity(known, members), members, raw, rawText };
+    const [identity, applicant] = [toIdentity(known, members), toApplicant(known)];
+    return { reason: id.reason, identity, applicant, members, raw, rawText };
   }
 
   const findings: ParseFindings = { notes: [], unknown: [] };
@@ -33,7 +34,7 @@ export function parseApplication(element: unknown, exact: boolean): Application 
     id,
     submittedAt: submitted.at,
     sourceOffset: submitted.offset,
-    email: readText(known.Email, 'Email', notes),
+    email: readEmail(known.Email, notes),
     firstName: readText(known.FirstName, 'FirstName', notes),
     lastName: readText(known.LastName, 'LastName', notes),
     phone: readText(known.Phone, 'Phone', notes),

@@ -1,7 +1,7 @@
-// Builds what an erasure remembers of an element without a usable id, so that the element stays out when another member of it differs. The
-// text is personal data: only its hash is stored.
+// Says whose an element without a usable id is: what an erasure remembers of it, so that it stays out when another member of it differs, and
+// what makes two elements of different answers one. The texts are personal data: only their hashes are stored.
 import type { MemberHashes } from '../../domain/application.ts';
-import { toBareAddress } from '../../domain/person.ts';
+import { toAccountId, toBareAddress } from '../../domain/person.ts';
 import { parseDate } from './dates.ts';
 import { toScalarText } from './values.ts';
 
@@ -16,12 +16,19 @@ export function toIdentity(known: Readonly<Record<string, unknown>>, members: Me
 function toPerson(known: Readonly<Record<string, unknown>>): readonly string[] | null {
   const email = readWord(known.Email);
   const facts: readonly (readonly [string, string | null])[] = [
-    ['account', readWord(known.JobSeekerID)],
+    ['account', toAccountId(readWord(known.JobSeekerID))],
     ['email', email && toBareAddress(email).toLowerCase()],
     ['phone', readWord(known.Phone)?.replace(/\D/g, '') ?? null],
     ['name', [known.FirstName, known.LastName].flatMap((name) => readWord(name) ?? []).join(' ')],
   ];
   return facts.find((fact): fact is [string, string] => !!fact[1]) ?? null;
+}
+
+/** Who applied for what; null where nobody is named. */
+export function toApplicant(known: Readonly<Record<string, unknown>>): string | null {
+  const { ID, JobReference, JobSeekerID, Email, Phone, FirstName, LastName } = known;
+  const told = [ID, JobReference, JobSeekerID, Email, Phone, FirstName, LastName].map(readWord);
+  return toPerson(known) === null ? null : JSON.stringify(told);
 }
 
 function readWord(value: unknown): string | null {

@@ -30,7 +30,7 @@ export function parseElement(text: string): Application | Reject {
     return parseApplication(value, exact);
   } catch (error) {
     if (error instanceof Trouble)
-      return { reason: 'is not valid JSON', identity: '', members: {}, raw: 'null', rawText: text };
+      return { reason: 'is not valid JSON', identity: '', applicant: null, members: {}, raw: 'null', rawText: text };
     throw error;
   }
 }

@@ -1,6 +1,8 @@
 // Renders a source object as JSON text that a jsonb column accepts, with the original text beside it where the two must differ.
-// jsonb rejects NUL, lone surrogates, numbers beyond numeric, and nesting deeper than the server's stack.
+// jsonb rejects NUL, lone surrogates, numbers beyond numeric, and nesting deeper than the server's stack. Runs of combining marks are cut,
+// since a search takes quadratic time on them.
 
+import { cutMarks } from '../../domain/person.ts';
 import { isExactNumber, isObject } from './values.ts';
 
 /** One element of the list as text: `raw` for jsonb, `rawText` the unaltered value where jsonb cannot hold it. */
@@ -16,21 +18,19 @@ const unholdable = /\\(?:\\|u0000|ud[89a-f][0-9a-f]{2})/g;
 
 /** Renders an element of the list for storage. `exact`: it may contain number literals that a double cannot hold. */
 export function toRaw(element: unknown, exact: boolean): RawElement {
-  const text = render(element);
+  const whole = render(element);
+  const all = whole ?? renderDeep(element);
+  const text = cutMarks(all);
   // A value of n levels needs 2n brackets, so a short text, which is nearly every text, cannot be too deep.
-  if (text === null || (text.length > 2 * deepest && depthOf(element) > deepest)) {
-    return {
-      raw: '{"nested":"too deeply"}',
-      rawText: text ?? renderDeep(element),
-      reason: 'nests too deeply for jsonb',
-    };
+  if (whole === null || (text.length > 2 * deepest && depthOf(element) > deepest)) {
+    return { raw: '{"nested":"too deeply"}', rawText: text, reason: 'nests too deeply for jsonb' };
   }
-  const numbered = exact ? JSON.stringify(element, fitNumber) : text;
+  const numbered = exact || /\de[+-]\d/.test(text) ? cutMarks(JSON.stringify(element, toFitNumber())) : text;
   // JSON.stringify writes \u0000 and \ud... only for NUL and lone surrogates.
   const raw = numbered.includes('\\u')
     ? numbered.replace(unholdable, (found) => (found === '\\\\' ? found : '\ufffd'))
     : numbered;
-  if (raw === text) return { raw, rawText: null, reason: null };
+  if (raw === text) return { raw, rawText: null, reason: text === all ? null : 'a long run of combining marks cut' };
   const reason = numbered === text ? 'NUL or lone surrogates replaced by U+FFFD' : 'a number beyond jsonb kept as text';
   return { raw, rawText: text, reason };
 }
@@ -75,12 +75,20 @@ function renderDeep(root: unknown): string {
   return parts.join('');
 }
 
-// numeric holds 131,072 digits before the point and 16,383 after it; the limits here are slightly lower.
-function fitNumber(_key: string, value: unknown): unknown {
-  if (!isExactNumber(value)) return value;
-  const parts = /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(value.rawJSON);
-  const exponent = Number(parts?.[3] ?? 0);
-  const before = (parts?.[1]?.length ?? 0) + exponent;
-  const after = (parts?.[2]?.length ?? 0) - exponent;
-  return before > 131_000 || after > 16_000 ? value.rawJSON : value;
+/** The most digits of an element. jsonb writes 1e130000 with all its zeros, so a short list of such numbers becomes a text of gigabytes. */
+const mostDigits = 1_000_000;
+
+/** Keeps numbers as texts that numeric cannot hold: 131,072 digits before the point and 16,383 after it; the limits are slightly lower. */
+function toFitNumber() {
+  let written = 0;
+  return (_key: string, value: unknown): unknown => {
+    const literal = typeof value === 'number' ? String(value) : isExactNumber(value) ? value.rawJSON : null;
+    if (literal === null) return value;
+    const parts = /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(literal);
+    const exponent = Number(parts?.[3] ?? 0);
+    const before = (parts?.[1]?.length ?? 0) + exponent;
+    const after = (parts?.[2]?.length ?? 0) - exponent;
+    written += Math.abs(exponent);
+    return before > 131_000 || after > 16_000 || written > mostDigits ? literal : value;
+  };
 }

@@ -62,6 +62,14 @@ export function readIdentifier(value: unknown, field: string, notes: Note[], lon
   return text.slice(0, longest).toWellFormed();
 }
 
+/** Parses an email address. A text that is longer than any is only in `raw`, where an erasure looks for addresses. */
+export function readEmail(value: unknown, notes: Note[]): string | null {
+  const text = readText(value, 'Email', notes);
+  if (text === null || text.length <= longestIdentifier) return text;
+  addNote(notes, 'Email', 'is longer than an address, kept in raw only');
+  return null;
+}
+
 // Postgres rejects NUL in text; lone surrogates are silently altered on the way to it.
 export function toStorableText(text: string): string {
   const wellFormed = text.isWellFormed() ? text : text.toWellFormed();

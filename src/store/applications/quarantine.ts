@@ -17,12 +17,7 @@ export async function quarantine(
 ): Promise<number> {
   if (page.rejects.length === 0) return 0;
   const { advertiserId } = page;
-  const rejected = page.rejects.map((reject) => {
-    return {
-      reject: { ...reject, members: toTelling(reject.members) },
-      identity: hash('sha256', `0 ${reject.identity}`),
-    };
-  });
+  const rejected = page.rejects.map((reject) => ({ reject, identity: hash('sha256', `0 ${reject.identity}`) }));
   const may = await mayStore(tx, key, advertiserId, rejected.map(toNameless));
   await dropStopped(
     tx,
@@ -36,7 +31,7 @@ export async function quarantine(
     elements.map(({ reject }) => reject.reason),
     elements.map(({ reject }) => reject.raw),
     elements.map(({ reject }) => reject.rawText),
-    elements.map(({ reject }) => JSON.stringify(reject.members)),
+    elements.map(({ members }) => JSON.stringify(members)),
     elements.map((one) => one.person),
     elements.map((one) => one.identity),
   ];
@@ -87,28 +82,29 @@ async function dropStopped(tx: Queryable, advertiserId: bigint, stopped: readonl
 
 interface Element extends Rejected {
   readonly fingerprint: string;
-  readonly person: string;
+  /** Null where the element does not say who applied for what. */
+  readonly person: string | null;
+  /** What tells it from others. */
+  readonly members: MemberHashes;
 }
 
-const person = ['JobSeekerID', 'Email', 'Phone', 'FirstName', 'LastName'];
 /** Members that say who applied for what. Elements that differ in one of them are different, whatever is volatile. */
-const telling = ['ID', 'JobReference', ...person];
-const named = new Set([...telling, 'DateSubmitted', 'Attachments', 'PrimaryJobSeekingInfo']);
+const telling = ['ID', 'JobReference', 'JobSeekerID', 'Email', 'Phone', 'FirstName', 'LastName'];
+/** The other members that the spec names. */
+const others = ['DateSubmitted', 'Attachments', 'PrimaryJobSeekingInfo'];
+const named = new Set([...telling, ...others]);
 
-/** What tells an element from others: the members of the spec, if they name somebody; otherwise all. */
-function toTelling(members: MemberHashes): MemberHashes {
-  if (!person.some((name) => Object.hasOwn(members, name))) return members;
-  return Object.fromEntries(Object.entries(members).filter(([name]) => named.has(name)));
-}
-
-function toPerson({ members }: Reject): string {
-  return hash('sha256', JSON.stringify(telling.map((name) => members[name] ?? null)));
+function toElement(one: Rejected): Omit<Element, 'fingerprint'> {
+  const { applicant, members } = one.reject;
+  if (applicant === null) return { ...one, person: null, members };
+  const told = Object.fromEntries(Object.entries(members).filter(([name]) => named.has(name)));
+  return { ...one, person: hash('sha256', applicant), members: told };
 }
 
 /**
- * The distinct elements of a page, each with a fingerprint of its content without volatile members. Elements with the same fingerprint are
- * numbered, so that all are stored. A new element that differs from a stored one of the same person in one member alone shows that this
- * member may be volatile; once it is, the rows that differ in nothing else become one.
+ * The distinct elements of a page, each with a fingerprint of its content. Elements with the same fingerprint are numbered, so that all are
+ * stored. Where an element says who applied for what, its content is what the spec names, without volatile members: one that differs from a
+ * stored element of the same person shows that what differs may be volatile, and once it is, their rows become one.
  */
 async function nameElements(
   tx: Queryable,
@@ -116,78 +112,51 @@ async function nameElements(
   sweepId: bigint,
   rejected: readonly Rejected[],
 ): Promise<Element[]> {
-  const distinct = [...new Map(rejected.map((one) => [one.reject.rawText ?? one.reject.raw, one])).values()];
-  const people = distinct.map(({ reject }) => toPerson(reject));
-  const rows = await tx.query<{
-    fingerprint: string;
-    person: string | null;
-    members: MemberHashes | null;
-    identity: string;
-  }>(
-    `SELECT encode(fingerprint, 'hex') AS fingerprint, encode(person, 'hex') AS person, members,
-       encode(coalesce(identity, fingerprint), 'hex') AS identity FROM intake.quarantine
-     WHERE advertiser_id = $1 AND resolved_at IS NULL AND sweep_id <> $4
-       AND (person = ANY (SELECT decode(p, 'hex') FROM unnest($2::text[]) AS p)
-         OR members IS NULL AND fingerprint = ANY (SELECT decode(i, 'hex') FROM unnest($3::text[]) AS i))
-     ORDER BY first_seen_at LIMIT 1000`,
-    [advertiserId, people, distinct.map(({ identity }) => identity), sweepId],
+  const distinct = [...new Map(rejected.map((one) => [JSON.stringify(one.reject), one])).values()].map(toElement);
+  const rows = await tx.query<{ fingerprint: string; person: string; members: MemberHashes }>(
+    `SELECT encode(fingerprint, 'hex') AS fingerprint, encode(person, 'hex') AS person, members FROM intake.quarantine
+     WHERE advertiser_id = $1 AND resolved_at IS NULL AND sweep_id <> $3 AND members IS NOT NULL
+       AND person = ANY (SELECT decode(p, 'hex') FROM unnest($2::text[]) AS p)
+     ORDER BY first_seen_at, fingerprint LIMIT 1000`,
+    [advertiserId, distinct.flatMap(({ person }) => person ?? []), sweepId],
   );
-  const differences = distinct.flatMap(({ reject }, at) => {
-    const kin = rows.flatMap(({ person, members, fingerprint }) =>
-      person === people[at] && members !== null ? [{ who: fingerprint, apart: toApart(members, reject.members) }] : [],
-    );
-    if (kin.some(({ apart }) => apart?.length === 0)) return [];
-    return kin.flatMap(({ who, apart }) => (apart?.length === 1 ? apart.map((member) => ({ member, who })) : []));
+  const stored = new Set(rows.map(({ members }) => toContent(members)));
+  const latest = new Map(rows.map((row) => [row.person, row]));
+  const differences = distinct.flatMap(({ person, members }) => {
+    const kin = latest.get(person ?? '');
+    if (kin === undefined || stored.has(toContent(members))) return [];
+    const apart = toDiffering(kin.members, members).filter((member) => others.includes(member));
+    return apart.map((member) => ({ member, who: kin.fingerprint }));
   });
   const volatile = await learnVolatile(tx, advertiserId, differences);
-  const alike = Map.groupBy(distinct.keys(), (at) => toContent(distinct[at]?.reject.members ?? {}, volatile));
+  const alike = Map.groupBy(distinct, ({ person, members }) => toContent(members, person === null ? null : volatile));
+  const twins = Map.groupBy(rows, ({ members }) => toContent(members, volatile));
   const elements: Element[] = [];
   for (const [content, group] of alike) {
-    const prints = group.map((_, nth) => hash('sha256', `${nth} ${content}`));
-    elements.push(
-      ...group.flatMap((at, nth) => {
-        const one = distinct[at];
-        return one === undefined ? [] : [{ ...one, fingerprint: prints[nth] ?? '', person: people[at] ?? '' }];
-      }),
-    );
-    const twins = rows.filter(({ members, person, identity }) =>
-      members === null
-        ? group.some((at) => distinct[at]?.identity === identity)
-        : group.some((at) => people[at] === person) && toContent(members, volatile) === content,
-    );
-    await joinTwins(
-      tx,
-      advertiserId,
-      prints,
-      twins.map((row) => row.fingerprint),
-    );
+    const named = group.map((one, nth) => ({ ...one, fingerprint: hash('sha256', `${nth} ${content}`) }));
+    for (const one of named) elements.push(one);
+    const before = twins.get(content)?.map((row) => row.fingerprint) ?? [];
+    await joinTwins(tx, advertiserId, new Set(named.map((one) => one.fingerprint)), new Set(before));
   }
   return elements;
-}
-
-/** The members in which two elements of one person differ; null where one has a member that the other lacks. */
-function toApart(one: MemberHashes, other: MemberHashes): string[] | null {
-  const names = Object.keys(one);
-  const isAlike = names.length === Object.keys(other).length && names.every((name) => Object.hasOwn(other, name));
-  return isAlike ? toDiffering(one, other) : null;
 }
 
 /** Of the rows that differ in volatile members alone, as many as the page has elements stay, the oldest first; the others go. */
 async function joinTwins(
   tx: Queryable,
   advertiserId: bigint,
-  prints: readonly string[],
-  twins: readonly string[],
+  prints: ReadonlySet<string>,
+  twins: ReadonlySet<string>,
 ): Promise<void> {
-  const free = prints.filter((print) => !twins.includes(print));
-  const others = twins.filter((twin) => !prints.includes(twin));
-  if (others.length === 0) return;
-  const renamed = others.slice(0, free.length);
+  const free = [...prints.difference(twins)];
+  const renamed = [...twins.difference(prints)];
+  if (renamed.length === 0) return;
+  const gone = renamed.splice(free.length);
   await tx.query(
     `WITH gone AS (DELETE FROM intake.quarantine WHERE advertiser_id = $1 AND fingerprint IN (SELECT decode(f, 'hex') FROM unnest($2::text[]) AS f))
      UPDATE intake.quarantine q SET fingerprint = decode(r.fingerprint, 'hex')
      FROM unnest($3::text[], $4::text[]) AS r (twin, fingerprint) WHERE q.advertiser_id = $1 AND q.fingerprint = decode(r.twin, 'hex')`,
-    [advertiserId, others.slice(renamed.length), renamed, free.slice(0, renamed.length)],
+    [advertiserId, gone, renamed, free.slice(0, renamed.length)],
   );
 }
 

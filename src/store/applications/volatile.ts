@@ -16,9 +16,9 @@ export function toDiffering(before: MemberHashes, after: MemberHashes): string[]
   return Object.keys(before).filter((name) => Object.hasOwn(after, name) && before[name] !== after[name]);
 }
 
-/** The content of an element without its volatile members, as one text. */
-export function toContent(members: MemberHashes, volatile: ReadonlySet<string>): string {
-  const kept = Object.entries(members).filter(([name]) => !volatile.has(name));
+/** The content of an element, or of what is not volatile in it, as one text. */
+export function toContent(members: MemberHashes, volatile: ReadonlySet<string> | null = null): string {
+  const kept = Object.entries(members).filter(([name]) => !volatile?.has(name));
   return JSON.stringify(kept.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 

@@ -33,7 +33,8 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
        k.open_ranges AS "openRanges", k.certificate, k.risk, k.reason AS coverage_reason, k.as_of AS covered_at, k.complete_through,
        (SELECT json_agg(json_build_array(u.application_id::text, u.reason, u.since, u.tries)) FROM (SELECT * FROM intake.unreadable u
          WHERE u.advertiser_id = v.advertiser_id AND u.accepted_at IS NULL ORDER BY u.application_id LIMIT 20) AS u) AS unreadable_ids,
-       (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id) AS "newestSubmittedAt",
+       (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id
+         AND a.submitted_at < now() + interval '1 day') AS "newestSubmittedAt",
        -- A time in the future was written before the clock was set back: it does not say when the list was read.
        -- A poll that ended unproven did not read what is new.
        greatest(CASE WHEN c.as_of <= ${soon} THEN c.as_of END, (SELECT s.ended_at FROM intake.sweeps s

@@ -142,6 +142,9 @@ function toAnswer(page: Page, filters: ListFilters): PageAnswer {
   return { ...shown, echo: toEcho(filters, page.echo), weakEmpty, cached, news: new Set(), lacking: [] };
 }
 
+/** Servers write the first or the last date that they know for "none". A filter cannot name a date beyond it. */
+const isUsual = (at: number) => at > Date.UTC(1900, 0) && at < Date.UTC(2200, 0);
+
 /** The rows of a page. The bytes of the page are divided among the rows in proportion to the length of their stored text. */
 function toRows(page: Page): ListedRow[] {
   const byId = new Map(page.applications.map((a) => [a.id, a]));
@@ -149,7 +152,7 @@ function toRows(page: Page): ListedRow[] {
   const perKept = kept === 0 ? 0 : page.bytes / kept;
   return page.ids.map((id) => {
     const { submittedAt = null, raw = '' } = byId.get(id) ?? {};
-    const at = submittedAt === null ? null : BigInt(Math.floor(submittedAt / 1_000));
+    const at = submittedAt !== null && isUsual(submittedAt) ? BigInt(Math.floor(submittedAt / 1_000)) : null;
     return { id, at, bytes: Math.ceil(raw.length * perKept) };
   });
 }

@@ -22,7 +22,7 @@ export const pruningScenarios = {
       'the newest event and sweep, covered sweeps, and elements that are shown again after a pruning are there (P26)',
     async open() {
       const { advertiserId, lease } = await openLane(stage);
-      const reject = { reason: 'no id', raw: '{}', rawText: null, identity: 'element', members: {} };
+      const reject = { reason: 'no id', raw: '{}', rawText: null, identity: 'element', applicant: null, members: {} };
       const sweep = (sweepId: bigint, high: bigint) => {
         const page = aPage(lease, [anApplication(sweepId, { attachments: [] })], {
           ...{ advertiserId, sweepId, rejects: [reject], progress: { ended: proven } },
