@@ -18,7 +18,6 @@ export interface Source {
   openAttachment(kind: AttachmentKind, id: bigint, signal: AbortSignal, isKnownServed?: boolean): Promise<HttpAnswer>;
 }
 
-/** How a list is requested. */
 export interface ListRequest {
   /** How many applications the filters can match. */
   readonly most: 'many' | 'one';

@@ -53,7 +53,6 @@ export interface HttpAnswer extends AsyncDisposable {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** The HTTP client of one origin. */
 export interface Http {
   /** Requests and reads the whole answer. When `read` throws unreachable or malformed, the request is repeated a few times. */
   get<T>(request: HttpRequest, read: (answer: HttpAnswer) => Promise<T>): Promise<T>;

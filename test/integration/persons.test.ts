@@ -88,7 +88,7 @@ describe('an address', () => {
 
   test('is found beside texts that take long to normalize, and in one that is longer than any address', async () => {
     await using intake = await openSmallIntake({ database });
-    const marks = 'a' + '\u0301\u0316'.repeat(100_000);
+    const marks = '\u0301\u0316'.repeat(100_000);
     const [id] = intake.board.add([
       { attachments: [], email: `zelda@example.com ${'\ufdfa'.repeat(1_000)} ${marks}` },
       { attachments: [], email: 'x'.repeat(2_000) },

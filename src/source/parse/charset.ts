@@ -3,7 +3,6 @@
 
 import { TextDecoder } from 'node:util';
 
-/** A body as text. */
 export interface DecodedText {
   readonly text: string;
   /** The body as Latin-1, one character per byte, when some bytes had to be replaced by U+FFFD; otherwise null. */

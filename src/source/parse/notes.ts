@@ -32,7 +32,6 @@ export function toMemberTexts(members: Members['unknown']): MemberText[] {
 const mostMembers = 100;
 const longestName = 200;
 
-/** A hash of each member. */
 export function toMemberHashes(members: readonly MemberText[]): MemberHashes {
   const texts = new Map<string, string>();
   for (const [name, text] of members) {

@@ -177,7 +177,6 @@ function toCharacter(reference: string, hex?: string, decimal?: string, name?: s
   return code > 0x10ffff ? reference : String.fromCodePoint(code);
 }
 
-/** Rejects a whole document. */
 export function refuse(what: string): never {
   throw new Trouble('malformed', `The answer ${what}.`);
 }

@@ -8,7 +8,6 @@ import { fileOutcomes, type Pass } from '../../sync/worker/pass.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** The metrics of one process. */
 export function createMetrics({ version }: { readonly version: string }) {
   const register = new Registry();
   const registers = [register];
@@ -50,7 +49,6 @@ export function createMetrics({ version }: { readonly version: string }) {
     observeWaits(waitedMs: readonly number[]): void {
       for (const each of waitedMs) downloadWaits.observe(each / 1_000);
     },
-    /** Counts a finished pass. */
     observePass(ended: Pass): void {
       const { pass, outcome, durationMs, kind } = ended;
       passes.inc({ pass, outcome });

@@ -53,7 +53,6 @@ export function renderHeadline({ name, sign, word }: Mood, sentence: string, mor
 <h1 id="headline">${sentence}</h1>${more}</section>`;
 }
 
-/** A table with its heading. */
 export interface PageTable {
   readonly id: string;
   readonly title: string;

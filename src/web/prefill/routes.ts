@@ -37,7 +37,6 @@ export interface PrefillRoutesOptions extends Clients {
 /** `accounts` are those whose key a request has. */
 type Env = { Bindings: HttpBindings; Variables: SecureHeadersVariables & { accounts: readonly string[] } };
 
-/** The routes under /prefill. */
 export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
   const { deps, redirectUri, sessionSecret, now } = options;
   // Headers are set before the base path applies, so that every answer of this port carries them.
