@@ -60,6 +60,8 @@ export interface Attachment {
   readonly sizeBytes: number | null;
   readonly hasVirus: VirusFlag;
   readonly uploadedAt: number | null;
+  /** As the source wrote it, in the form `+11:00`. */
+  readonly uploadedOffset: string | null;
   /** As sent. Intake never requests this address: it builds paths from kind and application id. */
   readonly href: string | null;
 }

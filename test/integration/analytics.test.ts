@@ -8,6 +8,7 @@ import { appendEvents } from '../../src/store/events.ts';
 import { replaceScreens } from '../../src/store/files/screens.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { dbtFile, renderDbtSources } from '../support/dbt-sources.ts';
+import { openSmallIntake } from '../support/small-intake.ts';
 import { test as base } from '../support/test-database.ts';
 
 const test = base.extend('db', { scope: 'file' }, async ({ database }, { onCleanup }) => {
@@ -258,8 +259,8 @@ describe('the views', () => {
          (8, 3, '2026-01-31T13:30:00Z', '+08:00', NULL, '', 1)`,
     );
     await db.query(
-      `INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, reason, uploaded_at)
-       VALUES (8, 2, 'resume', 'missing', 'gone', '2026-01-31T14:00:00Z')`,
+      `INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, reason, uploaded_at, uploaded_offset)
+       VALUES (8, 2, 'resume', 'missing', 'gone', '2026-01-31T14:00:00Z', NULL), (8, 3, 'resume', 'missing', 'gone', '2026-01-31T14:00:00Z', '+02:00')`,
     );
     const screens = [aScreen('pass', 'Can you drive?', 'Yes')];
     await db.transaction((tx) =>
@@ -283,9 +284,33 @@ describe('the views', () => {
     ).toEqual([{ first: y, last: y }]);
     expect(
       await db.query(
-        `SELECT uploaded_local::text AS uploaded FROM intake_analytics.attachment_problems WHERE advertiser_id = 8`,
+        `SELECT uploaded_local::text AS uploaded FROM intake_analytics.attachment_problems WHERE advertiser_id = 8
+         UNION ALL SELECT uploaded_local::text FROM intake_analytics.attachments WHERE advertiser_id = 8 ORDER BY 1`,
       ),
-    ).toEqual([{ uploaded: '2026-01-31 10:30:00' }]);
+    ).toEqual([
+      ...Array(2).fill({ uploaded: '2026-01-31 10:30:00' }),
+      ...Array(2).fill({ uploaded: '2026-01-31 16:00:00' }),
+    ]);
+  });
+
+  test('show a file by the clock of its own date, also after a change', async ({ database }) => {
+    await using intake = await openSmallIntake({ database });
+    const upload = (offset: string) => ({
+      attachments: [
+        { kind: 'resume' as const, content: 'x', raw: { DateUploaded: `"/Date(1769868000000${offset})/"` } },
+      ],
+    });
+    const [id = 0n] = intake.board.add([upload('+0200')]);
+    const locals = () =>
+      database.query(
+        `SELECT uploaded_local::text AS local FROM intake_analytics.attachments WHERE application_id = $1`,
+        [id],
+      );
+    await intake.sweep();
+    expect(await locals()).toEqual([{ local: '2026-01-31 16:00:00' }]);
+    intake.board.change(id, { ...upload('+0300'), firstName: 'Another' });
+    await intake.sweep(true);
+    expect(await locals()).toEqual([{ local: '2026-01-31 17:00:00' }]);
   });
 
   test('list a download as a problem after it failed, and a file in a final state once', async ({ database }) => {

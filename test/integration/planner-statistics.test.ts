@@ -26,6 +26,7 @@ const harmless = [
   ...['lane', 'purpose', 'axis', 'state', 'certificate', 'risk', 'reason'].map((name) => `sweeps.${name}`),
   ...['applications.job_reference', 'applications.notes', 'applications.source_offset', 'job_days.job_reference'],
   ...['attachments.kind', 'attachments.state', 'attachments.reason', 'attachments.notes', 'attachments.detected_type'],
+  'attachments.uploaded_offset',
   ...[
     'attachment_versions.kind',
     'attachment_versions.state',

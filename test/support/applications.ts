@@ -49,6 +49,7 @@ export function anAttachment(kind: string, facts: Partial<Attachment> = {}): Att
     sizeBytes: 1_000,
     hasVirus: false,
     uploadedAt: Date.UTC(2026, 0, 1),
+    uploadedOffset: null,
     href: null,
     ...facts,
   };

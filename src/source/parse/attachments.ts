@@ -62,6 +62,7 @@ function toAttachment(element: Record<string, unknown>, id: bigint, findings: Pa
     sizeBytes: readCount(known.Size, Number.MAX_SAFE_INTEGER, `${field}.Size`, notes),
     hasVirus: readVirusFlag(known.HasVirus, `${field}.HasVirus`, notes),
     uploadedAt: uploaded.at,
+    uploadedOffset: uploaded.offset,
     href,
   };
 }

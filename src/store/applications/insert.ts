@@ -59,6 +59,7 @@ export function toCopies(
       size_bytes: ({ file }) => file.sizeBytes,
       has_virus: ({ file }) => toFlagColumn(file),
       uploaded_at: ({ file }) => toTime(file.uploadedAt),
+      uploaded_offset: ({ file }) => file.uploadedOffset,
       href: ({ file }) => file.href,
     }),
     copyTo(

@@ -134,6 +134,7 @@ function toRow(key: KeyObject, advertiserId: bigint, a: Application): string {
       size_bytes: f.sizeBytes,
       has_virus: toFlagColumn(f),
       uploaded_at: toTime(f.uploadedAt),
+      uploaded_offset: f.uploadedOffset,
       href: f.href,
     })),
   });
@@ -146,7 +147,8 @@ const pageRows = `jsonb_to_recordset($2::jsonb) AS p (
     members jsonb, info jsonb, attachments jsonb)`;
 
 const pageFiles = `(SELECT p.id, f.* FROM ${pageRows}, jsonb_to_recordset(p.attachments) AS f (
-    kind text, state text, reason text, source_hash text, size_bytes bigint, has_virus boolean, uploaded_at timestamptz, href text)) AS f`;
+    kind text, state text, reason text, source_hash text, size_bytes bigint, has_virus boolean, uploaded_at timestamptz,
+    uploaded_offset text, href text)) AS f`;
 
 /** The files of the page that are stored already, beside their attachments. */
 const storedFiles = `${pageFiles}
@@ -231,8 +233,9 @@ const mergeAttachmentsSql = `
       AND NOT EXISTS (SELECT 1 FROM page f WHERE f.id = p.id AND f.kind = a.kind)
   )
   INSERT INTO intake.attachments AS old
-    (advertiser_id, application_id, kind, state, reason, source_hash, size_bytes, has_virus, uploaded_at, href)
-  SELECT $1, f.id, f.kind, f.state, f.reason, f.source_hash, f.size_bytes, f.has_virus, f.uploaded_at, f.href FROM page f
+    (advertiser_id, application_id, kind, state, reason, source_hash, size_bytes, has_virus, uploaded_at, uploaded_offset, href)
+  SELECT $1, f.id, f.kind, f.state, f.reason, f.source_hash, f.size_bytes, f.has_virus, f.uploaded_at, f.uploaded_offset, f.href
+  FROM page f
   ON CONFLICT (advertiser_id, application_id, kind) DO UPDATE SET
     (version, state, reason, sha256, content_type, detected_type, file_name, stored_at, notes, linked, parser_version) = (
       SELECT CASE WHEN other.file AND old.state NOT IN ('pending', 'erased') THEN old.version + 1 ELSE old.version END,
@@ -250,7 +253,7 @@ const mergeAttachmentsSql = `
           other.file AND old.uploaded_at IS DISTINCT FROM excluded.uploaded_at AS newer) AS verdict
     ),
     source_hash = excluded.source_hash, size_bytes = excluded.size_bytes, has_virus = excluded.has_virus,
-    uploaded_at = excluded.uploaded_at, href = excluded.href, gone_at = NULL`;
+    uploaded_at = excluded.uploaded_at, uploaded_offset = excluded.uploaded_offset, href = excluded.href, gone_at = NULL`;
 
 /**
  * Revokes claims on files that may be other files now, without counting the attempt: the bytes in transfer may be those of the earlier

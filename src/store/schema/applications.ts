@@ -94,6 +94,7 @@ export const attachments = intake.table(
   {
     ...fileColumns,
     version: integer().notNull().default(1),
+    uploadedOffset: text('uploaded_offset'),
     href: text(),
     goneAt: at('gone_at'),
     notes: jsonb(),
