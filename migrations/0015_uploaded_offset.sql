@@ -3,6 +3,8 @@ ALTER TABLE "intake"."attachments" ADD COLUMN "uploaded_offset" text;
 --> statement-breakpoint
 COMMENT ON COLUMN intake.attachments.uploaded_offset IS 'The offset of uploaded_at as the source wrote it, such as +11:00. Null where it wrote none, or Z, and for a file that was stored before this column.';
 --> statement-breakpoint
+COMMENT ON COLUMN intake.attachments.file_name IS 'File name that the source declared on download; never a path. Null where it declared none, and for a linked file: the same bytes were stored before, so they were not fetched again, and a name comes only with the bytes.';
+--> statement-breakpoint
 CREATE OR REPLACE VIEW intake_analytics.attachments AS
 SELECT f.advertiser_id, f.application_id, f.kind, f.version, f.state, f.reason, f.size_bytes, f.has_virus,
   f.uploaded_at, intake.local_time(f.uploaded_at, coalesce(f.uploaded_offset, a.source_offset)) AS uploaded_local,
