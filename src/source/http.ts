@@ -9,7 +9,6 @@ import type { Delay } from '../domain/delay.ts';
 import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
 import { isRedirect, isRetryable, toStatusTrouble } from './status.ts';
 
-/** Address, credential, timeouts and limits of the client. */
 export interface HttpOptions {
   /** Scheme, host and optional path. */
   readonly url: string;

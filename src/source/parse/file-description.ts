@@ -84,7 +84,6 @@ function toText(said = '', longest: number): string | null {
   return shown.slice(0, longest).toWellFormed() || null;
 }
 
-/** True for the beginning of an HTML page. */
 export function startsAsHtml(head: Uint8Array): boolean {
   return isHtml(Buffer.from(withoutMark(head).subarray(0, 1_024)).toString('latin1'));
 }

@@ -21,7 +21,6 @@ export function noteUnknown({ unknown }: ParseFindings, path: string, members: M
   for (const text of toMemberTexts(members.map(([name, value]) => [path + name, value]))) unknown.push(text);
 }
 
-/** The texts of members that are not empty. */
 export function toMemberTexts(members: Members['unknown']): MemberText[] {
   return members.flatMap(([name, value]) => {
     const leaves = toLeaves(value).flatMap(toLeafText);

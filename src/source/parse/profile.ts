@@ -80,12 +80,17 @@ function findMember(profile: Record<string, unknown>, names: readonly string[]):
   return undefined;
 }
 
-// Spec silent: which member has the id of a resume. It is taken from the link that ends in /v2/resumes/<id>, whatever its member is called.
-function findResumeId(profile: unknown, base: URL, notes: Note[]): string | null {
+// Spec silent: which member has the id of a resume. It is taken from the link that ends in /v2/resumes/<id>, whatever its member is called;
+// without a link, from a plain resumeId or resume.id.
+function findResumeId(profile: Record<string, unknown>, base: URL, notes: Note[]): string | null {
   const ids = new Set<string>();
   const reasons = new Set<string>();
-  for (const text of toLeaves(profile)) {
-    const link = typeof text === 'string' && text.includes('v2/resumes/') ? URL.parse(text.trim(), base.href) : null;
+  const links = toLeaves(profile).filter((leaf) => typeof leaf === 'string' && leaf.includes('v2/resumes/'));
+  const named = findMember(profile, ['resumeid', 'resume']);
+  const plain = toScalarText(isObject(named) ? findMember(named, ['id']) : named);
+  if (links.length === 0 && plain) links.push(`v2/resumes/${plain}`);
+  for (const text of links) {
+    const link = URL.parse(String(text).trim(), base.href);
     if (link === null) continue;
     const [version, folder, id = ''] = link.pathname.replace(/\/$/, '').split('/').slice(-3);
     // The token is sent to the API only, whatever a profile contains.

@@ -9,7 +9,6 @@ import type { Html } from './svg-chart.ts';
 /** The most rows that a table shows; further rows are only counted. */
 export const mostRows = 100;
 
-/** A page and the values of the document around it. */
 export interface Frame {
   readonly title: string;
   readonly body: Html;

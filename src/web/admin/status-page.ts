@@ -29,7 +29,6 @@ import {
 import { renderCharts } from './status-charts.ts';
 import type { Html } from './svg-chart.ts';
 
-/** What the page shows, and the parameters of its address. */
 interface StatusPage extends Pick<Frame, 'version' | 'refreshSeconds'> {
   readonly status: Status;
   readonly history: History;

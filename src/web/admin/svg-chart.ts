@@ -38,7 +38,6 @@ const barShare = 0.74;
 /** Half the width of `00:00` on a small screen, where letters are largest. */
 const timeReach = 26;
 
-/** The chart as one image with a title and a description. */
 export function renderChart(chart: Chart): Html {
   const first = chart.startAt[0] ?? new Date(0);
   const last = chart.startAt.at(-1) ?? first;
