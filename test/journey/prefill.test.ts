@@ -36,6 +36,9 @@ async function lastRow(database: TestDatabase) {
   return row ?? {};
 }
 
+const countRequests = ({ sandbox }: PrefillStage, part: string) =>
+  sandbox.requests().filter(({ path }) => path.includes(part)).length;
+
 const toBytes = (stage: PrefillStage) =>
   Buffer.concat([...(stage.sandbox.grants().at(-1)?.candidate.resume.open() ?? [])]);
 
@@ -43,6 +46,25 @@ async function listBlobs(stage: PrefillStage): Promise<string[]> {
   const entries = await readdir(stage.blobsPath, { recursive: true, withFileTypes: true });
   return entries.filter((entry) => entry.isFile() && /^[0-9a-f]{64}$/.test(entry.name)).map(({ name }) => name);
 }
+
+/** A fault of the step, whichever it is, ends the prefill as failed; the step is asked once. */
+async function expectOneAttempt(
+  { sandbox, toStartUrl }: PrefillStage,
+  on: 'token' | 'prefilled',
+  kinds: readonly Kind[],
+) {
+  for (const kind of kinds) {
+    sandbox.clearFaults();
+    sandbox.clearRequests();
+    sandbox.fault({ kind, on, times: null });
+    expect(errorOf(await createBrowser().toReturn(toStartUrl())), kind).toBe('failed');
+    expect(
+      sandbox.requests().filter(({ path }) => path.endsWith(`/${on}`)),
+      kind,
+    ).toHaveLength(1);
+  }
+}
+type Kind = 'fail' | 'reset' | 'html' | 'emptyBody' | 'redirect';
 
 describe('from the button to the filled form', () => {
   test('the careers site gets the profile and the resume, and the rows tell the story', async ({ database }) => {
@@ -142,22 +164,27 @@ describe('from the button to the filled form', () => {
 });
 
 describe('state', () => {
-  test.for<[string, (callback: URL) => void]>([
-    ['altered', (url) => url.searchParams.set('state', `${url.searchParams.get('state')?.slice(0, -1)}~`)],
-    ['missing', (url) => url.searchParams.delete('state')],
-    ['doubled', (url) => url.searchParams.append('state', url.searchParams.get('state') ?? '')],
-    ['2 kB', (url) => url.searchParams.set('state', 'x'.repeat(2000))],
-    ['of no advertiser', (url) => url.searchParams.set('state', `99999999999999999999.${'a'.repeat(43)}`)],
-  ])('%s: a calm page at a clean address, and no code is used', async ([_, change], { database }) => {
+  test('altered, missing, doubled, long or of no advertiser: a calm page at a clean address, and no code is used', async ({
+    database,
+  }) => {
     await using stage = await openPrefillStage(database);
-    const browser = createBrowser();
-    const callback = new URL(await browser.toCallback(stage.toStartUrl()));
-    change(callback);
-    const location = await browser.step(callback.href);
-    expect(location).toBe(`${stage.urls[0]}/prefill/stopped`);
-    const page = await browser.go(location);
-    expect([page.status, await page.text()]).toEqual([410, expect.stringContaining('start again')]);
-    expect(stage.sandbox.requests().filter(({ path }) => path.endsWith('/token'))).toEqual([]);
+    const changes: Record<string, (query: URLSearchParams) => void> = {
+      altered: (query) => query.set('state', `${query.get('state')?.slice(0, -1)}~`),
+      missing: (query) => query.delete('state'),
+      doubled: (query) => query.append('state', query.get('state') ?? ''),
+      '2 kB': (query) => query.set('state', 'x'.repeat(2000)),
+      'of no advertiser': (query) => query.set('state', `99999999999999999999.${'a'.repeat(43)}`),
+    };
+    for (const [name, change] of Object.entries(changes)) {
+      const browser = createBrowser();
+      const callback = new URL(await browser.toCallback(stage.toStartUrl()));
+      change(callback.searchParams);
+      const location = await browser.step(callback.href);
+      expect(location, name).toBe(`${stage.urls[0]}/prefill/stopped`);
+      const page = await browser.go(location);
+      expect([page.status, await page.text()], name).toEqual([410, expect.stringContaining('start again')]);
+    }
+    expect(countRequests(stage, '/token')).toBe(0);
   });
 
   test('replayed: the browser goes back to the form, and nothing happens twice', async ({ database }) => {
@@ -166,7 +193,7 @@ describe('state', () => {
     const callback = await browser.toCallback(stage.toStartUrl());
     const handle = handleOf(new URL(await browser.step(callback)));
     expect(errorOf(new URL(await browser.step(callback)))).toBe('expired');
-    expect(stage.sandbox.requests().filter(({ path }) => path.endsWith('/token'))).toHaveLength(1);
+    expect(countRequests(stage, '/token')).toBe(1);
     expect((await stage.redeem(handle)).status).toBe(200);
   });
 
@@ -176,7 +203,7 @@ describe('state', () => {
     const callback = await browser.toCallback(stage.toStartUrl());
     const backs = await Promise.all(Array.from({ length: 6 }, async () => new URL(await browser.step(callback))));
     expect(backs.filter((back) => handleOf(back) !== null)).toHaveLength(1);
-    expect(stage.sandbox.requests().filter(({ path }) => path.endsWith('/token'))).toHaveLength(1);
+    expect(countRequests(stage, '/token')).toBe(1);
   });
 
   test('from another browser: a calm page, and the state still works for its own', async ({ database }) => {
@@ -243,24 +270,27 @@ describe('code', () => {
     expect(errorOf(new URL(await browser.step(callback)))).toBe('expired');
   });
 
-  test.for(['special', 'barePlus'] as const)('with + / = %, %s: works', async (codeShape, { database }) => {
-    await using stage = await openPrefillStage(database, { choices: { codeShape } });
-    await prefill(stage);
-    expect(stage.sandbox.grants()[0]?.code).toMatch(/\+.*\/.*=.*%/);
+  test('with + / = %: works', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    for (const codeShape of ['special', 'barePlus'] as const) {
+      stage.sandbox.choose({ codeShape });
+      await prefill(stage);
+      expect(stage.sandbox.grants().at(-1)?.code).toMatch(/\+.*\/.*=.*%/);
+    }
   });
 });
 
 describe('the answer of the candidate', () => {
-  test.for(['error', 'stateOnly', 'errorAndCode'] as const)(
-    'denial as %s: denied, and no code is used',
-    async (denial, { database }) => {
-      await using stage = await openPrefillStage(database, { choices: { consent: 'deny', denial } });
+  test('denial in any form: denied, and no code is used', async ({ database }) => {
+    await using stage = await openPrefillStage(database, { choices: { consent: 'deny' } });
+    for (const denial of ['error', 'stateOnly', 'errorAndCode'] as const) {
+      stage.sandbox.choose({ denial });
       const back = await createBrowser().toReturn(stage.toStartUrl());
-      expect([errorOf(back), handleOf(back), back.searchParams.get('job')]).toEqual(['denied', null, '7']);
-      expect(stage.sandbox.requests().filter(({ path }) => path.endsWith('/token'))).toEqual([]);
-      expect(await lastRow(database)).toMatchObject({ outcome: 'denied', authorized_at: null, profile: null });
-    },
-  );
+      expect([errorOf(back), handleOf(back), back.searchParams.get('job')], denial).toEqual(['denied', null, '7']);
+      expect(await lastRow(database), denial).toMatchObject({ outcome: 'denied', authorized_at: null, profile: null });
+    }
+    expect(countRequests(stage, '/token')).toBe(0);
+  });
 
   test('an error of the source that is no denial: failed', async ({ database }) => {
     await using stage = await openPrefillStage(database);
@@ -273,30 +303,28 @@ describe('the answer of the candidate', () => {
 });
 
 describe('token', () => {
-  test.for(['text', 'zero', 'negative', 'absent'] as const)(
-    'expires_in %s: used at once, so it works',
-    async (expiresIn, { database }) => {
-      await using stage = await openPrefillStage(database, { choices: { expiresIn } });
+  test('expires_in of any kind: used at once, so it works; token_type in any case', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    for (const expiresIn of ['text', 'zero', 'negative', 'absent'] as const) {
+      stage.sandbox.choose({ expiresIn });
       await prefill(stage);
-    },
-  );
-
-  test.for(['Bearer', 'BEARER'] as const)('token_type in any case: %s', async (tokenType, { database }) => {
-    await using stage = await openPrefillStage(database, { choices: { tokenType } });
-    await prefill(stage);
+    }
+    for (const tokenType of ['Bearer', 'BEARER'] as const) {
+      stage.sandbox.choose({ tokenType });
+      await prefill(stage);
+    }
   });
 
-  test.for([
-    ['json400', 'expired'],
-    ['ok200', 'expired'],
-    ['html500', 'failed'],
-    ['emptyBody', 'failed'],
-  ] as const)('token error as %s: %s', async ([tokenError, error], { database }) => {
-    await using stage = await openPrefillStage(database, { choices: { tokenError } });
-    const browser = createBrowser();
-    const callback = await browser.toCallback(stage.toStartUrl());
-    stage.wait(300_000);
-    expect(errorOf(new URL(await browser.step(callback)))).toBe(error);
+  test('token error in any form: expired where it says so, else failed', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    const errors = { json400: 'expired', ok200: 'expired', html500: 'failed', emptyBody: 'failed' };
+    for (const tokenError of Object.keys(errors) as (keyof typeof errors)[]) {
+      stage.sandbox.choose({ tokenError });
+      const browser = createBrowser();
+      const callback = await browser.toCallback(stage.toStartUrl());
+      stage.wait(300_000);
+      expect(errorOf(new URL(await browser.step(callback))), tokenError).toBe(errors[tokenError]);
+    }
   });
 
   test.for(['a:b', '100%', 'pässwörd-é', 'a+b/c=d e'])(
@@ -322,27 +350,21 @@ describe('token', () => {
     expect(await lastRow(database)).toMatchObject({ resume_sha256: null, resume_reason: 'refused' });
   });
 
-  test.for(['fail', 'reset', 'html', 'emptyBody', 'redirect'] as const)(
-    'the token endpoint does %s: failed, asked once',
-    async (kind, { database }) => {
-      await using stage = await openPrefillStage(database);
-      stage.sandbox.fault({ kind, on: 'token', times: null });
-      expect(errorOf(await createBrowser().toReturn(stage.toStartUrl()))).toBe('failed');
-      expect(stage.sandbox.requests().filter(({ path }) => path.endsWith('/token'))).toHaveLength(1);
-    },
-  );
+  test('the token endpoint fails in any way: failed, asked once', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    await expectOneAttempt(stage, 'token', ['fail', 'reset', 'html', 'emptyBody', 'redirect']);
+  });
 });
 
 describe('prefill', () => {
-  test.for([
-    ['list', 'failed'],
-    ['null', 'failed'],
-    ['noContent', 'failed'],
-    ['notFound', 'failed'],
-  ] as const)('200 with [] / null, 204, 404, %s: %s', async ([profile, error], { database }) => {
-    await using stage = await openPrefillStage(database, { choices: { profile } });
-    expect(errorOf(await createBrowser().toReturn(stage.toStartUrl()))).toBe(error);
-    expect(await lastRow(database)).toMatchObject({ outcome: 'failed', reason: 'missing', profile: null });
+  test('200 with [] / null, 204, 404: failed', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    for (const profile of ['list', 'null', 'noContent', 'notFound'] as const) {
+      stage.sandbox.choose({ profile });
+      expect(errorOf(await createBrowser().toReturn(stage.toStartUrl())), profile).toBe('failed');
+      const row = await lastRow(database);
+      expect(row, profile).toMatchObject({ outcome: 'failed', reason: 'missing', profile: null });
+    }
   });
 
   test('200 with {}: an empty profile is a profile', async ({ database }) => {
@@ -350,30 +372,25 @@ describe('prefill', () => {
     expect(await prefill(stage)).toEqual({ profile: {}, resume: null });
   });
 
-  test.for(['flat', 'renamed'] as const)(
-    'members named otherwise (%s): name, e-mail and resume are found',
-    async (profile, { database }) => {
-      await using stage = await openPrefillStage(database, { choices: { profile } });
+  test('members named otherwise: name, e-mail and resume are found', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    for (const profile of ['flat', 'renamed'] as const) {
+      stage.sandbox.choose({ profile });
       const { resume } = await prefill(stage);
-      const { person } = stage.sandbox.grants()[0]?.candidate ?? {};
+      const { person } = stage.sandbox.grants().at(-1)?.candidate ?? {};
       expect(resume?.sizeBytes).toBe(toBytes(stage).length);
-      expect(await lastRow(database)).toMatchObject({
+      expect(await lastRow(database), profile).toMatchObject({
         first_name: person?.firstName,
         last_name: person?.lastName,
         email: person?.email,
       });
-    },
-  );
+    }
+  });
 
-  test.for(['fail', 'reset', 'html', 'redirect'] as const)(
-    'the prefill POST is not retried blindly: %s',
-    async (kind, { database }) => {
-      await using stage = await openPrefillStage(database);
-      stage.sandbox.fault({ kind, on: 'prefilled', times: null });
-      expect(errorOf(await createBrowser().toReturn(stage.toStartUrl()))).toBe('failed');
-      expect(stage.sandbox.requests().filter(({ path }) => path.endsWith('/prefilled'))).toHaveLength(1);
-    },
-  );
+  test('the prefill POST is not retried blindly', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    await expectOneAttempt(stage, 'prefilled', ['fail', 'reset', 'html', 'redirect']);
+  });
 
   test('optional request fields empty: left out', async ({ database }) => {
     await using stage = await openPrefillStage(database, { choices: { emptyFields: 'refuse400' } });
@@ -384,42 +401,52 @@ describe('prefill', () => {
 });
 
 describe('resume', () => {
-  test.for(['absolute', 'relative', 'notUuid'] as const)('link %s: fetched', async (resumeLink, { database }) => {
-    await using stage = await openPrefillStage(database, { choices: { resumeLink } });
-    expect((await prefill(stage)).resume?.sizeBytes).toBe(toBytes(stage).length);
-  });
-
-  test.for([
-    ['foreign', [{ field: 'resume', reason: 'lies at another host' }]],
-    ['absent', null],
-  ] as const)('link %s: no request, the profile is kept', async ([resumeLink, notes], { database }) => {
-    await using stage = await openPrefillStage(database, { choices: { resumeLink } });
-    expect((await prefill(stage)).resume).toBeNull();
-    expect(await lastRow(database)).toMatchObject({ notes, resume_reason: 'the profile names none' });
-    expect(stage.sandbox.requests().filter(({ path }) => path.includes('/resumes/'))).toEqual([]);
-  });
-
-  test.for([
-    { kind: 'cut', framing: 'contentLength' },
-    { kind: 'cut', framing: 'chunked' },
-    { kind: 'cut', framing: 'closeDelimited' },
-    { kind: 'html' },
-    { kind: 'emptyBody' },
-    { kind: 'reset', at: 'body' },
-    { kind: 'fail', status: 503 },
-  ] as const)('never stored short: %o happens once and is asked again', async (fault, { database }) => {
+  test('link absolute, relative or not UUID-shaped: fetched', async ({ database }) => {
     await using stage = await openPrefillStage(database);
-    stage.sandbox.fault({ ...fault, on: 'candidateResume' });
-    const { resume } = await prefill(stage);
-    expect(Buffer.from(await (await fetch(resume?.url ?? '')).arrayBuffer()).equals(toBytes(stage))).toBe(true);
-    expect(stage.sandbox.requests().filter(({ path }) => path.includes('/resumes/'))).toHaveLength(2);
+    for (const resumeLink of ['absolute', 'relative', 'notUuid'] as const) {
+      stage.sandbox.choose({ resumeLink });
+      expect((await prefill(stage)).resume?.sizeBytes, resumeLink).toBe(toBytes(stage).length);
+    }
+  });
+
+  test('link foreign or absent: no request, the profile is kept', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    for (const [resumeLink, notes] of [
+      ['foreign', [{ field: 'resume', reason: 'lies at another host' }]],
+      ['absent', null],
+    ] as const) {
+      stage.sandbox.choose({ resumeLink });
+      expect((await prefill(stage)).resume, resumeLink).toBeNull();
+      expect(await lastRow(database), resumeLink).toMatchObject({ notes, resume_reason: 'the profile names none' });
+    }
+    expect(countRequests(stage, '/resumes/')).toBe(0);
+  });
+
+  test('never stored short: what is cut, is another page or fails once is asked again', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    for (const fault of [
+      { kind: 'cut', framing: 'contentLength' },
+      { kind: 'cut', framing: 'chunked' },
+      { kind: 'cut', framing: 'closeDelimited' },
+      { kind: 'html' },
+      { kind: 'emptyBody' },
+      { kind: 'reset', at: 'body' },
+      { kind: 'fail', status: 503 },
+    ] as const) {
+      stage.sandbox.clearRequests();
+      stage.sandbox.fault({ ...fault, on: 'candidateResume' });
+      const { resume } = await prefill(stage);
+      const bytes = Buffer.from(await (await fetch(resume?.url ?? '')).arrayBuffer());
+      expect(bytes.equals(toBytes(stage)), fault.kind).toBe(true);
+      expect(countRequests(stage, '/resumes/'), fault.kind).toBe(2);
+    }
   });
 
   test('a redirect is not followed with the token', async ({ database }) => {
     await using stage = await openPrefillStage(database);
     stage.sandbox.fault({ kind: 'redirect', on: 'candidateResume', times: 1 });
     expect((await prefill(stage)).resume).toBeNull();
-    expect(stage.sandbox.requests().filter(({ path }) => path.includes('/resumes/'))).toHaveLength(1);
+    expect(countRequests(stage, '/resumes/')).toBe(1);
   });
 });
 

@@ -14,6 +14,7 @@ import { createLog } from '../../src/log.ts';
 import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
 import { openScratch } from './blob-stores.ts';
 import { findFreePort } from './free-port.ts';
+import { openSharedStore } from './small-intake.ts';
 import { toEnvironment } from './syncing.ts';
 import type { TestDatabase } from './test-database.ts';
 
@@ -52,7 +53,7 @@ export async function takeBlobStore(env: Record<string, string>): Promise<void> 
   await using _blobs = await openBlobsOf(config, opened.store, signal);
 }
 
-/** Opens a stage on a database. */
+/** Opens a stage on a database. The stages of one file share the store of their first process. */
 export async function openPrefillStage(database: TestDatabase, options: StageOptions = {}): Promise<PrefillStage> {
   const stack = new AsyncDisposableStack();
   let offsetMs = 0;
@@ -82,7 +83,7 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
     }),
   );
   let lapse = async () => {};
-  for (const port of ports) {
+  for (const [nth, port] of ports.entries()) {
     const env = {
       ...toEnvironment(database, sandbox),
       ADVERTISER_ID: String(sandbox.advertiserId),
@@ -99,10 +100,10 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
     };
     const config = loadConfig(env, { needs: ['database', 'accounts', 'blobs', 'prefill', 'privacy'] });
     const signal = AbortSignal.timeout(600_000);
-    const { store } = stack.use(await openStoreOf(config, 'prefill', signal));
+    const store = nth === 0 ? openSharedStore(database) : stack.use(await openStoreOf(config, 'prefill', signal)).store;
     // A worker has learned the account and taken the blob store.
     await store.advertisers.ensure('default', sandbox.advertiserId);
-    await takeBlobStore(env);
+    await using _taken = await openBlobsOf({ ...config, source: config.accounts }, store, signal);
     stack.use(await openPrefillServer(config, { store, log, signal, now }));
     const other = loadConfig(toEnvironment(database, sandbox, blobs.path), { needs: ['source', 'sync', 'blobs'] });
     const task = createMaintenance(other, store).find(({ name }) => name === 'prefills');

@@ -80,7 +80,7 @@ const openTestStore = ({ url }: TestDatabase) =>
 const sharedStores = new WeakMap<TestDatabase, Store>();
 
 /** The store of a database that the tests of a file share; it is closed with the database. */
-function openSharedStore(database: TestDatabase): Store {
+export function openSharedStore(database: TestDatabase): Store {
   const store = sharedStores.get(database) ?? database.shared.use(openTestStore(database));
   sharedStores.set(database, store);
   return store;
