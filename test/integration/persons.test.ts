@@ -75,7 +75,7 @@ describe('an address', () => {
     intake.board.add([{ attachments: [] }]);
     for (const email of [...typed, ...others]) {
       const json = JSON.stringify({ ID: 'none', Comment: email });
-      intake.board.fault({ kind: 'poison', on: 'list', times: null, json });
+      intake.board.fault({ kind: 'poison', on: 'list', times: 1, json });
     }
     await intake.sweep();
     const { fingerprints } = await find(intake, byAddress);

@@ -34,12 +34,12 @@ describe('several advertisers', () => {
   test('do not wait for one that is refused, one whose answers are of another account, or one that is slow', async ({
     emptied: database,
   }) => {
-    const some = { applications: 4 };
+    const some = { applications: 1 };
     await using board = await openSandbox({ ...some, advertisers: [some, some, some] });
     const [well, refused, mixed, slow] = board.advertisers;
     if (!well || !refused || !mixed || !slow) throw new Error('Four accounts are there.');
     mixed.fault({ kind: 'otherAdvertiser', on: 'list', times: null, skip: 1 });
-    slow.fault({ kind: 'slow', on: 'list', times: null, delayMs: 1_500 });
+    slow.fault({ kind: 'slow', on: 'list', times: null, delayMs: 500 });
     await using settings = await openSettings(database, board);
     settings.rotate('account-2', 'a credential of yesterday');
     await using worker = await hireWorker(settings.env, { probeEveryMs: 200 });
@@ -80,9 +80,9 @@ describe('several advertisers', () => {
 });
 
 describe('an account', () => {
-  test('that one worker has just polled is left alone by another, which also polls once at its start', async ({
-    emptied: database,
-  }) => {
+  test('that one worker has just polled is left alone by another, which also polls once at its start', {
+    tags: ['slow'],
+  }, async ({ emptied: database }) => {
     const some = { applications: 3 };
     await using board = await openSandbox({ ...some, advertisers: [some] });
     const [left, polled] = board.advertisers;
@@ -197,7 +197,7 @@ describe('a worker whose database is away', () => {
   test('at its start answers on its admin port, is not ready, and begins when it comes', async ({
     emptied: database,
   }) => {
-    await using board = await openSandbox({ applications: 10 });
+    await using board = await openSandbox({ applications: 2 });
     await using gate = await openTcpGate(database.url, { shut: true });
     await using settings = await openSettings({ url: gate.url }, board);
     await using worker = await hireWorker(settings.env);
@@ -214,7 +214,7 @@ describe('a worker whose database is away', () => {
 
 describe('a worker whose storage is away', () => {
   test('is not ready, spends no attempt, and stores everything when it comes back', async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 8 });
+    await using board = await openSandbox({ applications: 2 });
     await using settings = await openSettings(database, board);
     writeFileSync(settings.blobsPath, 'not a folder');
     await using worker = await hireWorker(settings.env);

@@ -14,9 +14,9 @@ import { openTestDatabase } from '../support/test-database.ts';
 
 describe('intake sync', () => {
   test('brings the board into the database, says so, and status shows it', async ({ openSite }) => {
-    const { board, database, env, intake } = await openSite({ applications: 40, choices: { pageCap: 20 } });
+    const { board, database, env, intake } = await openSite({ applications: 24, choices: { pageCap: 20 } });
     const first = await runIntake(['sync'], env);
-    expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining('40 new, 0 changed') });
+    expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining('24 new, 0 changed') });
     expect(first.stdout).toContain('coverage proven');
     expect(first.stdout).toMatch(/files: \d+ stored \(\d.*B\)/);
     expect(first.stderr).toMatch(/files \d+ of \d+.*B/);
@@ -28,9 +28,9 @@ describe('intake sync', () => {
     });
 
     expect(toResult(await intake('status --json'))).toMatchObject({
-      headline: expect.stringContaining('All is well: 40 applications'),
+      headline: expect.stringContaining('All is well: 24 applications'),
       problems: [],
-      advertisers: [{ applications: 40, waiting: 0, coverage: { certificate: 'proven' } }],
+      advertisers: [{ applications: 24, waiting: 0, coverage: { certificate: 'proven' } }],
     });
   });
 

@@ -6,10 +6,10 @@ import { findDifferences } from '../support/equality.ts';
 import { syncBoard } from '../support/syncing.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
 
-const applications = Number(process.env.JOURNEY_APPLICATIONS ?? 400);
+const applications = Number(process.env.JOURNEY_APPLICATIONS ?? 200);
 // The second sweep of the many is by XML; in the suite a first one by XML needs no more than a few pages.
-const byXml = applications > 10_000 ? applications : 250;
-const pageCap = applications > 10_000 ? 500 : 100;
+const byXml = applications > 10_000 ? applications : 120;
+const pageCap = applications > 10_000 ? 500 : 50;
 const writes = `SELECT relname, n_tup_ins, n_tup_upd, n_tup_del FROM pg_stat_user_tables WHERE schemaname = 'intake'
   AND relname NOT IN ('leases', 'cursors', 'sweeps', 'ranges', 'coverage', 'evidence', 'advertisers') ORDER BY relname`;
 

@@ -21,7 +21,7 @@ describe('a board with its files', { timeout }, () => {
     { format: 'xml', tags: ['slow'] },
   ] as const) {
     test(`ends as its truth says, each content once, by ${format}`, { tags: [...tags] }, async ({ database }) => {
-      await using intake = await openSmallIntake({ database, rigor: 'proof', applications, choices: { pageCap: 500 } });
+      await using intake = await openSmallIntake({ database, applications, choices: { pageCap: 500 } });
       await intake.sweep();
       const startedAt = performance.now();
       const summary = await intake.runDownloads({ format, signal: signal() });

@@ -36,16 +36,6 @@ const loadEvidence = (database: TestDatabase) =>
 const idsOf = (board: Sandbox) => [...board.truth()].map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1));
 
 describe('the evidence of a sweep', () => {
-  test('has one line for every question, and the checker calls it proven', async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 120, choices: { pageCap: 40 } });
-    const [sweep] = await syncBoard(database, board);
-    expect(sweep?.certificate).toBe('proven');
-    // An opening and an end beside the questions.
-    expect(await loadEvidence(database)).toMatchObject([{ lines: (sweep?.requests ?? 0) + 2 }]);
-    expect(sweep?.requests).toBe(board.requests().length);
-    expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true });
-  });
-
   test('stands with its last hash in coverage, in the view and in the JSON of the command', {
     tags: ['slow'],
   }, async ({ emptied: database }) => {
@@ -118,7 +108,9 @@ describe('the evidence of a sweep', () => {
     expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true });
   });
 
-  test('is refused when an application is deleted from the database', async ({ emptied: database }) => {
+  test('is refused when an application is deleted from the database', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     await syncBoard(database, board);
     const [id] = idsOf(board);
@@ -367,13 +359,18 @@ test('the rows of an export are loaded some at a time, and none is left out', { 
 });
 
 describe('intake prove', () => {
-  test('exports a file that the checker accepts, and refuses it after a change', async ({ emptied: database }) => {
+  test('exports a file with one line for every question, which the checker accepts, and refuses it after a change', async ({
+    emptied: database,
+  }) => {
     await using scratch = await openScratch();
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     const env = toEnvironment(database, board);
     expect(await callIntake(['prove'], env)).toMatchObject({ code: 3 });
     expect(await callIntake(['prove', '--check'], env)).toMatchObject({ code: 3 });
-    await syncBoard(database, board);
+    const [sweep] = await syncBoard(database, board);
+    expect(sweep).toMatchObject({ certificate: 'proven', requests: board.requests().length });
+    // An opening and an end beside the questions.
+    expect(await loadEvidence(database)).toMatchObject([{ lines: board.requests().length + 2 }]);
     const file = join(scratch.path, 'proof.ndjson');
     const exported = await callIntake(['prove', '--export', file, '--json'], env);
     expect(exported.code).toBe(0);
@@ -431,7 +428,9 @@ describe('intake prove', () => {
     expect((await callIntake(['prove', '--help'], {})).stdout).toContain('+10:00');
   });
 
-  test('says what a day rests on, and what would have falsified it', async ({ emptied: database }) => {
+  test('says what a day rests on, and what would have falsified it', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     const env = toEnvironment(database, board);
     await syncBoard(database, board);

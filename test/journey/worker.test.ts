@@ -19,7 +19,7 @@ describe('a worker', () => {
   test('keeps a board up to date, tells how it fares, and ends well when it is asked to', async ({
     emptied: database,
   }) => {
-    await using board = await openSandbox({ applications: 10 });
+    await using board = await openSandbox({ applications: 3 });
     await using settings = await openSettings(database, board);
     await using worker = await spawnWorker(settings.env);
     await until(() => isRead(database, board));
@@ -31,11 +31,11 @@ describe('a worker', () => {
     await until(async () => (await probe(worker, '/readyz')).status === 200);
     // The first sweep brings its proof after its last application.
     await until(async () =>
-      (await (await fetch(worker.adminUrl)).text()).includes('All is well: 12 applications of 1 advertiser stored.'),
+      (await (await fetch(worker.adminUrl)).text()).includes('All is well: 5 applications of 1 advertiser stored.'),
     );
     const metrics = await (await fetch(`${worker.adminUrl}/metrics`)).text();
     expect(metrics).toMatch(/^intake_passes_total\{pass="live",outcome="done"\} [1-9]/m);
-    expect(metrics).toContain('intake_applications_taken_total{how="added"} 12');
+    expect(metrics).toContain('intake_applications_taken_total{how="added"} 5');
     expect(metrics).toMatch(/^intake_files_total\{outcome="stored"\} [1-9]/m);
     const health = await callIntake(['healthcheck'], { ADMIN_PORT: new URL(worker.adminUrl).port });
     expect(health).toMatchObject({ code: 0, stdout: expect.stringContaining('alive') });

@@ -7,12 +7,13 @@ type Query = <Row extends Record<string, unknown>>(sql: string) => Promise<reado
 /** Moves every stored time of schema `intake` ahead, as if the clock had been set back by that much. */
 export async function setClockBack(query: Query, ms: number): Promise<void> {
   const columns = await query<{ table_name: string; columns: string[] }>(
-    `SELECT c.table_name, array_agg(c.column_name::text) AS columns FROM information_schema.columns c
-     JOIN information_schema.tables t USING (table_schema, table_name)
-     WHERE c.table_schema = 'intake' AND t.table_type = 'BASE TABLE' AND c.data_type = 'timestamp with time zone'
+    `SELECT c.relname::text AS table_name, array_agg(a.attname::text) AS columns
+     FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+     WHERE c.relnamespace = 'intake'::regnamespace AND c.relkind = 'r' AND a.atttypid = 'timestamptz'::regtype
+       AND a.attnum > 0 AND NOT a.attisdropped
        -- The source's own times, which no clock of ours gave.
-       AND c.column_name NOT IN ('submitted_at', 'uploaded_at', 'after_date')
-     GROUP BY c.table_name ORDER BY c.table_name`,
+       AND a.attname NOT IN ('submitted_at', 'uploaded_at', 'after_date')
+     GROUP BY c.relname ORDER BY c.relname`,
   );
   for (const { table_name, columns: times } of columns) {
     const moved = times.map((time) => `${time} = ${time} + ${ms} * interval '1 millisecond'`);

@@ -180,7 +180,7 @@ describe('an answer that another one contradicts is a doubt', () => {
   test('if an application that its own question left out comes as the bound of another', () => {
     const list = Array.from({ length: 500 }, (_, nth) => 1_000n + BigInt(nth));
     const met = new Map<bigint, string>();
-    for (const hidden of list) {
+    for (const hidden of list.slice(0, 100)) {
       const { source, memory, sweep } = serve(list);
       source.isInclusive = true;
       source.hides = (id, { afterId, beforeId }) =>
