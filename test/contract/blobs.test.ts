@@ -144,7 +144,7 @@ for (const { name, absent, open } of places) {
       await store.delete([one.key], signal);
     });
 
-    test('more keys than one request takes are deleted, to the last', async () => {
+    test('more keys than one request takes are deleted, to the last', { tags: ['slow'] }, async () => {
       const { bytes, facts, key } = create(10);
       await store.put(key, bytes, facts, signal);
       const absent = Array.from({ length: 1200 }, (_, i) => toBlobKey(7n, i.toString(16).padStart(64, '0')));

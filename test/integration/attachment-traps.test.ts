@@ -10,6 +10,7 @@ import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
 import { loadScreens } from '../support/file-equality.ts';
 import { openSmallIntake, type RunOptions, type SmallIntake } from '../support/small-intake.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { testFirst } from '../support/variants.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -103,7 +104,9 @@ describe('A1 HasVirus', () => {
     expect(await intake.keys()).toHaveLength(1);
   });
 
-  test('true on a file that was replaced since: its bytes stay infected, wherever else they are', async () => {
+  test('true on a file that was replaced since: its bytes stay infected, wherever else they are', {
+    tags: ['slow'],
+  }, async () => {
     await using intake = await open();
     const bad = 'bytes that were flagged';
     const at = 1_700_000_000_000;
@@ -125,7 +128,9 @@ describe('A1 HasVirus', () => {
     expect(await intake.keys()).toEqual([expect.stringContaining(sha256('a clean file in its place'))]);
   });
 
-  test('true and then false on one upload, with another Hash each time, sets its bytes free again', async () => {
+  test('true and then false on one upload, with another Hash each time, sets its bytes free again', {
+    tags: ['slow'],
+  }, async () => {
     await using intake = await open({ choices: { hash: 'volatile' } });
     const at = 1_700_000_000_000;
     const [id = 0n] = intake.board.add([{ attachments: [resume('clean after all', { uploadedAt: at })] }]);
@@ -143,7 +148,9 @@ describe('A1 HasVirus', () => {
     }
   });
 
-  test('true recalls an earlier version of another file too, and the rows that were read from a screen', async () => {
+  test('true recalls an earlier version of another file too, and the rows that were read from a screen', {
+    tags: ['slow'],
+  }, async () => {
     await using intake = await open();
     const bad = '{"screen":{"@id":"1","question":{"@id":"2","answer":"read from bad bytes"}}}';
     const screen = { kind: 'screen', hasVirus: false, uploadedAt: 1_700_000_000_000 };
@@ -192,7 +199,9 @@ describe('A1 HasVirus', () => {
     expect(await intake.keys()).toEqual([]);
   });
 
-  test('true while the download is under way, and emptied before its bytes come: they go all the same', async () => {
+  test('true while the download is under way, and emptied before its bytes come: they go all the same', {
+    tags: ['slow'],
+  }, async () => {
     const bytes = 'bytes that come too late';
     await using intake = await openOne(bytes, { hasVirus: null });
     const { board, id } = intake;
@@ -210,7 +219,7 @@ describe('A1 HasVirus', () => {
     expect(await intake.keys()).toEqual([]);
   });
 
-  test.for(['before they are announced', 'before they are put', 'after they are put'] as const)(
+  testFirst(['before they are announced', 'before they are put', 'after they are put'] as const)(
     'true while the first download is under way, %s: its bytes go at once, for every reference to them',
     async (moment) => {
       const bytes = 'bytes of two, bad in one';
@@ -247,7 +256,9 @@ describe('A1 HasVirus', () => {
     },
   );
 
-  test('true before the only download of its bytes has announced them: they are refused when they come again', async () => {
+  test('true before the only download of its bytes has announced them: they are refused when they come again', {
+    tags: ['slow'],
+  }, async () => {
     const bytes = 'bad bytes that nobody else has yet';
     await using intake = await openOne(bytes, { hasVirus: null, uploadedAt: 1_700_000_000_000 });
     const { board, id } = intake;
@@ -266,7 +277,7 @@ describe('A1 HasVirus', () => {
     expect(await intake.keys()).toEqual([]);
   });
 
-  test('true on a newer file while the earlier one is under way recalls nothing', async () => {
+  test('true on a newer file while the earlier one is under way recalls nothing', { tags: ['slow'] }, async () => {
     const bytes = 'clean bytes of two';
     await using intake = await openOne(bytes, { hasVirus: false });
     const { board } = intake;
@@ -294,7 +305,7 @@ describe('A2 HasVirus', () => {
     expect(await intake.file()).toMatchObject({ state: 'infected', sha256: null });
   });
 
-  test.for(['"yes"', '"infected"', '2', '[true]', '{}'])(
+  testFirst(['"yes"', '"infected"', '2', '[true]', '{}'])(
     '%s cannot be read: nothing is requested until it can be',
     async (flag) => {
       await using intake = await openOne('The resume of Ada.', { raw: { HasVirus: flag } });
@@ -378,7 +389,7 @@ describe('A4 Size', () => {
     expect(await intake.file()).toMatchObject({ state: 'stored', sha256: sha256(''), linked: false });
   });
 
-  test.for(['null', 'absent', 'negative', 'text'] as const)('%s: one fetch is enough', async (size) => {
+  testFirst(['null', 'absent', 'negative', 'text'] as const)('%s: one fetch is enough', async (size) => {
     await using intake = await open({ choices: { size } });
     intake.board.add([{ attachments: [resume('exactly this')] }]);
     await intake.sweep();
@@ -389,7 +400,7 @@ describe('A4 Size', () => {
 });
 
 describe('A5 a body that is cut', () => {
-  test.for(['contentLength', 'chunked', 'closeDelimited'] as const)('by %s is never stored short', async (framing) => {
+  testFirst(['contentLength', 'chunked', 'closeDelimited'] as const)('by %s is never stored short', async (framing) => {
     const content = 'a resume of some length, so that half of it is something';
     await using intake = await openOne(content);
     intake.board.fault({ kind: 'cut', framing, on: 'resume', times: 3 });
@@ -403,7 +414,9 @@ describe('A5 a body that is cut', () => {
     expect(await intake.keys()).toHaveLength(1);
   });
 
-  test('at the same place for ever, by a connection that closes, is given up with the reason and never stored', async () => {
+  test('at the same place for ever, by a connection that closes, is given up with the reason and never stored', {
+    tags: ['slow'],
+  }, async () => {
     await using intake = await openOne('a resume of some length, so that half of it is something');
     intake.board.fault({ kind: 'cut', framing: 'closeDelimited', on: 'resume', times: null });
     for (let tries = 0; tries < 9; tries++) {
@@ -417,7 +430,7 @@ describe('A5 a body that is cut', () => {
     expect(await intake.keys()).toEqual([]);
   });
 
-  test.for(['null', 'offByThree'] as const)(
+  testFirst(['null', 'offByThree'] as const)(
     'cannot be told from a whole one that closes, where Size is %s',
     async (size) => {
       await using intake = await open({ choices: { size, framing: 'closeDelimited' } });
@@ -595,7 +608,7 @@ describe('A10 a redirect', () => {
 });
 
 describe('A11 Content-Disposition', () => {
-  test.for([
+  testFirst([
     ['plain', /^Resume_[A-Za-z_]+\.\w+$/],
     ['quoted', /^Resume [A-Za-z ]+\.\w+$/],
     ['spaces', /^Resume [A-Za-z ]+\.\w+$/],
@@ -762,7 +775,7 @@ describe('a screen', () => {
     }
   });
 
-  test.for(['notFound', 'noContent', 'emptyBody'] as const)(
+  testFirst(['notFound', 'noContent', 'emptyBody'] as const)(
     'that is not there (%s) is waited for',
     async (screenMissing) => {
       await using intake = await open({ choices: { screenMissing } });

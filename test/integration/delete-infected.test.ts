@@ -130,7 +130,7 @@ describe('infected bytes are deleted', () => {
     });
   }
 
-  test('before a command that leaves the files alone has ended', async () => {
+  test('before a command that leaves the files alone has ended', { tags: ['slow'] }, async () => {
     await using recall = await openStored();
     flag(recall);
     await recall.run('sync', { files: false });

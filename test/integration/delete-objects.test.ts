@@ -109,73 +109,74 @@ async function expectStored(intake: SmallIntake): Promise<void> {
   ]);
 }
 
-describe.for(names)('%s', (name) => {
-  test('that takes long does not take the object of equal bytes that come meanwhile', async () => {
-    await using intake = await openOne();
-    const { deleting, open } = await start(intake, name);
-    await comeAgain(intake, name);
-    expect((await intake.files()).filter(({ state }) => state === 'stored')).toEqual([]);
-    open();
-    await deleting;
-    await expectStored(intake);
-  });
+for (const name of names)
+  describe(name, { tags: name === 'recall' ? [] : ['slow'] }, () => {
+    test('that takes long does not take the object of equal bytes that come meanwhile', async () => {
+      await using intake = await openOne();
+      const { deleting, open } = await start(intake, name);
+      await comeAgain(intake, name);
+      expect((await intake.files()).filter(({ state }) => state === 'stored')).toEqual([]);
+      open();
+      await deleting;
+      await expectStored(intake);
+    });
 
-  test('holds no transaction while it waits for the store', async () => {
-    await using intake = await openOne();
-    const { deleting, open } = await start(intake, name);
-    expect(
-      await database.query(
-        `SELECT query FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'intake deleter%'
+    test('holds no transaction while it waits for the store', async () => {
+      await using intake = await openOne();
+      const { deleting, open } = await start(intake, name);
+      expect(
+        await database.query(
+          `SELECT query FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'intake deleter%'
            AND xact_start IS NOT NULL`,
-      ),
-    ).toEqual([]);
-    open();
-    await deleting;
-  });
+        ),
+      ).toEqual([]);
+      open();
+      await deleting;
+    });
 
-  test('whose process stands still until others have taken over repairs what it deletes then', async () => {
-    await using intake = await openOne();
-    const { deleting, open } = await start(intake, name);
-    await database.query(`UPDATE intake.blobs SET delete_until = now() - interval '1 second'`);
-    await comeAgain(intake, name);
-    expect((await intake.files()).some(({ state }) => state === 'stored')).toBe(true);
-    open();
-    await deleting;
-    await expectStored(intake);
-  });
+    test('whose process stands still until others have taken over repairs what it deletes then', async () => {
+      await using intake = await openOne();
+      const { deleting, open } = await start(intake, name);
+      await database.query(`UPDATE intake.blobs SET delete_until = now() - interval '1 second'`);
+      await comeAgain(intake, name);
+      expect((await intake.files()).some(({ state }) => state === 'stored')).toBe(true);
+      open();
+      await deleting;
+      await expectStored(intake);
+    });
 
-  test('that was not answered and is carried out later takes no object that was put since', async () => {
-    await using intake = await openOne();
-    const asked: (readonly string[])[] = [];
-    const mute: BlobStore = {
-      ...intake.blobs,
-      async delete(keys) {
-        asked.push(keys);
-        throw new Trouble('local', 'The store cannot be reached.');
-      },
-    };
-    await expect(deleters[name](intake, mute)).rejects.toThrow('cannot be reached');
-    await comeAgain(intake, name);
-    expect((await intake.files()).filter(({ state }) => state === 'stored')).toEqual([]);
-    expect(asked).toHaveLength(1);
-    await intake.blobs.delete(asked[0] ?? [], signal());
-    await database.query(`UPDATE intake.blobs SET delete_until = now() - interval '1 second'`);
-    await expectStored(intake);
-  });
+    test('that was not answered and is carried out later takes no object that was put since', async () => {
+      await using intake = await openOne();
+      const asked: (readonly string[])[] = [];
+      const mute: BlobStore = {
+        ...intake.blobs,
+        async delete(keys) {
+          asked.push(keys);
+          throw new Trouble('local', 'The store cannot be reached.');
+        },
+      };
+      await expect(deleters[name](intake, mute)).rejects.toThrow('cannot be reached');
+      await comeAgain(intake, name);
+      expect((await intake.files()).filter(({ state }) => state === 'stored')).toEqual([]);
+      expect(asked).toHaveLength(1);
+      await intake.blobs.delete(asked[0] ?? [], signal());
+      await database.query(`UPDATE intake.blobs SET delete_until = now() - interval '1 second'`);
+      await expectStored(intake);
+    });
 
-  test('whose process died is finished by the next run', async () => {
-    await using intake = await openOne();
-    const dying: BlobStore = { ...intake.blobs, delete: () => Promise.reject(new Error('killed')) };
-    await expect(deleters[name](intake, dying)).rejects.toThrow('killed');
-    // Not before the one that died can no longer come in between.
-    await deleteInfected(intake, signal());
-    expect(await intake.keys()).toHaveLength(1);
-    await database.query(`UPDATE intake.blobs SET delete_until = now() - interval '1 second'`);
-    await deleteInfected(intake, signal());
-    expect(await intake.keys()).toEqual([]);
-    expect(await database.query(`SELECT state FROM intake.blobs WHERE delete_token IS NOT NULL`)).toEqual([]);
+    test('whose process died is finished by the next run', async () => {
+      await using intake = await openOne();
+      const dying: BlobStore = { ...intake.blobs, delete: () => Promise.reject(new Error('killed')) };
+      await expect(deleters[name](intake, dying)).rejects.toThrow('killed');
+      // Not before the one that died can no longer come in between.
+      await deleteInfected(intake, signal());
+      expect(await intake.keys()).toHaveLength(1);
+      await database.query(`UPDATE intake.blobs SET delete_until = now() - interval '1 second'`);
+      await deleteInfected(intake, signal());
+      expect(await intake.keys()).toEqual([]);
+      expect(await database.query(`SELECT state FROM intake.blobs WHERE delete_token IS NOT NULL`)).toEqual([]);
+    });
   });
-});
 
 describe('an object that is being deleted by one', () => {
   test('is waited for by another who has to see it gone', async () => {
@@ -274,7 +275,7 @@ describe('infected bytes', () => {
     expect(await intake.keys()).toEqual([]);
   });
 
-  test('are asked for ever more rarely, and no longer than a day', async () => {
+  test('are asked for ever more rarely, and no longer than a day', { tags: ['slow'] }, async () => {
     await using intake = await openOne();
     await flag(intake, intake.id);
     let deletes = 0;

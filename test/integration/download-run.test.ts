@@ -12,6 +12,7 @@ import { toSettings } from '../support/blob-stores.ts';
 import { openSmallIntake, type SmallIntake, type SmallIntakeOptions } from '../support/small-intake.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { testFirst } from '../support/variants.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -104,7 +105,9 @@ describe('a source', () => {
     expect(intake.board.requests().filter((entry) => entry.path.includes('/resume/'))).toHaveLength(1);
   });
 
-  test('that asks for fewer requests whenever it is asked for one file gives that file up, and the others are fetched', async () => {
+  test('that asks for fewer requests whenever it is asked for one file gives that file up, and the others are fetched', {
+    tags: ['slow'],
+  }, async () => {
     await using intake = await openWith(3);
     const [{ id } = { id: 0n }] = [...intake.board.truth()];
     intake.board.fault({ kind: 'throttle', seconds: 3_600, on: 'resume', times: null, applicationId: id });
@@ -128,7 +131,9 @@ describe('a source', () => {
     expect(file).toMatchObject({ state: 'given_up', reason: expect.stringContaining('(429)') });
   });
 
-  test('that asks for fewer requests for long, whatever it is asked for, is asked once after each time, and no attempt is spent', async () => {
+  test('that asks for fewer requests for long, whatever it is asked for, is asked once after each time, and no attempt is spent', {
+    tags: ['slow'],
+  }, async () => {
     await using intake = await openWith(3);
     intake.board.fault({ kind: 'throttle', seconds: 3_600, on: 'any', times: null });
     for (let times = 1; times <= 10; times++) {
@@ -232,14 +237,18 @@ for (const [nth, [what, fault, reason]] of forEver.entries()) {
       expect(await database.query(`SELECT state FROM intake.advertisers`)).toEqual([{ state: 'active' }]);
     });
 
-    test('that is the only one of its account spends its attempts while the list is read', async () => {
+    test('that is the only one of its account spends its attempts while the list is read', {
+      tags: ['slow'],
+    }, async () => {
       await using intake = await openWith(1);
       intake.board.fault({ ...fault, on: 'resume', times: null });
       await runOften(intake, 9);
       expect((await intake.file()).reason).toMatch(reason);
     });
 
-    test('spends one attempt each time when the list was read, however often it is asked for in between', async () => {
+    test('spends one attempt each time when the list was read, however often it is asked for in between', {
+      tags: ['slow'],
+    }, async () => {
       await using intake = await openWith(1);
       intake.board.fault({ ...fault, on: 'resume', times: null });
       for (let polls = 0; polls < 3; polls++) {
@@ -330,7 +339,9 @@ describe('storage that cannot take bytes', () => {
     expect(others.every((file) => file.state === 'stored')).toBe(true);
   });
 
-  test('that is away spends no try of a file that failed at the source before, whatever was stored since', async () => {
+  test('that is away spends no try of a file that failed at the source before, whatever was stored since', {
+    tags: ['slow'],
+  }, async () => {
     await using intake = await openWith(2);
     const [, later] = [...intake.board.truth()];
     let putsLeft = 1;
@@ -349,14 +360,14 @@ describe('storage that cannot take bytes', () => {
     expect(await queue()).toMatchObject([{ attempts: 7 }]);
   });
 
-  test('of the only file that there is may be away: nothing is spent', async () => {
+  test('of the only file that there is may be away: nothing is spent', { tags: ['slow'] }, async () => {
     const { intake, tryAgain } = await openWithRefused();
     await using _intake = intake;
     for (let nth = 0; nth < 10; nth++) await tryAgain();
     expect((await queue()).map((row) => [row.attempts, row.trouble_kind])).toEqual([[0, 'local']]);
   });
 
-  test.for([
+  testFirst([
     [503, 'SlowDown', 'fewer requests'],
     [403, 'AccessDenied', 'denies access'],
     [404, 'NoSuchBucket', 'no bucket'],
@@ -442,7 +453,7 @@ describe('a file during whose download the process ended', () => {
     expect(Math.max(...most)).toBeGreaterThan(1);
   });
 
-  test('is fetched alone also where others become due meanwhile', async () => {
+  test('is fetched alone also where others become due meanwhile', { tags: ['slow'] }, async () => {
     await using intake = await openWith(4);
     const [id] = [...intake.board.truth()].map((one) => one.id);
     await database.query(

@@ -81,7 +81,7 @@ describe('one server per folder', () => {
     expect(await query(second.url, "SELECT to_regclass('lost') AS lost")).toEqual([{ lost: null }]);
   });
 
-  test('nobody gets in without the password, and nobody else may read it', async () => {
+  test('nobody gets in without the password, and nobody else may read it', { tags: ['slow'] }, async () => {
     await using embedded = await openEmbedded({ root: root.path });
     const guess = new URL(embedded.url);
     guess.password = 'guess';

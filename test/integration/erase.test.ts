@@ -395,7 +395,7 @@ describe('an erasure that is interrupted', () => {
     expect(await findZelda(intake)).toEqual([]);
   });
 
-  test('tells its receipt also where a worker has finished it at the same moment', async () => {
+  test('tells its receipt also where a worker has finished it at the same moment', { tags: ['slow'] }, async () => {
     await using intake = await openWithZelda();
     await intake.runDownloads();
     const { advertiserId } = intake.board;
@@ -670,7 +670,9 @@ describe('retention by the command and by the worker', () => {
 });
 
 describe('what a worker does for people’s protection', () => {
-  test('moves with every step: however much there is to erase, a worker that erases is not silent', async () => {
+  test('moves with every step: however much there is to erase, a worker that erases is not silent', {
+    tags: ['slow'],
+  }, async () => {
     await using intake = await openWithZelda();
     const old = Date.UTC(2020, 1, 1);
     intake.board.add(Array.from({ length: 30 }, () => ({ attachments: [], submittedAt: old })));
@@ -743,7 +745,7 @@ describe('an element in quarantine', () => {
     expect(await database.query(`SELECT seen FROM intake.quarantine`)).toEqual([{ seen: 1 }]);
   });
 
-  test('does not come back when its page shows it twice with a member that differs', async () => {
+  test('does not come back when its page shows it twice with a member that differs', { tags: ['slow'] }, async () => {
     await using intake = await openSmallIntake({ database });
     intake.board.add([{ attachments: [] }]);
     const json = `{"ID":"none","Email":"${zelda.email}","LastName":"Quarlesworth","ServerTime":"{{volatile}}"}`;
@@ -755,7 +757,9 @@ describe('an element in quarantine', () => {
     expect(await findZelda(intake)).toEqual([]);
   });
 
-  test('that names a person has one row, counted once per sweep, however often a member of it changes', async () => {
+  test('that names a person has one row, counted once per sweep, however often a member of it changes', {
+    tags: ['slow'],
+  }, async () => {
     await using intake = await openSmallIntake({ database, choices: { pageCap: 7 } });
     intake.board.add(10);
     const elements = [
@@ -774,7 +778,9 @@ describe('an element in quarantine', () => {
     for (const { seen } of rows) expect(seen).toBeLessThanOrEqual(sweeps?.n ?? 0);
   });
 
-  test('goes with the application that it became, also when that happens at the same moment', async () => {
+  test('goes with the application that it became, also when that happens at the same moment', {
+    tags: ['slow'],
+  }, async () => {
     for (const moment of ['before', 'amid', 'after'] as const) {
       await using intake = await openSmallIntake({ database });
       const { store, board } = intake;
@@ -811,7 +817,9 @@ describe('an element in quarantine', () => {
     }
   });
 
-  test('is erased with the application that it became, even if the source changed the address later', async () => {
+  test('is erased with the application that it became, even if the source changed the address later', {
+    tags: ['slow'],
+  }, async () => {
     await using intake = await openSmallIntake({ database });
     const { store, board } = intake;
     const { advertiserId } = board;

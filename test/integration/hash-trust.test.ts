@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { testFirst } from '../support/variants.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -71,7 +72,7 @@ describe('learn', () => {
     expect(files.filter((file) => file.linked)).toHaveLength(linked);
   });
 
-  test('links nothing by an account id that names nobody', async () => {
+  test('links nothing by an account id that names nobody', { tags: ['slow'] }, async () => {
     await using intake = await open();
     await setTrust(intake, 20);
     for (const jobSeekerId of ['0', '00000000-0000-0000-0000-000000000000', 'NULL ', '']) {
@@ -139,7 +140,7 @@ describe('learn', () => {
     expect((await intake.files())[1]).toMatchObject({ state: 'stored', linked });
   });
 
-  test('never links a screen, whose rows are read from its own bytes', async () => {
+  test('never links a screen, whose rows are read from its own bytes', { tags: ['slow'] }, async () => {
     await using intake = await open();
     await setTrust(intake, 20);
     const rawScreen = { json: '{"screen":{"@id":"1","@successful":"True"}}', xml: '<screen id="1"/>' };
@@ -152,7 +153,7 @@ describe('learn', () => {
     expect(await database.query(`SELECT outcome FROM intake.screens`)).toEqual(Array(2).fill({ outcome: 'pass' }));
   });
 
-  test.for(['null', 'absent', 'empty'] as const)('without a Hash (%s) nothing is compared or linked', async (hash) => {
+  testFirst(['null', 'absent', 'empty'] as const)('without a Hash (%s) nothing is compared or linked', async (hash) => {
     await using intake = await open({ choices: { hash } });
     await setTrust(intake, 20);
     await apply(intake, ['same', 'same']);
@@ -170,7 +171,7 @@ describe('always', () => {
     expect(await intake.runDownloads({ hash: 'always' })).toMatchObject({ stored: 1, linked: 1 });
   });
 
-  test('does not link to bytes that are damaged', async () => {
+  test('does not link to bytes that are damaged', { tags: ['slow'] }, async () => {
     await using intake = await open();
     await apply(intake, ['same'], 'always');
     await database.query(`UPDATE intake.blobs SET state = 'damaged'`);
@@ -194,7 +195,7 @@ describe('whatever Hash is', () => {
   const hashes = ['constant', 'volatile', 'null', 'absent', 'empty'] as const;
   for (const [setting, hash] of settings.flatMap((one) => hashes.map((other) => [one, other] as const))) {
     const name = `${setting} keeps the true bytes of each file where Hash is ${hash}, unless it was told to believe a constant`;
-    const isQuick = ['constant', 'volatile'].includes(hash);
+    const isQuick = setting === 'learn' && ['constant', 'volatile'].includes(hash);
     test(name, { tags: isQuick ? [] : ['slow'] }, async () => {
       await using intake = await open({ choices: { hash } });
       await apply(intake, ['resume A', 'resume B', 'resume A'], setting);
@@ -305,7 +306,7 @@ describe('a Hash that changes while the bytes do not', () => {
     expect(await types()).toEqual(['received', 'ready']);
   });
 
-  test('leaves the file stored while its bytes are fetched once more', async () => {
+  test('leaves the file stored while its bytes are fetched once more', { tags: ['slow'] }, async () => {
     await using intake = await open({ choices: { hash: 'volatile' } });
     await apply(intake, ['always the same']);
     await intake.sweep(true);
@@ -346,7 +347,9 @@ describe('a Hash that changes while the bytes do not', () => {
     expect((await types()).filter((type) => type === 'changed')).toEqual([]);
   });
 
-  test('cannot be told where the file is not to be had again: what is held stays, and a note says so', async () => {
+  test('cannot be told where the file is not to be had again: what is held stays, and a note says so', {
+    tags: ['slow'],
+  }, async () => {
     await using intake = await open({ choices: { hash: 'volatile' } });
     await apply(intake, ['held']);
     await intake.sweep(true);
@@ -360,7 +363,7 @@ describe('a Hash that changes while the bytes do not', () => {
     expect(await types()).toEqual(['received', 'ready']);
   });
 
-  test('but only its letters: that is no new version either', async () => {
+  test('but only its letters: that is no new version either', { tags: ['slow'] }, async () => {
     await using intake = await open();
     await apply(intake, ['the same bytes']);
     intake.board.choose({ hash: 'upperCase' });
@@ -385,7 +388,9 @@ describe('a Hash that changes while the bytes do not', () => {
     expect(await intake.keys()).toHaveLength(2);
   });
 
-  test('alone, with changed bytes of equal Size and the same upload, is a new version, told as a change', async () => {
+  test('alone, with changed bytes of equal Size and the same upload, is a new version, told as a change', {
+    tags: ['slow'],
+  }, async () => {
     await using intake = await open();
     const uploadedAt = Date.UTC(2026, 0, 5);
     const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'first', uploadedAt }] }]);

@@ -90,7 +90,7 @@ describe('a put', () => {
     expect(bench.s3.requests[0]?.headers).not.toHaveProperty('x-amz-server-side-encryption');
   });
 
-  test('of many at once uses no more connections than it was given, and keeps them', async () => {
+  test('of many at once uses no more connections than it was given, and keeps them', { tags: ['slow'] }, async () => {
     await using bench = await openBench({}, { connections: 4 });
     const many = Array.from({ length: 40 }, () => createBytes(100));
     await Promise.all(

@@ -107,7 +107,9 @@ describe('migrations', () => {
     ).toEqual([{ relname: 'sweeps' }]);
   });
 
-  test('one that has to wait for a lock lets others pass, names who is in the way, and begins again', async () => {
+  test('one that has to wait for a lock lets others pass, names who is in the way, and begins again', {
+    tags: ['slow'],
+  }, async () => {
     await using older = await openTestDatabase();
     await older.query(`DROP SCHEMA intake, intake_analytics CASCADE; CREATE SCHEMA intake;
       CREATE TABLE intake.migrations (id serial PRIMARY KEY, hash text NOT NULL, created_at bigint)`);

@@ -10,6 +10,7 @@ import { type VerifyRequest, verify } from '../../src/sync/files/verify.ts';
 import { findFileDifferences } from '../support/file-equality.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { testFirst } from '../support/variants.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -109,7 +110,7 @@ describe('verify', () => {
     ],
   ];
 
-  test.for(defects)('finds an object that is %s, and the file is fetched again', async ([, plant, share, found]) => {
+  testFirst(defects)('finds an object that is %s, and the file is fetched again', async ([, plant, share, found]) => {
     await using intake = await openThree();
     plant(intake.paths);
     expect(await check(intake, { amount: { share } })).toMatchObject({ ...clean, ...found });
@@ -177,7 +178,7 @@ describe('verify', () => {
     expect(await check(intake)).toMatchObject({ ...clean, blobs: 3 });
   });
 
-  test('finds what another verify has just found', async () => {
+  test('finds what another verify has just found', { tags: ['slow'] }, async () => {
     await using intake = await openThree();
     rmSync(intake.paths[first] ?? '');
     async function* loadBlobs(advertiserId: bigint) {
@@ -242,7 +243,9 @@ describe('verify', () => {
     expect(await database.query(`SELECT 1 FROM intake.blobs WHERE orphaned_at IS NOT NULL`)).toEqual([]);
   });
 
-  test('moves with every object, also where no row knows it: an older database beside a newer bucket', async () => {
+  test('moves with every object, also where no row knows it: an older database beside a newer bucket', {
+    tags: ['slow'],
+  }, async () => {
     await using intake = await openThree();
     for (const content of ['a stranger', 'another']) {
       const sha256 = createHash('sha256').update(content).digest('hex');
@@ -259,7 +262,7 @@ describe('verify', () => {
     expect(steps).toBe(8);
   });
 
-  test('leaves names alone that are not ours', async () => {
+  test('leaves names alone that are not ours', { tags: ['slow'] }, async () => {
     await using intake = await openThree();
     writeFileSync(join(intake.folder, 'blobs', String(intake.board.advertiserId), 'readme'), 'hands off');
     expect(await check(intake)).toMatchObject({ ...clean, foreign: 1 });

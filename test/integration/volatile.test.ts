@@ -150,7 +150,7 @@ describe('an element without an id', () => {
     expect(kept.map(({ name }) => name)).toEqual(names);
   });
 
-  test('is compared with few others, however many are stored of one person', async () => {
+  test('is compared with few others, however many are stored of one person', { tags: ['slow'] }, async () => {
     await using intake = await openQuarantine();
     const cost = async (JobSeekerID: string, elements: number) => {
       const before = process.cpuUsage();
@@ -168,7 +168,9 @@ describe('an element without an id', () => {
     expect(await cost('js-2', 3_000)).toBeLessThan(5 * alone);
   });
 
-  test('is kept up to ten thousand of them; the others are counted, and the status says so', async () => {
+  test('is kept up to ten thousand of them; the others are counted, and the status says so', {
+    tags: ['slow'],
+  }, async () => {
     await using intake = await openQuarantine();
     const people = Array.from({ length: mostQuarantined + 3 }, (_, at) => ({ Email: `p${at}@example.com` }));
     await intake.answer(...people);

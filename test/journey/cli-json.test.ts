@@ -1,3 +1,4 @@
+// @module-tag slow
 // What programs read: the JSON of every command against the page that describes it.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

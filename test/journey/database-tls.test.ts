@@ -152,7 +152,7 @@ describe('a database over TLS', () => {
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('does not speak TLS') });
   });
 
-  test('whose sslmode is misspelt is named before anything is opened', async ({ server }) => {
+  test('whose sslmode is misspelt is named before anything is opened', { tags: ['slow'] }, async ({ server }) => {
     const { code, stderr } = await migrate(`${server.url}?sslmode=requier`);
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/DATABASE_URL .*sslmode/) });
     expect(stderr).toContain('verify-full');

@@ -104,9 +104,9 @@ describe('files at the command line', { timeout: 600_000 + 30_000 * kills }, () 
     expect(readdirSync(elsewhere.path)).not.toContain('.intake-store');
   });
 
-  test('of one application are listed with address, name, type, size and sha256, and those that are not held with why', async ({
-    emptied: database,
-  }) => {
+  test('of one application are listed with address, name, type, size and sha256, and those that are not held with why', {
+    tags: ['slow'],
+  }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 0 });
     const [id = 0n, bare = 0n, odd = 0n] = board.add([
       {
@@ -224,9 +224,9 @@ describe('files at the command line', { timeout: 600_000 + 30_000 * kills }, () 
     vi.unstubAllEnvs();
   });
 
-  test('that the source does not have yet leave 0, those that failed 3, and retry makes them due', async ({
-    emptied: database,
-  }) => {
+  test('that the source does not have yet leave 0, those that failed 3, and retry makes them due', {
+    tags: ['slow'],
+  }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 0 });
     const [, second] = board.add([
       { attachments: [{ kind: 'resume', content: 'not there yet' }] },

@@ -54,9 +54,9 @@ describe('L6 an application that shows only after a higher id was read', () => {
 });
 
 describe('an application that the source no longer shows', () => {
-  test('is marked absent, then missing a day later with an event, and unmarked when it returns', async ({
-    openSite,
-  }) => {
+  test('is marked absent, then missing a day later with an event, and unmarked when it returns', {
+    tags: ['slow'],
+  }, async ({ openSite }) => {
     const { board, database, sync, recheck } = await openSite({ applications: 40, choices });
     await sync();
     const gone = [...board.truth()][20]?.id ?? 0n;

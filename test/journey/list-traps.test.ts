@@ -66,7 +66,9 @@ describe('every application is stored once and equal when', () => {
 });
 
 describe('the list', () => {
-  test('L10 shows an id twice with different content: one row, and a note says so', async ({ openSite }) => {
+  test('L10 shows an id twice with different content: one row, and a note says so', { tags: ['slow'] }, async ({
+    openSite,
+  }) => {
     const { board, database, sync } = await openSite({ applications: 3 });
     board.fault({ kind: 'duplicate', on: 'list', differing: true, times: null });
     await sync();
@@ -147,9 +149,9 @@ async function expectOnce(database: TestDatabase): Promise<void> {
 describe('L8 a source that says 404 for "nothing"', () => {
   const choices = { empty: 'notFound', pageCap: 3 } as const;
 
-  test('is known to a new process: a quiet account is read, and one that shows nothing any more is trouble', async ({
-    openSite,
-  }) => {
+  test('is known to a new process: a quiet account is read, and one that shows nothing any more is trouble', {
+    tags: ['slow'],
+  }, async ({ openSite }) => {
     const { board, database, sync } = await openSite({ applications: 4, choices });
     const [first] = await sync();
     expect(first).toMatchObject({ certificate: 'assumed', risk: 'harmless' });

@@ -1,3 +1,4 @@
+// @module-tag slow
 // Behind a pooler in transaction mode: no session is anybody's own, so nothing may rest in one outside DATABASE_DIRECT_URL.
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';

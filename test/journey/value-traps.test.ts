@@ -149,7 +149,7 @@ describe('every value is stored as it came, or noted', () => {
     ['json', 'utf8'],
     ['json', 'utf16', 'slow'],
     ['json', 'utf8WithMark', 'slow'],
-    ['xml', 'utf8'],
+    ['xml', 'utf8', 'slow'],
     ['xml', 'mislabelled', 'slow'],
   ] as const)
     test(`by ${format} in ${charset}`, { tags }, async ({ emptied: database }) => {

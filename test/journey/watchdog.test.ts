@@ -9,6 +9,7 @@ import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { runIntake } from '../support/intake.ts';
 import { test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
+import { testFirst } from '../support/variants.ts';
 import { openSettings, spawnWorker } from '../support/worker.ts';
 
 function start(file: string, args: readonly string[], env: Record<string, string> = {}) {
@@ -28,7 +29,7 @@ function start(file: string, args: readonly string[], env: Record<string, string
 const inHand = { task: 'downloads', advertiser: 'default', application: '100001', kind: 'resume' };
 
 describe('an event loop that stands still', () => {
-  test.for(['loop', 'pattern'])(
+  testFirst(['loop', 'pattern'])(
     'in a %s: one line says what was in hand, and the process ends with 8',
     async (still) => {
       const { ended } = start('watched-process.ts', [still, '300']);
