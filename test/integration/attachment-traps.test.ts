@@ -1,7 +1,7 @@
 // What the source may do to a file (rows A1 to A14), and what becomes of it: played by the sandbox, fetched by a real download run.
 import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Choices, defaultChoices as usual } from '../../src/dev/sandbox/behaviour/choices.ts';
 import type { SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
 import { unreadableFlag } from '../../src/domain/application.ts';
@@ -9,14 +9,10 @@ import { toStatus } from '../../src/domain/status.ts';
 import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
 import { loadScreens } from '../support/file-equality.ts';
 import { openSmallIntake, type RunOptions, type SmallIntake } from '../support/small-intake.ts';
-import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { shareDatabase } from '../support/test-database.ts';
 import { testFirst } from '../support/variants.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await openTestDatabase();
-});
-afterAll(() => database[Symbol.asyncDispose]());
+const database = shareDatabase();
 const open = (options: SandboxOptions = {}) => openSmallIntake({ database, ...options });
 
 const resume = (content: string, more: object = {}) => ({

@@ -1,7 +1,7 @@
 // P8: infected bytes are unreadable within a minute of the flag being read, whatever else is under way and however long it takes.
 import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { backfillOnce, type ReadRequest, syncOnce } from '../../src/app.ts';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { loadConfig } from '../../src/config.ts';
@@ -10,15 +10,11 @@ import type { BlobStore } from '../../src/domain/blob.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { startRecall } from '../../src/sync/files/delete-infected.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
-import { emptyDatabase, openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { emptyDatabase, shareDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { hireWorker, openSettings, type WorkerSettings } from '../support/worker.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await openTestDatabase();
-});
-afterAll(() => database[Symbol.asyncDispose]());
+const database = shareDatabase();
 
 const resume = { kind: 'resume', content: 'bytes that will be flagged', hasVirus: null, uploadedAt: 1_700_000_000_000 };
 

@@ -1,7 +1,7 @@
 // Deleting objects beside equal bytes that come at the same moment: however slow the delete is, and if a process dies or stands still, a file that
 // is called stored has its object.
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { BlobStore } from '../../src/domain/blob.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -10,13 +10,9 @@ import { verify } from '../../src/sync/files/verify.ts';
 import { erase } from '../../src/sync/privacy/erase.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { testPrivacyKey } from '../support/syncing.ts';
-import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { shareDatabase } from '../support/test-database.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await openTestDatabase();
-});
-afterAll(() => database[Symbol.asyncDispose]());
+const database = shareDatabase();
 
 const content = 'the bytes of two people';
 const sha256 = createHash('sha256').update(content).digest('hex');

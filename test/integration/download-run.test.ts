@@ -1,6 +1,6 @@
 // A download run among troubles: what counts against a file, what rests, what is halted, what is given back.
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { openS3Blobs } from '../../src/blobs/s3.ts';
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import { toDelay } from '../../src/domain/delay.ts';
@@ -11,14 +11,10 @@ import { openSpool } from '../../src/sync/files/spool.ts';
 import { toSettings } from '../support/blob-stores.ts';
 import { openSmallIntake, type SmallIntake, type SmallIntakeOptions } from '../support/small-intake.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
-import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { shareDatabase } from '../support/test-database.ts';
 import { testFirst } from '../support/variants.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await openTestDatabase();
-});
-afterAll(() => database[Symbol.asyncDispose]());
+const database = shareDatabase();
 
 /** So many applications with one resume each, read but not fetched. */
 async function openWith(count: number, options: SmallIntakeOptions = {}): Promise<SmallIntake> {

@@ -1,20 +1,16 @@
 // The tables of a file's life are complete: whatever happens to a blob or a download here is one of their lines.
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { BlobStore } from '../../src/domain/blob.ts';
 import { blobLife, downloadLife } from '../../src/domain/file-life.ts';
 import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
 import { verify } from '../../src/sync/files/verify.ts';
 import { erase } from '../../src/sync/privacy/erase.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
-import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { shareDatabase } from '../support/test-database.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await openTestDatabase();
-});
-afterAll(() => database[Symbol.asyncDispose]());
+const database = shareDatabase();
 
 const signal = () => AbortSignal.timeout(600_000);
 

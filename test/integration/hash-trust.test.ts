@@ -1,15 +1,11 @@
 // A3: the source's Hash may be missing, constant, volatile or equal for different files. It is a hint that earns trust and loses it.
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
-import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { shareDatabase } from '../support/test-database.ts';
 import { testFirst } from '../support/variants.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await openTestDatabase();
-});
-afterAll(() => database[Symbol.asyncDispose]());
+const database = shareDatabase();
 const open = (options: SandboxOptions = {}) => openSmallIntake({ database, ...options });
 
 /** Applications of one jobseeker, each with this resume, read one after the other so that each can know the earlier ones. */

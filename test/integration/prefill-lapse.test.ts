@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import type { Sought } from '../../src/domain/erasure.ts';
 import { parseProfile } from '../../src/source/parse/profile.ts';
@@ -17,15 +17,11 @@ import { createSlots } from '../../src/sync/slots.ts';
 import { findTraces } from '../support/dump.ts';
 import { setClockBack } from '../support/moved-clock.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
-import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { shareDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { testFirst } from '../support/variants.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await openTestDatabase();
-});
-afterAll(() => database[Symbol.asyncDispose]());
+const database = shareDatabase();
 
 const signal = () => AbortSignal.timeout(600_000);
 const zelda = { firstName: 'Zeldabeth', lastName: 'Quarlesworth', emailAddress: 'zelda@example.com' };

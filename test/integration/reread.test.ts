@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createMaintenance } from '../../src/app/maintenance.ts';
 import { openS3Blobs } from '../../src/blobs/s3.ts';
 import { loadConfig } from '../../src/config.ts';
@@ -18,13 +18,9 @@ import { setClockBack } from '../support/moved-clock.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
 import { toEnvironment } from '../support/syncing.ts';
-import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { shareDatabase } from '../support/test-database.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await openTestDatabase();
-});
-afterAll(() => database[Symbol.asyncDispose]());
+const database = shareDatabase();
 afterEach(() => {
   vi.unstubAllEnvs();
 });

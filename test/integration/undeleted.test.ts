@@ -1,5 +1,5 @@
 // Files that were to be deleted and are still there: the status names the cause from the first failure on, and a receipt what stays.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import type { BlobStore } from '../../src/domain/blob.ts';
 import { toStatus } from '../../src/domain/status.ts';
@@ -10,15 +10,11 @@ import { erase } from '../../src/sync/privacy/erase.ts';
 import { callIntake } from '../support/intake.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
-import { emptyDatabase, openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { emptyDatabase, shareDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { openSettings, spawnWorker } from '../support/worker.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await openTestDatabase();
-});
-afterAll(() => database[Symbol.asyncDispose]());
+const database = shareDatabase();
 
 const resume = { kind: 'resume', content: 'bytes of one person', hasVirus: null, uploadedAt: 1_700_000_000_000 };
 
