@@ -111,20 +111,7 @@ async function openSweeping(
 ): Promise<Sweeping> {
   const stack = new AsyncDisposableStack();
   const store = stack.use(openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('a key for tests') }));
-  const source = stack.use(
-    openOwnSource({
-      url: board.url,
-      credential: board.credential,
-      format: 'json',
-      idleTimeoutMs: 60_000,
-      totalTimeoutMs: 120_000,
-      connections: 4,
-      listMaxBytes: 3_000_000,
-      applicationMaxBytes: 64_000_000,
-      userAgent: 'test',
-      ...limits,
-    }),
-  );
+  const source = stack.use(openOwnSource({ url: board.url, credential: board.credential, connections: 4, ...limits }));
   const name = 'default';
   const { signal } = new AbortController();
   const advertiser = await store.advertisers.ensure(name, board.advertiserId);

@@ -36,10 +36,6 @@ async function open(
   const source = openOwnSource({
     url: `${url}/api`,
     credential: secret,
-    format: 'json',
-    idleTimeoutMs: 60_000,
-    totalTimeoutMs: 120_000,
-    connections: 2,
     listMaxBytes: 1_000_000,
     applicationMaxBytes: 4_000_000,
     userAgent: 'intake-test',
@@ -476,13 +472,6 @@ describe('a source that is not there', () => {
     await using secure = openOwnSource({
       url: url.replace('http:', 'https:'),
       credential: secret,
-      format: 'json',
-      idleTimeoutMs: 60_000,
-      totalTimeoutMs: 120_000,
-      connections: 1,
-      listMaxBytes: 1000,
-      applicationMaxBytes: 1000,
-      userAgent: 'intake-test',
       retryDelayMs: 10,
     });
     expect(await troubleOf(secure.list({}, never))).toMatchObject({ kind: 'unreachable' });

@@ -54,8 +54,7 @@ async function openTroubled(
   const url = await serveSpoiled(stack, intake.board, troubled);
   const source = stack.use(
     openOwnSource({
-      ...{ url, credential: intake.board.credential, format: 'json', userAgent: 'test', retryDelayMs: 1 },
-      ...{ idleTimeoutMs: 60_000, totalTimeoutMs: 120_000, connections: 8 },
+      ...{ url, credential: intake.board.credential, retryDelayMs: 1, connections: 8 },
       ...{ listMaxBytes: 8_000_000, applicationMaxBytes: 8_000_000, ...limits },
     }),
   );

@@ -110,19 +110,7 @@ async function openAccount(store: Store, server: Watched, account: number): Prom
     return server.now;
   };
   const face = stack.use(await serveHidden(server, { clock, advertiserId: account }));
-  const source = stack.use(
-    openOwnSource({
-      url: face.url,
-      credential: 'any',
-      format: 'json',
-      idleTimeoutMs: 60_000,
-      totalTimeoutMs: 60_000,
-      connections: 2,
-      listMaxBytes: 3_000_000,
-      applicationMaxBytes: 64_000_000,
-      userAgent: 'test',
-    }),
-  );
+  const source = stack.use(openOwnSource({ url: face.url, credential: 'any' }));
   const name = `account ${account}`;
   const advertiser = await store.advertisers.ensure(name, BigInt(account));
   const { signal } = new AbortController();

@@ -138,17 +138,7 @@ async function auditBoard(
   }: { random?: () => number; wrap?: (source: Source) => Source } = {},
 ): Promise<number> {
   await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
-  await using source = openOwnSource({
-    url: board.url,
-    credential: board.credential,
-    format: 'json',
-    idleTimeoutMs: 60_000,
-    totalTimeoutMs: 60_000,
-    connections: 2,
-    listMaxBytes: 3_000_000,
-    applicationMaxBytes: 64_000_000,
-    userAgent: 'test',
-  });
+  await using source = openOwnSource({ url: board.url, credential: board.credential });
   const { signal } = new AbortController();
   const name = 'default';
   const advertiser = await store.advertisers.ensure(name, null);

@@ -9,13 +9,25 @@ interface Own {
   readonly idleTimeoutMs: number;
 }
 
-export interface OwnSourceOptions extends Own, Omit<SourceOptions, 'connections' | 'credential'> {
+export interface OwnSourceOptions extends Partial<Own & Omit<SourceOptions, 'url' | 'connections' | 'credential'>> {
+  readonly url: string;
   readonly credential: string | (() => string);
 }
 
+const usual = {
+  format: 'json',
+  userAgent: 'test',
+  connections: 2,
+  idleTimeoutMs: 60_000,
+  totalTimeoutMs: 120_000,
+  listMaxBytes: 3_000_000,
+  applicationMaxBytes: 64_000_000,
+} as const;
+
 export interface OwnPrefillOptions extends Own, Omit<PrefillSourceOptions, 'connections'> {}
 
-export function openOwnSource(options: OwnSourceOptions): Source & AsyncDisposable {
+export function openOwnSource(given: OwnSourceOptions): Source & AsyncDisposable {
+  const options = { ...usual, ...given };
   const { credential } = options;
   return own(options, (connections) =>
     createSource({

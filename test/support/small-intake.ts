@@ -107,12 +107,9 @@ export async function openSmallIntake(options: SmallIntakeOptions = {}): Promise
       url: board.url,
       credential: board.credential,
       format,
-      idleTimeoutMs: 60_000,
-      totalTimeoutMs: 120_000,
       connections: 8,
       listMaxBytes: 8_000_000,
       applicationMaxBytes: 8_000_000,
-      userAgent: 'test',
       retryDelayMs: 1,
       ...http,
     });
