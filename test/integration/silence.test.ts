@@ -9,10 +9,10 @@ test('a busy account that falls silent is told of, whatever single dates are wro
   await database.query(
     `INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('busy', 20000001), ('steady', 20000002)`,
   );
-  // One every half hour for forty days, the last thirty days ago; and one a day until today.
+  // One every ten minutes for forty days, the last thirty days ago; and one a day until today.
   await database.query(
     `INSERT INTO intake.applications (advertiser_id, application_id, submitted_at, content_hash, observed_seq)
-     SELECT 20000001, i, now() - interval '70 days' + i * interval '30 minutes', ''::bytea, i FROM generate_series(1, 1920) AS i
+     SELECT 20000001, i, now() - interval '70 days' + i * interval '10 minutes', ''::bytea, i FROM generate_series(1, 5760) AS i
      UNION ALL SELECT 20000002, i, now() - i * interval '1 day', ''::bytea, i FROM generate_series(0, 40) AS i
      UNION ALL SELECT 20000001, 30001, 'epoch', ''::bytea, 1 UNION ALL SELECT 20000001, 30002, now() + interval '300 days', ''::bytea, 1`,
   );
