@@ -268,7 +268,7 @@ for (const [nth, [what, fault, reason]] of forEver.entries()) {
       expect(await states(intake)).toEqual([...Array(4).fill('stored'), ...Array(10).fill('given_up')]);
     });
 
-    test('spends nothing while the list does not answer either', async () => {
+    test('spends nothing while the list does not answer either', { tags: ['slow'] }, async () => {
       await using intake = await openWith(1);
       intake.board.fault({ ...fault, on: 'resume', times: null });
       intake.board.fault({ kind: 'fail', status: 502, on: 'list', times: null });

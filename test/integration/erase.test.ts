@@ -19,6 +19,7 @@ import { callIntake } from '../support/intake.ts';
 import { openSmallIntake, type SmallIntake, type SmallIntakeOptions } from '../support/small-intake.ts';
 import { syncBoard, toEnvironment } from '../support/syncing.ts';
 import { shareDatabase } from '../support/test-database.ts';
+import { testFirst } from '../support/variants.ts';
 import { findZelda, zelda, zeldaResume } from '../support/zelda.ts';
 
 const database = shareDatabase();
@@ -237,8 +238,9 @@ async function countLane(granted: boolean): Promise<number> {
 }
 
 describe('a download on its way', () => {
-  test('that has not announced its bytes puts none; one that is putting them takes them back', async () => {
-    for (const moment of ['fetched', 'intended', 'put', 'paused'] as const) {
+  testFirst(['put', 'paused', 'fetched', 'intended'] as const)(
+    'that has not announced its bytes puts none; one that is putting them takes them back: %s',
+    async (moment) => {
       await using intake = await openWithZelda();
       const held = Promise.withResolvers<void>();
       const reached = Promise.withResolvers<void>();
@@ -289,8 +291,8 @@ describe('a download on its way', () => {
       expect(await findZelda(intake), moment).toEqual([]);
       expect(await intake.keys(), moment).toHaveLength(1);
       expect(puts, moment).toBe(moment === 'fetched' ? 1 : 3);
-    }
-  });
+    },
+  );
 
   test('keeps the receipt open until its claim has lapsed', async () => {
     await using intake = await openWithZelda();

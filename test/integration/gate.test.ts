@@ -1,6 +1,6 @@
 // The gate: an erased person is kept out by application id, by account and by address, by every writer, and nothing but a count stays.
 import { randomUUID } from 'node:crypto';
-import { describe, expect } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Sought } from '../../src/domain/erasure.ts';
 import { parseElement } from '../../src/source/parse/list.ts';
 import { parseProfile } from '../../src/source/parse/profile.ts';
@@ -11,9 +11,11 @@ import { replay } from '../../src/sync/read/replay-quarantine.ts';
 import { callIntake } from '../support/intake.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
-import { type TestDatabase, test } from '../support/test-database.ts';
+import { shareDatabase } from '../support/test-database.ts';
+import { testFirst } from '../support/variants.ts';
 import { findZelda, zelda } from '../support/zelda.ts';
 
+const database = shareDatabase();
 const signal = AbortSignal.timeout(600_000);
 
 const screens = [
@@ -23,7 +25,7 @@ const byId = (applicationId: bigint): Sought => ({ by: 'application', applicatio
 const byAddress: Sought = { by: 'address', email: zelda.email };
 const byAccount: Sought = { by: 'jobseeker', jobSeekerId: zelda.jobSeekerId };
 
-async function openWithZelda(database: TestDatabase) {
+async function openWithZelda() {
   const intake = await openSmallIntake({ database });
   const [id = 0n] = intake.board.add([{ ...zelda, attachments: [{ kind: 'screen' }], screens }, { attachments: [] }]);
   await intake.sweep();
@@ -32,23 +34,23 @@ async function openWithZelda(database: TestDatabase) {
 
 const eraseAt = (intake: SmallIntake, sought: Sought, future = false) =>
   erase(intake, { advertiserId: intake.board.advertiserId, sought, future, by: 'test', signal });
-const keptOut = async ({ database }: SmallIntake) =>
+const keptOut = async () =>
   Number((await database.query<{ n: string }>(`SELECT sum(kept_out) AS n FROM intake.advertisers`))[0]?.n);
 const show = ({ board }: SmallIntake, json: string) => board.fault({ kind: 'poison', on: 'list', times: null, json });
 
 describe('an erased person whom the source sends again without a usable id', () => {
   const members = `"FirstName":"Zeldabeth","LastName":"Quarlesworth"`;
-  test.for<[string, (id: bigint) => Sought, string]>([
+  testFirst<[string, (id: bigint) => Sought, string]>([
     ['application, by the account', byId, `"JobSeekerID":"${zelda.jobSeekerId}"`],
     ['application, by the address', byId, `"Email":"${zelda.email}"`],
     ['application, however the address is typed', byId, `"Email":"Z <ZELDA.Quarlesworth@example.com>"`],
     ['address, by the account', () => byAddress, `"JobSeekerID":"${zelda.jobSeekerId}"`],
     ['account, by the address', () => byAccount, `"Email":"${zelda.email}"`],
-  ])('is not in quarantine after an erasure by %s; it is counted', async ([, toSought, named], { database }) => {
-    await using intake = await openWithZelda(database);
+  ])('is not in quarantine after an erasure by %s; it is counted', async ([, toSought, named]) => {
+    await using intake = await openWithZelda();
     const { id } = intake;
     await eraseAt(intake, toSought(id));
-    expect(await keptOut(intake)).toBe(0);
+    expect(await keptOut()).toBe(0);
     show(intake, `{"ID":"${id}x",${named},${members}}`);
     show(intake, `{"ID":"none","Email":"somebody.else@example.com"}`);
     await intake.sweep(true);
@@ -56,11 +58,11 @@ describe('an erased person whom the source sends again without a usable id', () 
     expect(await database.query(`SELECT raw->>'Email' AS email FROM intake.quarantine`)).toEqual([
       { email: 'somebody.else@example.com' },
     ]);
-    expect(await keptOut(intake)).toBeGreaterThan(0);
+    expect(await keptOut()).toBeGreaterThan(0);
   });
 
-  test('is deleted from quarantine if an earlier release has stored the element', async ({ database }) => {
-    await using intake = await openWithZelda(database);
+  test('is deleted from quarantine if an earlier release has stored the element', async () => {
+    await using intake = await openWithZelda();
     const { id } = intake;
     show(intake, `{"ID":"${id}x","Email":"${zelda.email}",${members}}`);
     await intake.sweep(true);
@@ -74,32 +76,32 @@ describe('an erased person whom the source sends again without a usable id', () 
 });
 
 describe('a person who was erased with --and-future', () => {
-  test.for<[string, Sought]>([
+  testFirst<[string, Sought]>([
     ['address', byAddress],
     ['account', byAccount],
-  ])('by %s has no new application stored; without it the new one is', async ([, sought], { database }) => {
-    await using intake = await openWithZelda(database);
+  ])('by %s has no new application stored; without it the new one is', async ([, sought]) => {
+    await using intake = await openWithZelda();
     await eraseAt(intake, sought);
     const [before = 0n] = intake.board.add([{ ...zelda, attachments: [] }]);
     await intake.sweep();
-    expect(await loadErased(database, before)).toEqual([{ erased: false }]);
+    expect(await loadErased(before)).toEqual([{ erased: false }]);
     await eraseAt(intake, sought, true);
     const [after = 0n, other = 0n] = intake.board.add([{ ...zelda, attachments: [{ kind: 'resume' }] }, {}]);
     await intake.sweep();
     await intake.runDownloads();
-    expect(await loadErased(database, after)).toEqual([{ erased: true }]);
-    expect(await loadErased(database, other)).toEqual([{ erased: false }]);
+    expect(await loadErased(after)).toEqual([{ erased: true }]);
+    expect(await loadErased(other)).toEqual([{ erased: false }]);
     expect(await findZelda(intake)).toEqual([]);
-    expect(await keptOut(intake)).toBe(1);
+    expect(await keptOut()).toBe(1);
     // A repeated request without it does not lift it.
     await eraseAt(intake, sought);
     const [later = 0n] = intake.board.add([{ ...zelda, attachments: [] }]);
     await intake.sweep();
-    expect(await loadErased(database, later)).toEqual([{ erased: true }]);
+    expect(await loadErased(later)).toEqual([{ erased: true }]);
   });
 
-  test('does not come in by a change of another application, nor by a replay', async ({ database }) => {
-    await using intake = await openWithZelda(database);
+  test('does not come in by a change of another application, nor by a replay', async () => {
+    await using intake = await openWithZelda();
     await eraseAt(intake, byAddress, true);
     const [other = 0n] = intake.board.add([{ email: 'somebody@example.com', attachments: [] }]);
     await intake.sweep();
@@ -116,11 +118,11 @@ describe('a person who was erased with --and-future', () => {
     const request = { name: 'default', advertiserId, owner: 'test', leaseMs: 30_000, id: null, signal };
     await replay({ store: intake.store, parseElement }, request);
     expect(await findZelda(intake)).toEqual([]);
-    expect(await loadErased(database, 99_000_001n)).toEqual([{ erased: true }]);
+    expect(await loadErased(99_000_001n)).toEqual([{ erased: true }]);
   });
 
-  test('has no prefill stored, also one that begins later; without it that one is', async ({ database }) => {
-    await using intake = await openWithZelda(database);
+  test('has no prefill stored, also one that begins later; without it that one is', async () => {
+    await using intake = await openWithZelda();
     const keep = async () => {
       const key = { advertiserId: intake.board.advertiserId, prefillId: randomUUID() };
       const [formUrl, returnUrl] = ['https://careers.example.com/f', 'https://careers.example.com/r'];
@@ -135,16 +137,16 @@ describe('a person who was erased with --and-future', () => {
     expect(await keep()).toBe(true);
     await eraseAt(intake, byAddress, true);
     expect(await keep()).toBe(false);
-    expect(await keptOut(intake)).toBe(1);
+    expect(await keptOut()).toBe(1);
   });
 });
 
-const loadErased = (database: TestDatabase, id: bigint) =>
+const loadErased = (id: bigint) =>
   database.query(`SELECT erased_at IS NOT NULL AS erased FROM intake.applications WHERE application_id = $1`, [id]);
 
 describe('an application with a tombstone whose rows are here all the same', () => {
-  test('is neither parsed again nor exported', async ({ database }) => {
-    await using intake = await openWithZelda(database);
+  test('is neither parsed again nor exported', async () => {
+    await using intake = await openWithZelda();
     const { id } = intake;
     await intake.runDownloads();
     const { advertiserId } = intake.board;
@@ -172,8 +174,8 @@ describe('an application with a tombstone whose rows are here all the same', () 
 });
 
 describe('intake erase --and-future', () => {
-  test('is refused for a single application, and says what is the default', async ({ database }) => {
-    await using intake = await openWithZelda(database);
+  test('is refused for a single application, and says what is the default', async () => {
+    await using intake = await openWithZelda();
     const { id } = intake;
     const env = toEnvironment(database, intake.board, `${intake.folder}/blobs`);
     expect(await callIntake(['erase', '--application', String(id), '--and-future', '--yes'], env)).toMatchObject({
