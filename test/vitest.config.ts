@@ -7,7 +7,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const isLong = ({ moduleId }: TestSpecification) =>
-      /\/journey\/|\/(worker|worker-silence|waits|undeleted|recall|embedded|forged-proofs)\.test/.test(moduleId);
+      /\/journey\/|\/(worker|worker-silence|waits|undeleted|erase|attachment-traps|download-run|store-owner|forged-proofs)\.test/.test(
+        moduleId,
+      );
     const sorted = await super.sort(files);
     return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
   }
