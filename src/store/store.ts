@@ -126,6 +126,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         noteStop,
         prune: pruneSweeps,
         loadUnfinished: sweepStates.loadUnfinished,
+        countCommits: sweepStates.countCommits,
         dropUnfinished: sweepStates.dropUnfinished,
       }),
       begin: () => beginSweep({}),

@@ -8,15 +8,15 @@ import type { KnownPages } from '../../domain/coverage/state.ts';
 import type { Lane } from '../accounts/leases.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import { dropSweeps, type Sweep, type SweepOutcome } from './sweeps.ts';
+import { dropSweeps, type Sweep } from './sweeps.ts';
 
 /** An interrupted sweep with its complete state: closed ranges are not requested again. */
 export interface UnfinishedSweep extends Sweep {
   readonly facts: string;
   readonly ranges: readonly string[];
+  /** How many answers were committed. */
+  readonly requests: number;
   readonly idleMs: number;
-  /** Set if it has ended after all. */
-  readonly outcome: SweepOutcome | null;
 }
 
 /** Identifies a sweep to continue. A sweep of another range is another sweep. */
@@ -28,23 +28,24 @@ export interface SweepKey extends Pick<Sweep, 'purpose' | 'axis' | 'low' | 'high
 const matchesKey = `advertiser_id = $1 AND lane = $2 AND purpose = $3 AND axis = $4 AND low = $5 AND high IS NOT DISTINCT FROM $6`;
 const toValues = (key: SweepKey) => [key.advertiserId, key.lane, key.purpose, key.axis, key.low, key.high];
 
-/** The newest sweep of this range that has not ended. `current` is found also if it has: its last commit may have got no answer. */
-export async function loadUnfinished(
-  db: Queryable,
-  key: SweepKey,
-  current: bigint | null = null,
-): Promise<UnfinishedSweep | null> {
+/** The newest sweep of this range that has not ended. */
+export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<UnfinishedSweep | null> {
   const [row] = await db.query<UnfinishedSweep>(
-    `SELECT sweep_id AS "sweepId", purpose, axis, low, high, started_at AS "startedAt", facts::text AS facts,
-       extract(epoch FROM now() - last_progress_at)::float8 * 1000 AS "idleMs", ranges,
-       CASE WHEN certificate IS NOT NULL THEN json_build_object('certificate', certificate, 'risk', risk, 'reason', reason,
-         'openRanges', cardinality(ranges)) END AS outcome
-     FROM intake.sweeps s CROSS JOIN LATERAL (SELECT ARRAY(SELECT r.evidence::text FROM intake.ranges r
-       WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id ORDER BY r.low) AS ranges) AS open
-     WHERE ${matchesKey} AND (state = 'running' OR (sweep_id = $7 AND certificate IS NOT NULL)) ORDER BY sweep_id DESC LIMIT 1`,
-    [...toValues(key), current],
+    `SELECT sweep_id AS "sweepId", purpose, axis, low, high, started_at AS "startedAt", facts::text AS facts, requests,
+       ARRAY(SELECT r.evidence::text FROM intake.ranges r
+         WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id ORDER BY r.low) AS ranges,
+       extract(epoch FROM now() - last_progress_at)::float8 * 1000 AS "idleMs"
+     FROM intake.sweeps s WHERE ${matchesKey} AND state = 'running' ORDER BY sweep_id DESC LIMIT 1`,
+    toValues(key),
   );
   return row ?? null;
+}
+
+/** How many answers of a sweep were committed, also if it has ended since. */
+export async function countCommits(db: Queryable, advertiserId: bigint, sweepId: bigint): Promise<number> {
+  const sql = `SELECT requests FROM intake.sweeps WHERE advertiser_id = $1 AND sweep_id = $2`;
+  const [row] = await db.query<Columns<'sweeps', 'requests'>>(sql, [advertiserId, sweepId]);
+  return row?.requests ?? 0;
 }
 
 export async function dropUnfinished(db: Queryable, key: SweepKey): Promise<void> {

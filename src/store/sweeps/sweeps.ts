@@ -46,14 +46,12 @@ export interface SweepProgress {
   readonly evidence: readonly LineBody[];
 }
 
-export interface SweepOutcome extends Conclusion {
+export interface SweepEnd extends Conclusion {
   /** Number of ranges that the sweep did not close; they stay as gaps. Ids that cannot be read are not among them. */
   readonly openRanges: number;
-}
-
-export interface SweepEnd extends SweepOutcome {
   /** How many stored ids the source no longer shows. */
   readonly absent: number;
+  /** The id filters hide applications, or may do so. */
   readonly tryDates: boolean;
   /** What the sweep learned about the source, as JSON text; null for polls and sweeps by date. */
   readonly learned: string | null;

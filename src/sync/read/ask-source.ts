@@ -20,30 +20,27 @@ import type { Ticket } from '../../store/sweeps/sweeps.ts';
 import { checkIdentity } from '../accounts/account-identity.ts';
 import { type RetryOptions, retry } from '../retry.ts';
 
-/** The page, if it came, and what it says to the sweep's reasoning. */
-interface Heard {
+/** The page, if it came, what it says to the sweep's reasoning, and the facts of its request. */
+export interface ReceivedAnswer {
   readonly page: Page | null;
   readonly answer: Answer;
-}
-
-/** An answer with its question and the facts of its request. */
-export interface ReceivedAnswer extends Heard {
   readonly question: Question;
   readonly ticket: Ticket;
   readonly sent: Sent;
 }
 
-/** What was stored before a page, as far as an answer depends on it. */
-export type KnownBefore = Pick<PageDiff, 'fresh' | 'lacking'>;
-
 /** The answer, once its page was compared with the stored rows. */
-export function compared({ answer }: Heard, { fresh, lacking }: KnownBefore): Answer {
+export function compared({ answer }: ReceivedAnswer, { fresh, lacking }: PageDiff): Answer {
   return answer.kind === 'page' ? { ...answer, news: new Set(fresh.map(({ id }) => id)), lacking } : answer;
 }
 
 /** More ids that fail are too many to believe: then the source is in trouble, and no further id is marked as unreadable. */
 const mostFailedIds = 20;
 
+/**
+ * The function that sends a question and returns its answer. It throws where the answer is of another account. The first answer tells the id
+ * of the account.
+ */
 export function createAsker(
   { store, source }: { readonly store: Pick<Store, 'advertisers' | 'sweeps'>; readonly source: Source },
   advertiser: KnownAdvertiser,
@@ -59,7 +56,10 @@ export function createAsker(
     covers !== null && !isSingle(covers) && failing.some(({ from, to }) => from <= covers.from && covers.to <= to);
 
   /** Sends the question. Throws Trouble where the source fails for it and serves no other question either. */
-  async function request(question: Question, tries: 'one' | 'several'): Promise<Heard> {
+  async function request(
+    question: Question,
+    tries: 'one' | 'several',
+  ): Promise<Pick<ReceivedAnswer, 'page' | 'answer'>> {
     const filters = toFilters(question);
     const most = question.covers !== null && isSingle(question.covers) ? 'one' : 'many';
     try {
@@ -90,28 +90,25 @@ export function createAsker(
     });
   }
 
-  return {
-    /** Throws where the answer is of another account. The first answer tells the id of the account. */
-    async send(question: Question): Promise<ReceivedAnswer> {
-      const answer = await retry(retryOptions, async () => {
-        const ticket = await store.sweeps.takeTicket();
-        const startedAt = performance.now();
-        const heard = await request(question, isHopeless(question) ? 'one' : 'several');
-        const tookMs = Math.round(performance.now() - startedAt);
-        if (heard.page !== null) served = question;
-        if (heard.answer.kind === 'unanswered' && question.covers !== null) {
-          failing.push(question.covers);
-          if (failing.filter(isSingle).length > mostFailedIds) {
-            const why = `The source fails for one id after the other: ${heard.answer.why}`;
-            throw new Trouble('unreachable', why, { at: 'source' });
-          }
+  return async (question: Question): Promise<ReceivedAnswer> => {
+    const received = await retry(retryOptions, async () => {
+      const ticket = await store.sweeps.takeTicket();
+      const startedAt = performance.now();
+      const { page, answer } = await request(question, isHopeless(question) ? 'one' : 'several');
+      const tookMs = Math.round(performance.now() - startedAt);
+      if (page !== null) served = question;
+      if (answer.kind === 'unanswered' && question.covers !== null) {
+        failing.push(question.covers);
+        if (failing.filter(isSingle).length > mostFailedIds) {
+          const why = `The source fails for one id after the other: ${answer.why}`;
+          throw new Trouble('unreachable', why, { at: 'source' });
         }
-        return { ...heard, question, ticket, sent: { sentAt: ticket.at.getTime(), tookMs } };
-      });
-      const { page } = answer;
-      if (page) await retry(retryOptions, () => checkIdentity(store, advertiser, page));
-      return answer;
-    },
+      }
+      return { page, answer, question, ticket, sent: { sentAt: ticket.at.getTime(), tookMs } };
+    });
+    const { page } = received;
+    if (page) await retry(retryOptions, () => checkIdentity(store, advertiser, page));
+    return received;
   };
 }
 

@@ -14,7 +14,6 @@ export async function readDates(
 ): Promise<SweepSummary> {
   const isLive = request.lane.lease.lane === 'live' && high === null;
   const toRangeState = (state: DateProgress): RangeState => ({
-    requests: state.requests,
     found: state.found,
     share: null,
     ask: async () => askDates(state) ?? conclude(state),

@@ -9,7 +9,6 @@ import type { Facts, KnownPages, OpenRange, Plan, State } from '../../domain/cov
 import { decode, encode } from '../../domain/coverage/state.ts';
 import { toAnswerBody, toEndBody, toSweepBody } from '../../domain/evidence/record.ts';
 import type { SweepEnd } from '../../store/sweeps/sweeps.ts';
-import { compared } from './ask-source.ts';
 import { type RangeState, type SweepDeps, type SweepRequest, type SweepSummary, sweep } from './sweep.ts';
 
 /** After this time without progress the source may have changed, so a continued sweep measures its pages again. */
@@ -36,7 +35,6 @@ export async function readIds(
     return { ...next, openRanges, learned, completeThrough: new Date(Number(facts.recentFrom) * 1_000) };
   };
   const toRangeState = (state: State): RangeState => ({
-    requests: state.facts.requests,
     found: state.facts.found,
     share: shareRead(state),
     async ask(inFlight) {
@@ -59,9 +57,7 @@ export async function readIds(
       const purpose = request.purpose === 'backfill' ? 'backfill' : 'recheck';
       return [toSweepBody({ advertiserId, sweepId, purpose, startedAt, facts, unreadable, previous })];
     },
-    learn(received, others, diff, isRecorded) {
-      const { question, sent } = received;
-      const answer = compared(received, diff);
+    learn({ question, answer, sent }, others, isRecorded) {
       const learned = learn(state, question, answer);
       const { facts, open } = learned.state;
       const next = askNext(learned.state, others);

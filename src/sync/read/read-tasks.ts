@@ -114,10 +114,10 @@ async function readUnreadable(deps: SweepDeps, context: ReadContext, ids: readon
   const { store } = deps;
   const { advertiserId } = context.advertiser;
   if (advertiserId === null) return;
-  const asker = createAsker(deps, context.advertiser, retryOptions(deps, context));
+  const askSource = createAsker(deps, context.advertiser, retryOptions(deps, context));
   for (const id of ids.slice(0, mostAtOnce)) {
     if ((context.findStop?.() ?? null) !== null) return;
-    const received = await asker.send(aloneQuestion(id));
+    const received = await askSource(aloneQuestion(id));
     const { answer } = received;
     if (answer.kind !== 'page') {
       const reason = answer.kind === 'unanswered' ? answer.why : 'the source refuses the question';

@@ -9,10 +9,10 @@ import type { KnownAdvertiser } from '../../store/accounts/advertisers.ts';
 import type { PageSummary } from '../../store/applications/commit-page.ts';
 import type { Store } from '../../store/store.ts';
 import type { UnfinishedSweep } from '../../store/sweeps/continue-sweep.ts';
-import type { Sweep, SweepEnd, SweepOutcome, SweepProgress, SweepPurpose } from '../../store/sweeps/sweeps.ts';
+import type { Sweep, SweepEnd, SweepProgress, SweepPurpose } from '../../store/sweeps/sweeps.ts';
 import type { HeldLane } from '../accounts/held-lane.ts';
-import { isTemporary, type RetryOptions, retry } from '../retry.ts';
-import { createAsker, type KnownBefore, type ReceivedAnswer } from './ask-source.ts';
+import { type RetryOptions, retry } from '../retry.ts';
+import { compared, createAsker, type ReceivedAnswer } from './ask-source.ts';
 import {
   commitApplications,
   endContradictedCertificates,
@@ -42,9 +42,7 @@ export interface SweepTotals {
   readonly bytes: number;
 }
 
-export interface SweepSummary extends SweepTotals, SweepOutcome {
-  /** The id filters hide applications, or may do so. */
-  readonly tryDates: boolean;
+export interface SweepSummary extends SweepTotals, Omit<SweepEnd, 'absent' | 'learned' | 'completeThrough'> {
   readonly stopped: StopReason | null;
 }
 
@@ -87,7 +85,6 @@ export interface RangeReader {
 
 /** How far a sweep has come. It never changes: an answer leads to the next one. */
 export interface RangeState {
-  readonly requests: number;
   readonly found: number;
   readonly share: number | null;
   /** The next question. It may depend on stored ids. */
@@ -96,22 +93,20 @@ export interface RangeState {
   ): Promise<Question | { readonly kind: 'wait' } | ({ readonly kind: 'done' } & SweepEnd)>;
   /** The first lines of evidence, for a sweep that has no row yet. */
   open(advertiserId: bigint, sweep: Sweep): Promise<readonly LineBody[]>;
-  /** Learns from an answer, given what was stored before it; `others` are the questions in flight. */
+  /** Learns from an answer; `others` are the questions in flight. */
   learn(
     answer: ReceivedAnswer,
     others: readonly Question[],
-    diff: KnownBefore,
     isRecorded: boolean,
   ): Omit<SweepProgress, 'bytes'> & { readonly next: RangeState };
 }
 
-/** A sweep, and how far it has come; `recorded` once it has a row. */
 interface SweepRun {
   readonly sweep: Sweep;
   readonly state: RangeState;
-  readonly recorded: boolean;
-  /** Set when the answer to the last commit of the sweep was lost, and the rows show that it succeeded. */
-  readonly outcome: SweepOutcome | null;
+  /** How many answers its row counts; 0 while it has none. */
+  readonly commits: number;
+  /** What the last commit has written. */
   readonly written: PageSummary;
 }
 
@@ -123,25 +118,19 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
   const abort = new AbortController();
   const signal = AbortSignal.any([lane.signal, abort.signal]);
   const retryOptions: RetryOptions = { retryForMs: request.retryForMs, signal, onWait: deps.onWait };
-  const asker = createAsker(deps, advertiser, retryOptions);
+  const askSource = createAsker(deps, advertiser, retryOptions);
   const inFlight = new Map<Question, Promise<ReceivedAnswer>>();
 
-  /** The interrupted sweep of this range; or `current`, as its rows show it. */
-  async function loadRun(current?: SweepRun): Promise<SweepRun | null> {
+  async function continueOrBegin(): Promise<SweepRun> {
     const { advertiserId } = advertiser;
-    if (advertiserId === null) return null;
-    const key = { advertiserId, lane: lane.lease.lane, purpose, ...range };
-    const found = await store.sweeps.loadUnfinished(key, current?.sweep.sweepId);
     const written = nothingWritten;
-    if (found && found.outcome !== null && current) return { ...current, outcome: found.outcome, written };
-    return found && { sweep: found, state: reader.decode(found), recorded: true, outcome: null, written };
-  }
-
-  async function beginRun(): Promise<SweepRun> {
+    if (advertiserId !== null && !request.isNew) {
+      const found = await store.sweeps.loadUnfinished({ advertiserId, lane: lane.lease.lane, purpose, ...range });
+      if (found) return { sweep: found, state: reader.decode(found), commits: found.requests, written };
+    }
     const { seq: sweepId, at: startedAt } = await store.sweeps.begin();
-    const state = reader.begin(sweepId, startedAt);
     const begun = { sweepId, purpose, ...range, startedAt };
-    return { sweep: begun, state, recorded: false, outcome: null, written: nothingWritten };
+    return { sweep: begun, state: reader.begin(sweepId, startedAt), commits: 0, written };
   }
 
   /** Sends the next questions, unless the sweep has to stop. Returns how it ends, if nothing is left to ask. */
@@ -150,7 +139,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
       const next = await retry(retryOptions, () => state.ask([...inFlight.keys()]));
       if ('kind' in next) return next.kind === 'done' ? next : null;
       if (hasToStop) return null;
-      const sent = asker.send(next);
+      const sent = askSource(next);
       // It may fail while another answer is being committed. The race handles the failure.
       sent.catch(() => {});
       inFlight.set(next, sent);
@@ -158,45 +147,36 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
     return null;
   }
 
-  /** Commits an answer. After a failure only the rows show whether it was committed, so the run is loaded again from them. */
-  async function commit(before: SweepRun, answer: ReceivedAnswer): Promise<SweepRun> {
-    let run = before;
-    return await retry(retryOptions, async () => {
-      if (run.state.requests > before.state.requests || run.outcome !== null) return run;
-      try {
-        return await learnAndCommit(run, answer);
-      } catch (error) {
-        if (isTemporary(error)) run = (await retry(retryOptions, () => loadRun(run))) ?? run;
-        throw error;
-      }
-    });
-  }
-
   /**
    * Commits an answer together with what the sweep learns from it. If the stored rows have changed since the page was compared with them, it
-   * compares and learns again.
+   * compares and learns again. If the answer to a commit is lost, the sweep's row shows whether it was carried out.
    */
-  async function learnAndCommit(run: SweepRun, answer: ReceivedAnswer): Promise<SweepRun> {
-    const { recorded } = run;
+  async function commit(run: SweepRun, received: ReceivedAnswer): Promise<SweepRun> {
     const others = [...inFlight.keys()];
+    const isRecorded = run.commits > 0;
     const { advertiserId } = advertiser;
     // Until the first page pins the advertiser's id, nothing can be recorded. What an answer without a page teaches stays in memory.
-    if (advertiserId === null)
-      return { ...run, state: run.state.learn(answer, others, { fresh: [], lacking: [] }, recorded).next };
-    const opening = recorded ? [] : await run.state.open(advertiserId, run.sweep);
-    const page = toReadPage(lane, advertiserId, run.sweep, answer);
-    return await untilCommitted(async () => {
+    if (advertiserId === null) return { ...run, state: run.state.learn(received, others, isRecorded).next };
+    const page = toReadPage(lane, advertiserId, run.sweep, received);
+    let tried: SweepRun | null = null;
+    const tryOnce = async () => {
+      const { sweepId } = run.sweep;
+      if (tried !== null && (await store.sweeps.countCommits(advertiserId, sweepId)) === tried.commits) return tried;
       const diff = await store.applications.diffPage(page);
-      const { next: state, ...progress } = run.state.learn(answer, others, diff, recorded);
+      const answer = compared(received, diff);
+      const { next: state, ...progress } = run.state.learn({ ...received, answer }, others, isRecorded);
       const { ended } = progress;
       // A poll that found nothing new writes no row. Any other sweep does, even if one empty answer ends it.
-      const isQuiet = purpose === 'live' && !recorded && ended !== null && ended.risk !== 'doubt';
+      const isQuiet = purpose === 'live' && !isRecorded && ended !== null && ended.risk !== 'doubt';
       if (isQuiet && needsNoCommit(diff)) return { ...run, state, written: nothingWritten };
+      const opening = isRecorded ? [] : await run.state.open(advertiserId, run.sweep);
       const evidence = [...opening, ...progress.evidence];
-      const bytes = answer.page?.bytes ?? 0;
+      const bytes = received.page?.bytes ?? 0;
+      tried = { ...run, state, commits: run.commits + 1, written: nothingWritten };
       const written = await store.applications.commitPage(page, diff, { ...progress, bytes, evidence });
-      return written === 'outdated' ? written : { ...run, state, recorded: true, written };
-    });
+      return written === 'outdated' ? written : { ...tried, written };
+    };
+    return await retry(retryOptions, () => untilCommitted(tryOnce));
   }
 
   /** Ends certificates of other sweeps that this page contradicts. */
@@ -218,23 +198,23 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
   async function askAgain(asked: Sweep, { question }: ReceivedAnswer): Promise<void> {
     const { advertiserId } = advertiser;
     for (let tries = 0; tries < mostRepeats && advertiserId !== null; tries++) {
-      const page = toReadPage(lane, advertiserId, asked, await asker.send(question));
+      const page = toReadPage(lane, advertiserId, asked, await askSource(question));
       const { stale } = await retry(retryOptions, () => commitApplications(store, page));
       if (stale.length === 0) return;
     }
   }
 
   let totals = nothingRead;
-  let run = await retry(retryOptions, async () => (request.isNew ? null : await loadRun()) ?? (await beginRun()));
+  let run = await retry(retryOptions, continueOrBegin);
   try {
     for (;;) {
       const stopped = request.findStop?.() ?? null;
-      const ended = run.outcome ?? (await send(run.state, stopped !== null));
+      const ended = await send(run.state, stopped !== null);
       if (ended !== null) return { ...totals, stopped: null, ...notEnded, ...ended };
       if (stopped !== null && inFlight.size === 0) {
         const reason = reasons[stopped];
         const { sweepId } = run.sweep;
-        if (run.recorded)
+        if (run.commits > 0)
           await retry(retryOptions, () => store.sweeps.noteStop(advertiser.advertiserId, sweepId, reason));
         return { ...totals, stopped, reason, ...notEnded };
       }
