@@ -60,10 +60,8 @@ for (const count of counts) {
 
 for (const count of counts) {
   const size = { rows: 100, bytes: 50_000 };
-  const { facts } = begin(
-    { longestBefore: 100 },
-    { after: size, both: size, largestRow: 500, order: 'mixed', longest: 100, together: true },
-  );
+  const learned = { after: size, both: size, largestRow: 500, order: 'mixed', longest: 100, together: true } as const;
+  const { facts } = begin({ longestBefore: 100, learned });
   const open = Array.from({ length: count }, (_, nth) =>
     openRange(toRange(nth * 1_000 + 1, nth * 1_000 + 900 + (nth % 37))),
   );

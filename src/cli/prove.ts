@@ -82,10 +82,9 @@ export const prove = command<ProveOptions>({
         next: 'intake sync',
       });
     const exportTo = (file: string) =>
-      evidence.withProofs(advertiserId, async ({ lines, ends, applications }) => {
+      evidence.withProofs(advertiserId, async ({ lines, ...stored }) => {
         const written = await writeLines(file, lines, signal);
-        const hashes = ends.map(({ sweepId, hash }) => `${sweepId}:${hash}`);
-        return { name, advertiserId, file, lines: written, sweeps: ends.length, applications, evidence: hashes };
+        return { name, advertiserId, file, lines: written, sweeps: stored.evidence.length, ...stored };
       });
     if (options.export === undefined) {
       await using folder = await mkdtempDisposable(join(tmpdir(), 'intake-proof-'));

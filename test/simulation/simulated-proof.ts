@@ -1,7 +1,7 @@
 // Builds the proof of a simulated sweep with the product's own lines: as the store would hold it, and as the product would export it.
 import { begin } from '../../src/domain/coverage/coverage.ts';
 import {
-  type LastHash,
+  type ExportedCertificate,
   type LineBody,
   toAnswerBody,
   toEndBody,
@@ -29,7 +29,7 @@ export function proveSweep(
   memory: Memory,
   sweepId: bigint,
   options: SweepOptions = {},
-  previous: readonly LastHash[] = [],
+  previous: readonly Pick<ExportedCertificate, 'sweepId' | 'last'>[] = [],
 ): SimulatedProof {
   const startedAt = memory.now;
   const plan = {
@@ -38,10 +38,8 @@ export function proveSweep(
     recentFrom: BigInt(Math.floor(startedAt / 1_000)) - 900n,
     ...options.plan,
   };
-  const { facts } = begin(plan);
-  const unreadable = options.plan?.unreadable ?? [];
-  const opening = { advertiserId, sweepId, purpose: 'recheck', startedAt: new Date(startedAt), previous } as const;
-  const bodies: LineBody[] = [toSweepBody({ ...opening, facts, unreadable })];
+  const sweep = { sweepId, purpose: 'recheck', startedAt: new Date(startedAt) };
+  const bodies: LineBody[] = [toSweepBody(advertiserId, sweep, begin(plan), previous)];
   const result = runSweep(server, memory, {
     ...options,
     plan,

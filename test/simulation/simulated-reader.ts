@@ -85,7 +85,7 @@ export function runSweep(server: HiddenServer, memory: Memory, options: SweepOpt
   if (options.known) known = { from: 1n as Position, ids: sorted as Position[], isAll: true };
   let requests = 0;
   let mostOpen = 0;
-  let state = begin(plan, options.pages);
+  let state = begin({ learned: options.pages ?? null, ...plan });
   let inFlight: InFlight[] = [];
   for (;;) {
     const next =

@@ -19,7 +19,7 @@ function prove(count: number, kind = 'friendly', options: SweepOptions = {}): { 
   const proofs: SimulatedProof[] = [];
   for (let nth = 1; nth <= count; nth++) {
     const last = proofs.at(-1);
-    const previous = last ? [{ sweepId: last.sweepId, hash: last.lines.at(-1)?.hash ?? '' }] : [];
+    const previous = last ? [{ sweepId: last.sweepId, last: last.lines.at(-1)?.hash ?? null }] : [];
     proofs.push(proveSweep(server, memory, BigInt(nth), { ...options, seed: nth, known: nth > 1 }, previous));
     memory.now += 24 * 3_600_000;
   }

@@ -133,16 +133,12 @@ test('a list of ids keeps their order, repetitions and numbers beyond 2^53', () 
 });
 
 describe('the lines of a sweep', () => {
-  const opening = {
-    ...{ advertiserId: 7001n, sweepId: 1n, startedAt: new Date(1_763_290_000_000), facts: state.facts },
-    purpose: 'recheck' as const,
-    ...{ unreadable: [], previous: [] },
-  } as const;
+  const sweep = { sweepId: 1n, purpose: 'recheck', startedAt: new Date(1_763_290_000_000) };
   const heard = page([101n, 103n, 105n], {
     bytes: 2_210,
     rows: [101n, 103n, 105n].map((id) => ({ id, at: null, bytes: 760 })),
   });
-  const bodies = [toSweepBody(opening), toAnswerBody(sent, whole, heard, learn(state, whole, heard))];
+  const bodies = [toSweepBody(7001n, sweep, state, []), toAnswerBody(sent, whole, heard, learn(state, whole, heard))];
 
   test('name the hash of the line before them', () => {
     const [first, second] = chain(null, bodies);

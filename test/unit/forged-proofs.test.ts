@@ -50,7 +50,7 @@ function* sweepTwice(kind: Kind, seed: number): Generator<Case> {
   // What could not be read is left out, or read again; an operator has accepted some of it.
   const accepted = random.chance(0.5) ? memory.unreadable : [];
   const plan = { unreadable: random.chance(0.7) ? memory.unreadable : [], accepted };
-  const previous = [{ sweepId: 1n, hash: first.lines.at(-1)?.hash ?? '' }];
+  const previous = [{ sweepId: 1n, last: first.lines.at(-1)?.hash ?? null }];
   const again = proveSweep(server, memory, 2n, { ...options, seed: seed + 1, known: true, plan }, previous);
   yield { name: `${kind.name} ${seed}, recheck`, proof: again, memory };
 }
@@ -96,7 +96,7 @@ const [firstSweep, recheck] = (() => {
   const first = proveSweep(server, memory, 1n, { seed: 7 });
   const lines = toProofLines(first, memory);
   memory.now += 20 * 3_600_000;
-  const previous = [{ sweepId: 1n, hash: first.lines.at(-1)?.hash ?? '' }];
+  const previous = [{ sweepId: 1n, last: first.lines.at(-1)?.hash ?? null }];
   return [lines, toProofLines(proveSweep(server, memory, 2n, { seed: 8, known: true }, previous), memory)];
 })();
 

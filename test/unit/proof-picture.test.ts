@@ -21,7 +21,7 @@ function certificate(low: bigint, high: bigint | null, given: Partial<ExportedCe
   };
 }
 
-const density = { lowest: 101n, highest: 140n, counts: [3, 0, 1, 2], below: 0, above: 0 };
+const density = { lowest: 101n, highest: 140n, counts: [0, 3, 0, 1, 2, 0] };
 
 describe('the columns', () => {
   test('tile the axis from 1 without end, and count the applications of each part', () => {
@@ -38,7 +38,7 @@ describe('the columns', () => {
   });
 
   test('tile it also where the parts are no whole number of ids', () => {
-    const columns = toColumns([], [], { lowest: 1n, highest: 10n, counts: [1, 1, 1], below: 0, above: 0 });
+    const columns = toColumns([], [], { lowest: 1n, highest: 10n, counts: [0, 1, 1, 1, 0] });
     expect(columns.map((column) => [column.from, coveredOf(column).high])).toEqual([
       [1n, 4n],
       [5n, 7n],
@@ -48,7 +48,7 @@ describe('the columns', () => {
   });
 
   test('count the few that lie far from all others before and after them', () => {
-    const columns = toColumns([], [], { ...density, below: 1, above: 2 });
+    const columns = toColumns([], [], { ...density, counts: [1, 3, 0, 1, 2, 2] });
     expect(columns.map(({ applications }) => applications)).toEqual([1, 3, 0, 1, 2, 2]);
   });
 

@@ -73,7 +73,7 @@ function sweep(rows: readonly ListedRow[], rule: Rule, sweeping: Sweeping = {}):
   const known: KnownIds | undefined = isRecheck
     ? { from: firstPosition, ids: [...before].sort((a, b) => (a < b ? -1 : 1)) as Position[], isAll: true }
     : undefined;
-  let state = begin({ listedBefore: before.size, ...plan }, pages);
+  let state = begin({ listedBefore: before.size, learned: pages ?? null, ...plan });
   for (let nth = 0; nth < 20_000; nth++) {
     const next = ask(state, [], known);
     if ('kind' in next) {
@@ -156,8 +156,8 @@ describe('a complete list is read to a proof', () => {
       const closed: { readonly from: bigint; readonly to: bigint }[] = [];
       const shown = new Set<bigint>();
       const swept = sweep(rows, rule, {
-        onStep({ answer, after, closed: range }) {
-          if (range) closed.push(range.range);
+        onStep({ question, answer, after, closed: rule }) {
+          if (rule && question.covers) closed.push(question.covers);
           if (answer.kind === 'page') for (const { id } of answer.rows) shown.add(id);
           for (let id = 1n; id < 3_100n; id++) {
             const isIn = ({ from, to }: { from: bigint; to: bigint }) => id >= from && id <= to;
@@ -191,7 +191,7 @@ describe('an answer closes its range', () => {
     const { state, question } = opened();
     const first = question.covers?.from as bigint;
     const rows = Array.from({ length: count }, (_, nth) => aRow(first + BigInt(nth), { bytes }));
-    return learn(state, question, aPage(rows, more)).closed?.rule ?? null;
+    return learn(state, question, aPage(rows, more)).closed;
   };
 
   test('that has room for more and shows exactly what is known there', () => {
@@ -228,7 +228,7 @@ describe('an answer closes its range', () => {
   test('of fewer than sixteen rows only if it is empty or about one id', () => {
     const rows = rowsUpTo(40);
     const { steps, done } = sweep(rows, capped(15));
-    expect(new Set(steps.flatMap(({ closed }) => closed?.rule ?? []))).not.toContain('known');
+    expect(new Set(steps.flatMap(({ closed }) => closed ?? []))).not.toContain('known');
     expect(done).toMatchObject({ certificate: 'assumed', risk: 'harmless' });
     expect(lostOf(rows, sweep(rows, capped(15)))).toEqual([]);
   });

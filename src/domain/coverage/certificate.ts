@@ -4,6 +4,7 @@ import { firstPosition, isSingle, lastPosition } from './position.ts';
 import { longestOf, smallPage } from './room.ts';
 import {
   type Facts,
+  isUnreadable,
   type KnownPages,
   knownAsUnreadable,
   type OpenRange,
@@ -144,7 +145,7 @@ function unreadReasons({ facts, open }: State): Reason[] {
   const [first] = unread;
   if (first === undefined) return [];
   const what = unread.length === 1 ? `id ${first.from}` : `${unread.length} ids, first ${first.from}`;
-  const isNamed = unread.every((range) => isSingle(range) && range.stuck !== null);
+  const isNamed = unread.every(isUnreadable);
   return [{ risk: 'doubt', reason: isNamed ? `all but ${what}: ${first.stuck}` : 'a range could not be read' }];
 }
 

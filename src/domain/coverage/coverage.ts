@@ -2,12 +2,12 @@
 // database: `ask` gives the next question, `learn` applies its answer. docs/coverage.md has the rules and the proof.
 
 import { gapsBetween, idsInside, rising, toRange, wholeAxis, widthOf } from './position.ts';
-import { type Facts, type KnownPages, knownAsUnreadable, openRange, type Plan, type State } from './state.ts';
+import { type Facts, knownAsUnreadable, openRange, type Plan, type State } from './state.ts';
 
 const nothing = { rows: 0, bytes: 0 };
 
 /** Begins a sweep. The default is a proof of the whole list of an account of which nothing is stored. */
-export function begin({ unreadable = [], ...plan }: Partial<Plan>, known?: KnownPages): State {
+export function begin({ unreadable = [], learned, ...plan }: Partial<Plan>): State {
   const facts: Facts = {
     ...wholeAxis,
     rigor: 'proof',
@@ -21,10 +21,10 @@ export function begin({ unreadable = [], ...plan }: Partial<Plan>, known?: Known
     requests: 0,
     found: 0,
     recent: 0,
-    pages: { after: known?.after ?? nothing, both: known?.both ?? nothing },
-    largestRow: known?.largestRow ?? 0,
-    rising: known?.order === 'ascending' ? 10 : 0,
-    falling: known?.order === 'descending' ? 10 : 0,
+    pages: { after: learned?.after ?? nothing, both: learned?.both ?? nothing },
+    largestRow: learned?.largestRow ?? 0,
+    rising: learned?.order === 'ascending' ? 10 : 0,
+    falling: learned?.order === 'descending' ? 10 : 0,
     reach: { after: false, before: false, both: false },
     lowest: null,
     highest: null,

@@ -14,7 +14,7 @@ import {
   sizeOf,
 } from './question.ts';
 import { hasRoom, isFarFromFull, smallPage } from './room.ts';
-import { openParts, splitShown, splitUnanswered } from './split.ts';
+import { cutRange, openParts, splitUnanswered } from './split.ts';
 import {
   addReason,
   type Draft,
@@ -123,7 +123,7 @@ function judge(facts: Draft['facts'], range: OpenRange, question: Question, answ
   }
   if (isOne || (isWhole && isExact)) return close(facts, range, shown, isEmpty, recent.length);
   if (shown.length === 0) return { ...noEffect, parts: stepOver(facts, range, question, answer) };
-  const parts = splitShown(facts, range, shown, page, isExact);
+  const parts = openParts(range, cutRange(facts, range, shown, isExact), shown, page);
   // Ids between the parts have been read and belong to none of them.
   const between = shown.filter((id) => !parts.some((part) => contains(part, id)));
   facts.found += between.length;
@@ -138,12 +138,10 @@ function close(
   isEmpty: boolean,
   recent: number,
 ): Judged {
-  const closed = { from: range.from, to: range.to };
   facts.found += shown.length;
   facts.recent += recent;
-  noteClosed(facts, closed, shown);
-  const rule = isEmpty ? 'empty' : isSingle(range) ? 'single' : 'known';
-  return { closed: { range: closed, rule }, lacked: [], parts: [] };
+  noteClosed(facts, { from: range.from, to: range.to }, shown);
+  return { closed: isEmpty ? 'empty' : isSingle(range) ? 'single' : 'known', lacked: [], parts: [] };
 }
 
 /** Known ids are lacking: reads both halves of the range again. If it holds one known id only, the same question again. */

@@ -19,17 +19,6 @@ import { type Facts, type OpenRange, type Order, openRange, orderOf } from './st
 /** Most cuts of one range, so that an answer changes few rows. A choice: it costs requests only. */
 const mostCuts = 16;
 
-/** The parts of a range after a page that showed these ids (rising, inside it). `isKnown`: nothing new, nothing lacking. */
-export function splitShown(
-  facts: Facts,
-  range: IdRange,
-  shown: readonly Position[],
-  page: ShapedPage,
-  isKnown: boolean,
-): OpenRange[] {
-  return openParts(range, cutRange(facts, range, shown, isKnown), shown, page);
-}
-
 /** Parts of a range, with what the page showed of each, and which bound of the question moves. */
 export function openParts(
   range: IdRange,
@@ -44,7 +33,8 @@ export function openParts(
   });
 }
 
-function cutRange(facts: Facts, range: IdRange, shown: readonly Position[], isKnown: boolean): IdRange[] {
+/** The parts of a range after a page that showed these ids (rising, inside it). `isKnown`: nothing new, nothing lacking. */
+export function cutRange(facts: Facts, range: IdRange, shown: readonly Position[], isKnown: boolean): IdRange[] {
   const order = isKnown ? 'mixed' : orderOf(facts);
   const shapes = (['after', 'both'] as const).filter(
     (shape) =>

@@ -1,7 +1,7 @@
 // What a sweep remembers between two answers: a fixed number of facts, and the ranges of ids that are still open. All other ids of the
 // sweep are closed. An answer replaces one open range by a few, so what is stored after each answer is small.
 
-import { firstIndex, type IdRange, type Position } from './position.ts';
+import { firstIndex, type IdRange, isSingle, type Position } from './position.ts';
 import type { LackingId, PageSize, Question, ShapedPage } from './question.ts';
 import type { Walk } from './walk.ts';
 
@@ -43,11 +43,13 @@ export interface Plan extends IdRange {
   readonly unreadable: readonly Position[];
   /** Ids that an operator accepted as unreadable. They do not lower the certificate. */
   readonly accepted: readonly Position[];
+  /** What earlier sweeps have learned about pages, for a poll. A proof measures them itself. */
+  readonly learned: KnownPages | null;
   /** Decides where witnesses split ranges. */
   readonly seed: number;
 }
 
-export interface Facts extends Omit<Plan, 'unreadable'> {
+export interface Facts extends Omit<Plan, 'unreadable' | 'learned'> {
   readonly requests: number;
   /** Applications in closed ranges. */
   readonly found: number;
@@ -92,8 +94,8 @@ export interface State {
 /** What an answer changes, beside the state. */
 export interface Learned {
   readonly state: State;
-  /** The range that the answer closes, and by which rule. */
-  readonly closed: { readonly range: IdRange; readonly rule: 'known' | 'empty' | 'single' } | null;
+  /** The rule by which the answer closes the range of its question. */
+  readonly closed: 'known' | 'empty' | 'single' | null;
   /** Ids that an answer with room lacked. The store counts them: those that two answers lack are gone. */
   readonly lacked: readonly LackingId[];
 }
@@ -119,6 +121,11 @@ export type Order = 'ascending' | 'descending' | 'mixed';
 export function orderOf({ rising, falling }: Pick<Facts, 'rising' | 'falling'>): Order {
   if (rising * 4 > (rising + falling) * 3) return 'ascending';
   return falling * 4 > (rising + falling) * 3 ? 'descending' : 'mixed';
+}
+
+/** True for a single id for which the source fails. It is kept apart and is in nobody's way. */
+export function isUnreadable(range: OpenRange): boolean {
+  return range.stuck !== null && isSingle(range);
 }
 
 /** Why a range is stuck that was known as unreadable before the sweep. */

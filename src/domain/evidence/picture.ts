@@ -5,13 +5,12 @@ import { type Covered, isTiled, rangeOf } from '../coverage/covered.ts';
 import { contains, type IdRange, nearestPosition, wholeAxis } from '../coverage/position.ts';
 import type { AnswerLine, ExportedCertificate } from './record.ts';
 
-/** The stored applications of an advertiser, counted in equal parts of the id axis. A few outliers are counted as `below` and `above`. */
+/** The stored applications of an advertiser, outliers aside. */
 export interface Density {
   readonly lowest: bigint;
   readonly highest: bigint;
+  /** Outliers below `lowest`, applications in equal parts of the ids up to `highest`, outliers above it. */
   readonly counts: readonly number[];
-  readonly below: number;
-  readonly above: number;
 }
 
 export interface PictureColumn extends IdRange {
@@ -46,18 +45,16 @@ export function toColumns(
 function toParts(density: Density | null): (Covered & Pick<PictureColumn, 'isEdge' | 'applications'>)[] {
   const { from: first } = wholeAxis;
   if (density === null) return [{ low: first, high: null, isEdge: true, applications: 0 }];
-  const { lowest, highest, counts, below, above } = density;
-  const length = highest - lowest + 1n;
-  const columns = BigInt(counts.length);
-  // The first id of a column, rounded up.
-  const firstOf = (index: number) => lowest + (length * BigInt(index) + columns - 1n) / columns;
-  return [
-    ...(lowest > first ? [{ low: first, high: lowest - 1n, isEdge: true, applications: below }] : []),
-    ...counts.map((applications, index) => {
-      return { low: firstOf(index), high: firstOf(index + 1) - 1n, isEdge: false, applications };
-    }),
-    { low: highest + 1n, high: null, isEdge: true, applications: above },
-  ];
+  const { lowest, highest, counts } = density;
+  const last = counts.length - 1;
+  const [length, columns] = [highest - lowest + 1n, BigInt(last - 1)];
+  // The last id of a column, rounded up.
+  const endOf = (nth: number) => lowest + (length * BigInt(nth) + columns - 1n) / columns - 1n;
+  const parts = counts.map((applications, nth) => {
+    const low = nth === 0 ? first : endOf(nth - 1) + 1n;
+    return { low, high: nth === last ? null : endOf(nth), isEdge: nth === 0 || nth === last, applications };
+  });
+  return lowest > first ? parts : parts.slice(1);
 }
 
 function overlaps(a: IdRange, b: IdRange): boolean {

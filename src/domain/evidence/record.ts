@@ -7,18 +7,12 @@ import type { Covered } from '../coverage/covered.ts';
 import { type IdRange, lastPosition, lowerBound, upperBound } from '../coverage/position.ts';
 import { type Answer, type PageAnswer, type Question, sizeOf } from '../coverage/question.ts';
 import { hasRoom } from '../coverage/room.ts';
-import type { Facts, Learned } from '../coverage/state.ts';
+import { isUnreadable, type Learned, type State } from '../coverage/state.ts';
 
 /** When a request was sent, and how long its answer took. */
 export interface Sent {
   readonly sentAt: number;
   readonly tookMs: number;
-}
-
-/** The last hash of a sweep, in hexadecimal digits. */
-export interface LastHash {
-  readonly sweepId: bigint;
-  readonly hash: string;
 }
 
 /** A line without its place in the chain, which the store adds. Members with their usual value are left out. */
@@ -42,37 +36,34 @@ export interface AnswerLine extends Sent {
   readonly bytes?: number;
   readonly new?: string;
   readonly lacking?: string;
-  readonly closed?: NonNullable<Learned['closed']>['rule'];
+  readonly closed?: NonNullable<Learned['closed']>;
 }
 
-export interface Opening {
-  readonly advertiserId: bigint;
-  readonly sweepId: bigint;
-  readonly purpose: 'recheck' | 'backfill';
-  readonly startedAt: Date;
-  readonly facts: Facts;
-  readonly unreadable: readonly bigint[];
-  /** The last hashes of the sweeps behind the certificates at this time. So the end of their chains cannot be cut off later. */
-  readonly previous: readonly LastHash[];
-}
-
-export function toSweepBody({ facts, ...opening }: Opening): LineBody {
+/** The first line names the last hashes behind the certificates of this time. So the end of their chains cannot be cut off later. */
+export function toSweepBody(
+  advertiserId: bigint,
+  { sweepId, purpose, startedAt }: { readonly sweepId: bigint; readonly purpose: string; readonly startedAt: Date },
+  { facts, open }: State,
+  certificates: readonly Pick<ExportedCertificate, 'sweepId' | 'last'>[],
+): LineBody {
   const [from, to] = toPair(facts);
+  // A sweep of the other lane may have begun and ended since.
+  const earlier = certificates.filter(({ sweepId: id, last }) => id < sweepId && last !== null);
   return {
     type: 'sweep',
     format: 2,
-    advertiser: String(opening.advertiserId),
-    sweep: String(opening.sweepId),
-    purpose: opening.purpose,
+    advertiser: String(advertiserId),
+    sweep: String(sweepId),
+    purpose,
     from,
     to,
-    startedAt: opening.startedAt.getTime(),
+    startedAt: startedAt.getTime(),
     recentFrom: facts.recentFrom === null ? null : String(facts.recentFrom),
     listedBefore: facts.listedBefore,
     longestBefore: facts.longestBefore,
-    unreadable: toIdList(opening.unreadable),
+    unreadable: toIdList(open.filter(isUnreadable).map(({ from: id }) => id)),
     accepted: toIdList(facts.accepted),
-    previous: opening.previous.map(({ sweepId, hash }) => [String(sweepId), hash]),
+    previous: [...new Map(earlier.map(({ sweepId: id, last }) => [String(id), last]))],
   };
 }
 
@@ -89,7 +80,7 @@ export function toAnswerBody(sent: Sent, question: Question, answer: Answer, lea
     ...toAnswerMembers(answer, facts.recentFrom),
     largest: (answer.kind === 'page' && covers && largestOf(answer, facts)) || undefined,
     lacking: toIdList(lackingOf(question, answer, learned)) || undefined,
-    closed: learned.closed?.rule,
+    closed: learned.closed ?? undefined,
     open: parts.length === 0 ? undefined : parts.map(toPair),
   };
 }

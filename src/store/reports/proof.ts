@@ -59,5 +59,5 @@ async function loadDensity(tx: Queryable, advertiserId: bigint): Promise<Density
   // width_bucket counts ids outside of the range in column 0 and in column `columns + 1`.
   const counts = Array.from({ length: columns + 2 }, () => 0);
   for (const { column, n } of rows) counts[column] = n;
-  return { lowest, highest, counts: counts.slice(1, -1), below: counts[0] ?? 0, above: counts.at(-1) ?? 0 };
+  return { lowest, highest, counts };
 }

@@ -1,6 +1,6 @@
 // Loads the proof of an advertiser: its certificates with the answers behind them, or in one snapshot everything that an export contains.
 import type { CurrentProof } from '../../domain/evidence/explain.ts';
-import { type LastHash, parseAnswers, toProofLine, toRowsLine } from '../../domain/evidence/record.ts';
+import { parseAnswers, toProofLine, toRowsLine } from '../../domain/evidence/record.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { loadOpenRanges } from './continue-sweep.ts';
@@ -22,7 +22,8 @@ export async function loadCurrentProof(db: Queryable, advertiserId: bigint): Pro
 export interface StoredProofs {
   /** Its lines (docs/proof-format.md). There may be hundreds of thousands. */
   readonly lines: AsyncIterable<string>;
-  readonly ends: readonly LastHash[];
+  /** The last hash of each sweep, as SWEEP:HASH. */
+  readonly evidence: readonly string[];
   /** How many applications are stored, without erased ones. */
   readonly applications: number;
 }
@@ -42,13 +43,13 @@ export async function withProofs<T>(
        WHERE advertiser_id = $1 AND erased_at IS NULL`,
       [advertiserId],
     );
-    const ends = await tx.query<LastHash>(
-      `SELECT DISTINCT ON (sweep_id) sweep_id AS "sweepId", encode(sha256(convert_to(line, 'UTF8')), 'hex') AS hash
+    const ends = await tx.query<{ hash: string }>(
+      `SELECT DISTINCT ON (sweep_id) sweep_id || ':' || encode(sha256(convert_to(line, 'UTF8')), 'hex') AS hash
        FROM intake.evidence WHERE advertiser_id = $1 ORDER BY sweep_id, n DESC`,
       [advertiserId],
     );
     const lines = loadLines(tx, advertiserId, now?.at ?? new Date());
-    return await work({ lines, ends, applications: now?.applications ?? 0 });
+    return await work({ lines, evidence: ends.map(({ hash }) => hash), applications: now?.applications ?? 0 });
   });
 }
 

@@ -3,10 +3,10 @@ import { ask, type KnownIds } from '../../domain/coverage/ask.ts';
 import { begin, renew, shareRead } from '../../domain/coverage/coverage.ts';
 import { coveredOf } from '../../domain/coverage/covered.ts';
 import { learn } from '../../domain/coverage/learn.ts';
-import { firstPosition, isSingle, lowerBound, wholeAxis } from '../../domain/coverage/position.ts';
+import { firstPosition, lowerBound, wholeAxis } from '../../domain/coverage/position.ts';
 import type { Question } from '../../domain/coverage/question.ts';
-import type { Facts, KnownPages, OpenRange, Plan, State } from '../../domain/coverage/state.ts';
-import { decode, encode } from '../../domain/coverage/state.ts';
+import type { Facts, OpenRange, Plan, State } from '../../domain/coverage/state.ts';
+import { decode, encode, isUnreadable } from '../../domain/coverage/state.ts';
 import { toAnswerBody, toEndBody, toSweepBody } from '../../domain/evidence/record.ts';
 import type { SweepEnd } from '../../store/sweeps/sweeps.ts';
 import { type RangeState, type SweepDeps, type SweepRequest, type SweepSummary, sweep } from './sweep.ts';
@@ -14,13 +14,7 @@ import { type RangeState, type SweepDeps, type SweepRequest, type SweepSummary, 
 /** After this time without progress the source may have changed, so a continued sweep measures its pages again. */
 const forgetAfterMs = 86_400_000;
 
-/** Reads the ids to their end. `pages`: what earlier sweeps have learned about pages, for a poll. A proof measures them itself. */
-export async function readIds(
-  deps: SweepDeps,
-  request: SweepRequest,
-  plan: Partial<Plan>,
-  pages: KnownPages | null = null,
-): Promise<SweepSummary> {
+export async function readIds(deps: SweepDeps, request: SweepRequest, plan: Partial<Plan>): Promise<SweepSummary> {
   const { store } = deps;
   const { lagMs, lane } = request;
   const range = coveredOf({ ...wholeAxis, ...plan });
@@ -44,18 +38,9 @@ export async function readIds(
         known = await store.applications.loadKnownIds(request.advertiser.advertiserId, next.from);
       }
     },
-    /** The first line of evidence names the certificates that were valid when the sweep began. */
-    async open(advertiserId, { sweepId, startedAt }) {
-      const { facts, open } = state;
-      if (facts.rigor === 'poll') return [];
-      // A sweep of the other lane may have begun and ended since.
-      const certificates = await store.evidence.loadCertificates(advertiserId);
-      const hashes = new Map(certificates.map(({ sweepId: id, last }) => [id, last ?? '']));
-      const all = [...hashes].map(([id, hash]) => ({ sweepId: id, hash }));
-      const previous = all.filter(({ sweepId: id, hash }) => id < sweepId && hash !== '');
-      const unreadable = open.filter(isUnreadable).map(({ from }) => from);
-      const purpose = request.purpose === 'backfill' ? 'backfill' : 'recheck';
-      return [toSweepBody({ advertiserId, sweepId, purpose, startedAt, facts, unreadable, previous })];
+    async open(advertiserId, begun) {
+      if (state.facts.rigor === 'poll') return [];
+      return [toSweepBody(advertiserId, begun, state, await store.evidence.loadCertificates(advertiserId))];
     },
     learn({ question, answer, sent }, others, isRecorded) {
       const learned = learn(state, question, answer);
@@ -88,18 +73,13 @@ export async function readIds(
     range: { axis: 'id', ...range },
     begin(sweepId, startedAt) {
       const recentFrom = BigInt(Math.floor((startedAt.getTime() - lagMs) / 1_000));
-      return toRangeState(begin({ ...plan, recentFrom, seed: Number(sweepId % 4_294_967_296n) }, pages ?? undefined));
+      return toRangeState(begin({ ...plan, recentFrom, seed: Number(sweepId % 4_294_967_296n) }));
     },
     decode({ facts, ranges, idleMs }) {
       const state = { facts: decode<Facts>(facts), open: ranges.map((text) => decode<OpenRange>(text)) };
       return toRangeState(idleMs > forgetAfterMs ? renew(state) : state);
     },
   });
-}
-
-/** True for a single id for which the source fails. It is kept apart and is in nobody's way. */
-function isUnreadable(range: OpenRange): boolean {
-  return range.stuck !== null && isSingle(range);
 }
 
 /** The open ranges as rows, by their lowest id. Neighbours may share one id: of two ranges that begin with it, one is part of the other. */

@@ -29,9 +29,9 @@ export async function readNew(deps: SweepDeps, context: ReadContext, state?: Syn
   const { pollFrom, pages, unfinished, lifelines, unreadable, accepted } = state ?? (await loadState(deps, context));
   if (pollFrom === null) return await readFirst(deps, context);
   const range = { from: pollFrom, to: lastPosition };
-  const plan = { ...range, rigor: 'poll', lifelines, unreadable, accepted } as const;
+  const plan = { ...range, rigor: 'poll', lifelines, unreadable, accepted, learned: pages } as const;
   const isNew = !unfinished.some((one) => one.purpose === 'live' && one.low === pollFrom);
-  const summary = await readIds(deps, { ...context, purpose: 'live', parallel: 1, isNew }, plan, pages);
+  const summary = await readIds(deps, { ...context, purpose: 'live', parallel: 1, isNew }, plan);
   if (summary.reason !== noneShown) return summary;
   const trouble = `The source answers, but for ${context.advertiser.name} it shows nothing: ${noneShown}.`;
   throw new Trouble('unreachable', trouble, { at: 'source' });
