@@ -1,6 +1,5 @@
 // Audits are requests between sweeps, at a random place or by date. They prove nothing and can only contradict: a source that hides an
 // application from the requests of a sweep may show it in these. One hidden application ends every certificate that covers it.
-import type { Page } from '../../domain/application.ts';
 import { auditQuestions, auditSize, lackingQuestions } from '../../domain/coverage/audit.ts';
 import { isSingle } from '../../domain/coverage/position.ts';
 import { dateSlackSeconds, type Question } from '../../domain/coverage/question.ts';
@@ -50,12 +49,6 @@ export async function witnessByDate(deps: SweepDeps, task: ReadContext): Promise
   return new Set([...hidden, ...fresh.filter((id) => pollFrom !== null && id < pollFrom)]).size;
 }
 
-interface Audited {
-  readonly page: Page | null;
-  readonly hidden: readonly bigint[];
-  readonly fresh: readonly bigint[];
-}
-
 /**
  * Most audits that the proof of a sweep records. Beyond these only audits that may contradict the proof are recorded; without rechecks the
  * lines would grow without limit.
@@ -63,7 +56,7 @@ interface Audited {
 export const mostAudits = 50;
 
 /** Asks, commits what the answer shows, and appends its line to the proof that covers the audited place. No sweep learns from it. */
-async function ask(deps: SweepDeps, task: ReadContext, question: Question, by: string): Promise<Audited> {
+async function ask(deps: SweepDeps, task: ReadContext, question: Question, by: string) {
   const { store } = deps;
   const askSource = createAsker(deps, task.advertiser, { retryForMs: 0, signal: task.lane.signal });
   const answer = await askSource(question);
@@ -71,7 +64,7 @@ async function ask(deps: SweepDeps, task: ReadContext, question: Question, by: s
   const { advertiserId } = task.advertiser;
   if (page === null || advertiserId === null) return { page, hidden: [], fresh: [] };
   const hidden = await endContradictedCertificates(store, advertiserId, page.applications, by);
-  const read = await toLonePage(store, task.lane, advertiserId, answer);
+  const read = toLonePage(task.lane, advertiserId, answer);
   const { covers } = question;
   let fresh: readonly bigint[] = [];
   await untilCommitted(async () => {

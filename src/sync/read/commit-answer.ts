@@ -58,16 +58,11 @@ export function needsNoCommit({ writes, otherLane }: PageDiff): boolean {
 }
 
 /** The page of an answer that no sweep learns from. Its sweep has no row; its id lets the quarantine count an element once. */
-export async function toLonePage(
-  store: Pick<Store, 'sweeps'>,
-  lane: HeldLane,
-  advertiserId: bigint,
-  answer: ReceivedAnswer,
-): Promise<ReadPage> {
+export function toLonePage(lane: HeldLane, advertiserId: bigint, answer: ReceivedAnswer): ReadPage {
   const { covers } = answer.question;
+  const { seq, at: startedAt } = answer.ticket;
   const range = { axis: covers === null ? 'date' : 'id', ...coveredOf(covers ?? wholeAxis) } as const;
-  const { seq: sweepId, at: startedAt } = await store.sweeps.begin();
-  return toReadPage(lane, advertiserId, { sweepId, startedAt, purpose: 'witness', ...range }, answer);
+  return toReadPage(lane, advertiserId, { sweepId: -seq, startedAt, purpose: 'witness', ...range }, answer);
 }
 
 export function toReadPage(

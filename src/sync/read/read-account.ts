@@ -6,7 +6,7 @@ import { requireIdentity } from '../accounts/account-identity.ts';
 import { holdLane, type LaneRequest } from '../accounts/held-lane.ts';
 import { retry } from '../retry.ts';
 import { readDates } from './read-dates.ts';
-import { readToProof, readUnfinishedAndNew } from './read-tasks.ts';
+import { readToProof, readUnfinishedFirst } from './read-tasks.ts';
 import { hasReachedEnd, type ReadContext, type SweepDeps, type SweepSummary } from './sweep.ts';
 
 interface ReadAccountRequest extends Omit<LaneRequest, 'lane'>, Pick<ReadContext, 'lagMs' | 'retryForMs'> {
@@ -29,7 +29,11 @@ export async function syncAccount(deps: SweepDeps, request: SyncAccountRequest):
   requireIdentity(advertiser);
   await using lane = await retry(retryOptions, () => holdLane(store, { ...request, lane: 'live' }));
   try {
-    const sweeps = await readUnfinishedAndNew(deps, { ...request, lane, advertiser }, { recheck: request.recheck });
+    const sweeps = await readUnfinishedFirst(
+      deps,
+      { ...request, lane, advertiser },
+      request.recheck ? 'everything' : 'new',
+    );
     await retry(retryOptions, () => store.advertisers.unhalt(request.name, 'refused'));
     if (hasReachedEnd(sweeps.at(-1))) {
       const { advertiserId } = advertiser;

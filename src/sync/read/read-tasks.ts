@@ -49,13 +49,13 @@ async function readFirst(deps: SweepDeps, context: ReadContext): Promise<SweepSu
 }
 
 /**
- * Continues unfinished sweeps first: no poll requests again what they have not read. Then it reads new applications, or with `recheck`
- * everything again. If a sweep stops early, nothing is read after it. The last summary is always the newest.
+ * Continues unfinished sweeps first: no poll requests again what they have not read. If a sweep stops early, nothing is read after it. The
+ * last summary is always the newest.
  */
-export async function readUnfinishedAndNew(
+export async function readUnfinishedFirst(
   deps: SweepDeps,
   context: ReadContext,
-  { recheck = false, onlyUnfinished = false } = {},
+  then: 'new' | 'everything' | 'nothing',
 ): Promise<SweepSummary[]> {
   const { unfinished, unreadable, accepted, due } = await loadState(deps, context);
   const sweeps: SweepSummary[] = [];
@@ -73,8 +73,8 @@ export async function readUnfinishedAndNew(
     if (summary.stopped !== null) return sweeps;
   }
   const isReadJustNow = unfinished.some(isWholeRecheck);
-  if (!onlyUnfinished && !recheck) sweeps.push(await readNew(deps, context));
-  else if (!onlyUnfinished && !isReadJustNow) sweeps.push(await readAgain(deps, context, wholeAxis));
+  if (then === 'new') sweeps.push(await readNew(deps, context));
+  if (then === 'everything' && !isReadJustNow) sweeps.push(await readAgain(deps, context, wholeAxis));
   await readUnreadable(deps, context, due);
   return sweeps;
 }
@@ -124,7 +124,7 @@ async function readUnreadable(deps: SweepDeps, context: ReadContext, ids: readon
       await store.coverage.saveUnreadable(advertiserId, [{ id, reason }]);
       continue;
     }
-    await commitApplications(store, await toLonePage(store, context.lane, advertiserId, received));
+    await commitApplications(store, toLonePage(context.lane, advertiserId, received));
     await store.coverage.resolveUnreadable(advertiserId, id);
   }
 }

@@ -7,7 +7,7 @@ import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { requireIdentity } from '../accounts/account-identity.ts';
 import { type LaneRequest, tryHoldLane } from '../accounts/held-lane.ts';
 import { audit, witnessByDate } from '../read/audit.ts';
-import { isWholeRecheck, readAgain, readNew, readUnfinishedAndNew } from '../read/read-tasks.ts';
+import { isWholeRecheck, readAgain, readNew, readUnfinishedFirst } from '../read/read-tasks.ts';
 import { hasReachedEnd, type ReadContext, type SweepDeps, type SweepSummary } from '../read/sweep.ts';
 import { type AccountQueue, isReady, type TaskName } from './account-queue.ts';
 
@@ -113,8 +113,8 @@ async function carryOut(deps: TaskDeps, context: ReadContext, name: TaskName): P
     const isFirst = await loadIsFirst();
     const findStop = () => (context.findStop?.() === 'outOfTime' ? 'outOfTime' : null);
     const sweeps = isFirst
-      ? await readUnfinishedAndNew(deps, { ...context, findStop })
-      : await readUnfinishedAndNew(deps, context, { onlyUnfinished: true });
+      ? await readUnfinishedFirst(deps, { ...context, findStop }, 'new')
+      : await readUnfinishedFirst(deps, context, 'nothing');
     const isRead = isFirst && hasReachedEnd(sweeps.at(-1));
     return { ...nothing, polled: isRead ? context.advertiser.advertiserId : null, sweeps };
   }
