@@ -135,7 +135,7 @@ describe('the last event of a missing application is that it is missing', () => 
     const lacked = [{ id: 1n, old: true, again: false }];
     const ended = { ...{ certificate: 'proven', risk: 'none', reason: '', openRanges: 0 }, absent: 1, tryDates: false };
     /** The second answer of the sweep that lacks application 1. */
-    const end = () => commit([], { lacked, ended: { ...ended, learned: null, completeThrough: new Date() } }, 9n);
+    const end = () => commit([], { lacked, ended: { ...ended, pages: null, completeThrough: new Date() } }, 9n);
     await commit([toApplication(1n)]);
     await commit([], { lacked }, 9n);
     const first = await claim();

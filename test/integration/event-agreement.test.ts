@@ -73,7 +73,7 @@ async function openWorld() {
     const lacked = absent.map((id) => ({ id, old: true, again: false }));
     await commit([], { lacked }, sweepId);
     const ended = { ...{ certificate: 'proven', risk: 'none', reason: '', openRanges: 0 }, absent: 1, tryDates: false };
-    await commit([], { lacked, ended: { ...ended, learned: null, completeThrough: new Date() } }, sweepId);
+    await commit([], { lacked, ended: { ...ended, pages: null, completeThrough: new Date() } }, sweepId);
   };
   const alter = async (id: bigint, change: (before: Applied) => Applied) => {
     const first = { content: 'one', uploads: 0, hashes: 0, hasVirus: false } as const;

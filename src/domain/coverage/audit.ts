@@ -11,14 +11,12 @@ export interface AuditPlace extends IdRange {
   readonly ids: readonly Position[];
 }
 
-/** An audit asks for this share of a page, so that its answer is not cut off. */
-const shareOfPage = 1 / 3;
-
 /** Stored ids that one audit asks alone. If more are lacking, a page was cut off or the source deletes: the next recheck finds out. */
 const mostAlone = 3;
 
+/** An audit asks for a third of a page, so that its answer is not cut off. */
 export function auditSize(pages: KnownPages | null): number {
-  return Math.max(1, Math.min(200, Math.floor((pages?.both.rows ?? 0) * shareOfPage)));
+  return Math.max(1, Math.min(200, Math.floor((pages?.both.rows ?? 0) / 3)));
 }
 
 /** Asks for the place with both bounds, and with the lower bound alone. The bounds are at random between the place and its neighbours. */

@@ -35,19 +35,23 @@ export const assumptions: readonly string[] = [
   'Every answer comes from one current list: no cache, no stale replica, no default window, no grouping by person.',
 ];
 
-export interface Done extends Conclusion {
-  readonly kind: 'done';
-  readonly open: readonly OpenRange[];
+export interface SweepEnd extends Conclusion {
+  /** How many ranges the sweep did not close; they stay as gaps. Ids that cannot be read are not among them. */
+  readonly openRanges: number;
   /** How many stored ids the source no longer shows, also if they are too many for a proof; 0 if the sweep cannot tell. */
   readonly absent: number;
-  readonly pages: KnownPages;
+  /** What the sweep learned about pages; null for a sweep by date. */
+  readonly pages: KnownPages | null;
   /** The id filters hide applications, or may do so: the date filters are worth trying. */
   readonly tryDates: boolean;
+  /** Applications submitted before this time were all read; null for a sweep by date. */
+  readonly completeThrough: Date | null;
 }
 
-/** Most stored ids that may be gone at once. Beyond it a person decides. A choice. */
-function absentLimit(listedBefore: number): number {
-  return Math.max(20, Math.floor(listedBefore * 0.02));
+export interface Done extends SweepEnd {
+  readonly kind: 'done';
+  readonly open: readonly OpenRange[];
+  readonly pages: KnownPages;
 }
 
 export const tooManyAbsent = 'too many stored applications are gone at once';
@@ -76,12 +80,14 @@ export function conclude(state: State): Done {
   const mayHide = reasons.some(({ risk, reason }) => risk !== 'harmless' && !unread.includes(reason));
   const canTell = reasons.every(({ risk, reason }) => risk !== 'fault' || reason === tooManyAbsent);
   const certificate = worst === undefined ? 'proven' : worst.risk === 'fault' ? 'unproven' : 'assumed';
+  const left = facts.walk !== null && certificate === 'assumed' ? [] : open;
   return {
     kind: 'done',
     certificate,
     risk: worst === undefined ? 'none' : worst.risk === 'harmless' ? 'harmless' : 'doubt',
     reason: worst?.reason ?? 'every id range was read; cross-checks agree',
-    open: facts.walk !== null && certificate === 'assumed' ? [] : open,
+    open: left,
+    openRanges: left.filter((range) => !isUnreadable(range)).length,
     absent: canTell && facts.walk === null ? facts.absent : 0,
     pages: {
       ...facts.pages,
@@ -93,6 +99,7 @@ export function conclude(state: State): Done {
       together: facts.walk === null,
     },
     tryDates: facts.rigor === 'proof' && mayHide && longestOf(facts) > 0,
+    completeThrough: facts.recentFrom === null ? null : new Date(Number(facts.recentFrom) * 1_000),
   };
 }
 
@@ -113,8 +120,10 @@ function findReasons(state: State): Reason[] {
   const isSmall = [facts.pages.after, facts.pages.both].some(({ rows }) => rows > 0 && rows < smallPage);
   // A filter behind the cut fills the page: it is as long as the longest ever seen.
   const isLate = isEdgeGone(facts) && !hasReach(facts) && (isNone || longest === facts.longestBefore);
+  // So many stored ids may be gone at once. Beyond it a person decides. A choice.
+  const absentLimit = Math.max(20, Math.floor(facts.listedBefore * 0.02));
   const ofAll: Reasons = [
-    ['fault', facts.absent > absentLimit(facts.listedBefore), tooManyAbsent],
+    ['fault', facts.absent > absentLimit, tooManyAbsent],
     ['fault', isOver, 'the sweep asked more questions than the applications it found can justify'],
     ['fault', !isEnded && !isOver, 'the sweep has not finished'],
   ];

@@ -30,14 +30,15 @@ export function rangeOfLine({ from, to }: AnswerLine): IdRange | null {
 /** Columns for the part of the axis with applications, plus one column before it and one after it. */
 export function toColumns(
   certificates: readonly ExportedCertificate[],
-  audits: readonly AnswerLine[],
+  lines: readonly AnswerLine[],
   density: Density | null,
 ): PictureColumn[] {
-  const audited = audits.flatMap((line) => rangeOfLine(line) ?? []);
+  const audited = lines.flatMap((line) => rangeOfLine(line) ?? []);
   return toParts(density).map(({ low, high, ...part }) => {
     const range = rangeOf({ low, high });
     const state = isTiled(certificates, range) ? 'closed' : 'open';
-    return { ...part, ...range, state, audits: audited.filter((one) => overlaps(one, range)).length };
+    const audits = audited.filter(({ from, to }) => from <= range.to && range.from <= to).length;
+    return { ...part, ...range, state, audits };
   });
 }
 
@@ -55,10 +56,6 @@ function toParts(density: Density | null): (Covered & Pick<PictureColumn, 'isEdg
     return { low, high: nth === last ? null : endOf(nth), isEdge: nth === 0 || nth === last, applications };
   });
   return lowest > first ? parts : parts.slice(1);
-}
-
-function overlaps(a: IdRange, b: IdRange): boolean {
-  return a.from <= b.to && b.from <= a.to;
 }
 
 /** The questions of a sweep whose range contains the id. Witnesses and audits are left out. */

@@ -3,7 +3,6 @@
 import type { CurrentProof } from '../../domain/evidence/explain.ts';
 import type { Density } from '../../domain/evidence/picture.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
-import type { Columns } from '../schema/rows.ts';
 import { loadCurrentProof } from '../sweeps/export-evidence.ts';
 
 export interface ProofReport extends CurrentProof {
@@ -20,18 +19,13 @@ const mostColumns = 96;
 export async function loadProofReport(db: Database, name: string): Promise<ProofReport | null> {
   return await db.transaction(async (tx) => {
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    const [advertiser] = await tx.query<Columns<'advertisers', 'advertiser_id'> & { at: Date }>(
-      `SELECT advertiser_id, now() AS at FROM intake.advertisers WHERE name = $1`,
+    const [known] = await tx.query<{ id: bigint; at: Date }>(
+      `SELECT advertiser_id AS id, now() AS at FROM intake.advertisers WHERE name = $1 AND advertiser_id IS NOT NULL`,
       [name],
     );
-    if (advertiser === undefined || advertiser.advertiser_id === null) return null;
-    const { advertiser_id: advertiserId, at } = advertiser;
-    return {
-      ...(await loadCurrentProof(tx, advertiserId)),
-      at,
-      advertiser: name,
-      density: await loadDensity(tx, advertiserId),
-    };
+    if (known === undefined) return null;
+    const proof = await loadCurrentProof(tx, known.id);
+    return { ...proof, at: known.at, advertiser: name, density: await loadDensity(tx, known.id) };
   });
 }
 

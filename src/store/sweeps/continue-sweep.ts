@@ -16,7 +16,8 @@ export interface UnfinishedSweep extends Sweep {
   readonly ranges: readonly string[];
   /** How many answers were committed. */
   readonly requests: number;
-  readonly idleMs: number;
+  /** A day has passed without progress. The source may have changed meanwhile. */
+  readonly isOld: boolean;
 }
 
 /** Identifies a sweep to continue. A sweep of another range is another sweep. */
@@ -34,7 +35,7 @@ export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<Unfi
     `SELECT sweep_id AS "sweepId", purpose, axis, low, high, started_at AS "startedAt", facts::text AS facts, requests,
        ARRAY(SELECT r.evidence::text FROM intake.ranges r
          WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id ORDER BY r.low) AS ranges,
-       extract(epoch FROM now() - last_progress_at)::float8 * 1000 AS "idleMs"
+       last_progress_at < now() - interval '1 day' AS "isOld"
      FROM intake.sweeps s WHERE ${matchesKey} AND state = 'running' ORDER BY sweep_id DESC LIMIT 1`,
     toValues(key),
   );

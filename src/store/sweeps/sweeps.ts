@@ -1,6 +1,6 @@
 // The tables of sweeps: the sweeps, their open ranges, and the certificates of what they closed (coverage).
 
-import type { Conclusion } from '../../domain/coverage/certificate.ts';
+import type { Conclusion, SweepEnd } from '../../domain/coverage/certificate.ts';
 import { type Covered, withRange } from '../../domain/coverage/covered.ts';
 import type { LackingId } from '../../domain/coverage/question.ts';
 import type { ExportedCertificate, LineBody } from '../../domain/evidence/record.ts';
@@ -44,19 +44,6 @@ export interface SweepProgress {
   readonly ended: SweepEnd | null;
   /** The lines of evidence of this answer; none where the sweep is no proof. */
   readonly evidence: readonly LineBody[];
-}
-
-export interface SweepEnd extends Conclusion {
-  /** Number of ranges that the sweep did not close; they stay as gaps. Ids that cannot be read are not among them. */
-  readonly openRanges: number;
-  /** How many stored ids the source no longer shows. */
-  readonly absent: number;
-  /** The id filters hide applications, or may do so. */
-  readonly tryDates: boolean;
-  /** What the sweep learned about the source, as JSON text; null for polls and sweeps by date. */
-  readonly learned: string | null;
-  /** Applications submitted before this time were all read; null for sweeps by date. */
-  readonly completeThrough: Date | null;
 }
 
 type PageCounts = Readonly<Record<'received' | 'added' | 'changed', number>>;
@@ -142,13 +129,14 @@ async function endSweep(tx: Queryable, page: SweepPage, ended: SweepEnd): Promis
     `DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND ($3 OR (state = 'stuck' AND low = high))`,
     [...key, ended.openRanges === 0],
   );
-  if (ended.learned !== null)
+  const isPoll = sweep.purpose === 'live';
+  const { pages, completeThrough } = ended;
+  if (!isPoll && pages !== null)
     await tx.query(
       `UPDATE intake.advertisers SET learned = $2::jsonb WHERE advertiser_id = $1 AND learned IS DISTINCT FROM $2::jsonb`,
-      [advertiserId, ended.learned],
+      [advertiserId, pages],
     );
-  const { completeThrough } = ended;
-  if (sweep.purpose !== 'live' && completeThrough !== null) await recordCoverage(tx, page, ended, completeThrough);
+  if (!isPoll && completeThrough !== null) await recordCoverage(tx, page, ended, completeThrough);
   const events = ended.absent > 0 ? await markAbsent(tx, key, ended.certificate === 'proven') : [];
   await tx.query(`DELETE FROM intake.lacked WHERE advertiser_id = $1 AND sweep_id = $2`, key);
   return events;

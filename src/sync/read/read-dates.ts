@@ -40,7 +40,7 @@ export async function readDates(
 const readByDate = 'read by date; only a sweep by ids can prove that nothing is missing';
 
 function conclude({ trouble }: DateProgress) {
-  const nothing = { openRanges: 0, absent: 0, tryDates: false, learned: null, completeThrough: null };
+  const nothing = { openRanges: 0, absent: 0, tryDates: false, pages: null, completeThrough: null };
   const read = { certificate: 'assumed', risk: 'harmless', reason: readByDate } as const;
   const worth = trouble === null ? read : ({ certificate: 'unproven', risk: 'doubt', reason: trouble } as const);
   return { kind: 'done', ...nothing, ...worth } as const;

@@ -1,5 +1,6 @@
 // Reads a range of ids. domain/coverage decides what to ask and what an answer proves; here its state becomes rows, and rows become its state.
 import { ask, type KnownIds } from '../../domain/coverage/ask.ts';
+import type { SweepEnd } from '../../domain/coverage/certificate.ts';
 import { begin, renew, shareRead } from '../../domain/coverage/coverage.ts';
 import { coveredOf } from '../../domain/coverage/covered.ts';
 import { learn } from '../../domain/coverage/learn.ts';
@@ -8,11 +9,7 @@ import type { Question } from '../../domain/coverage/question.ts';
 import type { Facts, OpenRange, Plan, State } from '../../domain/coverage/state.ts';
 import { decode, encode, isUnreadable } from '../../domain/coverage/state.ts';
 import { toAnswerBody, toEndBody, toSweepBody } from '../../domain/evidence/record.ts';
-import type { SweepEnd } from '../../store/sweeps/sweeps.ts';
 import { type RangeState, type SweepDeps, type SweepRequest, type SweepSummary, sweep } from './sweep.ts';
-
-/** After this time without progress the source may have changed, so a continued sweep measures its pages again. */
-const forgetAfterMs = 86_400_000;
 
 export async function readIds(deps: SweepDeps, request: SweepRequest, plan: Partial<Plan>): Promise<SweepSummary> {
   const { store } = deps;
@@ -20,14 +17,8 @@ export async function readIds(deps: SweepDeps, request: SweepRequest, plan: Part
   const range = coveredOf({ ...wholeAxis, ...plan });
   /** Stored ids split what was read before; they are loaded as the sweep comes to them. */
   let known: KnownIds = { from: firstPosition, ids: [], isAll: false };
-  const askNext = (state: State, inFlight: readonly Question[]) => {
-    const { facts } = state;
-    const next = ask(state, inFlight, facts.listedBefore > 0 && facts.rigor === 'proof' ? known : undefined);
-    if (!('kind' in next) || next.kind !== 'done') return next;
-    const openRanges = next.open.filter((range) => !isUnreadable(range)).length;
-    const learned = facts.rigor === 'proof' ? JSON.stringify(next.pages) : null;
-    return { ...next, openRanges, learned, completeThrough: new Date(Number(facts.recentFrom) * 1_000) };
-  };
+  const askNext = (state: State, inFlight: readonly Question[]) =>
+    ask(state, inFlight, state.facts.listedBefore > 0 && state.facts.rigor === 'proof' ? known : undefined);
   const toRangeState = (state: State): RangeState => ({
     found: state.facts.found,
     share: shareRead(state),
@@ -75,9 +66,9 @@ export async function readIds(deps: SweepDeps, request: SweepRequest, plan: Part
       const recentFrom = BigInt(Math.floor((startedAt.getTime() - lagMs) / 1_000));
       return toRangeState(begin({ ...plan, recentFrom, seed: Number(sweepId % 4_294_967_296n) }));
     },
-    decode({ facts, ranges, idleMs }) {
+    decode({ facts, ranges, isOld }) {
       const state = { facts: decode<Facts>(facts), open: ranges.map((text) => decode<OpenRange>(text)) };
-      return toRangeState(idleMs > forgetAfterMs ? renew(state) : state);
+      return toRangeState(isOld ? renew(state) : state);
     },
   });
 }

@@ -1,5 +1,6 @@
 // A sweep: one pass over a range until it is read. It sends questions to the source and commits each answer together with what follows from
 // it. What to ask and what an answer means is decided by ids (read-ids.ts) or by dates (read-dates.ts).
+import type { SweepEnd } from '../../domain/coverage/certificate.ts';
 import { rangeOf } from '../../domain/coverage/covered.ts';
 import { contains } from '../../domain/coverage/position.ts';
 import type { Question } from '../../domain/coverage/question.ts';
@@ -9,7 +10,7 @@ import type { KnownAdvertiser } from '../../store/accounts/advertisers.ts';
 import type { PageSummary } from '../../store/applications/commit-page.ts';
 import type { Store } from '../../store/store.ts';
 import type { UnfinishedSweep } from '../../store/sweeps/continue-sweep.ts';
-import type { Sweep, SweepEnd, SweepProgress, SweepPurpose } from '../../store/sweeps/sweeps.ts';
+import type { Sweep, SweepProgress, SweepPurpose } from '../../store/sweeps/sweeps.ts';
 import type { HeldLane } from '../accounts/held-lane.ts';
 import { type RetryOptions, retry } from '../retry.ts';
 import { compared, createAsker, type ReceivedAnswer } from './ask-source.ts';
@@ -42,7 +43,7 @@ export interface SweepTotals {
   readonly bytes: number;
 }
 
-export interface SweepSummary extends SweepTotals, Omit<SweepEnd, 'absent' | 'learned' | 'completeThrough'> {
+export interface SweepSummary extends SweepTotals, Omit<SweepEnd, 'absent' | 'pages' | 'completeThrough'> {
   readonly stopped: StopReason | null;
 }
 

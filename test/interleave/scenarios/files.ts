@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { toBlobKey } from '../../../src/domain/blob.ts';
+import type { SweepEnd } from '../../../src/domain/coverage/certificate.ts';
 import type { ParsedScreens } from '../../../src/domain/screen.ts';
 import { completeDownloads, type StoredFile } from '../../../src/store/files/complete-download.ts';
 import { bringForward, claimDownloads } from '../../../src/store/files/download-queue.ts';
 import { replaceParsedScreens } from '../../../src/store/files/stored-files.ts';
-import type { SweepEnd } from '../../../src/store/sweeps/sweeps.ts';
 import { deleteInfected } from '../../../src/sync/files/delete-objects.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
 import type { Scenario } from '../explorer.ts';
@@ -442,7 +442,7 @@ export function createReparseMissing(stage: Stage): Scenario {
           openRanges: 0,
           absent: 1,
           tryDates: false,
-          learned: null,
+          pages: null,
           completeThrough: new Date(),
         },
       };

@@ -1,6 +1,7 @@
 // Writers of pages: which worker may write under a lease, and which answer counts as the newer one.
 import assert from 'node:assert/strict';
 import { createSecretKey } from 'node:crypto';
+import type { SweepEnd } from '../../../src/domain/coverage/certificate.ts';
 import type { LineBody } from '../../../src/domain/evidence/record.ts';
 import { LeaseLost } from '../../../src/domain/trouble.ts';
 import {
@@ -14,7 +15,7 @@ import { claimLeases, type Lane, type Lease, releaseLeases, renewLease } from '.
 import type { Database } from '../../../src/store/postgres/database.ts';
 import { loadUnfinished } from '../../../src/store/sweeps/continue-sweep.ts';
 import { confirmCursors } from '../../../src/store/sweeps/cursors.ts';
-import { endCertificates, type SweepEnd, takeTickets } from '../../../src/store/sweeps/sweeps.ts';
+import { endCertificates, takeTickets } from '../../../src/store/sweeps/sweeps.ts';
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
 import { claimLease } from '../../support/leases.ts';
 import { testPrivacyKey } from '../../support/syncing.ts';
@@ -181,7 +182,7 @@ export interface EndedSweep {
 }
 
 export const proven: SweepEnd = {
-  ...{ certificate: 'proven', risk: 'none', reason: 'test', openRanges: 0, absent: 0, tryDates: false, learned: null },
+  ...{ certificate: 'proven', risk: 'none', reason: 'test', openRanges: 0, absent: 0, tryDates: false, pages: null },
   completeThrough: new Date(),
 };
 
