@@ -16,14 +16,12 @@ import {
 import { isWalkInOrder } from './walk.ts';
 
 /**
- * proven: complete under the three assumptions below. assumed: read to the end, with a reservation whose risk says how serious it is.
- * unproven: do not rely on it.
+ * What one sweep, or all sweeps together, say about a range of ids. proven: complete under the three assumptions below. assumed: read to the
+ * end, with a reservation whose risk says how serious it is. unproven: do not rely on it.
  */
-export type CertificateLevel = 'proven' | 'assumed' | 'unproven';
-
-/** What one sweep, or all sweeps together, say about a range of ids. none: proven. harmless: no evidence against it. doubt: evidence. */
 export interface Conclusion {
-  readonly certificate: CertificateLevel;
+  readonly certificate: 'proven' | 'assumed' | 'unproven';
+  /** none: proven. harmless: no evidence against it. doubt: evidence. */
   readonly risk: 'none' | 'harmless' | 'doubt';
   readonly reason: string;
 }

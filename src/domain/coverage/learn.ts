@@ -9,7 +9,6 @@ import {
   mostLacking,
   type PageAnswer,
   type Question,
-  type ShapedPage,
   shownInside,
   sizeOf,
 } from './question.ts';
@@ -118,10 +117,10 @@ function judge(facts: Draft['facts'], range: OpenRange, question: Question, answ
     const again = lacked.filter((one) => one.again);
     noteGone(facts, again);
     const isConfirmed = !hasNews && again.length === lacked.length && lacked.length < mostLacking;
-    if (isConfirmed) return { ...close(facts, range, shown, isEmpty, recent.length), lacked };
-    return { closed: null, lacked, parts: halve(range, shown, lacked, page) };
+    if (isConfirmed) return { ...close(facts, range, shown, recent.length), lacked };
+    return { closed: null, lacked, parts: openParts(range, halve(range, shown, lacked), shown, page) };
   }
-  if (isOne || (isWhole && isExact)) return close(facts, range, shown, isEmpty, recent.length);
+  if (isOne || (isWhole && isExact)) return close(facts, range, shown, recent.length);
   if (shown.length === 0) return { ...noEffect, parts: stepOver(facts, range, question, answer) };
   const parts = openParts(range, cutRange(facts, range, shown, isExact), shown, page);
   // Ids between the parts have been read and belong to none of them.
@@ -131,31 +130,19 @@ function judge(facts: Draft['facts'], range: OpenRange, question: Question, answ
   return { ...noEffect, parts };
 }
 
-function close(
-  facts: Draft['facts'],
-  range: IdRange,
-  shown: readonly Position[],
-  isEmpty: boolean,
-  recent: number,
-): Judged {
+function close(facts: Draft['facts'], range: IdRange, shown: readonly Position[], recent: number): Judged {
   facts.found += shown.length;
   facts.recent += recent;
   noteClosed(facts, { from: range.from, to: range.to }, shown);
-  return { closed: isEmpty ? 'empty' : isSingle(range) ? 'single' : 'known', lacked: [], parts: [] };
+  return { closed: shown.length === 0 ? 'empty' : isSingle(range) ? 'single' : 'known', lacked: [], parts: [] };
 }
 
 /** Known ids are lacking: reads both halves of the range again. If it holds one known id only, the same question again. */
-function halve(
-  range: IdRange,
-  shown: readonly Position[],
-  lacking: readonly LackingId[],
-  page: ShapedPage,
-): OpenRange[] {
+function halve(range: IdRange, shown: readonly Position[], lacking: readonly LackingId[]): IdRange[] {
   const ids = [...shown, ...lacking.map(({ id }) => id as Position)].sort(rising);
   const cut = ids[Math.floor((ids.length - 1) / 2)] as Position;
   const [lower, upper] = splitAfter(range, cut);
-  const halves = ids.length < 2 || lower === null || upper === null ? [range] : [lower, upper];
-  return openParts(range, halves, shown, page);
+  return ids.length < 2 || lower === null || upper === null ? [range] : [lower, upper];
 }
 
 /** A page that shows only the bounds of its question: asks again with bounds that step over them. */
