@@ -3,8 +3,9 @@
 import type { ReadConfig } from '../app.ts';
 import { firstPosition, lastPosition } from '../domain/coverage/position.ts';
 import { formatCount, formatSpan } from '../domain/format.ts';
+import type { ReadRange } from '../store/sweeps/sweeps.ts';
 import type { Estimate } from '../sync/read/estimate.ts';
-import type { BackfillRange, ReadRange } from '../sync/read/read-account.ts';
+import type { BackfillRange } from '../sync/read/read-account.ts';
 import { toId, toSeconds } from './arguments.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';

@@ -73,7 +73,9 @@ export const prove = command<ProveOptions>({
         const proof = await evidence.loadCurrent(advertiserId ?? -1n);
         explained.push({ name, advertiserId, ...explain(at, proof) });
       }
-      return showExplanations(context, explained);
+      terminal.result({ advertisers: explained }, () => explained.map(render).join('\n'));
+      const isWell = explained.every(({ complete, risk }) => complete && risk !== 'doubt');
+      return isWell ? exitCodes.done : exitCodes.incomplete;
     }
     const { name = '', advertiserId = null } = accounts[0] ?? {};
     if (advertiserId === null)
@@ -189,12 +191,6 @@ function renderCheck({ verdict, supported, sweeps, certificates, findings }: Che
 }
 
 type Explained = Explanation & { readonly name: string; readonly advertiserId: bigint | null };
-
-function showExplanations({ terminal }: Context, explained: readonly Explained[]): ExitCode {
-  terminal.result({ advertisers: explained }, () => explained.map(render).join('\n'));
-  const isWell = explained.every(({ complete, risk }) => complete && risk !== 'doubt');
-  return isWell ? exitCodes.done : exitCodes.incomplete;
-}
 
 function render({ name, at, complete, certificates, openRanges, ...proof }: Explained): string {
   const moment = at === null ? '' : ` through ${at.toISOString()}`;

@@ -8,7 +8,7 @@ import type { KnownPages } from '../../domain/coverage/state.ts';
 import type { Lane } from '../accounts/leases.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import { dropSweeps, type Sweep } from './sweeps.ts';
+import { dropSweeps, type ReadRange, type Sweep } from './sweeps.ts';
 
 /** An interrupted sweep with its complete state: closed ranges are not requested again. */
 export interface UnfinishedSweep extends Sweep {
@@ -21,7 +21,7 @@ export interface UnfinishedSweep extends Sweep {
 }
 
 /** Identifies a sweep to continue. A sweep of another range is another sweep. */
-export interface SweepKey extends Pick<Sweep, 'purpose' | 'axis' | 'low' | 'high'> {
+export interface SweepKey extends ReadRange, Pick<Sweep, 'purpose'> {
   readonly advertiserId: bigint;
   readonly lane: Lane;
 }
@@ -55,15 +55,14 @@ export async function dropUnfinished(db: Queryable, key: SweepKey): Promise<void
 
 /** The ranges of all ids from 1 on that were never read, were read without a certificate, or were left as a gap. */
 export async function loadOpenRanges(db: Queryable, advertiserId: bigint): Promise<Covered[]> {
-  return await db.query<Covered>(`SELECT low, high FROM intake.open_ranges WHERE advertiser_id = $1 ORDER BY low`, [
-    advertiserId,
-  ]);
+  const sql = `SELECT low, high FROM intake.open_ranges WHERE advertiser_id = $1 ORDER BY low`;
+  return await db.query<Covered>(sql, [advertiserId]);
 }
 
 /** Where the next live sweep begins. */
 export interface SyncState {
   /** Live-lane sweeps that were interrupted, oldest first. */
-  readonly unfinished: readonly (Pick<Sweep, 'axis' | 'low' | 'high'> & { readonly purpose: 'live' | 'recheck' })[];
+  readonly unfinished: readonly (ReadRange & { readonly purpose: 'live' | 'recheck' })[];
   /** The first id that a poll must request, at which an application must still be there; null before the first sweep. */
   readonly pollFrom: Position | null;
   /** Some older applications that nobody has found or accepted to be missing. */
@@ -241,9 +240,9 @@ export async function findHidden(
   applications: readonly { readonly id: bigint; readonly submittedAt: number | null }[],
 ): Promise<bigint[]> {
   const rows = await db.query<{ id: bigint }>(
-    `SELECT s.id FROM unnest($2::bigint[], $3::timestamptz[]) AS s (id, at)
+    `SELECT s.id FROM unnest($2::bigint[], $3::float8[]) AS s (id, ms)
      -- Without a date of its own, an application is as old as the next one that has a date.
-     CROSS JOIN LATERAL (SELECT coalesce(s.at, (SELECT a.submitted_at FROM intake.applications a WHERE a.advertiser_id = $1
+     CROSS JOIN LATERAL (SELECT coalesce(to_timestamp(s.ms / 1000), (SELECT a.submitted_at FROM intake.applications a WHERE a.advertiser_id = $1
        AND a.application_id > s.id AND a.submitted_at IS NOT NULL ORDER BY a.application_id LIMIT 1)) AS at) AS d
      WHERE NOT EXISTS (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = $1 AND a.application_id = s.id)
        AND (EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = $1 AND k.axis = 'id' AND k.certificate <> 'unproven'
@@ -254,11 +253,7 @@ export async function findHidden(
              AND NOT EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = $1 AND r.sweep_id = w.sweep_id
                AND r.low <= s.id AND (r.high IS NULL OR r.high >= s.id))))
        AND NOT EXISTS (SELECT 1 FROM intake.unreadable u WHERE u.advertiser_id = $1 AND u.application_id = s.id)`,
-    [
-      advertiserId,
-      applications.map(({ id }) => id),
-      applications.map(({ submittedAt }) => (submittedAt === null ? null : new Date(submittedAt))),
-    ],
+    [advertiserId, ...columnsOf(applications, 'id', 'submittedAt')],
   );
   return rows.map((row) => row.id);
 }

@@ -38,18 +38,15 @@ export async function withProofs<T>(
 ): Promise<T> {
   return await db.transaction(async (tx) => {
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    const [now] = await tx.query<{ at: Date; applications: number }>(
-      `SELECT now() AS at, count(*)::int AS applications FROM intake.applications
-       WHERE advertiser_id = $1 AND erased_at IS NULL`,
+    const [row] = await tx.query<{ at: Date; applications: number; evidence: string[] }>(
+      `SELECT now() AS at, count(*)::int AS applications,
+         ARRAY(SELECT DISTINCT ON (sweep_id) sweep_id || ':' || encode(sha256(convert_to(line, 'UTF8')), 'hex')
+           FROM intake.evidence WHERE advertiser_id = $1 ORDER BY sweep_id, n DESC) AS evidence
+       FROM intake.applications WHERE advertiser_id = $1 AND erased_at IS NULL`,
       [advertiserId],
     );
-    const ends = await tx.query<{ hash: string }>(
-      `SELECT DISTINCT ON (sweep_id) sweep_id || ':' || encode(sha256(convert_to(line, 'UTF8')), 'hex') AS hash
-       FROM intake.evidence WHERE advertiser_id = $1 ORDER BY sweep_id, n DESC`,
-      [advertiserId],
-    );
-    const lines = loadLines(tx, advertiserId, now?.at ?? new Date());
-    return await work({ lines, evidence: ends.map(({ hash }) => hash), applications: now?.applications ?? 0 });
+    const { at = new Date(), applications = 0, evidence = [] } = row ?? {};
+    return await work({ lines: loadLines(tx, advertiserId, at), applications, evidence });
   });
 }
 

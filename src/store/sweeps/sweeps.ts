@@ -14,11 +14,15 @@ import { healUnreadable, saveUnreadable } from './unreadable.ts';
 
 export type SweepPurpose = 'live' | 'recheck' | 'backfill' | 'witness';
 
-/** One sweep of a range, as it was begun. Positions are ids, or seconds since 1970 on the date axis; both ends are inclusive. */
-export interface Sweep extends Covered {
+/** A range of ids, or of dates (whole seconds since 1970), both ends included; `high` null is no end. */
+export interface ReadRange extends Covered {
+  readonly axis: 'id' | 'date';
+}
+
+/** One sweep of a range, as it was begun. */
+export interface Sweep extends ReadRange {
   readonly sweepId: bigint;
   readonly purpose: SweepPurpose;
-  readonly axis: 'id' | 'date';
   /** By the database's clock. */
   readonly startedAt: Date;
 }
@@ -168,16 +172,11 @@ async function recordCoverage(
   { certificate, risk, reason }: Conclusion,
   completeThrough: Date,
 ): Promise<void> {
-  const certificates = await loadCertificates(tx, advertiserId);
-  const before = new Set(certificates);
+  const before = await loadCertificates(tx, advertiserId);
   const issued = { low, high, certificate, risk, reason, sweepId, startedAt, completeThrough, last: null };
-  const later = certificates.filter((row) => row.sweepId > sweepId && row.risk === 'doubt');
-  const after = new Set(later.reduce((rows, row) => withRange(rows, row), withRange(certificates, issued)));
-  const added = [...after.difference(before)];
-  await tx.query(`DELETE FROM intake.coverage WHERE advertiser_id = $1 AND axis = 'id' AND low = ANY ($2::bigint[])`, [
-    advertiserId,
-    [...before.difference(after)].map((row) => row.low),
-  ]);
+  const later = before.filter((row) => row.sweepId > sweepId && row.risk === 'doubt');
+  const after = later.reduce((rows, row) => withRange(rows, row), withRange(before, issued));
+  await tx.query(`DELETE FROM intake.coverage WHERE advertiser_id = $1 AND axis = 'id'`, [advertiserId]);
   await tx.query(
     `INSERT INTO intake.coverage (advertiser_id, axis, low, high, certificate, risk, reason, as_of, complete_through, sweep_id, evidence_hash)
      SELECT $1, 'id', low, high, certificate, risk, reason, as_of, complete_through, sweep_id, decode(last, 'hex')
@@ -185,8 +184,8 @@ async function recordCoverage(
        AS r (low, high, certificate, risk, reason, as_of, complete_through, sweep_id, last)`,
     [
       advertiserId,
-      ...columnsOf(added, 'low', 'high', 'certificate', 'risk', 'reason'),
-      ...columnsOf(added, 'startedAt', 'completeThrough', 'sweepId', 'last'),
+      ...columnsOf(after, 'low', 'high', 'certificate', 'risk', 'reason'),
+      ...columnsOf(after, 'startedAt', 'completeThrough', 'sweepId', 'last'),
     ],
   );
 }

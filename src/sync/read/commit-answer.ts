@@ -28,10 +28,7 @@ export async function endContradictedCertificates(
 }
 
 /** Commits the applications of an answer; no sweep learns from it. */
-export async function commitApplications(
-  store: Pick<Store, 'applications' | 'sweeps'>,
-  page: ReadPage,
-): Promise<PageSummary> {
+export async function commitApplications(store: Pick<Store, 'applications'>, page: ReadPage): Promise<PageSummary> {
   return await untilCommitted(async () => {
     const diff = await store.applications.diffPage(page);
     return needsNoCommit(diff) ? nothingWritten : await store.applications.commitPage(page, diff, null);
@@ -65,12 +62,8 @@ export function toLonePage(lane: HeldLane, advertiserId: bigint, answer: Receive
   return toReadPage(lane, advertiserId, { sweepId: -seq, startedAt, purpose: 'witness', ...range }, answer);
 }
 
-export function toReadPage(
-  { lease }: HeldLane,
-  advertiserId: bigint,
-  sweep: Sweep,
-  { question, ticket, page }: ReceivedAnswer,
-): ReadPage {
+export function toReadPage({ lease }: HeldLane, advertiserId: bigint, sweep: Sweep, answer: ReceivedAnswer): ReadPage {
+  const { question, ticket, page } = answer;
   const { applications = [], rejects = [] } = page ?? {};
   const asked = page && question.covers && coveredOf(question.covers);
   return { lease, advertiserId, seq: ticket.seq, sweep, askedAt: ticket.at, asked, applications, rejects };

@@ -1,6 +1,6 @@
 // Estimates what a backfill would cost from two probe requests. Nothing is stored.
 import type { Source } from '../../source/client.ts';
-import type { ReadRange } from './read-account.ts';
+import type { ReadRange } from '../../store/sweeps/sweeps.ts';
 
 export interface Estimate {
   /** Estimated number of applications in the range; null if the probes do not allow an estimate. */

@@ -1,7 +1,8 @@
 // What a command reads of one account: `intake sync` in the live lane, `intake backfill` in a lane of its own, beside a live worker.
-import { type Covered, coveredOf, rangeOf } from '../../domain/coverage/covered.ts';
+import { coveredOf, rangeOf } from '../../domain/coverage/covered.ts';
 import { wholeAxis } from '../../domain/coverage/position.ts';
 import { Trouble } from '../../domain/trouble.ts';
+import type { ReadRange } from '../../store/sweeps/sweeps.ts';
 import { requireIdentity } from '../accounts/account-identity.ts';
 import { holdLane, type LaneRequest } from '../accounts/held-lane.ts';
 import { retry } from '../retry.ts';
@@ -48,11 +49,6 @@ export async function syncAccount(deps: SweepDeps, request: SyncAccountRequest):
     }
     throw error;
   }
-}
-
-/** A range of ids, or of dates (whole seconds since 1970), both ends included; `high` null is no end. */
-export interface ReadRange extends Covered {
-  readonly axis: 'id' | 'date';
 }
 
 export type BackfillRange = ReadRange | 'gaps';

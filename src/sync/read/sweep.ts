@@ -10,7 +10,7 @@ import type { KnownAdvertiser } from '../../store/accounts/advertisers.ts';
 import type { PageSummary } from '../../store/applications/commit-page.ts';
 import type { Store } from '../../store/store.ts';
 import type { UnfinishedSweep } from '../../store/sweeps/continue-sweep.ts';
-import type { Sweep, SweepProgress, SweepPurpose } from '../../store/sweeps/sweeps.ts';
+import type { ReadRange, Sweep, SweepProgress, SweepPurpose } from '../../store/sweeps/sweeps.ts';
 import type { HeldLane } from '../accounts/held-lane.ts';
 import { type RetryOptions, retry } from '../retry.ts';
 import { compared, createAsker, type ReceivedAnswer } from './ask-source.ts';
@@ -78,7 +78,7 @@ export interface SweepRequest extends ReadContext {
 }
 
 export interface RangeReader {
-  readonly range: Pick<Sweep, 'axis' | 'low' | 'high'>;
+  readonly range: ReadRange;
   begin(sweepId: bigint, startedAt: Date): RangeState;
   /** Goes on from an interrupted sweep. */
   decode(found: UnfinishedSweep): RangeState;
@@ -211,12 +211,11 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
     for (;;) {
       const stopped = request.findStop?.() ?? null;
       const ended = await send(run.state, stopped !== null);
-      if (ended !== null) return { ...totals, stopped: null, ...notEnded, ...ended };
+      if (ended !== null) return { ...totals, stopped: null, ...ended };
       if (stopped !== null && inFlight.size === 0) {
         const reason = reasons[stopped];
         const { sweepId } = run.sweep;
-        if (run.commits > 0)
-          await retry(retryOptions, () => store.sweeps.noteStop(advertiser.advertiserId, sweepId, reason));
+        await retry(retryOptions, () => store.sweeps.noteStop(advertiser.advertiserId, sweepId, reason));
         return { ...totals, stopped, reason, ...notEnded };
       }
       const answer = await Promise.race(inFlight.values());
