@@ -1,12 +1,18 @@
 // Reads a hidden server with the product's coverage logic (src/domain/coverage) and a map of ids as the store. It knows only what the product
 // knows; test/journey/coverage-servers.test.ts holds it against the product.
 import { ask, type KnownIds } from '../../src/domain/coverage/ask.ts';
-import { type AuditPlace, auditQuestions, auditSize, lackingQuestions } from '../../src/domain/coverage/audit.ts';
+import { type AuditPlace, auditQuestions, auditSize, lackingIds } from '../../src/domain/coverage/audit.ts';
 import type { Done } from '../../src/domain/coverage/certificate.ts';
 import { begin } from '../../src/domain/coverage/coverage.ts';
 import { learn } from '../../src/domain/coverage/learn.ts';
 import { contains, isSingle, nearestPosition, type Position } from '../../src/domain/coverage/position.ts';
-import { type Answer, type LackingId, mostLacking, type Question } from '../../src/domain/coverage/question.ts';
+import {
+  type Answer,
+  aloneQuestion,
+  type LackingId,
+  mostLacking,
+  type Question,
+} from '../../src/domain/coverage/question.ts';
 import {
   decode,
   encode,
@@ -228,9 +234,7 @@ export function runAudit(
   );
   if (isHidden || !both) return isHidden;
   const page = { ids: both.rows.map(({ id }) => id), bytes: both.bytes };
-  return lackingQuestions(place, page, pages).some((question) =>
-    askServer(question)?.rows.some(({ id }) => id === question.covers?.from),
-  );
+  return lackingIds(place, page, pages).some((id) => askServer(aloneQuestion(id))?.rows.some((row) => row.id === id));
 }
 
 /** Chooses the ids to audit as the store does: from a random position on. */

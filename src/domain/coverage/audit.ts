@@ -1,7 +1,7 @@
 // A random audit: the questions about one place of the list. The worker runs audits between sweeps. They can only contradict a certificate.
 
 import { type IdRange, lastPosition, nearestPosition, type Position } from './position.ts';
-import { aloneQuestion, type Question } from './question.ts';
+import type { Question } from './question.ts';
 import { hasRoom } from './room.ts';
 import type { KnownPages } from './state.ts';
 import { from, within } from './witness.ts';
@@ -28,17 +28,14 @@ export function auditQuestions(place: AuditPlace, random: () => number): readonl
   return [within({ from: lower, to: upper }), from({ from: lower, to: lastPosition })];
 }
 
-/** A question for each stored id that the answer with both bounds lacks; none where the page may have been cut off. */
-export function lackingQuestions(
+/** Stored ids that the answer with both bounds lacks, to be asked alone; none where the page may have been cut off. */
+export function lackingIds(
   place: AuditPlace,
   page: { readonly ids: readonly bigint[]; readonly bytes: number },
   known: KnownPages | null,
-): Question[] {
+): Position[] {
   const facts = known && { pages: known, largestRow: known.largestRow, rigor: 'poll' as const };
   if (facts === null || !hasRoom(facts, { rows: page.ids.length, bytes: page.bytes, shape: 'both' })) return [];
   const shown = new Set(page.ids);
-  return place.ids
-    .filter((id) => !shown.has(id))
-    .slice(0, mostAlone)
-    .map(aloneQuestion);
+  return place.ids.filter((id) => !shown.has(id)).slice(0, mostAlone);
 }

@@ -28,9 +28,7 @@ export function withRange<T extends Covered>(rows: readonly T[], read: T): T[] {
 }
 
 export function isTiled(rows: readonly Covered[], range = wholeAxis): boolean {
-  const left = rows.reduce<readonly IdRange[]>(
-    (rest, row) => rest.flatMap((part) => without(part, rangeOf(row))),
-    [range],
-  );
+  let left = [range];
+  for (const row of rows) left = left.flatMap((part) => without(part, rangeOf(row)));
   return left.length === 0;
 }

@@ -60,15 +60,8 @@ export function widthOf(range: IdRange): bigint {
 
 /** The runs of ids between neighbours in a rising list, and before its first and after its last id, inside a range. */
 export function gapsBetween(range: IdRange, rising: readonly Position[]): IdRange[] {
-  const gaps: IdRange[] = [];
-  let from: bigint = range.from;
-  for (const id of rising) {
-    const gap = toRange(from, id - 1n);
-    if (gap) gaps.push(gap);
-    from = id + 1n;
-  }
-  const last = toRange(from, range.to);
-  return last ? [...gaps, last] : gaps;
+  const ends = [...rising, range.to + 1n];
+  return ends.flatMap((end, nth) => toRange(nth === 0 ? range.from : (ends[nth - 1] as bigint) + 1n, end - 1n) ?? []);
 }
 
 /** The largest id of a signed 32-bit column. A source with such ids may refuse a larger bound. */

@@ -37,10 +37,7 @@ export function compared({ answer }: ReceivedAnswer, { fresh, lacking }: PageDif
 /** More ids that fail are too many to believe: then the source is in trouble, and no further id is marked as unreadable. */
 const mostFailedIds = 20;
 
-/**
- * The function that sends a question and returns its answer. It throws where the answer is of another account. The first answer tells the id
- * of the account.
- */
+/** Returns the function that asks. It throws where the answer is of another account; the first answer tells the id of the account. */
 export function createAsker(
   { store, source }: { readonly store: Pick<Store, 'advertisers' | 'sweeps'>; readonly source: Source },
   advertiser: KnownAdvertiser,

@@ -1,8 +1,8 @@
 // Audits are requests between sweeps, at a random place or by date. They prove nothing and can only contradict: a source that hides an
 // application from the requests of a sweep may show it in these. One hidden application ends every certificate that covers it.
-import { auditQuestions, auditSize, lackingQuestions } from '../../domain/coverage/audit.ts';
+import { auditQuestions, auditSize, lackingIds } from '../../domain/coverage/audit.ts';
 import { isSingle } from '../../domain/coverage/position.ts';
-import { dateSlackSeconds, type Question } from '../../domain/coverage/question.ts';
+import { aloneQuestion, dateSlackSeconds, type Question } from '../../domain/coverage/question.ts';
 import { toAuditBody } from '../../domain/evidence/record.ts';
 import { compared, createAsker } from './ask-source.ts';
 import { commitApplications, endContradictedCertificates, toLonePage, untilCommitted } from './commit-answer.ts';
@@ -23,9 +23,8 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
   const narrow = await ask(deps, task, both, 'a random audit');
   const wide = await ask(deps, task, lower, 'a random audit');
   const contradictions = new Set([...narrow.hidden, ...wide.hidden]);
-  for (const question of narrow.page ? lackingQuestions(place, narrow.page, pages) : []) {
-    const id = question.covers?.from as bigint;
-    const { page } = await ask(deps, task, question, 'a random audit');
+  for (const id of narrow.page ? lackingIds(place, narrow.page, pages) : []) {
+    const { page } = await ask(deps, task, aloneQuestion(id), 'a random audit');
     if (!page?.ids.includes(id)) continue;
     contradictions.add(id);
     const reason = 'the answer to a random audit left out an application that exists';
