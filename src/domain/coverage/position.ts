@@ -60,8 +60,9 @@ export function widthOf(range: IdRange): bigint {
 
 /** The runs of ids between neighbours in a rising list, and before its first and after its last id, inside a range. */
 export function gapsBetween(range: IdRange, rising: readonly Position[]): IdRange[] {
-  const ends = [...rising, range.to + 1n];
-  return ends.flatMap((end, nth) => toRange(nth === 0 ? range.from : (ends[nth - 1] as bigint) + 1n, end - 1n) ?? []);
+  const starts = [range.from, ...rising.map((id) => id + 1n)];
+  const ends = rising.map((id) => id - 1n);
+  return starts.flatMap((from, nth) => toRange(from, ends[nth] ?? range.to) ?? []);
 }
 
 /** The largest id of a signed 32-bit column. A source with such ids may refuse a larger bound. */
