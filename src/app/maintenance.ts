@@ -7,9 +7,6 @@ import { finishErasures, retain } from '../sync/privacy/erase.ts';
 import type { MaintenanceTask } from '../sync/worker/maintenance.ts';
 import { type FilesConfig, openBlobsOf } from './resources.ts';
 
-/** How long orphaned objects are kept. */
-export const orphanGraceMs = 24 * 3_600_000;
-
 export function createMaintenance(config: Config<'source' | 'sync' | 'blobs'>, store: Store): MaintenanceTask[] {
   return [
     {
@@ -44,10 +41,7 @@ export function createMaintenance(config: Config<'source' | 'sync' | 'blobs'>, s
         // Includes accounts that are no longer configured, because nothing else checks their bytes.
         const advertisers = await store.advertisers.loadIds();
         const amount = { withinMs: config.sync.verifyWithinMs };
-        await verify(
-          { store, blobs, onStep },
-          { advertisers, amount, graceMs: orphanGraceMs, parallel: config.source.concurrency, signal },
-        );
+        await verify({ store, blobs, onStep }, { advertisers, amount, parallel: config.source.concurrency, signal });
       },
     },
     {

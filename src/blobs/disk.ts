@@ -259,7 +259,7 @@ async function* listFiles(folder: string, prefix: string, signal: AbortSignal): 
     }
     signal.throwIfAborted();
     const file = await guard('read', () => stat(join(folder, name)).catch(ignore('ENOENT')));
-    if (file) yield { key: `${prefix}${name}`, sizeBytes: file.size, modifiedAt: file.mtime };
+    if (file) yield { key: `${prefix}${name}`, sizeBytes: file.size };
   }
 }
 

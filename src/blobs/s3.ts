@@ -235,10 +235,10 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       for (;;) {
         const { done, value: page } = await guard(signal, () => pages.next());
         if (done) return;
-        for (const { Key, Size, LastModified } of page.Contents ?? []) {
+        for (const { Key, Size } of page.Contents ?? []) {
           const key = Key?.slice(toName('').length);
           if (!key || key.startsWith('.') || key.includes('/.')) continue;
-          yield { key, sizeBytes: Size ?? 0, modifiedAt: LastModified ?? new Date(0) };
+          yield { key, sizeBytes: Size ?? 0 };
         }
       }
     },

@@ -27,7 +27,7 @@ export const verify = command<VerifyOptions>({
     shaped
       .option('--sample <percent>', 'percentage of the bytes to read, beginning with those read longest ago', '1')
       .option('--full', 'read the bytes of every file, and count all rows again', false)
-      .option('--collect', 'delete objects that were unreferenced for a day, without the safety limit', false)
+      .option('--collect', 'delete unreferenced objects that are older than a day, without the safety limit', false)
       .option('--advertiser <name>', 'only this account, where several are configured')
       .addHelpText(
         'after',
@@ -37,7 +37,6 @@ export const verify = command<VerifyOptions>({
     const share = full ? 1 : toShare(sample);
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
     const { openHeld } = await import('../app/resources.ts');
-    const { orphanGraceMs } = await import('../app/maintenance.ts');
     const { verify: compare } = await import('../sync/files/verify.ts');
     const crashPoint = createCrashPoint(env.INTAKE_CRASH_AT);
     await using held = await openHeld(config, 'verify', { advertiser, signal, crashPoint }, 'own');
@@ -48,7 +47,7 @@ export const verify = command<VerifyOptions>({
     const summary = await compare(
       { store, blobs, crashPoint, onStep: (sum) => progress.update(sum.blobs, null, formatBytes(sum.readBytes)) },
       {
-        ...{ advertisers, amount: { share }, released: collect, graceMs: orphanGraceMs, signal },
+        ...{ advertisers, amount: { share }, released: collect, signal },
         parallel: config.source.concurrency,
       },
     ).finally(() => progress[Symbol.dispose]());
@@ -64,11 +63,11 @@ export const verify = command<VerifyOptions>({
         unrepaired > 0 &&
           `${formatCount(unrepaired, 'file')} found missing or damaged earlier: not downloaded again yet. Next: intake sync. Where the source did not have the file, run intake retry first.`,
         extra > 0 &&
-          `${formatCount(extra, 'object has', 'objects have')} no row. They are marked, and deleted after a day unless a row refers to them by then.`,
+          `${formatCount(extra, 'object has', 'objects have')} no row. They are deleted after a day unless a row refers to them by then.`,
         found.miscounted > 0 &&
           `${formatCount(found.miscounted, 'count')} of the status differed from the rows and ${found.miscounted === 1 ? 'is' : 'are'} corrected.`,
         found.foreign > 0 && `Left alone: ${formatCount(found.foreign, 'object')} whose names are not Intake's.`,
-        found.collected > 0 && `Deleted: ${formatCount(found.collected, 'object')} that were unreferenced for a day.`,
+        found.collected > 0 && `Deleted: ${formatCount(found.collected, 'unreferenced object')}.`,
         found.braked &&
           `${found.orphans} objects are unreferenced. That is too many at once, so none was deleted: a database restored from an older backup looks like this. To delete them anyway: intake verify --collect`,
       ]

@@ -86,7 +86,6 @@ export type BlobCondition = 'intact' | 'missing' | 'damaged';
 export interface ListedBlob {
   readonly key: string;
   readonly sizeBytes: number;
-  readonly modifiedAt: Date;
 }
 
 export interface BlobUrlOptions {

@@ -72,7 +72,7 @@ export const blobLife: readonly Transition<BlobState>[] = [
   {
     from: [...living],
     to: 'deleting',
-    when: 'nothing has referred to the bytes for a day',
+    when: 'nothing refers to the bytes, and they were last announced or linked a day ago',
     by: ['files/delete-blobs.ts dropOrphans'],
   },
   {

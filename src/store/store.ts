@@ -213,7 +213,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         loadLongestUnread: verifyBlobs.loadLongestUnread,
         markVerified: verifyBlobs.markVerified,
         markUndeleted: verifyBlobs.markUndeleted,
-        markOrphans: verifyBlobs.markOrphans,
+        countOrphans: verifyBlobs.countOrphans,
         loadUnrepaired: verifyBlobs.loadUnrepaired,
         loadForgotten: blobs.loadForgotten,
         adopt: verifyBlobs.adoptBlob,

@@ -1,4 +1,4 @@
-// Orphaned objects, to which no row refers. The harness puts some directly into the store; faults leave others. `intake verify` marks
+// Orphaned objects, to which no row refers. The harness puts some directly into the store; faults leave others. `intake verify` finds
 // them, and deletes them a day later. The harness simulates the day by setting the times of rows back, except for downloads in progress.
 
 import { createHash } from 'node:crypto';
@@ -11,7 +11,7 @@ import type { Stage } from './stage.ts';
 
 type OrphanStage = Pick<Stage, 'cluster' | 'accounts' | 's3' | 'runCommand' | 'count' | 'plan'>;
 
-/** Puts orphans into the store, runs `verify` to mark them, and a day later to delete them. The second run dies at `point`. */
+/** Puts orphans into the store, runs `verify` to find them, and a day later to delete them. The second run dies at `point`. */
 export async function playCollection(stage: OrphanStage, random: Random, point: CrashPoint | null): Promise<void> {
   const { s3, count, runCommand } = stage;
   const { advertiserId } = random.pick(stage.accounts);
@@ -30,12 +30,12 @@ export async function playCollection(stage: OrphanStage, random: Random, point: 
 /** Makes every blob a day older, except those that a download is storing. */
 export async function passDay({ cluster }: Pick<Stage, 'cluster'>): Promise<void> {
   await cluster.query(
-    `UPDATE intake.blobs b SET intended_at = intended_at - interval '25 hours', orphaned_at = orphaned_at - interval '25 hours'
+    `UPDATE intake.blobs b SET intended_at = intended_at - interval '25 hours'
      WHERE NOT EXISTS (SELECT 1 FROM intake.downloads d WHERE d.advertiser_id = b.advertiser_id AND d.sha256 = b.sha256)`,
   );
 }
 
-/** Marks and deletes until no orphan is left. An orphan that is left after four days is a finding. */
+/** Deletes until no orphan is left. An orphan that is left after four days is a finding. */
 export async function collectAll(stage: OrphanStage): Promise<string[]> {
   for (let days = 1; ; days++) {
     await untilNoneIsDeleted(stage);
@@ -56,7 +56,7 @@ async function untilNoneIsDeleted({ cluster }: OrphanStage): Promise<void> {
   while ((await isDeleted()).length > 0) await sleep(500);
 }
 
-/** Finds objects that no stored file and no earlier version uses (P17 if their person was erased), and rows still marked as orphans. */
+/** Finds objects that no stored file and no earlier version uses (P17 if their person was erased), and rows that were never deleted. */
 async function findLeftOver({ cluster, s3 }: OrphanStage): Promise<string[]> {
   const rows = await cluster.query<{ key: string }>(
     `SELECT b.key FROM intake.blobs b WHERE b.state = 'stored'
@@ -66,7 +66,7 @@ async function findLeftOver({ cluster, s3 }: OrphanStage): Promise<string[]> {
   const needed = new Set(rows.map(({ key }) => `intake/${key}`));
   const left = [...s3.objects.keys()].filter((name) => /[0-9a-f]{64}$/.test(name) && !needed.has(name));
   const [marked] = await cluster.query<{ n: number }>(
-    `SELECT count(*)::int AS n FROM intake.blobs WHERE orphaned_at IS NOT NULL`,
+    `SELECT count(*)::int AS n FROM intake.blobs WHERE state = 'deleting'`,
   );
   return [
     ...left.slice(0, 3).map((name) => `P7, P17: ${name} is in the store, and nothing refers to it`),

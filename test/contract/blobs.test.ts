@@ -152,7 +152,7 @@ for (const { name, absent, open } of places) {
       expect(await store.verify(key, facts, 'record', signal)).toBe('missing');
     });
 
-    test('a list has every blob of its folder once, in the order of the keys, with size and time, and nothing of the store itself', async () => {
+    test('a list has every blob of its folder once, in the order of the keys, with its size, and nothing of the store itself', async () => {
       expect(await store.loadIdentity(signal)).not.toBeNull();
       const { folder } = create();
       // In byte order: the slash of a folder sorts between the dash and the digits.
@@ -163,7 +163,6 @@ for (const { name, absent, open } of places) {
       const listed = await Array.fromAsync(store.list(folder, signal));
       expect(listed.map(({ key }) => key)).toEqual(keys.map((key) => `${folder}${key}`));
       expect(new Set(listed.map(({ sizeBytes }) => sizeBytes))).toEqual(new Set([33]));
-      expect(Math.abs((listed[0]?.modifiedAt.getTime() ?? 0) - Date.now())).toBeLessThan(120_000);
       const all = await listKeys('');
       expect(all).toEqual(expect.arrayContaining(keys.map((key) => `${folder}${key}`)));
       expect(all.filter((key) => key.includes('.'))).toEqual([]);

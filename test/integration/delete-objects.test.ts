@@ -52,13 +52,10 @@ const deleters = {
   },
   async collection(intake: SmallIntake & { id: bigint }, blobs: BlobStore) {
     await database.query(`DELETE FROM intake.attachments`);
-    await database.query(
-      `UPDATE intake.blobs SET orphaned_at = now() - interval '2 days', intended_at = now() - interval '2 days'`,
-    );
+    await database.query(`UPDATE intake.blobs SET intended_at = now() - interval '2 days'`);
     const request = {
       advertisers: [intake.board.advertiserId],
       amount: { share: 0 },
-      graceMs: 86_400_000,
       signal: signal(),
     };
     await verify({ store: intake.store, blobs }, request);

@@ -51,8 +51,7 @@ test('every change of state is a line of its table', async () => {
     await intake.hasten();
     await intake.runDownloads();
   };
-  const check = () =>
-    verify(intake, { advertisers: [board.advertiserId], amount: { share: 1 }, graceMs: 0, signal: signal() });
+  const check = () => verify(intake, { advertisers: [board.advertiserId], amount: { share: 1 }, signal: signal() });
   await intake.sweep();
   await fetchAll();
   // Lost, and fetched again.

@@ -93,9 +93,7 @@ test('verify collects bytes that nobody names also at an account that is no long
   const task = createMaintenance(config, intake.store).find(({ name }) => name === 'verify');
   for (let night = 0; night < 2; night++) {
     await task?.run(signal(), () => {});
-    await database.query(
-      `UPDATE intake.blobs SET orphaned_at = orphaned_at - interval '25 hours', intended_at = intended_at - interval '25 hours'`,
-    );
+    await database.query(`UPDATE intake.blobs SET intended_at = intended_at - interval '25 hours'`);
   }
   await task?.run(signal(), () => {});
   expect(await intake.keys()).toEqual([toBlobKey(advertiserId, sha('kept'))]);

@@ -125,12 +125,10 @@ test('verify collects orphans also where one object cannot be looked at', async 
       return await intake.blobs.verify(key, ...rest);
     },
   };
-  const request = { advertisers: [advertiserId], amount: { share: 1 }, graceMs: 86_400_000, signal: signal() };
+  const request = { advertisers: [advertiserId], amount: { share: 1 }, signal: signal() };
   for (let night = 0; night < 2; night++) {
     await expect(verify({ store: intake.store, blobs }, request)).rejects.toMatchObject({ message: 'AccessDenied' });
-    await database.query(
-      `UPDATE intake.blobs SET orphaned_at = orphaned_at - interval '25 hours', intended_at = intended_at - interval '25 hours'`,
-    );
+    await database.query(`UPDATE intake.blobs SET intended_at = intended_at - interval '25 hours'`);
   }
   expect(new Set(await intake.keys())).toEqual(new Set([unreadable, toBlobKey(advertiserId, sha('fine'))]));
 });
@@ -152,7 +150,6 @@ test('verify stops where the store answers nothing at all', async ({ database })
   const request = {
     advertisers: [advertiserId],
     amount: { share: 1 },
-    graceMs: 86_400_000,
     parallel: 2,
     signal: signal(),
   };

@@ -49,7 +49,6 @@ const nightOf = (intake: SmallIntake, blobs = intake.blobs, until = signal()) =>
     {
       advertisers: [intake.board.advertiserId],
       amount: { withinMs: days * dayMs },
-      graceMs: dayMs,
       parallel: 3,
       signal: until,
     },

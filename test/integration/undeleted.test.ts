@@ -83,7 +83,7 @@ describe('infected files', () => {
     const problems = async () => toStatus(new Date(), await intake.store.reports.loadStatus(), null).problems;
     expect(await problems()).toMatchObject([{ what: expect.stringContaining('1 infected file is deleted, but') }]);
     const { advertiserId } = intake.board;
-    const request = { advertisers: [advertiserId], amount: { share: 0 }, graceMs: 0 };
+    const request = { advertisers: [advertiserId], amount: { share: 0 } };
     await verify(intake, { ...request, signal: AbortSignal.timeout(600_000) });
     expect(await problems()).toEqual([]);
   });

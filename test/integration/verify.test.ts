@@ -14,8 +14,6 @@ import { testFirst } from '../support/variants.ts';
 
 const database = shareDatabase();
 
-const dayMs = 86_400_000;
-
 /** Three stored files. */
 async function openThree(): Promise<SmallIntake & { paths: string[] }> {
   const intake = await openSmallIntake({ database });
@@ -31,7 +29,6 @@ const check = (intake: SmallIntake, request: Partial<VerifyRequest> = {}) =>
   verify(intake, {
     advertisers: [intake.board.advertiserId],
     amount: { share: 1 },
-    graceMs: dayMs,
     signal: AbortSignal.timeout(600_000),
     ...request,
   });
@@ -123,7 +120,7 @@ describe('verify', () => {
     // A blob of long ago, that nothing but the lost file refers to: no orphan.
     await database.query(`UPDATE intake.blobs SET intended_at = intended_at - interval '9 days'`);
     for (let run = 0; run < 2; run++) {
-      expect(await check(intake, { graceMs: 0 })).toMatchObject({ ...clean, unrepaired: 1 });
+      expect(await check(intake)).toMatchObject({ ...clean, unrepaired: 1 });
     }
     intake.board.fault({ kind: 'fail', status: 410, on: 'resume', times: null });
     await intake.runDownloads();
@@ -169,7 +166,7 @@ describe('verify', () => {
       yield* rows.slice(0, -1);
     }
     const store = { ...intake.store, blobs: { ...intake.store.blobs, load: loadBlobs } };
-    const request = { advertisers: [intake.board.advertiserId], amount: { share: 0 }, graceMs: dayMs, signal };
+    const request = { advertisers: [intake.board.advertiserId], amount: { share: 0 }, signal };
     expect(await verify({ store, blobs: intake.blobs }, request)).toMatchObject({ ...clean, blobs: 3 });
     expect(await check(intake)).toMatchObject({ ...clean, blobs: 3 });
   });
@@ -200,9 +197,7 @@ describe('verify', () => {
     expect(await check(intake)).toMatchObject({ ...clean, extra: 1, orphans: 1 });
     expect(await check(intake)).toMatchObject({ ...clean, orphans: 1 });
     expect(await intake.keys()).toHaveLength(4);
-    await database.query(
-      `UPDATE intake.blobs SET orphaned_at = orphaned_at - interval '25 hours', intended_at = intended_at - interval '25 hours'`,
-    );
+    await database.query(`UPDATE intake.blobs SET intended_at = intended_at - interval '25 hours'`);
     expect(await check(intake)).toMatchObject({ ...clean, orphans: 1, collected: 1 });
     expect(await intake.keys()).toHaveLength(3);
     expect(await check(intake)).toMatchObject({ ...clean, blobs: 3 });
@@ -230,13 +225,10 @@ describe('verify', () => {
 
   test('never collects what came into use again meanwhile', async () => {
     await using intake = await openThree();
-    await database.query(
-      `UPDATE intake.blobs SET orphaned_at = now() - interval '2 days', intended_at = now() - interval '2 days'`,
-    );
+    await database.query(`UPDATE intake.blobs SET intended_at = now() - interval '2 days'`);
     // Nor are they counted: too many orphans would hold back the collection of real ones.
     expect(await check(intake)).toMatchObject({ orphans: 0, collected: 0 });
     expect(await intake.keys()).toHaveLength(3);
-    expect(await database.query(`SELECT 1 FROM intake.blobs WHERE orphaned_at IS NOT NULL`)).toEqual([]);
   });
 
   test('moves with every object, also where no row knows it: an older database beside a newer bucket', {
@@ -268,8 +260,8 @@ describe('verify', () => {
   test('deletes nothing when there are too many orphans to be believed, unless a person says so', async () => {
     await using intake = await openThree();
     await database.query(
-      `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, intended_at, orphaned_at)
-       SELECT $1, lpad(n::text, 64, '0'), 1, 'x', 'damaged', now() - interval '3 days', now() - interval '2 days'
+      `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, intended_at)
+       SELECT $1, lpad(n::text, 64, '0'), 1, 'x', 'damaged', now() - interval '3 days'
        FROM generate_series(1, 30) AS n`,
       [intake.board.advertiserId],
     );

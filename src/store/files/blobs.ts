@@ -2,7 +2,7 @@
 import type { BlobFacts } from '../../domain/blob.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import { isBeingDeleted, isUnreferenced } from './delete-blobs.ts';
+import { isBeingDeleted, isOrphan } from './delete-blobs.ts';
 import type { Claim } from './download-queue.ts';
 
 /**
@@ -62,7 +62,7 @@ export async function announceBlobs(
      ), announced AS (
        INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state)
        SELECT DISTINCT ON (c.sha256) $1::bigint, c.sha256, c.size_bytes, c.key, 'writing' FROM unhurried, claimed c ORDER BY c.sha256
-       ON CONFLICT (advertiser_id, sha256) DO UPDATE SET orphaned_at = NULL,
+       ON CONFLICT (advertiser_id, sha256) DO UPDATE SET
          intended_at = CASE WHEN b.state = 'infected' THEN b.intended_at ELSE now() END,
          state = CASE WHEN b.state = 'deleting' AND ${isBeingDeleted} IS NOT TRUE THEN 'writing' ELSE b.state END,
          delete_token = CASE WHEN ${isBeingDeleted} THEN b.delete_token END,
@@ -84,11 +84,10 @@ export async function announceBlobs(
   return announcements.map((_, at) => toAnnounceAnswer(found.get(at)));
 }
 
-/** Hashes of announced bytes that no download and nothing else refers to any more. They may have been put. */
+/** Hashes of announced bytes that nothing refers to any more. They may have been put. */
 export async function loadForgotten(db: Queryable, advertiserId: bigint): Promise<string[]> {
   const rows = await db.query<Columns<'blobs', 'sha256'>>(
-    `SELECT b.sha256 FROM intake.blobs b WHERE b.state = 'writing' AND ${isUnreferenced}
-       AND NOT EXISTS (SELECT 1 FROM intake.downloads d WHERE d.advertiser_id = $1 AND d.sha256 = b.sha256)`,
+    `SELECT b.sha256 FROM intake.blobs b WHERE b.state = 'writing' AND ${isOrphan}`,
     [advertiserId],
   );
   return rows.map((row) => row.sha256);

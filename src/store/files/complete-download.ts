@@ -239,7 +239,7 @@ async function upsertPut(tx: Queryable, advertiserId: bigint, put: readonly Stor
      SELECT DISTINCT ON (sha256) $1, sha256, size_bytes, key, 'stored', now()
      FROM unnest($2::text[], $3::bigint[], $4::text[]) AS f (sha256, size_bytes, key) ORDER BY sha256
      ON CONFLICT (advertiser_id, sha256) DO UPDATE SET
-       state = CASE WHEN b.state = 'infected' THEN b.state ELSE 'stored' END, size_bytes = excluded.size_bytes, verified_at = now(), orphaned_at = NULL,
+       state = CASE WHEN b.state = 'infected' THEN b.state ELSE 'stored' END, size_bytes = excluded.size_bytes, verified_at = now(),
        deleted_at = CASE WHEN b.state <> 'infected' THEN b.deleted_at END, delete_token = NULL, delete_until = NULL
      RETURNING sha256, state`,
     [
@@ -251,13 +251,16 @@ async function upsertPut(tx: Queryable, advertiserId: bigint, put: readonly Stor
   );
 }
 
-/** Locks the row in hash_trust, so that linking a file and recording a contradiction cannot run at the same time. */
+/**
+ * Locks the row in hash_trust, so that linking a file and recording a contradiction cannot run at the same time. A linked blob counts as
+ * announced: a run that has found it to be an orphan then leaves it.
+ */
 async function lockLinked(tx: Queryable, advertiserId: bigint, linked: readonly StoredFile[]): Promise<BlobStateRow[]> {
   if (linked.length === 0) return [];
   const hashes = [...new Set(linked.map((file) => file.blob.sha256))];
   const [rows, [trust]] = await Promise.all([
     tx.query<BlobStateRow>(
-      `UPDATE intake.blobs SET orphaned_at = NULL
+      `UPDATE intake.blobs SET intended_at = CASE WHEN state = 'infected' THEN intended_at ELSE now() END
        WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state IN ('stored', 'infected') RETURNING sha256, state`,
       [advertiserId, hashes],
     ),

@@ -9,8 +9,8 @@
 // statement writes the blob's row and the download's sha256.
 //
 // - The announcement comes before begin. `beginDrop` locks the row and looks for references in a later statement, the download's sha256
-//   among them: it finds the announcement and leaves the blob alone. `dropOrphans` skips the blob, because the announcement has cleared
-//   `orphaned_at` and renewed `intended_at`; where it came first, the announcement takes the row back.
+//   among them: it finds the announcement and leaves the blob alone. `dropOrphans` skips the blob, because the announcement has renewed
+//   `intended_at`; where it came first, the announcement takes the row back.
 // - It comes between begin and confirm. The announcement finds the token and answers `deleting`. Nothing is put; the download waits and
 //   asks again. The lock on the row allows no third order.
 // - It comes after confirm. The store had answered the delete before confirm, so the put creates a new object.
@@ -85,26 +85,21 @@ export async function beginInfected(db: Queryable): Promise<Deletion> {
   return { token, blobs };
 }
 
-/** True where an attachment, an earlier version or a prefill refers to blob `b`. $1 is the advertiser. */
+/** True where an attachment, an earlier version, a prefill or a download that has announced it refers to blob `b`. $1 is the advertiser. */
 const inAttachment = `EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256)`;
 const inVersion = `EXISTS (SELECT 1 FROM intake.attachment_versions v WHERE v.advertiser_id = $1 AND v.sha256 = b.sha256)`;
 const inPrefill = `EXISTS (SELECT 1 FROM intake.prefills p WHERE p.advertiser_id = $1 AND p.resume_sha256 = b.sha256)`;
-export const isReferenced = `(${inAttachment} OR ${inVersion} OR ${inPrefill})`;
-/** True where nothing refers to blob `b`, and it is neither infected nor being deleted. Written so that Postgres can use anti-joins. */
-export const isUnreferenced = `b.advertiser_id = $1 AND b.state NOT IN ('infected', 'deleting') AND NOT ${inAttachment} AND NOT ${inVersion} AND NOT ${inPrefill}`;
+const inDownload = `EXISTS (SELECT 1 FROM intake.downloads d WHERE d.advertiser_id = $1 AND d.sha256 = b.sha256)`;
+/** True of an orphan: nothing refers to it, and it is neither infected nor being deleted. Written so that Postgres can use anti-joins. */
+export const isOrphan = `b.advertiser_id = $1 AND b.state NOT IN ('infected', 'deleting') AND NOT ${inAttachment} AND NOT ${inVersion} AND NOT ${inPrefill} AND NOT ${inDownload}`;
 
-/** True of a time at least so many milliseconds ago. A time in the future came from a wrong clock and counts as old. */
-export const isBefore = (time: string, ms: string) =>
-  `(${time} < now() - ${ms} * interval '1 millisecond' OR ${time} > now())`;
-
-const isOldOrphan = `${isUnreferenced} AND b.orphaned_at < now() - $2 * interval '1 millisecond' AND ${isBefore('b.intended_at', '$2')}`;
-
-/** Leaves blobs that have been orphans for the grace period, and still are, to `beginInfected`: nobody holds their token. Returns how many. */
-export async function dropOrphans(db: Queryable, advertiserId: bigint, graceMs: number): Promise<number> {
+/** Leaves orphans to `beginInfected` a day after they were last announced or linked: nobody holds their token. Returns how many. */
+export async function dropOrphans(db: Queryable, advertiserId: bigint): Promise<number> {
   const rows = await db.query(
     `UPDATE intake.blobs SET state = 'deleting', delete_token = gen_random_uuid(), delete_until = NULL WHERE ctid = ANY (ARRAY(
-       SELECT b.ctid FROM intake.blobs b WHERE ${isOldOrphan} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
-    [advertiserId, graceMs],
+       SELECT b.ctid FROM intake.blobs b
+       WHERE ${isOrphan} AND b.intended_at < now() - interval '1 day' FOR UPDATE SKIP LOCKED)) RETURNING 1`,
+    [advertiserId],
   );
   return rows.length;
 }
@@ -134,8 +129,7 @@ export async function beginDrop(tx: Queryable, advertiserId: bigint, unsorted: r
   // A separate statement: one that also takes the lock would not see what was committed while it waited for the lock.
   const rows = await tx.query<Columns<'blobs', 'sha256'> & { infected: boolean; busy: boolean; needed: boolean }>(
     `SELECT sha256, state = 'infected' AS infected, ${isBeingDeleted} IS TRUE AS busy,
-       ${isReferenced}
-       OR EXISTS (SELECT 1 FROM intake.downloads d WHERE d.advertiser_id = $1 AND d.sha256 = b.sha256) AS needed
+       ${inAttachment} OR ${inVersion} OR ${inPrefill} OR ${inDownload} AS needed
      FROM intake.blobs b WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])`,
     [advertiserId, hashes],
   );

@@ -64,7 +64,7 @@ async function markInfected(
   await tx.query(
     `INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state, infected_at)
      SELECT $1, f.sha256, 0, f.key, 'infected', now() FROM unnest($2::text[], $3::text[]) AS f (sha256, key) ORDER BY f.sha256
-     ON CONFLICT (advertiser_id, sha256) DO UPDATE SET state = 'infected', infected_at = now(), deleted_at = NULL, orphaned_at = NULL
+     ON CONFLICT (advertiser_id, sha256) DO UPDATE SET state = 'infected', infected_at = now(), deleted_at = NULL
        WHERE b.state <> 'infected'`,
     [advertiserId, hashes, hashes.map((sha256) => toBlobKey(advertiserId, sha256))],
   );

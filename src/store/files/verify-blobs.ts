@@ -1,5 +1,4 @@
-// The statements of verify: loads an advertiser's blobs by key or by when they were last read, records damage, and marks blobs that nothing
-// refers to as orphans. delete-blobs.ts deletes orphans after a grace period.
+// The statements of verify: loads an advertiser's blobs by key or by when they were last read, records damage, and counts orphans.
 import { type BlobFacts, toBlobKey } from '../../domain/blob.ts';
 import { lostResume } from '../../domain/prefill.ts';
 import { nightMs, type UnreadBytes } from '../../domain/reread.ts';
@@ -7,7 +6,7 @@ import { appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { lockHolders } from './blobs.ts';
-import { isBefore, isReferenced, isUnreferenced } from './delete-blobs.ts';
+import { isOrphan } from './delete-blobs.ts';
 import { takeBackAnnounced } from './download-queue.ts';
 import { reopenAttachments } from './ready.ts';
 
@@ -39,9 +38,10 @@ export async function* loadBlobs(db: Queryable, advertiserId: bigint): AsyncGene
  * night before the deadline, so that a night may fail. An empty blob counts as one byte, since it is read as well.
  */
 export async function loadUnread(db: Queryable, advertiserId: bigint, withinMs: number): Promise<UnreadBytes[]> {
-  // A time in the future came from a wrong clock. It is set to now, or its bytes would stay unread until that time has passed.
+  // A time in the future came from a wrong clock. It is set to now, or the bytes would stay unread, or kept as orphans, until it has passed.
   await db.query(
-    `UPDATE intake.blobs SET verified_at = now() WHERE advertiser_id = $1 AND state = 'stored' AND verified_at > now()`,
+    `UPDATE intake.blobs SET verified_at = least(verified_at, now()), intended_at = least(intended_at, now())
+     WHERE advertiser_id = $1 AND (verified_at > now() OR intended_at > now())`,
     [advertiserId],
   );
   const rows = await db.query<{ nights: number; bytes: bigint }>(
@@ -150,39 +150,25 @@ export async function markUndeleted(db: Queryable, advertiserId: bigint, sha256:
   );
 }
 
-/** Adds an orphan row for bytes that are in the blob store without a row. False when they were announced meanwhile. */
+/** Adds a row for bytes that are in the blob store without one: an orphan, announced now. False when they were announced meanwhile. */
 export async function adoptBlob(db: Queryable, advertiserId: bigint, blob: BlobFacts): Promise<boolean> {
   const rows = await db.query(
-    `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, orphaned_at)
-     VALUES ($1, $2, $3, $4, 'damaged', now()) ON CONFLICT DO NOTHING RETURNING 1`,
+    `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state)
+     VALUES ($1, $2, $3, $4, 'damaged') ON CONFLICT DO NOTHING RETURNING 1`,
     [advertiserId, blob.sha256, blob.sizeBytes, toBlobKey(advertiserId, blob.sha256)],
   );
   return rows.length > 0;
 }
 
-/**
- * Marks blobs that nothing refers to, and that no download has announced within `quietMs`, as orphans. Returns the number of orphans and
- * of all blobs.
- */
-export async function markOrphans(
+/** How many of an advertiser's blobs nothing refers to, and how many there are. */
+export async function countOrphans(
   db: Queryable,
   advertiserId: bigint,
-  quietMs: number,
 ): Promise<{ readonly orphans: number; readonly blobs: number }> {
-  // A mark that waited for a completion's lock was decided before that completion, so it may be wrong.
-  await db.query(
-    `UPDATE intake.blobs b SET orphaned_at = NULL WHERE b.advertiser_id = $1 AND b.orphaned_at IS NOT NULL AND ${isReferenced}`,
+  const [row] = await db.query<{ orphans: number; blobs: number }>(
+    `SELECT (SELECT count(*)::int FROM intake.blobs b WHERE ${isOrphan}) AS orphans,
+       (SELECT count(*)::int FROM intake.blobs WHERE advertiser_id = $1) AS blobs`,
     [advertiserId],
   );
-  await db.query(
-    `UPDATE intake.blobs b SET orphaned_at = now()
-     WHERE ${isUnreferenced} AND (b.orphaned_at IS NULL OR b.orphaned_at > now()) AND ${isBefore('b.intended_at', '$2')}`,
-    [advertiserId, quietMs],
-  );
-  const [row] = await db.query<{ orphans: bigint; blobs: bigint }>(
-    `SELECT count(*) FILTER (WHERE orphaned_at IS NOT NULL) AS orphans, count(*) AS blobs
-     FROM intake.blobs WHERE advertiser_id = $1`,
-    [advertiserId],
-  );
-  return { orphans: Number(row?.orphans ?? 0), blobs: Number(row?.blobs ?? 0) };
+  return row ?? { orphans: 0, blobs: 0 };
 }

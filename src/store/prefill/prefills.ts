@@ -187,7 +187,7 @@ export async function announceResume(
 ): Promise<Exclude<AnnounceAnswer, 'lost'>> {
   const [row] = await db.query<Columns<'blobs', 'state'> & { deleting: boolean }>(
     `INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state) VALUES ($1, $2, $3, $4, 'writing')
-     ON CONFLICT (advertiser_id, sha256) DO UPDATE SET orphaned_at = NULL,
+     ON CONFLICT (advertiser_id, sha256) DO UPDATE SET
        intended_at = CASE WHEN b.state = 'infected' THEN b.intended_at ELSE now() END
      RETURNING b.state, b.state = 'deleting' OR ${isBeingDeleted} IS TRUE AS deleting`,
     [advertiserId, sha256, sizeBytes, toBlobKey(advertiserId, sha256)],
@@ -217,7 +217,7 @@ export async function offerPrefill(
     if (prefill === undefined) return 'the prefill has ended';
     if (prefill.resume_sha256 === null) return prefill.resume_reason;
     const stored = await tx.query(
-      `UPDATE intake.blobs SET state = 'stored', size_bytes = $3, verified_at = now(), orphaned_at = NULL
+      `UPDATE intake.blobs SET state = 'stored', size_bytes = $3, verified_at = now()
        WHERE advertiser_id = $1 AND sha256 = $2 AND state <> 'infected' AND $4::text IS NULL RETURNING 1`,
       [advertiserId, prefill.resume_sha256, prefill.resume_size_bytes, failed],
     );

@@ -1,6 +1,6 @@
 // Verify compares rows with stored objects in both directions. It also reads the requested amount of bytes again, longest unread first, and
-// checks their sha256. Lost files are queued for download again. Orphaned objects are marked, and deleted after a grace period. A finding
-// counts only when a second look confirms it, because rows and objects change while they are compared.
+// checks their sha256. Lost files are queued for download again. Orphaned objects are deleted after a day. A finding counts only when a
+// second look confirms it, because rows and objects change while they are compared.
 import { type BlobStore, type ListedBlob, toBlobFolder, toSha256 } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { nightMs, toNightBudget } from '../../domain/reread.ts';
@@ -26,8 +26,6 @@ export type ReadAmount = { readonly share: number } | { readonly withinMs: numbe
 export interface VerifyRequest {
   readonly advertisers: readonly bigint[];
   readonly amount: ReadAmount;
-  /** How long orphaned objects are kept. */
-  readonly graceMs: number;
   /** An operator has confirmed that orphans are deleted however many there are. */
   readonly released?: boolean | undefined;
   /** Objects checked at once; 8 by default. */
@@ -35,30 +33,31 @@ export interface VerifyRequest {
   readonly signal: AbortSignal;
 }
 
-export interface VerifySummary {
-  readonly blobs: number;
+const nothingFound = {
+  blobs: 0,
   /** Blobs whose bytes were read. */
-  readonly read: number;
-  readonly readBytes: number;
-  readonly missing: number;
-  readonly damaged: number;
+  read: 0,
+  readBytes: 0,
+  missing: 0,
+  damaged: 0,
   /** Blobs that an earlier run found missing or damaged, and whose files have not been fetched again since. */
-  readonly unrepaired: number;
+  unrepaired: 0,
   /** Attachments that are queued for download again. */
-  readonly requeued: number;
+  requeued: 0,
   /** Earlier versions of files and resumes of prefills, which cannot be downloaded again. */
-  readonly lost: number;
+  lost: 0,
   /** Objects without a row. */
-  readonly extra: number;
+  extra: 0,
   /** Objects whose key Intake did not create; they are left alone. */
-  readonly foreign: number;
-  readonly orphans: number;
-  readonly collected: number;
+  foreign: 0,
+  orphans: 0,
+  collected: 0,
   /** There were implausibly many orphans, so none was deleted. */
-  readonly braked: boolean;
-}
+  braked: false,
+};
 
-type VerifyCounts = { -readonly [Name in keyof VerifySummary]: VerifySummary[Name] };
+type VerifyCounts = typeof nothingFound;
+export type VerifySummary = Readonly<VerifyCounts>;
 
 /** What a step for one advertiser uses: the dependencies, the request, and the counts that it adds to. */
 interface Step extends Omit<VerifyDeps, 'onStep'>, VerifyRequest {
@@ -69,26 +68,9 @@ interface Step extends Omit<VerifyDeps, 'onStep'>, VerifyRequest {
   readonly onStep: () => void;
 }
 
-/** A blob announced more recently than this is not marked as an orphan: its bytes may still be on the way. */
-const quietMs = 3_600_000;
-
 /** Compares everything, repairs what can be repaired, and returns the findings. */
 export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<VerifySummary> {
-  const counts: VerifyCounts = {
-    blobs: 0,
-    read: 0,
-    readBytes: 0,
-    missing: 0,
-    damaged: 0,
-    unrepaired: 0,
-    requeued: 0,
-    lost: 0,
-    extra: 0,
-    foreign: 0,
-    orphans: 0,
-    collected: 0,
-    braked: false,
-  };
+  const counts = { ...nothingFound };
   const onStep = () => deps.onStep?.(counts);
   const troubles: Trouble[] = [];
   const onward = async (work: Promise<void>) => {
@@ -105,7 +87,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     await onward(readAgain(step));
     await onward(collect(step));
   }
-  await onward(deleteEarlierResumes(deps.blobs, request, counts));
+  await onward(deleteEarlierResumes(deps.blobs, request.signal, counts));
   await onward(deleteDropped(deps, request.signal));
   if (troubles[0]) throw troubles[0];
   return counts;
@@ -231,15 +213,15 @@ const fewOrphans = 20;
 const orphanShare = 0.02;
 
 async function collect(step: Step): Promise<void> {
-  const { store, crashPoint, graceMs, released = false, advertiserId, counts } = step;
-  const marked = await store.blobs.markOrphans(advertiserId, Math.min(quietMs, graceMs));
-  crashPoint?.('orphansMarked');
-  counts.orphans += marked.orphans;
-  if (!released && marked.orphans > Math.max(fewOrphans, orphanShare * marked.blobs)) {
+  const { store, crashPoint, released = false, advertiserId, counts } = step;
+  const { orphans, blobs } = await store.blobs.countOrphans(advertiserId);
+  counts.orphans += orphans;
+  if (!released && orphans > Math.max(fewOrphans, orphanShare * blobs)) {
     counts.braked = true;
     return;
   }
-  counts.collected += await store.deletions.dropOrphans(advertiserId, graceMs);
+  counts.collected += await store.deletions.dropOrphans(advertiserId);
+  crashPoint?.('orphansMarked');
 }
 
 async function deleteDropped({ store, blobs, crashPoint }: VerifyDeps, signal: AbortSignal): Promise<void> {
@@ -250,18 +232,13 @@ async function deleteDropped({ store, blobs, crashPoint }: VerifyDeps, signal: A
 /** Where earlier releases kept the resumes of prefills. No row refers to them any more (docs/upgrade.md). */
 const earlierResumes = 'prefills/';
 
-async function deleteEarlierResumes(
-  blobs: BlobStore,
-  { graceMs, signal }: VerifyRequest,
-  counts: VerifyCounts,
-): Promise<void> {
-  const oldest = Date.now() - graceMs;
-  const keys: string[] = [];
-  for await (const { key, modifiedAt } of blobs.list(earlierResumes, signal)) {
-    if (modifiedAt.getTime() <= oldest) keys.push(key);
-  }
-  if (keys.length === 0) return;
-  const { refused } = await blobs.delete(keys, signal);
-  counts.collected += keys.length - refused.length;
+async function deleteEarlierResumes(blobs: BlobStore, signal: AbortSignal, counts: VerifyCounts): Promise<void> {
+  const found = await Array.fromAsync(blobs.list(earlierResumes, signal));
+  if (found.length === 0) return;
+  const { refused } = await blobs.delete(
+    found.map(({ key }) => key),
+    signal,
+  );
+  counts.collected += found.length - refused.length;
   if (refused[0]) throw refused[0].trouble;
 }

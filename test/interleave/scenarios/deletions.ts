@@ -28,8 +28,6 @@ import {
   toBlobs,
 } from './objects.ts';
 
-const dayMs = 86_400_000;
-
 /**
  * An orphan is deleted while another person's equal bytes arrive; both clients may stall for longer than a delete token is valid.
  * `isLate`: the process sends the delete in time, and the object store executes it at any later step.
@@ -43,7 +41,7 @@ function createOrphanOf(stage: Stage, isLate: boolean): Scenario {
     async open() {
       const { advertiserId } = await stage.openAdvertiser();
       const files: FilesOf = { stage, advertiserId, objects: new Set() };
-      await addBlob(files, `orphaned_at = now() - interval '2 days', intended_at = now() - interval '2 days'`);
+      await addBlob(files, `intended_at = now() - interval '2 days'`);
       await addFiles(files, [1]);
       return {
         programs: new Map<string, Program>([
@@ -51,7 +49,7 @@ function createOrphanOf(stage: Stage, isLate: boolean): Scenario {
             'delete',
             async (actor) => {
               const deps = toDeleting(files, actor, isLate);
-              await deps.store.deletions.dropOrphans(advertiserId, dayMs);
+              await deps.store.deletions.dropOrphans(advertiserId);
               await giveUp(deleteInfected(deps, never));
             },
           ],
@@ -294,21 +292,20 @@ export function createDeleters(stage: Stage): Scenario {
       const { advertiserId } = await stage.openAdvertiser();
       const add = (hash: string, state: string, more: string, days = 2) =>
         stage.query(
-          `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, intended_at, verified_at, infected_at, orphaned_at)
+          `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, intended_at, verified_at, infected_at)
            VALUES ($1, $2, 1, $2, $3, now() - $4 * interval '1 day', now() - interval '2 days', ${more})`,
           [advertiserId, hash, state, days],
         );
-      await add('infected', 'infected', 'now(), NULL');
-      await add('orphan', 'stored', `NULL, now() - interval '2 days'`);
-      // A process with a slow clock marked this blob as an orphan. A process with a correct clock has announced it since.
-      await add('announced', 'writing', `NULL, now() - interval '2 days'`, 0);
+      await add('infected', 'infected', 'now()');
+      await add('orphan', 'stored', 'NULL');
+      await add('announced', 'writing', 'NULL', 0);
       const begun: string[] = [];
       const begin = async (actor: Actor) => {
         const { blobs } = await beginInfected(stage.database(actor.name));
         begun.push(...blobs.filter((blob) => blob.advertiserId === advertiserId).map((blob) => blob.sha256));
       };
       const ofOrphans = async (actor: Actor) => {
-        await dropOrphans(stage.database(actor.name), advertiserId, dayMs);
+        await dropOrphans(stage.database(actor.name), advertiserId);
         await begin(actor);
       };
       return {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { pruneQuarantine } from '../../../src/store/applications/quarantine.ts';
 import { pruneEvents } from '../../../src/store/events.ts';
-import { markOrphans } from '../../../src/store/files/verify-blobs.ts';
+import { dropOrphans } from '../../../src/store/files/delete-blobs.ts';
 import { lapsePrefills } from '../../../src/store/prefill/lapse.ts';
 import { pruneSweeps } from '../../../src/store/sweeps/sweeps.ts';
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
@@ -11,8 +11,8 @@ import type { Actor } from '../schedule.ts';
 import type { Scenarios } from '../stage.ts';
 import { claimAll, completeOne, toStored } from './claims.ts';
 import { failOnWaiting } from './files.ts';
-import { leaseMs, openLane, privacyKey, proven } from './lanes.ts';
-import { addBlob, addFiles, claim, dropBlobs, type FilesOf, fetchClaimed, sha256 } from './objects.ts';
+import { openLane, privacyKey, proven } from './lanes.ts';
+import { addBlob, addFiles, dropBlobs, type FilesOf, sha256 } from './objects.ts';
 
 export const pruningScenarios = {
   /** Two clients prune old sweeps, events and quarantined elements while a page shows the element again and ends a sweep. */
@@ -115,38 +115,10 @@ export const pruningScenarios = {
     },
   }),
 
-  /** Verify marks unreferenced bytes as orphans while a run announces the same bytes; the run may die. */
-  'orphan-marked': (stage) => ({
-    name: 'bytes are marked as orphans while they are announced',
-    promise: 'bytes that were just announced are not marked to be deleted (P6)',
-    async open() {
-      const { advertiserId } = await stage.openAdvertiser();
-      const files: FilesOf = { stage, advertiserId, objects: new Set() };
-      await addBlob(files, `state = 'writing', intended_at = now() - interval '2 days'`);
-      await addFiles(files, [1]);
-      return {
-        programs: {
-          verify: (actor) => markOrphans(stage.database(actor.name), advertiserId, 3_600_000),
-          fetch: async (actor) => fetchClaimed(files, actor, await claim(files, actor, leaseMs)),
-        },
-        mortal: ['fetch'],
-        commitsApart: true,
-        async check() {
-          const rows = await stage.query(
-            `SELECT 1 FROM intake.blobs WHERE advertiser_id = $1 AND orphaned_at IS NOT NULL AND intended_at > now() - interval '1 hour'`,
-            [advertiserId],
-          );
-          if (rows.length > 0) throw new Error('P6: bytes that were just announced are marked to be deleted.');
-          await dropBlobs(files);
-        },
-      };
-    },
-  }),
-
-  /** Verify marks unreferenced bytes as orphans while a run links a file to them by its Hash, without announcing them. */
+  /** Verify drops unreferenced bytes while a run links a file to them by its Hash, without announcing them. */
   'orphan-linked': (stage) => ({
-    name: 'bytes are marked as orphans while a file is linked to them',
-    promise: 'bytes of a file are not marked to be deleted, or the next verification takes the mark back (P6)',
+    name: 'orphans are dropped while a file is linked to one of them',
+    promise: 'bytes of a stored file are not dropped (P6)',
     async open() {
       const { advertiserId } = await stage.openAdvertiser();
       const files: FilesOf = { stage, advertiserId, objects: new Set() };
@@ -154,27 +126,20 @@ export const pruningScenarios = {
       await addFiles(files, [1]);
       const claimed = await claimAll(stage, advertiserId);
       const linked = toStored(advertiserId, sha256, { linkedBy: 'given' });
-      const restMs = 3_600_000;
       return {
         programs: {
-          verify: (actor) => markOrphans(stage.database(actor.name), advertiserId, restMs),
+          verify: (actor) => dropOrphans(stage.database(actor.name), advertiserId),
           link: (actor) => completeOne(stage, actor, claimed(1), linked),
         },
         mortal: ['link'],
         commitsApart: true,
         async check() {
-          // The next verification bypasses the proxy, so `rewrite` removes the guard under test from it as well.
-          const next = {
-            query: <T extends object>(sql: string, values?: readonly unknown[]) =>
-              stage.direct.query<T>(stage.gate.rewrite(sql, ''), values),
-          };
-          await markOrphans(next, advertiserId, restMs);
           const rows = await stage.query(
-            `SELECT 1 FROM intake.blobs JOIN intake.attachments USING (advertiser_id, sha256)
-             WHERE advertiser_id = $1 AND orphaned_at IS NOT NULL`,
+            `SELECT 1 FROM intake.blobs b JOIN intake.attachments a USING (advertiser_id, sha256)
+             WHERE advertiser_id = $1 AND a.state = 'stored' AND b.state <> 'stored'`,
             [advertiserId],
           );
-          if (rows.length > 0) throw new Error('P6: bytes of a file are marked to be deleted.');
+          if (rows.length > 0) throw new Error('P6: bytes of a file are dropped.');
           await dropBlobs(files);
         },
       };
