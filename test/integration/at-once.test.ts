@@ -3,7 +3,6 @@
 import { hash, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { toBlobKey } from '../../src/domain/blob.ts';
 import { anApplication, anAttachment, aPage, commitPageOf, loadEventTypes } from '../support/applications.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { shareDatabase } from '../support/test-database.ts';
@@ -101,7 +100,7 @@ describe('the last event of an erased application is that it was erased', () => 
 describe('the last event of a missing application is that it is missing', () => {
   const advertiserId = 77n;
   const sha256 = hash('sha256', 'the same');
-  const blob = { sha256, sizeBytes: 8, key: toBlobKey(advertiserId, sha256) };
+  const blob = { sha256, sizeBytes: 8 };
   const toApplication = (id: bigint, { hasVirus = false, uploads = 0 } = {}) =>
     anApplication(id, {
       attachments: [

@@ -2,7 +2,6 @@
 import { createSecretKey, hash, randomUUID } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import type { Attachment } from '../../src/domain/application.ts';
-import { toBlobKey } from '../../src/domain/blob.ts';
 import { announceBlobs } from '../../src/store/files/blobs.ts';
 import { loadFileFacts } from '../../src/store/files/claim-facts.ts';
 import {
@@ -278,7 +277,7 @@ describe('a claim that lapsed', () => {
     await claimDownloads(db, request());
     await claimOne(db, { tier: 'suspects' });
     const sha256 = hash('sha256', 'late');
-    const blob = { sizeBytes: 4, sha256, key: toBlobKey(7n, sha256) };
+    const blob = { sizeBytes: 4, sha256 };
     expect(await announceBlobs(db, [{ claim: stale, blob }])).toEqual(['lost']);
     expect(await db.query(`SELECT 1 FROM intake.blobs`)).toEqual([]);
     expect(await db.query(`SELECT sha256 FROM intake.downloads`)).toEqual([{ sha256: null }]);
@@ -324,7 +323,7 @@ describe('downloads that end together', () => {
   const stored = (text: string, some: Partial<StoredFile> = {}): StoredFile => ({
     ...{ kind: 'stored', contentType: null, detectedType: null, fileName: null, notes: [] },
     ...{ linkedBy: null, compared: null, screens: null },
-    blob: { sizeBytes: text.length, sha256: hash('sha256', text), key: toBlobKey(7n, hash('sha256', text)) },
+    blob: { sizeBytes: text.length, sha256: hash('sha256', text) },
     ...some,
   });
   const states = (db: Database) => db.query(`SELECT state FROM intake.attachments ORDER BY application_id`);

@@ -5,7 +5,6 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { toBlobKey } from '../../src/domain/blob.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { anApplication, anAttachment, aPage, commitPageOf, loadEventTypes } from '../support/applications.ts';
 import { testPrivacyKey } from '../support/syncing.ts';
@@ -112,7 +111,7 @@ async function openWorld() {
           continue;
         }
         const sha256 = hash('sha256', file.content);
-        const blob = { sha256, sizeBytes: file.content.length, key: toBlobKey(advertiserId, sha256) };
+        const blob = { sha256, sizeBytes: file.content.length };
         await store.blobs.announce(claim, blob);
         const said = { contentType: null, detectedType: null, fileName: null, notes: [], screens: null };
         await store.downloads.complete(claim, { kind: 'stored', blob, linkedBy: null, compared: null, ...said });

@@ -103,7 +103,7 @@ export const guards: readonly Guard[] = [
   guard('the number of the last change', 'update', 'one-lane', /observed_seq > \$3 OR/, 'false OR'),
   known(
     'delete2.fetch12.delete14.delete!',
-    guard('the token of a delete', 'blobs', 'orphan', /delete_token IS NOT NULL AS deleting/, 'false AS deleting'),
+    guard('the token of a delete', 'blobs', 'orphan', /WHEN delete_token IS NOT NULL THEN 'deleting'/),
   ),
   guard(
     'the lock of the application of a completed file',
@@ -199,8 +199,7 @@ export const guards: readonly Guard[] = [
     'a resume is put only when no delete of its bytes is begun',
     'prefills',
     'lapse-resume',
-    /b\.state = 'deleting' OR .* AS deleting/s,
-    'false AS deleting',
+    /WHEN b\.state = 'deleting' OR .* THEN 'deleting'/s,
   ),
   guard(
     'a closed erasure is not opened by its files',
@@ -321,7 +320,7 @@ export const guards: readonly Guard[] = [
     'ON CONFLICT of announced bytes',
     'blobs',
     'ready-equal',
-    /ON CONFLICT \(advertiser_id, sha256\) DO UPDATE SET\s+intended_at.*?(?=RETURNING sha256, state, delete_token)/s,
+    /ON CONFLICT \(advertiser_id, sha256\) DO UPDATE SET\s+intended_at.*?(?=RETURNING sha256, CASE)/s,
     '',
   ),
   guard(
@@ -436,7 +435,7 @@ export const guards: readonly Guard[] = [
     /AND a\.state = ANY \(\$4::text\[\]\)/,
     'AND $4::text[] IS NOT NULL',
   ),
-  guard('a retry leaves claims that are held', 'stored-files', 'retried', / AND \(d\.leased_until IS NULL OR .*$/s),
+  guard('a retry leaves claims that are held', 'ready', 'retried', / WHERE \(d\.leased_until IS NULL OR .*$/s),
   guard(
     'the upload that was fetched',
     'mark-infected',
@@ -450,13 +449,6 @@ export const guards: readonly Guard[] = [
     'delete-blobs',
     'deleters',
     /AND b\.intended_at < now\(\) - interval '1 day'(?= FOR UPDATE)/,
-  ),
-  guard(
-    'a linked blob counts as announced',
-    'complete-download',
-    'orphan-linked',
-    /SET intended_at = CASE WHEN state = 'infected' THEN intended_at ELSE now\(\) END/,
-    'SET intended_at = intended_at',
   ),
   guard(
     'the state of lost bytes',
@@ -595,7 +587,7 @@ export const guards: readonly Guard[] = [
     'ON CONFLICT of a file that is opened again',
     'ready',
     'retried',
-    /ON CONFLICT \(advertiser_id, application_id, kind\) DO UPDATE SET due_at = now\(\)/,
+    /ON CONFLICT \(advertiser_id, application_id, kind\) DO UPDATE SET due_at = now\(\).*$/s,
   ),
   guard(
     'ON CONFLICT of counted prefills',

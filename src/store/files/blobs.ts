@@ -1,5 +1,5 @@
 // The table of blobs: bytes are announced before they are put, and stored once a download is completed.
-import type { BlobFacts } from '../../domain/blob.ts';
+import { type BlobFacts, toBlobKey } from '../../domain/blob.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { isBeingDeleted, isOrphan } from './delete-blobs.ts';
@@ -13,7 +13,7 @@ export type AnnounceAnswer = 'put' | 'infected' | 'lost' | 'deleting';
 
 export interface BlobAnnouncement {
   readonly claim: Claim;
-  readonly blob: BlobFacts & { readonly key: string };
+  readonly blob: BlobFacts;
 }
 
 /**
@@ -51,7 +51,8 @@ export async function announceBlobs(
   db: Queryable,
   announcements: readonly BlobAnnouncement[],
 ): Promise<AnnounceAnswer[]> {
-  const rows = await db.query<Columns<'blobs', 'state'> & { at: number; deleting: boolean }>(
+  const advertiserId = announcements[0]?.claim.advertiserId ?? 0n;
+  const rows = await db.query<{ at: number; answer: AnnounceAnswer }>(
     `WITH unhurried AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), intended AS MATERIALIZED (
        SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::uuid[])
          WITH ORDINALITY AS i (sha256, size_bytes, key, application_id, kind, token, at)
@@ -67,21 +68,21 @@ export async function announceBlobs(
          state = CASE WHEN b.state = 'deleting' AND ${isBeingDeleted} IS NOT TRUE THEN 'writing' ELSE b.state END,
          delete_token = CASE WHEN ${isBeingDeleted} THEN b.delete_token END,
          delete_until = CASE WHEN ${isBeingDeleted} THEN b.delete_until END
-       RETURNING sha256, state, delete_token IS NOT NULL AS deleting
+       RETURNING sha256, CASE WHEN state = 'infected' THEN 'infected' WHEN delete_token IS NOT NULL THEN 'deleting' ELSE 'put' END AS answer
      )
-     SELECT c.at::int - 1 AS at, a.state, a.deleting FROM claimed c JOIN announced a USING (sha256)`,
+     SELECT c.at::int - 1 AS at, a.answer FROM claimed c JOIN announced a USING (sha256)`,
     [
-      announcements[0]?.claim.advertiserId,
+      advertiserId,
       announcements.map(({ blob }) => blob.sha256),
       announcements.map(({ blob }) => blob.sizeBytes),
-      announcements.map(({ blob }) => blob.key),
+      announcements.map(({ blob }) => toBlobKey(advertiserId, blob.sha256)),
       announcements.map(({ claim }) => claim.applicationId),
       announcements.map(({ claim }) => claim.kind),
       announcements.map(({ claim }) => claim.token),
     ],
   );
-  const found = new Map(rows.map((row) => [row.at, row]));
-  return announcements.map((_, at) => toAnnounceAnswer(found.get(at)));
+  const answers = new Map(rows.map(({ at, answer }) => [at, answer]));
+  return announcements.map((_, at) => answers.get(at) ?? 'lost');
 }
 
 /** Hashes of announced bytes that nothing refers to any more. They may have been put. */
@@ -91,10 +92,4 @@ export async function loadForgotten(db: Queryable, advertiserId: bigint): Promis
     [advertiserId],
   );
   return rows.map((row) => row.sha256);
-}
-
-function toAnnounceAnswer(row: { readonly state: string; readonly deleting: boolean } | undefined): AnnounceAnswer {
-  if (row === undefined) return 'lost';
-  if (row.state === 'infected') return 'infected';
-  return row.deleting ? 'deleting' : 'put';
 }

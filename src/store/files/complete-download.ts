@@ -1,7 +1,7 @@
 // Completes downloads in one fenced transaction: blobs, attachments, screen rows, `ready_at` and events. Downloads of one advertiser that
 // end at about the same time share it. It checks each claim's token, so a download that another worker has taken over writes nothing.
 import type { Note } from '../../domain/application.ts';
-import type { BlobFacts } from '../../domain/blob.ts';
+import { type BlobFacts, toBlobKey } from '../../domain/blob.ts';
 import type { FinalState } from '../../domain/download-verdict.ts';
 import { mostUnchanged } from '../../domain/hash-trust.ts';
 import type { ParsedScreens } from '../../domain/screen.ts';
@@ -18,7 +18,7 @@ export type Completion = StoredFile | { readonly kind: 'final'; readonly state: 
 
 export interface StoredFile extends DeclaredFile {
   readonly kind: 'stored';
-  readonly blob: BlobFacts & { readonly key: string };
+  readonly blob: BlobFacts;
   readonly notes: readonly Note[];
   /** Which trust in Hash replaced the download by a link: earned from the source, or given by the operator. Null where it was fetched. */
   readonly linkedBy: 'earned' | 'given' | null;
@@ -246,7 +246,7 @@ async function upsertPut(tx: Queryable, advertiserId: bigint, put: readonly Stor
       advertiserId,
       blobs.map(({ sha256 }) => sha256),
       blobs.map(({ sizeBytes }) => sizeBytes),
-      blobs.map(({ key }) => key),
+      blobs.map(({ sha256 }) => toBlobKey(advertiserId, sha256)),
     ],
   );
 }
@@ -260,7 +260,7 @@ async function lockLinked(tx: Queryable, advertiserId: bigint, linked: readonly 
   const hashes = [...new Set(linked.map((file) => file.blob.sha256))];
   const [rows, [trust]] = await Promise.all([
     tx.query<BlobStateRow>(
-      `UPDATE intake.blobs SET intended_at = CASE WHEN state = 'infected' THEN intended_at ELSE now() END
+      `UPDATE intake.blobs SET intended_at = now()
        WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state IN ('stored', 'infected') RETURNING sha256, state`,
       [advertiserId, hashes],
     ),

@@ -19,6 +19,8 @@ export interface Claim {
   readonly isServed: boolean;
   /** When it last failed, on the `performance.now` clock; infinite before the first failure. */
   readonly failedAt: number;
+  /** How long it had been due. */
+  readonly waitedMs: number;
 }
 
 export interface ClaimRequest {
@@ -30,8 +32,6 @@ export interface ClaimRequest {
   /** A fresh uuid; all tokens of a process begin with the same eight digits. */
   readonly token: string;
   readonly leaseMs: number;
-  /** Called with the time that each claimed download had been due. */
-  readonly onClaimed?: ((waitedMs: readonly number[]) => void) | undefined;
 }
 
 /**
@@ -75,7 +75,7 @@ const claimSql = `
     priority = CASE WHEN lease_token IS NULL THEN priority ELSE 2 END
   WHERE ctid = ANY (ARRAY(SELECT place FROM due, share WHERE nth <= size))
   RETURNING advertiser_id AS "advertiserId", application_id AS "applicationId", kind, attempts, lapses,
-    lease_token IS NOT NULL AS "isClaimed",
+    lease_token AS token,
     coalesce(failed_at > now() OR failed_at < greatest(
       (SELECT c.as_of FROM intake.cursors c WHERE c.advertiser_id = downloads.advertiser_id),
       (SELECT s.ended_at FROM intake.sweeps s WHERE s.advertiser_id = downloads.advertiser_id AND s.lane = 'live'
@@ -90,17 +90,14 @@ export async function claimDownloads(
   request: ClaimRequest,
 ): Promise<{ readonly claims: Claim[]; readonly lapsed: number }> {
   const { advertisers, tier, limit, token, leaseMs } = request;
-  const rows = await db.query<
-    Omit<Claim, 'token' | 'failedAt'> & { isClaimed: boolean; failedMs: number; waitedMs: number }
-  >(claimSql, [advertisers, priorities[tier], limit, token, leaseMs]);
-  const claimed = rows.filter(({ isClaimed }) => isClaimed);
+  const rows = await db.query<Omit<Claim, 'token' | 'failedAt'> & { token: string | null; failedMs: number }>(
+    claimSql,
+    [advertisers, priorities[tier], limit, token, leaseMs],
+  );
   const now = performance.now();
-  const claims = claimed.map(({ isClaimed: _, waitedMs: __, failedMs, ...claim }) => ({
-    ...claim,
-    token,
-    failedAt: now - failedMs,
-  }));
-  request.onClaimed?.(claimed.map(({ waitedMs }) => waitedMs));
+  const claims = rows.flatMap(({ failedMs, ...row }) =>
+    row.token === null ? [] : [{ ...row, token: row.token, failedAt: now - failedMs }],
+  );
   return { claims, lapsed: rows.length - claims.length };
 }
 

@@ -4,7 +4,7 @@ import type { AttachmentState } from '../../domain/application.ts';
 import { type ApplicationEvent, type ChangedRow, toEvents } from '../events.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import { notifyQueued } from './download-queue.ts';
+import { isFree, notifyQueued } from './download-queue.ts';
 
 /**
  * Sets or clears `ready_at` by the current states of the attachments, and returns the events. An application that is no longer ready gets
@@ -33,7 +33,7 @@ export async function updateReady(
 
 /**
  * Reopens attachments of one advertiser: they become pending and queued, and their applications are no longer ready. A queued download
- * becomes due now; a claimed one keeps its claim. The caller chose the attachments without a lock, so one whose state is no longer in `from`
+ * becomes due now, with all its attempts; a claimed one stays as it is. The caller chose the attachments without a lock, so one whose state is no longer in `from`
  * stays as it is. An attachment whose bytes were lost keeps their sha256 until it has bytes again, so that the loss stays visible. The
  * caller appends the events.
  */
@@ -58,9 +58,10 @@ export async function reopenAttachments(
        FROM chosen k WHERE a.advertiser_id = $1 AND a.application_id = k.application_id AND a.kind = k.kind
          AND a.state = ANY ($4::text[]) RETURNING a.application_id, a.kind
      )
-     INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority)
+     INSERT INTO intake.downloads AS d (advertiser_id, application_id, kind, priority)
      SELECT $1, application_id, kind, 0 FROM opened
-     ON CONFLICT (advertiser_id, application_id, kind) DO UPDATE SET due_at = now()`,
+     ON CONFLICT (advertiser_id, application_id, kind) DO UPDATE SET due_at = now(), attempts = 0, lapses = 0, priority = 0,
+       trouble = NULL, trouble_kind = NULL, failed_at = NULL, lease_token = NULL, leased_until = NULL WHERE ${isFree}`,
     [advertiserId, ids, chosen.map((row) => row.kind), from],
   );
   const events = await updateReady(tx, advertiserId, ids);

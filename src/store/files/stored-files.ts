@@ -7,7 +7,6 @@ import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull, OrNull } from '../schema/rows.ts';
 import { mayStore } from '../tombstones.ts';
 import type { DeclaredFile } from './claim-facts.ts';
-import { isFree } from './download-queue.ts';
 import { reopenAttachments } from './ready.ts';
 import { replaceScreens } from './screens.ts';
 
@@ -51,7 +50,7 @@ export interface RetryChoice {
   readonly state: 'waiting' | 'missing' | 'rejected' | 'given_up' | null;
 }
 
-/** Makes waiting downloads due and reopens ended ones; both start with all their attempts. Returns how many. */
+/** Makes waiting downloads due and reopens ended ones. Returns how many. */
 export async function retryDownloads(db: Database, advertiserId: bigint, choice: RetryChoice): Promise<number> {
   const states: AttachmentState[] =
     choice.state === null
@@ -64,15 +63,7 @@ export async function retryDownloads(db: Database, advertiserId: bigint, choice:
          AND ($4::text IS NULL OR kind = $4) AND kind = ANY ($5::text[]) AND reason IS DISTINCT FROM $6`,
       [advertiserId, states, choice.applicationId, choice.kind, attachmentKinds, unreadableFlag],
     );
-    const reopened = await reopenAttachments(tx, advertiserId, chosen, states);
-    await tx.query(
-      `UPDATE intake.downloads d SET attempts = 0, lapses = 0, priority = 0, due_at = now(), trouble = NULL, trouble_kind = NULL, failed_at = NULL,
-         lease_token = NULL, leased_until = NULL
-       FROM unnest($2::bigint[], $3::text[]) AS c (application_id, kind)
-       WHERE d.advertiser_id = $1 AND d.application_id = c.application_id AND d.kind = c.kind AND ${isFree}`,
-      [advertiserId, chosen.map((row) => row.application_id), chosen.map((row) => row.kind)],
-    );
-    await appendEvents(tx, advertiserId, reopened);
+    await appendEvents(tx, advertiserId, await reopenAttachments(tx, advertiserId, chosen, states));
     return chosen.length;
   });
 }

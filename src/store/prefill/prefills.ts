@@ -185,15 +185,15 @@ export async function announceResume(
   advertiserId: bigint,
   { sha256, sizeBytes }: BlobFacts,
 ): Promise<Exclude<AnnounceAnswer, 'lost'>> {
-  const [row] = await db.query<Columns<'blobs', 'state'> & { deleting: boolean }>(
+  const [row] = await db.query<{ answer: 'put' | 'infected' | 'deleting' }>(
     `INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state) VALUES ($1, $2, $3, $4, 'writing')
      ON CONFLICT (advertiser_id, sha256) DO UPDATE SET
        intended_at = CASE WHEN b.state = 'infected' THEN b.intended_at ELSE now() END
-     RETURNING b.state, b.state = 'deleting' OR ${isBeingDeleted} IS TRUE AS deleting`,
+     RETURNING CASE WHEN b.state = 'infected' THEN 'infected'
+       WHEN b.state = 'deleting' OR ${isBeingDeleted} IS TRUE THEN 'deleting' ELSE 'put' END AS answer`,
     [advertiserId, sha256, sizeBytes, toBlobKey(advertiserId, sha256)],
   );
-  if (row?.state === 'infected') return 'infected';
-  return row?.deleting ? 'deleting' : 'put';
+  return row?.answer ?? 'put';
 }
 
 /**

@@ -56,17 +56,20 @@ export interface DownloadRunRequest {
   readonly signal: AbortSignal;
 }
 
-export interface DownloadTotals {
-  readonly stored: number;
-  readonly bytes: number;
+const noTotals = {
+  stored: 0,
+  bytes: 0,
   /** Stored without a request: Hash and Size equal those of a stored file. */
-  readonly linked: number;
-  readonly infected: number;
-  readonly missing: number;
-  readonly rejected: number;
-  readonly givenUp: number;
-  readonly failures: number;
-}
+  linked: 0,
+  infected: 0,
+  missing: 0,
+  rejected: 0,
+  givenUp: 0,
+  failures: 0,
+};
+
+type Totals = typeof noTotals;
+export type DownloadTotals = Readonly<Totals>;
 
 export interface DownloadSummary extends DownloadTotals {
   /** Downloads still in the queue. */
@@ -91,8 +94,6 @@ const mostUncommitted = 64;
 /** Tells the claims of this process from those of one that may have ended. */
 const processDigits = randomUUID().slice(0, 8);
 
-type Totals = { -readonly [Name in keyof DownloadTotals]: number };
-
 /**
  * Downloads until nothing is due and nothing becomes due within `retryForMs`. If the storage or the database is unavailable, it waits,
  * longer each time, until that has lasted for `retryForMs` without a stored file.
@@ -100,7 +101,7 @@ type Totals = { -readonly [Name in keyof DownloadTotals]: number };
 export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRequest): Promise<DownloadSummary> {
   const { memory = createDownloadMemory(), accounts, store } = deps;
   const { retryForMs, signal } = request;
-  const totals = { stored: 0, bytes: 0, linked: 0, infected: 0, missing: 0, rejected: 0, givenUp: 0, failures: 0 };
+  const totals = { ...noTotals };
   for (let outages = 0, since = 0; ; ) {
     const { stored } = totals;
     try {
@@ -166,9 +167,9 @@ async function runOnce(
     await requireRoom(deps, 2 * concurrency * request.maxBytes);
     const token = `${processDigits}${randomUUID().slice(8)}`;
     const { leaseMs, hash } = request;
-    const { onClaimed } = deps;
     const advertisers = awake.map((one) => one.advertiserId);
-    const { claims, lapsed } = await store.downloads.claim({ advertisers, tier, limit, token, leaseMs, onClaimed });
+    const { claims, lapsed } = await store.downloads.claim({ advertisers, tier, limit, token, leaseMs });
+    deps.onClaimed?.(claims.map(({ waitedMs }) => waitedMs));
     for (const file of claims.length > 0 ? await store.downloads.loadFacts(claims, hash) : []) {
       const account = accounts.get(file.claim.advertiserId);
       if (account) start(account, file);
@@ -206,8 +207,8 @@ async function runOnce(
       if (signal.aborted || failure || toPauseMs(account) > 0) return await release(file.claim);
       const end = await download(whole, { file, hash, maxBytes, signal: abort.signal, onFetched, onStored });
       count(end);
-      if (end.state === 'stored' && end.fetched) memory.putAt = performance.now();
-      if (end.fetched) account.streak = 0;
+      if (end.fetchedBytes !== null) account.streak = 0;
+      if (end.fetchedBytes !== null && end.state === 'stored') memory.putAt = performance.now();
     } catch (error) {
       if (abort.signal.aborted) return await release(file.claim);
       // An unexpected error counts against this file only.
@@ -218,11 +219,11 @@ async function runOnce(
     deps.onStep?.({ ...totals });
   }
 
-  function count({ state, bytes, fetched }: DownloadEnd): void {
+  function count({ state, fetchedBytes }: DownloadEnd): void {
     if (state === 'stored') {
       totals.stored += 1;
-      totals.bytes += bytes;
-      if (!fetched) totals.linked += 1;
+      totals.bytes += fetchedBytes ?? 0;
+      if (fetchedBytes === null) totals.linked += 1;
     } else if (state === 'given_up') totals.givenUp += 1;
     else if (state === 'infected' || state === 'missing' || state === 'rejected') totals[state] += 1;
     dryAt = null;
@@ -246,7 +247,7 @@ async function runOnce(
     if (verdict.kind === 'complete') {
       const state = await store.downloads.complete(failed, { ...verdict, kind: 'final' });
       // After a check that failed, the file stays stored as it was: nothing was stored, and no download was spared.
-      if (state !== 'stored') count({ state, bytes: 0, fetched: false });
+      if (state !== 'stored') count({ state, fetchedBytes: null });
       return;
     }
     const isThrottled = verdict.kind === 'pause' && verdict.scope === 'account';

@@ -6,8 +6,8 @@ import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { mostLapses } from '../../domain/download-verdict.ts';
 import { type HashSetting, toHashUse } from '../../domain/hash-trust.ts';
 import { Trouble } from '../../domain/trouble.ts';
-import type { FileFacts } from '../../store/files/claim-facts.ts';
-import type { CompletedState, StoredFile } from '../../store/files/complete-download.ts';
+import type { FileFacts, Twin } from '../../store/files/claim-facts.ts';
+import type { CompletedState, Completion, StoredFile } from '../../store/files/complete-download.ts';
 import type { Store } from '../../store/store.ts';
 import { deleteUnneeded } from './delete-objects.ts';
 import { type FetchDeps, type FetchRequest, fetchFile } from './fetch.ts';
@@ -29,39 +29,33 @@ export interface DownloadRequest extends Pick<FetchRequest, 'maxBytes' | 'signal
 
 export interface DownloadEnd {
   readonly state: CompletedState;
-  readonly bytes: number;
-  /** The source sent the file. */
-  readonly fetched: boolean;
+  /** Null where the source did not send the file. */
+  readonly fetchedBytes: number | null;
 }
 
 /** Downloads one file. Throws Trouble, or the signal's reason. */
 export async function download(deps: DownloadDeps, request: DownloadRequest): Promise<DownloadEnd> {
-  const { file, maxBytes } = request;
+  const { file, hash, maxBytes } = request;
   const { claim, twin } = file;
-  /** `fetchedBytes` is null where the source did not send the file. */
-  const toEnd = (state: CompletedState, fetchedBytes: number | null = null): DownloadEnd => {
-    deps.crashPoint?.('completed');
-    const bytes = state === 'stored' ? (fetchedBytes ?? 0) : 0;
-    return { state, bytes, fetched: fetchedBytes !== null };
-  };
-  const giveUp = async (state: 'given_up' | 'rejected', reason: string) =>
-    toEnd(await deps.store.downloads.complete(claim, { kind: 'final', state, reason }));
+  const end = (completion: Completion) => complete(deps, request, completion);
   deps.crashPoint?.('claimed');
-  if (claim.lapses >= mostLapses)
-    return await giveUp(
-      'given_up',
-      'The process ended twice while it had this file in hand, the second time with this file alone.',
-    );
-  const use = twin === null ? 'fetch' : toHashUse(request.hash, file.trust, Math.random());
+  if (claim.lapses >= mostLapses) {
+    const reason = 'The process ended twice while it had this file in hand, the second time with this file alone.';
+    return await end({ kind: 'final', state: 'given_up', reason });
+  }
+  const use = twin === null ? 'fetch' : toHashUse(hash, file.trust, Math.random());
   if (use === 'link' && twin !== null) {
-    const state = await link(deps, request, twin);
-    if (state !== 'unlinkable') return toEnd(state);
+    const linked = await end(toLinked(twin, hash));
+    if (linked.state !== 'unlinkable') return linked;
   }
   const stored = await fetchAndPut(deps, request, use === 'compare');
-  if (stored === 'tooLarge') return await giveUp('rejected', `larger than ${maxBytes} bytes (ATTACHMENT_MAX_BYTES)`);
-  if (stored === 'lost') return { state: stored, bytes: 0, fetched: true };
+  if (stored === 'tooLarge') {
+    const reason = `larger than ${maxBytes} bytes (ATTACHMENT_MAX_BYTES)`;
+    return await end({ kind: 'final', state: 'rejected', reason });
+  }
+  if (stored === 'lost') return { state: stored, fetchedBytes: 0 };
   request.onStored?.();
-  return toEnd(await commit(deps, request, stored), stored.blob.sizeBytes);
+  return await end(stored);
 }
 
 /** How long to wait for a delete of equal bytes. Most take less; if the deleting process died, the download waits several times. */
@@ -83,10 +77,9 @@ async function fetchAndPut(
   deps.crashPoint?.('fetched');
   request.onFetched?.();
   const { facts, description, screens, notes } = fetched;
-  const blob = { ...facts, key: toBlobKey(claim.advertiserId, facts.sha256) };
-  const answer = await deps.store.blobs.announce(claim, blob);
+  const answer = await deps.store.blobs.announce(claim, facts);
   if (answer === 'lost') {
-    await deps.store.blobs.recallFetched(file, blob.sha256);
+    await deps.store.blobs.recallFetched(file, facts.sha256);
     return 'lost';
   }
   if (answer === 'deleting') {
@@ -96,42 +89,36 @@ async function fetchAndPut(
   }
   if (answer === 'put') {
     deps.crashPoint?.('intended');
-    await deps.blobs.put(blob.key, fetched.body, facts, signal);
+    await deps.blobs.put(toBlobKey(claim.advertiserId, facts.sha256), fetched.body, facts, signal);
     deps.crashPoint?.('put');
   }
   const { contentType, detectedType, fileName } = description;
   const agrees = twin?.sha256 === facts.sha256 ? ('agreed' as const) : ('contradicted' as const);
   const compared = compare ? agrees : null;
-  return { kind: 'stored', blob, linkedBy: null, contentType, detectedType, fileName, notes, screens, compared };
+  return { kind: 'stored', blob: facts, linkedBy: null, contentType, detectedType, fileName, notes, screens, compared };
 }
 
 /**
- * Commits the stored bytes. `lost`: meanwhile another process took the download over, the file was flagged, or its person was erased. The
- * bytes are then deleted unless another file needs them.
+ * Commits the end. `lost`: meanwhile another process took the download over, the file was flagged, or its person was erased. Bytes that were
+ * put are then deleted unless another file needs them.
  */
-async function commit(
+async function complete(
   deps: DownloadDeps,
   { file, signal }: DownloadRequest,
-  stored: StoredFile,
-): Promise<CompletedState> {
-  const { advertiserId } = file.claim;
-  const { sha256 } = stored.blob;
-  const state = await deps.store.downloads.complete(file.claim, stored);
-  if (state === 'lost') {
-    await deps.store.blobs.recallFetched(file, sha256);
-    await deleteUnneeded(deps, advertiserId, [sha256], signal);
+  completion: Completion,
+): Promise<DownloadEnd> {
+  const state = await deps.store.downloads.complete(file.claim, completion);
+  const put = completion.kind === 'stored' && completion.linkedBy === null ? completion.blob : null;
+  if (state === 'lost' && put !== null) {
+    await deps.store.blobs.recallFetched(file, put.sha256);
+    await deleteUnneeded(deps, file.claim.advertiserId, [put.sha256], signal);
   }
-  return state;
+  deps.crashPoint?.('completed');
+  return { state, fetchedBytes: put?.sizeBytes ?? null };
 }
 
-async function link(
-  { store }: DownloadDeps,
-  { file: { claim }, hash }: DownloadRequest,
-  { contentType, detectedType, sizeBytes, sha256 }: NonNullable<FileFacts['twin']>,
-): Promise<CompletedState> {
-  const blob = { sizeBytes, sha256, key: toBlobKey(claim.advertiserId, sha256) };
-  // The source sends the file name with the bytes, which are not requested here.
+/** The source sends the file name with the bytes, which are not requested here. */
+function toLinked({ sizeBytes, sha256, contentType, detectedType }: Twin, hash: HashSetting): StoredFile {
   const said = { contentType, detectedType, fileName: null, notes: [], screens: null, compared: null };
-  const linkedBy = hash === 'always' ? 'given' : 'earned';
-  return await store.downloads.complete(claim, { kind: 'stored', blob, linkedBy, ...said });
+  return { kind: 'stored', blob: { sizeBytes, sha256 }, linkedBy: hash === 'always' ? 'given' : 'earned', ...said };
 }

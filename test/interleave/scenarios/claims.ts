@@ -45,9 +45,9 @@ export async function claimAll(stage: Stage, advertiserId: bigint): Promise<(id:
 }
 
 /** A completion with these bytes. `more` overrides the other fields. */
-export function toStored(advertiserId: bigint, bytes: string, more: Partial<StoredFile> = {}): StoredFile {
+export function toStored(bytes: string, more: Partial<StoredFile> = {}): StoredFile {
   return {
-    ...{ kind: 'stored', blob: { sha256: bytes, sizeBytes: content.length, key: toBlobKey(advertiserId, bytes) } },
+    ...{ kind: 'stored', blob: { sha256: bytes, sizeBytes: content.length } },
     ...{ contentType: null, detectedType: null, fileName: null },
     ...{ notes: [], linkedBy: null, compared: null, screens: null },
     ...more,
@@ -140,7 +140,7 @@ export function createRetried(stage: Stage): Scenario {
           [
             'run',
             async (actor) => {
-              ended = await completeOne(stage, actor, claimed(1), toStored(advertiserId, sha256));
+              ended = await completeOne(stage, actor, claimed(1), toStored(sha256));
             },
           ],
         ]),
@@ -191,7 +191,7 @@ export function createLinked(stage: Stage): Scenario {
           [
             'link',
             async (actor) =>
-              void (await completeOne(stage, actor, claimed(1), toStored(advertiserId, sha256, { linkedBy: 'given' }))),
+              void (await completeOne(stage, actor, claimed(1), toStored(sha256, { linkedBy: 'given' }))),
           ],
         ]),
         mortal: ['drop'],
@@ -217,7 +217,7 @@ export function createCompared(stage: Stage): Scenario {
       await addFiles(files, [1, 2]);
       const claimed = await claimAll(stage, advertiserId);
       const end = (id: number) => async (actor: Actor) => {
-        const completion = toStored(advertiserId, hash('sha256', `bytes of ${id}`), { compared: 'agreed' });
+        const completion = toStored(hash('sha256', `bytes of ${id}`), { compared: 'agreed' });
         await completeOne(stage, actor, claimed(id), completion);
       };
       return {
@@ -274,7 +274,7 @@ export function createConfirmedOther(stage: Stage): Scenario {
       const page = aPage(lease, [shown(2, true)], { advertiserId });
       return {
         programs: new Map<string, Program>([
-          ['run', async (actor) => void (await completeOne(stage, actor, claimed(1), toStored(advertiserId, sha256)))],
+          ['run', async (actor) => void (await completeOne(stage, actor, claimed(1), toStored(sha256)))],
           ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, page))],
         ]),
         mortal: ['run'],
@@ -313,12 +313,12 @@ export function createDroppedConfirmations(stage: Stage): Scenario {
       await stage.query(`UPDATE intake.downloads SET due_at = now() WHERE advertiser_id = $1`, [advertiserId]);
       return {
         programs: new Map<string, Program>([
-          ['run', async (actor) => void (await completeOne(stage, actor, claimed(1), toStored(advertiserId, sha256)))],
+          ['run', async (actor) => void (await completeOne(stage, actor, claimed(1), toStored(sha256)))],
           [
             'other',
             async (actor) => {
               for (const one of await claim(files, actor, leaseMs)) {
-                const ended = await completeOne(stage, actor, one, toStored(advertiserId, sha256));
+                const ended = await completeOne(stage, actor, one, toStored(sha256));
                 if (ended === 'lost') throw new Error('P6: a claim that was given is taken away.');
               }
             },
@@ -355,7 +355,7 @@ export function createReleased(stage: Stage): Scenario {
          INSERT INTO intake.downloads SELECT * FROM queued ORDER BY application_id DESC`,
         [advertiserId],
       );
-      const { blob } = toStored(advertiserId, sha256);
+      const { blob } = toStored(sha256);
       return {
         programs: new Map<string, Program>([
           // Holds a lock on the second file, so that the others stop midway: the rows that one statement locks are not separate steps.
@@ -401,7 +401,7 @@ export function createDropTwo(stage: Stage): Scenario {
       );
       await addFiles(files, [1, 2]);
       const claimed = await claimAll(stage, advertiserId);
-      const announced = [toStored(advertiserId, lower), toStored(advertiserId, higher)];
+      const announced = [toStored(lower), toStored(higher)];
       return {
         programs: new Map<string, Program>([
           [
@@ -420,7 +420,7 @@ export function createDropTwo(stage: Stage): Scenario {
               const answers = await Promise.all(announced.map(({ blob }, at) => announce(claimed(at + 1), blob)));
               for (const [at, completion] of announced.entries()) {
                 if (answers[at] !== 'put') continue;
-                await actor.act('put', () => files.objects.add(completion.blob.key));
+                await actor.act('put', () => files.objects.add(toBlobKey(advertiserId, completion.blob.sha256)));
                 await completeOne(stage, actor, claimed(at + 1), completion);
               }
             },
@@ -457,8 +457,8 @@ export function createConfirmedDelete(stage: Stage): Scenario {
       await addFiles(files, [1, 2]);
       const claimed = await claimAll(stage, advertiserId);
       const batch = [
-        { claim: claimed(1), completion: toStored(advertiserId, higher) },
-        { claim: claimed(2), completion: toStored(advertiserId, lower, { linkedBy: 'given' }) },
+        { claim: claimed(1), completion: toStored(higher) },
+        { claim: claimed(2), completion: toStored(lower, { linkedBy: 'given' }) },
       ];
       return {
         programs: new Map<string, Program>([

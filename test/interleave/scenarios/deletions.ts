@@ -183,6 +183,7 @@ export function createLifted(stage: Stage): Scenario {
         lapses: 0,
         isServed: false,
         failedAt: Infinity,
+        waitedMs: 0,
       };
       const page = aPage(lease, [shown(false)], { advertiserId });
       return {

@@ -295,7 +295,7 @@ export function createTrust(stage: Stage): Scenario {
         const claim = claims.find((one) => one.applicationId === id);
         if (!claim) throw new Error('Nothing was claimed.');
         const bytes = how.linkedBy ? sha256 : hash('sha256', 'other bytes');
-        const blob = { sha256: bytes, sizeBytes: content.length, key: toBlobKey(advertiserId, bytes) };
+        const blob = { sha256: bytes, sizeBytes: content.length };
         const described = { contentType: null, detectedType: null, fileName: null };
         const completion: StoredFile = {
           ...{ kind: 'stored', blob, ...described, notes: [], linkedBy: null, compared: null, screens: null },
@@ -399,7 +399,7 @@ export function createReparse(stage: Stage): Scenario {
       const { advertiserId, files, claim, reparse } = await openScreen(stage);
       const newer = hash('sha256', 'newer');
       const completion: StoredFile = {
-        ...{ kind: 'stored', blob: { sha256: newer, sizeBytes: 1, key: toBlobKey(advertiserId, newer) } },
+        ...{ kind: 'stored', blob: { sha256: newer, sizeBytes: 1 } },
         ...{ contentType: null, detectedType: null, fileName: null },
         ...{ notes: [], linkedBy: null, compared: null, screens: aParsedScreen('newer') },
       };
@@ -491,7 +491,7 @@ export function createConfirmed(stage: Stage): Scenario {
       const claim = claims.find((one) => one.applicationId === 1n);
       if (!claim) throw new Error('Nothing was claimed.');
       const completion: StoredFile = {
-        ...{ kind: 'stored', blob: { sha256, sizeBytes: content.length, key: toBlobKey(advertiserId, sha256) } },
+        ...{ kind: 'stored', blob: { sha256, sizeBytes: content.length } },
         ...{ contentType: null, detectedType: null, fileName: null },
         ...{ notes: [], linkedBy: null, compared: null, screens: null },
       };

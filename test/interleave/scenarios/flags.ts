@@ -94,7 +94,7 @@ export function createVersion(stage: Stage): Scenario {
       const claimed = await claimAll(stage, advertiserId);
       return {
         programs: new Map<string, Program>([
-          ['run', async (actor) => void (await completeOne(stage, actor, claimed(1), toStored(advertiserId, sha256)))],
+          ['run', async (actor) => void (await completeOne(stage, actor, claimed(1), toStored(sha256)))],
           ['flag', read(backfill, shown(2, { hasVirus: true }), 2n)],
           ['replace', read(backfill, shown(1, { day: 2 }), 3n)],
         ]),
@@ -132,7 +132,7 @@ export function createLostVersion(stage: Stage): Scenario {
       files.objects.clear();
       return {
         programs: new Map<string, Program>([
-          ['run', async (actor) => void (await completeOne(stage, actor, claimed(1), toStored(advertiserId, sha256)))],
+          ['run', async (actor) => void (await completeOne(stage, actor, claimed(1), toStored(sha256)))],
           ['verify', verify(files)],
           ['replace', read(live, shown(1, { day: 2 }), 3n)],
         ]),
@@ -171,7 +171,7 @@ function createTwiceOf(stage: Stage, what: Known): Scenario {
       if (!first) throw new Error('Nothing was claimed.');
       const complete = (kind: string) => async (actor: Actor) => {
         for (const one of claims.filter((claimed) => claimed.kind === kind))
-          await completeOne(stage, actor, one, toStored(advertiserId, sha256));
+          await completeOne(stage, actor, one, toStored(sha256));
       };
       if (what === 'found lost') files.objects.clear();
       if (what === 'named by a lost claim') {

@@ -171,7 +171,7 @@ export const orderScenarios = {
       return {
         programs: {
           lost: (actor) => lose.work(two, actor),
-          letter: (actor) => completeOne(stage, actor, letter, toStored(advertiserId, sha256)),
+          letter: (actor) => completeOne(stage, actor, letter, toStored(sha256)),
         },
         mortal: ['letter'],
         async check() {

@@ -88,7 +88,7 @@ function createEraseReleaseOf(stage: Stage, isAgain: boolean): Scenario {
       const applications = [1, 2, 3].map((id) => anApplication(id, { email, attachments }));
       await commitPage(stage.direct, privacyKey, aPage(lease, applications, { advertiserId }));
       const claimed = await claimAll(stage, advertiserId);
-      const { blob } = toStored(advertiserId, sha256);
+      const { blob } = toStored(sha256);
       const job = isAgain ? await eraseInVain(stage, byAddress, [1, 2, 3].map(claimed)) : null;
       return {
         programs: {

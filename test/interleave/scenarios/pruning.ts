@@ -125,7 +125,7 @@ export const pruningScenarios = {
       await addBlob(files, `verified_at = now(), intended_at = now() - interval '2 days'`);
       await addFiles(files, [1]);
       const claimed = await claimAll(stage, advertiserId);
-      const linked = toStored(advertiserId, sha256, { linkedBy: 'given' });
+      const linked = toStored(sha256, { linkedBy: 'given' });
       return {
         programs: {
           verify: (actor) => dropOrphans(stage.database(actor.name), advertiserId),
