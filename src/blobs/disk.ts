@@ -49,7 +49,9 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
           return 'present';
         }
         await using fresh = await writeAside(aside, body, facts, signal);
-        await place(fresh.path, path);
+        await makeFolder(dirname(path));
+        await rename(fresh.path, path);
+        await syncFolder(dirname(path));
         return 'stored';
       }),
 
@@ -66,7 +68,12 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
         await guard('read', requireFolder);
         throw new Trouble('missing', 'This blob is not in the store.');
       }
-      yield* readChunks(file, signal);
+      try {
+        yield* file.createReadStream({ highWaterMark: chunkBytes, signal });
+      } catch (error) {
+        signal.throwIfAborted();
+        throw toTrouble('read', error);
+      }
     },
 
     delete: (keys, signal) =>
@@ -172,18 +179,6 @@ async function writeAside(aside: string, body: BlobBody, facts: BlobFacts, signa
   return { path, [Symbol.asyncDispose]: remove };
 }
 
-async function place(from: string, to: string): Promise<void> {
-  const folder = dirname(to);
-  try {
-    await rename(from, to);
-  } catch (error) {
-    if (!isCode(error, 'ENOENT')) throw error;
-    await makeFolder(folder);
-    await rename(from, to);
-  }
-  await syncFolder(folder);
-}
-
 /**
  * Creates a folder and its missing parents, and syncs each parent, which has a new entry. Node's `recursive` option never returns for a
  * folder that cannot be created, as in /proc, and keeps the process from exiting.
@@ -232,15 +227,6 @@ async function* readInPlace(file: BlobFile): AsyncGenerator<Uint8Array> {
     bytes = await file.read(buffer, at);
     if (bytes === 0) return;
     yield buffer.subarray(0, bytes);
-  }
-}
-
-async function* readChunks(file: FileHandle, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  try {
-    yield* file.createReadStream({ highWaterMark: chunkBytes, signal });
-  } catch (error) {
-    signal.throwIfAborted();
-    throw toTrouble('read', error);
   }
 }
 

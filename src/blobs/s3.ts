@@ -1,15 +1,22 @@
 // Stores blobs in a bucket of any S3-compatible store. A put succeeds only when the checksum in the store's metadata, or the bytes read
-// back, prove it. The SDK retries for seconds and reads the credentials from the usual AWS_* environment; this file never sees them.
+// back, prove it. Each object is deleted with a request of its own, since bulk deletes differ from store to store, and with its versions,
+// which a versioned bucket keeps. The SDK retries for seconds and reads the credentials from the usual AWS_* environment; this file never
+// sees them.
 
 import { createHash, hash } from 'node:crypto';
 import {
+  DeleteObjectCommand,
   GetBucketVersioningCommand,
   GetObjectCommand,
   GetObjectLockConfigurationCommand,
   HeadBucketCommand,
   HeadObjectCommand,
+  ListObjectVersionsCommand,
+  type ObjectIdentifier,
   paginateListObjectsV2,
   S3Client,
+  type ServiceInputTypes,
+  type ServiceOutputTypes,
 } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { create as toContentDisposition } from 'content-disposition';
@@ -22,9 +29,9 @@ import {
   type ListedBlob,
   parseBlobFolder,
   parseBlobKey,
+  type RefusedDelete,
 } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
-import { type Ask, createDelete } from './s3-delete.ts';
 import { buildPut } from './s3-put.ts';
 import { isMissing, isUnsupported, toTrouble } from './s3-trouble.ts';
 
@@ -66,6 +73,8 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
   const toTarget = (path: string) => ({ Bucket: bucket, Key: toName(path) });
   /** False once the store has answered that it does not support conditions. A put then overwrites equal bytes, which is harmless. */
   let conditional = true;
+  /** A bucket that does not reveal it counts as unversioned, and any may become versioned: a delete marker in an answer shows that. */
+  let keepsVersions: boolean | undefined;
 
   /** Throws Trouble, or the signal's reason. */
   async function guard<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
@@ -78,8 +87,11 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     }
   }
 
-  const ask: Ask = (signal, command, sender = client) =>
-    guard(signal, () => sender.send(command, { abortSignal: signal }));
+  const ask = <I extends ServiceInputTypes, O extends ServiceOutputTypes>(
+    signal: AbortSignal,
+    command: Parameters<typeof client.send<I, O>>[0],
+    sender = client,
+  ): Promise<O> => guard(signal, () => sender.send(command, { abortSignal: signal }));
 
   /**
    * Sends a put and returns the proof that it still needs. A store that answers without a checksum has none in its metadata either, so
@@ -137,7 +149,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       await ask(signal, new HeadBucketCommand({ Bucket: bucket })).catch((reason: unknown) => {
         if (isMissing(reason)) throw toTrouble({ name: 'NoSuchBucket' }, bucket, address);
         // A policy may forbid HeadBucket (403). The bucket then exists, since a missing one gives 404, so it is the blob that is missing.
-        if (!(reason instanceof Trouble && reason.status === 403)) throw reason;
+        if (!isDenied(reason)) throw reason;
       });
       return null;
     }
@@ -180,6 +192,44 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     return hash.digest('hex') === facts.sha256 ? 'intact' : 'damaged';
   }
 
+  /** Deletes an object or a version. Returns the trouble if it is locked, or if the credentials may not delete it. */
+  async function deleteOne(object: ObjectIdentifier, signal: AbortSignal): Promise<Trouble | null> {
+    try {
+      const { DeleteMarker } = await ask(signal, new DeleteObjectCommand({ Bucket: bucket, ...object }), deleter);
+      if (DeleteMarker) keepsVersions = true;
+      return null;
+    } catch (error) {
+      // For a missing object S3 itself reports success; some compatible stores answer 404.
+      if (isMissing(error)) return null;
+      if (isDenied(error)) return error;
+      throw error;
+    }
+  }
+
+  /** Deletes all versions and delete markers of an object. Returns how many remain: at least one if they cannot be listed. */
+  async function deleteVersions(name: string, signal: AbortSignal): Promise<number> {
+    try {
+      let kept = 0;
+      for (const version of await loadVersions(name, signal)) if (await deleteOne(version, signal)) kept += 1;
+      return kept;
+    } catch (error) {
+      if (isDenied(error)) return 1;
+      throw error;
+    }
+  }
+
+  async function loadVersions(name: string, signal: AbortSignal): Promise<ObjectIdentifier[]> {
+    const found: ObjectIdentifier[] = [];
+    let marker: { KeyMarker?: string | undefined; VersionIdMarker?: string | undefined } = {};
+    for (;;) {
+      const page = await ask(signal, new ListObjectVersionsCommand({ Bucket: bucket, Prefix: name, ...marker }));
+      const all = [...(page.Versions ?? []), ...(page.DeleteMarkers ?? [])];
+      found.push(...all.filter(({ Key }) => Key === name).map(({ Key, VersionId }) => ({ Key, VersionId })));
+      if (!page.IsTruncated || page.NextKeyMarker !== name) return found;
+      marker = { KeyMarker: page.NextKeyMarker, VersionIdMarker: page.NextVersionIdMarker };
+    }
+  }
+
   async function readIdentity(
     signal: AbortSignal,
   ): Promise<{ readonly text: string; readonly tag: string | undefined } | null> {
@@ -214,14 +264,25 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       yield* read(parseBlobKey(key), signal);
     },
 
-    delete: createDelete({
-      deleter,
-      bucket,
-      toName: (key) => toName(parseBlobKey(key)),
-      ask,
-      loadVersioning,
-      parallel: settings.connections,
-    }),
+    async delete(keys, signal) {
+      const left = keys.map((key) => ({ key, name: toName(parseBlobKey(key)) }));
+      keepsVersions ??= (await loadVersioning(signal)) ?? false;
+      const kept: { key: string; versions: number }[] = [];
+      const refused: RefusedDelete[] = [];
+      const deleteWhole = async ({ key, name }: (typeof left)[number]) => {
+        const trouble = await deleteOne({ Key: name }, signal);
+        if (trouble !== null) return void refused.push({ key, trouble });
+        const versions = keepsVersions ? await deleteVersions(name, signal) : 0;
+        if (versions > 0) kept.push({ key, versions });
+      };
+      while (left.length > 0) {
+        const ends = await Promise.allSettled(left.splice(0, settings.connections).map(deleteWhole));
+        const errors: unknown[] = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason] : []));
+        // An error without an answer of the store comes first, because the caller may repeat the others at once.
+        if (errors.length > 0) throw errors.find((error) => !isAnswered(error)) ?? errors[0];
+      }
+      return { kept, refused };
+    },
 
     async loadKeeping(signal) {
       const versions = await loadVersioning(signal);
@@ -307,4 +368,12 @@ function toWholeSha256(base64: string | undefined): string | undefined {
 function toAddress(endpoint: string): string {
   const { hostname, port, protocol } = new URL(endpoint);
   return `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`;
+}
+
+function isAnswered(error: unknown): boolean {
+  return error instanceof Trouble && error.status !== undefined;
+}
+
+function isDenied(error: unknown): error is Trouble {
+  return error instanceof Trouble && error.status === 403;
 }

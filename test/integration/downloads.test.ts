@@ -290,8 +290,9 @@ describe('a claim that lapsed', () => {
     await claimDownloads(db, request());
     const current = await claimOne(db, { tier: 'suspects' });
     expect(await complete(db, stale, givenUp)).toBe('lost');
-    expect(await postponeDownload(db, stale, { delayMs: 0, spend: true, trouble: null })).toBe(false);
+    await postponeDownload(db, stale, { delayMs: 0, spend: true, trouble: null });
     await releaseDownloads(db, [stale]);
+    expect(await db.query(`SELECT lease_token FROM intake.downloads`)).toEqual([{ lease_token: current.token }]);
     expect(await db.query(`SELECT state FROM intake.attachments`)).toEqual([{ state: 'pending' }]);
     expect(await complete(db, current, givenUp)).toBe('given_up');
     expect(await complete(db, current, givenUp)).toBe('lost');

@@ -408,7 +408,7 @@ export const guards: readonly Guard[] = [
     'the token of a postponed claim',
     'download-queue',
     'claims',
-    /AND d\.lease_token = c\.token(?= RETURNING 1)/,
+    /(?<=attempts = d\.attempts - \$6.*)AND d\.lease_token = c\.token$/s,
     'AND c.token IS NOT NULL',
   ),
   guard(

@@ -39,7 +39,6 @@ export interface CompletedClaim {
   readonly completion: Completion;
 }
 
-/** Completes downloads of one advertiser in one transaction. */
 export async function completeDownloads(db: Database, downloads: readonly CompletedClaim[]): Promise<CompletedState[]> {
   try {
     return await retryOnConflict(() => db.transaction((tx) => write(tx, downloads)));
@@ -61,11 +60,9 @@ async function write(tx: Queryable, downloads: readonly CompletedClaim[]): Promi
     lockBlobs(tx, advertiserId, won.map(({ completion }) => completion).filter(isStored)),
     loadHashChecks(tx, advertiserId, won),
   ]);
-  const ends = new Map(won.map((download) => [download, toAttachmentEnd(download, infected, checks)]));
+  const ended = won.map((download) => ({ ...download, ...toAttachmentEnd(download, infected, checks) }));
   const pick = (...wanted: readonly AttachmentEnd['follows'][]) =>
-    won.filter((download) => wanted.includes(ends.get(download)?.follows ?? 'nothing'));
-  const isKept = (download: CompletedClaim): download is Kept =>
-    ends.get(download)?.state === 'stored' && isStored(download.completion);
+    ended.filter(({ follows }) => wanted.includes(follows));
   const changed = await openReplaced(tx, advertiserId, pick('replace'));
   await noteUnconfirmed(tx, advertiserId, pick('note'));
   const written = pick('write', 'replace');
@@ -87,7 +84,8 @@ async function write(tx: Queryable, downloads: readonly CompletedClaim[]): Promi
   ]);
   const opened = await learnOfHash(tx, advertiserId, [...stored, ...same], unchanged + same.length, isContradicted);
   await appendEvents(tx, advertiserId, [...changed, ...opened, ...(ready ?? (await markReady()))]);
-  return downloads.map((download) => ends.get(download)?.state ?? 'lost');
+  const states = new Map(ended.map(({ claim, state }) => [claim, state]));
+  return downloads.map(({ claim }) => states.get(claim) ?? 'lost');
 }
 
 /** What happens to an attachment: written as usual, reopened and replaced, only annotated, or left as it is. */
@@ -187,6 +185,10 @@ async function noteUnconfirmed(
 
 type Kept = CompletedClaim & { readonly completion: StoredFile };
 
+function isKept(ended: CompletedClaim & AttachmentEnd): ended is Kept & AttachmentEnd {
+  return ended.state === 'stored' && isStored(ended.completion);
+}
+
 function isStored(completion: Completion): completion is StoredFile {
   return completion.kind === 'stored';
 }
@@ -224,8 +226,7 @@ async function lockBlobs(tx: Queryable, advertiserId: bigint, files: readonly St
   const put = files.filter(({ linkedBy }) => linkedBy === null);
   const linked = files.filter(({ linkedBy }) => linkedBy !== null);
   const rows = await Promise.all([upsertPut(tx, advertiserId, put), lockLinked(tx, advertiserId, linked)]);
-  const infected = rows.flat().filter((row) => row.state === 'infected');
-  return new Set(infected.map((row) => row.sha256));
+  return new Set(rows.flat().flatMap(({ sha256, state }) => (state === 'infected' ? sha256 : [])));
 }
 
 type BlobStateRow = Columns<'blobs', 'sha256' | 'state'>;

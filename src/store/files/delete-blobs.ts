@@ -104,10 +104,11 @@ export async function dropOrphans(db: Queryable, advertiserId: bigint): Promise<
   return rows.length;
 }
 
-/** Which of some hashes are being deleted by this run, which are still needed, and which another run is deleting. */
 export interface BegunDrop {
   readonly deletion: Deletion;
-  readonly needed: readonly string[];
+  /** How many of the blobs something refers to. */
+  readonly needed: number;
+  /** Hashes that another run is deleting. */
   readonly busy: readonly string[];
 }
 
@@ -142,7 +143,7 @@ export async function beginDrop(tx: Queryable, advertiserId: bigint, unsorted: r
   );
   return {
     deletion: { token, blobs },
-    needed: pick((row) => row.needed),
+    needed: rows.filter((row) => row.needed).length,
     busy: pick(({ infected, busy, needed }) => busy && (infected || !needed)),
   };
 }

@@ -5,7 +5,6 @@ import { longestLease } from '../accounts/leases.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 
-/** A claimed download. */
 export interface Claim {
   readonly advertiserId: bigint;
   readonly applicationId: bigint;
@@ -138,16 +137,15 @@ export interface Postponement {
   readonly trouble: { readonly kind: TroubleKind; readonly message: string } | null;
 }
 
-/** Returns a claim to the queue with a delay. A suspect is no longer one after an attempt that ended. False when the claim was lost. */
-export async function postponeDownload(db: Queryable, claim: Claim, wait: Postponement): Promise<boolean> {
-  const rows = await db.query(
+/** Returns a claim to the queue with a delay. A suspect is no longer one after an attempt that ended. */
+export async function postponeDownload(db: Queryable, claim: Claim, wait: Postponement): Promise<void> {
+  await db.query(
     `UPDATE intake.downloads d SET lease_token = NULL, leased_until = NULL, due_at = now() + $5 * interval '1 millisecond',
        attempts = d.attempts - $6::int, priority = CASE WHEN d.priority = 2 THEN 1 ELSE d.priority END,
        trouble = coalesce($7, d.trouble), trouble_kind = coalesce($8, d.trouble_kind), failed_at = CASE WHEN $8::text IS NULL THEN d.failed_at ELSE now() END
-     FROM ${keyed} RETURNING 1`,
+     FROM ${keyed}`,
     [...toColumns([claim]), wait.delayMs, wait.spend ? 0 : 1, wait.trouble?.message, wait.trouble?.kind],
   );
-  return rows.length > 0;
 }
 
 /** Returns claims to the queue unchanged, for shutdown: the attempt does not count. */

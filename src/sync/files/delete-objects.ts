@@ -44,24 +44,18 @@ export async function deleteInfected(deps: DeletingDeps, signal: AbortSignal): P
   return deleted;
 }
 
-export interface Dropped {
-  /** Hashes whose bytes other files still need. */
-  readonly needed: readonly string[];
-  /** Object versions that the blob store keeps in spite of the delete. */
-  readonly keptVersions: number;
-}
-
 /**
  * Deletes bytes immediately if no file refers to them and no download is about to put them. If the blob store refuses some objects, the
- * others are still deleted; the first refusal is thrown at the end.
+ * others are still deleted; the first refusal is thrown at the end. Returns how many of them are still needed, and how many versions the
+ * blob store keeps in spite of the delete.
  */
 export async function deleteUnneeded(
   deps: DeletingDeps,
   advertiserId: bigint,
   hashes: readonly string[],
   signal: AbortSignal,
-): Promise<Dropped> {
-  const needed: string[] = [];
+): Promise<{ readonly needed: number; readonly keptVersions: number }> {
+  let needed = 0;
   let keptVersions = 0;
   let trouble: Trouble | undefined;
   for (let left = hashes; left.length > 0; ) {
@@ -70,7 +64,7 @@ export async function deleteUnneeded(
     const deleted = await deleteObjects(deps, begun.deletion, giveUpAt, signal);
     keptVersions += countKept(deleted);
     trouble ??= deleted.refused[0]?.trouble;
-    needed.push(...begun.needed);
+    needed += begun.needed;
     left = [...left.slice(100), ...begun.busy];
     // Another run is deleting these objects, or died while doing so. Bytes that were put after its delete must be deleted too.
     if (begun.busy.length > 0) await sleep(retryMs, undefined, { signal });

@@ -9,7 +9,6 @@ import {
   parseIdentity,
   type RecordedStore,
   renderIdentity,
-  type StoreOwner,
   toNextOwner,
 } from '../../domain/store-owner.ts';
 import { WrongStore } from '../../domain/trouble.ts';
@@ -52,31 +51,25 @@ export async function adoptStore(deps: OwnerDeps, signal: AbortSignal): Promise<
   }
 }
 
-/** The owner of the store, and whether that is this database. Changes nothing. */
-export async function lookUpOwner(
-  { store, blobs }: OwnerDeps,
-  signal: AbortSignal,
-): Promise<{ readonly owner: StoreOwner | null; readonly isOwn: boolean }> {
+/** What this database has recorded, and whom the store names. Changes nothing. */
+export async function lookUpOwner({ store, blobs }: OwnerDeps, signal: AbortSignal) {
+  const recorded = await store.blobStore.load();
   const identity = await blobs.loadIdentity(signal);
   const owner = parseIdentity(identity);
-  return { owner, isOwn: owner !== null && isOwnStore(await store.blobStore.load(), identity) };
+  return { recorded, identity, owner, isOwn: owner !== null && isOwnStore(recorded, identity) };
 }
 
 /** Checks that this database owns the store, and takes none: for a process whose role may not change the record of it. */
 export async function requireOwned(deps: OwnerDeps, signal: AbortSignal): Promise<void> {
-  const recorded = await deps.store.blobStore.load();
-  const identity = await deps.blobs.loadIdentity(signal);
-  if (parseIdentity(identity) === null || !isOwnStore(recorded, identity)) {
-    throw toWrongStore(deps.blobs, recorded, identity);
-  }
+  const { recorded, identity, isOwn } = await lookUpOwner(deps, signal);
+  if (!isOwn) throw toWrongStore(deps.blobs, recorded, identity);
 }
 
 /** Checks that the store holds the files of this database. A former owner may still read. */
-export async function requireReadable({ store, blobs }: OwnerDeps, signal: AbortSignal): Promise<void> {
-  const recorded = await store.blobStore.load();
-  const identity = await blobs.loadIdentity(signal);
-  const isFormer = identity !== null && recorded?.location === blobs.location;
-  if (!isOwnStore(recorded, identity) && !isFormer) throw toWrongStore(blobs, recorded, identity);
+export async function requireReadable(deps: OwnerDeps, signal: AbortSignal): Promise<void> {
+  const { recorded, identity } = await lookUpOwner(deps, signal);
+  const isFormer = identity !== null && recorded?.location === deps.blobs.location;
+  if (!isOwnStore(recorded, identity) && !isFormer) throw toWrongStore(deps.blobs, recorded, identity);
 }
 
 /** False if another process has written meanwhile; the caller looks again. */

@@ -73,13 +73,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
   const counts = { ...nothingFound };
   const onStep = () => deps.onStep?.(counts);
   const troubles: Trouble[] = [];
-  const onward = async (work: Promise<void>) => {
-    await work.catch((error: unknown) => {
-      request.signal.throwIfAborted();
-      if (!(error instanceof Trouble) || error.at === 'database') throw error;
-      troubles.push(error);
-    });
-  };
+  const onward = (work: Promise<void>) => work.catch((error: unknown) => noteTrouble(troubles, error, request.signal));
   for (const advertiserId of request.advertisers) {
     counts.unrepaired += await deps.store.blobs.loadUnrepaired(advertiserId);
     const step = { ...deps, ...request, advertiserId, counts, troubles, onStep };
@@ -186,18 +180,21 @@ async function checkEach<T>(
   const work = async () => {
     for await (const item of items) {
       signal.throwIfAborted();
-      try {
-        await check(item);
-      } catch (error) {
-        if (!(error instanceof Trouble) || error.at === 'database') throw error;
+      await check(item).catch(async (error: unknown) => {
+        noteTrouble(troubles, error, signal);
         await blobs.loadIdentity(signal);
-        troubles.push(error);
-      }
+      });
       onStep();
     }
   };
   const ended = await Promise.allSettled(Array.from({ length: parallel }, work));
   for (const end of ended) if (end.status === 'rejected') throw end.reason;
+}
+
+function noteTrouble(troubles: Trouble[], error: unknown, signal: AbortSignal): void {
+  signal.throwIfAborted();
+  if (!(error instanceof Trouble) || error.at === 'database') throw error;
+  troubles.push(error);
 }
 
 /** An object without a row is adopted as an orphan, or left alone if Intake did not create its key. */

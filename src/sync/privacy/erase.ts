@@ -78,7 +78,7 @@ async function deleteFiles(deps: EraseDeps, job: ErasureJob, signal: AbortSignal
     const { needed, keptVersions } = await deleteUnneeded(deleting, advertiserId, job.hashes ?? [], signal);
     // It is no longer known whose bytes these are.
     await deleteUnneeded(deleting, advertiserId, await store.blobs.loadForgotten(advertiserId), signal);
-    return await store.erasures.recordDeletedFiles(job, { shared: needed.length, keptVersions });
+    return await store.erasures.recordDeletedFiles(job, { shared: needed, keptVersions });
   } catch (error) {
     // The status shows the trouble from the first failure on. An unavailable database is reported elsewhere.
     if (error instanceof Trouble && error.at !== 'database') {
