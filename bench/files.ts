@@ -111,7 +111,7 @@ async function fetchAll(url: string, { sourceUrl, storeUrl }: FileServers, files
   const spool = openSpool(folder);
   const accounts = [{ name: 'default', advertiserId: 42n, source }];
   const summary = await runDownloads(
-    { store, blobs, accounts, spool, describeFile, parseScreens, loadSpoolBytes: async () => null },
+    { store, blobs, accounts, spool, describeFile, parseScreens },
     { concurrency, leaseMs: 30_000, maxBytes: 50_000_000, hash: 'learn', retryForMs: 0, graceMs: 0, signal },
   );
   if (summary.stored !== files) throw new Error(`${summary.stored} of ${files} files were stored.`);

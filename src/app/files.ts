@@ -42,16 +42,14 @@ export async function downloadFiles(
   const watched = <T>(answer: Promise<T>, bytes: number) =>
     whileWaiting(watchSilence(answer, bytes, address, (trouble) => onWait?.(trouble, 0)));
   await using blobs = await retry({ retryForMs, signal, onWait }, () => watched(openBlobsOf(config, store, signal), 0));
-  const spool = openSpoolOf();
   await store.downloads.bringForward();
   const { waiting } = await store.downloads.loadWaiting(accounts.map((one) => one.advertiserId));
   let stored = 0;
   return await runDownloads(
     {
-      ...{ store, accounts, spool, describeFile, parseScreens },
+      ...{ store, accounts, spool: openSpoolOf(), describeFile, parseScreens },
       ...{ memory, onBytes, onClaimed, onUnreachable, onWait, crashPoint },
       blobs: { ...blobs, put: (...args) => watched(blobs.put(...args), args[2].sizeBytes) },
-      loadSpoolBytes: spool.loadBytes,
       onStep(totals) {
         onFiles?.(totals, waiting);
         if (totals.stored > stored) onStored?.();

@@ -181,7 +181,6 @@ export async function openConfiguredBlobs({ blobs: { place, s3 }, source }: Blob
 const checksums = { required: 'WHEN_REQUIRED', supported: 'WHEN_SUPPORTED', off: 'OFF' } as const;
 
 /** The spool, where files wait on their way to the blob store. */
-export function openSpoolOf(): Spool & { loadBytes(): Promise<number> } {
-  const spool = openSpool(tmpdir());
-  return { ...spool, loadBytes: () => loadFreeBytes(spool.folder) };
+export function openSpoolOf(): Spool {
+  return openSpool(tmpdir(), () => loadFreeBytes(tmpdir()));
 }

@@ -136,7 +136,6 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   };
 }
 
-/** The free bytes on a folder's disk that this process may use. */
 export async function loadFreeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder).catch((error: NodeJS.ErrnoException) => {
     throw new Trouble('local', `The free space of ${folder} could not be measured (${error.code}).`, {

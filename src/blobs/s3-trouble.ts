@@ -3,58 +3,38 @@
 
 import { toCertificateProblem, toConnectionReason } from '../domain/connection-error.ts';
 import { toDelay } from '../domain/delay.ts';
-import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
+import { CertificateTrouble, Trouble, type TroubleKind } from '../domain/trouble.ts';
 
 /** Converts any error of the SDK to Trouble. A store that cannot accept bytes is `local`, which does not count as a download attempt. */
 export function toTrouble(error: unknown, bucket: string, address: string): Trouble {
   if (error instanceof Trouble) return error;
   const { name, code, status, retryAfterMs } = toFacts(error);
-  const facts = {
-    at: 'storage' as const,
-    ...(status ? { status } : {}),
-    retryAfterMs,
-  };
   const said = status ? `${name || 'no code'}, ${status}` : code || name || 'no answer';
+  const toOne = (kind: TroubleKind, message: string, answered = status) =>
+    new Trouble(kind, message, { at: 'storage', ...(answered ? { status: answered } : {}), retryAfterMs });
 
-  if (name === 'NoSuchBucket') {
-    return new Trouble('local', `There is no bucket ${bucket} at the store at ${address} (${said}).`, {
-      ...facts,
-      status: 404,
-    });
-  }
-  if (name === 'NoSuchKey' || status === 404) return new Trouble('missing', 'This blob is not in the store.', facts);
-  if (throttles.has(name) || status === 429 || status === 503) {
-    return new Trouble('throttled', `The store at ${address} asks for fewer requests (${said}).`, facts);
-  }
-  if (mismatches.has(name)) {
-    return new Trouble(
-      'mismatch',
-      `The store received bytes that differ from those that were hashed (${said}).`,
-      facts,
-    );
-  }
-  if (redirects.has(name) || status === 301 || status === 307) {
-    return new Trouble('local', `Bucket ${bucket} is not in the region that S3_REGION names (${said}).`, facts);
-  }
+  if (name === 'NoSuchBucket')
+    return toOne('local', `There is no bucket ${bucket} at the store at ${address} (${said}).`, 404);
+  if (name === 'NoSuchKey' || status === 404) return toOne('missing', 'This blob is not in the store.');
+  if (throttles.has(name) || status === 429 || status === 503)
+    return toOne('throttled', `The store at ${address} asks for fewer requests (${said}).`);
+  if (mismatches.has(name))
+    return toOne('mismatch', `The store received bytes that differ from those that were hashed (${said}).`);
+  if (redirects.has(name) || status === 301 || status === 307)
+    return toOne('local', `Bucket ${bucket} is not in the region that S3_REGION names (${said}).`);
   if (name === 'CredentialsProviderError') {
-    return new Trouble(
-      'local',
-      'There are no credentials for the store: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
-      facts,
-    );
+    const how = 'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY';
+    return toOne('local', `There are no credentials for the store: ${how}.`);
   }
   if (status === 401 || status === 403 || name === 'AccessDenied') {
-    return new Trouble(
-      'local',
-      `The store at ${address} denies access to bucket ${bucket}: check the AWS_* credentials and the bucket's policy (${said}).`,
-      facts,
-    );
+    const how = `check the AWS_* credentials and the bucket's policy`;
+    return toOne('local', `The store at ${address} denies access to bucket ${bucket}: ${how} (${said}).`);
   }
   const problem = toCertificateProblem(code, address, 'file in NODE_EXTRA_CA_CERTS');
   if (problem !== null) return new CertificateTrouble('storage', `S3_ENDPOINT: ${problem} (${code}).`);
   if (status === undefined)
-    return new Trouble('local', `The store at ${address} cannot be reached (${toConnectionReason(said)}).`, facts);
-  return new Trouble('local', `The store at ${address} failed (${said}).`, facts);
+    return toOne('local', `The store at ${address} cannot be reached (${toConnectionReason(said)}).`);
+  return toOne('local', `The store at ${address} failed (${said}).`);
 }
 
 const throttles = new Set(['SlowDown', 'Throttling', 'ThrottlingException', 'RequestLimitExceeded', 'TooManyRequests']);
@@ -89,7 +69,6 @@ function toWord(text: unknown): string {
   return typeof text === 'string' && /^[A-Za-z0-9_]{1,60}$/.test(text) && text !== 'Error' ? text : '';
 }
 
-/** True when the store answered that it does not have this object. */
 export function isMissing(error: unknown): boolean {
   return error instanceof Trouble && error.kind === 'missing';
 }

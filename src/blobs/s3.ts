@@ -171,20 +171,18 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     proof: 'record' | 'sha256' | 'bytes',
     signal: AbortSignal,
   ): Promise<BlobCondition> {
-    if (proof === 'bytes') return await verifyBytes(parseBlobKey(key), facts, signal);
-    const found = await head(parseBlobKey(key), signal);
-    if (!found) return 'missing';
-    if (found.sizeBytes !== facts.sizeBytes) return 'damaged';
-    if (found.sha256 !== undefined && found.sha256 !== facts.sha256) return 'damaged';
-    if (proof === 'record' || found.sha256 !== undefined) return 'intact';
-    return await verifyBytes(key, facts, signal);
-  }
-
-  /** Reads and hashes the bytes, which prove more than any metadata. */
-  async function verifyBytes(key: string, facts: BlobFacts, signal: AbortSignal): Promise<BlobCondition> {
+    const path = parseBlobKey(key);
+    if (proof !== 'bytes') {
+      const found = await head(path, signal);
+      if (!found) return 'missing';
+      if (found.sizeBytes !== facts.sizeBytes) return 'damaged';
+      if (found.sha256 !== undefined && found.sha256 !== facts.sha256) return 'damaged';
+      if (proof === 'record' || found.sha256 !== undefined) return 'intact';
+    }
+    // The bytes prove more than any metadata.
     const hash = createHash('sha256');
     try {
-      for await (const chunk of read(key, signal)) hash.update(chunk);
+      for await (const chunk of read(path, signal)) hash.update(chunk);
     } catch (error) {
       if (isMissing(error)) return 'missing';
       throw error;
@@ -230,9 +228,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     }
   }
 
-  async function readIdentity(
-    signal: AbortSignal,
-  ): Promise<{ readonly text: string; readonly tag: string | undefined } | null> {
+  async function readIdentity(signal: AbortSignal) {
     try {
       const found = await ask(signal, new GetObjectCommand(toTarget(identityName)));
       const text = (await found.Body?.transformToString())?.trim() ?? '';
@@ -279,7 +275,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
         const ends = await Promise.allSettled(left.splice(0, settings.connections).map(deleteWhole));
         const errors: unknown[] = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason] : []));
         // An error without an answer of the store comes first, because the caller may repeat the others at once.
-        if (errors.length > 0) throw errors.find((error) => !isAnswered(error)) ?? errors[0];
+        if (errors.length > 0) throw errors.find((error) => !(error instanceof Trouble && error.status)) ?? errors[0];
       }
       return { kept, refused };
     },
@@ -368,10 +364,6 @@ function toWholeSha256(base64: string | undefined): string | undefined {
 function toAddress(endpoint: string): string {
   const { hostname, port, protocol } = new URL(endpoint);
   return `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`;
-}
-
-function isAnswered(error: unknown): boolean {
-  return error instanceof Trouble && error.status !== undefined;
 }
 
 function isDenied(error: unknown): error is Trouble {

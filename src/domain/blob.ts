@@ -57,9 +57,8 @@ export interface Spooled extends AsyncDisposable {
   readonly sizeBytes: number;
 }
 
-export interface Spool {
+export interface Spool extends Pick<BlobStore, 'location' | 'freeBytes'> {
   open(): Spooled;
-  readonly folder: string;
 }
 
 export interface Deleted {

@@ -22,14 +22,12 @@ import type { Slots } from './slots.ts';
 export interface PrefillDeps {
   readonly store: Pick<Store, 'prefills'>;
   readonly blobs: BlobStore;
-  /** Where resumes wait on their way to the blob store. */
   readonly spool: Spool;
   readonly slots: Slots;
   /** The configured accounts that offer prefill, by name. */
   readonly accounts: ReadonlyMap<string, PrefillAccount>;
   /** How long a profile can be redeemed. */
   readonly ttlMs: number;
-  /** Called when a prefill has ended, with its outcome and any trouble. */
   readonly onEnd: (end: PrefillEnd) => void;
 }
 
@@ -82,7 +80,6 @@ export async function beginPrefill(
   return source.toAuthorizeUrl(state, advertiserId);
 }
 
-/** What the browser sends when it comes back from the source. */
 export interface Callback {
   readonly state: string;
   readonly binding: string;
@@ -93,36 +90,28 @@ export interface Callback {
 
 /** Finishes a prefill. Returns the URL to send the browser to, or null if the state does not belong to this browser. */
 export async function finishPrefill(deps: PrefillDeps, callback: Callback): Promise<string | null> {
+  const { answer } = callback;
   const advertiserId = parseTicket(callback.state);
   if (advertiserId === null) return null;
   const found = await deps.store.prefills.takeState({
     advertiserId,
     stateHash: toHash(callback.state),
     bindingHash: toHash(callback.binding),
-    isAuthorized: typeof callback.answer === 'object',
+    isAuthorized: typeof answer === 'object',
   });
   if (found === null) return null;
-  const { returnUrl } = found.request;
-  if (found.condition === 'used') return toReturnUrl(returnUrl, { error: 'expired' });
-  const told = await finish(deps, found, callback);
-  return toReturnUrl(returnUrl, told);
-}
-
-async function finish(
-  deps: PrefillDeps,
-  found: FoundState,
-  { answer, signal }: Callback,
-): Promise<{ readonly handle: string } | { readonly error: PrefillError }> {
+  const { key, condition, request } = found;
   const end = async (error: PrefillError, reason: string, trouble: unknown = null) => {
-    await deps.store.prefills.end(found, error, reason);
-    deps.onEnd({ ...toKey(found), outcome: error, reason, trouble });
-    return { error };
+    await deps.store.prefills.end(key, error, reason);
+    deps.onEnd({ ...key, outcome: error, reason, trouble });
+    return toReturnUrl(request.returnUrl, { error });
   };
-  if (found.condition === 'expired') return await end('expired', 'came back too late');
+  if (condition === 'used') return toReturnUrl(request.returnUrl, { error: 'expired' });
+  if (condition === 'expired') return await end('expired', 'came back too late');
   if (answer === 'denied') return await end('denied', 'the candidate declined');
   if (answer === 'failed') return await end('failed', 'the source refused to authorize');
   try {
-    return { handle: await keep(deps, found, answer.code, signal) };
+    return toReturnUrl(request.returnUrl, { handle: await keep(deps, found, answer.code, callback.signal) });
   } catch (trouble) {
     if (trouble instanceof CodeSpent) return await end('expired', 'the code was not accepted', trouble);
     return await end('failed', trouble instanceof Trouble ? trouble.kind : 'unexpected', trouble);
@@ -130,14 +119,18 @@ async function finish(
 }
 
 /** Uses the code to fetch the profile and the resume, and stores both. Without a resume the profile is stored all the same. */
-async function keep(deps: PrefillDeps, found: FoundState, code: string, signal: AbortSignal): Promise<string> {
+async function keep(
+  deps: PrefillDeps,
+  { key, request }: FoundState,
+  code: string,
+  signal: AbortSignal,
+): Promise<string> {
   using _slot = await deps.slots.take(signal);
   const { store } = deps;
-  const key = toKey(found);
   const account = await findAccount(deps, key.advertiserId);
   if (account === null) throw new Trouble('local', 'The advertiser of this prefill is no longer configured.');
   const session = await account.source.openSession(code, signal);
-  const profile = await session.loadProfile(found.request, signal);
+  const profile = await session.loadProfile(request, signal);
   await using stack = new AsyncDisposableStack();
   const { resume, trouble: notFetched } = await fetchResume(deps, session, profile.resumeId, signal);
   if ('body' in resume) stack.use(resume);
@@ -207,10 +200,10 @@ export async function openResume(
   if (resume === null) return null;
   const { sha256, ...facts } = resume;
   const noteLost = () => store.prefills.noteLostResume(key, sha256);
-  const chunks = blobs.get(toBlobKey(key.advertiserId, sha256), signal)[Symbol.asyncIterator]();
+  const bytes = toProven(blobs.get(toBlobKey(key.advertiserId, sha256), signal), sha256, noteLost);
   try {
-    const first = await chunks.next();
-    return { ...facts, bytes: toProven(first, chunks, sha256, noteLost) };
+    await bytes.next();
+    return { ...facts, bytes };
   } catch (error) {
     if (!(error instanceof Trouble) || error.kind !== 'missing') throw error;
     await noteLost();
@@ -218,31 +211,24 @@ export async function openResume(
   }
 }
 
+/** Begins with an empty chunk once the object is open. Each chunk is held back until the next has come, the last until all are proven. */
 async function* toProven(
-  first: IteratorResult<Uint8Array>,
-  chunks: AsyncIterator<Uint8Array>,
+  chunks: AsyncIterable<Uint8Array>,
   sha256: string,
   onDamaged: () => Promise<void>,
 ): AsyncGenerator<Uint8Array> {
   const sum = createHash('sha256');
-  try {
-    for (let chunk = first; !chunk.done; ) {
-      sum.update(chunk.value);
-      const next = await chunks.next();
-      if (next.done && sum.digest('hex') !== sha256) {
-        await onDamaged();
-        throw new Trouble('mismatch', 'The stored resume is damaged.');
-      }
-      yield chunk.value;
-      chunk = next;
-    }
-  } finally {
-    await chunks.return?.();
+  let held: Uint8Array = new Uint8Array();
+  for await (const chunk of chunks) {
+    yield held;
+    sum.update(chunk);
+    held = chunk;
   }
-}
-
-function toKey({ advertiserId, prefillId }: PrefillKey): PrefillKey {
-  return { advertiserId, prefillId };
+  if (sum.digest('hex') !== sha256) {
+    await onDamaged();
+    throw new Trouble('mismatch', 'The stored resume is damaged.');
+  }
+  yield held;
 }
 
 function toHash(secret: string): Buffer {

@@ -18,20 +18,28 @@ export interface RetryOptions {
   /** How long failures may last before the last one is thrown. Infinity: retries without end. */
   readonly retryForMs: number;
   readonly signal: AbortSignal;
+  /** A count of what the work has done: whenever it has risen, failures begin anew. */
+  readonly progress?: (() => number) | undefined;
   /** Called before each wait, with the number of the failed attempt. */
   readonly onWait?: ((trouble: Trouble, waitMs: number, attempt: number) => void) | undefined;
 }
 
 /** Repeats the work until it succeeds, or until temporary failures have lasted for `retryForMs`. Other failures are thrown at once. */
 export async function retry<T>(retryOptions: RetryOptions, work: () => Promise<T>): Promise<T> {
-  const { retryForMs, signal, onWait } = retryOptions;
-  const startedAt = performance.now();
+  const { retryForMs, signal, progress, onWait } = retryOptions;
+  let startedAt = performance.now();
+  let done: number | undefined;
   for (let attempt = 1; ; attempt++) {
     try {
       return await work();
     } catch (error) {
       signal.throwIfAborted();
       if (!isTemporary(error)) throw error;
+      if (progress?.() !== done) {
+        done = progress?.();
+        startedAt = performance.now();
+        attempt = 1;
+      }
       const waitMs = backoffAfter(error, attempt, shortBackoff);
       if (performance.now() - startedAt + waitMs > retryForMs) throw error;
       onWait?.(error, waitMs, attempt);
@@ -41,7 +49,7 @@ export async function retry<T>(retryOptions: RetryOptions, work: () => Promise<T
 }
 
 /** Backoff for work that is retried inside the same call. */
-export const shortBackoff: BackoffRange = { baseMs: 500, maxMs: 15_000 };
+const shortBackoff: BackoffRange = { baseMs: 500, maxMs: 15_000 };
 
 /** Waits. If the signal aborts, throws the signal's reason, so that a lost lease does not look like an unexpected error. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {

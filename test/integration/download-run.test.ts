@@ -386,7 +386,8 @@ describe('storage that cannot take bytes', () => {
     async (disk) => {
       await using intake = await openWith(4);
       const full = async () => 1_000;
-      const deps = disk === 'spool' ? { loadSpoolBytes: full } : { blobs: { ...intake.blobs, freeBytes: full } };
+      const deps =
+        disk === 'spool' ? { spool: openSpool(intake.folder, full) } : { blobs: { ...intake.blobs, freeBytes: full } };
       const running = intake.runDownloads({ deps });
       await expect(running).rejects.toMatchObject({ kind: 'local', message: /nearly full/ });
       await expect(running).rejects.toThrow(

@@ -132,7 +132,6 @@ export async function openSmallIntake(options: SmallIntakeOptions = {}): Promise
     const summary = await runDownloads(
       {
         ...{ store, blobs, accounts, spool, describeFile, parseScreens },
-        loadSpoolBytes: async () => null,
         ...deps,
       },
       {

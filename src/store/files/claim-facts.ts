@@ -5,7 +5,6 @@ import { isAccount } from '../person-search.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Claim } from './download-queue.ts';
 
-/** The source's description of a claimed file. */
 export interface FileFacts {
   readonly claim: Claim;
   readonly sizeBytes: number | null;
@@ -51,9 +50,9 @@ export async function loadFileFacts(
   setting: HashSetting,
 ): Promise<FileFacts[]> {
   const candidates = setting === 'never' ? `SELECT * FROM intake.attachments WHERE false` : twinSql[setting];
-  const rows = await db.query<Omit<FileFacts, 'claim' | 'trust'> & HashTrust & { at: number }>(
+  const rows = await db.query<Omit<FileFacts, 'claim'> & { at: number }>(
     `SELECT c.at::int, a.size_bytes::float8 AS "sizeBytes", a.uploaded_at AS "uploadedAt", to_jsonb(t) AS twin,
-       coalesce(h.agreed, 0) AS agreed, h.contradicted_at IS NOT NULL AS contradicted
+       jsonb_build_object('agreed', coalesce(h.agreed, 0), 'contradicted', h.contradicted_at IS NOT NULL) AS trust
      FROM unnest($1::bigint[], $2::bigint[], $3::text[]) WITH ORDINALITY AS c (advertiser_id, application_id, kind, at)
      JOIN intake.attachments a USING (advertiser_id, application_id, kind)
      JOIN intake.applications p USING (advertiser_id, application_id)
@@ -67,8 +66,5 @@ export async function loadFileFacts(
      ) AS t ON true`,
     [claims.map((c) => c.advertiserId), claims.map((c) => c.applicationId), claims.map((c) => c.kind)],
   );
-  return rows.flatMap(({ at, agreed, contradicted, ...facts }) => {
-    const claim = claims[at - 1];
-    return claim ? [{ ...facts, claim, trust: { agreed, contradicted } }] : [];
-  });
+  return rows.flatMap(({ at, ...facts }) => claims.slice(at - 1, at).map((claim) => ({ ...facts, claim })));
 }

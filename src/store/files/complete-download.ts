@@ -6,7 +6,7 @@ import type { FinalState } from '../../domain/download-verdict.ts';
 import { mostUnchanged } from '../../domain/hash-trust.ts';
 import type { ParsedScreens } from '../../domain/screen.ts';
 import { type ApplicationEvent, appendEvents } from '../events.ts';
-import { type Database, type Queryable, type Row, retryOnConflict } from '../postgres/database.ts';
+import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import type { DeclaredFile } from './claim-facts.ts';
 import type { Claim } from './download-queue.ts';
@@ -56,11 +56,15 @@ async function write(tx: Queryable, downloads: readonly CompletedClaim[]): Promi
   const advertiserId = downloads[0]?.claim.advertiserId ?? 0n;
   const held = await deleteClaimed(tx, advertiserId, downloads);
   const won = downloads.filter((_, at) => held.has(at));
-  const [infected, checks] = await Promise.all([
-    lockBlobs(tx, advertiserId, won.map(({ completion }) => completion).filter(isStored)),
+  const files = won.map(({ completion }) => completion).filter(isStored);
+  // The first two lock the rows of the blobs until COMMIT. An object that was put for infected bytes must be deleted.
+  const [put, linked, checks] = await Promise.all([
+    upsertPut(tx, advertiserId, files),
+    lockLinked(tx, advertiserId, files),
     loadHashChecks(tx, advertiserId, won),
   ]);
-  const ended = won.map((download) => ({ ...download, ...toAttachmentEnd(download, infected, checks) }));
+  const infected = new Set([...put, ...linked].flatMap(({ sha256, state }) => (state === 'infected' ? sha256 : [])));
+  const ended = won.map((download, at) => ({ ...download, ...toAttachmentEnd(download, infected, checks.get(at)) }));
   const pick = (...wanted: readonly AttachmentEnd['follows'][]) =>
     ended.filter(({ follows }) => wanted.includes(follows));
   const changed = await openReplaced(tx, advertiserId, pick('replace'));
@@ -95,11 +99,10 @@ interface AttachmentEnd {
 }
 
 function toAttachmentEnd(
-  { claim, completion }: CompletedClaim,
+  { completion }: CompletedClaim,
   infected: ReadonlySet<string>,
-  checks: ReadonlyMap<string, HashCheck>,
+  check: HashCheck | undefined,
 ): AttachmentEnd {
-  const check = checks.get(`${claim.applicationId} ${claim.kind}`);
   if (!isStored(completion)) {
     return check ? { state: check.state, follows: 'note' } : { state: completion.state, follows: 'write' };
   }
@@ -110,25 +113,22 @@ function toAttachmentEnd(
 }
 
 /** An attachment that is not pending: it was fetched only because its Hash, and nothing else, had changed. */
-interface HashCheck {
-  readonly state: AttachmentEnd['state'];
-  readonly sha256: string | null;
-}
+type HashCheck = Pick<AttachmentEnd, 'state'> & Columns<'attachments', 'sha256'>;
 
-/** The attachments among these that are not pending. Their states cannot change: every writer locks the application first. */
+/** The attachments among these that are not pending, by position. Their states cannot change: every writer locks the application first. */
 async function loadHashChecks(
   tx: Queryable,
   advertiserId: bigint,
   won: readonly CompletedClaim[],
-): Promise<Map<string, HashCheck>> {
-  const rows = await tx.query<Columns<'attachments', 'application_id' | 'kind'> & HashCheck & Row>(
-    `SELECT a.application_id, a.kind, a.state, a.sha256
-     FROM unnest($2::bigint[], $3::text[]) AS c (application_id, kind) JOIN intake.attachments a
+): Promise<Map<number, HashCheck>> {
+  const rows = await tx.query<HashCheck & { readonly at: number }>(
+    `SELECT c.at::int - 1 AS at, a.state, a.sha256
+     FROM unnest($2::bigint[], $3::text[]) WITH ORDINALITY AS c (application_id, kind, at) JOIN intake.attachments a
        ON a.advertiser_id = $1 AND a.application_id = c.application_id AND a.kind = c.kind
      WHERE a.application_id = ANY ($2::bigint[]) AND a.state <> 'pending'`,
     toKeys(advertiserId, won),
   );
-  return new Map(rows.map((row) => [`${row.application_id} ${row.kind}`, row]));
+  return new Map(rows.map((row) => [row.at, row]));
 }
 
 function toKeys(advertiserId: bigint, downloads: readonly CompletedClaim[]): unknown[] {
@@ -221,20 +221,12 @@ async function deleteClaimed(
   return new Set(rows.map((row) => row.at));
 }
 
-/** Locks the rows of the blobs until COMMIT. Returns the infected hashes: an object that was put for them must be deleted. */
-async function lockBlobs(tx: Queryable, advertiserId: bigint, files: readonly StoredFile[]): Promise<Set<string>> {
-  const put = files.filter(({ linkedBy }) => linkedBy === null);
-  const linked = files.filter(({ linkedBy }) => linkedBy !== null);
-  const rows = await Promise.all([upsertPut(tx, advertiserId, put), lockLinked(tx, advertiserId, linked)]);
-  return new Set(rows.flat().flatMap(({ sha256, state }) => (state === 'infected' ? sha256 : [])));
-}
-
 type BlobStateRow = Columns<'blobs', 'sha256' | 'state'>;
 
 /** Also updates the size: a row that was inserted without the bytes (by a delete, a flag or verify) has 0 or a wrong size. */
-async function upsertPut(tx: Queryable, advertiserId: bigint, put: readonly StoredFile[]): Promise<BlobStateRow[]> {
-  if (put.length === 0) return [];
-  const blobs = put.map(({ blob }) => blob);
+async function upsertPut(tx: Queryable, advertiserId: bigint, files: readonly StoredFile[]): Promise<BlobStateRow[]> {
+  const blobs = files.filter(({ linkedBy }) => linkedBy === null).map(({ blob }) => blob);
+  if (blobs.length === 0) return [];
   return await tx.query<BlobStateRow>(
     `INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state, verified_at)
      SELECT DISTINCT ON (sha256) $1, sha256, size_bytes, key, 'stored', now()
@@ -256,7 +248,8 @@ async function upsertPut(tx: Queryable, advertiserId: bigint, put: readonly Stor
  * Locks the row in hash_trust, so that linking a file and recording a contradiction cannot run at the same time. A linked blob counts as
  * announced: a run that has found it to be an orphan then leaves it.
  */
-async function lockLinked(tx: Queryable, advertiserId: bigint, linked: readonly StoredFile[]): Promise<BlobStateRow[]> {
+async function lockLinked(tx: Queryable, advertiserId: bigint, files: readonly StoredFile[]): Promise<BlobStateRow[]> {
+  const linked = files.filter(({ linkedBy }) => linkedBy !== null);
   if (linked.length === 0) return [];
   const hashes = [...new Set(linked.map((file) => file.blob.sha256))];
   const [rows, [trust]] = await Promise.all([

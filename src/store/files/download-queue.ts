@@ -1,5 +1,6 @@
 // The download queue: narrow rows that are deleted when the work is done, so the table stays small after a million files. A claim is a
 // token and the time at which it expires (`leased_until`); to complete or fail a download, a process must still hold its token.
+import type { AttachmentKind } from '../../domain/application.ts';
 import type { TroubleKind } from '../../domain/trouble.ts';
 import { longestLease } from '../accounts/leases.ts';
 import type { Queryable } from '../postgres/database.ts';
@@ -8,7 +9,7 @@ import type { Columns, NotNull } from '../schema/rows.ts';
 export interface Claim {
   readonly advertiserId: bigint;
   readonly applicationId: bigint;
-  readonly kind: string;
+  readonly kind: AttachmentKind;
   readonly token: string;
   /** Including this one. */
   readonly attempts: number;
@@ -150,7 +151,6 @@ export async function postponeDownload(db: Queryable, claim: Claim, wait: Postpo
 
 /** Returns claims to the queue unchanged, for shutdown: the attempt does not count. */
 export async function releaseDownloads(db: Queryable, claims: readonly Claim[]): Promise<void> {
-  if (claims.length === 0) return;
   await db.query(
     `UPDATE intake.downloads d SET lease_token = NULL, leased_until = NULL, attempts = d.attempts - 1 FROM ${keyed}`,
     toColumns(claims),
@@ -174,18 +174,14 @@ export async function loadWaiting(
   db: Queryable,
   advertisers: readonly bigint[],
 ): Promise<{ readonly waiting: number; readonly notThere: number; readonly nextInMs: number | null }> {
-  const [row] = await db.query<{ waiting: bigint; not_there: bigint; next_in_ms: number | null }>(
-    `SELECT count(*) AS waiting, count(*) FILTER (WHERE trouble_kind = 'missing') AS not_there,
-       extract(epoch FROM min(greatest(due_at, leased_until)) FILTER (WHERE trouble_kind IS DISTINCT FROM 'missing') - now())::float8 * 1000 AS next_in_ms
+  const [row] = await db.query<{ waiting: number; notThere: number; nextInMs: number | null }>(
+    `SELECT count(*)::int AS waiting, (count(*) FILTER (WHERE trouble_kind = 'missing'))::int AS "notThere",
+       extract(epoch FROM min(greatest(due_at, leased_until)) FILTER (WHERE trouble_kind IS DISTINCT FROM 'missing') - now())::float8 * 1000 AS "nextInMs"
      FROM intake.downloads d JOIN intake.advertisers v USING (advertiser_id)
      WHERE d.advertiser_id = ANY ($1::bigint[]) AND v.state = 'active'`,
     [advertisers],
   );
-  return {
-    waiting: Number(row?.waiting ?? 0),
-    notThere: Number(row?.not_there ?? 0),
-    nextInMs: row?.next_in_ms ?? null,
-  };
+  return row ?? { waiting: 0, notThere: 0, nextInMs: null };
 }
 
 /** Wakes workers that wait for downloads, when the transaction commits. */

@@ -3,16 +3,13 @@
 import type { ParsedScreens } from '../../domain/screen.ts';
 import type { Queryable } from '../postgres/database.ts';
 
-/** Parsed screens, their application, and the bytes they were parsed from. */
 export interface ScreenReplacement {
   readonly applicationId: bigint;
-  /** Hex sha256 of the parsed bytes. */
   readonly sha256: string;
   /** Null where the bytes cannot be parsed: the application then has no screens. */
   readonly parsed: ParsedScreens | null;
 }
 
-/** Replaces all screens of these applications. Must be called inside a transaction. */
 export async function replaceScreens(
   tx: Queryable,
   advertiserId: bigint,

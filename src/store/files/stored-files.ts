@@ -4,11 +4,12 @@ import { type AttachmentState, attachmentKinds, type Note, unreadableFlag } from
 import type { ParsedScreens } from '../../domain/screen.ts';
 import { appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
-import type { Columns, NotNull, OrNull } from '../schema/rows.ts';
+import type { Columns } from '../schema/rows.ts';
 import { mayStore } from '../tombstones.ts';
 import type { DeclaredFile } from './claim-facts.ts';
 import { reopenAttachments } from './ready.ts';
 import { replaceScreens } from './screens.ts';
+import { inPages } from './verify-blobs.ts';
 
 /** An attachment of an application. The last three are null where its bytes are not stored. */
 export interface ApplicationFile extends DeclaredFile {
@@ -26,21 +27,18 @@ export async function loadApplicationFiles(
   advertisers: readonly bigint[],
   applicationId: bigint,
 ): Promise<Map<bigint, ApplicationFile[]>> {
-  const rows = await db.query<OrNull<ApplicationFile> & { advertiserId: bigint }>(
-    `SELECT p.advertiser_id AS "advertiserId", a.kind, a.state, a.reason, a.file_name AS "fileName", a.content_type AS "contentType",
-       a.detected_type AS "detectedType", b.key, b.sha256, b.size_bytes::float8 AS "sizeBytes"
+  const rows = await db.query<{ advertiserId: bigint; files: ApplicationFile[] }>(
+    `SELECT p.advertiser_id AS "advertiserId", coalesce(jsonb_agg(jsonb_build_object('kind', a.kind, 'state', a.state, 'reason', a.reason,
+         'fileName', a.file_name, 'contentType', a.content_type, 'detectedType', a.detected_type,
+         'key', b.key, 'sha256', b.sha256, 'sizeBytes', b.size_bytes) ORDER BY a.kind) FILTER (WHERE a.kind IS NOT NULL), '[]') AS files
      FROM intake.applications p
      LEFT JOIN intake.attachments a USING (advertiser_id, application_id)
      LEFT JOIN intake.blobs b ON b.advertiser_id = a.advertiser_id AND b.sha256 = a.sha256 AND a.state = 'stored' AND b.state = 'stored'
      WHERE p.advertiser_id = ANY ($1::bigint[]) AND p.application_id = $2 AND p.erased_at IS NULL
-     ORDER BY p.advertiser_id, a.kind`,
+     GROUP BY p.advertiser_id ORDER BY p.advertiser_id`,
     [advertisers, applicationId],
   );
-  // An application without attachments has one row, whose attachment columns are null.
-  const toFile = ({ advertiserId: _, kind, state, ...file }: (typeof rows)[number]) =>
-    kind === null || state === null ? [] : [{ kind, state, ...file }];
-  const byAdvertiser = Map.groupBy(rows, ({ advertiserId }) => advertiserId);
-  return new Map([...byAdvertiser].map(([advertiserId, some]) => [advertiserId, some.flatMap(toFile)]));
+  return new Map(rows.map(({ advertiserId, files }) => [advertiserId, files]));
 }
 
 export interface RetryChoice {
@@ -78,28 +76,22 @@ export interface StoredScreen {
 }
 
 /** Stored screens that another parser version parsed or that no parser could read; all stored screens where `parserVersion` is null. */
-export async function* loadStoredScreens(
+export function loadStoredScreens(
   db: Queryable,
   advertiserId: bigint,
   parserVersion: number | null,
 ): AsyncGenerator<StoredScreen> {
-  for (let after: bigint | null = null; ; ) {
-    const rows: ScreenRow[] = await db.query<ScreenRow>(
-      `SELECT a.application_id, a.sha256, a.content_type FROM intake.attachments a JOIN intake.blobs b USING (advertiser_id, sha256)
+  return inPages(pageSize, (after) =>
+    db.query<StoredScreen>(
+      `SELECT a.advertiser_id AS "advertiserId", a.application_id AS "applicationId", a.sha256, a.content_type AS "contentType"
+       FROM intake.attachments a JOIN intake.blobs b USING (advertiser_id, sha256)
        WHERE a.advertiser_id = $1 AND a.kind = 'screen' AND a.state = 'stored' AND b.state = 'stored'
          AND ($2::bigint IS NULL OR a.application_id > $2) AND ($3::int IS NULL OR a.parser_version IS DISTINCT FROM $3)
        ORDER BY a.application_id LIMIT ${pageSize}`,
-      [advertiserId, after, parserVersion],
-    );
-    for (const { application_id: applicationId, sha256, content_type: contentType } of rows) {
-      yield { advertiserId, applicationId, sha256, contentType };
-      after = applicationId;
-    }
-    if (rows.length < pageSize) return;
-  }
+      [advertiserId, after?.applicationId ?? null, parserVersion],
+    ),
+  );
 }
-
-type ScreenRow = Columns<'attachments', 'application_id' | 'content_type'> & NotNull<Columns<'attachments', 'sha256'>>;
 
 /** Replaces the parsed screens of a file and its note about them. False when the attachment has other bytes by now, or was erased. */
 export async function replaceParsedScreens(
@@ -133,7 +125,6 @@ export async function replaceParsedScreens(
   });
 }
 
-/** All rows of an application's screens as one text, for comparison. */
 async function loadScreenText(tx: Queryable, advertiserId: bigint, applicationId: bigint): Promise<string | null> {
   const of = (table: string) =>
     `(SELECT jsonb_agg(to_jsonb(s) - 'parser_version' ORDER BY to_jsonb(s)) FROM intake.${table} s WHERE advertiser_id = $1 AND application_id = $2)`;

@@ -19,18 +19,25 @@ const blobColumns = 'sha256, size_bytes::float8 AS "sizeBytes", key, state, kept
 
 const pageSize = 1_000;
 
+/** Rows that are loaded page by page, each page behind the last row of the one before. `load` returns up to `size` rows. */
+export async function* inPages<T>(size: number, load: (after: T | undefined) => Promise<T[]>): AsyncGenerator<T> {
+  for (let after: T | undefined; ; ) {
+    const rows = await load(after);
+    yield* rows;
+    if (rows.length < size) return;
+    after = rows.at(-1);
+  }
+}
+
 /** An advertiser's blobs in the order of their keys. */
-export async function* loadBlobs(db: Queryable, advertiserId: bigint): AsyncGenerator<BlobRow> {
-  for (let after = ''; ; ) {
-    const rows = await db.query<BlobRow>(
+export function loadBlobs(db: Queryable, advertiserId: bigint): AsyncGenerator<BlobRow> {
+  return inPages(pageSize, (after) =>
+    db.query<BlobRow>(
       `SELECT ${blobColumns} FROM intake.blobs
        WHERE advertiser_id = $1 AND sha256 > $2 ORDER BY sha256 LIMIT ${pageSize}`,
-      [advertiserId, after],
-    );
-    yield* rows;
-    if (rows.length < pageSize) return;
-    after = rows.at(-1)?.sha256 ?? '';
-  }
+      [advertiserId, after?.sha256 ?? ''],
+    ),
+  );
 }
 
 /**
@@ -44,32 +51,27 @@ export async function loadUnread(db: Queryable, advertiserId: bigint, withinMs: 
      WHERE advertiser_id = $1 AND (verified_at > now() OR intended_at > now())`,
     [advertiserId],
   );
-  const rows = await db.query<{ nights: number; bytes: bigint }>(
+  return await db.query<UnreadBytes>(
     `SELECT greatest(1, floor((date_part('epoch', verified_at - now()) * 1000 + $2::float8) / $3::float8))::int AS nights,
-       sum(greatest(size_bytes, 1))::bigint AS bytes
+       sum(greatest(size_bytes, 1))::float8 AS bytes
      FROM intake.blobs WHERE advertiser_id = $1 AND state = 'stored' GROUP BY 1`,
     [advertiserId, withinMs, nightMs],
   );
-  return rows.map(({ nights, bytes }) => ({ nights, bytes: Number(bytes) }));
 }
 
 /** An advertiser's stored blobs, the longest unread first, by the state of the rows when each page is loaded. */
-export async function* loadLongestUnread(db: Queryable, advertiserId: bigint): AsyncGenerator<BlobRow> {
-  for (let after = { verified_at: '-infinity', sha256: '' }; ; ) {
-    // As text: a Date has no microseconds, and rows would be returned twice.
-    const rows = await db.query<BlobRow & { verified_at: string }>(
+export function loadLongestUnread(db: Queryable, advertiserId: bigint): AsyncGenerator<BlobRow> {
+  // As text: a Date has no microseconds, and rows would be returned twice.
+  return inPages<BlobRow & { verified_at: string }>(pageSize, (after) =>
+    db.query(
       `SELECT ${blobColumns}, verified_at::text AS verified_at FROM intake.blobs
        WHERE advertiser_id = $1 AND state = 'stored' AND (verified_at, sha256) > ($2::timestamptz, $3)
        ORDER BY blobs.verified_at, sha256 LIMIT ${pageSize}`,
-      [advertiserId, after.verified_at, after.sha256],
-    );
-    yield* rows;
-    if (rows.length < pageSize) return;
-    after = rows.at(-1) ?? after;
-  }
+      [advertiserId, after?.verified_at ?? '-infinity', after?.sha256 ?? ''],
+    ),
+  );
 }
 
-/** Records that verify has just read these bytes from the blob store. */
 export async function markVerified(db: Queryable, advertiserId: bigint, sha256: string): Promise<void> {
   await db.query(
     `UPDATE intake.blobs SET verified_at = now() WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'`,
@@ -130,7 +132,6 @@ export async function markDamaged(
 export const isUnrepaired = `b.state = 'damaged'
   AND EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = b.advertiser_id AND a.sha256 = b.sha256)`;
 
-/** How many blobs of an advertiser are missing or damaged and not yet replaced. */
 export async function loadUnrepaired(db: Queryable, advertiserId: bigint): Promise<number> {
   const [row] = await db.query<{ unrepaired: number }>(
     `SELECT count(*)::int AS unrepaired FROM intake.blobs b WHERE b.advertiser_id = $1 AND ${isUnrepaired}`,
@@ -161,10 +162,7 @@ export async function adoptBlob(db: Queryable, advertiserId: bigint, blob: BlobF
 }
 
 /** How many of an advertiser's blobs nothing refers to, and how many there are. */
-export async function countOrphans(
-  db: Queryable,
-  advertiserId: bigint,
-): Promise<{ readonly orphans: number; readonly blobs: number }> {
+export async function countOrphans(db: Queryable, advertiserId: bigint) {
   const [row] = await db.query<{ orphans: number; blobs: number }>(
     `SELECT (SELECT count(*)::int FROM intake.blobs b WHERE ${isOrphan}) AS orphans,
        (SELECT count(*)::int FROM intake.blobs WHERE advertiser_id = $1) AS blobs`,

@@ -90,7 +90,6 @@ export async function erasePrefills(tx: Queryable, advertiserId: bigint, prefill
 /** The URLs of the careers site may contain anything, even a name. The columns are NOT NULL, so they keep only the host. */
 const toHost = (url: string) => `regexp_replace(${url}, '(//[^/?#]*).*', '\\1/')`;
 
-/** Removes all personal data from the row. */
 const emptied = `profile = NULL, profile_text = NULL, notes = NULL, first_name = NULL, last_name = NULL, email = NULL, phone = NULL,
   person_key = NULL, person_keys = NULL, handle_hash = NULL, resume_file_name = NULL, resume_content_type = NULL, resume_sha256 = NULL,
   resume_size_bytes = NULL, resume_put_until = NULL,

@@ -31,7 +31,6 @@ export interface PrefillStart extends PrefillKey {
   readonly bindingHash: Buffer;
 }
 
-/** Inserts a new prefill and the OAuth state that leads back to it. */
 export async function beginPrefill(db: Queryable, start: PrefillStart): Promise<void> {
   const { request } = start;
   await db.query(
@@ -58,7 +57,8 @@ export async function beginPrefill(db: Queryable, start: PrefillStart): Promise<
 }
 
 /** A state of this browser: taken by this call, used before, or expired. */
-export interface FoundState extends PrefillKey {
+export interface FoundState {
+  readonly key: PrefillKey;
   readonly condition: 'taken' | 'used' | 'expired';
   readonly request: PrefillRequest;
 }
@@ -71,7 +71,7 @@ export async function takeState(
   db: Queryable,
   state: Pick<PrefillStart, 'advertiserId' | 'stateHash' | 'bindingHash'> & { readonly isAuthorized: boolean },
 ): Promise<FoundState | null> {
-  const [row] = await db.query<PrefillRequest & Omit<FoundState, 'request'>>(
+  const [row] = await db.query<PrefillRequest & PrefillKey & Pick<FoundState, 'condition'>>(
     `WITH found AS (
        SELECT advertiser_id, state_hash, prefill_id, used_at,
          -- A state that expires later than its lifetime allows was written before the clock was set back: its age is unknown.
@@ -93,7 +93,7 @@ export async function takeState(
   );
   if (!row) return null;
   const { prefillId, condition, ...request } = row;
-  return { advertiserId: request.advertiserId, prefillId, condition, request };
+  return { key: { advertiserId: request.advertiserId, prefillId }, condition, request };
 }
 
 /** Ends a prefill that got no profile. */
@@ -114,7 +114,6 @@ export interface KeptProfile extends PrefillKey {
   readonly profile: Profile;
   /** The resume that will be put, or why there is none. */
   readonly resume: Omit<Resume, 'body' | typeof Symbol.asyncDispose> | { readonly reason: string };
-  /** How long it can be redeemed. */
   readonly ttlMs: number;
 }
 
@@ -240,7 +239,6 @@ export interface RedeemedPrefill extends PrefillKey {
 export type ResumeFacts = Pick<Resume, 'fileName' | 'contentType' | 'sizeBytes'>;
 
 const hasResume = `(resume_stored_at IS NOT NULL AND resume_sha256 IS NOT NULL AND resume_reason IS NULL)`;
-/** Not null where there is a resume. */
 const resumeColumns = `resume_file_name AS "fileName", resume_content_type AS "contentType", resume_size_bytes::float8 AS "sizeBytes"`;
 
 /** True of a profile that has expired, or whose age is unknown because the clock was set back. */

@@ -17,7 +17,6 @@ export interface RecallDeps {
 /** The token of a run that died lapses after 30 s (store/files/delete-blobs.ts). At this interval the next run is still within a minute. */
 const usuallyEveryMs = 5_000;
 
-/** Deletes infected bytes every few seconds until the signal aborts or the recall is disposed. */
 export function startRecall(deps: RecallDeps, signal: AbortSignal) {
   const stop = new AbortController();
   const stopSignal = AbortSignal.any([signal, stop.signal]);

@@ -120,9 +120,8 @@ async function deleteInTime(
     } catch (error) {
       signal.throwIfAborted();
       // The time limit may end a repeated request; the earlier refusal is then the cause to report.
-      if (limit.aborted && refusal !== null) throw refusal;
-      if (limit.aborted && !(error instanceof Trouble)) throw toTooSlow(blobs, keys, error);
-      if (!(error instanceof Trouble) || error.status === undefined || limit.aborted) throw error;
+      if (limit.aborted) throw refusal ?? (error instanceof Trouble ? error : toTooSlow(blobs, keys, error));
+      if (!(error instanceof Trouble) || error.status === undefined) throw error;
       refusal = error;
       await sleep(retryMs, undefined, { signal: either }).catch(() => {});
     }

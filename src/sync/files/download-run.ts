@@ -9,7 +9,7 @@ import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { FileFacts } from '../../store/files/claim-facts.ts';
 import type { Claim } from '../../store/files/download-queue.ts';
-import { backoffAfter, isTemporary, pause, shortBackoff } from '../retry.ts';
+import { retry } from '../retry.ts';
 import { createSlots } from '../slots.ts';
 import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
 
@@ -21,13 +21,10 @@ export interface DownloadAccount {
 
 export interface DownloadRunDeps extends Omit<DownloadDeps, 'source' | 'onBytes'> {
   readonly accounts: readonly DownloadAccount[];
-  readonly loadSpoolBytes: () => Promise<number | null>;
-  /** What a run leaves to the next. */
   readonly memory?: DownloadMemory | undefined;
   readonly onStep?: ((totals: DownloadTotals) => void) | undefined;
   /** Called with account and file as bytes arrive, and before they are parsed. */
   readonly onBytes?: ((work: Readonly<Record<string, string>>) => void) | undefined;
-  /** Called with how long each claimed download had been due. */
   readonly onClaimed?: ((waitedMs: readonly number[]) => void) | undefined;
   readonly onWait?: ((trouble: Trouble, waitMs: number) => void) | undefined;
   /** Called with the account's name when its source could not be connected to. */
@@ -72,9 +69,8 @@ type Totals = typeof noTotals;
 export type DownloadTotals = Readonly<Totals>;
 
 export interface DownloadSummary extends DownloadTotals {
-  /** Downloads still in the queue. */
   readonly waiting: number;
-  /** Those of them whose file the source does not have yet. */
+  /** Those that wait for a file that the source does not have yet. */
   readonly notThere: number;
 }
 
@@ -102,29 +98,15 @@ export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRe
   const { memory = createDownloadMemory(), accounts, store } = deps;
   const { retryForMs, signal } = request;
   const totals = { ...noTotals };
-  for (let outages = 0, since = 0; ; ) {
-    const { stored } = totals;
-    try {
-      await runOnce({ ...deps, memory }, request, totals);
-      const { waiting, notThere } = await store.downloads.loadWaiting(accounts.map((one) => one.advertiserId));
-      return { ...totals, waiting, notThere };
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!isTemporary(error)) throw error;
-      if (totals.stored > stored) outages = 0;
-      if (outages === 0) since = performance.now();
-      const waitMs = backoffAfter(error, ++outages, shortBackoff);
-      if (performance.now() - since + waitMs > retryForMs) throw error;
-      deps.onWait?.(error, waitMs);
-      await pause(waitMs, signal);
-    }
-  }
+  return await retry({ retryForMs, signal, progress: () => totals.stored, onWait: deps.onWait }, async () => {
+    await runOnce({ ...deps, memory }, request, totals);
+    const { waiting, notThere } = await store.downloads.loadWaiting(accounts.map((one) => one.advertiserId));
+    return { ...totals, waiting, notThere };
+  });
 }
 
-interface RunAccount extends DownloadAccount {
-  /** Failures of its source in a row. */
-  streak: number;
-}
+/** With the number of failures of its source in a row. */
+type RunAccount = DownloadAccount & { streak: number };
 
 async function runOnce(
   deps: DownloadRunDeps & { readonly memory: DownloadMemory },
@@ -232,7 +214,8 @@ async function runOnce(
   /** Commits a failure: gives the download back to the queue, or ends it. Pauses what the failure shows to be away. */
   async function fail(account: RunAccount, failed: Claim, found: Trouble): Promise<void> {
     totals.failures += 1;
-    const at = isOfStorage(found) ? 'storage' : 'source';
+    // A trouble of our storage, disk or database may come during a fetch.
+    const at = found.kind === 'local' || found.at === 'storage' || found.at === 'database' ? 'storage' : 'source';
     // A trouble with a status is an answer of the source, which may be about this file alone.
     if (at === 'source' && found.kind === 'unreachable' && found.status === undefined)
       deps.onUnreachable?.(account.name);
@@ -310,11 +293,6 @@ async function runOnce(
   if (failure) throw (failure as { readonly error: unknown }).error;
 }
 
-/** True of a trouble of our storage, disk or database, even during a fetch. Every other one is of the source. */
-function isOfStorage({ kind, at }: Trouble): boolean {
-  return kind === 'local' || at === 'storage' || at === 'database';
-}
-
 /** A refusal usually concerns the credential, and a Retry-After all requests. If the list is served, both concern only this file. */
 function toFileTrouble(trouble: Trouble): Trouble {
   const { kind, status, retryAfterMs } = trouble;
@@ -324,14 +302,10 @@ function toFileTrouble(trouble: Trouble): Trouble {
 }
 
 /** Throws while the disk of the blobs or of the spool has no room for `aheadBytes`: all files ahead, each of the largest allowed size. */
-async function requireRoom({ blobs, spool, loadSpoolBytes }: DownloadRunDeps, aheadBytes: number): Promise<void> {
-  const disks: readonly (readonly [name: string, freeBytes: number | null])[] = [
-    [blobs.location, await blobs.freeBytes()],
-    [`the spool ${spool.folder} (TMPDIR)`, await loadSpoolBytes()],
-  ];
-  for (const [name, freeBytes] of disks) {
-    if (hasRoom(freeBytes, aheadBytes)) continue;
-    const happened = `The disk of ${name} is nearly full: no file is fetched until there is room.`;
+async function requireRoom({ blobs, spool }: DownloadRunDeps, aheadBytes: number): Promise<void> {
+  for (const { location, freeBytes } of [blobs, spool]) {
+    if (hasRoom(await freeBytes(), aheadBytes)) continue;
+    const happened = `The disk of ${location} is nearly full: no file is fetched until there is room.`;
     throw new Trouble('local', happened, { at: 'storage' });
   }
 }

@@ -1,12 +1,10 @@
 // Carries out one claimed download: links the file to equal stored bytes where Hash is trusted, or else fetches the bytes, announces and
 // puts the blob, and commits the rows. The download run handles a failure.
-import { isAttachmentKind } from '../../domain/application.ts';
 import { type BlobStore, toBlobKey } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { mostLapses } from '../../domain/download-verdict.ts';
 import { type HashSetting, toHashUse } from '../../domain/hash-trust.ts';
-import { Trouble } from '../../domain/trouble.ts';
-import type { FileFacts, Twin } from '../../store/files/claim-facts.ts';
+import type { Twin } from '../../store/files/claim-facts.ts';
 import type { CompletedState, Completion, StoredFile } from '../../store/files/complete-download.ts';
 import type { Store } from '../../store/store.ts';
 import { deleteUnneeded } from './delete-objects.ts';
@@ -18,8 +16,7 @@ export interface DownloadDeps extends FetchDeps {
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
-export interface DownloadRequest extends Pick<FetchRequest, 'maxBytes' | 'signal'> {
-  readonly file: FileFacts;
+export interface DownloadRequest extends FetchRequest {
   readonly hash: HashSetting;
   /** The download no longer needs the source. */
   readonly onFetched?: (() => void) | undefined;
@@ -33,7 +30,6 @@ export interface DownloadEnd {
   readonly fetchedBytes: number | null;
 }
 
-/** Downloads one file. Throws Trouble, or the signal's reason. */
 export async function download(deps: DownloadDeps, request: DownloadRequest): Promise<DownloadEnd> {
   const { file, hash, maxBytes } = request;
   const { claim, twin } = file;
@@ -67,12 +63,9 @@ async function fetchAndPut(
   request: DownloadRequest,
   compare: boolean,
 ): Promise<StoredFile | 'tooLarge' | 'lost'> {
-  const { file, maxBytes, signal } = request;
-  const { claim, twin, sizeBytes } = file;
-  const { kind, applicationId } = claim;
-  if (!isAttachmentKind(kind)) throw new Trouble('missing', 'There is no path for this type.', { status: 410 });
-  const isKnownServed = claim.isServed;
-  await using fetched = await fetchFile(deps, { kind, applicationId, sizeBytes, maxBytes, signal, isKnownServed });
+  const { file, signal } = request;
+  const { claim, twin } = file;
+  await using fetched = await fetchFile(deps, request);
   if (fetched === null) return 'tooLarge';
   deps.crashPoint?.('fetched');
   request.onFetched?.();

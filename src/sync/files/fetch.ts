@@ -1,13 +1,14 @@
 // Fetches one file from the source and makes sure that it is whole, by its HTTP framing or its Size. It counts and hashes the bytes. If
 // something does not match, it fetches again until two fetches in a row agree, at most three times. A truncated body, an empty body or an
 // error page is never taken for the file.
-import type { AttachmentKind, Note } from '../../domain/application.ts';
+import type { Note } from '../../domain/application.ts';
 import type { BlobBody, BlobFacts, Spool } from '../../domain/blob.ts';
 import { largestScreenBytes, type ParsedScreens, toUnreadableNote } from '../../domain/screen.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { describeFile, FileDescription } from '../../source/parse/file-description.ts';
 import type { parseScreens } from '../../source/parse/screen.ts';
+import type { FileFacts } from '../../store/files/claim-facts.ts';
 
 export interface FetchDeps {
   readonly source: Source;
@@ -19,14 +20,10 @@ export interface FetchDeps {
 }
 
 export interface FetchRequest {
-  readonly kind: AttachmentKind;
-  readonly applicationId: bigint;
-  /** Size from the list; it may be wrong. */
-  readonly sizeBytes: number | null;
+  /** Its Size is from the list, and may be wrong. */
+  readonly file: FileFacts;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
-  /** The source is known to serve the account, so a Retry-After is about this file alone. */
-  readonly isKnownServed?: boolean | undefined;
 }
 
 /** A whole file. Disposing it frees its bytes. */
@@ -68,9 +65,10 @@ interface Doubt {
 
 async function fetchOnce(
   deps: FetchDeps,
-  { kind, applicationId, sizeBytes, maxBytes, signal, isKnownServed }: FetchRequest,
+  { file: { claim, sizeBytes }, maxBytes, signal }: FetchRequest,
 ): Promise<(FetchedFile & { readonly doubt: Doubt | null }) | null> {
-  await using answer = await deps.source.openAttachment(kind, applicationId, signal, isKnownServed);
+  const { kind, applicationId, isServed } = claim;
+  await using answer = await deps.source.openAttachment(kind, applicationId, signal, isServed);
   const { headers } = answer;
   if (answer.status === 204) throw new Trouble('missing', 'The source does not have it (204).', { status: 204 });
   const declared = toLength(headers['content-length']);
@@ -145,7 +143,6 @@ function toSizeNote(listed: number | null, came: number): Note | null {
   return { field: 'Size', reason: `says ${listed}, and ${came} bytes came` };
 }
 
-/** The source answered, but not with a usable file. */
 function toUseless(message: string): Trouble {
   return new Trouble('unreachable', message, { status: 200 });
 }

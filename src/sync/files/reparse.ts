@@ -16,17 +16,17 @@ export interface ReparseRequest {
   readonly signal: AbortSignal;
 }
 
-export interface ReparseSummary {
-  readonly read: number;
+const nothingRead = {
+  read: 0,
   /** Screens that cannot be parsed; their bytes stay, without rows. */
-  readonly unreadable: number;
+  unreadable: 0,
   /** Screens whose object is not in the blob store; `intake verify` repairs them. */
-  readonly missing: number;
-}
+  missing: 0,
+};
 
-export async function reparse(deps: ReparseDeps, request: ReparseRequest): Promise<ReparseSummary> {
+export async function reparse(deps: ReparseDeps, request: ReparseRequest): Promise<typeof nothingRead> {
   const { store, blobs } = deps;
-  const counts = { read: 0, unreadable: 0, missing: 0 };
+  const counts = { ...nothingRead };
   for (const advertiserId of request.advertisers) {
     for await (const file of store.files.loadScreens(advertiserId, request.parserVersion)) {
       request.signal.throwIfAborted();

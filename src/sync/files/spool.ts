@@ -12,8 +12,8 @@ const headBytes = 65_536;
 const bufferBytes = 512 * 1024;
 
 /** Other users may share the folder: only this user can read a file in it, and it is never opened by a name that existed before. */
-export function openSpool(folder: string): Spool {
-  return { folder, open: () => openSpooled(folder) };
+export function openSpool(folder: string, freeBytes: Spool['freeBytes'] = async () => null): Spool {
+  return { location: `the spool ${folder} (TMPDIR)`, freeBytes, open: () => openSpooled(folder) };
 }
 
 function openSpooled(folder: string): Spooled {

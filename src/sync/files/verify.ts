@@ -13,7 +13,6 @@ export interface VerifyDeps {
   readonly store: Pick<Store, 'blobs' | 'deletions'>;
   readonly blobs: BlobStore;
   readonly onStep?: ((summary: VerifySummary) => void) | undefined;
-  /** For tests that end the process at named moments. */
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
@@ -28,7 +27,6 @@ export interface VerifyRequest {
   readonly amount: ReadAmount;
   /** An operator has confirmed that orphans are deleted however many there are. */
   readonly released?: boolean | undefined;
-  /** Objects checked at once; 8 by default. */
   readonly parallel?: number;
   readonly signal: AbortSignal;
 }
@@ -59,7 +57,6 @@ const nothingFound = {
 type VerifyCounts = typeof nothingFound;
 export type VerifySummary = Readonly<VerifyCounts>;
 
-/** What a step for one advertiser uses: the dependencies, the request, and the counts that it adds to. */
 interface Step extends Omit<VerifyDeps, 'onStep'>, VerifyRequest {
   readonly advertiserId: bigint;
   readonly counts: VerifyCounts;
@@ -68,7 +65,6 @@ interface Step extends Omit<VerifyDeps, 'onStep'>, VerifyRequest {
   readonly onStep: () => void;
 }
 
-/** Compares everything, repairs what can be repaired, and returns the findings. */
 export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<VerifySummary> {
   const counts = { ...nothingFound };
   const onStep = () => deps.onStep?.(counts);

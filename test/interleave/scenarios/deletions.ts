@@ -177,7 +177,7 @@ export function createLifted(stage: Stage): Scenario {
       const lost = {
         advertiserId,
         applicationId: 1n,
-        kind: 'resume',
+        kind: 'resume' as const,
         token: crypto.randomUUID(),
         attempts: 1,
         lapses: 0,

@@ -49,7 +49,8 @@ function toShort(key: string): string {
 
 /** Keeps the bytes of a download in memory. */
 export const spool: Spool = {
-  folder: '',
+  location: 'memory',
+  freeBytes: async () => null,
   open() {
     const chunks: Uint8Array[] = [];
     return {
