@@ -8,6 +8,7 @@ import {
   CodeSpent,
   type PrefillError,
   type PrefillRequest,
+  type Profile,
   parseTicket,
   type Resume,
   toReturnUrl,
@@ -132,7 +133,7 @@ async function keep(
   const session = await account.source.openSession(code, signal);
   const profile = await session.loadProfile(request, signal);
   await using stack = new AsyncDisposableStack();
-  const { resume, trouble: notFetched } = await fetchResume(deps, session, profile.resumeId, signal);
+  const { resume, trouble: notFetched } = await fetchResume(deps, session, profile, signal);
   if ('body' in resume) stack.use(resume);
   const isKept = await store.prefills.keepProfile({ ...key, profile, resume, ttlMs: deps.ttlMs });
   if (!isKept) throw new Trouble('missing', 'The person was erased while the profile was being fetched.');
@@ -148,10 +149,11 @@ async function keep(
 async function fetchResume(
   { spool }: PrefillDeps,
   session: CandidateSession,
-  resumeId: string | null,
+  { resumeId, notes }: Profile,
   signal: AbortSignal,
 ): Promise<{ readonly resume: Resume | { readonly reason: string }; readonly trouble: unknown }> {
-  if (resumeId === null) return { resume: { reason: 'the profile names none' }, trouble: null };
+  const named = notes.find(({ field }) => field === 'resume')?.reason ?? 'the profile names none';
+  if (resumeId === null) return { resume: { reason: named }, trouble: null };
   try {
     return { resume: await session.loadResume(resumeId, spool, signal), trouble: null };
   } catch (trouble) {

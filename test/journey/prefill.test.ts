@@ -411,13 +411,13 @@ describe('resume', () => {
 
   test('link foreign or absent: no request, the profile is kept', async ({ database }) => {
     await using stage = await openPrefillStage(database);
-    for (const [resumeLink, notes] of [
-      ['foreign', [{ field: 'resume', reason: 'lies at another host' }]],
-      ['absent', null],
+    for (const [resumeLink, notes, reason] of [
+      ['foreign', [{ field: 'resume', reason: 'lies at another host' }], 'lies at another host'],
+      ['absent', null, 'the profile names none'],
     ] as const) {
       stage.sandbox.choose({ resumeLink });
       expect((await prefill(stage)).resume, resumeLink).toBeNull();
-      expect(await lastRow(database), resumeLink).toMatchObject({ notes, resume_reason: 'the profile names none' });
+      expect(await lastRow(database), resumeLink).toMatchObject({ notes, resume_reason: reason });
     }
     expect(countRequests(stage, '/resumes/')).toBe(0);
   });

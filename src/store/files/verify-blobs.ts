@@ -29,7 +29,6 @@ export async function* inPages<T>(size: number, load: (after: T | undefined) => 
   }
 }
 
-/** An advertiser's blobs in the order of their keys. */
 export function loadBlobs(db: Queryable, advertiserId: bigint): AsyncGenerator<BlobRow> {
   return inPages(pageSize, (after) =>
     db.query<BlobRow>(

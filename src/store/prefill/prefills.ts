@@ -96,7 +96,6 @@ export async function takeState(
   return { key: { advertiserId: request.advertiserId, prefillId }, condition, request };
 }
 
-/** Ends a prefill that got no profile. */
 export async function endPrefill(
   db: Queryable,
   key: PrefillKey,
