@@ -4,14 +4,9 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { createCareersSite } from '../../examples/careers-site/site.ts';
 import { openBrowser } from '../support/browser.ts';
+import { createBrowser } from '../support/candidate-browser.ts';
 import { findFreePort } from '../support/free-port.ts';
-import {
-  createBrowser,
-  openPrefillStage,
-  type PrefillStage,
-  prefillKey,
-  sessionSecret,
-} from '../support/prefill-stage.ts';
+import { openPrefillStage, type PrefillStage, prefillKey, sessionSecret } from '../support/prefill-stage.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
 
 let browser: Browser & AsyncDisposable;

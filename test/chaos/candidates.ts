@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { parseTicket } from '../../src/domain/prefill.ts';
-import { createBrowser } from '../support/prefill-stage.ts';
+import { createBrowser } from '../support/candidate-browser.ts';
 import type { Random } from '../support/random.ts';
 import type { StrictS3 } from '../support/strict-s3.ts';
 import type { Cluster } from './cluster.ts';

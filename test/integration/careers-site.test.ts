@@ -1,7 +1,8 @@
 // The example careers site without a browser: whose profile fills in whose form.
 import { expect } from 'vitest';
 import { createCareersSite } from '../../examples/careers-site/site.ts';
-import { createBrowser, openPrefillStage, prefillKey } from '../support/prefill-stage.ts';
+import { createBrowser } from '../support/candidate-browser.ts';
+import { openPrefillStage, prefillKey } from '../support/prefill-stage.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
 
 const siteUrl = 'https://careers.example.com';

@@ -4,7 +4,8 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { openScratch } from '../support/blob-stores.ts';
-import { careers, createBrowser, openPrefillStage, prefillKey } from '../support/prefill-stage.ts';
+import { createBrowser } from '../support/candidate-browser.ts';
+import { careers, openPrefillStage, prefillKey } from '../support/prefill-stage.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
 
 describe('start', () => {

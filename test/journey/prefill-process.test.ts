@@ -8,9 +8,10 @@ import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts'
 import { callbackTimeoutMs } from '../../src/domain/prefill.ts';
 import { roles } from '../../src/store/postgres/grants.ts';
 import { openScratch } from '../support/blob-stores.ts';
+import { createBrowser } from '../support/candidate-browser.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { callIntake, runIntake } from '../support/intake.ts';
-import { createBrowser, takeBlobStore } from '../support/prefill-stage.ts';
+import { takeBlobStore } from '../support/prefill-stage.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

@@ -5,14 +5,8 @@ import { describe, expect } from 'vitest';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { openStore } from '../../src/store/store.ts';
 import { erase } from '../../src/sync/privacy/erase.ts';
-import {
-  careers,
-  createBrowser,
-  openPrefillStage,
-  type PrefillStage,
-  prefillKey,
-  sessionSecret,
-} from '../support/prefill-stage.ts';
+import { createBrowser } from '../support/candidate-browser.ts';
+import { careers, openPrefillStage, type PrefillStage, prefillKey, sessionSecret } from '../support/prefill-stage.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
 
 interface Redeemed {

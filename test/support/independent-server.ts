@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import Provider from 'oidc-provider';
-import { createBrowser } from './prefill-stage.ts';
+import { createBrowser } from './candidate-browser.ts';
 
 export const independentClient = { clientId: 'intake', clientSecret: 'a.secret_of-62.letters~and.digits' };
 export const independentRedirectUri = 'https://intake.example.com/prefill/callback';
