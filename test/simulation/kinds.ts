@@ -1247,7 +1247,8 @@ const inDialects: readonly Kind[] = [
   ),
   kind('inclusive-mid-sweep', keepsAll, 'A deploy during the sweep changes which bounds are included.', (draws) => {
     const first = draws.chance(0.5);
-    return { inclusive: (_, { deployed }) => deployed === first };
+    // When the bound alone fills a page, a poll cannot detect that the next id was left out (see docs/coverage.md).
+    return { leastPage: 3, inclusive: (_, { deployed }) => deployed === first };
   }),
   byChance(
     kind('inclusive-by-chance', keepsAll, 'Servers behind one name differ in which bounds they include.', () => ({
