@@ -1,6 +1,7 @@
 // Phase B, faults off: runs each command that an operator would run once, concurrently. Then everything must become equal without help.
 // Returns what is still wrong at the deadline.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { untilAnswering } from './cluster.ts';
 import { resetDatabase } from './database-faults.ts';
 import { collectAll } from './orphans.ts';
@@ -52,13 +53,20 @@ export async function recover(stage: Stage, isHalted: boolean, retryForMs: numbe
       ...(await erasing.findBroken()),
       ...(await candidates.findBroken()),
       ...(await collectAll(stage)),
-      ...findKeptVersions(stage),
+      ...(await findKeptVersions(stage)),
     ],
   };
 }
 
-/** Finds versions of deleted objects, whose bytes are still in the storage. Objects that the objectLost fault removed are excluded. */
-function findKeptVersions({ s3, lostKeys }: Stage): string[] {
-  const kept = [...s3.versions.values()].filter(({ key }) => !s3.objects.has(key) && !lostKeys.has(key));
-  return kept.slice(0, 3).map(({ key }) => `P17: ${key} is deleted, and a version of it is kept`);
+/**
+ * Finds versions of deleted objects, whose bytes are still in the storage. Objects that the objectLost fault removed are excluded. A delete
+ * may be between an object and its versions, so a version that is gone a minute later was not kept.
+ */
+async function findKeptVersions({ s3, lostKeys }: Stage): Promise<string[]> {
+  for (let second = 0; ; second++) {
+    const kept = [...s3.versions.values()].filter(({ key }) => !s3.objects.has(key) && !lostKeys.has(key));
+    if (kept.length === 0 || second === 60)
+      return kept.slice(0, 3).map(({ key }) => `P17: ${key} is deleted, and a version of it is kept`);
+    await sleep(1_000);
+  }
 }
