@@ -27,14 +27,14 @@ const mostAddresses = 10_000;
 function createBuckets({ burst, refillMs, now }: Pick<RateLimitOptions, 'burst' | 'refillMs' | 'now'>) {
   const buckets = new Map<string, { left: number; at: number }>();
   return {
-    /** Takes one from the address's bucket. Returns how many seconds to wait if it is empty, else 0. */
+    /** Takes one from the address's bucket. Returns how many seconds to wait if it is empty, which costs nothing, else 0. */
     take(address: string): number {
       const at = now();
       const before = buckets.get(address) ?? { left: burst, at };
-      const left = Math.min(burst, before.left + (at - before.at) / refillMs);
+      const left = Math.min(burst, before.left + Math.max(0, at - before.at) / refillMs);
       // Reinserted at the end, so that the first entry of the map is the address that has been idle longest.
       buckets.delete(address);
-      buckets.set(address, { left: Math.max(0, left - 1), at });
+      buckets.set(address, { left: left >= 1 ? left - 1 : left, at });
       if (buckets.size > mostAddresses) for (const first of buckets.keys().take(1)) buckets.delete(first);
       return left >= 1 ? 0 : Math.ceil(((1 - left) * refillMs) / 1000);
     },

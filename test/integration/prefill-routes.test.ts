@@ -104,6 +104,18 @@ describe('limits', () => {
     expect((await ask('2.2.2.2, 203.0.113.9')).status).toBe(303);
   });
 
+  test('a refused request costs nothing: one that comes every second passes every other time', async ({ database }) => {
+    await using stage = await openPrefillStage(database);
+    const ask = async () => (await fetch(`${stage.urls[0]}/prefill/callback`, { redirect: 'manual' })).status;
+    while ((await ask()) !== 429);
+    const statuses = [];
+    for (let count = 0; count < 8; count += 1) {
+      stage.wait(1_000);
+      statuses.push(await ask());
+    }
+    expect(statuses.filter((status) => status === 303).length).toBeGreaterThanOrEqual(4);
+  });
+
   test('an X-Forwarded-For that nobody vouches for makes no other address, however it changes', async ({
     database,
   }) => {
