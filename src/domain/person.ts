@@ -120,8 +120,10 @@ function toLocals(left: string): string[] {
 /** The jobseeker account ids in a JSON text, at most one more than `mostNamed`. */
 export function findAccounts(json: string): string[] {
   const found = new Set<string>();
-  for (const [, id = ''] of json.slice(0, mostSearched).matchAll(/"jobseekerid"\s*:\s*("[^"]*"|[\w.+-]+)/gi)) {
-    const account = toAccountId(id.replace(/"|\\[nrt]/g, ' '));
+  const members = /"jobseekerid"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|([\w.+-]+))/gi;
+  for (const [, text, number] of json.slice(0, mostSearched).matchAll(members)) {
+    const id = text?.replace(/\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/g, (char) => String(JSON.parse(`"${char}"`)));
+    const account = toAccountId(id ?? number);
     if (account !== null) found.add(account);
     if (found.size > mostNamed) break;
   }

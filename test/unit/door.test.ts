@@ -80,6 +80,13 @@ test('a text gives a bounded number of addresses and accounts', () => {
   );
 });
 
+test.for(['DOM\\user', 'a"b', 'a\nb', 'a/b', '\u0001b'])(
+  'an account id that JSON writes with escapes is found: %j',
+  (id) => {
+    expect(findAccounts(JSON.stringify({ JobSeekerID: id, Other: '"' }))).toEqual([id]);
+  },
+);
+
 test.for([
   ['00\u200b12', '0012'],
   [' 0-0 ', null],

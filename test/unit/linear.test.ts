@@ -29,7 +29,10 @@ const functions: Record<string, readonly [run: (text: string) => unknown, pieces
   parseAddress: [parseAddress, [...few, 'a@']],
   toAccountId: [toAccountId, [...few, '\u200b', 'null']],
   findAddresses: [findAddresses, [...common, '!!!@a1', '%40', 'a@b.', '\\u0040', "o'-."]],
-  findAccounts: [findAccounts, ['"jobseekerid":"', '"jobseekerid"', '"jobseekerid": 1', '"']],
+  findAccounts: [
+    findAccounts,
+    ['"jobseekerid":"', '"jobseekerid"', '"jobseekerid": 1', '"', '"jobseekerid":"\\"', '\\"'],
+  ],
   startsAsHtml: [(text) => startsAsHtml(Buffer.from(text)), ['<!---->', '<!--', ' ']],
   isHtml: [isHtml, ['<!---->', '<!--', '-->', ' ']],
   parseFileName: [parseFileName, [...common, 'filename=', ";filename*=UTF-8''%20", 'x; filename="', 'x; filename="a.']],
