@@ -1,10 +1,17 @@
 // Postgres expressions and patterns that find whole addresses and account ids in columns and in JSON: jo@example.com is found neither in
 // banjo@example.com nor in jo@example.com.au.
-import { mostSearched, nobody, toBareAddress, unseen } from '../domain/person.ts';
+import { mostSearched, nobody, toBareAddress } from '../domain/person.ts';
+
+/** Unicode's Default_Ignorable_Code_Point, which Postgres knows by no name. */
+const unseen = String.raw`[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]`;
+
+function removeUnseen(text: string): string {
+  return `regexp_replace(${text}, '${unseen}', '', 'g')`;
+}
 
 /** Whether a text contains an address, by its pattern. The source passes on what people typed: full-width and zero-width characters too. */
 export function isAddressIn(text: string, pattern: string): string {
-  return `lower(translate(normalize(${text}, NFKC), '${unseen}', '')) ~ lower(${pattern}::text)`;
+  return `lower(${removeUnseen(`normalize(${text}, NFKC)`)}) ~ lower(${pattern}::text)`;
 }
 
 /** Like `isAddressIn`, for JSON, where an escaped line break may precede the address. */
@@ -20,17 +27,17 @@ export function toAddressPattern(email: string): string {
 
 /** Whether a column's id names an account, by the rules of toAccountId. */
 export function isAccount(column: string): string {
-  return `translate(${column}, '${unseen}', '') !~* '^(?:(?:0|[^[:alnum:]])*|\\s*(?:${nobody.join('|')})\\s*)$'`;
+  return `${removeUnseen(column)} !~* '^(?:(?:0|[^[:alnum:]])*|\\s*(?:${nobody.join('|')})\\s*)$'`;
 }
 
 /** A column's id without invisible characters and surrounding white space. */
 export function accountIn(column: string): string {
-  return `regexp_replace(translate(${column}, '${unseen}', ''), '^[\\s\u00a0]+|[\\s\u00a0]+$', '', 'g')`;
+  return `regexp_replace(${removeUnseen(column)}, '^[\\s\u00a0]+|[\\s\u00a0]+$', '', 'g')`;
 }
 
 /** Whether JSON contains an account id, by one of these patterns. */
 export function isAccountInJson(json: string, patterns: string): string {
-  return `translate(left(${json}, ${mostSearched}), '${unseen}', '') ~ ANY (${patterns}::text[])`;
+  return `${removeUnseen(`left(${json}, ${mostSearched})`)} ~ ANY (${patterns}::text[])`;
 }
 
 /** The id may be a string or a number, and its member's name may be in any case. */

@@ -1,6 +1,7 @@
 // Who is found by an address or an account, in whatever form the source passes on what people typed; and who is not.
 import { describe, expect, test } from 'vitest';
 import type { Sought } from '../../src/domain/erasure.ts';
+import { accountIn } from '../../src/store/person-search.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { shareDatabase } from '../support/test-database.ts';
 
@@ -36,6 +37,19 @@ const typed = [
   'zelda@exam\u200bple.com',
   'zelda@example\u00ad.com',
   '\u2060zelda@example.com\ufeff',
+  ...[
+    '\ufe0f',
+    '\u{e0101}',
+    '\u{e0061}',
+    '\u3164',
+    '\u115f',
+    '\uffa0',
+    '\u206a',
+    '\u180b',
+    '\u17b4',
+    '\u2065',
+    '\u{1d173}',
+  ].map((unseen) => `zel${unseen}da@example.com`),
   'zelda@example.com/zelda2@example.com',
   'zelda@example.com (home)',
   'home\nzelda@example.com',
@@ -68,6 +82,13 @@ describe('an address', () => {
     await intake.sweep();
     const { applicationIds } = await find(intake, byAddress);
     expect(applicationIds.map((id) => [...typed, ...others][ids.indexOf(id)])).toEqual(typed);
+  });
+
+  test('is without what Unicode says cannot be seen, in Postgres as in the program', async () => {
+    const points = Array.from({ length: 0x10ffff }, (_, at) => at + 1).filter((one) => one < 0xd800 || one > 0xdfff);
+    const all = `a${points.map((one) => String.fromCodePoint(one)).join('')}a`;
+    const [row] = await database.query<{ seen: string }>(`SELECT ${accountIn('$1::text')} AS seen`, [all]);
+    expect(row?.seen === all.replace(/\p{Default_Ignorable_Code_Point}/gu, '')).toBe(true);
   });
 
   test('is found in quarantine however it was typed, and nobody else’s is', async () => {

@@ -70,6 +70,14 @@ test('a text that can be read as one address or another gives both', () => {
   expect(findAddresses('"x%40y@example.com"')).toEqual(['x@y', 'y@example.com']);
 });
 
+test.for(['\ufe0f', '\u{e0101}', '\u3164', '\uffa0', '\u206a'])(
+  'an address without %j, which cannot be seen',
+  (unseen) => {
+    expect(findAddresses(`"zel${unseen}da@example.com"`)).toEqual(['zelda@example.com']);
+    expect(parseAddress(`zelda@${unseen}example.com`)).toBe('zelda@example.com');
+  },
+);
+
 test('a text gives a bounded number of addresses and accounts', () => {
   expect(findAddresses('!!!@a1'.repeat(40_000)).length).toBeLessThanOrEqual(mostNamed + 1);
   expect(findAddresses(Array.from({ length: 5_000 }, (_, at) => `p${at}@example.com`).join()).length).toBe(
