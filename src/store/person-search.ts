@@ -11,7 +11,8 @@ function removeUnseen(text: string): string {
 
 /** Whether a text contains an address, by its pattern. The source passes on what people typed: full-width and zero-width characters too. */
 export function isAddressIn(text: string, pattern: string): string {
-  return `lower(${removeUnseen(`normalize(${text}, NFKC)`)}) ~ lower(${pattern}::text)`;
+  const small = `lower(${removeUnseen(`normalize(${text}, NFKC)`)})`;
+  return `replace(translate(${small}, 'Σςİ', 'σσi'), 'i\u0307', 'i') ~ lower(${pattern}::text)`;
 }
 
 /** Like `isAddressIn`, for JSON, where an escaped line break may precede the address. */
@@ -19,9 +20,15 @@ export function isAddressInJson(json: string, pattern: string): string {
   return isAddressIn(`regexp_replace(left(${json}, ${mostSearched}), '\\\\(?:u[[:xdigit:]]{4}|.)', ' ', 'g')`, pattern);
 }
 
-/** Dots, hyphens and quotes around an address are not part of it, unless they join it to a word. */
+/**
+ * Dots, hyphens and quotes around an address are not part of it, unless they join it to a word. Σ and İ are replaced here as in
+ * isAddressIn: their small letters depend on the database's locale.
+ */
 export function toAddressPattern(email: string): string {
-  const address = quote(toBareAddress(email)).replace('\\@', '\\s*(?:@|%40)\\s*');
+  const bare = toBareAddress(email)
+    .replace(/[Σς]/g, 'σ')
+    .replace(/İ|i\u0307/g, 'i');
+  const address = quote(bare).replace('\\@', '\\s*(?:@|%40)\\s*');
   return `(?<![\\w%+@])(?<!\\w[.'-]+)${address}(?!(?:\\.|[@_-]+)?[[:alnum:]])`;
 }
 

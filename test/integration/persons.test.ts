@@ -84,6 +84,18 @@ describe('an address', () => {
     expect(applicationIds.map((id) => [...typed, ...others][ids.indexOf(id)])).toEqual(typed);
   });
 
+  test('is found in capitals whose small letters depend on the language or the place in a word', async () => {
+    await using intake = await openSmallIntake({ database });
+    const spelled = ['ΝΙΚΟΣ@example.com', 'νικος@example.com', 'İSMAİL@example.com', 'ismail@example.com'];
+    const ids = intake.board.add(spelled.map((email) => ({ email, attachments: [] })));
+    await intake.sweep();
+    for (const [nth, email] of [...spelled, 'νικοσ@example.com', 'i\u0307smail@example.com'].entries()) {
+      const isGreek = nth < 2 || nth === 4;
+      const { applicationIds } = await find(intake, { by: 'address', email });
+      expect(applicationIds, email).toEqual(isGreek ? ids.slice(0, 2) : ids.slice(2));
+    }
+  });
+
   test('is without what Unicode says cannot be seen, in Postgres as in the program', async () => {
     const points = Array.from({ length: 0x10ffff }, (_, at) => at + 1).filter((one) => one < 0xd800 || one > 0xdfff);
     const all = `a${points.map((one) => String.fromCodePoint(one)).join('')}a`;
