@@ -1,7 +1,7 @@
 // What one list answer does to the database.
 import { createSecretKey } from 'node:crypto';
 import { describe, expect } from 'vitest';
-import { attachmentKinds } from '../../src/domain/application.ts';
+import { type Attachment, attachmentKinds } from '../../src/domain/application.ts';
 import { type Lease, releaseLeases } from '../../src/store/accounts/leases.ts';
 import { commitPage as commitDiff } from '../../src/store/applications/commit-page.ts';
 import { diffPage } from '../../src/store/applications/diff-page.ts';
@@ -403,6 +403,25 @@ describe('a known application that changed', () => {
       { type: 'application.ready' },
       { type: 'application.changed' },
     ]);
+  });
+
+  test('whose flag is left out later keeps it: only false lifts it, or another file', async ({ db, live }) => {
+    const show = async (file: Partial<Attachment>) => {
+      await commitPage(db, key, aPage(live, [anApplication(1, { attachments: [anAttachment('resume', file)] })]));
+      const rows = await db.query(`SELECT state, reason, has_virus FROM intake.attachments`);
+      return [...rows, ...(await db.query(`SELECT kind FROM intake.downloads`))];
+    };
+    const infected = [{ state: 'infected', reason: null, has_virus: true }];
+    const pending = (has_virus: boolean | null) => [{ state: 'pending', reason: null, has_virus }, { kind: 'resume' }];
+    expect(await show({ hasVirus: true, sizeBytes: 0 })).toEqual(infected);
+    expect(await show({ hasVirus: null, sizeBytes: 0 })).toEqual(infected);
+    expect(await show({ hasVirus: 'unreadable', sizeBytes: 0 })).toEqual(infected);
+    expect(await show({ hasVirus: null, sizeBytes: 10 })).toEqual(infected);
+    expect(await show({ hasVirus: null, sizeBytes: 11 })).toEqual(pending(null));
+    expect(await show({ hasVirus: true, sizeBytes: 11 })).toEqual(infected);
+    expect(await show({ hasVirus: false, sizeBytes: 11 })).toEqual(pending(false));
+    expect(await show({ hasVirus: true, sizeBytes: 11 })).toEqual(infected);
+    expect(await show({ hasVirus: null, sizeBytes: 11, uploadedAt: 1_800_000_000_000 })).toEqual(pending(null));
   });
 });
 

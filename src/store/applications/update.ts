@@ -146,9 +146,16 @@ const pageRows = `jsonb_to_recordset($2::jsonb) AS p (
     job_seeker_id text, job_reference text, raw jsonb, raw_text text, notes jsonb, person_key text, hash text, facts_hash text,
     members jsonb, info jsonb, attachments jsonb)`;
 
-const pageFiles = `(SELECT p.id, f.* FROM ${pageRows}, jsonb_to_recordset(p.attachments) AS f (
+/** Only false lifts a flag. Where the source no longer says anything readable, the flag of the same file stays; Size is 0 without bytes. */
+const pageFiles = `(SELECT p.id, f.kind, CASE WHEN flagged.has_virus THEN 'infected' ELSE f.state END AS state,
+    CASE WHEN flagged.has_virus THEN NULL ELSE f.reason END AS reason, f.source_hash, f.size_bytes,
+    coalesce(f.has_virus, flagged.has_virus) AS has_virus, f.uploaded_at, f.uploaded_offset, f.href
+  FROM ${pageRows} CROSS JOIN jsonb_to_recordset(p.attachments) AS f (
     kind text, state text, reason text, source_hash text, size_bytes bigint, has_virus boolean, uploaded_at timestamptz,
-    uploaded_offset text, href text)) AS f`;
+    uploaded_offset text, href text)
+  LEFT JOIN intake.attachments flagged ON flagged.advertiser_id = $1 AND flagged.application_id = p.id AND flagged.kind = f.kind
+    AND flagged.has_virus AND f.has_virus IS NULL AND flagged.uploaded_at IS NOT DISTINCT FROM f.uploaded_at
+    AND coalesce(nullif(flagged.size_bytes, 0) = nullif(f.size_bytes, 0), true)) AS f`;
 
 /** The files of the page that are stored already, beside their attachments. */
 const storedFiles = `${pageFiles}
