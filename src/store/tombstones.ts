@@ -28,10 +28,24 @@ export interface Person {
   readonly begunAt?: Date;
 }
 
-/** The person whom an application names. An address that the source sent as a list or an object is only in its JSON. */
+/** The person whom an application names. What the source sent as a list or an object is only in its JSON. */
 export function toPerson({ id, jobSeekerId, email, raw }: PersonFacts): Person {
-  const addresses = email === null ? findAddresses(raw) : [email, ...findAddresses(JSON.stringify(email))];
-  return { applicationId: id, accounts: jobSeekerId === null ? [] : [jobSeekerId], addresses };
+  return {
+    applicationId: id,
+    accounts: jobSeekerId === null ? [] : [jobSeekerId],
+    // Seldom asked for, and then only is the JSON parsed.
+    get addresses() {
+      return email === null
+        ? findAddresses(readMember(raw, 'email'))
+        : [email, ...findAddresses(JSON.stringify(email))];
+    },
+  };
+}
+
+/** A member of an application's JSON in any letter case, as JSON. Another member may name another person, such as a referee. */
+function readMember(raw: string, name: string): string {
+  const members = Object.entries(Object(JSON.parse(raw)));
+  return JSON.stringify(members.filter(([key]) => key.toLowerCase() === name).map(([, value]) => value));
 }
 
 export type PersonFacts = Pick<Application, 'id' | 'jobSeekerId' | 'email' | 'raw'>;

@@ -186,6 +186,21 @@ describe('an address', () => {
       expect((await find(intake, byAddress)).applicationIds).toEqual([555n]);
     },
   );
+
+  test('of somebody whom an application only names is not its own', async () => {
+    await using intake = await openSmallIntake({ database });
+    intake.board.add([{ attachments: [] }]);
+    for (const json of [
+      '{"ID":555,"Email":null,"Manager":"zelda@example.com"}',
+      '{"ID":556,"Manager":{"Email":"zelda@example.com"}}',
+      '{"ID":557,"eMail":{"Home":["zelda@example.com"]},"Manager":"jo@example.com"}',
+    ]) {
+      intake.board.fault({ kind: 'poison', on: 'list', times: null, json });
+    }
+    await intake.sweep();
+    expect((await find(intake, byAddress)).applicationIds).toEqual([557n]);
+    expect((await find(intake, { by: 'address', email: 'jo@example.com' })).applicationIds).toEqual([]);
+  });
 });
 
 describe('a jobseeker account', () => {

@@ -79,7 +79,7 @@ export async function loadExport(
 type PersonRow = Columns<'applications', 'application_id' | 'email' | 'job_seeker_id'> & { raw: string | null };
 
 const toStoredPerson = ({ application_id: id, email, job_seeker_id: jobSeekerId, raw }: PersonRow) =>
-  toPerson({ id, email, jobSeekerId, raw: raw ?? '' });
+  toPerson({ id, email, jobSeekerId, raw: raw ?? '{}' });
 
 const toAddress = ({ email }: PersonRow) => toBareAddress(email ?? '').toLowerCase();
 

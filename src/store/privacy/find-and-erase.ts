@@ -45,12 +45,17 @@ export const isAged = {
 
 const json = `concat(raw_text, ' ', raw)`;
 
+/** Arguments that find a member of an application's JSON, in any letter case. Other members may name other people, such as referees. */
+const inMember = (name: string) =>
+  `raw, 'strict $.keyvalue() ? (@.key like_regex "^${name}$" flag "i").value', silent => true`;
+
 /** $2 is the searched value, $3 the limit. */
 const isSought: Record<Sought['by'], string> = {
   application: `application_id = $2::bigint`,
   jobseeker: `${accountIn('job_seeker_id')} = $2::text`,
   // An address that the source sent as a list or an object is only in the JSON, not in the column.
-  address: `(${isAddressIn('email', '$2')} OR (email IS NULL AND ${isAddressInJson(json, '$2')}))`,
+  address: `(${isAddressIn('email', '$2')}
+    OR (email IS NULL AND ${isAddressInJson(`jsonb_path_query_array(${inMember('email')})::text`, '$2')}))`,
   retention: isAged.applications,
 };
 
@@ -231,14 +236,14 @@ export async function erasePerson(
 /** The requests that would find these applications: by their accounts and by their addresses. */
 async function loadRequests(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<string[]> {
   const rows = await tx.query<
-    Columns<'applications', 'application_id' | 'email' | 'job_seeker_id'> & { readonly json: string | null }
+    Columns<'applications', 'application_id' | 'email' | 'job_seeker_id'> & { readonly raw: string | null }
   >(
-    `SELECT application_id, email, job_seeker_id, CASE WHEN email IS NULL THEN ${json} END AS json
+    `SELECT application_id, email, job_seeker_id, CASE WHEN email IS NULL THEN raw::text END AS raw
      FROM intake.applications WHERE ${ofThese}`,
     [advertiserId, ids],
   );
-  return rows.flatMap(({ application_id: id, email, job_seeker_id: jobSeekerId, json: raw }) =>
-    toRequests(toPerson({ id, email, jobSeekerId, raw: raw ?? '' })),
+  return rows.flatMap(({ application_id: id, email, job_seeker_id: jobSeekerId, raw }) =>
+    toRequests(toPerson({ id, email, jobSeekerId, raw: raw ?? '{}' })),
   );
 }
 
