@@ -3,7 +3,7 @@
 import { createHmac, type KeyObject } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
 import { toSoughtText } from '../domain/erasure.ts';
-import { findAddresses, toAccountId } from '../domain/person.ts';
+import { findAddresses, mostNamed, toAccountId } from '../domain/person.ts';
 import { toEarlierPersonKey, toPersonKey } from './person-key.ts';
 import type { Queryable } from './postgres/database.ts';
 import type { Columns, NotNull } from './schema/rows.ts';
@@ -32,8 +32,10 @@ export interface Person {
 export function toPerson({ id, jobSeekerId, email, raw }: PersonFacts): Person {
   return {
     applicationId: id,
-    accounts: jobSeekerId === null ? [] : [jobSeekerId],
-    // Seldom asked for, and then only is the JSON parsed.
+    // Both are seldom asked for, and then only is the JSON parsed.
+    get accounts() {
+      return jobSeekerId === null ? listTexts(readMember(raw, 'jobseekerid')) : [jobSeekerId];
+    },
     get addresses() {
       return email === null
         ? findAddresses(readMember(raw, 'email'))
@@ -44,8 +46,20 @@ export function toPerson({ id, jobSeekerId, email, raw }: PersonFacts): Person {
 
 /** A member of an application's JSON in any letter case, as JSON. Another member may name another person, such as a referee. */
 function readMember(raw: string, name: string): string {
-  const members = Object.entries(Object(JSON.parse(raw)));
+  // An account id may have more digits than a number holds.
+  const toText = (_key: string, value: unknown, { source }: { readonly source?: string }) =>
+    typeof value === 'number' ? source : value;
+  const members = Object.entries(Object(JSON.parse(raw, toText)));
   return JSON.stringify(members.filter(([key]) => key.toLowerCase() === name).map(([, value]) => value));
+}
+
+/** The texts in a JSON text, at most one more than `mostNamed`. */
+function listTexts(json: string): string[] {
+  const texts: string[] = [];
+  JSON.parse(json, (_key, value: unknown) => {
+    if (typeof value === 'string' && texts.length <= mostNamed) texts.push(value);
+  });
+  return texts;
 }
 
 export type PersonFacts = Pick<Application, 'id' | 'jobSeekerId' | 'email' | 'raw'>;

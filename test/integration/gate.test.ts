@@ -100,6 +100,19 @@ describe('a person who was erased with --and-future', () => {
     expect(await loadErased(later)).toEqual([{ erased: true }]);
   });
 
+  test('is kept out by an account in any shape, not by an application that only names the address', async () => {
+    await using intake = await openWithZelda();
+    await eraseAt(intake, byAddress, true);
+    await eraseAt(intake, byAccount, true);
+    show(intake, `{"ID":98000001,"Email":null,"Manager":{"Email":"${zelda.email}"}}`);
+    show(intake, `{"ID":98000002,"email":[{"Home":"${zelda.email}"}]}`);
+    show(intake, `{"ID":98000003,"jobSeekerId":[{"Value":"${zelda.jobSeekerId}"}]}`);
+    await intake.sweep();
+    expect(await loadErased(98_000_001n)).toEqual([{ erased: false }]);
+    expect(await loadErased(98_000_002n)).toEqual([{ erased: true }]);
+    expect(await loadErased(98_000_003n)).toEqual([{ erased: true }]);
+  });
+
   test('does not come in by a change of another application, nor by a replay', async () => {
     await using intake = await openWithZelda();
     await eraseAt(intake, byAddress, true);

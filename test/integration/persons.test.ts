@@ -229,4 +229,23 @@ describe('a jobseeker account', () => {
       expect(found.length).toBeGreaterThan(1);
     },
   );
+
+  test.for(['["7788"]', '{"Value":" 7788"}', '[{"ID":7788}]'])(
+    'is found where the source gives no text: %s',
+    async (account) => {
+      await using intake = await openSmallIntake({ database });
+      intake.board.add([{ attachments: [] }]);
+      for (const member of [
+        `"jobSeekerId":${account}`,
+        `"JobSeekerID":${account.replace('7788', '77889')}`,
+        `"X":7788`,
+      ]) {
+        const json = `{"ID":${member.length},${member}}`;
+        intake.board.fault({ kind: 'poison', on: 'list', times: null, json });
+      }
+      await intake.sweep();
+      const { applicationIds } = await find(intake, { by: 'jobseeker', jobSeekerId: '7788' });
+      expect(applicationIds).toEqual([BigInt(`"jobSeekerId":${account}`.length)]);
+    },
+  );
 });

@@ -46,14 +46,16 @@ export const isAged = {
 const json = `concat(raw_text, ' ', raw)`;
 
 /** Arguments that find a member of an application's JSON, in any letter case. Other members may name other people, such as referees. */
-const inMember = (name: string) =>
-  `raw, 'strict $.keyvalue() ? (@.key like_regex "^${name}$" flag "i").value', silent => true`;
+const inMember = (name: string, parts = '') =>
+  `raw, 'strict $.keyvalue() ? (@.key like_regex "^${name}$" flag "i").value${parts}', silent => true`;
 
 /** $2 is the searched value, $3 the limit. */
 const isSought: Record<Sought['by'], string> = {
   application: `application_id = $2::bigint`,
-  jobseeker: `${accountIn('job_seeker_id')} = $2::text`,
-  // An address that the source sent as a list or an object is only in the JSON, not in the column.
+  // What the source sent as a list or an object is only in the JSON, not in the column.
+  jobseeker: `(${accountIn('job_seeker_id')} = $2::text OR (job_seeker_id IS NULL AND EXISTS (
+    SELECT 1 FROM jsonb_path_query(${inMember('jobseekerid', '.** ? (@.type() == "string" || @.type() == "number")')}) AS id
+    WHERE ${accountIn(`(id #>> '{}')`)} = $2::text)))`,
   address: `(${isAddressIn('email', '$2')}
     OR (email IS NULL AND ${isAddressInJson(`jsonb_path_query_array(${inMember('email')})::text`, '$2')}))`,
   retention: isAged.applications,
@@ -238,7 +240,7 @@ async function loadRequests(tx: Queryable, advertiserId: bigint, ids: readonly b
   const rows = await tx.query<
     Columns<'applications', 'application_id' | 'email' | 'job_seeker_id'> & { readonly raw: string | null }
   >(
-    `SELECT application_id, email, job_seeker_id, CASE WHEN email IS NULL THEN raw::text END AS raw
+    `SELECT application_id, email, job_seeker_id, CASE WHEN email IS NULL OR job_seeker_id IS NULL THEN raw::text END AS raw
      FROM intake.applications WHERE ${ofThese}`,
     [advertiserId, ids],
   );
