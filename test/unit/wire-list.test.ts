@@ -44,6 +44,8 @@ describe('L8: an empty answer', () => {
     '{"JobApplications":null,"__type":"Answer"}',
     '{"JobApplications":{"AdvertiserID":7,"JobApplicationsList":null,"__type":"List","Message":""}}',
     '<JobApplications version="2"><AdvertiserID>7</AdvertiserID></JobApplications>',
+    '<JobApplications version="2"><JobApplicationsList count="0"/></JobApplications>',
+    '<JobApplications version="2"/>',
   ])('%s is empty', (text) => {
     expect(parsePage(text)).toMatchObject({ applications: [], ids: [], rejects: [], weakEmpty: false });
   });
@@ -337,6 +339,37 @@ describe('L18: XML', () => {
       '<JobApplications><JobApplicationsList><JobApplication><Email>a</Email></JobApplication></JobApplicationsList></JobApplications>',
     );
     expect(page.rejects).toMatchObject([{ reason: 'ID is missing', raw: '{"Email":"a"}', rawText: null }]);
+  });
+
+  const inList = (elements: string) =>
+    parsePage(`<JobApplications><JobApplicationsList count="1">${elements}</JobApplicationsList></JobApplications>`);
+
+  test('applications in attributes are rejects with their content, each its own', () => {
+    const page = inList('<JobApplication ID="1000" Email="a@b"/><JobApplication ID="1001" xmlns="urn:x" type="y"/>');
+    expect(page.rejects.map(({ raw }) => raw)).toEqual(['{"@ID":"1000","@Email":"a@b"}', '{"@ID":"1001"}']);
+  });
+
+  test.for([
+    ['<Email type="work">a@b</Email>', { Email: 'a@b' }],
+    ['<Email nil="true">a@b</Email>', { Email: 'a@b' }],
+    ['<Extra nil="true">a@b</Extra>', { Extra: { '@nil': 'true', '#text': 'a@b' } }],
+    ['<Email nil="true" type="work"/>', { Email: null }],
+    ['<Email address="a@b"/>', { Email: { '@address': 'a@b' } }],
+    ['<Attachments count="0"/>', { Attachments: [] }],
+    ['<PrimaryJobSeekingInfo JobTitle="x"/>', { PrimaryJobSeekingInfo: { '@JobTitle': 'x' } }],
+    ['hello', { '#text': 'hello' }],
+  ] as const)('%s beside an ID lies in raw', ([xml, raw]) => {
+    const [application] = inList(`<JobApplication source="web"><ID>1</ID>${xml}</JobApplication>`).applications;
+    expect(JSON.parse(application?.raw ?? '')).toEqual({ '@source': 'web', ID: 1, ...raw });
+  });
+
+  test.for([
+    ['<Attachment><Type>resume</Type><HasVirus value="true"/></Attachment>', 'unreadable'],
+    ['<Attachment><Type>resume</Type><HasVirus nil="true">true</HasVirus></Attachment>', true],
+    ['<Attachment HasVirus="true"><Type>resume</Type></Attachment>', true],
+  ] as const)('%s does not pass for a file without a virus', ([attachment, hasVirus]) => {
+    const page = inList(`<JobApplication><ID>1</ID><Attachments>${attachment}</Attachments></JobApplication>`);
+    expect(page.applications[0]?.attachments).toMatchObject([{ kind: 'resume', hasVirus }]);
   });
 });
 

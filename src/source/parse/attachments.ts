@@ -60,7 +60,7 @@ function toAttachment(element: Record<string, unknown>, id: bigint, findings: Pa
     kind,
     sourceHash: readText(known.Hash, `${field}.Hash`, notes),
     sizeBytes: readCount(known.Size, Number.MAX_SAFE_INTEGER, `${field}.Size`, notes),
-    hasVirus: readVirusFlag(known.HasVirus, `${field}.HasVirus`, notes),
+    hasVirus: readVirusFlag(known.HasVirus ?? element['@HasVirus'], `${field}.HasVirus`, notes),
     uploadedAt: uploaded.at,
     uploadedOffset: uploaded.offset,
     href,

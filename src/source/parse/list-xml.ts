@@ -8,7 +8,8 @@ import { isNil, parseXml, toJsonShape, toObject, type XmlElement } from './xml.t
 
 /** Parses a list document into the value that the same list in JSON would have. */
 export function parseListXml(text: string): unknown {
-  const root = parseXml(text);
+  // The attributes of the root describe the document, not a person.
+  const root = { ...parseXml(text), attributes: new Map<string, string>() };
   const name = root.name.toLowerCase();
   if (name === 'jobapplications') return toValue(root, { object: envelopeShape });
   if (name === 'jobapplicationslist' || name === 'arrayofjobapplication')
@@ -17,13 +18,16 @@ export function parseListXml(text: string): unknown {
 }
 
 function toValue(element: XmlElement, type: MemberType | undefined): unknown {
-  if (isNil(element)) return null;
+  const { attributes, children, text } = element;
+  const told = [...attributes].filter(([name]) => name !== 'nil' && name !== 'type');
+  if (isNil(element) && told.length === 0) return null;
   if (type === undefined) return toJsonShape(element);
   if (typeof type === 'object') {
-    return 'listOf' in type ? toList(element, type.listOf) : toMembers(element, type.object);
+    return 'listOf' in type ? toList(element, type.listOf) : toMembers(element, told, type.object);
   }
-  // Elements in place of a scalar are kept; application.ts notes them.
-  return element.children.length > 0 ? toJsonShape(element) : toScalar(element.text, type);
+  // Elements and attributes in place of a scalar are kept; application.ts notes them.
+  const isOther = children.length > 0 || (told.length > 0 && text.trim() === '');
+  return isOther ? toJsonShape(element) : toScalar(text, type);
 }
 
 function toList(element: XmlElement, shape: ObjectShape): unknown[] {
@@ -31,10 +35,13 @@ function toList(element: XmlElement, shape: ObjectShape): unknown[] {
   return element.text.trim() === '' ? values : [...values, element.text];
 }
 
-function toMembers(element: XmlElement, { names, types }: ObjectShape): unknown {
-  if (element.children.length === 0 && element.text.trim() !== '') return element.text;
-  const typeOf = (name: string) => types[names.get(name.toLowerCase()) ?? ''];
-  return toObject(element.children.map((child) => [child.name, toValue(child, typeOf(child.name))]));
+function toMembers({ children, text }: XmlElement, told: [string, string][], { names, types }: ObjectShape): unknown {
+  const members: [string, unknown][] = told.map(([name, value]) => [`@${name}`, value]);
+  for (const child of children) {
+    members.push([child.name, toValue(child, types[names.get(child.name.toLowerCase()) ?? ''])]);
+  }
+  if (text.trim() === '') return toObject(members);
+  return members.length === 0 ? text : toObject([...members, ['#text', text]]);
 }
 
 function toScalar(text: string, type: 'text' | 'integer' | 'boolean' | 'date'): unknown {

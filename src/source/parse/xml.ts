@@ -72,10 +72,9 @@ export function parseXml(text: string): XmlElement {
   return toElement(root);
 }
 
-/** True for an element with a true `nil` attribute, with any prefix. */
-export function isNil(element: XmlElement): boolean {
-  const nil = element.attributes.get('nil');
-  return nil === 'true' || nil === '1';
+/** True for an empty element with a true `nil` attribute, with any prefix. */
+export function isNil({ attributes, children, text }: XmlElement): boolean {
+  return /^(?:true|1)$/.test(attributes.get('nil') ?? '') && children.length === 0 && text.trim() === '';
 }
 
 /**
