@@ -92,6 +92,38 @@ describe('L9: the envelope', () => {
     expect(parsePage(text as string)).toMatchObject({ advertiserId: 7n, ids: [1n], rejects: [] });
   });
 
+  const people = '<JobApplication><ID>1</ID></JobApplication><JobApplication><ID>2</ID></JobApplication>';
+  test.for([
+    ['ArchivedApplicationsList', '{"JobApplicationsList":[{"ID":1}],"ArchivedApplicationsList":[{"id":2}]}'],
+    ['jobapplicationslist', '{"JobApplicationsList":[],"jobapplicationslist":{"ID":2}}'],
+    ['Archived', '{"JobApplications":{"JobApplicationsList":[{"ID":1}]},"Archived":{"List":[{"ID":"x"}]}}'],
+    ['More', '{"JobApplications":[{"ID":1}],"More":[{"ID":2}]}'],
+    ['More', '{"JobApplications":null,"More":[{"ID":2}]}'],
+    ['JobApplication', `<JobApplications><JobApplicationsList/>${people}</JobApplications>`],
+    ['JobApplication', `<JobApplications><AdvertiserID>7</AdvertiserID>${people}</JobApplications>`],
+    ['JobApplication', '<JobApplications><JobApplicationsList/><JobApplication ID="1" Email="a"/></JobApplications>'],
+    ['Archived', `<JobApplications><JobApplicationsList/><Archived>${people}</Archived></JobApplications>`],
+  ] as const)('applications in member %s, outside of the list, refuse the answer: %s', ([member, text]) => {
+    const message = `The answer holds applications outside of JobApplicationsList (member ${member}).`;
+    expect(refusal(text)).toMatchObject({ kind: 'malformed', message });
+  });
+
+  test.for([
+    ['Errors', '{"JobApplicationsList":[{"ID":1}],"Errors":[{"Code":5}]}'],
+    ['errorMessage', '{"JobApplications":{"JobApplicationsList":[{"ID":1}]},"errorMessage":"a@example.com"}'],
+    ['Fault', '<JobApplications><JobApplicationsList/><Fault><Reason>a@example.com</Reason></Fault></JobApplications>'],
+  ] as const)('errors in member %s refuse the answer: %s', ([member, text]) => {
+    const message = `The answer reports errors (member ${member}).`;
+    expect(refusal(text)).toMatchObject({ kind: 'malformed', message });
+  });
+
+  test.for([
+    '"Errors":[],"Error":null,"ErrorCode":0,"HasErrors":false,"ErrorMessage":" ","Fault":{"Code":""}',
+    '"DefaultSize":50,"Total":1,"Links":[{"Rel":"next"}],"Paging":{"Page":1,"Next":{"Page":2}}',
+  ])('%s beside the list is ignored', (members) => {
+    expect(parsePage(`{"JobApplicationsList":[{"ID":1}],${members}}`).ids).toEqual([1n]);
+  });
+
   test('a bare list is accepted, without an advertiser', () => {
     expect(parsePage('[{"ID":1},{"ID":2}]')).toMatchObject({ advertiserId: null, ids: [1n, 2n] });
   });

@@ -9,7 +9,8 @@ import { isHtml } from './file-description.ts';
 import { parseJson } from './json.ts';
 import { parseListXml } from './list-xml.ts';
 import { envelopeShape, type Members, readMembers } from './members.ts';
-import { isNothing, isObject, parseId, readIdentifier, toBigInt, toList } from './values.ts';
+import { toLeaves } from './notes.ts';
+import { isNothing, isObject, parseId, readIdentifier, toBigInt, toList, toScalarText } from './values.ts';
 
 /** The part of a Page that comes from its text alone. */
 export type PageFacts = Omit<Page, 'bytes' | 'cached' | 'sunsetAt'>;
@@ -120,17 +121,32 @@ function toEnvelope(top: unknown): Members {
   const wrapper = isObject(top) && Object.keys(top).find((key) => key.toLowerCase() === 'jobapplications');
   const value = wrapper ? top[wrapper] : top;
   const beside = wrapper ? Object.entries(top).filter(([key]) => key !== wrapper) : [];
+  const members = isObject(value) ? readMembers(value, envelopeShape.names) : { known: {}, unknown: [] };
+  for (const member of [...beside, ...members.unknown]) refuseOthers(member);
   if (value === null && beside.some(hasValue)) throw new Trouble('malformed', strange);
-  if (value === null) return { known: {}, unknown: [] };
+  if (value === null) return members;
   if (Array.isArray(value)) return { known: { JobApplicationsList: value }, unknown: [] };
   if (!isObject(value)) throw new Trouble('malformed', 'The answer is neither an object nor a list.');
-  const members = readMembers(value, envelopeShape.names);
   // An object with only unknown members is another message, most likely an error. Parsing it as an empty list would hide that.
   if (Object.keys(members.known).length === 0 && members.unknown.length > 0) {
     throw new Trouble('malformed', strange);
   }
   return members;
 }
+
+/** Refuses a member that shows that the list does not have all: other applications, or an error. Its name may be any text. */
+function refuseOthers([name, member]: readonly [string, unknown]): void {
+  const isSaid = (leaf: unknown) => !/^(?:0|false)?$/i.test((toScalarText(leaf) ?? '').trim());
+  const isError = /error|(?<!de)fault/i.test(name) && toLeaves(member).some(isSaid);
+  const hasOthers = hasId(member) || toList(member).filter(isObject).flatMap(Object.values).some(hasId);
+  if (!isError && !hasOthers) return;
+  const what = isError ? 'reports errors' : 'holds applications outside of JobApplicationsList';
+  throw new Trouble('malformed', `The answer ${what} (member ${name.slice(0, 60).replace(/\W/g, '_')}).`);
+}
+
+// Some serializers number all objects, as `@Id`.
+const hasId = (value: unknown) =>
+  toList(value).some((one) => isObject(one) && Object.keys(one).some((key) => /^(?:[Ii][Dd]|@ID|@id)$/.test(key)));
 
 function toElements(list: readonly unknown[], exact: boolean): Pick<PageFacts, 'applications' | 'ids' | 'rejects'> {
   if (list.length > mostElements) throw new Trouble('malformed', `The list has more than ${mostElements} elements.`);
