@@ -10,7 +10,6 @@ import { decodeText } from './parse/charset.ts';
 import { toFilterDate } from './parse/dates.ts';
 import { parsePage, scanIds, toEmptyPage } from './parse/list.ts';
 
-/** One advertiser's account at the source. */
 export interface Source {
   /** Requests the list. Throws Trouble, or the signal's reason. */
   list(filters: ListFilters, signal: AbortSignal, how?: ListRequest): Promise<ListAnswer>;

@@ -13,7 +13,6 @@ import { isObject, toScalarText } from './parse/values.ts';
 import { readResume } from './resume.ts';
 import { toStatusTrouble } from './status.ts';
 
-/** Gets candidates' consent at one source and uses it. */
 export interface PrefillSource {
   /** The URL of the consent page, for the candidate's browser. */
   toAuthorizeUrl(state: string, advertiserId: bigint): string;
@@ -21,7 +20,6 @@ export interface PrefillSource {
   openSession(code: string, signal: AbortSignal): Promise<CandidateSession>;
 }
 
-/** Loads the data that one candidate has consented to share. */
 export interface CandidateSession {
   /** Requests the profile, without retries. */
   loadProfile(request: PrefillRequest, signal: AbortSignal): Promise<Profile>;

@@ -92,13 +92,20 @@ describe('L9: the envelope', () => {
     expect(parsePage(text as string)).toMatchObject({ advertiserId: 7n, ids: [1n], rejects: [] });
   });
 
-  const people = '<JobApplication><ID>1</ID></JobApplication><JobApplication><ID>2</ID></JobApplication>';
+  const people =
+    '<JobApplication><ID>1</ID><Email>a</Email></JobApplication><JobApplication><ID>2</ID><Email>b</Email></JobApplication>';
   test.for([
-    ['ArchivedApplicationsList', '{"JobApplicationsList":[{"ID":1}],"ArchivedApplicationsList":[{"id":2}]}'],
-    ['jobapplicationslist', '{"JobApplicationsList":[],"jobapplicationslist":{"ID":2}}'],
-    ['Archived', '{"JobApplications":{"JobApplicationsList":[{"ID":1}]},"Archived":{"List":[{"ID":"x"}]}}'],
-    ['More', '{"JobApplications":[{"ID":1}],"More":[{"ID":2}]}'],
-    ['More', '{"JobApplications":null,"More":[{"ID":2}]}'],
+    [
+      'ArchivedApplicationsList',
+      '{"JobApplicationsList":[{"ID":1}],"ArchivedApplicationsList":[{"id":2,"Email":"b"}]}',
+    ],
+    ['jobapplicationslist', '{"JobApplicationsList":[],"jobapplicationslist":{"ID":2,"DateSubmitted":null}}'],
+    [
+      'Archived',
+      '{"JobApplications":{"JobApplicationsList":[{"ID":1}]},"Archived":{"List":[{"ID":"x","JobReference":"r"}]}}',
+    ],
+    ['More', '{"JobApplications":[{"ID":1}],"More":[{"ID":2,"email":"b"}]}'],
+    ['More', '{"JobApplications":null,"More":[{"ID":2,"email":"b"}]}'],
     ['JobApplication', `<JobApplications><JobApplicationsList/>${people}</JobApplications>`],
     ['JobApplication', `<JobApplications><AdvertiserID>7</AdvertiserID>${people}</JobApplications>`],
     ['JobApplication', '<JobApplications><JobApplicationsList/><JobApplication ID="1" Email="a"/></JobApplications>'],
@@ -106,6 +113,20 @@ describe('L9: the envelope', () => {
   ] as const)('applications in member %s, outside of the list, refuse the answer: %s', ([member, text]) => {
     const message = `The answer holds applications outside of JobApplicationsList (member ${member}).`;
     expect(refusal(text)).toMatchObject({ kind: 'malformed', message });
+  });
+
+  test('an object with an id beside the list, which is no application, is ignored', () => {
+    const page = parsePage(
+      '{"JobApplicationsList":[{"ID":1}],"Advertiser":{"ID":7,"Name":"x"},"Meta":{"Request":{"ID":8}}}',
+    );
+    expect(page.ids).toEqual([1n]);
+  });
+
+  test('a virus flag in either copy of an application counts, whichever is kept', () => {
+    const copy = (id: number, flag: boolean) => `{"ID":${id},"Attachments":[{"Type":"resume","HasVirus":${flag}}]}`;
+    const ids = Array.from({ length: 20 }, (_, nth) => nth + 1);
+    const { applications } = parsePage(`[${ids.flatMap((id) => [copy(id, false), copy(id, true)])}]`);
+    expect(applications.map(({ attachments }) => attachments[0]?.hasVirus)).toEqual(ids.map(() => true));
   });
 
   test.for([

@@ -138,15 +138,17 @@ function toEnvelope(top: unknown): Members {
 function refuseOthers([name, member]: readonly [string, unknown]): void {
   const isSaid = (leaf: unknown) => !/^(?:0|false)?$/i.test((toScalarText(leaf) ?? '').trim());
   const isError = /error|(?<!de)fault/i.test(name) && toLeaves(member).some(isSaid);
-  const hasOthers = hasId(member) || toList(member).filter(isObject).flatMap(Object.values).some(hasId);
+  const hasOthers = [member, ...toList(member).filter(isObject).flatMap(Object.values)].some(isApplicationLike);
   if (!isError && !hasOthers) return;
   const what = isError ? 'reports errors' : 'holds applications outside of JobApplicationsList';
   throw new Trouble('malformed', `The answer ${what} (member ${name.slice(0, 60).replace(/\W/g, '_')}).`);
 }
 
-// Some serializers number all objects, as `@Id`.
-const hasId = (value: unknown) =>
-  toList(value).some((one) => isObject(one) && Object.keys(one).some((key) => /^(?:[Ii][Dd]|@ID|@id)$/.test(key)));
+const isApplicationLike = (value: unknown) =>
+  toList(value).some((one) => {
+    const names = isObject(one) ? Object.keys(one).map((name) => name.replace('@', '').toLowerCase()) : [];
+    return names.includes('id') && ['datesubmitted', 'email', 'jobreference'].some((name) => names.includes(name));
+  });
 
 function toElements(list: readonly unknown[], exact: boolean): Pick<PageFacts, 'applications' | 'ids' | 'rejects'> {
   if (list.length > mostElements) throw new Trouble('malformed', `The list has more than ${mostElements} elements.`);
@@ -167,10 +169,11 @@ function toElements(list: readonly unknown[], exact: boolean): Pick<PageFacts, '
 }
 
 // Spec silent: the same id twice. The choice must not depend on the order of the copies, or a list in random order would change the row
-// with every sweep.
+// with every sweep. A virus flag in either copy counts.
 function mergeCopies(a: Application, b: Application): Application {
   if (a.contentHash === b.contentHash) return a;
-  const kept = a.contentHash > b.contentHash ? a : b;
+  const [isFlagged, isOther] = [a, b].map(({ attachments }) => attachments.some(({ hasVirus }) => hasVirus === true));
+  const kept = isFlagged !== isOther ? (isFlagged ? a : b) : a.contentHash > b.contentHash ? a : b;
   const note = { field: 'ID', reason: 'came more than once in a page with different content' };
   return { ...kept, notes: [...kept.notes.filter(({ field }) => field !== note.field), note] };
 }

@@ -45,7 +45,6 @@ export interface Mood {
   readonly word: string;
 }
 
-/** The first section of a page: its mood and one sentence. */
 export function renderHeadline({ name, sign, word }: Mood, sentence: string, more: Html | string | null = null): Html {
   return html`<section class="headline ${name}" aria-labelledby="headline">
 <p class="mood"><span class="sign" aria-hidden="true">${sign}</span>${word}</p>
@@ -59,9 +58,7 @@ export interface PageTable {
   readonly columns: readonly string[];
   /** The first cell names its row. */
   readonly rows: readonly (readonly (Html | string)[])[];
-  /** A sentence before the table. */
   readonly about?: string;
-  /** The command that lists all rows. */
   readonly all?: string;
 }
 

@@ -19,7 +19,6 @@ import type { Metrics } from './metrics.ts';
 import { renderNoProofPage, renderProofPage } from './proof-page.ts';
 import { renderStatusPage, renderUnknownPage } from './status-page.ts';
 
-/** What the routes show, as plain functions. */
 export interface AdminDeps extends Clients {
   readonly version: string;
   readonly loadStatus: () => Promise<Status>;

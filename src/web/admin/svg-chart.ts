@@ -33,7 +33,6 @@ const size = { width: 520, height: 180 };
 /** The topmost label extends above its line by half its height, which is largest on a small screen. */
 const margin = { top: 16, right: 6, bottom: 24, left: 60 };
 const floorY = size.height - margin.bottom;
-/** How much of a step a bar fills. */
 const barShare = 0.74;
 /** Half the width of `00:00` on a small screen, where letters are largest. */
 const timeReach = 26;
@@ -126,7 +125,6 @@ ${points.map(({ at, value }) =>
   });
 }
 
-/** The label of a step: its hour, or its day. */
 export function toTime(at: Date, stepMs: number): string {
   return stepMs < 86_400_000 ? `${day.format(at)} ${hour.format(at)}` : day.format(at);
 }
