@@ -61,7 +61,6 @@ export interface S3Settings {
  */
 export type S3Checksums = 'WHEN_REQUIRED' | 'WHEN_SUPPORTED' | 'OFF';
 
-/** Creates the client; it sends no request yet. */
 export function openS3Blobs(settings: S3Settings): BlobStore {
   const { bucket, checksums } = settings;
   const address = settings.endpoint === undefined ? 'AWS' : toAddress(settings.endpoint);

@@ -10,7 +10,6 @@ import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
 import { isRedirect, isRetryable, toStatusTrouble } from './status.ts';
 
 export interface HttpOptions {
-  /** Scheme, host and optional path. */
   readonly url: string;
   /** Sent as SWS with every request that has no `authorization`. Called for each request, so that it can be rotated. */
   readonly credential?: () => string;

@@ -202,7 +202,7 @@ export async function openResume(
   if (resume === null) return null;
   const { sha256, ...facts } = resume;
   const noteLost = () => store.prefills.noteLostResume(key, sha256);
-  const bytes = toProven(blobs.get(toBlobKey(key.advertiserId, sha256), signal), sha256, noteLost);
+  const bytes = toProven(blobs.get(toBlobKey(key.advertiserId, sha256), signal), resume, noteLost);
   try {
     await bytes.next();
     return { ...facts, bytes };
@@ -216,17 +216,21 @@ export async function openResume(
 /** Begins with an empty chunk once the object is open. Each chunk is held back until the next has come, the last until all are proven. */
 async function* toProven(
   chunks: AsyncIterable<Uint8Array>,
-  sha256: string,
+  { sha256, sizeBytes }: { readonly sha256: string; readonly sizeBytes: number },
   onDamaged: () => Promise<void>,
 ): AsyncGenerator<Uint8Array> {
   const sum = createHash('sha256');
   let held: Uint8Array = new Uint8Array();
+  let left = sizeBytes;
   for await (const chunk of chunks) {
+    left -= chunk.length;
+    // A browser that has the last byte takes the file for whole.
+    if (left < 0) break;
     yield held;
     sum.update(chunk);
     held = chunk;
   }
-  if (sum.digest('hex') !== sha256) {
+  if (left < 0 || sum.digest('hex') !== sha256) {
     await onDamaged();
     throw new Trouble('mismatch', 'The stored resume is damaged.');
   }

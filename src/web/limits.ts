@@ -18,7 +18,6 @@ interface RateLimitOptions extends Clients {
   readonly burst: number;
   /** The time in which a bucket regains one request. */
   readonly refillMs: number;
-  /** Answers a request beyond the limit. */
   readonly refuse: MiddlewareHandler;
 }
 

@@ -9,6 +9,7 @@ import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts'
 import type { BlobStore } from '../../src/domain/blob.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { startRecall } from '../../src/sync/files/delete-infected.ts';
+import { erase } from '../../src/sync/privacy/erase.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
 import { emptyDatabase, shareDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -193,4 +194,23 @@ describe('a worker whose store cannot be reached', () => {
     await until(isEmptied);
     expect(await recall.keys()).toEqual([]);
   });
+});
+
+test('infected bytes stay so for others who sent them when the person with the flag is erased', async () => {
+  await using intake = await openSmallIntake({ database });
+  const { board } = intake;
+  const [flagged = 0n, other = 0n] = board.add([{ attachments: [resume] }, { phone: '1', attachments: [resume] }]);
+  const readAll = async () => {
+    await intake.sweep(true);
+    await intake.runDownloads();
+    return [(await intake.files()).map(({ state }) => state), await intake.keys()];
+  };
+  await readAll();
+  board.change(flagged, { attachments: [{ ...resume, hasVirus: true }] });
+  expect(await readAll()).toEqual([['infected', 'infected'], []]);
+  const sought = { by: 'application', applicationId: flagged } as const;
+  const signal = AbortSignal.timeout(600_000);
+  await erase(intake, { advertiserId: board.advertiserId, sought, by: 'test', signal });
+  board.change(other, { phone: '2' });
+  expect(await readAll()).toEqual([['infected'], []]);
 });

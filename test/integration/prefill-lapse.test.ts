@@ -1,7 +1,7 @@
 // How a candidate's profile and resume leave again: with the person, by time, and when the process or the store fails in between.
 import { createHash } from 'node:crypto';
-import { rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import type { Sought } from '../../src/domain/erasure.ts';
@@ -534,7 +534,15 @@ describe('a resume has the life of every other file', () => {
       const old = `prefills/${advertiserId}/00000000-0000-4000-8000-00000000000${nth}`;
       await intake.blobs.put(old, bytes, resume, signal());
     }
-    expect(await check(intake)).toMatchObject({ collected: 2, foreign: 0, braked: false });
+    // Not Intake's: the store of another database below this one, and a file of the operator.
+    const others = ['prefills/7/aa/a-blob', 'prefills/my notes.txt'].map((name) => join(intake.folder, 'blobs', name));
+    for (const path of others) {
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, 'x');
+    }
+    expect(await check(intake)).toMatchObject({ collected: 2, foreign: 2, braked: false });
+    expect(others.filter((path) => existsSync(path))).toEqual(others);
+    for (const path of others) rmSync(path);
     expect(await intake.keys()).toEqual([key(intake)]);
   });
 });

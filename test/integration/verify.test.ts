@@ -323,5 +323,9 @@ describe('reparse', () => {
     expect(
       await database.query(`SELECT DISTINCT notes FROM intake.attachments WHERE kind = 'screen' AND state = 'stored'`),
     ).toEqual([{ notes: [bytes] }]);
+    // Damaged bytes are not read: the rows stay, and verify repairs the file.
+    for (const key of await intake.keys()) truncateSync(join(intake.folder, 'blobs', key), 20);
+    expect(await reparse(deps, { ...request, parserVersion: null })).toEqual({ read: 0, unreadable: 0, missing: n });
+    expect(await database.query(rows)).toEqual(before);
   });
 });

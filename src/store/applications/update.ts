@@ -58,7 +58,7 @@ export async function applyChanges(
 async function loadInfectedOf(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<string[]> {
   const rows = await tx.query<NotNull<Columns<'attachments', 'sha256'>>>(
     `SELECT DISTINCT sha256 FROM intake.attachments
-     WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND state = 'infected' AND sha256 IS NOT NULL`,
+     WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND state = 'infected' AND has_virus AND sha256 IS NOT NULL`,
     [advertiserId, ids],
   );
   return rows.map((row) => row.sha256);

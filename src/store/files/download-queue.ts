@@ -19,7 +19,6 @@ export interface Claim {
   readonly isServed: boolean;
   /** When it last failed, on the `performance.now` clock; infinite before the first failure. */
   readonly failedAt: number;
-  /** How long it had been due. */
   readonly waitedMs: number;
 }
 

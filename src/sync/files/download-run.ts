@@ -128,7 +128,6 @@ async function runOnce(
   /** Ends the run: the storage or the database is unavailable, or the error is unexpected. Downloads in flight come to their end. */
   let failure: { readonly error: unknown } | null = null;
   let suspectsAt = performance.now() + suspectsEveryMs;
-  /** When the queue was first empty. */
   let dryAt: number | null = null;
 
   const toPauseMs = ({ name }: RunAccount) => (memory.pauses.get(name) ?? 0) - performance.now();

@@ -1,4 +1,5 @@
 // Parses the stored screens again without requests to the source, so that an improved parser also applies to screens stored before.
+import { hash } from 'node:crypto';
 import { type BlobStore, toBlobKey } from '../../domain/blob.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
@@ -20,7 +21,7 @@ const nothingRead = {
   read: 0,
   /** Screens that cannot be parsed; their bytes stay, without rows. */
   unreadable: 0,
-  /** Screens whose object is not in the blob store; `intake verify` repairs them. */
+  /** Screens whose object is not in the blob store, or damaged; `intake verify` repairs them. */
   missing: 0,
 };
 
@@ -36,11 +37,11 @@ export async function reparse(deps: ReparseDeps, request: ReparseRequest): Promi
           throw error;
         },
       );
-      if (chunks === null) {
+      const bytes = Buffer.concat(chunks ?? []);
+      if (chunks === null || hash('sha256', bytes) !== file.sha256) {
         counts.missing += 1;
         continue;
       }
-      const bytes = Buffer.concat(chunks);
       const { screens, note } = await readScreens(deps, bytes, bytes.length, file.contentType);
       if (await store.files.replaceParsedScreens(file, screens, note)) counts[screens ? 'read' : 'unreadable'] += 1;
     }

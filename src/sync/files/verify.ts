@@ -33,7 +33,6 @@ export interface VerifyRequest {
 
 const nothingFound = {
   blobs: 0,
-  /** Blobs whose bytes were read. */
   read: 0,
   readBytes: 0,
   missing: 0,
@@ -223,15 +222,14 @@ async function deleteDropped({ store, blobs, crashPoint }: VerifyDeps, signal: A
 }
 
 /** Where earlier releases kept the resumes of prefills. No row refers to them any more (docs/upgrade.md). */
-const earlierResumes = 'prefills/';
+const earlierResume = /^prefills\/\d+\/[\da-f-]{36}$/;
 
 async function deleteEarlierResumes(blobs: BlobStore, signal: AbortSignal, counts: VerifyCounts): Promise<void> {
-  const found = await Array.fromAsync(blobs.list(earlierResumes, signal));
+  const listed = await Array.fromAsync(blobs.list('prefills/', signal), ({ key }) => key);
+  const found = listed.filter((key) => earlierResume.test(key));
+  counts.foreign += listed.length - found.length;
   if (found.length === 0) return;
-  const { refused } = await blobs.delete(
-    found.map(({ key }) => key),
-    signal,
-  );
+  const { refused } = await blobs.delete(found, signal);
   counts.collected += found.length - refused.length;
   if (refused[0]) throw refused[0].trouble;
 }

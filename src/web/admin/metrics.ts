@@ -45,7 +45,6 @@ export function createMetrics({ version }: { readonly version: string }) {
     async render(status: Status): Promise<string> {
       return (await register.metrics()) + (await renderGauges(status, version));
     },
-    /** Records how long claimed downloads had been due. */
     observeWaits(waitedMs: readonly number[]): void {
       for (const each of waitedMs) downloadWaits.observe(each / 1_000);
     },

@@ -119,7 +119,6 @@ function toChecked(status: Status): string {
   return status.advertisers.length > 1 ? 'all up to date' : 'up to date';
 }
 
-/** How long ago the bytes verified longest ago were read. */
 function toUnread({ advertisers, at }: Status): string {
   const read = advertisers.flatMap((one) => (one.verifiedSince === null ? [] : [one.verifiedSince.getTime()]));
   return read.length === 0 ? '' : `; every byte read within ${formatSpan(at.getTime() - Math.min(...read), 1)}`;
