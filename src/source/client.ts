@@ -123,8 +123,7 @@ async function readList(
     return { kind: 'overflow', ids: scanIds(prefix), bytes: bytes.length };
   }
   const sunsetAt = Date.parse(headers.sunset ?? '') || null;
-  const { text, bytesAsText } = decodeText(bytes, headers['content-type']);
-  const page = bytes.length === 0 ? toEmptyPage() : parsePage(text, bytesAsText);
+  const page = bytes.length === 0 ? toEmptyPage() : parsePage(decodeText(bytes, headers['content-type']));
   return { kind: 'page', page: { ...page, bytes: bytes.length, cached, sunsetAt } };
 }
 

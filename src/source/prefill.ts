@@ -160,5 +160,5 @@ async function readProfile(answer: HttpAnswer, baseUrl: string, accountIds: read
 async function readJson(answer: HttpAnswer, maxBytes: number): Promise<unknown> {
   const { bytes, whole } = await readBody(answer.body, answer.headers['content-encoding'], maxBytes);
   if (!whole) throw new Trouble('malformed', `The answer is larger than ${maxBytes} bytes.`);
-  return parseJson(decodeText(bytes, answer.headers['content-type']).text).value;
+  return parseJson(decodeText(bytes, answer.headers['content-type'])).value;
 }

@@ -423,7 +423,7 @@ describe('answer', () => {
 });
 
 describe('what cannot be kept as it came', () => {
-  const reason = 'NUL or lone surrogates replaced by U+FFFD';
+  const reason = 'NUL, lone surrogates or invalid bytes replaced by U+FFFD';
   test.for(
     forms([
       [
@@ -481,7 +481,7 @@ describe('what cannot be kept as it came', () => {
       aScreen({
         id: null,
         name: 'Caf\ufffd',
-        notes: [{ field: 'screen', reason: 'bytes that are not UTF-8 replaced by U+FFFD' }],
+        notes: [{ field: '@name', reason: 'NUL, lone surrogates or invalid bytes replaced by U+FFFD' }],
       }),
     ]);
     expect(parseScreens(body, 'application/json; charset=iso-8859-1').screens).toEqual([

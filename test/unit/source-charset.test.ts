@@ -13,8 +13,7 @@ function bigEndian(text: string): Buffer {
 }
 
 function firstName(body: Uint8Array, contentType?: string): string | null | undefined {
-  const { text, bytesAsText } = decodeText(body, contentType);
-  return parsePage(text, bytesAsText).applications[0]?.firstName;
+  return parsePage(decodeText(body, contentType)).applications[0]?.firstName;
 }
 
 describe('a body', () => {
@@ -48,10 +47,10 @@ describe('a body', () => {
 
   test('with a byte order mark and a byte that is not UTF-8 is read, and its bytes are kept', () => {
     for (const written of ['[{"ID":1,"FirstName":"Zo\xeb"}]', xml.replace(name, 'Zo\xeb')]) {
-      const { text, bytesAsText } = decodeText(Buffer.from(`\xef\xbb\xbf${written}`, 'latin1'), 'text/plain');
-      expect(parsePage(text, bytesAsText).applications[0]).toMatchObject({
+      const text = decodeText(Buffer.from(`\xef\xbb\xbf${written}`, 'latin1'), 'text/plain');
+      expect(parsePage(text).applications[0]).toMatchObject({
         firstName: 'Zo\ufffd',
-        rawText: expect.stringContaining('Zo\xeb'),
+        rawText: expect.stringContaining('Zo\\udceb'),
       });
     }
     expect(firstName(Buffer.from('\xef\xbb\xbf[{"ID":1,"FirstName":"Zo\xeb"}]', 'latin1'), 'x; charset=latin1')).toBe(
@@ -67,15 +66,63 @@ describe('a body', () => {
       Buffer.from([0xeb]),
       Buffer.from('"}]'),
     ]);
-    const { text, bytesAsText } = decodeText(body, 'application/json; charset=utf-8');
-    const page = parsePage(text, bytesAsText);
+    const page = parsePage(decodeText(body, 'application/json; charset=utf-8'));
     const [broken, whole] = page.applications;
     expect(page.rejects[0]).toMatchObject({
       raw: '{"ID":null,"FirstName":"\ufffd"}',
-      rawText: '{"ID":null,"FirstName":"\xeb"}',
+      rawText: '{"ID":null,"FirstName":"\\udceb"}',
     });
-    expect(broken).toMatchObject({ firstName: 'Zo\ufffd', rawText: '{"ID":1,"FirstName":"Zo\xeb"}' });
-    expect(broken?.notes.map(({ field }) => field)).toEqual(['raw']);
+    expect(broken).toMatchObject({ firstName: 'Zo\ufffd', rawText: '{"ID":1,"FirstName":"Zo\\udceb"}' });
+    expect(broken?.notes.map(({ field }) => field)).toEqual(['raw', 'FirstName']);
     expect(whole).toMatchObject({ firstName: 'Zoë', rawText: null, notes: [] });
+  });
+
+  /** The bytes of a word with invalid ones, as raw text keeps them. */
+  const kept = (...bytes: number[]) => String.fromCharCode(...bytes.map((byte) => 0xdc00 + byte));
+  const around = (bytes: readonly number[]) =>
+    Buffer.concat([Buffer.from('[{"ID":1,"FirstName":"'), Buffer.from(bytes), Buffer.from('"}]')]);
+
+  test.for([
+    ['utf-8', [0xc3, 0xab, 0x20, 0xe2, 0x82, 0x41, 0x20, 0xc3, 0xab], `ë ${kept(0xe2, 0x82)}A ë`],
+    ['utf-8', [0xc3, 0xab, 0xff, 0x41, 0xff], `ë${kept(0xc3, 0xab, 0xff, 0xff)}A\ufffd`],
+    ['utf-8', [0xef, 0xbf, 0xbd, 0x20, 0xf0, 0x90], `\ufffd ${kept(0xf0, 0x90)}`],
+    ['utf-8', [0xef, 0xbb, 0xbf, 0x20, 0xe2], `\ufeff ${kept(0xe2)}`],
+    // The second byte of the first character is a backslash.
+    ['shift_jis', [0x95, 0x5c, 0x20, 0x95, 0x5c, 0x95], `表 表${kept(0x95, 0x95)}`],
+    ['gbk', [0xb1, 0xed, 0x20, 0xff, 0x41, 0x20, 0x81], `表 ${kept(0xff)}A ${kept(0x81)}`],
+    ['euc-kr', [0xb0, 0xa1, 0x20, 0xff], `가 ${kept(0xff)}`],
+    ['iso-8859-7', [0xe1, 0x20, 0xae], `α ${kept(0xae)}`],
+    ['iso-2022-jp', [0x41, 0xeb], `A${kept(0xeb)}`],
+    ['utf-16', [0x41, 0xeb], `A${kept(0xeb)}`],
+  ] as const)('in %s with invalid bytes among others: %s', ([charset, bytes, text]) => {
+    const [application] = parsePage(decodeText(around(bytes), `application/json; charset=${charset}`)).applications;
+    expect(JSON.parse(application?.rawText ?? '')).toEqual({ ID: 1, FirstName: text });
+    expect(application?.firstName).toBe(text.toWellFormed());
+    expect(application?.notes.map(({ field }) => field)).toEqual(['raw', 'FirstName']);
+  });
+
+  test('with invalid bytes keeps what is around them, in every charset', () => {
+    const charsets = ['utf-8', 'shift_jis', 'gbk', 'gb18030', 'big5', 'euc-jp', 'euc-kr', 'iso-8859-6', 'windows-1253'];
+    for (const charset of charsets) {
+      for (let byte = 0x80; byte <= 0xff; byte++) {
+        for (const next of [0x20, 0x22, 0x30, 0x5c, 0xff]) {
+          const body = Buffer.concat([Buffer.from([0x22, 0xff, byte, next]), Buffer.from(' after " \xff', 'latin1')]);
+          const text = decodeText(body, `charset=${charset}`);
+          expect(text, `${charset} ${byte} ${next}`).toContain(' after " ');
+          expect(text.isWellFormed(), `${charset} ${byte} ${next}`).toBe(
+            !new TextDecoder(charset).decode(body).includes('\ufffd'),
+          );
+        }
+      }
+    }
+  });
+
+  test('in UTF-16 with a lone surrogate: replaced visibly, noted and kept', () => {
+    const text = '[{"ID":1,"FirstName":"Zo\ud800"}]';
+    for (const body of [Buffer.from(text, 'utf16le'), bigEndian(text), bigEndian(`\ufeff${text}`)]) {
+      const [application] = parsePage(decodeText(body, undefined)).applications;
+      expect(application).toMatchObject({ firstName: 'Zo\ufffd', rawText: '{"ID":1,"FirstName":"Zo\\ud800"}' });
+      expect(application?.notes.map(({ field }) => field)).toEqual(['raw', 'FirstName']);
+    }
   });
 });

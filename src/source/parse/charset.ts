@@ -1,25 +1,21 @@
 // Decodes the bytes of an answer. The bytes decide before the charset header, which is wrong more often than they are.
-// Reports when bytes had to be replaced, so that it can be noted. Never guesses between national charsets.
+// Invalid bytes become lone surrogates, U+DC80 to U+DCFF: columns show U+FFFD instead, with a note, and the raw text keeps them.
+// Never guesses between national charsets.
 
+import { isUtf8 } from 'node:buffer';
 import { TextDecoder } from 'node:util';
 
-export interface DecodedText {
-  readonly text: string;
-  /** The body as Latin-1, one character per byte, when some bytes had to be replaced by U+FFFD; otherwise null. */
-  readonly bytesAsText: string | null;
-}
-
 /** Decodes by byte order mark; without one as UTF-16 if zero bytes indicate it, as UTF-8 if that is valid, else as declared. */
-export function decodeText(bytes: Uint8Array, contentType: string | undefined): DecodedText {
+export function decodeText(bytes: Uint8Array, contentType: string | undefined): string {
   const body = withoutMark(bytes);
-  const marked = toMarkedCharset(body);
-  if (marked !== null) return decoded(new TextDecoder(marked).decode(body));
+  const order = toByteOrder(body);
+  if (order !== null) return decodeUtf16(body, order);
   try {
-    return decoded(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    return new TextDecoder('utf-8', { fatal: true }).decode(body);
   } catch {
-    const declared = toDecoder(toDeclaredCharset(body, contentType));
-    if (declared !== null && declared.encoding !== 'utf-8') return decoded(declared.decode(body));
-    return { text: new TextDecoder('utf-8').decode(body), bytesAsText: Buffer.from(body).toString('latin1') };
+    const decoder = toDecoder(toDeclaredCharset(body, contentType));
+    const text = decoder.decode(body);
+    return text.includes('\ufffd') ? keepInvalid(text, body) : text;
   }
 }
 
@@ -28,14 +24,21 @@ export function withoutMark(body: Uint8Array): Uint8Array {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
 }
 
-function toMarkedCharset(body: Uint8Array): string | null {
+function toByteOrder(body: Uint8Array): 'little' | 'big' | null {
   const [first, second] = body;
-  if (first === 0xff && second === 0xfe) return 'utf-16le';
-  if (first === 0xfe && second === 0xff) return 'utf-16be';
+  if (first === 0xff && second === 0xfe) return 'little';
+  if (first === 0xfe && second === 0xff) return 'big';
   // JSON and XML begin with an ASCII character: a zero byte beside it is half of a UTF-16 code unit.
-  if (body.length > 1 && first === 0) return 'utf-16be';
-  if (body.length > 1 && second === 0) return 'utf-16le';
+  if (body.length > 1 && first === 0) return 'big';
+  if (body.length > 1 && second === 0) return 'little';
   return null;
+}
+
+/** Keeps lone surrogates, which TextDecoder would replace. */
+function decodeUtf16(body: Uint8Array, order: 'little' | 'big'): string {
+  const units = Buffer.from(body.subarray(0, body.length - (body.length % 2)));
+  if (order === 'big') units.swap16();
+  return units.toString('utf16le').replace(/^\ufeff/, '');
 }
 
 function toDeclaredCharset(body: Uint8Array, contentType: string | undefined): string | undefined {
@@ -46,15 +49,29 @@ function toDeclaredCharset(body: Uint8Array, contentType: string | undefined): s
   return header === undefined || /^utf-?8$/i.test(header) ? (declaration ?? header) : header;
 }
 
-function toDecoder(charset: string | undefined): TextDecoder | null {
-  if (charset === undefined) return null;
+/** The bytes below 0x30 are characters of their own in every charset but these two, where a header that names them is wrong. */
+function toDecoder(charset = 'utf-8'): TextDecoder {
   try {
-    return new TextDecoder(charset);
+    const decoder = new TextDecoder(charset, { ignoreBOM: true });
+    return /^(?:utf-16|iso-2022)/.test(decoder.encoding) ? toDecoder() : decoder;
   } catch {
-    return null;
+    return toDecoder();
   }
 }
 
-function decoded(text: string): DecodedText {
-  return { text, bytesAsText: null };
+/** Puts the bytes of each word with invalid ones into its text, in place of its first U+FFFD. */
+function keepInvalid(text: string, body: Uint8Array): string {
+  const words = Buffer.from(body).toString('latin1').matchAll(wordPattern);
+  return text.replace(wordPattern, (word) => {
+    const [same = ''] = words.next().value ?? [];
+    if (!word.includes('\ufffd')) return word;
+    const bytes = Buffer.from(same, 'latin1');
+    // U+FFFD itself, or a word in another charset.
+    if (isUtf8(bytes)) return bytes.toString();
+    const units = Uint16Array.from(bytes.filter((byte) => byte >= 0x80)).map((byte) => 0xdc00 + byte);
+    return word.replace('\ufffd', Buffer.from(units.buffer).toString('utf16le'));
+  });
 }
+
+/** The text and the bytes have the same words: what lies between bytes below 0x30. */
+const wordPattern = /[^\0-\x2f]+/g;

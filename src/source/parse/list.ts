@@ -15,13 +15,20 @@ import { isNothing, isObject, parseId, readIdentifier, toBigInt, toList, toScala
 /** The part of a Page that comes from its text alone. */
 export type PageFacts = Omit<Page, 'bytes' | 'cached' | 'sunsetAt'>;
 
-/**
- * Parses a list answer. The first character decides between JSON and XML: some servers ignore the requested format.
- * `bytesAsText` is the same body as Latin-1, set when decoding had to replace bytes.
- */
-export function parsePage(text: string, bytesAsText: string | null = null): PageFacts {
-  const page = parseText(text);
-  return bytesAsText === null ? page : keepBytes(page, parseText(bytesAsText));
+/** Parses a list answer. The first character decides between JSON and XML: some servers ignore the requested format. */
+export function parsePage(text: string): PageFacts {
+  const start = text.trimStart().slice(0, 1_024);
+  if (!start.startsWith('<')) {
+    const { value, exact } = parseJson(text);
+    return toPage(value, exact);
+  }
+  if (isHtml(start)) {
+    throw new Trouble(
+      'malformed',
+      'The source answered with an HTML page instead of a list (a login page or a proxy?).',
+    );
+  }
+  return toPage(parseListXml(text), false);
 }
 
 /** Parses one element of a list from its stored JSON text. Invalid text gives a Reject. */
@@ -45,39 +52,6 @@ export function toEmptyPage(): PageFacts {
 export function scanIds(prefix: string): bigint[] {
   const ids = prefix.matchAll(/(?:"ID"\s*:\s*"?|<(?:[\w.-]+:)?ID(?:\s[^<>]{0,200})?>\s*)(-?\d{1,19})(?=["\s,}<])/gi);
   return Array.from(ids, (match) => parseId(match[1])).filter((id) => typeof id === 'bigint');
-}
-
-function parseText(text: string): PageFacts {
-  const start = text.trimStart().slice(0, 1_024);
-  if (!start.startsWith('<')) {
-    const { value, exact } = parseJson(text);
-    return toPage(value, exact);
-  }
-  if (isHtml(start)) {
-    throw new Trouble(
-      'malformed',
-      'The source answered with an HTML page instead of a list (a login page or a proxy?).',
-    );
-  }
-  return toPage(parseListXml(text), false);
-}
-
-// The structure of JSON and XML is ASCII, so both decodings have the same elements in the same order.
-function keepBytes(page: PageFacts, byteForByte: PageFacts): PageFacts {
-  const originals = new Map(byteForByte.applications.map((application) => [application.id, application]));
-  const note = { field: 'raw', reason: 'bytes that are not UTF-8 replaced by U+FFFD, kept as Latin-1 in the raw text' };
-  const applications = page.applications.map((application) => {
-    if (!application.raw.includes('\ufffd')) return application;
-    return { ...application, notes: [...application.notes, note], rawText: toOriginal(originals.get(application.id)) };
-  });
-  const rejects = page.rejects.map((reject, index) =>
-    reject.raw.includes('\ufffd') ? { ...reject, rawText: toOriginal(byteForByte.rejects[index]) } : reject,
-  );
-  return { ...page, applications, rejects };
-}
-
-function toOriginal(element: Pick<Reject, 'raw' | 'rawText'> | undefined): string | null {
-  return element?.rawText ?? element?.raw ?? null;
 }
 
 function toPage(value: unknown, exact: boolean): PageFacts {

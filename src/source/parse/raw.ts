@@ -3,7 +3,7 @@
 // since a search takes quadratic time on them.
 
 import { cutMarks } from '../../domain/person.ts';
-import { isExactNumber, isObject } from './values.ts';
+import { isExactNumber, isObject, replaced } from './values.ts';
 
 /** One element of the list as text: `raw` for jsonb, `rawText` the unaltered value where jsonb cannot hold it. */
 export interface RawElement {
@@ -31,7 +31,7 @@ export function toRaw(element: unknown, exact: boolean): RawElement {
     ? numbered.replace(unholdable, (found) => (found === '\\\\' ? found : '\ufffd'))
     : numbered;
   if (raw === text) return { raw, rawText: null, reason: text === all ? null : 'a long run of combining marks cut' };
-  const reason = numbered === text ? 'NUL or lone surrogates replaced by U+FFFD' : 'a number beyond jsonb kept as text';
+  const reason = numbered === text ? replaced : 'a number beyond jsonb kept as text';
   return { raw, rawText: text, reason };
 }
 

@@ -17,7 +17,7 @@ import { addNote, isNothing, isObject, readBoolean, readText, toList } from './v
 import { parseXml, refuse, toJsonShape } from './xml.ts';
 
 /** Incremented by every change of this parser that gives different rows for the same bytes. */
-export const screenParserVersion = 1;
+export const screenParserVersion = 2;
 
 const documentNames = namesOf(['screen', 'screens']);
 const screenNames = namesOf(['@id', '@name', '@successful', 'question']);
@@ -29,12 +29,8 @@ const leftover = /^(?:\?.*|@xmlns(?::.*)?|@(?:[\w.-]+:)?(?:nil|schemaLocation))$
 
 /** Parses the body of a screen. Its first character decides between JSON and XML, not its header. */
 export function parseScreens(body: Uint8Array, contentType: string | undefined): ParsedScreens {
-  const { text, bytesAsText } = decodeText(body, contentType);
-  const screens = toScreenList(parseDocument(text)).flatMap(toScreen);
-  return {
-    screens: bytesAsText === null ? screens : screens.map(noteReplacedBytes),
-    parserVersion: screenParserVersion,
-  };
+  const document = parseDocument(decodeText(body, contentType));
+  return { screens: toScreenList(document).flatMap(toScreen), parserVersion: screenParserVersion };
 }
 
 function parseDocument(text: string): unknown {
@@ -129,9 +125,4 @@ function hasUnknown(members: readonly (readonly [string, unknown])[]): boolean {
 
 function noteUnknown(unknown: readonly (readonly [string, unknown])[], field: string, notes: Note[]): void {
   if (hasUnknown(unknown)) addNote(notes, field, 'has unknown members, kept in the stored bytes only');
-}
-
-function noteReplacedBytes(screen: Screen): Screen {
-  const note = { field: 'screen', reason: 'bytes that are not UTF-8 replaced by U+FFFD' };
-  return { ...screen, notes: [...screen.notes, note] };
 }

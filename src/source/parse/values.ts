@@ -6,6 +6,7 @@ import { firstPosition, lastPosition } from '../../domain/coverage/position.ts';
 import { longestIdentifier } from '../../domain/person.ts';
 
 const replacement = '\ufffd';
+export const replaced = 'NUL, lone surrogates or invalid bytes replaced by U+FFFD';
 
 /** The most values of an answer. Each takes memory and time, however short it is; a list of 3 MB has a third of this. */
 export const mostValues = 400_000;
@@ -50,7 +51,7 @@ export function readText(value: unknown, field: string, notes: Note[]): string |
     return null;
   }
   const storable = toStorableText(text);
-  if (storable !== text) addNote(notes, field, 'NUL or lone surrogates replaced by U+FFFD');
+  if (storable !== text) addNote(notes, field, replaced);
   return storable;
 }
 
