@@ -23,7 +23,8 @@ const mostListed = 100;
 
 /** Parses the attachments of application `id`: an array, a single object, or none. */
 export function toAttachments(value: unknown, id: bigint, findings: ParseFindings): Attachment[] {
-  const listed = toList(value);
+  // In XML, several elements Attachments are several lists.
+  const listed = toList(value).flat();
   const objects = listed.filter(isObject);
   if (objects.length < listed.length) {
     addNote(findings.notes, field, 'contains an element that is not an object');

@@ -31,6 +31,8 @@ function toValue(element: XmlElement, type: MemberType | undefined): unknown {
 }
 
 function toList(element: XmlElement, shape: ObjectShape): unknown[] {
+  // Members in place of elements: a list of one, without the element around it.
+  if (element.children.some(({ name }) => shape.names.has(name.toLowerCase()))) return [toMembers(element, [], shape)];
   const values = element.children.map((child) => toValue(child, { object: shape }));
   return element.text.trim() === '' ? values : [...values, element.text];
 }
