@@ -83,6 +83,9 @@ export interface Reject extends Pick<Application, 'raw' | 'rawText'> {
   readonly members: MemberHashes;
 }
 
+/** The reason of an element whose id is stored for another person: the id alone would make it that application. */
+export const sharedId = 'ID names another person as well';
+
 /** The most elements of an advertiser that wait in quarantine. Further ones are counted, and the status reports them. */
 export const mostQuarantined = 10_000;
 

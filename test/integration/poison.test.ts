@@ -174,4 +174,20 @@ describe('a replay', () => {
     ).toEqual([{ missing: true, absent: true, changes: 0 }]);
     expect(await store.quarantine.load(advertiserId, { resolved: false, limit: 10 })).toEqual([]);
   });
+
+  test('does not resolve a person whose id belongs to another', async ({ database }) => {
+    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
+    const advertiserId = 202n;
+    await store.advertisers.ensure('twice', advertiserId);
+    const lease = await store.leases.claim({ name: 'twice', lane: 'live', owner: 'test', leaseMs: 60_000 });
+    if (!lease) throw new Error('The lane was not free.');
+    const { applications, rejects } = parsePage(
+      '[{"ID":556,"Email":"ann@example.com"},{"ID":556,"Email":"jo@example.com"}]',
+    );
+    await commitPageOf(store, aPage(lease, applications, { advertiserId, rejects }));
+    const whose = { name: 'twice', advertiserId, id: null, owner: 'test', leaseMs: 60_000 };
+    const summary = await replay({ store, parseElement }, { ...whose, signal: AbortSignal.timeout(600_000) });
+    expect(summary).toEqual({ read: 0, added: 0, unusable: 1 });
+    expect(await store.quarantine.load(advertiserId, { resolved: false, limit: 10 })).toHaveLength(1);
+  });
 });

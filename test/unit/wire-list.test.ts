@@ -199,7 +199,8 @@ describe('L10: the same id twice', () => {
   });
 
   test('differing copies are one application with a note, the same one in any order', () => {
-    const copies = ['{"ID":1,"Email":"a"}', '{"ID":1,"Email":"b"}', '{"ID":1,"Email":"c"}'];
+    const [a, b, c] = ['{"ID":1,"Email":"a"}', '{"ID":1,"Email":"b"}', '{"ID":1,"Email":"c"}'];
+    const copies = [a, b, c, a, b];
     const forward = list(copies.join()).applications;
     const backward = list(copies.toReversed().join()).applications;
     expect(forward).toHaveLength(1);
@@ -207,6 +208,28 @@ describe('L10: the same id twice', () => {
       { field: 'ID', reason: 'came more than once in a page with different content' },
     ]);
     expect(forward[0]?.contentHash).toBe(backward[0]?.contentHash);
+  });
+
+  test.for([
+    ['{"ID":1,"Email":"ann@example.com"}', '{"ID":1,"Email":"jo@example.com"}'],
+    ['{"ID":1,"JobSeekerID":"7","Phone":"1"}', '{"ID":1,"JobSeekerID":8,"Email":"jo@example.com"}'],
+    ['{"ID":1,"JobSeekerID":12345678901234567890}', '{"ID":1,"JobSeekerID":12345678901234567891}'],
+    ['{"ID":1,"Email":"ann@example.com"}', '{"ID":1,"Email":"jo@example.com","X":"\\u0000"}'],
+  ] as const)('of two people with one id, one is stored and the other is a reject: %s, %s', (copies) => {
+    for (const page of [list(copies.join()), list(copies.toReversed().join())]) {
+      const texts = [...page.applications, ...page.rejects].map(({ raw, rawText }) => rawText ?? raw);
+      expect(texts.toSorted()).toEqual(copies.toSorted());
+      expect(page.applications).toHaveLength(1);
+      expect(page.rejects).toMatchObject([{ reason: 'ID names another person as well' }]);
+      expect(page.rejects[0]?.applicant).toContain('["1",');
+    }
+  });
+
+  test('copies that may be of one person are one application, and nobody is a reject', () => {
+    const ann = '{"ID":1,"Email":"Ann <ANN@example.com>","JobSeekerID":"7"}';
+    for (const other of ['"Email":"ann@example.com"', '"JobSeekerID":7', '"JobSeekerID":"none"', '"Email":"x"']) {
+      expect(list(`${ann},{"ID":1,${other}}`), other).toMatchObject({ ids: [1n, 1n], rejects: [] });
+    }
   });
 });
 
@@ -374,6 +397,20 @@ describe('L18: XML', () => {
     ['an unclosed tag', plain.replace('</Email>', '')],
   ])('with %s is refused', ([, xml]) => {
     expect(refusal(xml as string).kind).toBe('malformed');
+  });
+
+  test('a list of one without the element around it, and one list for each attachment, are read like any other', () => {
+    const [, only = ''] = /<Attachment>(.*)<\/Attachment>/.exec(plain) ?? [];
+    expect(parsePage(plain.replace(/<\/?Attachment>/g, ''))).toEqual(parsePage(json));
+    const [application] = parsePage(
+      plain.replace(
+        /<Attachments>.*<\/Attachments>/,
+        [only, '<Type>screen</Type>'].map((one) => `<Attachments>${one}</Attachments>`).join(''),
+      ),
+    ).applications;
+    expect(application?.attachments.map(({ kind }) => kind)).toEqual(['resume', 'screen']);
+    const alone = parsePage(plain.replace(/<\/?JobApplication>/g, ''));
+    expect(alone.applications.map(({ id }) => id)).toEqual([9007199254740993n]);
   });
 
   test('an element without an id has the same identity in JSON and in XML', () => {

@@ -15,15 +15,11 @@ const largestMonths = 2 ** 31 - 1;
 
 /** Parses an element of the list. An element without a usable id is a Reject; with one it is an application, whatever else is wrong. */
 export function parseApplication(element: unknown, exact: boolean): Application | Reject {
+  if (!isObject(element)) return toReject(element, exact, 'is not an object');
+  const { known, unknown } = readMembers(element, applicationShape.names);
+  const id = parseId(known.ID);
+  if (typeof id !== 'bigint') return toReject(element, exact, id.reason);
   const { raw, rawText, reason } = toRaw(element, exact);
-  const { known, unknown } = readMembers(isObject(element) ? element : { element }, applicationShape.names);
-  const id = isObject(element) ? parseId(known.ID) : { reason: 'is not an object' };
-  if (typeof id !== 'bigint') {
-    const members = toMemberHashes(toMemberTexts([...Object.entries(known), ...unknown]));
-    const [identity, applicant] = [toIdentity(known, members), toApplicant(known)];
-    return { reason: id.reason, identity, applicant, members, raw, rawText };
-  }
-
   const findings: ParseFindings = { notes: [], unknown: [] };
   const { notes } = findings;
   if (reason !== null) addNote(notes, 'raw', reason);
@@ -44,6 +40,14 @@ export function parseApplication(element: unknown, exact: boolean): Application 
     attachments: toAttachments(known.Attachments, id, findings),
   };
   return { ...facts, notes, raw, rawText, ...toHashes(facts, findings.unknown) };
+}
+
+/** An element that is not stored as an application, whole. */
+export function toReject(element: unknown, exact: boolean, reason: string): Reject {
+  const { raw, rawText } = toRaw(element, exact);
+  const { known, unknown } = readMembers(isObject(element) ? element : { element }, applicationShape.names);
+  const members = toMemberHashes(toMemberTexts([...Object.entries(known), ...unknown]));
+  return { reason, identity: toIdentity(known, members), applicant: toApplicant(known), members, raw, rawText };
 }
 
 function toJobSeekingInfo(value: unknown, findings: ParseFindings): JobSeekingInfo | null {

@@ -1,9 +1,10 @@
 // Parses the text of a list answer into a Page: the envelope in any of its forms, then element by element.
 // An invalid envelope rejects the whole page (Trouble malformed); an invalid element affects only itself. Does not know HTTP.
 
-import type { Application, Echo, Page, Reject } from '../../domain/application.ts';
+import { type Application, type Echo, type Page, type Reject, sharedId } from '../../domain/application.ts';
+import { parseAddress, toAccountId } from '../../domain/person.ts';
 import { Trouble } from '../../domain/trouble.ts';
-import { parseApplication } from './application.ts';
+import { parseApplication, toReject } from './application.ts';
 import { noDate, parseDate } from './dates.ts';
 import { isHtml } from './file-description.ts';
 import { parseJson } from './json.ts';
@@ -136,20 +137,32 @@ function toElements(list: readonly unknown[], exact: boolean): Pick<PageFacts, '
       continue;
     }
     ids.push(read.id);
-    const other = byId.get(read.id);
-    byId.set(read.id, other === undefined ? read : mergeCopies(other, read));
+    const [kept, lost] = mergeCopies(read, byId.get(read.id));
+    byId.set(read.id, kept);
+    if (lost && isSomebodyElse(kept, lost)) {
+      const { value, exact } = parseJson(lost.rawText ?? lost.raw);
+      rejects.push(toReject(value, exact, sharedId));
+    }
   }
   return { applications: [...byId.values()], ids, rejects };
 }
 
 // Spec silent: the same id twice. The choice must not depend on the order of the copies, or a list in random order would change the row
 // with every sweep. A virus flag in either copy counts.
-function mergeCopies(a: Application, b: Application): Application {
-  if (a.contentHash === b.contentHash) return a;
+function mergeCopies(a: Application, b?: Application): [kept: Application, lost?: Application] {
+  if (b === undefined || a.contentHash === b.contentHash) return [b ?? a];
   const [isFlagged, isOther] = [a, b].map(({ attachments }) => attachments.some(({ hasVirus }) => hasVirus === true));
   const kept = isFlagged !== isOther ? (isFlagged ? a : b) : a.contentHash > b.contentHash ? a : b;
   const note = { field: 'ID', reason: 'came more than once in a page with different content' };
-  return { ...kept, notes: [...kept.notes.filter(({ field }) => field !== note.field), note] };
+  const notes = [...kept.notes.filter(({ field }) => field !== note.field), note];
+  return [{ ...kept, notes }, kept === a ? b : a];
+}
+
+/** True where both name an account, or both an address, and these differ. */
+function isSomebodyElse(a: Application, b: Application): boolean {
+  const differ = (one: string | null, other: string | null) => one !== null && other !== null && one !== other;
+  const isOther = differ(toAccountId(a.jobSeekerId), toAccountId(b.jobSeekerId));
+  return isOther || differ(parseAddress(a.email ?? ''), parseAddress(b.email ?? ''));
 }
 
 function toIdEcho(value: unknown): Echo<bigint> {

@@ -1,6 +1,6 @@
 // Parses quarantined elements again. An element that this version's parser can read becomes an application, as if a page had just shown it.
 // It is committed like every page (lane, fence, tombstones), but as the oldest answer of all, so it never overwrites a stored application.
-import type { Application, Reject } from '../../domain/application.ts';
+import { type Application, type Reject, sharedId } from '../../domain/application.ts';
 import type { ReadPage } from '../../store/applications/diff-page.ts';
 import type { Store } from '../../store/store.ts';
 import { holdLane, type LaneRequest } from '../accounts/held-lane.ts';
@@ -22,7 +22,7 @@ export interface ReplaySummary {
   readonly read: number;
   /** Applications among them that were not stored before. */
   readonly added: number;
-  /** Still without a usable id. */
+  /** Still without an id that is theirs alone. */
   readonly unusable: number;
 }
 
@@ -38,7 +38,7 @@ export async function replay({ store, parseElement }: ReplayDeps, request: Repla
     const readable: { readonly id: string; readonly application: Application }[] = [];
     for (const element of waiting) {
       const parsed = parseElement(element.text);
-      if ('id' in parsed) readable.push({ id: element.id, application: parsed });
+      if ('id' in parsed && element.reason !== sharedId) readable.push({ id: element.id, application: parsed });
       else counts.unusable += 1;
       after = element.id;
     }
