@@ -1,7 +1,8 @@
 // Opens a port for the admin or the prefill routes and closes it again: idle connections at once, requests in progress after a limit.
 // Knows nothing of the routes.
 
-import type { AddressInfo } from 'node:net';
+import type { Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import { SettingTrouble } from '../domain/trouble.ts';
 
@@ -13,6 +14,10 @@ export interface HttpServer extends AsyncDisposable {
 
 /** Limits for untrusted clients: connections, size of the headers, time to send them and the whole request. Node checks every 5 s. */
 const mostConnections = 2_000;
+/** The most connections without a request in hand. A browser sends its request at once, so the longest silent one makes room for it. */
+const mostSilent = 500;
+/** A connection without a byte in either direction is closed, also while an answer waits to be read. A callback takes up to 60 s. */
+const silenceMs = 90_000;
 const portLimits = {
   maxHeaderSize: 16_384,
   headersTimeout: 10_000,
@@ -31,8 +36,22 @@ export async function openServer(options: {
   readonly closingMs: number;
 }): Promise<HttpServer> {
   const { host, port, fetch, setting, closingMs } = options;
-  const server = createAdaptorServer({ fetch, serverOptions: portLimits });
+  const server = createAdaptorServer({ fetch, serverOptions: portLimits }) as Server;
   server.maxConnections = mostConnections;
+  server.setTimeout(silenceMs);
+  const silent = new Set<Socket>();
+  const wait = (socket: Socket) => {
+    if (!socket.destroyed) silent.add(socket);
+    for (const longest of silent.values().take(Math.max(0, silent.size - mostSilent))) longest.destroy();
+  };
+  server.on('connection', (socket: Socket) => {
+    socket.once('close', () => silent.delete(socket));
+    wait(socket);
+  });
+  server.on('request', ({ socket }, response) => {
+    silent.delete(socket);
+    response.once('close', () => wait(socket));
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, host.replace(/^\[|\]$/g, ''), resolve);
   }).catch((cause: NodeJS.ErrnoException) => {
@@ -46,7 +65,6 @@ export async function openServer(options: {
       const closed = new Promise((resolve) => {
         server.close(resolve);
       });
-      if (!('closeIdleConnections' in server)) return void (await closed);
       // A connection that was busy at the start becomes idle a moment later, and keep-alive would hold it open for seconds.
       const closingIdle = setInterval(() => server.closeIdleConnections(), 20);
       const late = setTimeout(() => server.closeAllConnections(), closingMs);

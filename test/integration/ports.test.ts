@@ -1,8 +1,9 @@
 // Both ports as a stranger or a hostile page meets them: the same headers on every answer, errors included, nothing of a request or of an
 // error in any of them, nothing on the admin port that changes anything, and an end to what is too long, too large or never comes.
 import diagnostics from 'node:diagnostics_channel';
+import { once } from 'node:events';
 import { request, type Server } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, vi } from 'vitest';
 import { createMetrics } from '../../src/web/admin/metrics.ts';
@@ -126,6 +127,44 @@ test('a host may stand in brackets, as in an address', async () => {
   if (server === null) return;
   expect(server.url).toMatch(/^http:\/\/\[::1\]:\d+$/);
   expect(await (await fetch(server.url)).text()).toBe('yes');
+});
+
+describe('a port that strangers hold connections to', () => {
+  const open = (fetch: () => Response) =>
+    openServer({ host: '127.0.0.1', port: 0, fetch, setting: 'PORT', closingMs: 0 });
+
+  test.for([
+    ['that say nothing', ''],
+    ['that have begun a request', 'GET / HTTP/1.1\r\nHost: a'],
+    ['that have had an answer', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'],
+  ] as const)('%s answers others at once', async ([, bytes]) => {
+    await using server = await open(() => new Response('yes'));
+    const strangers = Array.from({ length: 2_100 }, () => connect(Number(new URL(server.url).port), '127.0.0.1'));
+    await Promise.all(
+      strangers.map(async (socket) => {
+        const ended = once(socket.on('error', () => {}).resume(), 'close');
+        socket.write(bytes);
+        await Promise.race([ended, bytes.endsWith('\n') ? once(socket, 'data') : once(socket, 'connect')]);
+      }),
+    );
+    await expect.poll(() => strangers.filter(({ closed }) => closed).length).toBeGreaterThan(0);
+    for (let nth = 0; nth < 20; nth++) expect((await ask(server.url, '/')).body).toBe('yes');
+    expect(strangers.filter(({ closed }) => !closed).length).toBeGreaterThan(100);
+    for (const socket of strangers) socket.destroy();
+  });
+
+  test('and whose answer they do not read closes them after a time', { tags: ['slow'] }, async () => {
+    await using server = await open(() => new Response(new Uint8Array(50_000_000)));
+    const served: Socket[] = [];
+    const note = (message: unknown) => void served.push((message as { socket: Socket }).socket);
+    diagnostics.subscribe('http.server.request.start', note);
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    await once(socket, 'readable');
+    diagnostics.unsubscribe('http.server.request.start', note);
+    await expect.poll(() => served.map(({ closed }) => closed)).toEqual([true]);
+    socket.destroy();
+  });
 });
 
 describe('a request to either port', () => {
