@@ -1,5 +1,6 @@
 // A download run among troubles: what counts against a file, what rests, what is halted, what is given back.
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import { openS3Blobs } from '../../src/blobs/s3.ts';
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
@@ -544,6 +545,26 @@ describe('a file that the store has', () => {
     expect(await intake.runDownloads({ concurrency: 1, deps })).toMatchObject({ stored: 20, waiting: 0 });
     expect([held, most <= 2]).toEqual([0, true]);
   });
+});
+
+test('large screens that are parsed wait for their commit in small numbers', async () => {
+  await using intake = await openSmallIntake({ database });
+  const json = JSON.stringify({ screen: { '@id': '1', '@name': 'x'.repeat(300_000) } });
+  const rawScreen = { json, xml: '<screen/>' };
+  intake.board.add(Array.from({ length: 9 }, () => ({ attachments: [{ kind: 'screen' }], rawScreen })));
+  await intake.sweep();
+  let waiting = 0;
+  let most = 0;
+  const complete: typeof intake.store.downloads.complete = async (...completed) => {
+    most = Math.max(most, ++waiting);
+    // Long enough for all others to come, if they may.
+    await sleep(300);
+    waiting -= 1;
+    return await intake.store.downloads.complete(...completed);
+  };
+  const store = { ...intake.store, downloads: { ...intake.store.downloads, complete } };
+  expect(await intake.runDownloads({ concurrency: 1, deps: { store } })).toMatchObject({ stored: 9 });
+  expect(most).toBeLessThanOrEqual(2);
 });
 
 describe('two download runs at once', () => {
