@@ -73,13 +73,13 @@ export function findAddresses(json: string): string[] {
   const found = new Set<string>();
   let from = 0;
   for (const { index, 0: sign } of text.matchAll(/@|%40/g)) {
-    const end = index + sign.length;
-    const domain = toDomain(text.slice(end, end + longestAddress));
-    for (const local of toLocals(text.slice(Math.max(from, index - longestLocal), index))) {
-      if (domain !== '') found.add(`${local}@${domain}`);
+    const left = text.slice(Math.max(from, index - longestLocal), index).trimEnd();
+    from = index + sign.length;
+    const domain = left && toDomain(text.slice(from, from + longestAddress));
+    for (const local of domain === '' ? [] : toLocals(left)) {
+      found.add(`${local}@${domain}`);
       if (found.size > mostNamed) return [...found];
     }
-    from = end;
   }
   return [...found];
 }
@@ -95,11 +95,7 @@ function toDomain(right: string): string {
 
 /** The ways to read the part before the sign: it begins neither within a word, nor at a dot, apostrophe or hyphen that joins words. */
 function toLocals(left: string): string[] {
-  const word =
-    left
-      .trimEnd()
-      .split(/[\s"<>()[\]{},;:]/)
-      .at(-1) ?? '';
+  const word = left.split(/[\s"<>()[\]{},;:]/).at(-1) ?? '';
   const locals: string[] = [];
   let before = '';
   let at = 0;
