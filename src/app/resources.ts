@@ -15,8 +15,8 @@ import { openStoreOf } from './database.ts';
 
 /** A larger list answer is abandoned and requested in smaller ranges, so that memory stays bounded whatever the source sends. */
 const listMaxBytes = 3_000_000;
-/** Far more than any expected application. A larger one is shown in the status and stays unread. */
-const applicationMaxBytes = 64_000_000;
+/** Far more than any expected application. A larger one is shown in the status and stays unread: it would take twenty times its size. */
+const applicationMaxBytes = 16_000_000;
 /** Time limit of one answer, even if bytes keep arriving. */
 export const totalTimeoutMs = 600_000;
 

@@ -21,7 +21,7 @@ const usual = {
   idleTimeoutMs: 60_000,
   totalTimeoutMs: 120_000,
   listMaxBytes: 3_000_000,
-  applicationMaxBytes: 64_000_000,
+  applicationMaxBytes: 16_000_000,
 } as const;
 
 export interface OwnPrefillOptions extends Own, Omit<PrefillSourceOptions, 'connections'> {}

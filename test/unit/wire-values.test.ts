@@ -156,6 +156,8 @@ describe('a text', () => {
     ['a lone high surrogate', '"a\\ud83db"', 'a\ufffdb'],
     ['a lone low surrogate', '"\\uDE00b"', '\ufffdb'],
     ['NUL after a backslash', '"\\\\\\u0000"', '\\\ufffd'],
+    ['a run of NUL', `"${'\\u0000'.repeat(2_500)}"`, '\ufffd'.repeat(2_500)],
+    ['NUL after a run of backslashes', `"${'\\\\'.repeat(2_501)}\\u0000"`, `${'\\'.repeat(2_501)}\ufffd`],
   ] as const)('%s is replaced visibly, noted, and kept in the raw text', ([, json, stored]) => {
     const read = application(`"FirstName":${json}`);
     expect(read.firstName).toBe(stored);

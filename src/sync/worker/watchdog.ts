@@ -107,7 +107,7 @@ export function createWatchdog({ now, stuckMs, onStuck }: WatchdogOptions) {
 /** How the thread ends the process: with which code, and after how long an iteration of the loop. */
 export type Ending = Pick<WatchdogData, 'exitCode'> & Partial<Pick<WatchdogData, 'loopMs'>>;
 
-/** No iteration of a healthy loop takes this long: the largest answer, 64 MB, is parsed within seconds, also on a busy machine. */
+/** No iteration of a healthy loop takes this long: the largest answer, 16 MB, is parsed within seconds, also on a busy machine. */
 const longestLoopMs = 60_000;
 
 const threadFile = new URL('./watchdog-thread.ts', import.meta.url);
