@@ -22,7 +22,9 @@ function toVisible(text: string): string {
   const plain = cutMarks(text)
     .replace(/[\ufdfa\ufdfb]/g, ' ')
     .normalize('NFKC');
-  return removeUnseen(plain).replace(/[\p{Cc}\p{Cf}]/gu, ' ');
+  const seen = removeUnseen(plain).replace(/[\p{Cc}\p{Cf}]/gu, ' ');
+  // Their small letters depend on the language and on the place in a word.
+  return seen.replace(/[Σς]/g, 'σ').replace(/İ|i\u0307/g, 'i');
 }
 
 /** The bare address in typed or sent text. Removes the name of `Jo <jo@example.org>`, quotes, `mailto:` and invisible characters. */

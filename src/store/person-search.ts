@@ -22,14 +22,11 @@ export function isAddressInJson(json: string, pattern: string): string {
 }
 
 /**
- * Dots, hyphens and quotes around an address are not part of it, unless they join it to a word. Σ and İ are replaced here as in
- * isAddressIn: their small letters depend on the database's locale.
+ * Dots, hyphens and quotes around an address are not part of it, unless they join it to a word. toBareAddress replaces Σ and İ as
+ * isAddressIn does: their small letters depend on the database's locale.
  */
 export function toAddressPattern(email: string): string {
-  const bare = toBareAddress(email)
-    .replace(/[Σς]/g, 'σ')
-    .replace(/İ|i\u0307/g, 'i');
-  const address = quote(bare).replace('\\@', '\\s*(?:@|%40)\\s*');
+  const address = quote(toBareAddress(email)).replace('\\@', '\\s*(?:@|%40)\\s*');
   return `(?<![\\w%+@])(?<!\\w[.'-]+)${address}(?!(?:\\.|[@_-]+)?[[:alnum:]])`;
 }
 

@@ -56,6 +56,15 @@ test.for([
   expect(parseAddress(text)).toBe(address);
 });
 
+test('letters whose small form depends on the language or the place in a word are one letter, as in a search', () => {
+  for (const text of ['İSMAİL.ΝΙΚΟΣ@example.com', 'i\u0307smail.νικος@example.com', 'I\u0307smail.νικοσ@EXAMPLE.com']) {
+    expect([parseAddress(text), ...findAddresses(`"${text}"`)]).toEqual([
+      'ismail.νικοσ@example.com',
+      'ismail.νικοσ@example.com',
+    ]);
+  }
+});
+
 test('a name in brackets that is no address stays as it was typed', () => {
   expect(toBareAddress('<<zelda>')).toBe('<<zelda>');
   expect(toBareAddress(`<${'@'.repeat(20)}`)).toBe(`<${'@'.repeat(20)}`);
