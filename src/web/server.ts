@@ -16,8 +16,8 @@ export interface HttpServer extends AsyncDisposable {
 const mostConnections = 2_000;
 /** The most connections without a request in hand. A browser sends its request at once, so the longest silent one makes room for it. */
 const mostSilent = 500;
-/** A connection without a byte in either direction is closed, also while an answer waits to be read. A callback takes up to 60 s. */
-const silenceMs = 90_000;
+/** A connection is closed after this long without a byte, and one whose answer is not read after twice that. A callback takes 60 s. */
+const silenceMs = 75_000;
 const portLimits = {
   maxHeaderSize: 16_384,
   headersTimeout: 10_000,
