@@ -218,7 +218,7 @@ describe('L10: the same id twice', () => {
   ] as const)('of two people with one id, one is stored and the other is a reject: %s, %s', (copies) => {
     for (const page of [list(copies.join()), list(copies.toReversed().join())]) {
       const texts = [...page.applications, ...page.rejects].map(({ raw, rawText }) => rawText ?? raw);
-      expect(texts.toSorted()).toEqual(copies.toSorted());
+      expect(new Set(texts)).toEqual(new Set(copies));
       expect(page.applications).toHaveLength(1);
       expect(page.rejects).toMatchObject([{ reason: 'ID names another person as well' }]);
       expect(page.rejects[0]?.applicant).toContain('["1",');
