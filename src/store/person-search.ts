@@ -10,15 +10,18 @@ function removeUnseen(text: string): string {
   return `regexp_replace(${text}, '${unseen}', '', 'g')`;
 }
 
-/** Whether a text contains an address, by its pattern. The source passes on what people typed: full-width and zero-width characters too. */
-export function isAddressIn(text: string, pattern: string): string {
+/** Whether a text contains one of these addresses. The source passes on what people typed: full-width and zero-width characters too. */
+export function isAddressIn(text: string, patterns: string): string {
   const small = `lower(${removeUnseen(`normalize(${text}, NFKC)`)})`;
-  return `replace(translate(${small}, 'Σςİ', 'σσi'), 'i\u0307', 'i') ~ lower(${pattern}::text)`;
+  return `replace(translate(${small}, 'Σςİ', 'σσi'), 'i\u0307', 'i') ~ ANY (lower(${patterns}::text[]::text)::text[])`;
 }
 
 /** Like `isAddressIn`, for JSON, where an escaped line break may precede the address. */
-export function isAddressInJson(json: string, pattern: string): string {
-  return isAddressIn(`regexp_replace(left(${json}, ${mostSearched}), '\\\\(?:u[[:xdigit:]]{4}|.)', ' ', 'g')`, pattern);
+export function isAddressInJson(json: string, patterns: string): string {
+  return isAddressIn(
+    `regexp_replace(left(${json}, ${mostSearched}), '\\\\(?:u[[:xdigit:]]{4}|.)', ' ', 'g')`,
+    patterns,
+  );
 }
 
 /**

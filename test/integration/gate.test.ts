@@ -38,6 +38,18 @@ const keptOut = async () =>
   Number((await database.query<{ n: string }>(`SELECT sum(kept_out) AS n FROM intake.advertisers`))[0]?.n);
 const show = ({ board }: SmallIntake, json: string) => board.fault({ kind: 'poison', on: 'list', times: null, json });
 
+/** A candidate shares this profile; true if it is kept. */
+async function keep({ board, store }: SmallIntake, shared: Record<string, unknown>): Promise<boolean> {
+  const key = { advertiserId: board.advertiserId, prefillId: randomUUID() };
+  const [formUrl, returnUrl] = ['https://careers.example.com/f', 'https://careers.example.com/r'];
+  const place = { positionTitle: null, positionUri: null, countryCode: null, postalCode: null };
+  const request = { advertiserId: key.advertiserId, formUrl, returnUrl, ...place };
+  const [stateHash, bindingHash] = [Buffer.from(randomUUID()), Buffer.from(randomUUID())];
+  await store.prefills.begin({ ...key, request, stateHash, bindingHash });
+  const profile = parseProfile(shared, 'https://board.example.com');
+  return await store.prefills.keepProfile({ ...key, profile, resume: { reason: 'none' }, ttlMs: 60_000 });
+}
+
 describe('an erased person whom the source sends again without a usable id', () => {
   const members = `"FirstName":"Zeldabeth","LastName":"Quarlesworth"`;
   testFirst<[string, (id: bigint) => Sought, string]>([
@@ -67,11 +79,48 @@ describe('an erased person whom the source sends again without a usable id', () 
     show(intake, `{"ID":"${id}x","Email":"${zelda.email}",${members}}`);
     await intake.sweep(true);
     expect(await database.query(`SELECT 1 FROM intake.quarantine`)).toHaveLength(1);
-    // Finds the application alone: the element has another id.
+    await database.query(`CREATE TABLE public.elements AS SELECT * FROM intake.quarantine`);
     await eraseAt(intake, { by: 'application', applicationId: id });
-    expect(await database.query(`SELECT 1 FROM intake.quarantine`)).toHaveLength(1);
+    expect(await database.query(`SELECT 1 FROM intake.quarantine`)).toEqual([]);
+    await database.query(`INSERT INTO intake.quarantine SELECT * FROM public.elements; DROP TABLE public.elements`);
     await intake.sweep(true);
     expect(await findZelda(intake)).toEqual([]);
+  });
+});
+
+describe('an erasure of one application', () => {
+  testFirst<[string, string, Record<string, unknown>]>([
+    ['address', `"Email":"${zelda.email}"`, { applicantInfo: { emailAddress: zelda.email } }],
+    ['account', `"JobSeekerID":"${zelda.jobSeekerId}"`, { jobSeekerId: zelda.jobSeekerId }],
+  ])('takes what names its %s along, and no other application', async ([, named, profile]) => {
+    await using intake = await openWithZelda();
+    const [other = 0n] = intake.board.add([{ ...zelda, attachments: [] }]);
+    show(intake, `{"ID":"${intake.id}x",${named}}`);
+    show(intake, `{"ID":"none","Email":"somebody.else@example.com"}`);
+    await intake.sweep(true);
+    expect(await keep(intake, profile)).toBe(true);
+    expect(await keep(intake, { applicantInfo: { emailAddress: 'somebody.else@example.com' } })).toBe(true);
+    const receipts = await eraseAt(intake, byId(intake.id));
+    expect(receipts).toMatchObject([{ counts: { applications: 1, quarantined: 1, prefills: 1 } }]);
+    expect(await loadErased(other)).toEqual([{ erased: false }]);
+    expect(await database.query(`SELECT raw->>'Email' AS email FROM intake.quarantine`)).toEqual([
+      { email: 'somebody.else@example.com' },
+    ]);
+    expect(await database.query(`SELECT outcome FROM intake.prefills ORDER BY created_at`)).toEqual([
+      { outcome: 'erased' },
+      { outcome: 'prefilled' },
+    ]);
+  });
+
+  test('takes nobody along where a word stands in the place of the address', async () => {
+    await using intake = await openSmallIntake({ database });
+    const [id = 0n] = intake.board.add([{ email: 'none', attachments: [] }]);
+    show(intake, `{"ID":"none","Email":"somebody.else@example.com"}`);
+    await intake.sweep();
+    await keep(intake, { applicantInfo: { emailAddress: 'none' } });
+    expect(await eraseAt(intake, byId(id))).toMatchObject([
+      { counts: { applications: 1, quarantined: 0, prefills: 0 } },
+    ]);
   });
 });
 
@@ -136,20 +185,11 @@ describe('a person who was erased with --and-future', () => {
 
   test('has no prefill stored, also one that begins later; without it that one is', async () => {
     await using intake = await openWithZelda();
-    const keep = async () => {
-      const key = { advertiserId: intake.board.advertiserId, prefillId: randomUUID() };
-      const [formUrl, returnUrl] = ['https://careers.example.com/f', 'https://careers.example.com/r'];
-      const place = { positionTitle: null, positionUri: null, countryCode: null, postalCode: null };
-      const request = { advertiserId: key.advertiserId, formUrl, returnUrl, ...place };
-      const [stateHash, bindingHash] = [Buffer.from(randomUUID()), Buffer.from(randomUUID())];
-      await intake.store.prefills.begin({ ...key, request, stateHash, bindingHash });
-      const profile = parseProfile({ applicantInfo: { emailAddress: zelda.email } }, 'https://board.example.com');
-      return await intake.store.prefills.keepProfile({ ...key, profile, resume: { reason: 'none' }, ttlMs: 60_000 });
-    };
+    const keepHers = () => keep(intake, { applicantInfo: { emailAddress: zelda.email } });
     await eraseAt(intake, byAddress);
-    expect(await keep()).toBe(true);
+    expect(await keepHers()).toBe(true);
     await eraseAt(intake, byAddress, true);
-    expect(await keep()).toBe(false);
+    expect(await keepHers()).toBe(false);
     expect(await keptOut()).toBe(1);
   });
 });

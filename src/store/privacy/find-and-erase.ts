@@ -2,7 +2,7 @@
 // application, the advertiser, the id and the date of the erasure stay. The caller deletes the files that this file lists.
 import type { KeyObject } from 'node:crypto';
 import { type ErasureCounts, type Sought, toSoughtValue } from '../../domain/erasure.ts';
-import { toAccountId } from '../../domain/person.ts';
+import { parseAddress, toAccountId } from '../../domain/person.ts';
 import { toPersonKeys } from '../person-key.ts';
 import {
   accountIn,
@@ -15,7 +15,7 @@ import {
 import type { Queryable } from '../postgres/database.ts';
 import { erasePrefills } from '../prefill/lapse.ts';
 import type { Columns } from '../schema/rows.ts';
-import { setTombstones, toPerson, toRequests, toTombstone } from '../tombstones.ts';
+import { type Person, setTombstones, toPerson, toRequests, toTombstone } from '../tombstones.ts';
 
 /** Everything that one advertiser's tables hold about a person. */
 export interface FoundPerson {
@@ -25,8 +25,8 @@ export interface FoundPerson {
   /** What keeps these elements out, in hex. */
   readonly identities: readonly string[];
   readonly prefillIds: readonly string[];
-  /** The addresses of a jobseeker account's applications: prefills with one of them are the person's too. */
-  readonly addresses: readonly string[];
+  /** The accounts and addresses of the applications and of the request. What else names one of them goes too, and is kept out. */
+  readonly names: Pick<Person, 'accounts' | 'addresses'>;
   /** sha256 of files that are stored or in transfer. */
   readonly hashes: readonly string[];
   readonly counts: ErasureCounts;
@@ -61,25 +61,10 @@ const isSought: Record<Sought['by'], string> = {
   retention: isAged.applications,
 };
 
-/** A quarantined element is found by its text. One that became an application is also found by the application. */
-const isQuarantined: Record<Sought['by'], string> = {
-  application: `application_id = $2::bigint`,
-  jobseeker: isAccountInJson(json, '$2'),
-  address: isAddressInJson(json, '$2'),
-  retention: isAged.quarantine,
-};
-
 /** The value to compare with a column of applications. */
 function toSoughtColumn(sought: Sought): unknown {
   if (sought.by === 'jobseeker') return toAccountId(sought.jobSeekerId);
-  return sought.by === 'address' ? toAddressPattern(sought.email) : toSoughtValue(sought);
-}
-
-/** The value or pattern to search a text for. */
-function toSoughtWritten(sought: Sought): unknown {
-  if (sought.by !== 'jobseeker') return toSoughtColumn(sought);
-  const account = toAccountId(sought.jobSeekerId);
-  return account === null ? [] : [toAccountPattern(account)];
+  return sought.by === 'address' ? [toAddressPattern(sought.email)] : toSoughtValue(sought);
 }
 
 /** Searches for a person. With `lock`, the applications are locked until the end of the transaction. */
@@ -97,22 +82,16 @@ export async function findPerson(
     [advertiserId, toSoughtColumn(sought), limit],
   );
   const applicationIds = applications.map((row) => row.application_id);
-  // An element can have another address than the application that it became, if the source changed the address later.
-  const quarantined = await db.query<{ fingerprint: string; identity: string }>(
-    `SELECT encode(fingerprint, 'hex') AS fingerprint, encode(coalesce(identity, fingerprint), 'hex') AS identity FROM intake.quarantine
-     WHERE advertiser_id = $1 AND (${isQuarantined[sought.by]} OR application_id = ANY ($4::bigint[]))
-     ORDER BY fingerprint LIMIT $3::bigint`,
-    [advertiserId, toSoughtWritten(sought), limit, applicationIds],
-  );
-  const addresses = sought.by === 'jobseeker' ? await loadAddresses(db, advertiserId, applicationIds) : [];
-  const prefillIds = await findPrefills(db, key, advertiserId, sought, addresses);
+  const names = await loadNames(db, advertiserId, sought, applicationIds);
+  const quarantined = await findQuarantined(db, advertiserId, sought, names, applicationIds);
+  const prefillIds = await findPrefills(db, key, advertiserId, sought, names);
   const held = await loadHeld(db, advertiserId, applicationIds, prefillIds);
   return {
     applicationIds,
     fingerprints: quarantined.map((row) => row.fingerprint),
     identities: quarantined.map((row) => row.identity),
     prefillIds,
-    addresses,
+    names,
     hashes: held.hashes,
     counts: {
       ...held.counts,
@@ -123,44 +102,73 @@ export async function findPerson(
   };
 }
 
-async function loadAddresses(db: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<string[]> {
-  const rows = await db.query<Columns<'applications', 'email'>>(
-    `SELECT DISTINCT email FROM intake.applications WHERE ${ofThese}`,
+async function loadNames(
+  db: Queryable,
+  advertiserId: bigint,
+  sought: Sought,
+  ids: readonly bigint[],
+): Promise<FoundPerson['names']> {
+  const rows = await db.query<
+    Columns<'applications', 'application_id' | 'email' | 'job_seeker_id'> & { readonly raw: string | null }
+  >(
+    `SELECT application_id, email, job_seeker_id, CASE WHEN email IS NULL OR job_seeker_id IS NULL THEN raw::text END AS raw
+     FROM intake.applications WHERE ${ofThese}`,
     [advertiserId, ids],
   );
-  return rows.flatMap(({ email }) => email ?? []);
+  const people = rows.map(({ application_id: id, email, job_seeker_id: jobSeekerId, raw }) =>
+    toPerson({ id, email, jobSeekerId, raw: raw ?? '{}' }),
+  );
+  const accounts = people.flatMap((person) => person.accounts);
+  // What stands in the place of an address may be any word, which names nobody.
+  const addresses = people.flatMap((person) => person.addresses).filter((text) => parseAddress(text) !== null);
+  if (sought.by === 'jobseeker') accounts.push(sought.jobSeekerId);
+  if (sought.by === 'address') addresses.push(sought.email);
+  return { accounts: [...new Set(accounts)], addresses: [...new Set(addresses)] };
 }
 
-/**
- * The prefills of a person. They have no application id: they are found by every address and account id in their profiles, and by the
- * addresses of the account's applications. The whole text of a profile is searched too, where for example a referee's address may be.
- */
+/** True of a text that contains one of the names in `toPatterns`. */
+const isNamedIn = (text: string) => `(${isAccountInJson(text, '$2')} OR ${isAddressInJson(text, '$3')})`;
+
+function toPatterns({ accounts, addresses }: FoundPerson['names']): string[][] {
+  return [accounts.flatMap((id) => toAccountId(id) ?? []).map(toAccountPattern), addresses.map(toAddressPattern)];
+}
+
+/** Elements that name the person, or that became one of these applications: the source may have changed the address since. */
+async function findQuarantined(
+  db: Queryable,
+  advertiserId: bigint,
+  sought: Sought,
+  names: FoundPerson['names'],
+  ids: readonly bigint[],
+): Promise<{ readonly fingerprint: string; readonly identity: string }[]> {
+  const isAge = sought.by === 'retention';
+  const isTheirs = isAge
+    ? `${isAged.quarantine} OR application_id = ANY ($3::bigint[])`
+    : `${isNamedIn(json)} OR application_id = ANY ($4::bigint[])`;
+  return await db.query(
+    `SELECT encode(fingerprint, 'hex') AS fingerprint, encode(coalesce(identity, fingerprint), 'hex') AS identity FROM intake.quarantine
+     WHERE advertiser_id = $1 AND (${isTheirs}) ORDER BY fingerprint LIMIT ${isAge ? sought.limit : 'ALL'}`,
+    [advertiserId, ...(isAge ? [sought.before] : toPatterns(names)), ids],
+  );
+}
+
+/** Prefills that name the person anywhere, for example as a referee. They have no application id. */
 async function findPrefills(
   db: Queryable,
   key: KeyObject,
   advertiserId: bigint,
   sought: Sought,
-  addresses: readonly string[],
+  names: FoundPerson['names'],
 ): Promise<string[]> {
-  if (sought.by === 'application') return [];
-  const find = async (condition: string, values: readonly unknown[], limit: number | null = null) => {
-    const rows = await db.query<Columns<'prefills', 'prefill_id'>>(
-      `SELECT prefill_id FROM intake.prefills WHERE advertiser_id = $1 AND ${condition} ORDER BY prefill_id LIMIT ${limit ?? 'ALL'}`,
-      [advertiserId, ...values],
-    );
-    return rows.map((row) => row.prefill_id);
-  };
-  if (sought.by === 'retention') return await find(isAged.prefills, [sought.before], sought.limit);
-  const keys = toPersonKeys(key, advertiserId, {
-    emails: sought.by === 'address' ? [sought.email] : addresses,
-    accountIds: sought.by === 'jobseeker' ? [sought.jobSeekerId] : [],
-  });
-  const text = `concat(profile_text, ' ', profile)`;
-  const isWritten = sought.by === 'address' ? isAddressInJson(text, '$3') : isAccountInJson(text, '$3');
-  return await find(`profile IS NOT NULL AND (${isOfPerson('intake.prefills', '$2')} OR ${isWritten})`, [
-    keys,
-    toSoughtWritten(sought),
-  ]);
+  const isAge = sought.by === 'retention';
+  const keys = toPersonKeys(key, advertiserId, { emails: names.addresses, accountIds: names.accounts });
+  const isNamed = `(${isOfPerson('intake.prefills', '$4')} OR ${isNamedIn(`concat(profile_text, ' ', profile)`)})`;
+  const rows = await db.query<Columns<'prefills', 'prefill_id'>>(
+    `SELECT prefill_id FROM intake.prefills WHERE advertiser_id = $1 AND ${isAge ? isAged.prefills : `profile IS NOT NULL AND ${isNamed}`}
+     ORDER BY prefill_id LIMIT ${isAge ? sought.limit : 'ALL'}`,
+    [advertiserId, ...(isAge ? [sought.before] : [...toPatterns(names), keys])],
+  );
+  return rows.map((row) => row.prefill_id);
 }
 
 /** True of a prefill that names one of these people. */
@@ -214,7 +222,6 @@ export async function erasePerson(
   jobId: string,
   person: FoundPerson,
 ): Promise<void> {
-  const requests = await loadRequests(tx, advertiserId, person.applicationIds);
   await eraseApplications(tx, advertiserId, person.applicationIds);
   await tx.query(
     `DELETE FROM intake.quarantine WHERE advertiser_id = $1
@@ -231,22 +238,8 @@ export async function erasePerson(
     ...person.applicationIds.map((id) => toTombstone(key, advertiserId, 'application', String(id))),
     ...person.identities.map((identity) => toTombstone(key, advertiserId, 'quarantine', identity)),
     // The source may send the same application again without a usable id.
-    ...requests.map((text) => toTombstone(key, advertiserId, 'request', text)),
+    ...toRequests(person.names).map((text) => toTombstone(key, advertiserId, 'request', text)),
   ]);
-}
-
-/** The requests that would find these applications: by their accounts and by their addresses. */
-async function loadRequests(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<string[]> {
-  const rows = await tx.query<
-    Columns<'applications', 'application_id' | 'email' | 'job_seeker_id'> & { readonly raw: string | null }
-  >(
-    `SELECT application_id, email, job_seeker_id, CASE WHEN email IS NULL OR job_seeker_id IS NULL THEN raw::text END AS raw
-     FROM intake.applications WHERE ${ofThese}`,
-    [advertiserId, ids],
-  );
-  return rows.flatMap(({ application_id: id, email, job_seeker_id: jobSeekerId, raw }) =>
-    toRequests(toPerson({ id, email, jobSeekerId, raw: raw ?? '{}' })),
-  );
 }
 
 /** The tables of an application's child rows, in the order of deletion. Deleting screens also deletes their questions and answers. */
