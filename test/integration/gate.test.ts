@@ -1,5 +1,6 @@
 // The gate: an erased person is kept out by application id, by account and by address, by every writer, and nothing but a count stays.
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { Sought } from '../../src/domain/erasure.ts';
 import { parseElement } from '../../src/source/parse/list.ts';
@@ -181,6 +182,19 @@ describe('a person who was erased with --and-future', () => {
     await replay({ store: intake.store, parseElement }, request);
     expect(await findZelda(intake)).toEqual([]);
     expect(await loadErased(99_000_001n)).toEqual([{ erased: true }]);
+  });
+
+  test('is stored again once that was ended as docs/protect-people.md says, by any receipt of the request', async () => {
+    const [, end = ''] = /`(UPDATE intake\.erasures [^`]+)`/.exec(readFileSync('docs/protect-people.md', 'utf8')) ?? [];
+    for (const which of [0, 1]) {
+      await using intake = await openWithZelda();
+      const receipts = [...(await eraseAt(intake, byAddress, true)), ...(await eraseAt(intake, byAddress))];
+      expect(receipts).toHaveLength(2);
+      await database.query(end.replace(/\s+/g, ' ').replace('..', '$1'), [receipts[which]?.jobId]);
+      const [after = 0n] = intake.board.add([{ ...zelda, attachments: [] }]);
+      await intake.sweep();
+      expect(await loadErased(after)).toEqual([{ erased: false }]);
+    }
   });
 
   test('has no prefill stored, also one that begins later; without it that one is', async () => {
