@@ -1,10 +1,9 @@
 // Stores blobs in a local folder. A blob appears under its key complete and synced to disk, or not at all: it is written to a temporary
 // file, synced and renamed, then its folder is synced. Several processes may share the folder.
 
-import { createHash, randomUUID } from 'node:crypto';
-import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises';
+import { createHash, hash, randomUUID } from 'node:crypto';
+import { type FileHandle, link, mkdir, open, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import {
   type BlobBody,
@@ -112,24 +111,20 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
     loadIdentity: () =>
       guard('read', async () => {
         await requireFolder();
-        return loadIdentity(root);
+        return (await loadIdentity(root)).text;
       }),
 
     replaceIdentity: (before, identity, signal) =>
       guard('written', async () => {
         await requireFolder();
-        const path = join(root, identityName);
-        // Only one process at a time may be between the comparison and the rename: the one that creates this file.
-        const next = `${path}.next`;
-        await using file = await openAlone(next, signal);
-        const isUnchanged = (await loadIdentity(root)) === before;
-        if (isUnchanged) {
-          await file.writeFile(`${identity}\n`);
-          await file.datasync();
-          await rename(next, path);
-        } else await rm(next, { force: true });
+        const { text, next } = await loadIdentity(root);
+        if (text !== before) return false;
+        const body = Buffer.from(`${identity}\n`);
+        const facts = { sizeBytes: body.length, sha256: hash('sha256', body) };
+        await using fresh = await writeAside(aside, body, facts, signal);
+        const isFirst = await nameOnce(fresh.path, next);
         await syncFolder(root);
-        return isUnchanged;
+        return isFirst;
       }),
 
     async [Symbol.asyncDispose]() {},
@@ -248,22 +243,33 @@ async function* listFiles(folder: string, prefix: string, signal: AbortSignal): 
   }
 }
 
-async function loadIdentity(root: string): Promise<string | null> {
-  const text = await readFile(join(root, identityName), 'utf8').catch(ignore('ENOENT'));
-  return text?.trim() || null;
-}
-
-/** Creates a file that must not exist. Waits for the process that has it; after some seconds that process is dead. */
-async function openAlone(path: string, signal: AbortSignal): Promise<FileHandle> {
-  for (const startedAt = performance.now(); ; ) {
-    const file = await open(path, 'wx', fileMode).catch(ignore('EEXIST'));
-    if (file) return file;
-    if (performance.now() - startedAt > longestAloneMs) await rm(path, { force: true });
-    await sleep(50, undefined, { signal });
+/**
+ * The identity in force, and the path of the next one. Each has a file of its own that never changes: `.intake-store`, `.intake-store.1`
+ * and so on; the last one is in force. So of several processes that have read the same identity, one creates the next.
+ */
+async function loadIdentity(root: string): Promise<{ readonly text: string | null; readonly next: string }> {
+  let text: string | null = null;
+  for (let number = 0; ; number++) {
+    const path = join(root, number === 0 ? identityName : `${identityName}.${number}`);
+    const found = await readFile(path, 'utf8').catch(ignore('ENOENT'));
+    if (found === undefined) return { text, next: path };
+    text = found.trim();
+    const happened = `${path} is empty: it is being written. If that lasts, delete it.`;
+    if (text === '') throw new Trouble('local', happened, { at: 'storage' });
   }
 }
 
-const longestAloneMs = 10_000;
+/** Gives a file a second name; false if that name exists. Without hard links it is a copy, which is empty until it is written. */
+async function nameOnce(path: string, name: string): Promise<boolean> {
+  const copy = async (error: unknown) => {
+    if (!isCode(error, 'EPERM', 'ENOTSUP', 'ENOSYS')) throw error;
+    await using file = await open(name, 'wx', fileMode);
+    await file.writeFile(await readFile(path));
+    await file.datasync();
+  };
+  const named = link(path, name).catch(copy);
+  return (await named.then(() => true, ignore('EEXIST'))) ?? false;
+}
 
 async function removeLeftovers(aside: string): Promise<void> {
   for (const name of await readdir(aside)) {

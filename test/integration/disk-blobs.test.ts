@@ -3,7 +3,19 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, type FileHandle, mkdir, open, readdir, rm, stat, statfs, utimes, writeFile } from 'node:fs/promises';
+import fs, {
+  chmod,
+  type FileHandle,
+  mkdir,
+  open,
+  readdir,
+  rm,
+  stat,
+  statfs,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +25,17 @@ import { toBlobKey } from '../../src/domain/blob.ts';
 import { createBytes, openScratch } from '../support/blob-stores.ts';
 
 const signal = AbortSignal.timeout(600_000);
+
+/** Refuses hard links with this code, as a file system that has none. */
+function refuseLinks(code: string): Disposable {
+  const { link } = fs;
+  const restore = (to: typeof link) => {
+    fs.link = to;
+    syncBuiltinESMExports();
+  };
+  restore(() => Promise.reject(Object.assign(new Error('refused'), { code, syscall: 'link' })));
+  return { [Symbol.dispose]: () => restore(link) };
+}
 
 describe('a folder of blobs', () => {
   test('lets nobody else read', async () => {
@@ -126,6 +149,55 @@ describe('a folder of blobs', () => {
       await expect(store.loadIdentity(signal)).rejects.toMatchObject(gone);
       await expect(store.replaceIdentity(null, 'whose', signal)).rejects.toMatchObject(gone);
     }
+  });
+
+  test.for([null, 'EPERM', 'ENOTSUP', 'ENOSYS'])('has one owner, also where links are refused: %s', async (code) => {
+    using _links = code === null ? null : refuseLinks(code);
+    await using scratch = await openScratch();
+    await using store = await openDiskBlobs(scratch.path);
+    expect(await store.replaceIdentity(null, 'first', signal)).toBe(true);
+    // What a process of an earlier release has left that died in between.
+    await writeFile(join(scratch.path, '.intake-store.next'), '');
+    expect(await store.replaceIdentity('first', 'second', signal)).toBe(true);
+    expect(await store.replaceIdentity('first', 'too late', signal)).toBe(false);
+    expect(await store.replaceIdentity('second', 'third', signal)).toBe(true);
+    expect(await store.loadIdentity(signal)).toBe('third');
+    expect(await readdir(join(scratch.path, '.aside'))).toEqual([]);
+  });
+
+  test.for([null, 'EPERM'])(
+    'takes no other owner from a process that stood still for long (link: %s)',
+    async (code) => {
+      using _links = code === null ? null : refuseLinks(code);
+      await using scratch = await openScratch();
+      await using store = await openDiskBlobs(scratch.path);
+      await store.replaceIdentity(null, 'first', signal);
+      await using any = await open(scratch.path);
+      const handles = Object.getPrototypeOf(any) as FileHandle;
+      const { datasync } = handles;
+      const awake = Promise.withResolvers<void>();
+      const asleep = vi.spyOn(handles, 'datasync').mockImplementationOnce(async function (this: FileHandle) {
+        await awake.promise;
+        return await datasync.call(this);
+      });
+      const slow = store.replaceIdentity('first', 'slow', signal);
+      await vi.waitFor(() => expect(asleep).toHaveBeenCalled());
+      expect(await store.replaceIdentity('first', 'quick', signal)).toBe(true);
+      awake.resolve();
+      expect(await slow).toBe(false);
+      expect(await store.loadIdentity(signal)).toBe('quick');
+      vi.restoreAllMocks();
+    },
+  );
+
+  test('whose next owner is being written, or died before it was, is nobody’s to use', async () => {
+    await using scratch = await openScratch();
+    await using store = await openDiskBlobs(scratch.path);
+    await store.replaceIdentity(null, 'first', signal);
+    await writeFile(join(scratch.path, '.intake-store.1'), '');
+    const trouble = { kind: 'local', message: expect.stringContaining('.intake-store.1 is empty') };
+    await expect(store.loadIdentity(signal)).rejects.toMatchObject(trouble);
+    await expect(store.replaceIdentity('first', 'next', signal)).rejects.toMatchObject(trouble);
   });
 
   test.skipIf(process.getuid?.() === 0)(

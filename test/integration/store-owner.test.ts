@@ -31,7 +31,13 @@ async function openOwner(board: Sandbox) {
     callIntake(args, toEnvironment(whose, board, folder));
   expect(await run(byDate)).toMatchObject({ code: 3 });
   const owned = stack.move();
-  const identity = () => JSON.parse(readFileSync(join(folder, '.intake-store'), 'utf8')) as Record<string, unknown>;
+  const identity = () => {
+    const [last = ''] = readdirSync(folder)
+      .filter((name) => name.startsWith('.intake-store'))
+      .sort()
+      .reverse();
+    return JSON.parse(readFileSync(join(folder, last), 'utf8')) as Record<string, unknown>;
+  };
   return {
     database,
     folder,
