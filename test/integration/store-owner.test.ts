@@ -241,9 +241,14 @@ for (const place of await loadBlobPlaces()) {
       const late = guardStore(former, { now: () => now });
       await expect(late.put(key, Buffer.alloc(0), facts, signal)).rejects.toMatchObject({ name: 'WrongStore' });
       expect(await next.blobs.verify(key, facts, 'bytes', signal)).toBe('intact');
+      // What it does not find there is not lost.
+      const absent = createBytes(7).facts;
+      const find = () => guarded.verify(toBlobKey(5n, absent.sha256), absent, 'record', signal);
+      await expect(find()).rejects.toMatchObject({ name: 'WrongStore' });
       // It reads on.
       expect(Buffer.concat(await Array.fromAsync(guarded.get(key, signal)))).toHaveLength(100);
       await adoptStore(former, signal);
+      expect(await find()).toBe('missing');
       expect(await guarded.delete([key], signal)).toMatchObject({ refused: [] });
     });
 

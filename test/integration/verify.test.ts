@@ -3,9 +3,11 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { toBlobKey } from '../../src/domain/blob.ts';
 import { parseScreens, screenParserVersion } from '../../src/source/parse/screen.ts';
 import { reparse } from '../../src/sync/files/reparse.ts';
+import { guardStore, requireOwner } from '../../src/sync/files/store-owner.ts';
 import { type VerifyRequest, verify } from '../../src/sync/files/verify.ts';
 import { findFileDifferences } from '../support/file-equality.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
@@ -147,6 +149,26 @@ describe('verify', () => {
     expect(await check(intake)).toMatchObject({ ...clean, missing: 1, lost: 1 });
     expect(await check(intake)).toMatchObject({ ...clean, lost: 0 });
     expect(await intake.store.reports.loadStatus()).toMatchObject([{ damagedBlobs: 0 }]);
+  });
+
+  test('calls nothing lost when the mount of its folder has gone away', async () => {
+    await using intake = await openThree();
+    const [one] = [...intake.board.truth()];
+    intake.board.change(one?.id ?? 0n, { attachments: [{ kind: 'resume', content: 'another' }] });
+    await intake.sweep();
+    await intake.runDownloads();
+    const signal = AbortSignal.timeout(600_000);
+    await requireOwner(intake, signal);
+    const guarded = { ...intake, blobs: guardStore(intake) };
+    const folder = join(intake.folder, 'blobs');
+    renameSync(folder, `${folder}.mounted`);
+    // What an earlier start without the mount has left below it.
+    await (await openDiskBlobs(folder))[Symbol.asyncDispose]();
+    await expect(check(guarded)).rejects.toMatchObject({ name: 'WrongStore' });
+    rmSync(folder, { recursive: true });
+    renameSync(`${folder}.mounted`, folder);
+    expect(await database.query(`SELECT state FROM intake.attachment_versions`)).toEqual([{ state: 'stored' }]);
+    expect(await check(guarded)).toMatchObject({ ...clean, blobs: 4, read: 4, lost: 0 });
   });
 
   test('calls nothing lost or unknown that came or went while it looked', async () => {

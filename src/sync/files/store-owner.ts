@@ -98,7 +98,7 @@ function toWrongStore({ location }: BlobStore, recorded: RecordedStore | null, i
 /** How old the look at the identity may be when a put begins. A former owner may begin puts for this long after an adoption. */
 const putAgeMs = 10_000;
 
-/** The store, whose puts and deletes fail once `check` does: it belongs to another database. */
+/** The store. Puts, deletes and the finding that an object is missing fail once `check` does: it belongs to another database. */
 export function guardStore(
   { store, blobs }: OwnerDeps,
   { check = requireOwner, now = () => performance.now() } = {},
@@ -115,6 +115,12 @@ export function guardStore(
     async put(key, body, facts, signal) {
       if (now() > freshUntil) await look(signal);
       return await blobs.put(key, body, facts, signal);
+    },
+    async verify(key, facts, proof, signal) {
+      const condition = await blobs.verify(key, facts, proof, signal);
+      // Another store, such as the empty folder where a mount was, has no such object either: that is no loss.
+      if (condition === 'missing') await look(signal);
+      return condition;
     },
     async delete(keys, signal) {
       await look(signal);

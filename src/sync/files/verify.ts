@@ -4,7 +4,7 @@
 import { type BlobStore, type ListedBlob, toBlobFolder, toSha256 } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { nightMs, toNightBudget } from '../../domain/reread.ts';
-import { Trouble } from '../../domain/trouble.ts';
+import { Trouble, WrongStore } from '../../domain/trouble.ts';
 import type { BlobRow } from '../../store/files/verify-blobs.ts';
 import type { Store } from '../../store/store.ts';
 import { deleteInfected } from './delete-objects.ts';
@@ -188,7 +188,7 @@ async function checkEach<T>(
 
 function noteTrouble(troubles: Trouble[], error: unknown, signal: AbortSignal): void {
   signal.throwIfAborted();
-  if (!(error instanceof Trouble) || error.at === 'database') throw error;
+  if (!(error instanceof Trouble) || error instanceof WrongStore || error.at === 'database') throw error;
   troubles.push(error);
 }
 
