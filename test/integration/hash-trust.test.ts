@@ -1,6 +1,8 @@
 // A3: the source's Hash may be missing, constant, volatile or equal for different files. It is a hint that earns trust and loses it.
 import { describe, expect, test, vi } from 'vitest';
 import type { SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
+import { verify } from '../../src/sync/files/verify.ts';
+import { erase } from '../../src/sync/privacy/erase.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { shareDatabase } from '../support/test-database.ts';
 import { testFirst } from '../support/variants.ts';
@@ -111,6 +113,39 @@ describe('learn', () => {
     intake.board.clearFaults();
     await apply(intake, ['resume C']);
     expect((await intake.files()).every((file) => !file.linked)).toBe(true);
+  });
+
+  test('keeps the bytes of a file that it opens again for a day: they may be the only ones', async () => {
+    await using intake = await open({ choices: { hash: 'constant' } });
+    await setTrust(intake, 20);
+    await apply(intake, ['same']);
+    await apply(intake, ['same'], 'always');
+    const [first, linked] = await intake.files();
+    const { advertiserId } = intake.board;
+    const signal = AbortSignal.timeout(600_000);
+    const sought = { by: 'application', applicationId: BigInt(first?.application_id ?? 0) } as const;
+    await erase(intake, { advertiserId, sought, by: 'test', signal });
+    await database.query(`UPDATE intake.blobs SET intended_at = now() - interval '40 days'`);
+    const [key] = await intake.keys();
+    intake.board.fault({
+      kind: 'fail',
+      status: 500,
+      on: 'resume',
+      times: null,
+      applicationId: BigInt(linked?.application_id ?? 0),
+    });
+    await database.query(`UPDATE intake.hash_trust SET agreed = 0`);
+    await apply(intake, ['else']);
+    await apply(intake, ['other']);
+    expect(await trust()).toMatchObject([{ contradicted: true }]);
+    expect((await intake.files())[0]).toMatchObject({ state: 'pending', sha256: null });
+    const collect = async () => {
+      await verify(intake, { advertisers: [advertiserId], amount: { share: 1 }, signal });
+      return await intake.keys();
+    };
+    expect(await collect()).toContain(key);
+    await database.query(`UPDATE intake.blobs SET intended_at = now() - interval '25 hours'`);
+    expect(await collect()).not.toContain(key);
   });
 
   test.for([

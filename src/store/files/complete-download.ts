@@ -349,11 +349,17 @@ async function learnOfHash(
   );
   if (unchanged > 0 && trust && trust.unchanged >= mostUnchanged) await dropHashChecks(tx, advertiserId);
   if (!isContradicted) return [];
-  const linked = await tx.query<Columns<'attachments', 'application_id' | 'kind'>>(
-    `SELECT application_id, kind FROM intake.attachments WHERE advertiser_id = $1 AND linked AND state = 'stored'`,
+  const linked = await tx.query<Columns<'attachments', 'application_id' | 'kind' | 'sha256'>>(
+    `SELECT application_id, kind, sha256 FROM intake.attachments WHERE advertiser_id = $1 AND linked AND state = 'stored'`,
     [advertiserId],
   );
-  return await reopenAttachments(tx, advertiserId, linked, ['stored']);
+  const opened = await reopenAttachments(tx, advertiserId, linked, ['stored']);
+  // Perhaps nothing refers to their bytes now. They are kept for a day from here on, as if announced: no others may ever come.
+  await tx.query(`UPDATE intake.blobs SET intended_at = now() WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])`, [
+    advertiserId,
+    linked.map((row) => row.sha256),
+  ]);
+  return opened;
 }
 
 /** Hash no longer signals changes: deletes queued downloads that would only check a changed Hash. */
