@@ -466,6 +466,41 @@ describe('a resume has the life of every other file', () => {
   });
 
   test.for([
+    ['comes before it is put, whose object is deleted before', [true], []],
+    ['is lifted again before it is put', [true, false], []],
+    ['comes when it is put, and is lifted again when its object is deleted', [], [true, false]],
+  ] as const)('a flag that %s leaves no row without its object', async ([, before, after]) => {
+    await using intake = await openSmallIntake({ database });
+    const [id = 0n] = intake.board.add([{ attachments: [clean] }]);
+    await intake.sweep();
+    await intake.runDownloads();
+    const say = async (flags: readonly boolean[]) => {
+      for (const hasVirus of flags) {
+        intake.board.change(id, { attachments: [{ ...clean, hasVirus }] });
+        await intake.sweep();
+        await deleteInfected(intake, signal());
+      }
+    };
+    const put: BlobStore['put'] = async (...args) => {
+      await say(before);
+      const answer = await intake.blobs.put(...args);
+      await say(after);
+      return answer;
+    };
+    const { redeemed } = await redeem(await visit(intake, { profile: { ...zelda, link }, blobs: { put } }));
+    expect(redeemed.resume).toBeNull();
+    expect(await loadResumes()).toEqual([{ resume_reason: expect.stringContaining('flagged'), stored: false }]);
+    expect(await check(intake)).toMatchObject({ missing: 0, damaged: 0, extra: 0 });
+    // What is deleted again and again, and what was freed.
+    await database.query(`UPDATE intake.blobs SET deleted_at = NULL WHERE state = 'infected'`);
+    await deleteInfected(intake, signal());
+    const isFreed = [...before, ...after].at(-1) === false;
+    await intake.runDownloads();
+    expect(await intake.keys()).toEqual(isFreed ? [key(intake)] : []);
+    expect(await check(intake)).toMatchObject({ missing: 0, damaged: 0, extra: 0, orphans: 0 });
+  });
+
+  test.for([
     ['missing', rmSync],
     ['damaged', (file: string) => writeFileSync(file, 'zeldas rEsume')],
   ] as const)('verify notices that it is %s', async ([condition, plant]) => {

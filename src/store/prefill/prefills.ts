@@ -213,10 +213,11 @@ export async function offerPrefill(
       [advertiserId, prefillId, handleHash],
     );
     if (prefill === undefined) return 'the prefill has ended';
-    if (prefill.resume_sha256 === null) return prefill.resume_reason;
+    // There is none, or a flag came during the put: the object may have been deleted, also where the flag was lifted since.
+    if (prefill.resume_reason !== null) return prefill.resume_reason;
     const stored = await tx.query(
       `UPDATE intake.blobs SET state = 'stored', size_bytes = $3, verified_at = now()
-       WHERE advertiser_id = $1 AND sha256 = $2 AND state <> 'infected' AND $4::text IS NULL RETURNING 1`,
+       WHERE advertiser_id = $1 AND sha256 = $2 AND state IN ('writing', 'stored', 'damaged') AND $4::text IS NULL RETURNING 1`,
       [advertiserId, prefill.resume_sha256, prefill.resume_size_bytes, failed],
     );
     const reason = stored.length > 0 ? null : (failed ?? infectedResume);
