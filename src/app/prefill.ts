@@ -3,7 +3,7 @@
 // workers create the schema, learn the accounts, and delete what was not redeemed.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
-import { SchemaTrouble, SettingTrouble, Trouble } from '../domain/trouble.ts';
+import { SchemaTrouble, SettingTrouble, Trouble, WrongStore } from '../domain/trouble.ts';
 import type { Log } from '../log.ts';
 import { openConnections } from '../source/http.ts';
 import { createPrefillSource } from '../source/prefill.ts';
@@ -73,7 +73,7 @@ async function hasSchema(store: Store, until: number): Promise<boolean> {
   }
 }
 
-/** Opens the public port, and retries until it succeeds, unless a setting is wrong. */
+/** Opens the public port, and retries until it succeeds, unless a setting is wrong or the store belongs to another database. */
 async function openInTime(config: PrefillConfig, serving: PrefillServing): Promise<HttpServer> {
   const { log, signal } = serving;
   for (;;) {
@@ -81,7 +81,7 @@ async function openInTime(config: PrefillConfig, serving: PrefillServing): Promi
       return await openPrefillServer(config, serving);
     } catch (err) {
       signal.throwIfAborted();
-      if (err instanceof SettingTrouble) throw err;
+      if (err instanceof SettingTrouble || err instanceof WrongStore) throw err;
       log.warn({ err }, 'public port not open yet; trying again');
       await sleep(openRetryMs, undefined, { signal });
     }

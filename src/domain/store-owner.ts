@@ -53,8 +53,7 @@ export function isOwnStore(recorded: RecordedStore | null, identity: string | nu
 /** Why a store is refused. Names both databases. */
 export function explainRefusal(location: string, recorded: RecordedStore | null, identity: string | null): string {
   const own = recorded?.location;
-  if (recorded === null && identity === null)
-    return `${location} has no owner yet: a worker takes it at its first start.`;
+  if (isOwnStore(recorded, identity)) return `${location} has no owner yet: a worker takes it at its first start.`;
   if (identity === null) return `${location} does not hold the files of this database: they are in ${own}.`;
   const owner = parseIdentity(identity);
   const mine = parseIdentity(recorded?.identity ?? null);

@@ -2,6 +2,7 @@
 // within bounds of memory.
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, expect } from 'vitest';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
@@ -10,7 +11,7 @@ import { roles } from '../../src/store/postgres/grants.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { createBrowser } from '../support/candidate-browser.ts';
 import { findFreePort } from '../support/free-port.ts';
-import { callIntake, runIntake } from '../support/intake.ts';
+import { callIntake, runIntake, startIntake } from '../support/intake.ts';
 import { takeBlobStore } from '../support/prefill-stage.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
@@ -163,6 +164,27 @@ describe('intake prefill', () => {
     expect(await callIntake(['prefill'], Object.fromEntries(without))).toMatchObject({
       ...{ code: 2, stderr: expect.stringContaining('Prefill is off') },
     });
+  });
+
+  test('with a store that belongs to another database ends, and waits for one that no worker has taken yet', {
+    tags: ['slow'],
+  }, async ({ emptied: database }) => {
+    await using parts = await openParts(database);
+    await database.query(
+      `UPDATE intake.blob_store SET database_id = gen_random_uuid(), identity = NULL, location = NULL`,
+    );
+    const { child, ended } = startIntake(['prefill'], parts.env);
+    using limit = new DisposableStack();
+    limit.defer(() => child.kill('SIGKILL'));
+    expect(await Promise.race([ended, sleep(10_000, 'it waits')])).toMatchObject({
+      ...{ code: 2, stderr: expect.stringMatching(/belongs to the database .* has no store yet/s) },
+    });
+    await using empty = await openScratch();
+    const waiting = startIntake(['prefill'], { ...parts.env, BLOBS_URL: `file:${empty.path}` });
+    limit.defer(() => waiting.child.kill('SIGKILL'));
+    expect(await Promise.race([waiting.ended, sleep(5_000, 'it waits')])).toBe('it waits');
+    waiting.child.kill('SIGTERM');
+    expect(await waiting.ended).toMatchObject({ code: 0, stderr: expect.stringContaining('has no owner yet') });
   });
 
   test('with another PRIVACY_KEY than the profiles were kept with does not start', { tags: ['slow'] }, async ({

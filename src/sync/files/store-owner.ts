@@ -11,7 +11,7 @@ import {
   renderIdentity,
   toNextOwner,
 } from '../../domain/store-owner.ts';
-import { WrongStore } from '../../domain/trouble.ts';
+import { Trouble, WrongStore } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 
 export interface OwnerDeps {
@@ -35,7 +35,7 @@ export async function requireOwner(deps: OwnerDeps, signal: AbortSignal): Promis
     if (!isOwnStore(recorded, identity)) {
       // Another process of this database may have taken the store between the two looks.
       if (!isDeepStrictEqual(recorded, await store.blobStore.ensure())) continue;
-      throw toWrongStore(blobs, recorded, identity);
+      throw toRefusal(blobs, recorded, identity);
     }
     if (parseIdentity(identity) !== null || (await take(deps, recorded, identity, signal))) return;
   }
@@ -62,14 +62,14 @@ export async function lookUpOwner({ store, blobs }: OwnerDeps, signal: AbortSign
 /** Checks that this database owns the store, and takes none: for a process whose role may not change the record of it. */
 export async function requireOwned(deps: OwnerDeps, signal: AbortSignal): Promise<void> {
   const { recorded, identity, isOwn } = await lookUpOwner(deps, signal);
-  if (!isOwn) throw toWrongStore(deps.blobs, recorded, identity);
+  if (!isOwn) throw toRefusal(deps.blobs, recorded, identity);
 }
 
 /** Checks that the store holds the files of this database. A former owner may still read. */
 export async function requireReadable(deps: OwnerDeps, signal: AbortSignal): Promise<void> {
   const { recorded, identity } = await lookUpOwner(deps, signal);
   const isFormer = identity !== null && recorded?.location === deps.blobs.location;
-  if (!isOwnStore(recorded, identity) && !isFormer) throw toWrongStore(deps.blobs, recorded, identity);
+  if (!isOwnStore(recorded, identity) && !isFormer) throw toRefusal(deps.blobs, recorded, identity);
 }
 
 /** False if another process has written meanwhile; the caller looks again. */
@@ -91,8 +91,10 @@ async function take(
   return true;
 }
 
-function toWrongStore({ location }: BlobStore, recorded: RecordedStore | null, identity: string | null): WrongStore {
-  return new WrongStore(explainRefusal(location, recorded, identity));
+/** A store without an owner is not a wrong one: a worker takes it. */
+function toRefusal({ location }: BlobStore, recorded: RecordedStore | null, identity: string | null): Trouble {
+  const happened = explainRefusal(location, recorded, identity);
+  return isOwnStore(recorded, identity) ? new Trouble('local', happened, { at: 'storage' }) : new WrongStore(happened);
 }
 
 /** How old the look at the identity may be when a put begins. A former owner may begin puts for this long after an adoption. */
