@@ -2,7 +2,7 @@
 // Whatever refers to bytes (an attachment, an earlier version, a screen, the resume of a prefill) has no life of its own in the store of
 // blobs: it follows its blob.
 
-/** `writing`: announced, and perhaps put. `damaged`: the object is missing, wrong or of nobody. `deleting`: the object is to be deleted. */
+/** `writing`: announced, and perhaps put. `damaged`: the object is missing or wrong, or had no row. `deleting`: it is to be deleted. */
 export const blobStates = ['writing', 'stored', 'damaged', 'infected', 'deleting'] as const;
 
 /** `queued`: waits until it is due. `suspect`: its process ended while it was in hand, so it is fetched alone. `announced`: its bytes are put. */
@@ -42,8 +42,14 @@ export const blobLife: readonly Transition<BlobState>[] = [
   {
     from: [null, 'deleting', ...living],
     to: 'stored',
-    when: 'the put has ended, and the row that refers to the bytes is written',
-    by: ['files/complete-download.ts completeDownloads', 'prefill/prefills.ts offerPrefill'],
+    when: 'the put has ended, and the attachment that refers to the bytes is written',
+    by: ['files/complete-download.ts completeDownloads'],
+  },
+  {
+    from: [...living],
+    to: 'stored',
+    when: 'the put has ended, and the prefill that refers to the bytes is offered to the careers site',
+    by: ['prefill/prefills.ts offerPrefill'],
   },
   {
     from: ['stored'],
@@ -54,8 +60,8 @@ export const blobLife: readonly Transition<BlobState>[] = [
   {
     from: [null],
     to: 'damaged',
-    when: 'verify finds an object that no row names',
-    by: ['files/verify-blobs.ts adoptBlob'],
+    when: 'verify finds an object that no row names, or bytes without a row are to be dropped and something refers to them',
+    by: ['files/verify-blobs.ts adoptBlob', 'files/delete-blobs.ts beginDrop'],
   },
   {
     from: [null, 'deleting', ...living],
@@ -84,7 +90,7 @@ export const blobLife: readonly Transition<BlobState>[] = [
   {
     from: ['deleting'],
     to: null,
-    when: 'the object is deleted, by the holder of the token, or by the sweep after the token has expired',
+    when: 'the object is deleted, by the run that holds the token, or by a later run after the token has expired',
     by: ['files/delete-blobs.ts confirmDeletion'],
   },
 ];
@@ -102,6 +108,12 @@ export const downloadLife: readonly Transition<DownloadState>[] = [
     ],
   },
   {
+    from: ['claimed', 'announced', 'suspect'],
+    to: 'queued',
+    when: 'a file is reopened that waits already, and that no run holds: its attempts begin anew',
+    by: ['files/ready.ts reopenAttachments'],
+  },
+  {
     from: ['queued', 'suspect'],
     to: 'claimed',
     when: 'it is due, and a run takes it; a suspect is taken alone',
@@ -115,12 +127,6 @@ export const downloadLife: readonly Transition<DownloadState>[] = [
   },
   {
     from: ['claimed', 'announced'],
-    to: 'suspect',
-    when: 'the claim expired: its process has ended, or stands still',
-    by: ['files/download-queue.ts claimDownloads'],
-  },
-  {
-    from: ['claimed', 'announced'],
     to: 'announced',
     when: 'its bytes are here, and will be put',
     by: ['files/blobs.ts announceBlobs'],
@@ -128,15 +134,27 @@ export const downloadLife: readonly Transition<DownloadState>[] = [
   {
     from: ['claimed', 'announced'],
     to: 'queued',
-    when: 'it failed (download-verdict.ts), the run ends, or its bytes may have been deleted meanwhile',
+    when: 'it failed (download-verdict.ts), the run ends, its bytes may have been deleted, or it may be another file now',
     by: [
       'files/download-queue.ts postponeDownload',
       'files/download-queue.ts releaseDownloads',
       'files/download-queue.ts takeBackAnnounced',
+      'applications/update.ts applyChanges',
     ],
   },
   {
-    from: ['queued', 'claimed', 'announced'],
+    from: ['claimed', 'announced'],
+    to: 'suspect',
+    when: 'the claim expired: its process has ended, or stands still; or a suspect in hand comes back without having failed',
+    by: [
+      'files/download-queue.ts claimDownloads',
+      'files/download-queue.ts releaseDownloads',
+      'files/download-queue.ts takeBackAnnounced',
+      'applications/update.ts applyChanges',
+    ],
+  },
+  {
+    from: ['queued', 'claimed', 'announced', 'suspect'],
     to: null,
     when: 'it is completed: stored, infected, missing, rejected or given up; or its file was only to be compared, and Hash means nothing',
     by: ['files/complete-download.ts completeDownloads'],

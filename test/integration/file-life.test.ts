@@ -1,9 +1,10 @@
 // The tables of a file's life are complete: whatever happens to a blob or a download here is one of their lines.
+import { randomUUID } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { BlobStore } from '../../src/domain/blob.ts';
-import { blobLife, downloadLife } from '../../src/domain/file-life.ts';
+import { blobLife, downloadLife, type Transition } from '../../src/domain/file-life.ts';
 import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
 import { verify } from '../../src/sync/files/verify.ts';
 import { erase } from '../../src/sync/privacy/erase.ts';
@@ -14,17 +15,18 @@ const database = shareDatabase();
 
 const signal = () => AbortSignal.timeout(600_000);
 
-/** Notes every change of state of these tables in a table of the test. */
+/** Notes every change of state of these tables, and the statement that made it, in a table of the test. */
 async function watch(): Promise<void> {
   const state = (row: string) =>
     `CASE WHEN TG_TABLE_NAME = 'blobs' THEN to_jsonb(${row})->>'state'
        WHEN to_jsonb(${row})->>'lease_token' IS NULL THEN CASE to_jsonb(${row})->>'priority' WHEN '2' THEN 'suspect' ELSE 'queued' END
        WHEN to_jsonb(${row})->>'sha256' IS NULL THEN 'claimed' ELSE 'announced' END`;
-  await database.query(`CREATE TABLE public.moves (what text, was text, is_now text)`);
+  await database.query(`CREATE TABLE public.moves (what text, was text, is_now text, statement text)`);
   await database.query(
     `CREATE FUNCTION public.note_move() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
        INSERT INTO public.moves VALUES (TG_TABLE_NAME,
-         CASE WHEN TG_OP <> 'INSERT' THEN ${state('OLD')} END, CASE WHEN TG_OP <> 'DELETE' THEN ${state('NEW')} END);
+         CASE WHEN TG_OP <> 'INSERT' THEN ${state('OLD')} END, CASE WHEN TG_OP <> 'DELETE' THEN ${state('NEW')} END,
+         current_query());
        RETURN NULL;
      END $$`,
   );
@@ -35,10 +37,21 @@ async function watch(): Promise<void> {
   }
 }
 
-test('every change of state is a line of its table', async () => {
+const toLine = (text: string) => text.replace(/\s+/g, ' ').trim();
+
+/** True if a statement in this file of src/store begins like the given one. */
+function isMadeIn(file: string, statement: string): boolean {
+  // New rows are written by COPY, in the transaction of their page.
+  if (statement.startsWith('COPY ')) return file === 'applications/commit-page.ts';
+  const source = readFileSync(join('src/store', file), 'utf8');
+  return [...source.matchAll(/`([^`$]{15,})/g)].some(([, head = '']) => toLine(statement).startsWith(toLine(head)));
+}
+
+test('every change of state is a line of its table, with the file that makes it', async () => {
   await using intake = await openSmallIntake({ database });
   await watch();
   const { board } = intake;
+  const advertisers = [board.advertiserId];
   const resume = { kind: 'resume', content: 'one', uploadedAt: 1_700_000_000_000 } as const;
   const ids = board.add([
     { attachments: [resume] },
@@ -51,7 +64,7 @@ test('every change of state is a line of its table', async () => {
     await intake.hasten();
     await intake.runDownloads();
   };
-  const check = () => verify(intake, { advertisers: [board.advertiserId], amount: { share: 1 }, signal: signal() });
+  const check = () => verify(intake, { advertisers, amount: { share: 1 }, signal: signal() });
   await intake.sweep();
   await fetchAll();
   // Lost, and fetched again.
@@ -66,7 +79,7 @@ test('every change of state is a line of its table', async () => {
     await fetchAll();
   }
   // A process that ends with files in hand.
-  board.add([{ attachments: [{ kind: 'resume', content: 'three' }] }]);
+  const [third = 0n] = board.add([{ attachments: [{ kind: 'resume', content: 'three' }] }]);
   await intake.sweep();
   const dying: BlobStore = { ...intake.blobs, put: () => Promise.reject(new Error('killed')) };
   await intake
@@ -80,9 +93,37 @@ test('every change of state is a line of its table', async () => {
       },
     })
     .catch(() => {});
-  await database.query(
-    `UPDATE intake.downloads SET leased_until = now() - interval '1 second' WHERE lease_token IS NOT NULL`,
-  );
+  const claim = (tier: 'usual' | 'suspects') =>
+    intake.store.downloads.claim({ advertisers, tier, limit: 10, token: randomUUID(), leaseMs: 30_000 });
+  const expire = () =>
+    database.query(
+      `UPDATE intake.downloads SET leased_until = now() - interval '1 second' WHERE lease_token IS NOT NULL`,
+    );
+  // What a person asks for: a suspect, and one whose process has ended.
+  const retry = () =>
+    intake.store.downloads.retry(board.advertiserId, { applicationId: null, kind: null, state: null });
+  await expire();
+  await claim('usual');
+  await retry();
+  await claim('usual');
+  await expire();
+  await retry();
+  // Replaced while it is in hand, also as a suspect; and released as one.
+  const replace = async (content: string) => {
+    board.change(third, { attachments: [{ kind: 'resume', content, uploadedAt: 1_700_000_000_000 + content.length }] });
+    await intake.sweep(true);
+  };
+  await claim('usual');
+  await replace('three, again');
+  await claim('usual');
+  await expire();
+  await claim('usual');
+  const { claims } = await claim('suspects');
+  expect(claims).not.toEqual([]);
+  await intake.store.downloads.release(claims);
+  await claim('suspects');
+  await replace('three, once more');
+  await expire();
   await fetchAll();
   await fetchAll();
   // Erased.
@@ -92,17 +133,17 @@ test('every change of state is a line of its table', async () => {
     by: 'test',
     signal: signal(),
   });
-  const moves = await database.query<{ what: string; was: string | null; is_now: string | null }>(
+  const moves = await database.query<Record<'what' | 'statement', string> & Record<'was' | 'is_now', string | null>>(
     `SELECT DISTINCT * FROM public.moves WHERE was IS DISTINCT FROM is_now`,
   );
   const lines = { blobs: blobLife, downloads: downloadLife } as const;
-  const unknown = moves.filter(({ what, was, is_now }) => {
-    const life: readonly { from: readonly (string | null)[]; to: string | null }[] =
-      lines[what as 'blobs' | 'downloads'];
-    return !life.some(({ from, to }) => to === is_now && from.includes(was));
+  const unknown = moves.filter(({ what, was, is_now, statement }) => {
+    const life: readonly Transition<string>[] = lines[what as 'blobs' | 'downloads'];
+    const isHere = (place: string) => isMadeIn(place.split(' ')[0] ?? '', statement);
+    return !life.some(({ from, to, by }) => to === is_now && from.includes(was) && by.some(isHere));
   });
-  expect(unknown).toEqual([]);
-  expect(moves.length).toBeGreaterThan(14);
+  expect(unknown.map((move) => ({ ...move, statement: toLine(move.statement).slice(0, 80) }))).toEqual([]);
+  expect(new Set(moves.map(({ what, was, is_now }) => `${what} ${was} ${is_now}`)).size).toBeGreaterThan(17);
 });
 
 test('every transition names functions that exist', () => {
