@@ -127,7 +127,7 @@ function renderGrants(
     ...grant('UPDATE (kept_out)', ['intake.advertisers'], web),
     ...grant('SELECT, INSERT, UPDATE', some('intake', 'TABLE', prefillTables), web),
     ...grant(
-      'SELECT, INSERT (advertiser_id, sha256, size_bytes, key, state), UPDATE (state, size_bytes, intended_at, verified_at, orphaned_at)',
+      'SELECT, INSERT (advertiser_id, sha256, size_bytes, key, state), UPDATE (state, size_bytes, intended_at, verified_at)',
       some('intake', 'TABLE', ['blobs']),
       web,
     ),
