@@ -54,12 +54,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
         return 'stored';
       }),
 
-    verify: (key, facts, proof, signal) =>
-      guard('read', async () => {
-        const condition = await verifyFile(toPath(key), facts, proof, signal);
-        if (condition === 'missing') await requireFolder();
-        return condition;
-      }),
+    verify: (key, facts, proof, signal) => guard('read', () => verifyFile(toPath(key), facts, proof, signal)),
 
     async *get(key, signal) {
       await using file = await guard('read', () => openFile(toPath(key)));

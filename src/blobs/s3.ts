@@ -9,7 +9,6 @@ import {
   GetBucketVersioningCommand,
   GetObjectCommand,
   GetObjectLockConfigurationCommand,
-  HeadBucketCommand,
   HeadObjectCommand,
   ListObjectVersionsCommand,
   type ObjectIdentifier,
@@ -137,23 +136,6 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     return found && found.Status !== undefined;
   }
 
-  async function head(path: string, signal: AbortSignal) {
-    try {
-      const mode = checksums === 'OFF' ? {} : ({ ChecksumMode: 'ENABLED' } as const);
-      const found = await ask(signal, new HeadObjectCommand({ ...toTarget(path), ...mode }));
-      return { sizeBytes: found.ContentLength ?? 0, sha256: toWholeSha256(found.ChecksumSHA256) };
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-      // A 404 to HEAD has no body that tells a missing blob from a missing bucket. The latter must not look like a million missing blobs.
-      await ask(signal, new HeadBucketCommand({ Bucket: bucket })).catch((reason: unknown) => {
-        if (isMissing(reason)) throw toTrouble({ name: 'NoSuchBucket' }, bucket, address);
-        // A policy may forbid HeadBucket (403). The bucket then exists, since a missing one gives 404, so it is the blob that is missing.
-        if (!isDenied(reason)) throw reason;
-      });
-      return null;
-    }
-  }
-
   async function* read(path: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const { Body } = await ask(signal, new GetObjectCommand(toTarget(path)));
     try {
@@ -171,22 +153,23 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     signal: AbortSignal,
   ): Promise<BlobCondition> {
     const path = parseBlobKey(key);
-    if (proof !== 'bytes') {
-      const found = await head(path, signal);
-      if (!found) return 'missing';
-      if (found.sizeBytes !== facts.sizeBytes) return 'damaged';
-      if (found.sha256 !== undefined && found.sha256 !== facts.sha256) return 'damaged';
-      if (proof === 'record' || found.sha256 !== undefined) return 'intact';
-    }
-    // The bytes prove more than any metadata.
-    const hash = createHash('sha256');
     try {
+      if (proof !== 'bytes') {
+        const mode = checksums === 'OFF' ? {} : ({ ChecksumMode: 'ENABLED' } as const);
+        const found = await ask(signal, new HeadObjectCommand({ ...toTarget(path), ...mode }));
+        const sha256 = toWholeSha256(found.ChecksumSHA256);
+        if ((found.ContentLength ?? 0) !== facts.sizeBytes) return 'damaged';
+        if (sha256 !== undefined && sha256 !== facts.sha256) return 'damaged';
+        if (proof === 'record' || sha256 !== undefined) return 'intact';
+      }
+      // The bytes prove more than any metadata.
+      const hash = createHash('sha256');
       for await (const chunk of read(path, signal)) hash.update(chunk);
+      return hash.digest('hex') === facts.sha256 ? 'intact' : 'damaged';
     } catch (error) {
       if (isMissing(error)) return 'missing';
       throw error;
     }
-    return hash.digest('hex') === facts.sha256 ? 'intact' : 'damaged';
   }
 
   /** Deletes an object or a version. Returns the trouble if it is locked, or if the credentials may not delete it. */

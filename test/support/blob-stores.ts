@@ -10,6 +10,7 @@ import { vi } from 'vitest';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { openS3Blobs, type S3Settings } from '../../src/blobs/s3.ts';
 import { type BlobFacts, type BlobFile, type BlobStore, identityName } from '../../src/domain/blob.ts';
+import { guardStore, type OwnerDeps } from '../../src/sync/files/store-owner.ts';
 import { openSeaweed, type Seaweed, seaweedImage, seaweedKeys } from './seaweed-container.ts';
 import { openStrictS3, type StrictS3, type StrictS3Options } from './strict-s3.ts';
 import { dockerAnswers } from './test-server.ts';
@@ -182,4 +183,10 @@ function stubCredentials({ accessKeyId, secretAccessKey }: { accessKeyId: string
 
 function openNothing(): Promise<BlobPlace> {
   throw new Error('This store is not available.');
+}
+
+/** The store as a process uses it, without a database: an object is missing only where the store shows whose it is. */
+export function guardByIdentity(blobs: BlobStore): BlobStore {
+  const check = async (_: unknown, signal: AbortSignal) => void (await blobs.loadIdentity(signal));
+  return guardStore({ blobs, store: {} as OwnerDeps['store'] }, { check });
 }

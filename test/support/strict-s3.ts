@@ -45,7 +45,6 @@ export type Operation =
   | 'PutObject'
   | 'GetObject'
   | 'HeadObject'
-  | 'HeadBucket'
   | 'ListObjectsV2'
   | 'DeleteObject'
   | 'GetBucketVersioning'
@@ -179,7 +178,6 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
 
   function perform(call: Call): Answer {
     const { operation, key } = call;
-    if (operation === 'HeadBucket') return { status: 200 };
     if (operation === 'GetBucketVersioning') return toXml(keepsVersions ? '<Status>Enabled</Status>' : '');
     if (operation === 'GetObjectLockConfiguration') {
       if (options.versions !== 'kept') throw new Refusal('ObjectLockConfigurationNotFoundError', 404);
@@ -291,7 +289,6 @@ function toTag(bytes: Buffer): string {
 
 function toOperation(method: string, key: string, query: URLSearchParams): Operation | undefined {
   if (key === '') {
-    if (method === 'HEAD') return 'HeadBucket';
     if (method === 'GET' && query.get('list-type') === '2') return 'ListObjectsV2';
     if (method === 'GET' && query.has('versioning')) return 'GetBucketVersioning';
     if (method === 'GET' && query.has('versions')) return 'ListObjectVersions';
