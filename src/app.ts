@@ -12,8 +12,8 @@ import {
 } from './app/resources.ts';
 import type { Config } from './config.ts';
 import type { ProvenVerdict } from './domain/status.ts';
-import { startRecall } from './sync/files/delete-infected.ts';
 import type { DownloadAccount, DownloadSummary } from './sync/files/download-run.ts';
+import { startRecall } from './sync/files/recall.ts';
 import { requireKey } from './sync/privacy/privacy-key.ts';
 import { createRateLimiter, type TakeSlot } from './sync/rate-limiter.ts';
 import { type BackfillRange, backfill, syncAccount } from './sync/read/read-account.ts';

@@ -9,7 +9,7 @@ import { type Connections, openConnections } from '../source/http.ts';
 import { version } from '../store/postgres/apply-migrations.ts';
 import type { Store } from '../store/store.ts';
 import { openSpool } from '../sync/files/spool.ts';
-import { guardStore, requireOwned, requireOwner, requireReadable } from '../sync/files/store-owner.ts';
+import { ensureOwned, guardStore, requireOnceOwned, requireOwned } from '../sync/files/store-owner.ts';
 import { createRateLimiter, honourRetryAfter } from '../sync/rate-limiter.ts';
 import { openStoreOf } from './database.ts';
 
@@ -138,7 +138,7 @@ export function openSource(
  * What is checked when a blob store is opened, by its use: `own` takes a store that has no owner; `add` and `read` do not, and a former owner
  * may read; `erase` checks nothing, because what cannot be deleted there must not keep the rows from being erased.
  */
-const checks = { own: requireOwner, add: requireOwned, read: requireReadable, erase: async () => {} };
+const checks = { own: ensureOwned, add: requireOwned, read: requireOnceOwned, erase: async () => {} };
 export type BlobsUse = keyof typeof checks;
 
 /** Opens the configured blob store. Its puts and deletes check again that this database owns it. */
@@ -151,7 +151,7 @@ export async function openBlobsOf(
   const blobs = await openConfiguredBlobs(config);
   try {
     await checks[use]({ store, blobs }, signal);
-    return guardStore({ store, blobs }, { check: use === 'add' ? requireOwned : requireOwner });
+    return guardStore({ store, blobs }, { check: use === 'add' ? requireOwned : ensureOwned });
   } catch (error) {
     await blobs[Symbol.asyncDispose]();
     throw error;

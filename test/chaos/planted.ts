@@ -46,7 +46,7 @@ export const planted: Readonly<Record<string, Planted>> = {
     mistake: 'infected bytes are deleted every ten minutes',
     edits: [
       {
-        file: 'src/sync/files/delete-infected.ts',
+        file: 'src/sync/files/recall.ts',
         before: 'const usuallyEveryMs = 5_000;',
         after: 'const usuallyEveryMs = 600_000;',
       },

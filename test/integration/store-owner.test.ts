@@ -6,7 +6,7 @@ import { afterEach, describe, expect, vi } from 'vitest';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { adoptStore, guardStore, requireOwner } from '../../src/sync/files/store-owner.ts';
+import { adoptStore, ensureOwned, guardStore } from '../../src/sync/files/store-owner.ts';
 import { createBytes, loadBlobPlaces, openScratch } from '../support/blob-stores.ts';
 import { callIntake } from '../support/intake.ts';
 import { testPrivacyKey, toEnvironment } from '../support/syncing.ts';
@@ -199,7 +199,7 @@ for (const place of await loadBlobPlaces()) {
         await Promise.all(open.deps.map((deps) => adoptStore(deps, signal)));
         const owns = await Promise.all(
           open.deps.map((deps) =>
-            requireOwner(deps, signal).then(
+            ensureOwned(deps, signal).then(
               () => true,
               () => false,
             ),
@@ -261,9 +261,9 @@ for (const place of await loadBlobPlaces()) {
       const before = { store: deps.store, blobs: { ...deps.blobs, replaceIdentity: die } };
       const blobStore = { ...deps.store.blobStore, confirm: die };
       for (const dying of [before, { store: { blobStore }, blobs: deps.blobs }]) {
-        await expect(requireOwner(dying, signal)).rejects.toThrow('killed');
+        await expect(ensureOwned(dying, signal)).rejects.toThrow('killed');
       }
-      await requireOwner(deps, signal);
+      await ensureOwned(deps, signal);
       const [row] = await one.query(`SELECT identity, next_identity FROM intake.blob_store`);
       expect(row).toEqual({ identity: await deps.blobs.loadIdentity(signal), next_identity: null });
     });

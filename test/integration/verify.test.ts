@@ -7,7 +7,7 @@ import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { toBlobKey } from '../../src/domain/blob.ts';
 import { parseScreens, screenParserVersion } from '../../src/source/parse/screen.ts';
 import { reparse } from '../../src/sync/files/reparse.ts';
-import { guardStore, requireOwner } from '../../src/sync/files/store-owner.ts';
+import { ensureOwned, guardStore } from '../../src/sync/files/store-owner.ts';
 import { type VerifyRequest, verify } from '../../src/sync/files/verify.ts';
 import { findFileDifferences } from '../support/file-equality.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
@@ -158,7 +158,7 @@ describe('verify', () => {
     await intake.sweep();
     await intake.runDownloads();
     const signal = AbortSignal.timeout(600_000);
-    await requireOwner(intake, signal);
+    await ensureOwned(intake, signal);
     const guarded = { ...intake, blobs: guardStore(intake) };
     const folder = join(intake.folder, 'blobs');
     renameSync(folder, `${folder}.mounted`);

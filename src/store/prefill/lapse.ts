@@ -31,7 +31,7 @@ export async function lapsePrefills(db: Database): Promise<number> {
 
 /**
  * The transaction that empties the rows also begins to delete the resumes that nothing else refers to. It holds their tokens and deletes
- * nothing; when they expire, the sweep that finishes interrupted deletes takes the objects (sync/files/delete-infected.ts).
+ * nothing; when they expire, the run that finishes interrupted deletes takes the objects (sync/files/recall.ts).
  */
 async function lapse(tx: Queryable): Promise<number> {
   const rows = await tx.query<Columns<'prefills', 'advertiser_id' | 'resume_sha256'>>(

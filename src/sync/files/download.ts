@@ -25,7 +25,7 @@ export interface DownloadRequest extends FetchRequest {
 }
 
 export interface DownloadEnd {
-  readonly state: CompletedState;
+  readonly state: CompletedState | 'postponed';
   /** Null where the source did not send the file. */
   readonly fetchedBytes: number | null;
 }
@@ -49,7 +49,7 @@ export async function download(deps: DownloadDeps, request: DownloadRequest): Pr
     const reason = `larger than ${maxBytes} bytes (ATTACHMENT_MAX_BYTES)`;
     return await end({ kind: 'final', state: 'rejected', reason });
   }
-  if (stored === 'lost') return { state: stored, fetchedBytes: 0 };
+  if (typeof stored === 'string') return { state: stored, fetchedBytes: 0 };
   if (stored.screens === null || stored.blob.sizeBytes < largeScreenBytes) request.onStored?.();
   return await end(stored);
 }
@@ -65,7 +65,7 @@ async function fetchAndPut(
   deps: DownloadDeps,
   request: DownloadRequest,
   compare: boolean,
-): Promise<StoredFile | 'tooLarge' | 'lost'> {
+): Promise<StoredFile | 'tooLarge' | 'lost' | 'postponed'> {
   const { file, signal } = request;
   const { claim, twin } = file;
   await using fetched = await fetchFile(deps, request);
@@ -81,7 +81,7 @@ async function fetchAndPut(
   if (answer === 'deleting') {
     // An object with equal bytes is being deleted, and a put now would be deleted with it. The download waits; no attempt is counted.
     await deps.store.downloads.postpone(claim, { delayMs: deletingDelayMs, spend: false, trouble: null });
-    return 'lost';
+    return 'postponed';
   }
   if (answer === 'put') {
     deps.crashPoint?.('intended');

@@ -23,7 +23,7 @@ export interface OwnerDeps {
  * Checks that this database owns the store. Takes a store that has no owner: at the first use, or if an earlier release, which named no
  * owner, has recorded it here. A database that has a store takes no other one: an unmounted folder must not be taken for a new store.
  */
-export async function requireOwner(deps: OwnerDeps, signal: AbortSignal): Promise<void> {
+export async function ensureOwned(deps: OwnerDeps, signal: AbortSignal): Promise<void> {
   const { store, blobs } = deps;
   for (;;) {
     signal.throwIfAborted();
@@ -66,7 +66,7 @@ export async function requireOwned(deps: OwnerDeps, signal: AbortSignal): Promis
 }
 
 /** Checks that the store holds the files of this database. A former owner may still read. */
-export async function requireReadable(deps: OwnerDeps, signal: AbortSignal): Promise<void> {
+export async function requireOnceOwned(deps: OwnerDeps, signal: AbortSignal): Promise<void> {
   const { recorded, identity } = await lookUpOwner(deps, signal);
   const isFormer = identity !== null && recorded?.location === deps.blobs.location;
   if (!isOwnStore(recorded, identity) && !isFormer) throw toRefusal(deps.blobs, recorded, identity);
@@ -103,7 +103,7 @@ const putAgeMs = 10_000;
 /** The store. Puts, deletes and the finding that an object is missing fail once `check` does: it belongs to another database. */
 export function guardStore(
   { store, blobs }: OwnerDeps,
-  { check = requireOwner, now = () => performance.now() } = {},
+  { check = ensureOwned, now = () => performance.now() } = {},
 ): BlobStore {
   let freshUntil = Number.NEGATIVE_INFINITY;
   const look = async (signal: AbortSignal) => {

@@ -8,7 +8,7 @@ import {
   planIdentity,
 } from '../../../src/store/files/store-owner.ts';
 import type { Database } from '../../../src/store/postgres/database.ts';
-import { adoptStore, type OwnerDeps, requireOwner } from '../../../src/sync/files/store-owner.ts';
+import { adoptStore, ensureOwned, type OwnerDeps } from '../../../src/sync/files/store-owner.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor } from '../schedule.ts';
 import type { Scenarios, Stage } from '../stage.ts';
@@ -35,17 +35,17 @@ function toDeps(db: Database, actor: Actor, identities: string[]): OwnerDeps {
 }
 
 /** One process uses a blob store for the first time while another one uses or adopts it; the first may die at any step. */
-function createTakenWith(stage: Stage, other: typeof requireOwner, what: string): Scenario {
+function createTakenWith(stage: Stage, other: typeof ensureOwned, what: string): Scenario {
   return {
     name: `two processes ${what} a blob store at once`,
     promise: 'their database owns it afterwards, and nobody fails',
     async open() {
       await stage.query(`DELETE FROM intake.blob_store`);
       const identities: string[] = [];
-      const run = (take: typeof requireOwner) => (actor: Actor) =>
+      const run = (take: typeof ensureOwned) => (actor: Actor) =>
         take(toDeps(stage.database(actor.name), actor, identities), never);
       return {
-        programs: { a: run(requireOwner), b: run(other) },
+        programs: { a: run(ensureOwned), b: run(other) },
         mortal: ['a'],
         commitsApart: true,
         async check() {
@@ -59,6 +59,6 @@ function createTakenWith(stage: Stage, other: typeof requireOwner, what: string)
 }
 
 export const ownerScenarios = {
-  'first-use': (stage) => createTakenWith(stage, requireOwner, 'use'),
+  'first-use': (stage) => createTakenWith(stage, ensureOwned, 'use'),
   'adopt-store': (stage) => createTakenWith(stage, adoptStore, 'use and adopt'),
 } satisfies Scenarios;

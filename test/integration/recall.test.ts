@@ -8,7 +8,7 @@ import { loadConfig } from '../../src/config.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import type { BlobStore } from '../../src/domain/blob.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
-import { startRecall } from '../../src/sync/files/delete-infected.ts';
+import { startRecall } from '../../src/sync/files/recall.ts';
 import { erase } from '../../src/sync/privacy/erase.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
 import { emptyDatabase, shareDatabase } from '../support/test-database.ts';
