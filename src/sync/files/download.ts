@@ -50,12 +50,10 @@ export async function download(deps: DownloadDeps, request: DownloadRequest): Pr
     return await end({ kind: 'final', state: 'rejected', reason });
   }
   if (typeof stored === 'string') return { state: stored, fetchedBytes: 0 };
-  if (stored.screens === null || stored.blob.sizeBytes < largeScreenBytes) request.onStored?.();
+  // A parsed screen waits for its commit in memory. A large one therefore keeps its place until then, so that few wait.
+  if (stored.screens === null || stored.blob.sizeBytes < 250_000) request.onStored?.();
   return await end(stored);
 }
-
-/** A parsed screen waits for its commit in memory. A large one therefore keeps its place until then, so that few wait. */
-const largeScreenBytes = 250_000;
 
 /** How long to wait for a delete of equal bytes. Most take less; if the deleting process died, the download waits several times. */
 const deletingDelayMs = 2_000;
