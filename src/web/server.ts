@@ -14,10 +14,8 @@ export interface HttpServer extends AsyncDisposable {
 
 /** Limits for untrusted clients: connections, size of the headers, time to send them and the whole request. Node checks every 5 s. */
 const mostConnections = 2_000;
-/** The most connections without a request in hand. A browser sends its request at once, so the longest silent one makes room for it. */
+/** The most connections without a request in hand. The oldest makes room: a browser sends its request as soon as it is connected. */
 const mostSilent = 500;
-/** A connection is closed after this long without a byte, and one whose answer is not read after twice that. A callback takes 60 s. */
-const silenceMs = 75_000;
 const portLimits = {
   maxHeaderSize: 16_384,
   headersTimeout: 10_000,
@@ -34,23 +32,27 @@ export async function openServer(options: {
   readonly setting: string;
   /** How long requests in progress may take once the server closes. */
   readonly closingMs: number;
+  /** A connection is closed after this long without a byte, one whose answer is not read after twice that. A callback takes 60 s. */
+  readonly silenceMs?: number;
 }): Promise<HttpServer> {
-  const { host, port, fetch, setting, closingMs } = options;
+  const { host, port, fetch, setting, closingMs, silenceMs = 75_000 } = options;
   const server = createAdaptorServer({ fetch, serverOptions: portLimits }) as Server;
   server.maxConnections = mostConnections;
   server.setTimeout(silenceMs);
-  const silent = new Set<Socket>();
-  const wait = (socket: Socket) => {
-    if (!socket.destroyed) silent.add(socket);
-    for (const longest of silent.values().take(Math.max(0, silent.size - mostSilent))) longest.destroy();
+  const open = new Set<Socket>();
+  const inHand = new Set<Socket>();
+  const makeRoom = () => {
+    const over = open.size - inHand.size - mostSilent;
+    if (over > 0) for (const oldest of open.difference(inHand).values().take(over)) oldest.destroy();
   };
   server.on('connection', (socket: Socket) => {
-    socket.once('close', () => silent.delete(socket));
-    wait(socket);
+    socket.once('close', () => open.delete(socket));
+    open.add(socket);
+    makeRoom();
   });
   server.on('request', ({ socket }, response) => {
-    silent.delete(socket);
-    response.once('close', () => wait(socket));
+    inHand.add(socket);
+    response.once('close', () => inHand.delete(socket) && makeRoom());
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, host.replace(/^\[|\]$/g, ''), resolve);
