@@ -7,7 +7,7 @@ import { SchemaTrouble, SettingTrouble, Trouble, WrongStore } from '../domain/tr
 import type { Log } from '../log.ts';
 import { openConnections } from '../source/http.ts';
 import { createPrefillSource } from '../source/prefill.ts';
-import { version } from '../store/postgres/apply-migrations.ts';
+import { version } from '../store/postgres/version.ts';
 import type { Store } from '../store/store.ts';
 import type { PrefillAccount, PrefillDeps, PrefillEnd } from '../sync/prefill.ts';
 import { requireKey } from '../sync/privacy/privacy-key.ts';

@@ -6,7 +6,7 @@ import type { BlobStore, Spool } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { createSource, type Source, type SourceOptions } from '../source/client.ts';
 import { type Connections, openConnections } from '../source/http.ts';
-import { version } from '../store/postgres/apply-migrations.ts';
+import { version } from '../store/postgres/version.ts';
 import type { Store } from '../store/store.ts';
 import { openSpool } from '../sync/files/spool.ts';
 import { ensureOwned, guardStore, requireOnceOwned, requireOwned } from '../sync/files/store-owner.ts';

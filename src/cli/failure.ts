@@ -65,7 +65,7 @@ export async function toFailure(error: unknown, signal: AbortSignal): Promise<Fa
   }
   if (error instanceof SchemaTrouble) {
     return new Failure(exitCodes.schema, error.message, {
-      kept: 'The database is unchanged.',
+      kept: 'Everything that is stored.',
       next: error.next,
       cause: error,
     });

@@ -1,5 +1,6 @@
 // `intake migrate`: brings the schema up to date. Safe to run at any time and from several places at once.
 import type { Trouble } from '../domain/trouble.ts';
+import type { Migration } from '../store/postgres/migration-files.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
@@ -28,7 +29,7 @@ export const migrate = command<{ readonly print: boolean; readonly dryRun: boole
     await using db = openDatabase({ url: place.url, role: 'migrate' });
     if (print) {
       const pending = toPending(await loadNewest(db));
-      terminal.result({ pending }, () =>
+      terminal.result({ pending: pending.map(({ name, statements }) => ({ name, statements })) }, () =>
         pending.length === 0 ? '-- The schema is up to date.' : pending.map(renderMigration).join('\n'),
       );
       return exitCodes.done;
@@ -50,6 +51,7 @@ export const migrate = command<{ readonly print: boolean; readonly dryRun: boole
   },
 });
 
-function renderMigration({ name, statements }: { name: string; statements: readonly string[] }): string {
-  return [`-- ${name}`, 'BEGIN;', ...statements, 'COMMIT;', ''].join('\n');
+function renderMigration({ name, statements, inTransaction }: Migration): string {
+  const lines = inTransaction ? ['BEGIN;', ...statements, 'COMMIT;'] : statements;
+  return [`-- ${name}`, ...lines, ''].join('\n');
 }

@@ -6,6 +6,7 @@ import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { CommanderError } from 'commander';
 import type { SafeError } from '../log.ts';
+import { version } from '../store/postgres/version.ts';
 import { createProgram, type Definition } from './command.ts';
 import { commands } from './commands.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
@@ -77,7 +78,7 @@ export async function runCli(
   let code: ExitCode = exitCodes.done;
   try {
     const terminal = createTerminal(stdout, stderr, argv.includes('--json'), env);
-    const program = createProgram(definitions, loadVersion(), { env, signal, terminal }, (ended) => {
+    const program = createProgram(definitions, version, { env, signal, terminal }, (ended) => {
       code = ended;
     });
     for (const each of [program, ...program.commands]) {
@@ -130,10 +131,6 @@ function toMisuse({ message }: CommanderError): Misuse {
   const words = message.replace(/^error: /, '').replace(/\n/g, ' ');
   const sentence = words.charAt(0).toUpperCase() + words.slice(1);
   return new Misuse(/[.)]$/.test(sentence) ? sentence : `${sentence}.`);
-}
-
-function loadVersion(): string {
-  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
 }
 
 function isClosedPipe(error: Error): boolean {

@@ -2,9 +2,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Schema, toSchemaTrouble } from '../../domain/schema.ts';
 import { SchemaTrouble, Trouble } from '../../domain/trouble.ts';
-import { loadMigrations, loadNewest, type MigrateOptions, migrate, version } from './apply-migrations.ts';
+import { loadNewest, type MigrateOptions, migrate } from './apply-migrations.ts';
 import type { DatabaseUrl } from './connection.ts';
 import { type Queryable, sqlState, toTrouble } from './database.ts';
+import { loadMigrations } from './migration-files.ts';
+import { version } from './version.ts';
 
 const duplicateTable = '42P07';
 
@@ -107,7 +109,7 @@ function toMigrationTrouble(error: unknown, schema: Schema, url: DatabaseUrl): u
     );
   }
   return new SchemaTrouble(
-    `A migration failed (${code}) and was rolled back completely.`,
+    `A migration failed (${code}) and was rolled back. Those before it stay.`,
     'Fix the cause and run `intake migrate`.',
     error,
   );
