@@ -15,7 +15,7 @@ COPY src ./src
 RUN rm -r src/dev
 
 FROM ${BASE} AS base
-ARG VERSION=0.1.0
+ARG VERSION=1.0.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Intake" \
       org.opencontainers.image.description="Brings every job application from a job board's API into Postgres and its files into object storage, and proves that none is missing." \

@@ -7,6 +7,7 @@ import { commands } from '../../src/cli/commands.ts';
 import { runCli } from '../../src/cli/run.ts';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { openScratch } from '../support/blob-stores.ts';
+import { toMembers } from '../support/json-members.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { test } from '../support/test-database.ts';
 
@@ -15,14 +16,6 @@ const examples = Array.from(page.matchAll(/^```json (.+)\n([\s\S]+?)^```/gm), ([
   line,
   example: JSON.parse(text) as object,
 }));
-
-/** The members of a value, by path, each with its type; null is of any type, and an empty list of any elements. */
-function toMembers(value: unknown, path = ''): Map<string, string> {
-  if (value === null) return new Map([[path, 'null']]);
-  if (Array.isArray(value)) return value.length === 0 ? new Map() : toMembers(value[0], `${path}[]`);
-  if (typeof value !== 'object') return new Map([[path, typeof value]]);
-  return new Map(Object.entries(value).flatMap(([name, member]) => [...toMembers(member, `${path}.${name}`)]));
-}
 
 function findDifferences(told: object, described: object): string[] {
   const [real, written] = [toMembers(told), toMembers(described)];
