@@ -14,6 +14,7 @@ import type { Config } from './config.ts';
 import type { ProvenVerdict } from './domain/status.ts';
 import type { DownloadAccount, DownloadSummary } from './sync/files/download-run.ts';
 import { startRecall } from './sync/files/recall.ts';
+import { startPresence } from './sync/presence.ts';
 import { requireKey } from './sync/privacy/privacy-key.ts';
 import { createRateLimiter, type TakeSlot } from './sync/rate-limiter.ts';
 import { type BackfillRange, backfill, syncAccount } from './sync/read/read-account.ts';
@@ -112,6 +113,7 @@ async function overAdvertisers(
     signal,
   );
   const owner = toOwner(role);
+  await using _presence = await retry(retryOptions, () => startPresence(app.store, owner));
   const troubles = createTroubles(app.store);
   const limiters = new Map<string, TakeSlot>();
   const outcomes: Outcome[] = [];

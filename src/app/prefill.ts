@@ -10,12 +10,14 @@ import { createPrefillSource } from '../source/prefill.ts';
 import { version } from '../store/postgres/version.ts';
 import type { Store } from '../store/store.ts';
 import type { PrefillAccount, PrefillDeps, PrefillEnd } from '../sync/prefill.ts';
+import { startPresence } from '../sync/presence.ts';
 import { requireKey } from '../sync/privacy/privacy-key.ts';
 import { type RetryOptions, retry } from '../sync/retry.ts';
 import { createSlots } from '../sync/slots.ts';
 import { createWatchdog, type Ending } from '../sync/worker/watchdog.ts';
 import { createPrefillRoutes } from '../web/prefill/routes.ts';
 import { type HttpServer, openServer } from '../web/server.ts';
+import { toOwner } from './actor.ts';
 import { openAnyStore } from './database.ts';
 import { openBlobsOf, openSpoolOf } from './resources.ts';
 
@@ -50,17 +52,21 @@ export async function runPrefill(config: PrefillConfig, { log, signal, onOpen, e
   const onWait: RetryOptions['onWait'] = (err, waitMs, attempt) =>
     log.warn({ attempt, waitMs: Math.round(waitMs), err }, 'waiting for the database');
   const until = performance.now() + schemaWaitMs;
-  await retry({ retryForMs: Number.POSITIVE_INFINITY, signal, onWait }, async () => {
+  const presence = await retry({ retryForMs: Number.POSITIVE_INFINITY, signal, onWait }, async () => {
     while (!(await hasSchema(store, until))) await sleep(schemaLookMs, undefined, { signal });
     await requireKey({ privacy: store.prefills });
+    return await startPresence(store, toOwner('prefill'));
   });
+  stack.use(presence);
   const server = stack.use(await openInTime(config, { log, signal, store }));
   log.info({ prefill: server.url }, 'the public port answers');
   onOpen?.(server.url);
+  const ended = AbortSignal.any([signal, presence.outdated]);
   await new Promise((resolve) => {
-    if (signal.aborted) resolve(null);
-    signal.addEventListener('abort', resolve, { once: true });
+    if (ended.aborted) resolve(null);
+    ended.addEventListener('abort', resolve, { once: true });
   });
+  presence.outdated.throwIfAborted();
 }
 
 async function hasSchema(store: Store, until: number): Promise<boolean> {

@@ -13,6 +13,7 @@ import { version } from '../store/postgres/version.ts';
 import type { Store } from '../store/store.ts';
 import { createDownloadMemory, type DownloadMemory } from '../sync/files/download-run.ts';
 import { startRecall } from '../sync/files/recall.ts';
+import { startPresence } from '../sync/presence.ts';
 import { requireKey } from '../sync/privacy/privacy-key.ts';
 import { createRateLimiter, type TakeSlot } from '../sync/rate-limiter.ts';
 import { type RetryOptions, retry, toTrouble } from '../sync/retry.ts';
@@ -50,6 +51,8 @@ export interface WorkerRun {
   readonly elapsed?: () => number;
   /** How often the queue is checked for due downloads without a notification. */
   readonly lookEveryMs?: number;
+  /** How often the process renews its row in `processes`. */
+  readonly renewEveryMs?: number;
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
@@ -62,7 +65,7 @@ const stuckAfterMs = totalTimeoutMs + 300_000;
 
 /** Runs until the signal aborts; resolves when all resources are closed. */
 export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<void> {
-  const { log, signal, probeEveryMs = 180_000, crashPoint } = run;
+  const { log, probeEveryMs = 180_000, crashPoint } = run;
   const { stuckMs = Math.max(stuckAfterMs, 2 * config.source.idleTimeoutMs) } = run;
   await using stack = new AsyncDisposableStack();
   const { store, directUrl } = stack.use(await openAnyStore(config, 'worker', crashPoint));
@@ -96,10 +99,15 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
 
   const onWait: RetryOptions['onWait'] = (err, waitMs, attempt) =>
     log.warn({ attempt, waitMs: Math.round(waitMs), err }, 'waiting for the database');
-  await retry({ retryForMs: Number.POSITIVE_INFINITY, signal, onWait }, async () => {
-    await store.schema.ensure({ directUrl, signal, onWait });
+  const owner = toOwner('worker');
+  const presence = await retry({ retryForMs: Number.POSITIVE_INFINITY, signal: run.signal, onWait }, async () => {
+    await store.schema.ensure({ directUrl, signal: run.signal, onWait });
     await requireKey(store);
+    return await startPresence(store, owner, run.renewEveryMs);
   });
+  stack.use(presence);
+  const { outdated } = presence;
+  const signal = AbortSignal.any([run.signal, outdated]);
   const accounts = openAccounts(config, store, stack);
   const names = accounts.map(({ name }) => name);
   const troubles = createTroubles(store);
@@ -135,11 +143,12 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
       },
       maintenance: [...createMaintenance(config, store), ...createPrivacyMaintenance(config, store, log)],
     },
-    { ...config.sync, owner: toOwner('worker'), accountsAtOnce, longAtOnce, signal, probeEveryMs },
+    { ...config.sync, owner, accountsAtOnce, longAtOnce, signal, probeEveryMs },
   );
   log.info({ advertisers: accounts.length }, 'the worker has started');
   await worker.ended;
   log.info({}, 'the worker has ended');
+  outdated.throwIfAborted();
 }
 
 function toAdminOptions(

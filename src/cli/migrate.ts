@@ -6,29 +6,32 @@ import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-export const migrate = command<{ readonly print: boolean; readonly dryRun: boolean }>({
+export const migrate = command<{ readonly print: boolean; readonly dryRun: boolean; readonly finish: boolean }>({
   name: 'migrate',
   summary: 'bring the database schema up to date',
   examples: [
     ['intake migrate', 'apply missing migrations; does nothing when the schema is up to date'],
     ['intake migrate --print', 'show the SQL of the missing migrations and change nothing'],
     ['intake migrate --dry-run', 'run them and roll them back'],
+    ['intake migrate --finish', 'end an upgrade: drop what only older versions needed; they cannot run any more'],
   ],
   shape: (shaped) =>
     shaped
       .option('--print', 'print the missing migrations instead of running them', false)
-      .option('--dry-run', 'run the missing migrations in one transaction and roll it back', false),
-  async run({ env, signal, terminal }, { print, dryRun }) {
+      .option('--dry-run', 'run the missing migrations in one transaction and roll it back', false)
+      .option('--finish', 'also those after which older versions cannot run; refused while one runs', false),
+  async run({ env, signal, terminal }, { print, dryRun, finish }) {
     if (print && dryRun) throw new Misuse('--print and --dry-run exclude each other.');
     const config = await loadCommandConfig(env, { needs: ['database'] });
     const { openPlace } = await import('../app/database.ts');
-    const { loadNewest, migrate: apply, toPending } = await import('../store/postgres/apply-migrations.ts');
+    const { loadApplied, migrate: apply, toPending } = await import('../store/postgres/apply-migrations.ts');
     const { openDatabase } = await import('../store/postgres/database.ts');
-    const { ensureSchema } = await import('../store/postgres/migrations.ts');
+    const { ensureSchema, finishSchema } = await import('../store/postgres/migrations.ts');
     await using place = await openPlace(config);
     await using db = openDatabase({ url: place.url, role: 'migrate' });
     if (print) {
-      const pending = toPending(await loadNewest(db));
+      const applied = await loadApplied(db);
+      const pending = [...toPending(applied, 'expand'), ...(finish ? toPending(applied, 'breaking') : [])];
       terminal.result({ pending: pending.map(({ name, statements }) => ({ name, statements })) }, () =>
         pending.length === 0 ? '-- The schema is up to date.' : pending.map(renderMigration).join('\n'),
       );
@@ -37,7 +40,7 @@ export const migrate = command<{ readonly print: boolean; readonly dryRun: boole
     // Says which transaction keeps a migration from its lock.
     const onWait = (trouble: Trouble) => terminal.note(trouble.message);
     if (dryRun) {
-      const migrations = await apply(place.directUrl, { dryRun, signal, onWait });
+      const migrations = await apply(place.directUrl, { dryRun, finish, signal, onWait });
       terminal.result({ migrations }, () =>
         migrations.length === 0
           ? 'The schema is up to date.'
@@ -46,7 +49,13 @@ export const migrate = command<{ readonly print: boolean; readonly dryRun: boole
       return exitCodes.done;
     }
     await ensureSchema(db, { directUrl: place.directUrl, signal, onWait, retryForMs: 0 });
-    terminal.result({ schema: 'current' }, () => 'The schema is up to date.');
+    if (finish) await finishSchema(place.directUrl, { signal, onWait });
+    const isFinished = toPending(await loadApplied(db), 'breaking').length === 0;
+    terminal.result({ schema: 'current', finished: isFinished }, () =>
+      isFinished
+        ? 'The schema is up to date.'
+        : 'The schema is up to date. Older versions may still run on it; once none does, `intake migrate --finish` drops what only they need.',
+    );
     return exitCodes.done;
   },
 });

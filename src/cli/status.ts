@@ -55,15 +55,15 @@ export const status = command<{ readonly check: boolean; readonly watch: boolean
 
 /** The status, as far as the schema supports it. Throws SchemaTrouble if the schema is absent or too different. */
 async function loadStatus(store: Store, { staleAfterMs, ...limits }: Config['sync']): Promise<Status> {
-  const { toSchemaTrouble } = await import('../domain/schema.ts');
+  const { isUsable, toSchemaTrouble } = await import('../domain/schema.ts');
   const { toStatus } = await import('../domain/status.ts');
   const { Trouble } = await import('../domain/trouble.ts');
   const schema = await store.schema.load();
   if (schema.state === 'absent') throw toSchemaTrouble(schema);
   const advertisers = await store.reports.loadStatus().catch((error: unknown) => {
-    throw schema.state === 'current' || error instanceof Trouble ? error : toSchemaTrouble(schema);
+    throw isUsable(schema) || error instanceof Trouble ? error : toSchemaTrouble(schema);
   });
   // An older schema may not have this column yet.
-  const waits = schema.state === 'current' ? await store.advertisers.loadWaits() : [];
+  const waits = isUsable(schema) ? await store.advertisers.loadWaits() : [];
   return toStatus(new Date(), advertisers, staleAfterMs, { schema, waits, ...limits });
 }

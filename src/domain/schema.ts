@@ -3,14 +3,64 @@
 import { SchemaTrouble } from './trouble.ts';
 
 export interface Schema {
-  /** behind, absent: migrations of this version are missing. ahead: a newer version has migrated the database. */
-  readonly state: 'current' | 'behind' | 'ahead' | 'absent';
-  /** The version of Intake that last migrated the database; null where unknown. */
-  readonly migratedBy: string | null;
+  /**
+   * behind, absent: migrations of this version are missing. newer: a later version has expanded it, and this one goes on. ahead: a later
+   * version has made it unusable for this one.
+   */
+  readonly state: 'current' | 'behind' | 'newer' | 'ahead' | 'absent';
+  /** newer: the version that expanded it last. ahead: the lowest version that may use it. Null where unknown. */
+  readonly version: string | null;
+}
+
+/** What the schema has recorded of one migration. */
+export interface AppliedMigration {
+  /** When it was written. */
+  readonly at: bigint;
+  /** The version that applied it. */
+  readonly version: string | null;
+  /** The lowest version that may run since; null for one that only expands the schema. */
+  readonly lowest: string | null;
+}
+
+/** Compares what was applied with what this version brings and needs: all of its migrations but the breaking ones. */
+export function toSchema(
+  applied: readonly AppliedMigration[],
+  own: readonly Pick<AppliedMigration, 'at' | 'lowest'>[],
+  version: string,
+): Schema {
+  if (applied.length === 0) return { state: 'absent', version: null };
+  const excluding = findExcluding(applied, version);
+  if (excluding !== null) return { state: 'ahead', version: excluding };
+  const known = new Set(applied.map(({ at }) => at));
+  if (own.some(({ at, lowest }) => lowest === null && !known.has(at))) return { state: 'behind', version: null };
+  const newest = own.at(-1)?.at ?? 0n;
+  const later = applied.filter(({ at }) => at > newest).at(-1);
+  return later === undefined ? { state: 'current', version } : { state: 'newer', version: later.version };
+}
+
+/** The lowest version that may run, where a breaking migration excludes this one; else null. */
+export function findExcluding(applied: readonly Pick<AppliedMigration, 'lowest'>[], version: string): string | null {
+  return applied.reduce<string | null>((highest, { lowest }) => {
+    return lowest !== null && isOlder(highest ?? version, lowest) ? lowest : highest;
+  }, null);
+}
+
+/** Compares versions of the form MAJOR.MINOR.PATCH. A pre-release counts as its release. */
+export function isOlder(version: string, than: string): boolean {
+  const [one = [], other = []] = [version, than].map((text) =>
+    text.split('.').map((part) => Number.parseInt(part, 10)),
+  );
+  const at = one.findIndex((number, nth) => number !== other[nth]);
+  return at >= 0 && (one[at] ?? 0) < (other[at] ?? 0);
+}
+
+/** Whether this version may work with the schema as it is. */
+export function isUsable({ state }: Schema): boolean {
+  return state === 'current' || state === 'newer';
 }
 
 /** The state and what to do about it, as the end of a sentence. */
-export function describeSchema({ state, migratedBy }: Schema): string {
+export function describeSchema({ state, version }: Schema): string {
   switch (state) {
     case 'current':
       return 'current';
@@ -18,20 +68,20 @@ export function describeSchema({ state, migratedBy }: Schema): string {
       return 'behind: run intake migrate';
     case 'absent':
       return 'absent: the worker will create it';
+    case 'newer':
+      return `newer: ${version === null ? 'a later version' : `version ${version}`} has expanded it, and this one goes on`;
     case 'ahead':
-      return `ahead: use ${migratedBy === null ? 'the version that migrated it' : `version ${migratedBy}`} or newer`;
+      return `ahead: use version ${version} or newer`;
   }
 }
 
 /** The error of a command that needs this version's schema and must not migrate. */
 export function toSchemaTrouble(schema: Schema): SchemaTrouble {
-  const { state, migratedBy } = schema;
+  const { state, version } = schema;
   if (state === 'ahead') {
     return new SchemaTrouble(
-      'The database was migrated by a newer version of Intake.',
-      migratedBy === null
-        ? 'Use the version that migrated it, or a newer one.'
-        : `Use version ${migratedBy} of Intake or newer.`,
+      'The database was migrated by a newer version of Intake, and this one may no longer use it.',
+      `Use version ${version} of Intake or newer.`,
     );
   }
   return new SchemaTrouble(

@@ -3,7 +3,7 @@
 
 import { type Conclusion, tooManyAbsent } from './coverage/certificate.ts';
 import { formatCount, formatSpan } from './format.ts';
-import { describeSchema, type Schema } from './schema.ts';
+import { describeSchema, isUsable, type Schema } from './schema.ts';
 import { toUnusualSilence } from './silence.ts';
 import type { Dependency } from './trouble.ts';
 import type { Wait } from './wait.ts';
@@ -203,7 +203,7 @@ export function toStatus(
 }
 
 function toSchemaProblems(schema: Schema): Problem[] {
-  if (schema.state === 'current') return [];
+  if (isUsable(schema)) return [];
   const what = `The schema is ${describeSchema(schema)}.`;
   const command = schema.state === 'ahead' ? 'intake --version' : 'intake migrate';
   // Not urgent: the workers of the version that migrated the database keep working.

@@ -25,6 +25,7 @@ import { createStatistics } from './postgres/analyze.ts';
 import { coalesce } from './postgres/coalesce.ts';
 import { type DatabaseOptions, openDatabase, retryOnConflict } from './postgres/database.ts';
 import * as schema from './postgres/migrations.ts';
+import * as processes from './postgres/processes.ts';
 import { lapsePrefills } from './prefill/lapse.ts';
 import * as prefills from './prefill/prefills.ts';
 import { recordAudit } from './privacy/audit-log.ts';
@@ -118,6 +119,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       claim: coalesce((claims: readonly leases.LeaseClaim[]) => leases.claimLeases(leaseDb, claims)),
       release: (lease: leases.Lease, done: boolean) => release({ ...lease, done }),
     },
+
+    processes: bind([leaseDb], { renew: processes.renewProcess, end: processes.endProcess }),
 
     rateLimits: bind([leaseDb], { takeSlot }),
 

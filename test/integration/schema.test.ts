@@ -15,7 +15,7 @@ import { openTestDatabase, test } from '../support/test-database.ts';
 
 const ours = `('intake', 'intake_analytics')`;
 /** Tables that hold no advertiser's data: names, claims, which store is ours, and the migrations' own table. */
-const shared = ['advertisers', 'leases', 'rate_limits', 'migrations', 'blob_store'];
+const shared = ['advertisers', 'leases', 'processes', 'rate_limits', 'migrations', 'blob_store'];
 
 describe('the schema', () => {
   test('every primary, unique and foreign key of a data table begins with advertiser_id', async ({ database }) => {
@@ -259,9 +259,9 @@ describe('migrations', () => {
     await database.query(`DROP ROLE ${role}`);
   });
 
-  test('a schema of a newer version is left alone', async () => {
+  test('a schema that a newer version has broken for this one is left alone', async () => {
     await using newer = await openTestDatabase();
-    await newer.query(`INSERT INTO intake.migrations (hash, created_at) VALUES ('x', 9999999999999)`);
+    await newer.query(`INSERT INTO intake.migrations (hash, created_at, lowest) VALUES ('x', 9999999999999, '99.0.0')`);
     await using db = openDatabase({ url: newer.url, role: 'test' });
     await expect(
       ensureSchema(db, { directUrl: newer.url, signal: AbortSignal.timeout(600_000) }),
@@ -276,5 +276,5 @@ describe('migrations', () => {
 function toMigration(nth: number, ...statements: string[]): Migration {
   const at = 9_999_999_999_000n + BigInt(nth);
   const record = `INSERT INTO intake.migrations (hash, created_at) VALUES ('x', ${at})`;
-  return { name: `010${nth}_later`, at, statements: [...statements, record], inTransaction: true };
+  return { name: `010${nth}_later`, at, statements: [...statements, record], inTransaction: true, lowest: null };
 }

@@ -107,7 +107,7 @@ describe('doctor', () => {
   }) => {
     await using newer = await openTestDatabase();
     await newer.query(
-      `INSERT INTO intake.migrations (hash, created_at, version) VALUES ('x', 9999999999999, '99.1.0')`,
+      `INSERT INTO intake.migrations (hash, created_at, version, lowest) VALUES ('x', 9999999999999, '99.1.0', '99.1.0')`,
     );
     const { code, said } = await runChecks(await openSite({ applications: 3, database: newer }));
     expect(code).toBe(7);

@@ -59,7 +59,7 @@ describe('a schema that is ahead', { tags: ['slow'] }, () => {
     const { intake, sync } = await openSite({ applications: 3, database: newer });
     await sync();
     await newer.query(
-      `INSERT INTO intake.migrations (hash, created_at, version) VALUES ('x', 9999999999999, '99.1.0')`,
+      `INSERT INTO intake.migrations (hash, created_at, version, lowest) VALUES ('x', 9999999999999, '99.1.0', '99.1.0')`,
     );
     const { code, stdout } = await intake('status');
     expect(code).toBe(0);

@@ -69,6 +69,8 @@ export interface TestWorker {
 
 export interface HiredWorker extends TestWorker, AsyncDisposable {
   readonly passes: readonly Pass[];
+  /** Rejects if the worker ends by itself. */
+  readonly ended: Promise<void>;
 }
 
 /** Starts a worker in this process; disposing stops it. */
@@ -90,6 +92,7 @@ export async function hireWorker(env: Record<string, string>, timing: Partial<Wo
     adminUrl: await opened.promise,
     lines,
     passes,
+    ended,
     async [Symbol.asyncDispose]() {
       stop.abort();
       // A worker that is stopped while it still waits for its database rejects.

@@ -95,8 +95,12 @@ describe('deploy/kubernetes.yaml', () => {
     expect(find('Deployment').spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(25);
   });
 
-  it('ends the old workers before the first new one migrates', () => {
-    expect(find('Deployment').spec.strategy).toEqual({ type: 'Recreate' });
+  it('replaces one process after the other, since two releases run side by side', () => {
+    const deployments = objects.filter(({ kind }) => kind === 'Deployment');
+    expect(deployments).toHaveLength(2);
+    for (const { spec } of deployments) {
+      expect(spec.strategy).toEqual({ type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } });
+    }
   });
 
   it('runs the public port apart, with a secret and a login of its own and without an admin port', () => {

@@ -37,3 +37,13 @@ test('leaves out only migrations that were there before it', () => {
   expect(Math.max(...left)).toBeLessThan(16);
   expect(left.length).toBeLessThan(readdirSync('migrations').length);
 });
+
+test('every later migration says whether older versions go on beside it, and a breaking one is one transaction', () => {
+  const later = readdirSync('migrations').filter((name) => /^(?!000|001[0-5])\d{4}_\w+\.sql$/.test(name));
+  expect(later.length).toBeGreaterThan(0);
+  for (const name of later) {
+    const sql = readFileSync(`migrations/${name}`, 'utf8');
+    expect(sql, name).toMatch(/^(?:-- squawk-ignore-file .*\n)?-- (?:expand|breaking: \d+\.\d+\.\d+)\n/);
+    if (/^-- breaking/m.test(sql)) expect(sql, name).not.toMatch(/^-- no transaction/m);
+  }
+});

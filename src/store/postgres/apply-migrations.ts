@@ -3,12 +3,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
-import { toEncodingTrouble } from '../../domain/schema.ts';
+import { type AppliedMigration, toEncodingTrouble } from '../../domain/schema.ts';
 import { SchemaTrouble, Trouble } from '../../domain/trouble.ts';
 import { clientOf, type DatabaseUrl } from './connection.ts';
 import { type Queryable, sqlState } from './database.ts';
 import { describeBlocker, type LockWatch, openLockWatch } from './lock-watch.ts';
 import { loadMigrations, type Migration } from './migration-files.ts';
+import { keepOutOlder } from './processes.ts';
 
 /** The key of the advisory lock that lets one process migrate at a time. */
 const lockKey = 7_400_105;
@@ -18,20 +19,27 @@ const pauseMs = 5_000;
 const longestBlockMs = 600_000;
 const lockNotAvailable = '55P03';
 
-/** The migrations that a schema lacks whose newest one was written at `newest`; null: there is no schema. */
-export function toPending(newest: bigint | null, migrations = loadMigrations()): readonly Migration[] {
-  return migrations.filter(({ at }) => newest === null || at > newest);
+/** Those that the schema lacks: the ones that expand it, or the breaking ones. Neither kind needs one of the other to be there. */
+export function toPending(
+  applied: readonly AppliedMigration[],
+  kind: 'expand' | 'breaking',
+  migrations = loadMigrations(),
+): readonly Migration[] {
+  const known = new Set(applied.map(({ at }) => at));
+  return migrations.filter(({ at, lowest }) => !known.has(at) && (lowest !== null) === (kind === 'breaking'));
 }
 
-/** When the newest migration of the schema was written; null where there is none, or where it may not be read. */
-export async function loadNewest(db: Queryable): Promise<bigint | null> {
+/** What was applied, in the order of writing; empty where there is no schema, or where it may not be read. */
+export async function loadApplied(db: Queryable): Promise<AppliedMigration[]> {
   try {
-    const [row] = await db.query<{ newest: string | null }>(
-      `SELECT max(created_at)::text AS newest FROM intake.migrations`,
+    // By way of JSON, because an earlier schema lacks columns.
+    const rows = await db.query<{ at: string; version: string | null; lowest: string | null }>(
+      `SELECT created_at::text AS at, to_jsonb(m) ->> 'version' AS version, to_jsonb(m) ->> 'lowest' AS lowest
+       FROM intake.migrations m ORDER BY created_at`,
     );
-    return row?.newest == null ? null : BigInt(row.newest);
+    return rows.map(({ at, ...row }) => ({ at: BigInt(at), ...row }));
   } catch (error) {
-    if (notThere.has(sqlState(error) ?? '')) return null;
+    if (notThere.has(sqlState(error) ?? '')) return [];
     throw error;
   }
 }
@@ -41,6 +49,8 @@ const notThere = new Set(['42P01', '3F000', '42501']);
 
 export interface MigrateOptions {
   readonly dryRun?: boolean;
+  /** Applies the breaking migrations as well, unless a process is alive that is too old for them. */
+  readonly finish?: boolean;
   readonly signal?: AbortSignal;
   /** Called while a migration waits for a lock, with the transaction that is in the way, and once before a wait for another role. */
   readonly onWait?: ((trouble: Trouble, waitMs: number, attempt: number) => void) | undefined;
@@ -60,8 +70,9 @@ export async function migrate(url: DatabaseUrl, options: MigrateOptions = {}): P
   const trouble = toEncodingTrouble(rows[0]?.encoding ?? 'unknown');
   if (trouble !== null) throw trouble;
   await whileReporting(session, () => client.query('SELECT pg_advisory_lock($1)', [lockKey]));
-  const newest = await loadNewest({ query: async (sql) => (await client.query(sql)).rows });
-  const missing = toPending(newest, options.migrations);
+  const applied = await loadApplied(toQueryable(client));
+  const kinds = options.finish ? (['expand', 'breaking'] as const) : (['expand'] as const);
+  const missing = kinds.flatMap((kind) => toPending(applied, kind, options.migrations));
   for (const steps of options.dryRun ? [toTrial(missing)] : missing.map(toSteps)) await applyInTime(session, steps);
   return missing.map(({ name }) => name);
 }
@@ -89,16 +100,19 @@ async function openSession(url: DatabaseUrl, options: MigrateOptions): Promise<S
 interface Steps {
   readonly statements: readonly string[];
   readonly inTransaction: boolean;
+  /** The lowest version of which a process may be alive; null where any may. */
+  readonly lowest: string | null;
 }
 
-function toSteps({ statements, inTransaction }: Migration): Steps {
-  return { statements: inTransaction ? ['BEGIN', ...statements, 'COMMIT'] : statements, inTransaction };
+function toSteps({ statements, inTransaction, lowest }: Migration): Steps {
+  return { statements: inTransaction ? ['BEGIN', ...statements, 'COMMIT'] : statements, inTransaction, lowest };
 }
 
 /** All of them in one transaction that is rolled back. No transaction takes CONCURRENTLY. */
 function toTrial(missing: readonly Migration[]): Steps {
   const statements = missing.flatMap((one) => one.statements).map((sql) => sql.replaceAll(/\bCONCURRENTLY\b/gi, ''));
-  return { statements: ['BEGIN', ...statements, 'ROLLBACK'], inTransaction: true };
+  const lowests = missing.flatMap(({ lowest }) => lowest ?? []);
+  return { statements: ['BEGIN', ...statements, 'ROLLBACK'], inTransaction: true, lowest: lowests.at(-1) ?? null };
 }
 
 /** Retries for as long as another transaction holds a lock; throws SchemaTrouble after ten minutes. */
@@ -124,12 +138,14 @@ async function applyInTime(session: Session, steps: Steps): Promise<void> {
   }
 }
 
-async function apply(session: Session, { statements, inTransaction }: Steps): Promise<void> {
+async function apply(session: Session, { statements, inTransaction, lowest }: Steps): Promise<void> {
   const { client, options } = session;
   const send = async () => {
-    for (const sql of statements) {
+    for (const [nth, sql] of statements.entries()) {
       options.crashPoint?.('migrating');
       await client.query(sql);
+      // Behind BEGIN, so that its lock holds until the end.
+      if (nth === 0 && lowest !== null) await keepOutOlder(toQueryable(client), lowest);
     }
   };
   if (inTransaction) {
@@ -138,6 +154,10 @@ async function apply(session: Session, { statements, inTransaction }: Steps): Pr
   }
   await client.query('SET lock_timeout = 0');
   await whileReporting(session, send);
+}
+
+function toQueryable(client: pg.Client): Queryable {
+  return { query: async (sql, values) => (await client.query(sql, [...(values ?? [])])).rows };
 }
 
 /** Runs what may wait for long because nobody waits behind it, and says from time to time what it waits for. */

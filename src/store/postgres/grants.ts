@@ -30,6 +30,8 @@ export const personalViews: readonly string[] = ['applications', 'screening_free
 const prefillReads: readonly string[] = ['migrations', 'advertisers', 'blob_store', 'erasures', 'erasure_jobs'];
 /** The tables that the public port writes. Workers delete from them. */
 const prefillTables: readonly string[] = ['prefills', 'oauth_states'];
+/** Where every process records that it is alive. */
+const processTables: readonly string[] = ['processes'];
 
 /** Append-only tables: the audit log and the tombstones of erased data. */
 const lastingTables: readonly string[] = ['audit_log', 'erasures'];
@@ -126,6 +128,7 @@ function renderGrants(
     ...grant('SELECT', some('intake', 'TABLE', prefillReads), web),
     ...grant('UPDATE (kept_out)', ['intake.advertisers'], web),
     ...grant('SELECT, INSERT, UPDATE', some('intake', 'TABLE', prefillTables), web),
+    ...grant('SELECT, INSERT, UPDATE, DELETE', some('intake', 'TABLE', processTables), web),
     ...grant(
       'SELECT, INSERT (advertiser_id, sha256, size_bytes, key, state), UPDATE (state, size_bytes, intended_at, verified_at)',
       some('intake', 'TABLE', ['blobs']),

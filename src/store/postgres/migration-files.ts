@@ -1,5 +1,7 @@
 // Reads the migrations: SQL files in the order of drizzle-kit's journal. The comments at the top of a file say how it is applied:
 //
+//   -- expand             Processes of earlier versions go on beside it. Files before 0016 say nothing and count as such.
+//   -- breaking: 1.2.0    Older versions than this one may not run from then on. Only `intake migrate --finish` applies it.
 //   -- no transaction     Its statements run one by one, and all of them again after an interruption: CREATE INDEX CONCURRENTLY after
 //                         DROP INDEX CONCURRENTLY IF EXISTS, VALIDATE CONSTRAINT. They may wait for long, and nobody waits for them.
 //
@@ -16,6 +18,8 @@ export interface Migration {
   /** The last one records that the migration was applied. */
   readonly statements: readonly string[];
   readonly inTransaction: boolean;
+  /** The lowest version that may run once it is applied; null for one that only expands the schema. */
+  readonly lowest: string | null;
 }
 
 const ownFolder = join(import.meta.dirname, '../../../migrations');
@@ -35,14 +39,21 @@ function readMigrations(folder: string): Migration[] {
     const sql = readFileSync(join(folder, `${tag}.sql`), 'utf8');
     const head = /^(?:--(?!>).*\n)*/.exec(sql)?.[0] ?? '';
     const statements = sql.split('--> statement-breakpoint').map((one) => one.trim());
-    const record = `INSERT INTO intake.migrations (hash, created_at, version) VALUES ('${hash('sha256', sql)}', ${when}, '${version}');`;
+    const lowest = /^-- breaking: (\d+\.\d+\.\d+)$/m.exec(head)?.[1] ?? null;
     return {
       name: tag,
       at: BigInt(when),
-      statements: [...(nth === 0 ? first : []), ...statements, record],
+      statements: [...(nth === 0 ? first : []), ...statements, toRecord(hash('sha256', sql), when, lowest)],
       inTransaction: !/^-- no transaction\b/m.test(head),
+      lowest,
     };
   });
+}
+
+/** The column `lowest` is younger than the first migrations. */
+function toRecord(hashed: string, when: number, lowest: string | null): string {
+  const [column, value] = lowest === null ? ['', ''] : [', lowest', `, '${lowest}'`];
+  return `INSERT INTO intake.migrations (hash, created_at, version${column}) VALUES ('${hashed}', ${when}, '${version}'${value});`;
 }
 
 /** Where the applied migrations are recorded. */

@@ -1,8 +1,8 @@
 // Compares the schema with this version, and brings it up to date where the caller may.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Schema, toSchemaTrouble } from '../../domain/schema.ts';
+import { isUsable, type Schema, toSchema, toSchemaTrouble } from '../../domain/schema.ts';
 import { SchemaTrouble, Trouble } from '../../domain/trouble.ts';
-import { loadNewest, type MigrateOptions, migrate } from './apply-migrations.ts';
+import { loadApplied, type MigrateOptions, migrate } from './apply-migrations.ts';
 import type { DatabaseUrl } from './connection.ts';
 import { type Queryable, sqlState, toTrouble } from './database.ts';
 import { loadMigrations } from './migration-files.ts';
@@ -11,16 +11,7 @@ import { version } from './version.ts';
 const duplicateTable = '42P07';
 
 export async function loadSchema(db: Queryable): Promise<Schema> {
-  const wanted = loadMigrations().at(-1)?.at ?? 0n;
-  const newest = await loadNewest(db);
-  if (newest === null) return { state: 'absent', migratedBy: null };
-  if (newest === wanted) return { state: 'current', migratedBy: version };
-  // The column `version` may be missing from an older schema.
-  if (newest < wanted) return { state: 'behind', migratedBy: null };
-  const [last] = await db.query<{ version: string | null }>(
-    `SELECT version FROM intake.migrations ORDER BY created_at DESC LIMIT 1`,
-  );
-  return { state: 'ahead', migratedBy: last?.version ?? null };
+  return toSchema(await loadApplied(db), loadMigrations(), version);
 }
 
 export interface ServerFacts {
@@ -65,7 +56,7 @@ export async function ensureSchema(db: Queryable, request: SchemaRequest): Promi
   const until = Date.now() + retryForMs;
   for (let isReported = false; ; ) {
     const schema = await loadSchema(db);
-    if (schema.state === 'current') return;
+    if (isUsable(schema)) return;
     if (schema.state === 'ahead' || (schema.state === 'behind' && request.upgrade === false)) {
       throw toSchemaTrouble(schema);
     }
@@ -73,7 +64,7 @@ export async function ensureSchema(db: Queryable, request: SchemaRequest): Promi
       await migrate(request.directUrl, request);
       continue;
     } catch (error) {
-      if (sqlState(error) !== '42501') throw toMigrationTrouble(error, schema, request.directUrl);
+      if (sqlState(error) !== '42501') throw toMigrationTrouble(error, schema.state, request.directUrl);
       const trouble = new SchemaTrouble(
         'The schema is missing or too old, and this role may not change it.',
         'Run `intake migrate` as the owner of the schema.',
@@ -90,18 +81,27 @@ export async function ensureSchema(db: Queryable, request: SchemaRequest): Promi
   }
 }
 
-/** Throws unless the schema is the one that this version needs; changes nothing. */
-export async function requireSchema(db: Queryable): Promise<void> {
-  const schema = await loadSchema(db);
-  if (schema.state !== 'current') throw toSchemaTrouble(schema);
+/** Applies the breaking migrations as well. Throws SchemaTrouble while a process is alive that is too old for them. */
+export async function finishSchema(directUrl: DatabaseUrl, options: MigrateOptions): Promise<void> {
+  try {
+    await migrate(directUrl, { ...options, finish: true });
+  } catch (error) {
+    throw toMigrationTrouble(error, 'current', directUrl);
+  }
 }
 
-function toMigrationTrouble(error: unknown, schema: Schema, url: DatabaseUrl): unknown {
+/** Throws unless this version may use the schema; changes nothing. */
+export async function requireSchema(db: Queryable): Promise<void> {
+  const schema = await loadSchema(db);
+  if (!isUsable(schema)) throw toSchemaTrouble(schema);
+}
+
+function toMigrationTrouble(error: unknown, state: Schema['state'], url: DatabaseUrl): unknown {
   // An unreachable, full or read-only server says nothing about the migration: it stays a Trouble, which the caller retries.
   const known = toTrouble(error, url);
   const code = sqlState(error);
   if (known instanceof Trouble || code === undefined) return known;
-  if (code === duplicateTable && schema.state === 'behind') {
+  if (code === duplicateTable && state === 'behind') {
     return new SchemaTrouble(
       'The schema "intake" was made before the first release, and no migration leads from it to this one.',
       'Use a new database, or drop the schemas intake and intake_analytics: the source still has the applications. For the demo, delete the folder .intake.',

@@ -72,6 +72,14 @@ export const leases = intake.table(
   (t) => [primaryKey({ name: 'leases_pkey', columns: [t.name, t.lane] }), check('leases_lane', isOneOf(t.lane, lanes))],
 );
 
+/** The processes on this database. `intake migrate --finish` waits until none of an older version is alive. */
+export const processes = intake.table('processes', {
+  process: text().primaryKey(),
+  version: text().notNull(),
+  startedAt: at('started_at').notNull(),
+  seenAt: at('seen_at').notNull(),
+});
+
 export const rateLimits = intake.table('rate_limits', {
   source: text().primaryKey(),
   nextAt: at('next_at').notNull(),

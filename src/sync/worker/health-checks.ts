@@ -4,7 +4,7 @@ import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { type BlobStore, countKept, type Deleted, hasRoom, type Keeping } from '../../domain/blob.ts';
 import { assumptions } from '../../domain/coverage/certificate.ts';
 import type { KnownPages } from '../../domain/coverage/state.ts';
-import { describeSchema, toEncodingTrouble, toSchemaTrouble } from '../../domain/schema.ts';
+import { describeSchema, isUsable, toEncodingTrouble, toSchemaTrouble } from '../../domain/schema.ts';
 import { explainRefusal, isOwnStore, parseIdentity } from '../../domain/store-owner.ts';
 import { SettingTrouble, Trouble, WrongStore } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
@@ -52,7 +52,7 @@ const readOnly = bad(
 
 function toSchemaFinding({ schema, mayCreate }: Awaited<ReturnType<Store['schema']['loadServer']>>): Finding {
   const isAbsent = schema.state === 'absent';
-  if (schema.state === 'current' || (isAbsent && mayCreate)) return good('schema', describeSchema(schema));
+  if (isUsable(schema) || (isAbsent && mayCreate)) return good('schema', describeSchema(schema));
   const detail = isAbsent
     ? 'absent, and this role may not create it: run intake migrate as the role that will own it'
     : describeSchema(schema);
