@@ -30,8 +30,7 @@ export const migrate = command<{ readonly print: boolean; readonly dryRun: boole
     await using place = await openPlace(config);
     await using db = openDatabase({ url: place.url, role: 'migrate' });
     if (print) {
-      const applied = await loadApplied(db);
-      const pending = [...toPending(applied, 'expand'), ...(finish ? toPending(applied, 'breaking') : [])];
+      const pending = toPending(await loadApplied(db), finish);
       terminal.result({ pending: pending.map(({ name, statements }) => ({ name, statements })) }, () =>
         pending.length === 0 ? '-- The schema is up to date.' : pending.map(renderMigration).join('\n'),
       );
@@ -50,7 +49,7 @@ export const migrate = command<{ readonly print: boolean; readonly dryRun: boole
     }
     await ensureSchema(db, { directUrl: place.directUrl, signal, onWait, retryForMs: 0 });
     if (finish) await finishSchema(place.directUrl, { signal, onWait });
-    const isFinished = toPending(await loadApplied(db), 'breaking').length === 0;
+    const isFinished = toPending(await loadApplied(db), true).length === 0;
     terminal.result({ schema: 'current', finished: isFinished }, () =>
       isFinished
         ? 'The schema is up to date.'

@@ -19,14 +19,20 @@ const pauseMs = 5_000;
 const longestBlockMs = 600_000;
 const lockNotAvailable = '55P03';
 
-/** Those that the schema lacks: the ones that expand it, or the breaking ones. Neither kind needs one of the other to be there. */
+/**
+ * Those that the schema lacks. First the ones that expand it, which need no breaking one before them; then, to finish, the breaking ones. A
+ * new database gets all of them at once, since nobody runs on it.
+ */
 export function toPending(
   applied: readonly AppliedMigration[],
-  kind: 'expand' | 'breaking',
+  finish: boolean,
   migrations = loadMigrations(),
 ): readonly Migration[] {
+  if (applied.length === 0) return migrations;
   const known = new Set(applied.map(({ at }) => at));
-  return migrations.filter(({ at, lowest }) => !known.has(at) && (lowest !== null) === (kind === 'breaking'));
+  const missing = migrations.filter(({ at }) => !known.has(at));
+  const [expanding, breaking] = [true, false].map((is) => missing.filter(({ lowest }) => (lowest === null) === is));
+  return [...(expanding ?? []), ...((finish && breaking) || [])];
 }
 
 /** What was applied, in the order of writing; empty where there is no schema, or where it may not be read. */
@@ -71,9 +77,11 @@ export async function migrate(url: DatabaseUrl, options: MigrateOptions = {}): P
   if (trouble !== null) throw trouble;
   await whileReporting(session, () => client.query('SELECT pg_advisory_lock($1)', [lockKey]));
   const applied = await loadApplied(toQueryable(client));
-  const kinds = options.finish ? (['expand', 'breaking'] as const) : (['expand'] as const);
-  const missing = kinds.flatMap((kind) => toPending(applied, kind, options.migrations));
-  for (const steps of options.dryRun ? [toTrial(missing)] : missing.map(toSteps)) await applyInTime(session, steps);
+  const missing = toPending(applied, options.finish ?? false, options.migrations);
+  const plan = options.dryRun ? [toTrial(missing)] : missing.map(toSteps);
+  // On a new database there is nobody to wait for, and no table yet that would tell.
+  const guard = applied.length === 0 ? { lowest: null } : {};
+  for (const steps of plan) await applyInTime(session, { ...steps, ...guard });
   return missing.map(({ name }) => name);
 }
 
@@ -90,6 +98,8 @@ async function openSession(url: DatabaseUrl, options: MigrateOptions): Promise<S
   await client.connect();
   // Closing the connection releases the advisory lock, whatever state the connection is in.
   stack.defer(() => client.end());
+  // The role may have a limit of its own, which is not for the wait for another process that migrates.
+  await client.query('SET lock_timeout = 0');
   const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   const watch = stack.use(await openLockWatch(url, rows[0]?.pid ?? 0));
   const owned = stack.move();

@@ -21,7 +21,7 @@ const lookMs = 200;
 
 /** Watches the session with this process id. Without a second connection it sees nothing. */
 export async function openLockWatch(url: DatabaseUrl, pid: number): Promise<LockWatch> {
-  const client = new (clientOf(url))({ application_name: 'intake migrate watch' });
+  const client = new (clientOf(url))({ application_name: 'intake migrate watch', connectionTimeoutMillis: 10_000 });
   const stop = new AbortController();
   let seen: Blocker | null = null;
   const looking = (async () => {
