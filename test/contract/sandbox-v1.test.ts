@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { PDFDocument } from '@cantoo/pdf-lib';
 import { XMLParser } from 'fast-xml-parser';
 import { unzipSync } from 'fflate';
-import { PDFDocument } from 'pdf-lib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { TruthRow } from '../../src/dev/sandbox/account/truth.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';

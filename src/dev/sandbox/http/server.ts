@@ -51,7 +51,7 @@ const dayMs = 86_400_000;
 /** Starts a sandbox; disposing stops it. */
 export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const { seed = 1, host = '127.0.0.1', port = 0, now = Date.now } = options;
-  const templates = await loadTemplates();
+  const templates = loadTemplates();
   const stock = createStock(seed);
   const accounts: Account[] = [];
   const byCredential = new Map<string, Account>();

@@ -3,7 +3,7 @@
 
 import { crc32 } from 'node:zlib';
 import { zipSync } from 'fflate';
-import { PDFDocument, StandardFonts } from 'pdf-lib';
+import { renderPdf, toPdfText } from './pdf.ts';
 import { createStock, type Stock } from './people.ts';
 import { createDraw, type Draw } from './random.ts';
 
@@ -24,23 +24,23 @@ interface Template {
 
 export type Templates = Readonly<Record<Format, readonly Template[]>>;
 
-let loading: Promise<Templates> | undefined;
+let created: Templates | undefined;
 
 /** All templates. Created on first use (about 0.2 s) and shared by every sandbox of the process. */
-export function loadTemplates(): Promise<Templates> {
-  loading ??= createTemplates();
-  return loading;
+export function loadTemplates(): Templates {
+  created ??= createTemplates();
+  return created;
 }
 
 const perFormat = 24;
 const widths: Readonly<Record<keyof Blanks, number>> = { name: 48, contact: 96, subject: 64 };
 const blankNames = Object.keys(widths) as (keyof Blanks)[];
 
-async function createTemplates(): Promise<Templates> {
+function createTemplates(): Templates {
   const stock = createStock(20_24);
   const letters = Array.from({ length: perFormat }, (_, number) => inventParagraphs(stock, createDraw(7, number)));
   return {
-    pdf: await Promise.all(letters.map(createPdf)),
+    pdf: letters.map(createPdf),
     docx: letters.map(createDocx),
     txt: letters.map((paragraphs) => {
       return createTemplate(
@@ -70,20 +70,8 @@ function createTemplate(bytes: Buffer, encoding: BufferEncoding = 'utf8', seal =
   };
 }
 
-/** pdf-lib lays out and compresses the body; the blanks are plain text in a separate content stream. */
-async function createPdf(paragraphs: readonly string[]): Promise<Template> {
-  const pdf = await PDFDocument.create();
-  pdf.setTitle('Application');
-  pdf.setCreationDate(new Date(0));
-  pdf.setModificationDate(new Date(0));
-  const font = await pdf.embedFont(StandardFonts.Helvetica);
-  const page = pdf.addPage([595, 842]);
-  page.drawText(paragraphs.join('\n\n'), { x: 56, y: 690, size: 10, font, maxWidth: 480, lineHeight: 14 });
-  const key = page.node.newFontDictionary('Blanks', font.ref).toString();
-  const lines = blankNames.map((blank, row) => `${key} ${row === 0 ? 18 : 10} Tf (${marker(blank)}) Tj 0 -22 Td`);
-  const stream = pdf.context.stream(`BT 56 780 Td ${lines.join(' ')} ET`);
-  page.node.addContentStream(pdf.context.register(stream));
-  const template = createTemplate(Buffer.from(await pdf.save({ useObjectStreams: false })), 'latin1');
+function createPdf(paragraphs: readonly string[]): Template {
+  const template = createTemplate(renderPdf(blankNames.map(marker), paragraphs), 'latin1');
   const fill = (blanks: Blanks) =>
     template.fill({
       name: toPdfText(blanks.name),
@@ -91,12 +79,6 @@ async function createPdf(paragraphs: readonly string[]): Promise<Template> {
       subject: toPdfText(blanks.subject),
     });
   return { sizeBytes: template.sizeBytes, fill };
-}
-
-/** Removes parentheses and backslashes, which a literal PDF string cannot contain unescaped, and diacritics beyond Latin-1. */
-function toPdfText(text: string): string {
-  const folded = text.replace(/[^ -ÿ]/gu, (letter) => letter.normalize('NFD').replace(/[^ -ÿ]/gu, '') || '?');
-  return folded.replace(/[()\\]/g, ' ');
 }
 
 function createDocx(paragraphs: readonly string[]): Template {
