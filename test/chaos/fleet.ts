@@ -4,7 +4,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CrashPoint } from '../../src/domain/crash-point.ts';
 import { withSlack } from './settings.ts';
@@ -13,6 +13,8 @@ export interface FleetOptions {
   /** Holds the logs; also the working directory of every process. */
   readonly folder: string;
   readonly env: (member: string) => Record<string, string>;
+  /** The checkout whose code the next process runs. */
+  readonly toCheckout: () => string;
   /** Chooses the crash point for a restarted worker. */
   readonly toArming: () => Arming | null;
   /** A process reached its crash point, and died or stopped there. */
@@ -72,12 +74,11 @@ export interface Fleet {
   runUntil(signal: AbortSignal, args: readonly string[]): Promise<Ended>;
 }
 
-const main = resolve('src/cli/main.ts');
 const watched = new URL('./watched-network.ts', import.meta.url).href;
 /** Node needs some time before the worker's first line runs, and more on a busy machine. */
 const youngMs = 10_000;
 
-export function createFleet({ folder, env, toArming, onFired, onStopped }: FleetOptions): Fleet {
+export function createFleet({ folder, env, toCheckout, toArming, onFired, onStopped }: FleetOptions): Fleet {
   const members: Member[] = [];
   /** Processes that the harness ended, paused from outside, or killed. */
   const stopped = new WeakSet<ChildProcess>();
@@ -99,6 +100,7 @@ export function createFleet({ folder, env, toArming, onFired, onStopped }: Fleet
     const [out, err] = [`${name}.out.log`, `${name}.log`].map((file) => openSync(join(folder, file), 'a'));
     const { imported, ...given } = extra;
     const imports = [watched, imported].flatMap((one) => (one ? ['--import', one] : []));
+    const main = join(toCheckout(), 'src/cli/main.ts');
     const child = spawn(process.execPath, [...imports, main, ...args], {
       cwd: folder,
       env: {

@@ -1,13 +1,14 @@
 // The fault harness: real workers, a real Postgres, and a source, a store and a network that misbehave.
 //   npm run chaos -- --seeds 20 --seconds 30          twenty plans of half a minute
 //   npm run chaos -- --seed 17 --seconds 30           repeats one of them
+//   npm run chaos -- --seeds 20 --before ../earlier   with processes of an earlier checkout beside those of this one
 //   npm run chaos -- --seeds 50 --json a.jsonl        also appends a line per seed to a file
 //   npm run chaos -- a.jsonl b.jsonl                  plays nothing: adds up the files of several runs
 // Exits with 1 if a promise was broken. With 20 seeds or more, a crash point that no process reached is a failure too.
 
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openCluster } from './cluster.ts';
 import { playSeed, type Verdict } from './play.ts';
@@ -26,6 +27,8 @@ const { values: options, positionals: written } = parseArgs({
     faults: { type: 'string' },
     /** The first broken promise ends the run. */
     bail: { type: 'boolean', default: false },
+    /** The checkout of the release before: its processes and those of this one run side by side. */
+    before: { type: 'string' },
     /** A line per seed is appended to this file. */
     json: { type: 'string' },
   },
@@ -53,7 +56,8 @@ async function play(): Promise<void> {
   for (const seed of seeds) {
     if (isStopping || (options.bail && verdicts.some((one) => one.broken !== null))) break;
     const plan = toPlan(seed, seconds, options.faults?.split(','));
-    const verdict = await playSeed(plan, { cluster, folder });
+    const before = options.before === undefined ? null : resolve(options.before);
+    const verdict = await playSeed(plan, { cluster, folder, before });
     verdicts.push(verdict);
     if (options.json) appendFileSync(options.json, `${JSON.stringify(verdict)}\n`);
     console.log(renderVerdict(verdict));

@@ -2,7 +2,7 @@
 // checks the invariants every half second. Phase B has no faults and waits until everything is equal. main.ts judges a whole run.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { exitCodes } from '../../src/cli/exit-codes.ts';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
@@ -51,6 +51,8 @@ export interface Verdict {
 export interface Surroundings {
   readonly cluster: Cluster;
   readonly folder: string;
+  /** The checkout of the release before. It creates the schema, and every later start is of one release or the other. */
+  readonly before: string | null;
 }
 
 const recoveryMs = 120_000;
@@ -78,7 +80,7 @@ function describeError(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Promise<Verdict> {
+async function playPlan(plan: Plan, { cluster, folder: root, before }: Surroundings): Promise<Verdict> {
   const folder = join(root, `seed-${plan.seed}`);
   mkdirSync(folder, { recursive: true });
   const counts: Record<string, number> = {};
@@ -86,7 +88,11 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
   const unplayable: string[] = [];
   const broken: string[] = [];
   const random = createRandom(plan.seed + 2_000_003);
+  const releases = createRandom(plan.seed + 3_000_017);
+  const own = resolve('.');
+  const first = before ?? own;
   let isHalted = false;
+  let isMigrated = false;
   let isQuiet = false;
   let looks = 0;
   await using stack = new AsyncDisposableStack();
@@ -174,6 +180,11 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
       CHAOS_PORTS: [cluster, ...Object.values(proxies), ...(pooler ? [pooler] : [])].map(({ port }) => port).join(','),
       CHAOS_STRANGERS: strangersFile,
     }),
+    toCheckout() {
+      const checkout = isMigrated && (isQuiet || releases.chance(0.5)) ? own : first;
+      if (before !== null) count(checkout === own ? 'starts of this release' : 'starts of the release before');
+      return checkout;
+    },
     toArming: () => (isQuiet || random.chance(0.3) ? null : toArming(random, nextPoint)),
     onFired(point) {
       fired[point] = (fired[point] ?? 0) + 1;
@@ -245,7 +256,8 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
         await fleet.untilEnded(nth, 6_000);
       }
     }
-    await untilMigrated(cluster, fleet);
+    await untilMigrated(cluster, fleet, first);
+    isMigrated = true;
     fleet.launchPrefill();
     await startWatching(cluster);
     await untilWorking(cluster);
@@ -295,6 +307,11 @@ async function playPlan(plan: Plan, { cluster, folder: root }: Surroundings): Pr
         broken.push(`P16: SIGTERM ended in ${Math.round(tookMs)} ms with code ${code}`);
     }
     if (broken.length === 0) broken.push(...(await findFalseVerdicts(stage)));
+    if (broken.length === 0 && before !== null) {
+      // Every process has ended, and has said so.
+      const { code } = await fleet.run(['migrate', '--finish']);
+      if (code !== exitCodes.done) broken.push(`P25: intake migrate --finish ended with code ${code}`);
+    }
     broken.push(...findLeaks(folder, stage, 'ended'));
     const [sizes] = await cluster.query<{ applications: number; files: number; erased: number }>(
       `SELECT count(*)::int AS applications, count(erased_at)::int AS erased,

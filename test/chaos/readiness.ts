@@ -1,18 +1,22 @@
 // Waits before a plan's faults begin: for the schema, and for work that the faults can disturb.
 
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from './cluster.ts';
 import type { Fleet } from './fleet.ts';
 import { within, withSlack } from './settings.ts';
 
-/** Waits for the schema. If no worker creates it, that is a finding. */
-export async function untilMigrated({ query }: Cluster, { odd }: Pick<Fleet, 'odd'>): Promise<void> {
+/** Waits for the schema of a checkout. If no worker creates it, that is a finding. */
+export async function untilMigrated({ query }: Cluster, { odd }: Pick<Fleet, 'odd'>, checkout: string): Promise<void> {
   const untilAt = performance.now() + withSlack(60_000);
+  const { entries } = JSON.parse(readFileSync(join(checkout, 'migrations/meta/_journal.json'), 'utf8')) as {
+    entries: readonly { readonly when: number }[];
+  };
+  const newest = Math.max(...entries.map(({ when }) => when));
   for (;;) {
-    const [row] = await query<{ there: boolean }>(
-      `SELECT to_regclass('intake.prefills') IS NOT NULL AND to_regclass('intake_analytics.completeness') IS NOT NULL AS there`,
-    );
-    if (row?.there) return;
+    const rows = await query(`SELECT 1 FROM intake.migrations WHERE created_at = ${newest}`).catch(() => []);
+    if (rows.length > 0) return;
     if (odd[0]) throw new Error(`P22: ${odd[0]}`);
     if (performance.now() > untilAt) throw new Error('P22: no worker created the schema');
     await sleep(100);
