@@ -4,6 +4,7 @@ import { describe, expect } from 'vitest';
 import { migrate } from '../../src/store/postgres/apply-migrations.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { loadSchema } from '../../src/store/postgres/migrations.ts';
+import { openRestored, renderDump } from '../support/dump-database.ts';
 import { runIntake } from '../support/intake.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
@@ -89,6 +90,24 @@ describe('migrations', () => {
     ]);
     for (const table of ['evidence', 'ranges']) expect(await countOf(older, table), table).toBe(0);
     expect(await older.query(`SELECT learned FROM intake.advertisers`)).toEqual([{ learned: {} }]);
+  });
+
+  test('lead from a dump of an earlier schema to this one, with every row', { tags: ['slow'] }, async ({
+    database,
+  }) => {
+    await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 12 });
+    await intake.sweep();
+    await using older = await openBare();
+    for (const { tag, when } of entries.slice(0, 6)) await step(older, tag, when);
+    const before = await fillFrom(older, database);
+    await using restored = await openRestored(await renderDump(older));
+    await migrate(restored.url);
+    for (const table of ['applications', 'attachments', 'downloads', 'events', 'sweeps']) {
+      expect(before[table], table).toBeGreaterThan(0);
+      expect(await countOf(restored, table), table).toBe(before[table]);
+    }
+    await using db = openDatabase({ url: restored.url, role: 'test' });
+    expect((await loadSchema(db)).state).toBe('current');
   });
 
   test('rise in time, so that none is skipped', () => {
