@@ -171,3 +171,27 @@ describe('the Dockerfile', () => {
     expect(copied.filter((file) => !open.some((path) => file === path || file.startsWith(`${path}/`)))).toEqual([]);
   });
 });
+
+describe('the workflows', () => {
+  const load = (name: string) => parse(readFileSync(`.github/workflows/${name}.yml`, 'utf8'));
+
+  it('run .ci/run on x64 and arm64, and the tests on each Postgres that has fixes', () => {
+    const { jobs } = load('ci');
+    expect(jobs.all.strategy.matrix.runner).toEqual(['ubuntu-24.04', 'ubuntu-24.04-arm']);
+    expect(jobs.all.steps.at(-1)).toEqual({ run: '.ci/run' });
+    expect(jobs.postgres.strategy.matrix.version).toEqual([15, 16, 17, 18]);
+  });
+
+  it('build the image for both, from a base with its digest, with SBOM and provenance', () => {
+    const build = load('image').jobs.image.steps.find(({ id }: { id?: string }) => id === 'build').with;
+    expect(build).toMatchObject({ platforms: 'linux/amd64,linux/arm64', sbom: true, provenance: 'mode=max' });
+    expect(build['build-args']).toMatch(/^BASE=\$.. steps\.names\.outputs\.base/m);
+  });
+
+  it('name every action by its commit', () => {
+    for (const name of ['ci', 'image']) {
+      const text = readFileSync(`.github/workflows/${name}.yml`, 'utf8');
+      expect(text.match(/uses: .+/g)?.filter((use) => !/@[0-9a-f]{40} # v\d/.test(use))).toEqual([]);
+    }
+  });
+});
