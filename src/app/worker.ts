@@ -107,6 +107,8 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   });
   stack.use(presence);
   const { outdated } = presence;
+  const onOutdated = () => log.warn({ err: outdated.reason }, 'schema too new for this version; finishing');
+  outdated.addEventListener('abort', onOutdated, { once: true });
   const signal = AbortSignal.any([run.signal, outdated]);
   const accounts = openAccounts(config, store, stack);
   const names = accounts.map(({ name }) => name);
