@@ -1,6 +1,6 @@
 // Reads the migrations: SQL files in the order of drizzle-kit's journal. The comments at the top of a file say how it is applied:
 //
-//   -- expand             Processes of earlier versions go on beside it. Files before 0016 say nothing and count as such.
+//   -- expand             Processes of earlier versions go on beside it. Files before 0017 say nothing and count as such.
 //   -- breaking: 1.2.0    Older versions than this one may not run from then on. Only `intake migrate --finish` applies it.
 //   -- no transaction     Its statements run one by one, and all of them again after an interruption: CREATE INDEX CONCURRENTLY after
 //                         DROP INDEX CONCURRENTLY IF EXISTS, VALIDATE CONSTRAINT. They may wait for long, and nobody waits for them.
