@@ -2,7 +2,7 @@
 // The environment is an argument. No problem, warning or inspection shows a secret or any other rejected text.
 
 import { BlockList } from 'node:net';
-import { type Account, loadAccounts, loadAdvertisers, type SiteAccount } from './config/advertisers.ts';
+import { type Account, loadAccounts, loadAdvertisers, loadWebhooks, type SiteAccount } from './config/advertisers.ts';
 import {
   type Environment,
   findDemoSettings,
@@ -12,7 +12,7 @@ import {
   withLocalBlobs,
 } from './config/local.ts';
 import { findNearMiss } from './config/near-miss.ts';
-import { directUrl } from './config/parsers.ts';
+import { directUrl, webhookSecrets } from './config/parsers.ts';
 import { type ConfigDraft, inTheClear, isLong, isPlain, rules, tooShort } from './config/rules.ts';
 import { explainUnreadable, loadSecret, Secret } from './config/secret.ts';
 import { type Section, type Setting, sections, settings, type Values } from './config/settings.ts';
@@ -44,7 +44,11 @@ export function loadConfig<const N extends Need>(
 ): Config<N> {
   const problems: ConfigProblem[] = [];
   const warnings: string[] = [];
-  const report = (name: string, text: string) => void problems.push({ name, text, example: toExample(name) });
+  const report = (name: string, text: string) => {
+    // Two parts may read the same file.
+    if (problems.some((known) => known.name === name && known.text === text)) return;
+    problems.push({ name, text, example: toExample(name) });
+  };
   const production = env.NODE_ENV?.trim() === 'production';
   const draft: ConfigDraft = { env, production, report, warn: (name, text) => void warnings.push(`${name} ${text}`) };
   // Only commands that read the source need to know all of this.
@@ -77,6 +81,11 @@ export function loadConfig<const N extends Need>(
 /** What is wrong with the address of a database, as a sentence without its subject, the variable; null where nothing is. */
 export function findAddressProblem(text: string): string | null {
   return directUrl.safeParse(text).error?.issues[0]?.message ?? null;
+}
+
+/** The secrets of a webhook now. While its file holds something else, those read first. */
+export function toWebhookSecrets(secret: Secret): readonly string[] {
+  return webhookSecrets.safeParse(secret.current()).data ?? webhookSecrets.parse(secret.reveal());
 }
 
 /** One problem: `name` is the variable, `text` the rest of the sentence that begins with it, `example` a valid line. */
@@ -226,6 +235,15 @@ const load = {
       sessionSecret: SESSION_SECRET,
       ttlMs: values.PREFILL_TTL,
     };
+  },
+
+  /** The endpoints of all accounts, and the names of these. */
+  webhooks(read: Read, draft: ConfigDraft) {
+    const { WEBHOOK_URL: url, WEBHOOK_SECRET: secret, WEBHOOK_ALLOW_PRIVATE: allowPrivate } = read('webhooks');
+    const file = draft.env.ADVERTISERS_FILE?.trim();
+    if (file) return { allowPrivate, ...loadWebhooks(file, (text) => draft.report('ADVERTISERS_FILE', text)) };
+    const single = { account: 'default', name: 'default', types: null, detail: null };
+    return { allowPrivate, accounts: ['default'], endpoints: url && secret ? [{ ...single, url, secret }] : [] };
   },
 
   privacy(read: Read, draft: ConfigDraft, { stateDir }: LoadOptions) {

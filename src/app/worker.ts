@@ -31,8 +31,9 @@ import { openAnyStore } from './database.ts';
 import { downloadFiles, type FilesRequest } from './files.ts';
 import { createMaintenance, createPrivacyMaintenance } from './maintenance.ts';
 import { openBlobsOf, openSource, totalTimeoutMs } from './resources.ts';
+import { openWebhooks } from './webhooks.ts';
 
-export type WorkerConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'admin'>;
+export type WorkerConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'admin' | 'webhooks'>;
 
 export interface WorkerRun {
   readonly log: Log;
@@ -128,8 +129,13 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
     ),
   );
   const memory = createDownloadMemory();
-  let wake = () => {};
-  stack.use(await openQueueListener({ url: directUrl, onQueued: () => wake() }));
+  const queued = createWaker(run.lookEveryMs);
+  const events = createWaker(run.lookEveryMs);
+  stack.use(await openQueueListener({ url: directUrl, onQueued: queued.wake, onEvents: events.wake }));
+  const webhooks = openWebhooks(config, stack);
+  await retry({ retryForMs: Number.POSITIVE_INFINITY, signal, onWait }, () =>
+    store.webhooks.declare(config.webhooks.accounts, webhooks),
+  );
 
   worker = startWorker(
     {
@@ -137,12 +143,8 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
       now: Date.now,
       runDownloads: (watch) =>
         downloadDue(config, store, accounts, { ...watch, memory, crashPoint, onClaimed: metrics.observeWaits }),
-      untilQueued: (timeoutMs, until) => {
-        const woken = new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-        return Promise.race([woken, sleep(run.lookEveryMs ?? timeoutMs, undefined, { signal: until })]);
-      },
+      untilQueued: queued.until,
+      ...{ webhooks, untilEvents: events.until, crashPoint },
       maintenance: [...createMaintenance(config, store), ...createPrivacyMaintenance(config, store, log)],
     },
     { ...config.sync, owner, accountsAtOnce, longAtOnce, signal, probeEveryMs },
@@ -151,6 +153,20 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   await worker.ended;
   log.info({}, 'the worker has ended');
   outdated.throwIfAborted();
+}
+
+/** Waits for a notification, or for a time: notifications can be lost. */
+function createWaker(everyMs: number | undefined) {
+  let wake = () => {};
+  return {
+    wake: () => wake(),
+    until(timeoutMs: number, signal: AbortSignal): Promise<void> {
+      const woken = new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      return Promise.race([woken, sleep(everyMs ?? timeoutMs, undefined, { signal })]);
+    },
+  };
 }
 
 function toAdminOptions(
@@ -166,6 +182,7 @@ function toAdminOptions(
     loadStatus: async () => {
       const advertisers = await store.reports.loadStatus();
       return toStatus(new Date(), advertisers, staleAfterMs, {
+        webhooks: await store.webhooks.load(),
         waits: [...loadOwnWaits(), ...(await store.advertisers.loadWaits())],
         proofLimit,
         verifyWithinMs,

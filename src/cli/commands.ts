@@ -22,6 +22,7 @@ import { sync } from './sync.ts';
 import { unhalt } from './unhalt.ts';
 import { url } from './url.ts';
 import { verify } from './verify.ts';
+import { webhook } from './webhook.ts';
 import { worker } from './worker.ts';
 
 export const commands: readonly Definition<never>[] = [
@@ -37,6 +38,7 @@ export const commands: readonly Definition<never>[] = [
   adoptStore,
   verify,
   retry,
+  webhook,
   unhalt,
   url,
   quarantine,

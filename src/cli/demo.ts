@@ -1,6 +1,6 @@
 // `intake demo`: the whole of Intake on one machine without an account: embedded Postgres, the sandbox, a first full sync,
 // a table of the busiest ads, then a live worker until Ctrl-C. It keeps its state in .intake/demo, and the next demo continues from there.
-// Its board, ports and careers site are in src/dev/demo, which the production image does not have.
+// Its board, ports, careers site and receiver of webhooks are in src/dev/demo, which the production image does not have.
 import { join } from 'node:path';
 import type { Board } from '../dev/demo/board.ts';
 import { formatCount } from '../domain/format.ts';
@@ -48,9 +48,12 @@ export const demo = command<{ readonly once: boolean; readonly applications?: st
       );
     }
     const { createDemoPrefill, openDemoRoutes, openDemoSite } = await import('../dev/demo/careers-site.ts');
+    const { createDemoReceiver } = await import('../dev/demo/receiver.ts');
     const prefill = createDemoPrefill(board, ports);
+    const receiver = createDemoReceiver(ports);
     const env = {
       ...prefill.env,
+      ...receiver.env,
       ADMIN_PORT: String(ports.statusPage),
       SYNC_SCHEDULE: '*/5 * * * * *',
       SOURCE_URL: board.url,
@@ -61,7 +64,7 @@ export const demo = command<{ readonly once: boolean; readonly applications?: st
     saveDemoSettings(env, checkoutStateDir);
     const config = await loadCommandConfig(
       { ...env, NODE_ENV: 'development' },
-      { needs: ['database', 'source', 'sync', 'blobs', 'admin', 'privacy'], demo: true },
+      { needs: ['database', 'source', 'sync', 'blobs', 'admin', 'privacy', 'webhooks'], demo: true },
     );
     // Held open until the end, so that the database does not stop between the first sync and the worker.
     const { syncOnce } = await import('../app.ts');
@@ -86,6 +89,8 @@ export const demo = command<{ readonly once: boolean; readonly applications?: st
     await using _routes = openDemoRoutes({ PATH, HOME, TMPDIR, ...env, NODE_ENV: 'development' });
     await using _site = openDemoSite(board, prefill);
     terminal.note(`A sample careers site whose form can be prefilled: ${prefill.siteUrl}/`);
+    await using _receiver = receiver.open();
+    terminal.note(`A sample receiver of webhooks, which shows events as they come: ${receiver.url}/`);
     return await keepLive(context, config, board);
   },
 });
@@ -116,6 +121,7 @@ function toNextSteps(databaseUrl: string, once: boolean): string {
     '  npm run intake -- status',
     '  npm run intake -- sync --recheck',
     '  npm run intake -- verify --full',
+    '  npm run intake -- webhook list',
   ];
   // No psql line here: the server stops with this demo, and the next one may use another port.
   if (once)

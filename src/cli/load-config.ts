@@ -31,6 +31,19 @@ function requireAdvertiser({ advertisers }: Config['source'], name: string): voi
   );
 }
 
+/** The endpoint of this name; throws for one that is not configured, and lists the configured names. */
+export function requireWebhook({ webhooks }: Config<'webhooks'>, name: string) {
+  const found = webhooks.endpoints.find((one) => one.name === name);
+  if (found) return found;
+  const names = webhooks.endpoints.map((one) => one.name);
+  throw new Misuse(
+    `There is no webhook "${name.slice(0, 100)}" in the configuration.`,
+    names.length === 0
+      ? 'Set WEBHOOK_URL and WEBHOOK_SECRET, or name webhooks in ADVERTISERS_FILE.'
+      : `Use a name that is configured: ${names.join(', ')}.`,
+  );
+}
+
 /** The configuration of a command that reads once, as a worker does for ever; tells its warnings, which a worker logs. */
 export async function loadReadConfig({ env, terminal }: Context, advertiser: string | undefined) {
   const needs = ['database', 'source', 'sync', 'privacy', 'blobs'] as const;

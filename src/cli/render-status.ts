@@ -9,6 +9,7 @@ import {
   toSweepName,
   toSweepResult,
 } from '../domain/status.ts';
+import { toWebhookLagMs, toWebhookState, type WebhookStatus } from '../domain/webhook-status.ts';
 import { toPrintable } from './terminal.ts';
 
 export function renderStatus(status: Status): string {
@@ -21,7 +22,24 @@ export function renderStatus(status: Status): string {
     table.push(...toFacts(one, status).map(([name, fact]) => [name, toPrintable(fact)]));
     return `\n${one.name}\n${table.toString()}`;
   });
-  return [status.headline, ...problems, ...advertisers].join('\n');
+  const webhooks = status.webhooks.length === 0 ? [] : [`\nwebhooks\n${renderWebhooks(status.webhooks, status.at)}`];
+  return [status.headline, ...problems, ...advertisers, ...webhooks].join('\n');
+}
+
+/** A table of endpoints: how far each is, and what it answered last. */
+export function renderWebhooks(webhooks: readonly WebhookStatus[], now: Date): string {
+  const head = ['name', 'advertiser', 'state', 'position', 'events waiting', 'behind', 'last answer', 'next try'];
+  const table = new Table({ head, style: { head: [], border: [] } });
+  for (const one of webhooks) {
+    const answered = one.answeredAt === null ? 'none yet' : `${one.lastAnswer}, ${formatAgo(one.answeredAt, now)}`;
+    table.push([
+      ...[one.name, one.advertiser, toWebhookState(one, now), String(one.position), formatCount(one.behind)],
+      one.behind === 0 ? '' : formatSpan(toWebhookLagMs(one, now)),
+      toPrintable(answered),
+      one.stop !== null ? '' : (one.nextAt?.toISOString() ?? ''),
+    ]);
+  }
+  return table.toString();
 }
 
 const fileStates: Readonly<Record<string, string>> = {

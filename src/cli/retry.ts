@@ -1,61 +1,97 @@
-// `intake retry`: makes downloads due now, including those that ended without bytes.
+// `intake retry`: makes downloads due now, including those that ended without bytes; or continues a webhook that failed or was stopped.
 import { formatCount } from '../domain/format.ts';
 import { toId, toKind } from './arguments.ts';
-import { command } from './command.ts';
+import { type Context, command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
-import { loadCommandConfig } from './load-config.ts';
+import { loadCommandConfig, requireWebhook } from './load-config.ts';
 
-interface RetryFlags {
+interface FileFlags {
   readonly application?: string;
   readonly kind?: string;
   readonly state?: string;
   readonly advertiser?: string;
 }
 
+type RetryFlags = FileFlags & { readonly webhook?: string };
+
 const states = ['waiting', 'missing', 'rejected', 'given_up'] as const;
 
 export const retry = command<RetryFlags>({
   name: 'retry',
-  summary: 'make waiting, given up, missing and rejected downloads due now',
+  summary: 'make waiting, given up, missing and rejected downloads due now, or continue a webhook',
   examples: [
     ['intake retry', 'all of them'],
     ['intake retry --state given_up', 'those that were given up'],
     ['intake retry --application 120045 --kind resume', 'one file'],
+    ['intake retry --webhook ats', 'no file: deliver the next event to this endpoint now'],
   ],
   shape: (shaped) =>
     shaped
       .option('--application <id>', 'only of this application')
       .option('--kind <kind>', 'only resume, coverLetter, selectionCriteria or screen')
       .option('--state <state>', `only ${states.join(', ')}`)
-      .option('--advertiser <name>', 'only this account, where several are configured'),
-  async run({ env, signal, terminal }, { application, kind, state, advertiser }) {
-    const choice = {
-      applicationId: application === undefined ? null : toId(application),
-      kind: kind === undefined ? null : toKind(kind),
-      state: state === undefined ? null : toState(state),
-    };
-    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy'], advertiser });
-    const { toActor } = await import('../app/actor.ts');
-    const { openKnown } = await import('../app/resources.ts');
-    await using app = await openKnown(config, 'retry', { advertiser, signal });
-    let downloads = 0;
-    for (const { advertiserId } of app.accounts) {
-      const due = await app.store.downloads.retry(advertiserId, choice);
-      if (due === 0) continue;
-      downloads += due;
-      const { applicationId, ...chosen } = choice;
-      const facts = { ...chosen, downloads: due };
-      await app.store.privacy.recordAudit({ advertiserId, action: 'retry', applicationId, by: toActor(), facts });
-    }
-    terminal.result({ downloads }, () =>
-      downloads === 0
-        ? 'Nothing to retry: no matching download is waiting or has failed.'
-        : `${formatCount(downloads, 'download is', 'downloads are')} due now. A worker fetches them, or: intake sync`,
-    );
-    return exitCodes.done;
+      .option('--advertiser <name>', 'only this account, where several are configured')
+      .option('--webhook <name>', 'instead of downloads: this endpoint, which failed or was stopped'),
+  async run(context, { webhook, ...files }) {
+    if (webhook === undefined) return await retryFiles(context, files);
+    if (Object.keys(files).some((name) => name !== 'json')) throw new Misuse('--webhook stands alone.');
+    return await retryWebhook(context, webhook);
   },
 });
+
+async function retryFiles({ env, signal, terminal }: Context, { application, kind, state, advertiser }: FileFlags) {
+  const choice = {
+    applicationId: application === undefined ? null : toId(application),
+    kind: kind === undefined ? null : toKind(kind),
+    state: state === undefined ? null : toState(state),
+  };
+  const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy'], advertiser });
+  const { toActor } = await import('../app/actor.ts');
+  const { openKnown } = await import('../app/resources.ts');
+  await using app = await openKnown(config, 'retry', { advertiser, signal });
+  let downloads = 0;
+  for (const { advertiserId } of app.accounts) {
+    const due = await app.store.downloads.retry(advertiserId, choice);
+    if (due === 0) continue;
+    downloads += due;
+    const { applicationId, ...chosen } = choice;
+    const facts = { ...chosen, downloads: due };
+    await app.store.privacy.recordAudit({ advertiserId, action: 'retry', applicationId, by: toActor(), facts });
+  }
+  terminal.result({ downloads }, () =>
+    downloads === 0
+      ? 'Nothing to retry: no matching download is waiting or has failed.'
+      : `${formatCount(downloads, 'download is', 'downloads are')} due now. A worker fetches them, or: intake sync`,
+  );
+  return exitCodes.done;
+}
+
+async function retryWebhook({ env, signal, terminal }: Context, name: string) {
+  const config = await loadCommandConfig(env, { needs: ['database', 'privacy', 'webhooks'] });
+  const { account } = requireWebhook(config, name);
+  const { toActor } = await import('../app/actor.ts');
+  const { openStoreOf } = await import('../app/database.ts');
+  await using app = await openStoreOf(config, 'retry', signal);
+  const { advertiserId } = await app.store.advertisers.lookUp(account, null);
+  const resumed = advertiserId !== null && (await app.store.webhooks.resume({ advertiserId, name }));
+  if (resumed) {
+    const use = {
+      advertiserId,
+      action: 'retry',
+      applicationId: null,
+      by: toActor(),
+      facts: { webhook: name },
+    } as const;
+    await app.store.privacy.recordAudit(use);
+  }
+  terminal.result({ webhooks: resumed ? 1 : 0 }, () =>
+    resumed
+      ? `Webhook ${name} is due now. A worker delivers the event after its position.`
+      : `Nothing to retry: no worker has delivered to webhook ${name} yet.`,
+  );
+  return exitCodes.done;
+}
 
 function toState(text: string) {
   const state = states.find((known) => known === text);

@@ -63,7 +63,8 @@ async function loadStatus(store: Store, { staleAfterMs, ...limits }: Config['syn
   const advertisers = await store.reports.loadStatus().catch((error: unknown) => {
     throw isUsable(schema) || error instanceof Trouble ? error : toSchemaTrouble(schema);
   });
-  // An older schema may not have this column yet.
+  // An older schema may not have these yet.
   const waits = isUsable(schema) ? await store.advertisers.loadWaits() : [];
-  return toStatus(new Date(), advertisers, staleAfterMs, { schema, waits, ...limits });
+  const webhooks = isUsable(schema) ? await store.webhooks.load() : [];
+  return toStatus(new Date(), advertisers, staleAfterMs, { schema, waits, webhooks, ...limits });
 }

@@ -1,5 +1,5 @@
 // Reads several accounts from one file: each has a name, a credential, where it differs from SOURCE_URL an address, and the careers site
-// that may prefill its forms.
+// that may prefill its forms and the webhooks that get its events.
 // Problems name the file and the position in it, never a value: the file holds credentials.
 
 import { readFileSync } from 'node:fs';
@@ -59,6 +59,39 @@ export function loadAccounts(file: string, url: string | null, report: Report): 
   return accounts;
 }
 
+/** An endpoint of webhooks, and the account whose events it gets. */
+export interface WebhookEndpoint {
+  readonly account: string;
+  /** Unique in the configuration. */
+  readonly name: string;
+  readonly url: string;
+  readonly secret: Secret;
+  /** Null: every type. */
+  readonly types: readonly EventType[] | null;
+  /** Which row of the application a message holds; null: none. */
+  readonly detail: 'anonymous' | 'personal' | null;
+}
+
+/** Reads the endpoints of a file, and the names of its accounts. */
+export function loadWebhooks(file: string, report: Report) {
+  const list = loadList(file, '', report);
+  const endpoints = list.flatMap(({ account: { name: account }, at, webhooks = [] }) =>
+    webhooks.flatMap((given, index): WebhookEndpoint[] => {
+      const place = `${at}.webhooks[${index}]`;
+      const { url, secret: text, secretFile, events = null, full = false, name = account } = given;
+      const secret = loadOne(file, text, secretFile, read.webhookSecrets, (problem) =>
+        report(`${place} secretFile ${problem}`),
+      );
+      const detail = full === false ? null : full === true ? 'anonymous' : 'personal';
+      return secret === undefined ? [] : [{ account, name, url, secret, types: events, detail }];
+    }),
+  );
+  const names = endpoints.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) report(`${file}: two webhooks are called ${twice}: give each a name of its own`);
+  return { accounts: list.map(({ account }) => account.name), endpoints };
+}
+
 type Report = (text: string) => void;
 
 function loadList(file: string, url: string | null, report: Report) {
@@ -73,15 +106,50 @@ function loadList(file: string, url: string | null, report: Report) {
   });
 }
 
+const unknownMember: z.core.$ZodErrorMap = (issue) =>
+  issue.code === 'unrecognized_keys' ? `has an unknown member ${issue.keys.join(', ')}` : 'must be an object';
+
+const shortName = z
+  .string('is required')
+  .regex(/^[A-Za-z0-9][\w.-]{0,99}$/, 'must be letters, digits, dot, dash or underscore');
+
+const path = z.string('must be a path').min(1, 'must be a path');
+
+/** The words with which an operator says that people's data goes to an endpoint. */
+const withPeople = 'with personal data';
+
+const eventType = z.enum(
+  ['application.received', 'application.changed', 'application.ready', 'application.missing', 'application.erased'],
+  'must be types of events (docs/integrate.md)',
+);
+type EventType = z.output<typeof eventType>;
+
+const webhook = z
+  .strictObject(
+    {
+      name: shortName.optional(),
+      url: read.webhookUrl,
+      secret: z.string().optional(),
+      secretFile: path.optional(),
+      events: z.array(eventType, 'must be a list of types').min(1, 'must name a type').optional(),
+      full: z.union([z.boolean(), z.literal(withPeople)], `must be true, false or "${withPeople}"`).optional(),
+    },
+    { error: unknownMember },
+  )
+  .refine(({ secret, secretFile }) => (secret === undefined) !== (secretFile === undefined), {
+    error: 'needs either secret or secretFile',
+  })
+  .refine(({ secret }) => secret === undefined || read.webhookSecrets.safeParse(secret).success, {
+    error: 'has a secret that is not whsec_ and 24 to 64 bytes in base64',
+  });
+
 const account = z
   .strictObject(
     {
-      name: z
-        .string('is required')
-        .regex(/^[A-Za-z0-9][\w.-]{0,99}$/, 'must be letters, digits, dot, dash or underscore'),
+      name: shortName,
       url: read.sourceUrl.optional(),
       credential: read.credential.optional(),
-      credentialFile: z.string('must be a path').min(1, 'must be a path').optional(),
+      credentialFile: path.optional(),
       advertiserId: z
         .union(
           [z.int().positive().transform(BigInt), read.advertiserId],
@@ -89,16 +157,14 @@ const account = z
         )
         .optional(),
       prefillKey: read.bearerToken.optional(),
-      prefillKeyFile: z.string('must be a path').min(1, 'must be a path').optional(),
+      prefillKeyFile: path.optional(),
       prefillReturnUrls: z
         .array(read.prefixes, 'must be a list of addresses')
         .min(1, 'must name an address')
         .optional(),
+      webhooks: z.array(webhook, 'must be a list').optional(),
     },
-    {
-      error: (issue) =>
-        issue.code === 'unrecognized_keys' ? `has an unknown member ${issue.keys.join(', ')}` : 'must be an object',
-    },
+    { error: unknownMember },
   )
   .refine(({ prefillKey, prefillKeyFile }) => prefillKey === undefined || prefillKeyFile === undefined, {
     error: 'needs either prefillKey or prefillKeyFile',
@@ -141,7 +207,7 @@ function loadJson(file: string, report: Report): unknown {
   }
 }
 
-type Form = Pick<typeof read.credential, 'safeParse'>;
+type Form = Pick<z.ZodType<unknown, string>, 'safeParse'>;
 
 /** The secret that stands in the file, or in another file that it names. */
 function loadOne(list: string, text: string | undefined, from: string | undefined, form: Form, report: Report) {

@@ -96,6 +96,21 @@ export const bearerToken = value(
   (text) => (/^[A-Za-z0-9._~+/-]+=*$/.test(text) ? text : undefined),
 );
 
+/** Secrets of Standard Webhooks. Two while a receiver changes from one to the other. */
+export const webhookSecrets = value(
+  'must be whsec_ followed by 24 to 64 random bytes in base64; two of them, separated by a space, while you rotate: echo whsec_$(openssl rand -base64 32) makes one',
+  (text) => {
+    const secrets = text.trim().split(/\s+/);
+    return secrets.length <= 2 && secrets.every(isWebhookSecret) ? secrets : undefined;
+  },
+);
+
+function isWebhookSecret(text: string): boolean {
+  const [, base64 = ''] = /^whsec_([A-Za-z0-9+/]{32,86}={0,2})$/.exec(text) ?? [];
+  const { length } = Buffer.from(base64, 'base64');
+  return length >= 24 && length <= 64 && base64.length % 4 === 0;
+}
+
 const sslModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'];
 const sslParameters = ['ssl', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassword', 'sslnegotiation'];
 /** The driver would ignore any other word and connect without TLS or without channel binding. */
@@ -170,6 +185,13 @@ const postgresPattern = /^postgres(?:ql)?:\/\/(?:[^/?]*@)?([^/?]*)([^?]*)\??(.*)
 
 /** The address of a web service, without credentials, query or trailing slash. */
 export const serviceUrl = value('must be an http(s) address without user, password, query or #', toServiceUrl);
+
+/** The address of a webhook. Its path and query may hold a token, so that messages name only its host. */
+export const webhookUrl = value('must be an http(s) address without user, password or #', (text) => {
+  const url = URL.parse(text);
+  const isUsable = url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !text.includes('#');
+  return isUsable ? url.href : undefined;
+});
 
 /** {base_url}: a service address to which `/v1/...` will be added. */
 export const sourceUrl = value(

@@ -105,6 +105,16 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
     }
   },
 
+  webhooks({ WEBHOOK_URL, WEBHOOK_SECRET }, { env, production, report, warn }) {
+    if (env.ADVERTISERS_FILE?.trim()) {
+      for (const [name, value] of Object.entries({ WEBHOOK_URL, WEBHOOK_SECRET })) if (value) report(name, forOne);
+    } else if (WEBHOOK_URL && WEBHOOK_SECRET === null)
+      report('WEBHOOK_SECRET', 'is required, since WEBHOOK_URL is set');
+    else if (WEBHOOK_SECRET && WEBHOOK_URL === null) report('WEBHOOK_URL', 'is required, since WEBHOOK_SECRET is set');
+    if (production && WEBHOOK_URL && isPlain(WEBHOOK_URL))
+      warn('WEBHOOK_URL', 'is http: events cross the network in the clear');
+  },
+
   privacy({ PRIVACY_KEY }, { production, report }) {
     if (production && PRIVACY_KEY === null) report('PRIVACY_KEY', 'is required in production');
   },

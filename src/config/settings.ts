@@ -287,6 +287,26 @@ export const sections = {
       default: '24h',
     },
   },
+  webhooks: {
+    WEBHOOK_URL: {
+      meaning: 'where a worker sends every event (docs/integrate.md); several: ADVERTISERS_FILE',
+      example: 'https://ats.example.com/webhooks/intake',
+      read: read.webhookUrl,
+      absent: 'no webhook',
+    },
+    WEBHOOK_SECRET: {
+      secret: true,
+      meaning: 'signs them; two, separated by a space, while you rotate',
+      example: 'whsec_bm90IGEgc2VjcmV0OiBtYWtlIHlvdXIgb3duIG9uZSE=',
+      read: read.webhookSecrets,
+      absent: 'required with WEBHOOK_URL',
+    },
+    WEBHOOK_ALLOW_PRIVATE: {
+      meaning: '`true` also sends to private, link-local and loopback addresses',
+      read: read.flag,
+      default: 'false',
+    },
+  },
   privacy: {
     PRIVACY_KEY: {
       secret: true,

@@ -13,6 +13,8 @@ export const crashPoints = {
   erasure: ['erasureWritten', 'erasureBegun', 'erasureDeleted', 'erasureWaiting', 'erasureLooked'],
   /** In order: orphans are marked; their bytes are deleted but not their rows; both are deleted. */
   collection: ['orphansMarked', 'orphansDeleted', 'orphansCollected'],
+  /** An endpoint has answered a message, and its position is not yet written. */
+  webhook: ['webhookAnswered'],
 } as const;
 
 export type CrashPoint = (typeof crashPoints)[keyof typeof crashPoints][number];

@@ -9,3 +9,18 @@ const longestMs = 86_400_000;
 export function toDelay(ms: number): Delay | undefined {
   return ms > 0 ? (Math.min(longestMs, Math.ceil(ms)) as Delay) : undefined;
 }
+
+/** The wait that a Retry-After header demands; undefined where it is absent, invalid, zero or in the past. */
+export function parseRetryAfter(
+  retryAfter: string | undefined,
+  date: string | undefined,
+  nowMs: number,
+): Delay | undefined {
+  const text = retryAfter?.trim() ?? '';
+  if (/^\d+$/.test(text)) return toDelay(Number(text) * 1000);
+  // Date.parse would read "-5" as a date; an HTTP date begins with its weekday.
+  if (!/^[a-z]{3,9},? /i.test(text)) return undefined;
+  // Compares with the server's clock (Date) where it is sent: the local clock may differ.
+  const serverNowMs = Date.parse(date ?? '');
+  return toDelay(Date.parse(text) - (Number.isNaN(serverNowMs) ? nowMs : serverNowMs));
+}

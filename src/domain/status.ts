@@ -7,6 +7,7 @@ import { describeSchema, isUsable, type Schema } from './schema.ts';
 import { toUnusualSilence } from './silence.ts';
 import type { Dependency } from './trouble.ts';
 import type { Wait } from './wait.ts';
+import { toWebhookProblems, type WebhookStatus } from './webhook-status.ts';
 
 /** The state of one advertiser, as the database shows it at one moment. */
 export interface AdvertiserStatus {
@@ -151,6 +152,8 @@ export interface Status {
   readonly problems: readonly Problem[];
   /** What accounts are waiting for now. */
   readonly waits: readonly Wait[];
+  /** The endpoints that workers deliver events to. */
+  readonly webhooks: readonly WebhookStatus[];
   readonly advertisers: readonly AdvertiserStatus[];
 }
 
@@ -169,6 +172,7 @@ export interface ProofLimit {
 export interface CommonFacts {
   readonly schema: Schema;
   readonly waits: readonly Wait[];
+  readonly webhooks: readonly WebhookStatus[];
   readonly proofLimit: ProofLimit;
   readonly verifyWithinMs: number;
 }
@@ -178,7 +182,7 @@ export function toStatus(
   at: Date,
   advertisers: readonly AdvertiserStatus[],
   staleAfterMs: number | null,
-  { schema, waits = [], proofLimit, verifyWithinMs }: Partial<CommonFacts> = {},
+  { schema, waits = [], webhooks = [], proofLimit, verifyWithinMs }: Partial<CommonFacts> = {},
 ): Status {
   const awaited = new Set(waits.flatMap(({ task, advertiser }) => (task === 'reading' ? [advertiser] : [])));
   const problems = [
@@ -189,6 +193,7 @@ export function toStatus(
       ...toCoverageProblems(advertiser, at, proofLimit ?? null),
       ...toVerifyProblems(advertiser, at, verifyWithinMs ?? null),
     ]),
+    ...webhooks.flatMap((webhook): Problem[] => toWebhookProblems(webhook, at)),
   ].sort((a, b) => Number(b.urgent) - Number(a.urgent));
   return {
     at,
@@ -198,6 +203,7 @@ export function toStatus(
     verifyWithinMs: verifyWithinMs ?? null,
     problems,
     waits,
+    webhooks,
     advertisers,
   };
 }
@@ -246,7 +252,7 @@ export function toUnknownStatus(at: Date, since: Date, reason: string): Status {
   const problem = { advertiser: null, what, command: 'intake doctor', urgent: true };
   const headline = `The database has been unreachable since ${toMoment(since.getTime())}.`;
   const limits = { staleAfterMs: null, proofLimitMs: null, verifyWithinMs: null };
-  return { at, headline, ...limits, problems: [problem], waits: [], advertisers: [] };
+  return { at, headline, ...limits, problems: [problem], waits: [], webhooks: [], advertisers: [] };
 }
 
 /** True if at least one advertiser exists and no problem is urgent. */
@@ -267,7 +273,8 @@ export function toReport(status: Status): object {
     advertiserId: one.advertiserId?.toString() ?? null,
     cursor: one.cursor && { ...one.cursor, afterId: one.cursor.afterId.toString() },
   }));
-  return { ...status, healthy: isHealthy(status), advertisers };
+  const webhooks = status.webhooks.map((one) => ({ ...one, position: one.position.toString() }));
+  return { ...status, healthy: isHealthy(status), webhooks, advertisers };
 }
 
 function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null, isWaiting: boolean): Problem[] {

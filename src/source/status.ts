@@ -1,7 +1,7 @@
 // Maps a status and its headers to an answer to read or to a Trouble, and decides whether a retry within seconds may help.
 // Pure. Spec silent: every status but 200; they are interpreted as sister APIs and HTTP itself define them.
 
-import { type Delay, toDelay } from '../domain/delay.ts';
+import { parseRetryAfter } from '../domain/delay.ts';
 import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
 
 interface Answered {
@@ -39,15 +39,4 @@ export function isRetryable(trouble: Trouble): boolean {
   if (kind === 'malformed') return true;
   if (kind === 'throttled') return retryAfterMs === undefined || retryAfterMs <= longestWaitMs;
   return kind === 'unreachable' && (status === undefined || status === 408 || status >= 500);
-}
-
-// The wait that Retry-After demands; undefined when the header is absent, invalid, zero or in the past.
-function parseRetryAfter(retryAfter: string | undefined, date: string | undefined, nowMs: number): Delay | undefined {
-  const text = retryAfter?.trim() ?? '';
-  if (/^\d+$/.test(text)) return toDelay(Number(text) * 1000);
-  // Date.parse would read "-5" as a date; an HTTP date begins with its weekday.
-  if (!/^[a-z]{3,9},? /i.test(text)) return undefined;
-  // Compares with the server's clock (Date) where it is sent: the local clock may differ.
-  const serverNowMs = Date.parse(date ?? '');
-  return toDelay(Date.parse(text) - (Number.isNaN(serverNowMs) ? nowMs : serverNowMs));
 }

@@ -46,11 +46,11 @@ const keptMs = 30 * 86_400_000;
 /**
  * Deletes old events, lowest ids first, at most `limit` per call; returns how many. An advertiser's newest event always stays: a reader
  * whose last event still exists has missed nothing, however long ago that was. An event with a time in the future, from a wrong clock,
- * counts as old once an event with a higher id is old.
+ * counts as old once an event with a higher id is old. A webhook's endpoint that had not taken a deleted event is stopped: it missed it.
  */
 export async function pruneEvents(db: Queryable, limit = 10_000): Promise<number> {
   const cutoff = `now() - $1 * interval '1 millisecond'`;
-  const rows = await db.query(
+  const [row] = await db.query<{ pruned: number }>(
     `WITH newest AS MATERIALIZED (
        SELECT v.advertiser_id, (SELECT max(e.event_id) FROM intake.events e WHERE e.advertiser_id = v.advertiser_id) AS event_id
        FROM intake.advertisers v WHERE v.advertiser_id IS NOT NULL
@@ -63,12 +63,19 @@ export async function pruneEvents(db: Queryable, limit = 10_000): Promise<number
              ORDER BY f.event_id LIMIT 1), n.event_id + 1)
           ORDER BY e.event_id DESC LIMIT 1), 0)) AS kept_from
        FROM newest n
+     ), deleted AS (
+       DELETE FROM intake.events WHERE ctid = ANY (ARRAY(
+         SELECT e.ctid FROM horizon h
+         JOIN intake.events e ON e.advertiser_id = h.advertiser_id AND e.event_id < h.kept_from
+         ORDER BY e.advertiser_id, e.event_id LIMIT $2)) RETURNING advertiser_id, event_id
+     ), stopped AS (
+       UPDATE intake.webhooks h SET stop = 'lost'
+       FROM (SELECT advertiser_id, max(event_id) AS event_id FROM deleted GROUP BY advertiser_id) AS d
+       -- One that has taken nothing yet begins with the oldest event that is kept.
+       WHERE h.advertiser_id = d.advertiser_id AND h.position < d.event_id AND h.position > 0 AND h.removed_at IS NULL
      )
-     DELETE FROM intake.events WHERE ctid = ANY (ARRAY(
-       SELECT e.ctid FROM horizon h
-       JOIN intake.events e ON e.advertiser_id = h.advertiser_id AND e.event_id < h.kept_from
-       ORDER BY e.advertiser_id, e.event_id LIMIT $2)) RETURNING 1`,
+     SELECT count(*)::int AS pruned FROM deleted`,
     [keptMs, limit],
   );
-  return rows.length;
+  return row?.pruned ?? 0;
 }

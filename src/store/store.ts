@@ -7,6 +7,7 @@ import type { Period } from '../domain/history.ts';
 import * as advertisers from './accounts/advertisers.ts';
 import * as leases from './accounts/leases.ts';
 import * as troubles from './accounts/troubles.ts';
+import * as webhooks from './accounts/webhooks.ts';
 import { commitPage, type PageProgress } from './applications/commit-page.ts';
 import { diffPage, loadSurroundings, type PageDiff, type ReadPage } from './applications/diff-page.ts';
 import * as quarantine from './applications/quarantine.ts';
@@ -180,6 +181,16 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     }),
 
     events: bind([db], { prune: pruneEvents }),
+
+    webhooks: bind([db], {
+      declare: webhooks.declareWebhooks,
+      findDue: webhooks.findDueWebhooks,
+      loadPlace: webhooks.loadWebhookPlace,
+      loadEvents: webhooks.loadWebhookEvents,
+      record: webhooks.recordDelivery,
+      resume: webhooks.resumeWebhook,
+      load: webhooks.loadWebhooks,
+    }),
 
     downloads: {
       ...bind([db], {

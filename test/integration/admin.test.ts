@@ -80,6 +80,7 @@ describe('an operator with the password', () => {
         verifyWithinMs: null,
         problems: [{ advertiser: '<i>', what: '<script>alert(1)</script>', command: '"><u>', urgent: true }],
         waits: [],
+        webhooks: [],
         advertisers: [],
       }),
     });
@@ -246,6 +247,7 @@ test('a page that cannot be drawn is our mistake, told to the log, and not a sil
         verifyWithinMs: null,
         problems: [],
         waits: [],
+        webhooks: [],
         advertisers: [],
       },
       get headline(): string {
@@ -270,6 +272,7 @@ test('a crowd costs the database one question', async ({ month }) => {
         verifyWithinMs: null,
         problems: [],
         waits: [],
+        webhooks: [],
         advertisers: [],
       };
     },

@@ -22,6 +22,7 @@ const harmless = [
     'tallies.*',
     'unreadable.*',
     'volatile_members.*',
+    'webhooks.*',
   ],
   ...['recent_pages.*', 'screen_questions.*', 'screens.*'],
   ...['lane', 'purpose', 'axis', 'state', 'certificate', 'risk', 'reason'].map((name) => `sweeps.${name}`),

@@ -280,6 +280,8 @@ test('a poll that keeps failing backs off, and the other due tasks of its accoun
       onPass: ({ pass, outcome }) => passes.push(`${pass} ${outcome}`),
       runDownloads: async () => null,
       untilQueued: (_, ended) => new Promise((resolve) => ended.addEventListener('abort', () => resolve())),
+      webhooks: [],
+      untilEvents: async () => {},
     },
     {
       ...{ schedule: '* * * * * *', recheckSchedule: '* * * * * *', auditSchedule: '* * * * * *' },

@@ -8,6 +8,7 @@ import { runCli } from '../../src/cli/run.ts';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { toMembers } from '../support/json-members.ts';
+import { openReceiver, webhookSecret } from '../support/receiver.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { test } from '../support/test-database.ts';
 
@@ -35,7 +36,11 @@ describe('with --json', () => {
   test('every command tells what its page says', async ({ database }) => {
     await using board = await openSandbox({ applications: 24 });
     await using scratch = await openScratch();
-    const env = toEnvironment(database, board, join(scratch.path, 'blobs'));
+    await using receiver = await openReceiver();
+    const env = {
+      ...toEnvironment(database, board, join(scratch.path, 'blobs')),
+      ...{ WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: webhookSecret, WEBHOOK_ALLOW_PRIVATE: 'true' },
+    };
     const id = [...board.truth()].find((one) => one.attachments.some(({ kind }) => kind === 'resume'))?.id;
     for (const { line, example } of examples) {
       const words = line

@@ -11,6 +11,7 @@ const titles: Record<keyof typeof sections, string> = {
   blobs: 'Files',
   admin: 'Admin port',
   prefill: 'Prefill (AUTH_URL to SESSION_SECRET: all of them, or none)',
+  webhooks: 'Webhooks',
   privacy: 'Privacy',
   process: 'Process',
 };

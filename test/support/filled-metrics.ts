@@ -29,11 +29,18 @@ export function createFilled() {
     fileBytes: 77,
   });
   metrics.observePass({ pass: 'live', outcome: 'failed', durationMs: 5, kind: 'refused' });
+  metrics.observePass({ pass: 'webhooks', outcome: 'done', durationMs: 5, delivered: 6 });
   metrics.observeWaits([50, 2_000]);
   const proofLimit = { ms: 173_400_000, isScheduled: true };
   const status = toStatus(at, [advertiser], 1_200_000, {
     proofLimit,
     verifyWithinMs: 30 * 86_400_000,
+    webhooks: [
+      {
+        ...{ advertiser: 'north', name: 'ats', position: 3n, behind: 2, behindSince: new Date(at.getTime() - 40_000) },
+        ...{ failures: 1, failingSince: at, nextAt: at, stop: null, lastAnswer: 'it answered 500', answeredAt: at },
+      },
+    ],
   });
   return { metrics, status, advertiser, at };
 }

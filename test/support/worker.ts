@@ -75,7 +75,7 @@ export interface HiredWorker extends TestWorker, AsyncDisposable {
 
 /** Starts a worker in this process; disposing stops it. */
 export async function hireWorker(env: Record<string, string>, timing: Partial<WorkerRun> = {}): Promise<HiredWorker> {
-  const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin'] as const;
+  const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'webhooks'] as const;
   const config = loadConfig(env, { needs });
   const lines: string[] = [];
   const passes: Pass[] = [];
@@ -159,6 +159,8 @@ export function startBareWorker(
       now: Date.now,
       runDownloads: async () => null,
       untilQueued: (_, ended) => new Promise((resolve) => ended.addEventListener('abort', () => resolve())),
+      webhooks: [],
+      untilEvents: async () => {},
     },
     {
       schedule: null,

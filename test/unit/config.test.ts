@@ -7,9 +7,9 @@ import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { saveDemoSettings, toStateDir } from '../../src/config/local.ts';
 import { type Setting, sections, settings } from '../../src/config/settings.ts';
-import { type ConfigProblem, ConfigProblems, loadConfig, type Need } from '../../src/config.ts';
+import { type ConfigProblem, ConfigProblems, loadConfig, type Need, toWebhookSecrets } from '../../src/config.ts';
 
-const all: readonly Need[] = ['database', 'source', 'sync', 'blobs', 'admin', 'prefill', 'privacy'];
+const all: readonly Need[] = ['database', 'source', 'sync', 'blobs', 'admin', 'prefill', 'webhooks', 'privacy'];
 const account = { SOURCE_URL: 'https://api.example.com', SOURCE_CREDENTIAL: 'sesame' };
 const ofAccount = Object.keys(account);
 const production = {
@@ -28,6 +28,9 @@ const prefill = {
   PREFILL_KEY: 'redeem-pw-that-is-long',
   SESSION_SECRET: 'cookie-pw, a long one',
 };
+
+const whsec = (word: string) => `whsec_${Buffer.from(word.padEnd(24, '.')).toString('base64')}`;
+const webhook = { WEBHOOK_URL: 'https://ats.example.com/hook?token=1', WEBHOOK_SECRET: whsec('a secret') };
 
 let stateDir: string;
 beforeEach(() => {
@@ -269,6 +272,15 @@ const refusals: [name: string, ...texts: string[]][] = [
   ['SOURCE_CREDENTIAL', 'SWS abc', 'a\nb', ' abc', 'abc ', 'pässword'],
   // What a bearer token cannot carry would be accepted here and refused at every redeem.
   ['PREFILL_KEY', 'a long random text', 'key=1', 'key:1', 'ke"y', 'Bearer abc', 'schlüssel', 'a\nb'],
+  ['WEBHOOK_URL', 'ats.example.com', 'ftp://x/', 'https://u:p@x/', 'https://x/#a'],
+  [
+    'WEBHOOK_SECRET',
+    'a long random text, no base64',
+    'whsec_c2hvcnQ=',
+    whsec('x'.repeat(65)),
+    `whsec_${'a'.repeat(33)}`,
+  ],
+  ['WEBHOOK_SECRET', `${whsec('a')} ${whsec('b')} ${whsec('c')}`, `${whsec('a')} b`],
   ['ADVERTISER_ID', '0', '-1', '1.5', 'abc', '9223372036854775808'],
   [
     'DATABASE_URL',
@@ -415,6 +427,7 @@ describe('secrets', () => {
       'OAUTH_CLIENT_SECRET',
       'PREFILL_KEY',
       'SESSION_SECRET',
+      'WEBHOOK_SECRET',
       'PRIVACY_KEY',
     ]);
   });
@@ -426,6 +439,7 @@ describe('secrets', () => {
       ADMIN_USER: 'a',
       ADMIN_PASSWORD: 'pass-phrase, a long one',
       DATABASE_DIRECT_URL: 'postgres://u:direct-pw@h/d',
+      ...webhook,
     };
     const config = load(env, ...all);
     for (const shown of [
@@ -784,5 +798,78 @@ describe('what a checkout keeps', () => {
     expect(attempt).toThrow(/PRIVACY_KEY is not set/);
     mkdirSync(join(stateDir, 'privacy-key'));
     expect(refusedNames({}, 'privacy')).toEqual(['PRIVACY_KEY']);
+  });
+});
+
+describe('webhooks', () => {
+  const list = (accounts: object) => {
+    const file = join(stateDir, 'advertisers.json');
+    writeFileSync(file, JSON.stringify(accounts));
+    return { ADVERTISERS_FILE: file };
+  };
+  const hook = { url: webhook.WEBHOOK_URL, secret: webhook.WEBHOOK_SECRET };
+
+  it('are none, or one of the single account, which gets thin messages of every type', () => {
+    expect(load({}, 'webhooks').webhooks.endpoints).toEqual([]);
+    const { endpoints, allowPrivate } = load(webhook, 'webhooks').webhooks;
+    expect(endpoints).toMatchObject([{ account: 'default', name: 'default', types: null, detail: null }]);
+    expect(allowPrivate).toBe(false);
+    expect(refusedNames({ WEBHOOK_URL: webhook.WEBHOOK_URL }, 'webhooks')).toEqual(['WEBHOOK_SECRET']);
+    expect(refusedNames({ WEBHOOK_SECRET: webhook.WEBHOOK_SECRET }, 'webhooks')).toEqual(['WEBHOOK_URL']);
+    const plain = { ...webhook, WEBHOOK_URL: 'http://ats.example.com/', NODE_ENV: 'production' };
+    expect(load(plain, 'webhooks').warnings).toEqual(['WEBHOOK_URL is http: events cross the network in the clear']);
+  });
+
+  it('of several accounts are in their list, with types, and a row only if the operator says which', () => {
+    const env = list([
+      {
+        name: 'north',
+        credential: 'x',
+        webhooks: [hook, { ...hook, name: 'crm', events: ['application.ready'], full: true }],
+      },
+      { name: 'south', credential: 'y', webhooks: [{ ...hook, full: 'with personal data' }] },
+    ]);
+    expect(load(env, 'webhooks').webhooks).toMatchObject({
+      accounts: ['north', 'south'],
+      endpoints: [
+        { account: 'north', name: 'north', types: null, detail: null },
+        { account: 'north', name: 'crm', types: ['application.ready'], detail: 'anonymous' },
+        { account: 'south', name: 'south', detail: 'personal' },
+      ],
+    });
+    expect(refusedNames({ ...env, ...webhook }, 'webhooks')).toEqual(['WEBHOOK_URL', 'WEBHOOK_SECRET']);
+  });
+
+  it.each([
+    [{ ...hook, url: 'ats' }, /webhooks\[0\]\.url must be an http/],
+    [{ url: hook.url }, /needs either secret or secretFile/],
+    [{ ...hook, secret: 'sesame-open' }, /has a secret that is not whsec_/],
+    [{ ...hook, events: ['application.read'] }, /must be types of events/],
+    [{ ...hook, full: 'personal' }, /must be true, false or "with personal data"/],
+    [{ ...hook, ful: true }, /has an unknown member ful/],
+    [{ url: hook.url, secretFile: 'absent' }, /does not exist/],
+  ])('refuse %j, once, and tell no secret', (wrong, why) => {
+    const env = { ...list([{ name: 'north', credential: 'x', url: 'https://a.example', webhooks: [wrong] }]) };
+    const problems = refuse(env, 'source', 'webhooks');
+    expect(problems).toMatchObject([{ name: 'ADVERTISERS_FILE', text: expect.stringMatching(why) }]);
+    expect(JSON.stringify(problems)).not.toMatch(/sesame-open|whsec_[A-Z]/);
+  });
+
+  it('have names of their own', () => {
+    const env = list([{ name: 'north', credential: 'x', webhooks: [hook, hook] }]);
+    expect(refuse(env, 'webhooks')).toMatchObject([{ text: expect.stringContaining('two webhooks are called north') }]);
+  });
+
+  it('read their secrets again for each message; what cannot be one changes nothing', () => {
+    const file = join(stateDir, 'secret');
+    const [first, second] = [whsec('one'), whsec('two')];
+    writeFileSync(file, first);
+    const env = { WEBHOOK_URL: webhook.WEBHOOK_URL, WEBHOOK_SECRET_FILE: file };
+    const [endpoint] = load(env, 'webhooks').webhooks.endpoints;
+    if (!endpoint) throw new Error('There is no endpoint.');
+    writeFileSync(file, `${second}\n${first}\n`);
+    expect(toWebhookSecrets(endpoint.secret)).toEqual([second, first]);
+    writeFileSync(file, 'whsec_');
+    expect(toWebhookSecrets(endpoint.secret)).toEqual([first]);
   });
 });

@@ -31,6 +31,7 @@ const forbidden = [
   ['src/store/reports', '../accounts/leases.ts'],
   ['src/store/applications', '../reports/proof.ts'],
   ['src/blobs', '../store/store.ts'],
+  ['src/webhooks', '../store/store.ts'],
   ['src/sync', './worker/worker.ts'],
   ['src/sync/accounts', '../read/sweep.ts'],
   ['src/sync/read', '../files/spool.ts'],

@@ -45,6 +45,10 @@ describe('a scrape', () => {
       'intake_applications_taken_total{how="added"} 2',
       'intake_files_total{outcome="stored"} 4',
       'intake_file_bytes_total 77',
+      'intake_webhook_events_total 6',
+      'intake_webhook_halted{advertiser="north",webhook="ats"} 0',
+      'intake_webhook_events_waiting{advertiser="north",webhook="ats"} 2',
+      'intake_webhook_lag_seconds{advertiser="north",webhook="ats"} 40',
       'intake_download_wait_seconds_bucket{le="1"} 1',
       'intake_download_wait_seconds_count 2',
     ]) {

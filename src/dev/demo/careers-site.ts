@@ -1,11 +1,9 @@
 // The candidate side of the demo: the prefill routes against the sandbox, and the example careers site, each a process of its own as in
 // production. The secrets are generated for this demo only.
-import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { join } from 'node:path';
 import type { Sandbox } from '../sandbox/http/server.ts';
 import type { DemoPorts } from './ports.ts';
+import { openProcess } from './process.ts';
 
 /** The prefill settings of a demo, and the address of its careers site. */
 export interface DemoPrefill {
@@ -47,20 +45,4 @@ export function openDemoSite(board: Sandbox, { env, siteUrl }: DemoPrefill): Asy
     ADVERTISER_ID: String(board.advertiserId),
     EMPLOYER: board.employer,
   });
-}
-
-const root = join(import.meta.dirname, '../../..');
-
-function openProcess([file = '', ...args]: string[], env: NodeJS.ProcessEnv, stderr: 'inherit' | 'ignore' = 'ignore') {
-  // The IPC channel closes when this process ends for any reason, and the child then exits. A Ctrl-C reaches this process alone.
-  const options = { env, detached: true, stdio: ['ignore', 'ignore', stderr, 'ipc'] } satisfies SpawnOptions;
-  const child: ChildProcess = spawn(process.execPath, [join(root, file), ...args], options);
-  return {
-    async [Symbol.asyncDispose]() {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const ended = once(child, 'exit');
-      child.kill();
-      await ended;
-    },
-  };
 }

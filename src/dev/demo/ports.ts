@@ -2,7 +2,7 @@
 import { createServer } from 'node:net';
 import { Trouble } from '../../domain/trouble.ts';
 
-const preferred = { sandbox: 4710, statusPage: 4711, prefill: 4712, careersSite: 4713 } as const;
+const preferred = { sandbox: 4710, statusPage: 4711, prefill: 4712, careersSite: 4713, receiver: 4714 } as const;
 
 export type DemoPorts = Readonly<Record<keyof typeof preferred, number>>;
 
@@ -11,6 +11,7 @@ const names: Readonly<Record<keyof DemoPorts, string>> = {
   statusPage: 'the status page',
   prefill: 'prefill',
   careersSite: 'the careers site',
+  receiver: 'the receiver of webhooks',
 };
 
 /** The next port to try is ten higher, so that the demos of two checkouts each have consecutive ports. */

@@ -1,4 +1,4 @@
-// Wakes a worker when downloads are queued: LISTEN on a dedicated connection that bypasses any pooler. It only shortens waits: workers
+// Wakes a worker when downloads are queued or events are committed: LISTEN on a dedicated connection that bypasses any pooler. It only shortens waits: workers
 // poll as well, because a notification can be lost together with its connection.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { clientOf, type DatabaseUrl } from './connection.ts';
@@ -8,12 +8,14 @@ export interface ListenerOptions {
   readonly url: DatabaseUrl;
   /** Called with the advertiser's id. Another worker may have claimed the downloads by then. */
   readonly onQueued: (advertiserId: string) => void;
+  /** Called with the advertiser's id after each commit of events. */
+  readonly onEvents?: (advertiserId: string) => void;
 }
 
 const reconnectMs = 2_000;
 
 /** Listens until disposed and reconnects after every failure. Resolves after the first attempt, successful or not. */
-export async function openQueueListener({ url, onQueued }: ListenerOptions): Promise<AsyncDisposable> {
+export async function openQueueListener({ url, onQueued, onEvents }: ListenerOptions): Promise<AsyncDisposable> {
   const stop = new AbortController();
   const first = Promise.withResolvers<void>();
   const listening = (async () => {
@@ -32,11 +34,13 @@ export async function openQueueListener({ url, onQueued }: ListenerOptions): Pro
       connectionTimeoutMillis: 10_000,
     });
     const ended = new Promise<void>((resolve) => client.once('end', resolve));
-    client.on('notification', ({ payload }) => onQueued(payload ?? ''));
+    client.on('notification', ({ channel, payload = '' }) =>
+      channel === 'intake_events' ? onEvents?.(payload) : onQueued(payload),
+    );
     const end = () => void client.end().catch(() => {});
     stop.signal.addEventListener('abort', end, { once: true });
     try {
-      const heard = client.connect().then(() => client.query('LISTEN intake_downloads'));
+      const heard = client.connect().then(() => client.query('LISTEN intake_downloads; LISTEN intake_events'));
       // If the client is ended while it connects, `connect` never resolves.
       await Promise.race([heard, ended]);
       first.resolve();

@@ -2,25 +2,20 @@
 // quarantine and the events. See applications.ts for how these files are used.
 import { sql } from 'drizzle-orm';
 import { boolean, check, index, integer, jsonb, primaryKey, text, unique } from 'drizzle-orm/pg-core';
+import { eventTypes } from '../../domain/webhook.ts';
 import { at, bytea, id64, intake, isOneOf, refersTo } from './columns.ts';
 
 // The values that CHECKs allow, which are also the types of the columns.
 const advertiserStates = ['active', 'halted'] as const;
 const haltKinds = ['refused', 'mismatch'] as const;
 const lanes = ['live', 'backfill'] as const;
-const eventTypes = [
-  'application.received',
-  'application.changed',
-  'application.ready',
-  'application.missing',
-  'application.erased',
-] as const;
 const purposes = ['live', 'recheck', 'backfill', 'witness'] as const;
 const axes = ['id', 'date'] as const;
 const sweepStates = ['running', 'closed', 'open', 'dropped'] as const;
 const certificates = ['proven', 'assumed', 'unproven'] as const;
 const risks = ['none', 'harmless', 'doubt'] as const;
 const rangeStates = ['open', 'stuck'] as const;
+const webhookStops = ['gone', 'lost'] as const;
 
 /** Every request takes a number before it starts, so that answers can be ordered by when they were requested. */
 export const requestSeq = intake.sequence('request_seq');
@@ -79,6 +74,26 @@ export const processes = intake.table('processes', {
   startedAt: at('started_at').notNull(),
   seenAt: at('seen_at').notNull(),
 });
+/** The endpoints of webhooks. A row begins with the settings that name the endpoint, or with its first event. */
+export const webhooks = intake.table(
+  'webhooks',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    name: text().notNull(),
+    position: id64('position').notNull().default(sql`0`),
+    failures: integer().notNull().default(0),
+    failingSince: at('failing_since'),
+    nextAt: at('next_at'),
+    stop: text({ enum: webhookStops }),
+    lastAnswer: text('last_answer'),
+    answeredAt: at('answered_at'),
+    removedAt: at('removed_at'),
+  },
+  (t) => [
+    primaryKey({ name: 'webhooks_pkey', columns: [t.advertiserId, t.name] }),
+    check('webhooks_stop', isOneOf(t.stop, webhookStops)),
+  ],
+);
 
 export const rateLimits = intake.table('rate_limits', {
   source: text().primaryKey(),

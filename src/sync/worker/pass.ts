@@ -6,6 +6,7 @@ export type PassName =
   | 'recheck'
   | 'witness'
   | 'downloads'
+  | 'webhooks'
   | 'verify'
   | 'retention'
   | 'erasures'
@@ -24,6 +25,8 @@ export interface Pass {
   readonly added?: number;
   readonly changed?: number;
   readonly fileBytes?: number;
+  /** Events that webhook endpoints took. */
+  readonly delivered?: number;
   readonly files?: Readonly<Partial<Record<(typeof fileOutcomes)[number], number>>>;
 }
 

@@ -1,5 +1,5 @@
-// The worker: schedules make tasks due for accounts and start maintenance tasks, and the download loop follows the queue. A failure pauses
-// only its own account. The worker only schedules; run-task.ts and download-run.ts do the work. It retries without end.
+// The worker: schedules make tasks due for accounts and start maintenance tasks, the download loop follows the queue, and the webhook loop
+// the events. A failure pauses only its own account. The worker only schedules; run-task.ts and download-run.ts do the work. It retries without end.
 import { createTask } from 'node-cron';
 import { LeaseLost, type Trouble } from '../../domain/trouble.ts';
 import type { Wait } from '../../domain/wait.ts';
@@ -18,8 +18,9 @@ import { type DownloadLoopDeps, startDownloadLoop } from './download-loop.ts';
 import { type MaintenanceTask, runMaintenance } from './maintenance.ts';
 import { createTeller, type Pass, type PassName, toErrorKind } from './pass.ts';
 import { type RunTaskRequest, runTask, type TaskResult } from './run-task.ts';
+import { runWebhookLoop, type WebhookLoopDeps } from './webhook-loop.ts';
 
-export interface WorkerDeps extends DownloadLoopDeps {
+export interface WorkerDeps extends DownloadLoopDeps, WebhookLoopDeps {
   readonly store: Store;
   readonly accounts: readonly WorkerAccount[];
   readonly maintenance: readonly MaintenanceTask[];
@@ -238,10 +239,12 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     signal,
   );
 
+  const webhookLoop = runWebhookLoop(deps, request);
+
   async function end(): Promise<void> {
     clearInterval(confirming);
     await schedules.stop();
-    await Promise.allSettled([downloadLoop.ended, queues.untilIdle(), ...maintenance.values()]);
+    await Promise.allSettled([downloadLoop.ended, webhookLoop, queues.untilIdle(), ...maintenance.values()]);
     await Promise.all([confirm(), troubles.untilWritten()]);
   }
   const ended = new Promise<void>((resolve) => {

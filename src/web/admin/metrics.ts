@@ -4,6 +4,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { toUnusualSilence } from '../../domain/silence.ts';
 import { type AdvertiserStatus, isHealthy, type Status } from '../../domain/status.ts';
+import { toWebhookLagMs, toWebhookState, type WebhookStatus } from '../../domain/webhook-status.ts';
 import { fileOutcomes, type Pass } from '../../sync/worker/pass.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -25,6 +26,7 @@ export function createMetrics({ version }: { readonly version: string }) {
   const taken = counter('intake_applications_taken_total', 'Applications that passes stored, new or changed.', 'how');
   const files = counter('intake_files_total', 'Files by outcome; failed ones are tried again.', 'outcome');
   const fileBytes = counter('intake_file_bytes_total', 'Bytes of files that were stored.');
+  const delivered = counter('intake_webhook_events_total', 'Events that webhook endpoints took.');
   const durations = new Histogram({
     name: 'intake_pass_duration_seconds',
     help: 'How long passes took.',
@@ -57,6 +59,7 @@ export function createMetrics({ version }: { readonly version: string }) {
       for (const how of ['added', 'changed'] as const) if (ended[how]) taken.inc({ how }, ended[how]);
       for (const name of fileOutcomes) if (ended.files?.[name]) files.inc({ outcome: name }, ended.files[name]);
       if (ended.fileBytes) fileBytes.inc(ended.fileBytes);
+      if (ended.delivered) delivered.inc(ended.delivered);
     },
   };
 }
@@ -96,8 +99,27 @@ async function renderGauges(status: Status, version: string): Promise<string> {
     for (const [state, count] of Object.entries(one.attachments))
       set('intake_attachments', 'Attachments by state.', { advertiser, state }, count);
   }
+  for (const one of status.webhooks) {
+    for (const [name, { help, value }] of Object.entries(webhookGauges))
+      set(name, help, { advertiser: one.advertiser, webhook: one.name }, value(one, status.at));
+  }
   return await register.metrics();
 }
+
+const webhookGauges: Record<string, { help: string; value: (one: WebhookStatus, at: Date) => number }> = {
+  intake_webhook_halted: {
+    help: '1 while the endpoint takes no events: halted after 75 hours of failures, or disabled.',
+    value: (one, at) => Number(['halted', 'disabled'].includes(toWebhookState(one, at))),
+  },
+  intake_webhook_events_waiting: {
+    help: 'Events that the endpoint has not taken yet, counted up to 10,000.',
+    value: ({ behind }) => behind,
+  },
+  intake_webhook_lag_seconds: {
+    help: 'How long the first of them has waited; 0 when there is none.',
+    value: (one, at) => toWebhookLagMs(one, at) / 1_000,
+  },
+};
 
 const wholeGauges: Record<string, { help: string; value: (status: Status) => number | null }> = {
   intake_healthy: {

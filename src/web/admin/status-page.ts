@@ -14,6 +14,7 @@ import {
   toSweepName,
   toSweepResult,
 } from '../../domain/status.ts';
+import { toWebhookLagMs, toWebhookState } from '../../domain/webhook-status.ts';
 import {
   type Frame,
   type Mood,
@@ -45,6 +46,7 @@ ${status.problems.length > 0 ? renderProblems(status.problems) : ''}
 ${renderKeyFigures(status, history)}
 ${renderAdvertisers(status)}
 ${renderLostFiles(status)}
+${renderWebhooks(status)}
 ${renderHistory(history, refreshSeconds)}
 ${renderSweeps(history, status)}
 </main>`;
@@ -180,6 +182,37 @@ function renderLostFiles({ advertisers }: Status): Html {
     title: 'Files not stored',
     columns: ['State', '#Files', 'Advertisers', 'What it means', 'What to do'],
     rows,
+  });
+}
+
+const webhookMoods = {
+  'up to date': 'good',
+  delivering: 'good',
+  failing: 'fair',
+  halted: 'bad',
+  disabled: 'bad',
+} as const;
+
+function renderWebhooks({ webhooks, at }: Status): Html {
+  if (webhooks.length === 0) return html``;
+  return renderTable({
+    id: 'webhooks',
+    title: 'Webhooks',
+    columns: ['Name', 'Advertiser', 'State', '#Events waiting', '#Behind', 'Last answer', 'Next try'],
+    rows: webhooks.map((one) => {
+      const state = toWebhookState(one, at);
+      return [
+        one.name,
+        one.advertiser,
+        html`<span class="badge ${webhookMoods[state]}">${state}</span>`,
+        formatCount(one.behind),
+        one.behind === 0 ? '' : formatSpan(toWebhookLagMs(one, at)),
+        one.lastAnswer === null
+          ? 'none yet'
+          : html`${one.lastAnswer} <span class="aside">${renderAgo(one.answeredAt, at)}</span>`,
+        one.nextAt === null || one.stop !== null ? '' : toUtc(one.nextAt),
+      ];
+    }),
   });
 }
 

@@ -1,0 +1,89 @@
+// A receiver of Intake's webhooks in one file, with Node alone: npx node examples/receive-webhooks.ts, with WEBHOOK_SECRET set.
+// It verifies each message (Standard Webhooks 1.0.0), takes each event once and in order because it keeps the last number of each advertiser,
+// and shows the newest on a page. INBOX names a file to keep them in; PORT is 8091 if it is not set.
+
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+
+interface Message {
+  readonly type: string;
+  readonly timestamp: string;
+  readonly data: { readonly event_id: number; readonly advertiser_id: number; readonly application_id: number };
+}
+
+const { WEBHOOK_SECRET = '', INBOX, PORT = '8091' } = process.env;
+const keys = WEBHOOK_SECRET.split(/\s+/).map((secret) => Buffer.from(secret.replace(/^whsec_/, ''), 'base64'));
+if (WEBHOOK_SECRET === '') {
+  console.error('Set WEBHOOK_SECRET, the same as at Intake.');
+  process.exit(2);
+}
+
+/** The inbox. An event and the position after it are one line, so that a crash keeps both or neither. */
+const inbox: Message[] =
+  INBOX && existsSync(INBOX)
+    ? readFileSync(INBOX, 'utf8')
+        .split('\n')
+        .flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Message]))
+    : [];
+const positions = new Map(inbox.map(({ data }) => [data.advertiser_id, data.event_id]));
+
+/** Takes an event. One that was taken before is a repetition: delivery is at least once. */
+function take(message: Message): void {
+  const { event_id, advertiser_id, application_id } = message.data;
+  const what = `event ${event_id} of advertiser ${advertiser_id}: ${message.type} of ${application_id}`;
+  if (event_id <= (positions.get(advertiser_id) ?? 0)) {
+    console.log(`${what}, again`);
+    return;
+  }
+  if (INBOX) appendFileSync(INBOX, `${JSON.stringify(message)}\n`);
+  inbox.push(message);
+  positions.set(advertiser_id, event_id);
+  console.log(what);
+}
+
+const toleranceSeconds = 300;
+
+/** True for a message that was signed with the secret within the last five minutes. */
+function isGenuine(headers: IncomingHttpHeaders, body: string): boolean {
+  const { 'webhook-id': id, 'webhook-timestamp': seconds, 'webhook-signature': signatures } = headers;
+  if (!(Math.abs(Date.now() / 1_000 - Number(seconds)) <= toleranceSeconds)) return false;
+  return keys.some((key) => {
+    const expected = createHmac('sha256', key).update(`${id}.${seconds}.${body}`).digest();
+    return String(signatures)
+      .split(' ')
+      .map((one) => Buffer.from(one.replace(/^v1,/, ''), 'base64'))
+      .some((given) => given.length === expected.length && timingSafeEqual(given, expected));
+  });
+}
+
+function answer(response: ServerResponse, status: number, type = 'text/plain', body = ''): void {
+  response.writeHead(status, { 'content-type': `${type}; charset=utf-8` }).end(body);
+}
+
+const server = createServer(async (request, response) => {
+  if (request.method === 'GET') return answer(response, 200, 'text/html', toPage());
+  const body = await text(request);
+  if (!isGenuine(request.headers, body)) return answer(response, 401);
+  const message = JSON.parse(body) as Message;
+  // Answer only when the event is safe: whatever is not answered with 2xx comes again.
+  if (message.type.startsWith('application.')) take(message);
+  answer(response, 204);
+});
+
+/** Types, numbers and times only, so nothing has to be escaped. */
+function toPage(): string {
+  const rows = inbox
+    .slice(-50)
+    .reverse()
+    .map(
+      ({ type, timestamp, data }) => `<tr><td>${[data.event_id, type, data.application_id, timestamp].join('<td>')}`,
+    );
+  return `<!doctype html><meta http-equiv="refresh" content="2"><title>Webhooks</title><h1>${inbox.length} events received</h1>
+<table><tr><th>event<th>type<th>application<th>time${rows.join('\n')}</table>`;
+}
+
+server.listen(Number(PORT), '127.0.0.1', () => console.log(`Webhooks are received at http://127.0.0.1:${PORT}/`));
+// A demo starts this process with an IPC channel, which closes when the demo ends.
+process.once('disconnect', () => process.exit());

@@ -1,0 +1,20 @@
+// Opens the clients of the configured webhooks.
+import { type Config, toWebhookSecrets } from '../config.ts';
+import { version } from '../store/postgres/apply-migrations.ts';
+import type { Webhook } from '../sync/accounts/webhooks.ts';
+import { openWebhookClient } from '../webhooks/send.ts';
+
+/** A client per endpoint, so that none waits for another. Nothing is sent yet. */
+export function openWebhooks({ webhooks }: Config<'webhooks'>, stack: AsyncDisposableStack): Webhook[] {
+  return webhooks.endpoints.map(({ account, name, url, secret, types, detail }) => {
+    const { send } = stack.use(
+      openWebhookClient({
+        url,
+        secrets: () => toWebhookSecrets(secret),
+        allowPrivate: webhooks.allowPrivate,
+        userAgent: `intake/${version}`,
+      }),
+    );
+    return { account, name, types, detail, send };
+  });
+}

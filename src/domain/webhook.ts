@@ -1,0 +1,105 @@
+// Webhooks: what a message says about an event, what an endpoint's answer means, and when a failed delivery is tried again. Pure: signing
+// and sending are in src/webhooks.
+import { type BackoffRange, backoff } from './backoff.ts';
+import type { Delay } from './delay.ts';
+
+/** Types of events, as `intake.events` has them. */
+export const eventTypes = [
+  'application.received',
+  'application.changed',
+  'application.ready',
+  'application.missing',
+  'application.erased',
+] as const;
+export type EventType = (typeof eventTypes)[number];
+
+/** What a message holds beside ids, type and state: the application's row of the anonymous or of the personal view. */
+export type Detail = 'anonymous' | 'personal';
+
+/** An event with its application as it is at the moment of reading, not as it was at the event. */
+export interface WebhookEvent {
+  readonly eventId: bigint;
+  readonly advertiserId: bigint;
+  readonly applicationId: bigint;
+  readonly type: EventType;
+  readonly at: Date;
+  /** Null where the application is unknown. */
+  readonly state: 'stored' | 'ready' | 'missing' | 'erased' | null;
+  /** Its row as JSON text. Null without a `Detail`, and for an erased application. */
+  readonly application: string | null;
+}
+
+/** One request to an endpoint, before it is signed. */
+export interface WebhookMessage {
+  /** The same for every attempt, so that a receiver can tell a repetition. */
+  readonly id: string;
+  readonly body: string;
+}
+
+/**
+ * The message of an event. Ids are written as JSON integers of any length, as `to_jsonb` of the row writes them. The message id holds the
+ * event's time, because a restored database uses numbers of events again.
+ */
+export function toMessage(event: WebhookEvent, withApplication: boolean): WebhookMessage {
+  const { eventId, advertiserId, applicationId, type, at, state, application } = event;
+  const ids = `"event_id":${eventId},"advertiser_id":${advertiserId},"application_id":${applicationId}`;
+  const row = withApplication ? `,"application":${application}` : '';
+  const data = `{${ids},"state":${JSON.stringify(state)}${row}}`;
+  return {
+    id: `evt_${advertiserId}_${eventId}_${at.getTime().toString(36)}`,
+    body: `{"type":${JSON.stringify(type)},"timestamp":${JSON.stringify(at)},"data":${data}}`,
+  };
+}
+
+/** The message of `intake webhook test`. */
+export function toPing(webhook: string, at: Date): WebhookMessage {
+  return {
+    id: `ping_${at.getTime().toString(36)}`,
+    body: JSON.stringify({ type: 'intake.ping', timestamp: at, data: { webhook } }),
+  };
+}
+
+/** What an endpoint answered, or why there is no answer. */
+export type Answer =
+  | { readonly status: number; readonly retryAfterMs?: Delay | undefined }
+  | { readonly status: null; readonly reason: string };
+
+/** A failed delivery: why, when it is tried again, and whether only a person continues. */
+export interface DeliveryFailure {
+  readonly reason: string;
+  readonly waitMs: number;
+  readonly isGone: boolean;
+}
+
+/** Failures are retried for this long, as long as the schedule that Standard Webhooks recommends. Then the endpoint counts as halted. */
+export const retryForMs = 75 * 3_600_000;
+
+/** An endpoint that is back waits at most an hour: everything behind the failed event waits with it. */
+const whileFailing: BackoffRange = { minMs: 1_000, baseMs: 5_000, maxMs: 3_600_000 };
+const whileHalted: BackoffRange = { minMs: 3 * 3_600_000, baseMs: 6 * 3_600_000, maxMs: 6 * 3_600_000 };
+
+/** Earlier failures of the same event in a row, and for how long they have lasted. */
+export interface Failing {
+  readonly failures: number;
+  readonly forMs: number;
+}
+
+/** The failure that an answer means; null where the message was delivered. */
+export function findFailure(answer: Answer, { failures, forMs }: Failing, random: number): DeliveryFailure | null {
+  if (isDelivered(answer)) return null;
+  const range = forMs < retryForMs ? whileFailing : whileHalted;
+  const demanded = answer.status === null ? undefined : answer.retryAfterMs;
+  const waitMs = demanded ?? backoff(failures + 1, range, random);
+  return { reason: describeAnswer(answer), waitMs, isGone: answer.status === 410 };
+}
+
+export function isDelivered({ status }: Answer): boolean {
+  return status !== null && status >= 200 && status < 300;
+}
+
+/** The answer in words for the status and the log. Nothing that the endpoint wrote is part of it. */
+export function describeAnswer(answer: Answer): string {
+  if (answer.status === null) return answer.reason;
+  if (answer.status >= 300 && answer.status < 400) return `it answered ${answer.status}; redirects are not followed`;
+  return `it answered ${answer.status}`;
+}

@@ -1,0 +1,192 @@
+// The endpoints of webhooks: how far each has taken an advertiser's events, and why it waits. A row is written under the lease of its
+// endpoint, so that a paused worker cannot move the position of its successor.
+import { LeaseLost } from '../../domain/trouble.ts';
+import type { Detail, WebhookEvent } from '../../domain/webhook.ts';
+import { mostCounted, type WebhookStatus } from '../../domain/webhook-status.ts';
+import { columnsOf, type Queryable } from '../postgres/database.ts';
+import type { Columns } from '../schema/rows.ts';
+import type { Lease } from './leases.ts';
+
+/** A configured endpoint: the name of its account, and its own, which is unique in the configuration. */
+export interface WebhookName {
+  readonly account: string;
+  readonly name: string;
+}
+
+export interface WebhookKey {
+  readonly advertiserId: bigint;
+  readonly name: string;
+}
+
+/** An answer in the future came before the clock was set back: the time of the next try means nothing then. */
+const isDue = (h: string) =>
+  `${h}.stop IS NULL AND coalesce(${h}.next_at <= now() OR ${h}.answered_at > now() + interval '1 minute', true)`;
+
+/**
+ * Makes the rows of these endpoints, and marks those of the same accounts that are no longer configured: the status leaves them out. Their
+ * positions stay, because an older worker may still deliver to them.
+ */
+export async function declareWebhooks(
+  db: Queryable,
+  accounts: readonly string[],
+  configured: readonly WebhookName[],
+): Promise<void> {
+  await db.query(
+    `WITH named AS (
+       SELECT v.advertiser_id, w.name FROM unnest($1::text[], $2::text[]) AS w (account, name)
+       JOIN intake.advertisers v ON v.name = w.account WHERE v.advertiser_id IS NOT NULL
+     ), removed AS (
+       UPDATE intake.webhooks h SET removed_at = now() FROM intake.advertisers v
+       WHERE v.advertiser_id = h.advertiser_id AND v.name = ANY ($3::text[]) AND h.removed_at IS NULL
+         AND NOT EXISTS (SELECT 1 FROM named n WHERE n.advertiser_id = h.advertiser_id AND n.name = h.name)
+     )
+     INSERT INTO intake.webhooks AS h (advertiser_id, name) SELECT advertiser_id, name FROM named
+     ON CONFLICT (advertiser_id, name) DO UPDATE SET removed_at = NULL WHERE h.removed_at IS NOT NULL`,
+    [...columnsOf(configured, 'account', 'name'), accounts],
+  );
+}
+
+/** Those of the endpoints that have an event to take and need not wait. */
+export async function findDueWebhooks(db: Queryable, names: readonly WebhookName[]): Promise<WebhookKey[]> {
+  return await db.query<{ advertiserId: bigint; name: string }>(
+    `SELECT v.advertiser_id AS "advertiserId", w.name FROM unnest($1::text[], $2::text[]) AS w (account, name)
+     JOIN intake.advertisers v ON v.name = w.account
+     LEFT JOIN intake.webhooks h ON h.advertiser_id = v.advertiser_id AND h.name = w.name
+     WHERE ${isDue('h')} AND EXISTS (
+       SELECT 1 FROM intake.events e WHERE e.advertiser_id = v.advertiser_id AND e.event_id > coalesce(h.position, 0))`,
+    columnsOf(names, 'account', 'name'),
+  );
+}
+
+/** Where an endpoint stands. */
+export interface WebhookPlace {
+  readonly position: bigint;
+  readonly failures: number;
+  readonly failingForMs: number;
+  /** False while it waits, or is stopped until a person continues. */
+  readonly isDue: boolean;
+}
+
+export async function loadWebhookPlace(db: Queryable, { advertiserId, name }: WebhookKey): Promise<WebhookPlace> {
+  const [row] = await db.query<Columns<'webhooks', 'position' | 'failures'> & { failingForMs: number; isDue: boolean }>(
+    `SELECT h.position, h.failures, ${isDue('h')} AS "isDue",
+       coalesce(greatest(0, extract(epoch FROM now() - h.failing_since)::float8 * 1000), 0) AS "failingForMs"
+     FROM intake.webhooks h WHERE h.advertiser_id = $1 AND h.name = $2`,
+    [advertiserId, name],
+  );
+  return row ?? { position: 0n, failures: 0, failingForMs: 0, isDue: true };
+}
+
+export interface EventsRequest {
+  readonly advertiserId: bigint;
+  readonly after: bigint;
+  readonly limit: number;
+  readonly detail: Detail | null;
+}
+
+/** The events after a position, each with its application as it is now: of an erased one, only that it is. */
+export async function loadWebhookEvents(
+  db: Queryable,
+  { advertiserId, after, limit, detail }: EventsRequest,
+): Promise<WebhookEvent[]> {
+  return await db.query<{
+    eventId: bigint;
+    advertiserId: bigint;
+    applicationId: bigint;
+    type: WebhookEvent['type'];
+    at: Date;
+    state: WebhookEvent['state'];
+    application: string | null;
+  }>(
+    `SELECT e.event_id AS "eventId", e.advertiser_id AS "advertiserId", e.application_id AS "applicationId", e.type, e.at,
+       CASE WHEN a.erased_at IS NOT NULL THEN 'erased' WHEN a.missing_since IS NOT NULL THEN 'missing'
+         WHEN a.ready_at IS NOT NULL THEN 'ready' WHEN a.application_id IS NOT NULL THEN 'stored' END AS state,
+       CASE $4::text
+         WHEN 'anonymous' THEN (SELECT to_jsonb(x)::text FROM intake_analytics.applications_anonymous x
+           WHERE x.advertiser_id = e.advertiser_id AND x.application_id = e.application_id)
+         WHEN 'personal' THEN (SELECT to_jsonb(x)::text FROM intake_analytics.applications x
+           WHERE x.advertiser_id = e.advertiser_id AND x.application_id = e.application_id)
+       END AS application
+     FROM intake.events e
+     LEFT JOIN intake.applications a ON a.advertiser_id = e.advertiser_id AND a.application_id = e.application_id
+     WHERE e.advertiser_id = $1 AND e.event_id > $2
+     ORDER BY e.event_id LIMIT $3`,
+    [advertiserId, after, limit, detail],
+  );
+}
+
+/** What became of a delivery: the last event that the endpoint took, its answer in words, and where it failed, what follows. */
+export interface DeliveryRecord {
+  readonly position: bigint;
+  readonly answer: string | null;
+  readonly failure: { readonly waitMs: number; readonly stop: 'gone' | null } | null;
+}
+
+/** Writes how far an endpoint is. Throws LeaseLost if another process delivers to it by now. */
+export async function recordDelivery(
+  db: Queryable,
+  lease: Lease,
+  { advertiserId, name }: WebhookKey,
+  { position, answer, failure }: DeliveryRecord,
+): Promise<void> {
+  const rows = await db.query(
+    `WITH held AS MATERIALIZED (
+       SELECT 1 FROM intake.leases WHERE name = $1 AND lane = $2 AND epoch = $3 AND owner = $4 FOR SHARE
+     )
+     INSERT INTO intake.webhooks AS h (advertiser_id, name, position, failures, failing_since, next_at, stop, last_answer, answered_at)
+     SELECT $5::bigint, $6::text, $7::bigint, ($8::float8 IS NOT NULL)::int, CASE WHEN $8::float8 IS NOT NULL THEN now() END,
+       now() + $8::float8 * interval '1 millisecond', $9::text, $10::text, CASE WHEN $10::text IS NOT NULL THEN now() END
+     FROM held
+     ON CONFLICT (advertiser_id, name) DO UPDATE SET
+       position = excluded.position,
+       failures = CASE WHEN excluded.failures = 0 THEN 0 ELSE h.failures + 1 END,
+       failing_since = CASE WHEN excluded.failures = 0 THEN NULL ELSE coalesce(h.failing_since, now()) END,
+       next_at = excluded.next_at,
+       stop = coalesce(excluded.stop, h.stop),
+       last_answer = coalesce(excluded.last_answer, h.last_answer),
+       answered_at = coalesce(excluded.answered_at, h.answered_at),
+       removed_at = NULL
+     RETURNING 1`,
+    [
+      ...[lease.name, lease.lane, lease.epoch, lease.owner, advertiserId, name, position],
+      ...[failure?.waitMs ?? null, failure?.stop ?? null, answer],
+    ],
+  );
+  if (rows.length === 0) throw new LeaseLost(lease.name, lease.lane);
+}
+
+/** Makes an endpoint due now, whatever kept it; false where it has no row yet, so nothing can keep it. */
+export async function resumeWebhook(db: Queryable, { advertiserId, name }: WebhookKey): Promise<boolean> {
+  const rows = await db.query(
+    `UPDATE intake.webhooks SET stop = NULL, next_at = NULL, failing_since = NULL, failures = 0
+     WHERE advertiser_id = $1 AND name = $2 RETURNING 1`,
+    [advertiserId, name],
+  );
+  return rows.length > 0;
+}
+
+export async function loadWebhooks(db: Queryable): Promise<WebhookStatus[]> {
+  return await db.query<{
+    advertiser: string;
+    name: string;
+    position: bigint;
+    behind: number;
+    behindSince: Date | null;
+    failures: number;
+    failingSince: Date | null;
+    nextAt: Date | null;
+    stop: WebhookStatus['stop'];
+    lastAnswer: string | null;
+    answeredAt: Date | null;
+  }>(
+    `SELECT v.name AS advertiser, h.name, h.position, w.behind, w.since AS "behindSince", h.failures, h.failing_since AS "failingSince",
+       h.next_at AS "nextAt", h.stop, h.last_answer AS "lastAnswer", h.answered_at AS "answeredAt"
+     FROM intake.webhooks h JOIN intake.advertisers v ON v.advertiser_id = h.advertiser_id
+     CROSS JOIN LATERAL (
+       SELECT count(*)::int AS behind, min(n.at) AS since FROM (
+         SELECT e.at FROM intake.events e WHERE e.advertiser_id = h.advertiser_id AND e.event_id > h.position
+         ORDER BY e.event_id LIMIT ${mostCounted}) AS n
+     ) AS w
+     WHERE h.removed_at IS NULL ORDER BY v.name, h.name`,
+  );
+}

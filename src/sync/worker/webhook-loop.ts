@@ -1,0 +1,91 @@
+// Starts a delivery for each endpoint of webhooks that has events to take, as soon as they are committed. Deliveries run side by side, so
+// that a slow endpoint delays no other.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LeaseLost } from '../../domain/trouble.ts';
+import {
+  type DeliverDeps,
+  type DeliverRequest,
+  type DeliverySummary,
+  deliver,
+  type Webhook,
+} from '../accounts/webhooks.ts';
+import type { WorkerLog } from './download-loop.ts';
+import { createTeller, type Pass, toErrorKind } from './pass.ts';
+import type { Watchdog } from './watchdog.ts';
+
+export interface WebhookLoopDeps extends Pick<DeliverDeps, 'store' | 'crashPoint'> {
+  readonly webhooks: readonly Webhook[];
+  /** Resolves when events were committed, or after the timeout. */
+  readonly untilEvents: (timeoutMs: number, signal: AbortSignal) => Promise<void>;
+  readonly watchdog: Watchdog;
+  readonly log: WorkerLog;
+  readonly onPass: (pass: Pass) => void;
+}
+
+/** How often events are looked for if no notification arrives, and how long an endpoint rests that another process delivers to. */
+const checkEveryMs = 2_000;
+/** Between two looks, so that many small commits make few deliveries. */
+const restMs = 50;
+
+/** Runs until the signal aborts; resolves when every delivery has ended. */
+export async function runWebhookLoop(
+  deps: WebhookLoopDeps,
+  request: Pick<DeliverRequest, 'owner' | 'leaseMs' | 'signal'>,
+): Promise<void> {
+  const { store, log, watchdog, webhooks } = deps;
+  const { signal } = request;
+  if (webhooks.length === 0) return;
+  const running = new Map<string, Promise<void>>();
+  let onEnd = () => {};
+  const rest = () => sleep(checkEveryMs, undefined, { signal }).catch(() => {});
+
+  async function run(webhook: Webhook, advertiserId: bigint): Promise<void> {
+    const facts = { advertiser: webhook.account, webhook: webhook.name };
+    const tell = createTeller(deps, 'webhooks');
+    using heartbeat = watchdog.begin({ task: 'webhooks', ...facts });
+    try {
+      const onStep = () => heartbeat.move();
+      const summary = await deliver({ ...deps, onStep }, webhook, { ...request, advertiserId });
+      if (summary === null) return await heartbeat.whileWaiting(rest());
+      // An endpoint that fails has metrics of its own.
+      tell('done', { delivered: summary.delivered });
+      logSummary(log, facts, summary);
+    } catch (error) {
+      if (error instanceof LeaseLost) return log.warn(facts, 'lease lost');
+      tell('failed', { kind: toErrorKind(error) });
+      log.warn({ ...facts, err: error }, 'webhook delivery interrupted; trying again');
+      await heartbeat.whileWaiting(rest());
+    }
+  }
+
+  while (!signal.aborted) {
+    // Listens before it looks, so that it misses nothing that is committed meanwhile.
+    const ended = new Promise<void>((resolve) => {
+      onEnd = resolve;
+    });
+    const woken = Promise.race([ended, deps.untilEvents(checkEveryMs, signal).catch(() => {})]);
+    const idle = webhooks.filter(({ name }) => !running.has(name));
+    // If the database is unavailable, the polls report it.
+    const due = idle.length === 0 ? [] : await store.webhooks.findDue(idle).catch(() => []);
+    for (const { advertiserId, name } of due) {
+      const webhook = idle.find((one) => one.name === name);
+      if (webhook === undefined) continue;
+      const delivery = run(webhook, advertiserId).finally(() => {
+        running.delete(name);
+        onEnd();
+      });
+      running.set(name, delivery);
+    }
+    await Promise.all([woken, sleep(restMs, undefined, { signal }).catch(() => {})]);
+  }
+  await Promise.allSettled(running.values());
+}
+
+function logSummary(log: WorkerLog, facts: object, { delivered, failure }: DeliverySummary): void {
+  if (delivered > 0) log.debug({ ...facts, delivered }, 'webhook events delivered');
+  if (failure === null) return;
+  const { eventId, attempt, reason, waitMs, isGone } = failure;
+  const all = { ...facts, eventId: String(eventId), attempt, reason };
+  if (isGone) log.warn(all, 'webhook disabled by its endpoint');
+  else log.warn({ ...all, waitMs: Math.round(waitMs) }, 'webhook delivery failed; trying again');
+}

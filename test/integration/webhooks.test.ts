@@ -1,0 +1,429 @@
+// Delivery of events to endpoints: every one, in order, at least once, whatever the endpoint or the worker does.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect } from 'vitest';
+import type { Answer, EventType } from '../../src/domain/webhook.ts';
+import { toWebhookState } from '../../src/domain/webhook-status.ts';
+import { appendEvents, pruneEvents } from '../../src/store/events.ts';
+import { openDatabase } from '../../src/store/postgres/database.ts';
+import type { Store } from '../../src/store/store.ts';
+import { deliver, type Webhook } from '../../src/sync/accounts/webhooks.ts';
+import type { Pass } from '../../src/sync/worker/pass.ts';
+import { createWatchdog } from '../../src/sync/worker/watchdog.ts';
+import { runWebhookLoop } from '../../src/sync/worker/webhook-loop.ts';
+import { openWebhookClient } from '../../src/webhooks/send.ts';
+import { newWebhookSecret, openReceiver, type Receiver, webhookSecret } from '../support/receiver.ts';
+import { openSharedStore } from '../support/small-intake.ts';
+import { type TestDatabase, test } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+const advertiserId = 7n;
+
+/** A database with two accounts. */
+async function prepare(database: TestDatabase): Promise<Store> {
+  await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('acme', 7), ('other', 8)`);
+  return openSharedStore(database);
+}
+
+/** Commits events; returns their ids. */
+async function append(database: TestDatabase, types: readonly EventType[], account = advertiserId): Promise<number[]> {
+  await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
+  const events = types.map((type, n) => ({ applicationId: BigInt(n + 1), type }));
+  await db.transaction((tx) => appendEvents(tx, account, events));
+  const rows = await database.query<{ id: number }>(
+    `SELECT event_id::int AS id FROM intake.events WHERE advertiser_id = $1 ORDER BY event_id DESC LIMIT $2`,
+    [account, types.length],
+  );
+  return rows.map(({ id }) => id).reverse();
+}
+
+const received = (count: number) => Array.from({ length: count }, () => 'application.received' as const);
+
+/** The endpoint `ats` of the account, at a receiver. */
+function openEndpoint(
+  receiver: Receiver,
+  options: Partial<Webhook> & { secrets?: () => string[]; timeoutMs?: number } = {},
+) {
+  const { secrets = () => [webhookSecret], timeoutMs, ...rest } = options;
+  const client = openWebhookClient({ url: receiver.url, secrets, allowPrivate: true, userAgent: 'test', timeoutMs });
+  const webhook: Webhook = { account: 'acme', name: 'ats', types: null, detail: null, send: client.send, ...rest };
+  return { webhook, [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() };
+}
+
+const request = (owner = 'one') => ({ advertiserId, owner, leaseMs: 30_000, signal: AbortSignal.timeout(600_000) });
+
+const loadRow = async (store: Store) => (await store.webhooks.load())[0];
+
+/** Ends the wait of an endpoint that failed. */
+const hasten = (database: TestDatabase) => database.query(`UPDATE intake.webhooks SET next_at = now()`);
+
+describe('an endpoint', () => {
+  test('gets every event that is kept, in order, once, over one connection', async ({ emptied: database }) => {
+    const store = await prepare(database);
+    const ids = await append(database, received(120));
+    await append(database, received(3), 8n);
+    await using receiver = await openReceiver();
+    await using endpoint = openEndpoint(receiver);
+    expect(await deliver({ store }, endpoint.webhook, request())).toEqual({ delivered: 120, failure: null });
+    expect(receiver.taken()).toEqual(ids);
+    expect(receiver.connections()).toBe(1);
+    expect(await deliver({ store }, endpoint.webhook, request())).toEqual({ delivered: 0, failure: null });
+    const more = await append(database, received(2));
+    await deliver({ store }, endpoint.webhook, request());
+    expect(receiver.taken()).toEqual([...ids, ...more]);
+    const row = await loadRow(store);
+    expect(row).toMatchObject({ position: BigInt(more[1] ?? 0), behind: 0, lastAnswer: 'it answered 204' });
+    expect(row && toWebhookState(row, new Date())).toBe('up to date');
+  });
+
+  test('that fails stops there: nothing behind overtakes, and a repetition has the same id', async ({
+    emptied: database,
+  }) => {
+    const store = await prepare(database);
+    const ids = await append(database, received(5));
+    let failures = 3;
+    await using receiver = await openReceiver(({ message }) =>
+      message.data.event_id === ids[2] && failures-- > 0 ? 500 : 204,
+    );
+    await using endpoint = openEndpoint(receiver);
+    for (let attempt = 1; attempt <= 3; attempt++) {
+      const summary = await deliver({ store }, endpoint.webhook, request());
+      expect(summary?.failure).toMatchObject({ eventId: BigInt(ids[2] ?? 0), attempt, reason: 'it answered 500' });
+      expect(await loadRow(store)).toMatchObject({ position: BigInt(ids[1] ?? 0), failures: attempt, behind: 3 });
+      // It waits: another try before its time does nothing.
+      expect(await deliver({ store }, endpoint.webhook, request('two'))).toEqual({ delivered: 0, failure: null });
+      expect(await store.webhooks.findDue([endpoint.webhook])).toEqual([]);
+      await hasten(database);
+      expect(await store.webhooks.findDue([endpoint.webhook])).toEqual([{ advertiserId, name: 'ats' }]);
+    }
+    await deliver({ store }, endpoint.webhook, request());
+    expect(receiver.taken()).toEqual(ids);
+    const tries = receiver.received.filter(({ message }) => message.data.event_id === ids[2]);
+    expect([tries.length, new Set(tries.map(({ id }) => id)).size]).toEqual([4, 1]);
+    expect(await loadRow(store)).toMatchObject({ failures: 0, failingSince: null, nextAt: null });
+  });
+
+  test('that asks for a pause gets it', async ({ emptied: database }) => {
+    const store = await prepare(database);
+    await append(database, received(1));
+    await using receiver = await openReceiver(() => ({ status: 503, headers: { 'retry-after': '7200' } }));
+    await using endpoint = openEndpoint(receiver);
+    await deliver({ store }, endpoint.webhook, request());
+    const [row] = await database.query<{ seconds: number }>(
+      `SELECT extract(epoch FROM next_at - answered_at)::int AS seconds FROM intake.webhooks`,
+    );
+    expect(row?.seconds).toBe(7_200);
+  });
+
+  test('waits no longer where the clock was set back', async ({ emptied: database }) => {
+    const store = await prepare(database);
+    await append(database, received(1));
+    await using receiver = await openReceiver(() => ({ status: 503, headers: { 'retry-after': '7200' } }));
+    await using endpoint = openEndpoint(receiver);
+    await deliver({ store }, endpoint.webhook, request());
+    expect(await store.webhooks.findDue([endpoint.webhook])).toEqual([]);
+    await database.query(`UPDATE intake.webhooks SET next_at = next_at + interval '9 hours', answered_at = answered_at + interval '9 hours',
+      failing_since = failing_since + interval '9 hours'`);
+    expect(await store.webhooks.findDue([endpoint.webhook])).toHaveLength(1);
+    receiver.answer = () => 204;
+    expect(await deliver({ store }, endpoint.webhook, request())).toEqual({ delivered: 1, failure: null });
+  });
+
+  test('that answers 410 is disabled until a person continues, where it stood', async ({ emptied: database }) => {
+    const store = await prepare(database);
+    const ids = await append(database, received(3));
+    await using receiver = await openReceiver(({ message }) => (message.data.event_id === ids[1] ? 410 : 204));
+    await using endpoint = openEndpoint(receiver);
+    await deliver({ store }, endpoint.webhook, request());
+    await hasten(database);
+    expect(await deliver({ store }, endpoint.webhook, request())).toEqual({ delivered: 0, failure: null });
+    expect(await loadRow(store)).toMatchObject({ stop: 'gone', position: BigInt(ids[0] ?? 0) });
+    receiver.answer = () => 204;
+    expect(await store.webhooks.resume({ advertiserId, name: 'ats' })).toBe(true);
+    await deliver({ store }, endpoint.webhook, request());
+    expect(receiver.taken()).toEqual(ids);
+  });
+
+  test('that has failed for 75 hours is halted, still tried, and continues by itself', async ({
+    emptied: database,
+  }) => {
+    const store = await prepare(database);
+    const ids = await append(database, received(2));
+    await using receiver = await openReceiver(() => 500);
+    await using endpoint = openEndpoint(receiver);
+    await deliver({ store }, endpoint.webhook, request());
+    await database.query(`UPDATE intake.webhooks SET next_at = now(), failing_since = now() - interval '75 hours'`);
+    const summary = await deliver({ store }, endpoint.webhook, request());
+    expect(summary?.failure?.waitMs).toBeGreaterThanOrEqual(3 * 3_600_000);
+    const row = await loadRow(store);
+    expect(row && toWebhookState(row, new Date())).toBe('halted');
+    await hasten(database);
+    receiver.answer = () => 200;
+    await deliver({ store }, endpoint.webhook, request());
+    expect(receiver.taken()).toEqual(ids);
+  });
+
+  test('of some types gets only these, and its position passes the others', async ({ emptied: database }) => {
+    const store = await prepare(database);
+    const types = ['application.received', 'application.ready', 'application.ready', 'application.changed'] as const;
+    const ids = await append(database, types);
+    await using receiver = await openReceiver();
+    await using endpoint = openEndpoint(receiver, { types: ['application.ready'] });
+    await deliver({ store }, endpoint.webhook, request());
+    expect(receiver.taken()).toEqual(ids.slice(1, 3));
+    expect(await loadRow(store)).toMatchObject({ position: BigInt(ids[3] ?? 0), behind: 0 });
+  });
+
+  test('takes its messages by the old secret and by the new one while it is rotated', async ({ emptied: database }) => {
+    const store = await prepare(database);
+    const ids: number[] = [];
+    let secrets = [webhookSecret];
+    await using receiver = await openReceiver();
+    await using endpoint = openEndpoint(receiver, { secrets: () => secrets });
+    const step = async (sender: string[], known: string) => {
+      secrets = sender;
+      receiver.secret = known;
+      ids.push(...(await append(database, received(2))));
+      await deliver({ store }, endpoint.webhook, request());
+    };
+    await step([webhookSecret], webhookSecret);
+    await step([newWebhookSecret, webhookSecret], webhookSecret);
+    await step([newWebhookSecret, webhookSecret], newWebhookSecret);
+    await step([newWebhookSecret], newWebhookSecret);
+    expect(receiver.taken()).toEqual(ids);
+    expect(receiver.received.every(({ status }) => status === 204)).toBe(true);
+    // A receiver that was changed too early refuses, and loses nothing.
+    await step([newWebhookSecret], webhookSecret);
+    expect(receiver.received.at(-1)?.status).toBe(401);
+    await hasten(database);
+    receiver.secret = newWebhookSecret;
+    await deliver({ store }, endpoint.webhook, request());
+    expect(receiver.taken()).toEqual(ids);
+  });
+});
+
+describe('a message says how the application is now', () => {
+  const insert = (database: TestDatabase) =>
+    database.query(
+      `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq, first_name, job_reference, person_key)
+       VALUES (7, 1, '', 1, 'Zelda', 'JOB-1', 'p1')`,
+    );
+
+  test('with the row of a view where the operator wants it', async ({ emptied: database }) => {
+    const store = await prepare(database);
+    await insert(database);
+    await append(database, received(1));
+    await using receiver = await openReceiver();
+    for (const [name, detail] of [
+      ['thin', null],
+      ['anonymous', 'anonymous'],
+      ['personal', 'personal'],
+    ] as const) {
+      await using endpoint = openEndpoint(receiver, { name, detail });
+      await deliver({ store }, endpoint.webhook, request());
+    }
+    const [thin, anonymous, personal] = receiver.received.map(({ message }) => message.data);
+    expect(thin).toEqual({ event_id: expect.any(Number), advertiser_id: 7, application_id: 1, state: 'stored' });
+    expect(anonymous?.application).toMatchObject({ job_reference: 'JOB-1', person_key: 'p1' });
+    expect(JSON.stringify(anonymous)).not.toContain('Zelda');
+    expect(personal?.application).toMatchObject({ first_name: 'Zelda' });
+  });
+
+  test('and nothing of a person who was erased meanwhile, while it waited or while others were sent', async ({
+    emptied: database,
+  }) => {
+    const store = await prepare(database);
+    await insert(database);
+    // The events before the one of the person, in the same batch, take longer than a batch stays fresh.
+    await append(database, ['application.received']);
+    await append(database, ['application.ready']);
+    await using receiver = await openReceiver(async () => {
+      await database.query(`UPDATE intake.applications SET first_name = NULL, job_reference = NULL, erased_at = now()`);
+      if (receiver.received.length === 0) await sleep(1_100);
+      return 204;
+    });
+    await using endpoint = openEndpoint(receiver, { detail: 'personal' });
+    await deliver({ store }, endpoint.webhook, request());
+    const [, second] = receiver.received;
+    expect(second?.message.data).toMatchObject({ state: 'erased', application: null });
+    expect(second?.text).not.toMatch(/Zelda|JOB-1/);
+  });
+});
+
+describe('a worker that dies', () => {
+  test('between an answer and its record repeats at most two events, and skips none', async ({ emptied: database }) => {
+    const store = await prepare(database);
+    const ids = await append(database, received(12));
+    await using receiver = await openReceiver();
+    await using endpoint = openEndpoint(receiver);
+    for (const [life, count] of [1, 3, 2, 4].entries()) {
+      let left = count;
+      const crashPoint = () => {
+        if (--left === 0) throw new Error('died');
+      };
+      await expect(deliver({ store, crashPoint }, endpoint.webhook, request(`life ${life}`))).rejects.toThrow('died');
+    }
+    await deliver({ store }, endpoint.webhook, request('last'));
+    const taken = receiver.taken();
+    // A consumer that keeps the last id applies each once, in order.
+    const applied = taken.filter((id, index) => taken.slice(0, index).every((earlier) => earlier < id));
+    expect(applied).toEqual(ids);
+    expect(taken.length).toBeGreaterThan(ids.length);
+    expect(taken.length).toBeLessThanOrEqual(ids.length + 2 * 4);
+  });
+});
+
+describe('two workers', () => {
+  test('do not deliver to an endpoint at the same time', async ({ emptied: database }) => {
+    const store = await prepare(database);
+    const ids = await append(database, received(3));
+    const open = Promise.withResolvers<void>();
+    await using receiver = await openReceiver(async () => {
+      await open.promise;
+      return 204;
+    });
+    await using endpoint = openEndpoint(receiver);
+    const first = deliver({ store }, endpoint.webhook, request('one'));
+    await until(() => receiver.connections() > 0);
+    expect(await deliver({ store }, endpoint.webhook, request('two'))).toBeNull();
+    open.resolve();
+    await first;
+    expect(receiver.taken()).toEqual(ids);
+  });
+
+  test('of which the first was paused: what it still writes does not move the position back', async ({
+    emptied: database,
+  }) => {
+    const store = await prepare(database);
+    const ids = await append(database, received(4));
+    const paused = Promise.withResolvers<Answer>();
+    await using receiver = await openReceiver();
+    await using endpoint = openEndpoint(receiver);
+    const sent = Promise.withResolvers<void>();
+    const send: Webhook['send'] = () => {
+      sent.resolve();
+      return paused.promise;
+    };
+    const stale = deliver({ store }, { ...endpoint.webhook, send }, request('one'));
+    await sent.promise;
+    await database.query(`UPDATE intake.leases SET expires_at = '-infinity'`);
+    await deliver({ store }, endpoint.webhook, request('two'));
+    paused.resolve({ status: 200 });
+    await expect(stale).rejects.toThrow('taken over by another process');
+    expect(receiver.taken()).toEqual(ids);
+    expect(await loadRow(store)).toMatchObject({ position: BigInt(ids[3] ?? 0) });
+  });
+});
+
+describe('pruning', () => {
+  test('of an event that an endpoint has not taken stops it, and a person continues with what is kept', async ({
+    emptied: database,
+  }) => {
+    const store = await prepare(database);
+    const [first] = await append(database, received(1));
+    await using receiver = await openReceiver();
+    await using endpoint = openEndpoint(receiver);
+    await deliver({ store }, endpoint.webhook, request());
+    const [lost, kept] = await append(database, received(2));
+    await database.query(`UPDATE intake.events SET at = now() - interval '31 days' WHERE event_id < $1`, [kept]);
+    await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
+    expect(await pruneEvents(db)).toBe(2);
+    expect(await loadRow(store)).toMatchObject({ stop: 'lost', position: BigInt(first ?? 0) });
+    await deliver({ store }, endpoint.webhook, request());
+    expect(receiver.taken()).toEqual([first]);
+    await store.webhooks.resume({ advertiserId, name: 'ats' });
+    await deliver({ store }, endpoint.webhook, request());
+    expect(receiver.taken()).toEqual([first, kept]);
+    expect(receiver.taken()).not.toContain(lost);
+  });
+
+  test('of events that it has taken does not', async ({ emptied: database }) => {
+    const store = await prepare(database);
+    await append(database, received(2));
+    await using receiver = await openReceiver();
+    await using endpoint = openEndpoint(receiver);
+    await deliver({ store }, endpoint.webhook, request());
+    await database.query(`UPDATE intake.events SET at = now() - interval '31 days'`);
+    await append(database, received(1));
+    await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
+    expect(await pruneEvents(db)).toBe(2);
+    expect(await loadRow(store)).toMatchObject({ stop: null, behind: 1 });
+  });
+});
+
+describe('the loop of a worker', () => {
+  /** A loop over endpoints, which is woken by `wake`. */
+  function startLoop(store: Store, webhooks: readonly Webhook[]) {
+    const stop = new AbortController();
+    const passes: Pass[] = [];
+    let wake = () => {};
+    const ended = runWebhookLoop(
+      {
+        ...{ store, webhooks, log: { debug() {}, info() {}, warn() {} }, onPass: (pass: Pass) => passes.push(pass) },
+        watchdog: createWatchdog({ now: () => 0, stuckMs: 1 }),
+        untilEvents: (_, signal) =>
+          new Promise((resolve) => {
+            wake = resolve;
+            signal.addEventListener('abort', () => resolve());
+          }),
+      },
+      { owner: 'worker', leaseMs: 30_000, signal: stop.signal },
+    );
+    return {
+      passes,
+      wake: () => wake(),
+      async [Symbol.asyncDispose]() {
+        stop.abort();
+        await ended;
+      },
+    };
+  }
+
+  test('delivers to a quick endpoint while a slow one hangs', async ({ emptied: database }) => {
+    const store = await prepare(database);
+    const ids = await append(database, received(2));
+    const open = Promise.withResolvers<void>();
+    await using slow = await openReceiver(async () => {
+      await open.promise;
+      return 204;
+    });
+    await using quick = await openReceiver();
+    await using one = openEndpoint(slow, { name: 'slow' });
+    await using other = openEndpoint(quick, { name: 'quick' });
+    await using loop = startLoop(store, [one.webhook, other.webhook]);
+    await expect.poll(() => quick.taken()).toEqual(ids);
+    const more = await append(database, received(2));
+    loop.wake();
+    await expect.poll(() => quick.taken()).toEqual([...ids, ...more]);
+    expect([slow.connections(), slow.taken().length]).toEqual([1, 0]);
+    open.resolve();
+    await expect.poll(() => slow.taken()).toEqual([...ids, ...more]);
+    expect(loop.passes.reduce((sum, { delivered = 0 }) => sum + delivered, 0)).toBeGreaterThanOrEqual(4);
+  });
+});
+
+describe('the rows of endpoints', () => {
+  test('follow the settings: a new one is shown, a removed one is not, and comes back where it stood', async ({
+    emptied: database,
+  }) => {
+    const store = await prepare(database);
+    const [id] = await append(database, received(1));
+    await using receiver = await openReceiver();
+    await using endpoint = openEndpoint(receiver);
+    const names = async () => (await store.webhooks.load()).map(({ name, position }) => [name, Number(position)]);
+    await store.webhooks.declare(['acme'], [endpoint.webhook, { account: 'acme', name: 'crm' }]);
+    expect(await names()).toEqual([
+      ['ats', 0],
+      ['crm', 0],
+    ]);
+    await deliver({ store }, endpoint.webhook, request());
+    await store.webhooks.declare(['acme'], [{ account: 'acme', name: 'crm' }]);
+    expect(await names()).toEqual([['crm', 0]]);
+    // Settings of another account do not touch them.
+    await store.webhooks.declare(['other'], []);
+    await store.webhooks.declare(['acme'], [endpoint.webhook, { account: 'acme', name: 'crm' }]);
+    expect(await names()).toEqual([
+      ['ats', id],
+      ['crm', 0],
+    ]);
+  });
+});

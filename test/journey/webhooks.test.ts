@@ -1,0 +1,154 @@
+// Webhooks as an operator and an integrator see them: a worker that is killed, the example receiver, and the commands.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
+import { openScratch } from '../support/blob-stores.ts';
+import { findFreePort } from '../support/free-port.ts';
+import { callIntake } from '../support/intake.ts';
+import { newWebhookSecret, openReceiver, webhookSecret } from '../support/receiver.ts';
+import { toEnvironment } from '../support/syncing.ts';
+import { type TestDatabase, test } from '../support/test-database.ts';
+import { spawnWorker } from '../support/worker.ts';
+
+/** The example receiver as a process; `lines` is what it printed. */
+async function openExample(inbox: string) {
+  const port = await findFreePort();
+  const { PATH = '', NODE_COMPILE_CACHE = '' } = process.env;
+  const env = { PATH, NODE_COMPILE_CACHE, PORT: String(port), WEBHOOK_SECRET: webhookSecret, INBOX: inbox };
+  const child = spawn(process.execPath, ['examples/receive-webhooks.ts'], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let printed = '';
+  child.stdout.setEncoding('utf8').on('data', (piece: string) => {
+    printed += piece;
+  });
+  await expect.poll(() => printed).toContain('Webhooks are received at');
+  return {
+    url: `http://127.0.0.1:${port}`,
+    printed: () => printed,
+    async [Symbol.asyncDispose]() {
+      const ended = once(child, 'exit');
+      child.kill();
+      await ended;
+    },
+  };
+}
+
+const schedules = {
+  ...{ SYNC_SCHEDULE: '* * * * * *', RECHECK_SCHEDULE: 'off', AUDIT_SCHEDULE: 'off' },
+  ...{ LEASE: '2s', LOG_FORMAT: 'json', WEBHOOK_ALLOW_PRIVATE: 'true' },
+};
+
+const loadEvents = async (database: TestDatabase) =>
+  (await database.query<{ id: number }>(`SELECT event_id::int AS id FROM intake.events ORDER BY event_id`)).map(
+    ({ id }) => id,
+  );
+
+const killed =
+  'a worker killed between an answer and its record repeats the event; the example receiver takes each once, in order';
+test(killed, { tags: ['slow'] }, async ({ emptied: database }) => {
+  await using board = await openSandbox({ applications: 4 });
+  await using scratch = await openScratch();
+  const inbox = join(scratch.path, 'inbox.ndjson');
+  await using example = await openExample(inbox);
+  const env = {
+    ...{ ...toEnvironment(database, board, join(scratch.path, 'blobs')), ...schedules },
+    ...{ WEBHOOK_URL: `${example.url}/hook`, WEBHOOK_SECRET: webhookSecret },
+  };
+  await using first = await spawnWorker({ ...env, INTAKE_CRASH_AT: 'webhookAnswered:3' });
+  expect((await first.ended).code).toBeNull();
+  await using _second = await spawnWorker(env);
+  const ready = () => database.query(`SELECT 1 FROM intake.applications WHERE ready_at IS NOT NULL`);
+  await expect.poll(ready).toHaveLength(4);
+  const taken = () =>
+    (existsSync(inbox) ? readFileSync(inbox, 'utf8') : '')
+      .split('\n')
+      .flatMap((line) => (line === '' ? [] : [JSON.parse(line).data.event_id]));
+  await expect.poll(taken).toEqual(await loadEvents(database));
+  expect(example.printed()).toMatch(/event \d+ of advertiser \d+: application\.\w+ of \d+, again\n/);
+  expect(await (await fetch(example.url)).text()).toContain('application.ready');
+  // A message of somebody else is refused.
+  const forged = {
+    method: 'POST',
+    body: '{}',
+    headers: { 'webhook-id': 'x', 'webhook-timestamp': `${Date.now() / 1_000}` },
+  };
+  expect((await fetch(`${example.url}/hook`, forged)).status).toBe(401);
+});
+
+test('an operator lists endpoints, sends a ping, and continues one that was disabled', async ({
+  emptied: database,
+}) => {
+  await using board = await openSandbox({ applications: 0 });
+  await using scratch = await openScratch();
+  await using receiver = await openReceiver();
+  const secretFile = join(scratch.path, 'ats.secret');
+  writeFileSync(secretFile, `${webhookSecret}\n`);
+  const file = join(scratch.path, 'advertisers.json');
+  const webhooks = [
+    { name: 'ats', url: receiver.url, secretFile: 'ats.secret' },
+    { name: 'crm', url: receiver.url, secret: newWebhookSecret, events: ['application.ready'], full: true },
+  ];
+  writeFileSync(file, JSON.stringify([{ name: 'acme', credential: board.credential, webhooks }]));
+  const { SOURCE_CREDENTIAL: _, ...base } = toEnvironment(database, board);
+  const env = { ...base, ADVERTISERS_FILE: file, WEBHOOK_ALLOW_PRIVATE: 'true' };
+  const call = async (...args: string[]) => {
+    const { code, stdout } = await callIntake([...args, '--json'], env);
+    return { code, said: JSON.parse(stdout) };
+  };
+
+  expect(await call('webhook', 'test', 'ats')).toEqual({
+    code: 0,
+    said: { webhook: 'ats', delivered: true, status: 204, answer: 'it answered 204' },
+  });
+  // The receiver knows another secret.
+  expect(await call('webhook', 'test', 'crm')).toMatchObject({ code: 3, said: { delivered: false, status: 401 } });
+  // The file is read for each message.
+  writeFileSync(secretFile, `${newWebhookSecret} ${webhookSecret}\n`);
+  receiver.secret = newWebhookSecret;
+  expect((await call('webhook', 'test', 'ats')).code).toBe(0);
+  const refused = await callIntake(['webhook', 'test', 'ats', '--json'], { ...env, WEBHOOK_ALLOW_PRIVATE: 'false' });
+  expect(refused).toMatchObject({ code: 3, stdout: expect.stringContaining('not an address of the internet') });
+
+  await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('acme', 7)`);
+  await database.query(
+    `INSERT INTO intake.events VALUES (7, 41, 1, 'application.received', now()), (7, 42, 1, 'application.ready', now())`,
+  );
+  await database.query(
+    `INSERT INTO intake.webhooks (advertiser_id, name, position, stop) VALUES (7, 'ats', 41, 'gone')`,
+  );
+  const { said } = await call('webhook', 'list');
+  expect(said.webhooks).toMatchObject([
+    { advertiser: 'acme', name: 'ats', position: '41', behind: 1, stop: 'gone' },
+    { advertiser: 'acme', name: 'crm', position: '0', behind: 0, stop: null },
+  ]);
+  const status = await call('status');
+  expect(status.said.problems).toContainEqual({
+    advertiser: 'acme',
+    what: 'Webhook ats is disabled: it answered 410 (gone); 1 event waits.',
+    command: 'intake retry --webhook ats',
+    urgent: true,
+  });
+  const { stdout } = await callIntake(['webhook', 'list'], env);
+  expect(stdout).toMatch(/ats .* acme .* disabled .* 41 /);
+  expect(stdout).not.toContain(new URL(receiver.url).port);
+
+  expect(await call('retry', '--webhook', 'ats')).toEqual({ code: 0, said: { webhooks: 1 } });
+  expect(await database.query(`SELECT stop, position::int FROM intake.webhooks`)).toEqual([
+    { stop: null, position: 41 },
+  ]);
+  expect(await call('retry', '--webhook', 'crm')).toEqual({ code: 0, said: { webhooks: 0 } });
+  for (const args of [
+    ['retry', '--webhook', 'xyz'],
+    ['retry', '--webhook', 'ats', '--state', 'missing'],
+    ['webhook', 'test'],
+    ['webhook', 'test', 'xyz'],
+    ['webhook', 'list', 'ats'],
+  ]) {
+    expect((await call(...args)).code, args.join(' ')).toBe(2);
+  }
+});
