@@ -25,6 +25,8 @@ export interface WebhookEvent {
   readonly at: Date;
   /** Null where the application is unknown. */
   readonly state: 'stored' | 'ready' | 'missing' | 'erased' | null;
+  /** When it was read, by the clock of the database: the time of the message. A receiver refuses one that is minutes off. */
+  readonly readAt: Date;
   /** Its row as JSON text. Null without a `Detail`, and for an erased application. */
   readonly application: string | null;
 }
@@ -34,6 +36,8 @@ export interface WebhookMessage {
   /** The same for every attempt, so that a receiver can tell a repetition. */
   readonly id: string;
   readonly body: string;
+  /** When this attempt is made. */
+  readonly at: Date;
 }
 
 /**
@@ -41,13 +45,14 @@ export interface WebhookMessage {
  * event's time, because a restored database uses numbers of events again.
  */
 export function toMessage(event: WebhookEvent, withApplication: boolean): WebhookMessage {
-  const { eventId, advertiserId, applicationId, type, at, state, application } = event;
+  const { eventId, advertiserId, applicationId, type, at, state, application, readAt } = event;
   const ids = `"event_id":${eventId},"advertiser_id":${advertiserId},"application_id":${applicationId}`;
   const row = withApplication ? `,"application":${application}` : '';
   const data = `{${ids},"state":${JSON.stringify(state)}${row}}`;
   return {
     id: `evt_${advertiserId}_${eventId}_${at.getTime().toString(36)}`,
     body: `{"type":${JSON.stringify(type)},"timestamp":${JSON.stringify(at)},"data":${data}}`,
+    at: readAt,
   };
 }
 
@@ -56,6 +61,7 @@ export function toPing(webhook: string, at: Date): WebhookMessage {
   return {
     id: `ping_${at.getTime().toString(36)}`,
     body: JSON.stringify({ type: 'intake.ping', timestamp: at, data: { webhook } }),
+    at,
   };
 }
 

@@ -182,15 +182,19 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
     events: bind([db], { prune: pruneEvents }),
 
-    webhooks: bind([db], {
-      declare: webhooks.declareWebhooks,
-      findDue: webhooks.findDueWebhooks,
-      loadPlace: webhooks.loadWebhookPlace,
-      loadEvents: webhooks.loadWebhookEvents,
-      record: webhooks.recordDelivery,
-      resume: webhooks.resumeWebhook,
-      load: webhooks.loadWebhooks,
-    }),
+    webhooks: {
+      ...bind([db], {
+        findDue: webhooks.findDueWebhooks,
+        loadPlace: webhooks.loadWebhookPlace,
+        loadEvents: webhooks.loadWebhookEvents,
+        record: webhooks.recordDelivery,
+        resume: webhooks.resumeWebhook,
+        load: webhooks.loadWebhooks,
+      }),
+      // Workers that start together write the same rows.
+      declare: (accounts: readonly string[], configured: readonly webhooks.WebhookName[]) =>
+        retryOnConflict(() => webhooks.declareWebhooks(db, accounts, configured)),
+    },
 
     downloads: {
       ...bind([db], {

@@ -56,10 +56,10 @@ export function openWebhookClient(options: WebhookClientOptions): WebhookClient 
   });
 
   return {
-    async send({ id, body }) {
+    async send({ id, body, at }) {
       // A host that is an address is not looked up.
       if (!allowPrivate && isIP(host) !== 0 && !isPublic(host)) return toNoAnswer(refusedCode, address);
-      const seconds = Math.floor(Date.now() / 1_000);
+      const seconds = Math.floor(at.getTime() / 1_000);
       try {
         const response = await agent.request({
           origin: url.origin,

@@ -103,6 +103,7 @@ describe('an endpoint that', () => {
     await using client = open(raw.url);
     expect(await client.send(ping)).toMatchObject({ status: 200 });
     await untilClosed(raw.sockets[0]);
+    expect(raw.sockets[0]?.bytesWritten).toBeLessThan(50_000_000);
   });
 
   test('never ends its body is taken at its status when the time is over', async () => {

@@ -1,6 +1,6 @@
 // Delivery of events to endpoints: every one, in order, at least once, whatever the endpoint or the worker does.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect } from 'vitest';
+import { describe, expect, vi } from 'vitest';
 import type { Answer, EventType } from '../../src/domain/webhook.ts';
 import { toWebhookState } from '../../src/domain/webhook-status.ts';
 import { appendEvents, pruneEvents } from '../../src/store/events.ts';
@@ -100,6 +100,17 @@ describe('an endpoint', () => {
     const tries = receiver.received.filter(({ message }) => message.data.event_id === ids[2]);
     expect([tries.length, new Set(tries.map(({ id }) => id)).size]).toEqual([4, 1]);
     expect(await loadRow(store)).toMatchObject({ failures: 0, failingSince: null, nextAt: null });
+  });
+
+  test('gets the time of the database, whatever the clock of the worker says', async ({ emptied: database }) => {
+    const store = await prepare(database);
+    await append(database, received(1));
+    await using receiver = await openReceiver();
+    await using endpoint = openEndpoint(receiver);
+    vi.setSystemTime(Date.now() + 9 * 3_600_000);
+    await deliver({ store }, endpoint.webhook, request()).finally(() => vi.useRealTimers());
+    const [row] = await database.query<{ now: number }>(`SELECT extract(epoch FROM now())::int AS now`);
+    expect(Math.abs(Number(receiver.received[0]?.headers['webhook-timestamp']) - (row?.now ?? 0))).toBeLessThan(600);
   });
 
   test('that asks for a pause gets it', async ({ emptied: database }) => {

@@ -16,6 +16,7 @@ const event: WebhookEvent = {
   type: 'application.received',
   at: new Date('2026-11-16T04:23:41.519Z'),
   state: 'stored',
+  readAt: new Date('2026-11-17T00:00:00Z'),
   application: null,
 };
 

@@ -5,7 +5,7 @@ import type { Detail, WebhookEvent } from '../../domain/webhook.ts';
 import { mostCounted, type WebhookStatus } from '../../domain/webhook-status.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import type { Lease } from './leases.ts';
+import type { Lease, LeaseClaim } from './leases.ts';
 
 /** A configured endpoint: the name of its account, and its own, which is unique in the configuration. */
 export interface WebhookName {
@@ -96,9 +96,10 @@ export async function loadWebhookEvents(
     type: WebhookEvent['type'];
     at: Date;
     state: WebhookEvent['state'];
+    readAt: Date;
     application: string | null;
   }>(
-    `SELECT e.event_id AS "eventId", e.advertiser_id AS "advertiserId", e.application_id AS "applicationId", e.type, e.at,
+    `SELECT e.event_id AS "eventId", e.advertiser_id AS "advertiserId", e.application_id AS "applicationId", e.type, e.at, now() AS "readAt",
        CASE WHEN a.erased_at IS NOT NULL THEN 'erased' WHEN a.missing_since IS NOT NULL THEN 'missing'
          WHEN a.ready_at IS NOT NULL THEN 'ready' WHEN a.application_id IS NOT NULL THEN 'stored' END AS state,
        CASE $4::text
@@ -122,16 +123,20 @@ export interface DeliveryRecord {
   readonly failure: { readonly waitMs: number; readonly stop: 'gone' | null } | null;
 }
 
-/** Writes how far an endpoint is. Throws LeaseLost if another process delivers to it by now. */
+/**
+ * Writes how far an endpoint is, and renews the lease, which a renewal finds locked too often while events are recorded one after the
+ * other. Throws LeaseLost if another process delivers to the endpoint by now.
+ */
 export async function recordDelivery(
   db: Queryable,
-  lease: Lease,
+  lease: Lease & Pick<LeaseClaim, 'leaseMs'>,
   { advertiserId, name }: WebhookKey,
   { position, answer, failure }: DeliveryRecord,
 ): Promise<void> {
   const rows = await db.query(
-    `WITH held AS MATERIALIZED (
-       SELECT 1 FROM intake.leases WHERE name = $1 AND lane = $2 AND epoch = $3 AND owner = $4 FOR SHARE
+    `WITH held AS (
+       UPDATE intake.leases SET expires_at = now() + $11 * interval '1 millisecond'
+       WHERE name = $1 AND lane = $2 AND epoch = $3 AND owner = $4 RETURNING 1
      )
      INSERT INTO intake.webhooks AS h (advertiser_id, name, position, failures, failing_since, next_at, stop, last_answer, answered_at)
      SELECT $5::bigint, $6::text, $7::bigint, ($8::float8 IS NOT NULL)::int, CASE WHEN $8::float8 IS NOT NULL THEN now() END,
@@ -149,7 +154,7 @@ export async function recordDelivery(
      RETURNING 1`,
     [
       ...[lease.name, lease.lane, lease.epoch, lease.owner, advertiserId, name, position],
-      ...[failure?.waitMs ?? null, failure?.stop ?? null, answer],
+      ...[failure?.waitMs ?? null, failure?.stop ?? null, answer, lease.leaseMs],
     ],
   );
   if (rows.length === 0) throw new LeaseLost(lease.name, lease.lane);

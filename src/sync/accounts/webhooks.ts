@@ -13,7 +13,7 @@ import {
 } from '../../domain/webhook.ts';
 import type { WebhookKey, WebhookName, WebhookPlace } from '../../store/accounts/webhooks.ts';
 import type { Store } from '../../store/store.ts';
-import { type LaneRequest, tryHoldLane } from './held-lane.ts';
+import { type HeldLane, type LaneRequest, tryHoldLane } from './held-lane.ts';
 
 /** A configured endpoint, and the client that signs and sends. */
 export interface Webhook extends WebhookName {
@@ -53,11 +53,12 @@ export async function deliver(
   await using lane = await tryHoldLane(deps.store, { ...request, name, lane: 'live' });
   if (lane === null) return null;
   const key: WebhookKey = { advertiserId, name: webhook.name };
+  const held = { lease: { ...lane.lease, leaseMs: request.leaseMs }, signal: lane.signal };
   let delivered = 0;
   while (!lane.signal.aborted) {
     const place = await webhooks.loadPlace(key);
     if (!place.isDue) break;
-    const batch = await sendBatch(deps, webhook, key, lane, place);
+    const batch = await sendBatch(deps, webhook, key, held, place);
     delivered += batch.delivered;
     if (batch.failure !== null) return { delivered, failure: batch.failure };
     if (batch.isEmpty) break;
@@ -65,7 +66,7 @@ export async function deliver(
   return { delivered, failure: null };
 }
 
-type Lane = NonNullable<Awaited<ReturnType<typeof tryHoldLane>>>;
+type Held = Pick<HeldLane, 'signal'> & { readonly lease: Parameters<Store['webhooks']['record']>[0] };
 type Batch = DeliverySummary & { readonly isEmpty: boolean };
 
 /** Sends the next events. When it returns, the position is written. */
@@ -73,7 +74,7 @@ async function sendBatch(
   { store: { webhooks }, onStep, crashPoint }: DeliverDeps,
   webhook: Webhook,
   key: WebhookKey,
-  lane: Lane,
+  { lease, signal }: Held,
   place: WebhookPlace,
 ): Promise<Batch> {
   const { advertiserId } = key;
@@ -89,12 +90,12 @@ async function sendBatch(
   let written = Promise.resolve();
   const record = () => {
     recorded = position;
-    written = webhooks.record(lane.lease, key, { position, answer, failure: null });
+    written = webhooks.record(lease, key, { position, answer, failure: null });
     // The next `await` throws it.
     written.catch(() => {});
   };
   for (const event of events) {
-    if (lane.signal.aborted || (delivered > 0 && performance.now() > staleAt)) break;
+    if (signal.aborted || (delivered > 0 && performance.now() > staleAt)) break;
     if (types === null || types.includes(event.type)) {
       const answered = await webhook.send(toMessage(event, detail !== null));
       crashPoint?.('webhookAnswered');
@@ -103,7 +104,7 @@ async function sendBatch(
       const failure = findFailure(answered, earlier, Math.random());
       if (failure !== null) {
         const { waitMs, isGone } = failure;
-        await webhooks.record(lane.lease, key, { position, answer, failure: { waitMs, stop: isGone ? 'gone' : null } });
+        await webhooks.record(lease, key, { position, answer, failure: { waitMs, stop: isGone ? 'gone' : null } });
         const attempt = earlier.failures + 1;
         return { delivered, isEmpty: false, failure: { ...failure, eventId: event.eventId, attempt } };
       }
