@@ -9,6 +9,7 @@ import type { Fault as StorageFault } from '../support/strict-s3.ts';
 import { untilAnswering } from './cluster.ts';
 import { during, type End, findWriter, lockTable, withSetting } from './database-faults.ts';
 import { showChangingElement } from './elements.ts';
+import { endpointFaults } from './endpoints.ts';
 import type { Arming } from './fleet.ts';
 import { playCollection } from './orphans.ts';
 import { useStoreElsewhere } from './other-database.ts';
@@ -39,7 +40,7 @@ export const deadFiles = [
 ] as const;
 
 /** Crash points of workers. play.ts arms the migration once, at the start, since a database is migrated once. Commands use the rest. */
-const armed: readonly CrashPoint[] = [...crashPoints.page, ...crashPoints.download];
+const armed: readonly CrashPoint[] = [...crashPoints.page, ...crashPoints.download, ...crashPoints.webhook];
 
 /** The table; a seed draws from it by weight. */
 export const faults: Readonly<Record<string, FaultRow>> = {
@@ -192,6 +193,22 @@ export const faults: Readonly<Record<string, FaultRow>> = {
   ...network('database'),
   ...network('source'),
   ...network('storage'),
+  /** The endpoints of webhooks fail in one way. When they are back, hours have passed for some: the next try is due, or they were halted. */
+  endpoint: row('network', 8, [500, 4_000], async ({ endpoints, cluster, runCommand, accounts, count }, random) => {
+    const mode = random.pick(endpointFaults);
+    count(`endpoint: ${mode}`);
+    endpoints.mode = mode;
+    return async () => {
+      endpoints.mode = 'open';
+      const past = random.pick(['0 hours', '80 hours']);
+      await cluster
+        .query(
+          `UPDATE intake.webhooks SET next_at = now(), failing_since = failing_since - interval '${past}' WHERE next_at > now()`,
+        )
+        .catch(() => []);
+      if (mode === 'gone') await runCommand(['retry', '--webhook', `account-${random.between(1, accounts.length)}`]);
+    };
+  }),
 
   sourceOutage: row('network', 1, [0, 0], (stage) => beginOutage(stage, 'source')),
   storageOutage: row('network', 1, [0, 0], (stage) => beginOutage(stage, 'storage')),

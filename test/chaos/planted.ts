@@ -103,6 +103,20 @@ export const planted: Readonly<Record<string, Planted>> = {
     faults: 'flagBriefly',
     finds: /P8: .* the process that put them died/,
   },
+  passedEvent: {
+    mistake: 'an event that an endpoint did not take is passed',
+    edits: [
+      {
+        file: 'src/sync/accounts/webhooks.ts',
+        before: '{ position, answer, failure: { waitMs,',
+        after: '{ position: event.eventId, answer, failure: { waitMs,',
+      },
+    ],
+    seed: 1204,
+    seconds: 10,
+    faults: 'endpoint',
+    finds: /P31: /,
+  },
 };
 
 /** Plants each bug alone in the copy at `root`; returns whether the harness found all of them. */

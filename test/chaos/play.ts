@@ -13,6 +13,7 @@ import { createRandom } from '../support/random.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
 import { careersForm, createCandidates, toCandidateSettings, toSiteKey } from './candidates.ts';
 import type { Cluster } from './cluster.ts';
+import { openEndpoints } from './endpoints.ts';
 import { createErasing } from './erasing.ts';
 import { faults, toArming } from './faults.ts';
 import { createFleet } from './fleet.ts';
@@ -128,6 +129,7 @@ async function playPlan(plan: Plan, { cluster, folder: root, before }: Surroundi
   const strangersFile = join(folder, 'strangers.txt');
   const findStrangers = createStrangerWatch(strangersFile, board);
   const site = { port: await findFreePort(), key: 'a-key-of-the-careers-site' };
+  const endpoints = stack.use(await openEndpoints());
   const advertisersFile = join(folder, 'advertisers.json');
   writeFileSync(
     advertisersFile,
@@ -135,6 +137,7 @@ async function playPlan(plan: Plan, { cluster, folder: root, before }: Surroundi
       board.advertisers.map(({ credential, advertiserId }, at) => ({
         ...{ name: `account-${at + 1}`, credential },
         ...{ prefillKey: toSiteKey(site.key, advertiserId), prefillReturnUrls: [careersForm] },
+        webhooks: endpoints.toSettings(`account-${at + 1}`),
       })),
     ),
   );
@@ -177,7 +180,10 @@ async function playPlan(plan: Plan, { cluster, folder: root, before }: Surroundi
       ADVERTISERS_FILE: advertisersFile,
       ...(spool && { TMPDIR: spool.folder }),
       // The second database of a plan is used without a proxy.
-      CHAOS_PORTS: [cluster, ...Object.values(proxies), ...(pooler ? [pooler] : [])].map(({ port }) => port).join(','),
+      WEBHOOK_ALLOW_PRIVATE: 'true',
+      CHAOS_PORTS: [cluster, endpoints, ...Object.values(proxies), ...(pooler ? [pooler] : [])]
+        .map(({ port }) => port)
+        .join(','),
       CHAOS_STRANGERS: strangersFile,
     }),
     toCheckout() {
@@ -233,6 +239,7 @@ async function playPlan(plan: Plan, { cluster, folder: root, before }: Surroundi
       ...{ board, cluster, s3, runCommand, count },
       site: { url: `http://127.0.0.1:${site.port}`, key: site.key },
     }),
+    endpoints,
     lostKeys: new Set(),
     report: (finding) => broken.push(finding),
     note: () => {
@@ -275,7 +282,7 @@ async function playPlan(plan: Plan, { cluster, folder: root, before }: Surroundi
     })();
     const watching = (async () => {
       while (!over.signal.aborted && broken.length === 0) {
-        broken.push(...findStrangers(), ...takeOdd());
+        broken.push(...findStrangers(), ...takeOdd(), ...endpoints.takeOdd());
         broken.push(...(await findBroken(stage).then(countLook, () => [])));
         if (looks % 10 === 0) broken.push(...findLeaks(folder, stage, 'running'));
         await sleep(500);
@@ -299,7 +306,7 @@ async function playPlan(plan: Plan, { cluster, folder: root, before }: Surroundi
       recoveredMs = recovered.tookMs;
       broken.push(...recovered.broken, ...(await findBroken(stage).then(countLook)));
       if (broken.length === 0) broken.push(...(await playQuietly(stage)));
-      broken.push(...findStrangers(), ...takeOdd());
+      broken.push(...findStrangers(), ...takeOdd(), ...endpoints.takeOdd());
     }
     const stops = Array.from({ length: fleet.size }, (_, nth) => fleet.stop(nth, true));
     for (const { code, tookMs } of await Promise.all(stops)) {

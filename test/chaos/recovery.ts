@@ -16,10 +16,11 @@ export interface Recovered {
 
 /** Ends every fault that is still on. */
 export async function endFaults(stage: Stage): Promise<void> {
-  const { accounts, proxies, cluster, pooler, spool, s3, workload } = stage;
+  const { accounts, proxies, cluster, pooler, spool, s3, workload, endpoints } = stage;
   for (const account of accounts) account.clearFaults();
   for (const proxy of Object.values(proxies)) proxy.mode = 'open';
   s3.clearFaults();
+  endpoints.mode = 'open';
   spool?.fill(false);
   await cluster.start();
   await untilAnswering(cluster);
@@ -30,7 +31,7 @@ export async function endFaults(stage: Stage): Promise<void> {
 
 /** Ends halts, finishes erasures, verifies and retries. Then it waits until everything is equal, and deletes orphans. */
 export async function recover(stage: Stage, isHalted: boolean, retryForMs: number): Promise<Recovered> {
-  const { fleet, erasing, candidates, workload, runCommand, stopWell } = stage;
+  const { fleet, erasing, candidates, endpoints, workload, runCommand, stopWell } = stage;
   const quietAt = performance.now();
   const renew = async () => {
     await runCommand(['unhalt']);
@@ -52,6 +53,7 @@ export async function recover(stage: Stage, isHalted: boolean, retryForMs: numbe
     broken: [
       ...(await erasing.findBroken()),
       ...(await candidates.findBroken()),
+      ...(await endpoints.findBroken(stage)),
       ...(await collectAll(stage)),
       ...(await findKeptVersions(stage)),
     ],

@@ -77,6 +77,7 @@ const always: Readonly<Record<string, number>> = {
   crashPoint: 0.05,
   cutFile: 0.15,
   deadFile: 0.2,
+  endpoint: 0.22,
   collect: 0.25,
   retryAfter: 0.3,
   changingElement: 0.3,

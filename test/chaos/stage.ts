@@ -8,6 +8,7 @@ import type { Pooler } from '../support/pooler.ts';
 import type { StrictS3, StrictS3Options } from '../support/strict-s3.ts';
 import type { Candidates } from './candidates.ts';
 import type { Cluster } from './cluster.ts';
+import type { Endpoints } from './endpoints.ts';
 import type { Erasing } from './erasing.ts';
 import type { Ended, Fleet } from './fleet.ts';
 import type { TcpProxy } from './proxy.ts';
@@ -68,6 +69,7 @@ export interface Stage {
   /** The source's request log. */
   requests(): readonly RequestEntry[];
   readonly candidates: Candidates;
+  readonly endpoints: Endpoints;
   /** Objects that the objectLost fault removed from the store. */
   readonly lostKeys: Set<string>;
   count(what: string, by?: number): void;

@@ -8,7 +8,7 @@ import { Socket } from 'node:net';
 const own = new Set((process.env.CHAOS_PORTS ?? '').split(','));
 const file = process.env.CHAOS_STRANGERS ?? '';
 const path =
-  /^\/(?:v1\/advertiser\/applications(?:\?|\/(?:resume|coverletter|selectioncriteria|screen)\/-?\d+$)|api\/iam\/oauth2\/token$|v2\/applications\/prefilled$|v2\/resumes\/[\da-f-]{36}$)/;
+  /^\/(?:v1\/advertiser\/applications(?:\?|\/(?:resume|coverletter|selectioncriteria|screen)\/-?\d+$)|api\/iam\/oauth2\/token$|v2\/applications\/prefilled$|v2\/resumes\/[\da-f-]{36}$|hook\/account-\d$)/;
 
 const connect = Socket.prototype.connect;
 Socket.prototype.connect = function connectNoted(this: Socket, ...given: unknown[]) {
