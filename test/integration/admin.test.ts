@@ -80,12 +80,19 @@ describe('an operator with the password', () => {
         verifyWithinMs: null,
         problems: [{ advertiser: '<i>', what: '<script>alert(1)</script>', command: '"><u>', urgent: true }],
         waits: [],
-        webhooks: [],
+        webhooks: [
+          {
+            ...{ advertiser: '<i>', name: '<u>', position: 4n, behind: 3, behindSince: new Date(Date.now() - 61_000) },
+            ...{ failures: 2, failingSince: new Date(), nextAt: new Date(), stop: null },
+            ...{ lastAnswer: 'it answered <b>500</b>', answeredAt: new Date() },
+          },
+        ],
         advertisers: [],
       }),
     });
     const page = await (await fetch(admin.url)).text();
     expect(page).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
+    expect(page).toMatch(/Webhooks[\s\S]*failing[\s\S]*1m 1s[\s\S]*it answered &lt;b&gt;500/);
     expect(page).not.toMatch(/<script>|<b>|<u>|<i>/);
   });
 });
