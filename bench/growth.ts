@@ -180,7 +180,7 @@ async function withWorker<T>(
     BLOBS_URL: `file:${join(import.meta.dirname, '.intake/growth-blobs')}`,
     PRIVACY_KEY: 'a privacy key for the benches',
   };
-  const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'webhooks'] as const;
+  const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'webhooks', 'extract'] as const;
   const stop = new AbortController();
   let onPoll = () => {};
   const opened = Promise.withResolvers<string>();

@@ -90,7 +90,7 @@ async function measure(db: Database, url: string, folder: string, advertisers: n
       PRIVACY_KEY: 'a privacy key for the benches',
     },
   };
-  const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'webhooks'] as const;
+  const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'webhooks', 'extract'] as const;
   const stop = new AbortController();
   let polls = 0;
   const enough = Promise.withResolvers<void>();

@@ -12,7 +12,7 @@ import {
   withLocalBlobs,
 } from './config/local.ts';
 import { findNearMiss } from './config/near-miss.ts';
-import { directUrl, webhookSecrets } from './config/parsers.ts';
+import { type BlobsPlace, blobsPlace, directUrl, webhookSecrets } from './config/parsers.ts';
 import { type ConfigDraft, inTheClear, isLong, isPlain, rules, tooShort } from './config/rules.ts';
 import { explainUnreadable, loadSecret, Secret } from './config/secret.ts';
 import { type Section, type Setting, sections, settings, type Values } from './config/settings.ts';
@@ -86,6 +86,11 @@ export function findAddressProblem(text: string): string | null {
 /** The secrets of a webhook now. While its file holds something else, those read first. */
 export function toWebhookSecrets(secret: Secret): readonly string[] {
   return webhookSecrets.safeParse(secret.current()).data ?? webhookSecrets.parse(secret.reveal());
+}
+
+/** The place of a store as a setting names it; null if the text names none. */
+export function parsePlace(text: string): BlobsPlace | null {
+  return blobsPlace.safeParse(text).data ?? null;
 }
 
 /** One problem: `name` is the variable, `text` the rest of the sentence that begins with it, `example` a valid line. */
@@ -206,6 +211,12 @@ const load = {
         kmsKeyId: values.S3_KMS_KEY_ID,
       },
     };
+  },
+
+  extract(read: Read) {
+    const values = read('extract');
+    /** Place null: none is configured. Schedule null: off. */
+    return { place: values.EXTRACT_URL, schedule: values.EXTRACT_SCHEDULE, keep: values.EXTRACT_KEEP };
   },
 
   admin(read: Read) {

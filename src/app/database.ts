@@ -51,6 +51,8 @@ function withRootCertificate(url: string, root: string | null): string {
 
 interface StoreRequest extends Partial<Pick<RetryOptions, 'retryForMs' | 'onWait'>> {
   readonly crashPoint?: PassCrashPoint | undefined;
+  /** For a command whose statements may take longer than those of a worker. */
+  readonly statementTimeoutMs?: number;
   /** `require` throws if the schema is not this version's, and does not change it. `create` makes a missing one, `migrate` upgrades as well. */
   readonly schema?: 'require' | 'create' | 'migrate';
 }
@@ -67,6 +69,7 @@ export async function openAnyStore(
   config: StoreConfig,
   role: string,
   crashPoint?: PassCrashPoint,
+  statementTimeoutMs?: number,
 ): Promise<OpenedStore> {
   await using stack = new AsyncDisposableStack();
   const { url, directUrl } = stack.use(await openPlace(config));
@@ -74,7 +77,9 @@ export async function openAnyStore(
   const leaseMs = config.sync?.leaseMs;
   // Shorter than the lease, so that a process suspended inside a transaction does not block the next holder of its lane.
   const idle = leaseMs === undefined ? {} : { idleInTransactionMs: Math.min(20_000, (leaseMs * 2) / 3) };
-  const store = stack.use(openStore({ url, role, privacyKey, crashPoint, ...idle }));
+  const store = stack.use(
+    openStore({ url, role, privacyKey, crashPoint, ...idle, ...(statementTimeoutMs && { statementTimeoutMs }) }),
+  );
   const owned = stack.move();
   return { store, directUrl, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
@@ -84,9 +89,9 @@ export async function openStoreOf(
   config: StoreConfig,
   role: string,
   signal: AbortSignal,
-  { retryForMs = 0, onWait, crashPoint, schema = 'require' }: StoreRequest = {},
+  { retryForMs = 0, onWait, crashPoint, statementTimeoutMs, schema = 'require' }: StoreRequest = {},
 ): Promise<OpenedStore> {
-  const opened = await openAnyStore(config, role, crashPoint);
+  const opened = await openAnyStore(config, role, crashPoint, statementTimeoutMs);
   const { store, directUrl } = opened;
   const ensured = { directUrl, signal, upgrade: schema === 'migrate', onWait };
   try {

@@ -5,6 +5,7 @@ import type { Store } from '../store/store.ts';
 import { verify } from '../sync/files/verify.ts';
 import { finishErasures, retain } from '../sync/privacy/erase.ts';
 import type { MaintenanceTask } from '../sync/worker/maintenance.ts';
+import { createExtractErasure } from './extract.ts';
 import { type FilesConfig, openBlobsOf } from './resources.ts';
 
 export function createMaintenance(config: Config<'source' | 'sync' | 'blobs'>, store: Store): MaintenanceTask[] {
@@ -71,7 +72,8 @@ export function createPrivacyMaintenance(
         const open = await Promise.all(advertisers.map((id) => store.erasures.loadOpen(id)));
         if (open.flat().length === 0) return;
         await using blobs = await openBlobsOf(config, store, signal, 'erase');
-        for (const job of await finishErasures({ store, blobs, onStep }, { advertisers, signal })) {
+        const eraseExtracts = createExtractErasure(config, store);
+        for (const job of await finishErasures({ store, blobs, eraseExtracts, onStep }, { advertisers, signal })) {
           const { advertiserId, jobId, counts } = job;
           log.info({ advertiserId, jobId, applications: counts.applications }, 'erasure complete');
         }

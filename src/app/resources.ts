@@ -158,7 +158,9 @@ export async function openBlobsOf(
   }
 }
 
-type BlobsConfig = Config<'blobs'> & { readonly source: Pick<Config['source'], 'concurrency' | 'idleTimeoutMs'> };
+interface BlobsConfig extends Pick<Config<'blobs'>, 'blobs'> {
+  readonly source: Pick<Config['source'], 'concurrency' | 'idleTimeoutMs'>;
+}
 
 /** Opens the configured blob store without checking that it belongs to this database; for health checks and for an adoption. */
 export async function openConfiguredBlobs({ blobs: { place, s3 }, source }: BlobsConfig): Promise<BlobStore> {

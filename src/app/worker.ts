@@ -28,12 +28,13 @@ import { createMetrics } from '../web/admin/metrics.ts';
 import { type AdminOptions, openAdmin } from '../web/admin/server.ts';
 import { toOwner } from './actor.ts';
 import { openAnyStore } from './database.ts';
+import { createExtractTask } from './extract.ts';
 import { downloadFiles, type FilesRequest } from './files.ts';
 import { createMaintenance, createPrivacyMaintenance } from './maintenance.ts';
 import { openBlobsOf, openSource, totalTimeoutMs } from './resources.ts';
 import { openWebhooks } from './webhooks.ts';
 
-export type WorkerConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'admin' | 'webhooks'>;
+export type WorkerConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'admin' | 'webhooks' | 'extract'>;
 
 export interface WorkerRun {
   readonly log: Log;
@@ -145,7 +146,11 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
         downloadDue(config, store, accounts, { ...watch, memory, crashPoint, onClaimed: metrics.observeWaits }),
       untilQueued: queued.until,
       ...{ webhooks, untilEvents: events.until, crashPoint },
-      maintenance: [...createMaintenance(config, store), ...createPrivacyMaintenance(config, store, log)],
+      maintenance: [
+        ...createMaintenance(config, store),
+        ...createPrivacyMaintenance(config, store, log),
+        ...createExtractTask(config),
+      ],
     },
     { ...config.sync, owner, accountsAtOnce, longAtOnce, signal, probeEveryMs },
   );

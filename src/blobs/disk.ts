@@ -103,6 +103,24 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
 
     freeBytes: () => loadFreeBytes(root),
 
+    loadText: (name) =>
+      guard('read', async () => {
+        await requireFolder();
+        return loadText(toPath(name));
+      }),
+
+    // The rename does not compare: callers exclude each other (a lease), and the comparison finds one whose lease has ended.
+    replaceText: (name, before, text, signal) =>
+      guard('written', async () => {
+        await requireFolder();
+        const path = toPath(name);
+        await using fresh = await writeTextAside(aside, text, signal);
+        if ((await loadText(path)) !== before) return false;
+        await rename(fresh.path, path);
+        await syncFolder(root);
+        return true;
+      }),
+
     loadIdentity: () =>
       guard('read', async () => {
         await requireFolder();
@@ -114,9 +132,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
         await requireFolder();
         const { text, next } = await loadIdentity(root);
         if (text !== before) return false;
-        const body = Buffer.from(`${identity}\n`);
-        const facts = { sizeBytes: body.length, sha256: hash('sha256', body) };
-        await using fresh = await writeAside(aside, body, facts, signal);
+        await using fresh = await writeTextAside(aside, identity, signal);
         const isFirst = await nameOnce(fresh.path, next);
         await syncFolder(root);
         return isFirst;
@@ -166,6 +182,11 @@ async function writeAside(aside: string, body: BlobBody, facts: BlobFacts, signa
     throw error;
   }
   return { path, [Symbol.asyncDispose]: remove };
+}
+
+async function writeTextAside(aside: string, text: string, signal: AbortSignal) {
+  const body = Buffer.from(`${text}\n`);
+  return writeAside(aside, body, { sizeBytes: body.length, sha256: hash('sha256', body) }, signal);
 }
 
 /**
@@ -236,6 +257,11 @@ async function* listFiles(folder: string, prefix: string, signal: AbortSignal): 
     const file = await guard('read', () => stat(join(folder, name)).catch(ignore('ENOENT')));
     if (file) yield { key: `${prefix}${name}`, sizeBytes: file.size };
   }
+}
+
+async function loadText(path: string): Promise<string | null> {
+  const text = await readFile(path, 'utf8').catch(ignore('ENOENT'));
+  return text?.trim() || null;
 }
 
 /**

@@ -210,15 +210,27 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     }
   }
 
-  async function readIdentity(signal: AbortSignal) {
+  async function readText(name: string, signal: AbortSignal) {
     try {
-      const found = await ask(signal, new GetObjectCommand(toTarget(identityName)));
+      const found = await ask(signal, new GetObjectCommand(toTarget(name)));
       const text = (await found.Body?.transformToString())?.trim() ?? '';
       return text === '' ? null : { text, tag: found.ETag };
     } catch (error) {
       if (isMissing(error)) return null;
       throw error;
     }
+  }
+
+  async function replaceText(name: string, before: string | null, text: string, signal: AbortSignal): Promise<boolean> {
+    const found = await readText(name, signal);
+    if ((found?.text ?? null) !== before) return false;
+    const body = Buffer.from(`${text}\n`);
+    const facts = { sizeBytes: body.length, sha256: hash('sha256', body) };
+    const condition = found === null ? ({ IfNoneMatch: '*' } as const) : found.tag ? { IfMatch: found.tag } : null;
+    // A store without conditions keeps the last of several concurrent puts. Reading it back shows whether it was this one.
+    return (
+      (await send(name, body, facts, condition, signal)) !== 'occupied' && (await readText(name, signal))?.text === text
+    );
   }
 
   return {
@@ -297,20 +309,10 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
 
     freeBytes: async () => null,
 
-    loadIdentity: async (signal) => (await readIdentity(signal))?.text ?? null,
-
-    async replaceIdentity(before, identity, signal) {
-      const found = await readIdentity(signal);
-      if ((found?.text ?? null) !== before) return false;
-      const body = Buffer.from(`${identity}\n`);
-      const facts = { sizeBytes: body.length, sha256: hash('sha256', body) };
-      const condition = found === null ? ({ IfNoneMatch: '*' } as const) : found.tag ? { IfMatch: found.tag } : null;
-      // A store without conditions keeps the last of several concurrent puts. Reading it back shows whether it was this one.
-      return (
-        (await send(identityName, body, facts, condition, signal)) !== 'occupied' &&
-        (await readIdentity(signal))?.text === identity
-      );
-    },
+    loadText: async (name, signal) => (await readText(parseBlobKey(name), signal))?.text ?? null,
+    replaceText: (name, before, text, signal) => replaceText(parseBlobKey(name), before, text, signal),
+    loadIdentity: async (signal) => (await readText(identityName, signal))?.text ?? null,
+    replaceIdentity: (before, identity, signal) => replaceText(identityName, before, identity, signal),
 
     async [Symbol.asyncDispose]() {
       client.destroy();

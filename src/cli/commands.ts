@@ -4,10 +4,12 @@ import { acceptDeletions, acceptUnreadable } from './accept.ts';
 import { adoptStore } from './adopt-store.ts';
 import { backfill } from './backfill.ts';
 import type { Definition } from './command.ts';
+import { compare } from './compare.ts';
 import { demo } from './demo.ts';
 import { doctor } from './doctor.ts';
 import { erase } from './erase.ts';
 import { exportCommand } from './export.ts';
+import { extract } from './extract.ts';
 import { grants } from './grants.ts';
 import { healthcheck } from './healthcheck.ts';
 import { migrate } from './migrate.ts';
@@ -43,6 +45,8 @@ export const commands: readonly Definition<never>[] = [
   url,
   quarantine,
   reparse,
+  extract,
+  compare,
   exportCommand,
   erase,
   migrate,

@@ -64,7 +64,7 @@ export const demo = command<{ readonly once: boolean; readonly applications?: st
     saveDemoSettings(env, checkoutStateDir);
     const config = await loadCommandConfig(
       { ...env, NODE_ENV: 'development' },
-      { needs: ['database', 'source', 'sync', 'blobs', 'admin', 'privacy', 'webhooks'], demo: true },
+      { needs: ['database', 'source', 'sync', 'blobs', 'admin', 'privacy', 'webhooks', 'extract'], demo: true },
     );
     // Held open until the end, so that the database does not stop between the first sync and the worker.
     const { syncOnce } = await import('../app.ts');

@@ -1,7 +1,7 @@
 // `intake erase`: removes a person from the database and the file store, for good. Without --yes it only shows what would be erased.
 
 import type { FilesConfig } from '../app/resources.ts';
-import { type ErasureCounts, type ErasureJob, isNothing, type Sought } from '../domain/erasure.ts';
+import { type ErasedCounts, type ErasureCounts, type ErasureJob, isNothing, type Sought } from '../domain/erasure.ts';
 import { formatCount } from '../domain/format.ts';
 import { parseAddress, toAccountId } from '../domain/person.ts';
 import { toId } from './arguments.ts';
@@ -119,6 +119,7 @@ async function eraseAll(
   { advertiser, andFuture: future }: EraseOptions,
 ): Promise<ErasureJob[]> {
   const { toActor } = await import('../app/actor.ts');
+  const { createExtractErasure } = await import('../app/extract.ts');
   const { findHolder, loadHolders } = await import('../app/holders.ts');
   const { openHeld } = await import('../app/resources.ts');
   const { erase: erasePerson, finishBegun, retain } = await import('../sync/privacy/erase.ts');
@@ -133,7 +134,7 @@ async function eraseAll(
     progress.update(closed.size, null, waits ? left : job.step === 'bytes' ? 'rows are deleted, deleting files' : '');
   };
   const { store } = held;
-  const deps = { ...held, crashPoint, onStep };
+  const deps = { ...held, crashPoint, onStep, eraseExtracts: createExtractErasure(config, store) };
   const advertisers = await loadHolders(config, store, advertiser);
   const by = toActor();
   if (sought.by === 'retention') {
@@ -184,15 +185,16 @@ const labels: readonly (readonly [keyof ErasureCounts, string, string?])[] = [
   ['files', 'file'],
 ];
 
-function toWords(counts: ErasureCounts): string {
+function toWords(counts: ErasedCounts): string {
   const parts = labels.flatMap(([name, one, many]) =>
     counts[name] === 0 ? [] : [formatCount(counts[name], one, many)],
   );
   if (parts.length === 0) return 'nothing';
-  const { shared, keptVersions } = counts;
+  const { shared, keptVersions, extractFiles = [] } = counts;
   const others = shared > 0 ? ` (${shared} of them shared with other applications, and kept for those)` : '';
   const kept = formatCount(keptVersions, 'version');
-  return `${parts.join(', ')}${others}${keptVersions > 0 ? `; ${kept} of deleted files remain: the storage does not let Intake delete them` : ''}`;
+  const extracted = extractFiles.length > 0 ? `; deleted from extracts: ${extractFiles.join(', ')}` : '';
+  return `${parts.join(', ')}${others}${extracted}${keptVersions > 0 ? `; ${kept} of deleted files remain: the storage does not let Intake delete them` : ''}`;
 }
 
 const mostShown = 20;

@@ -17,7 +17,7 @@ export function createWorkerCommand({ stuckMs, loopMs }: { readonly stuckMs?: nu
     summary: 'keep every advertiser up to date until it is stopped',
     examples: [['intake worker', 'polls, rechecks and downloads files by the configured schedules']],
     async run({ env, signal, terminal }) {
-      const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'webhooks'] as const;
+      const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'webhooks', 'extract'] as const;
       const config = await loadCommandConfig(env, { needs });
       const { createLog } = await import('../log.ts');
       const log = await createLog(config.log);

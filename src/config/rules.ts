@@ -76,6 +76,10 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
     }
   },
 
+  extract({ EXTRACT_URL, EXTRACT_SCHEDULE }, { report }) {
+    if (EXTRACT_SCHEDULE && EXTRACT_URL === null) report('EXTRACT_URL', 'is required, since EXTRACT_SCHEDULE is set');
+  },
+
   admin({ ADMIN_HOST, ADMIN_USER, ADMIN_PASSWORD }, draft) {
     const { report } = draft;
     requireLong({ ADMIN_PASSWORD }, draft);

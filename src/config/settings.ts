@@ -199,6 +199,25 @@ export const sections = {
       absent: "the account's default key",
     },
   },
+  extract: {
+    EXTRACT_URL: {
+      meaning: 'where extracts are written: `file:PATH` or `s3://bucket/prefix`, with the same S3 settings',
+      example: 's3://analytics/intake',
+      read: read.blobsPlace,
+      absent: '`intake extract` needs --to, and a worker writes none',
+    },
+    EXTRACT_SCHEDULE: {
+      meaning: 'when a worker extracts what has changed since the last extract: cron, or `off`',
+      example: '41 2 * * *',
+      read: read.schedule,
+      default: 'off',
+    },
+    EXTRACT_KEEP: {
+      meaning: 'how many snapshots stay at the target; older ones are deleted',
+      read: read.whole(2, 1000),
+      default: '7',
+    },
+  },
   admin: {
     ADMIN_HOST: {
       meaning: 'the address on which the status page, /proof, /metrics, /livez, /readyz and /api/status listen',

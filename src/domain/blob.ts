@@ -28,6 +28,10 @@ export interface BlobStore extends AsyncDisposable {
   url(key: string, options: BlobUrlOptions): Promise<string>;
   /** Whether the store keeps deleted objects as versions, and whether it can lock objects. */
   loadKeeping(signal: AbortSignal): Promise<Keeping>;
+  /** A short text that is replaced as a whole, under a name that is no blob's; null if it is not there. */
+  loadText(name: string, signal: AbortSignal): Promise<string | null>;
+  /** Writes that text in place of `before`; false if another one is there. Callers exclude each other by a lease. */
+  replaceText(name: string, before: string | null, text: string, signal: AbortSignal): Promise<boolean>;
   /** Bytes that can still be written; null where there is no such limit. */
   freeBytes(): Promise<number | null>;
   /** The text that says whose store this is (store-owner.ts); null if it has none. */

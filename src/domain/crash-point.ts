@@ -15,6 +15,8 @@ export const crashPoints = {
   collection: ['orphansMarked', 'orphansDeleted', 'orphansCollected'],
   /** An endpoint has answered a message, and its position is not yet written. */
   webhook: ['webhookAnswered'],
+  /** In order: a file is written; all files are; the manifest is written, but no pointer names it; the pointer does, and what expired is there. */
+  extract: ['extractPut', 'extractWritten', 'extractDescribed', 'extractPublished'],
 } as const;
 
 export type CrashPoint = (typeof crashPoints)[keyof typeof crashPoints][number];

@@ -43,6 +43,11 @@ export interface ErasureCounts {
   readonly keptVersions: number;
 }
 
+export interface ErasedCounts extends ErasureCounts {
+  /** Files of extracts that were deleted because they held them; not in receipts of earlier releases. */
+  readonly extractFiles?: readonly string[];
+}
+
 /** The current state of an erasure; a receipt once `closedAt` is set. */
 export interface ErasureJob {
   readonly advertiserId: bigint;
@@ -56,7 +61,7 @@ export interface ErasureJob {
   /** Null once closed. */
   readonly applicationIds: readonly bigint[] | null;
   readonly hashes: readonly string[] | null;
-  readonly counts: ErasureCounts;
+  readonly counts: ErasedCounts;
   readonly checks: number;
   readonly closedAt: Date | null;
 }

@@ -13,6 +13,7 @@ import { diffPage, loadSurroundings, type PageDiff, type ReadPage } from './appl
 import * as quarantine from './applications/quarantine.ts';
 import { loadVolatile } from './applications/volatile.ts';
 import { pruneEvents } from './events.ts';
+import * as extracts from './extract.ts';
 import * as blobs from './files/blobs.ts';
 import { loadFileFacts } from './files/claim-facts.ts';
 import * as completion from './files/complete-download.ts';
@@ -287,6 +288,17 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       ...bind([db, key], { keepProfile: prefills.keepProfile, loadKeyState: prefills.loadPrefillKeyState }),
       offer: (prefill: prefills.PrefillKey, handleHash: Buffer, failed: string | null) =>
         retryOnConflict(() => prefills.offerPrefill(db, prefill, handleHash, failed)),
+    },
+
+    extracts: {
+      ...bind([db], {
+        loadBuckets: extracts.loadBuckets,
+        loadFingerprints: extracts.loadFingerprints,
+        record: extracts.recordExtract,
+        recordPublished: extracts.recordPublished,
+        loadPeoplePlaces: extracts.loadPeoplePlaces,
+      }),
+      withSnapshot: <T>(work: (snapshot: extracts.Snapshot) => Promise<T>) => extracts.withSnapshot(db, work),
     },
 
     // In transactions, which turn jit off: without them `intake status` takes 2.5 s on a stock Postgres 15 instead of 0.6 s.

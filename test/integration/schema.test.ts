@@ -14,8 +14,8 @@ import { testPrivacyKey } from '../support/syncing.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
 
 const ours = `('intake', 'intake_analytics')`;
-/** Tables that hold no advertiser's data: names, claims, which store is ours, and the migrations' own table. */
-const shared = ['advertisers', 'leases', 'processes', 'rate_limits', 'migrations', 'blob_store'];
+/** Tables that hold no advertiser's data: names, claims, which store is ours, where extracts are, and the migrations' own table. */
+const shared = ['advertisers', 'leases', 'processes', 'rate_limits', 'migrations', 'blob_store', 'extracts'];
 
 describe('the schema', () => {
   test('every primary, unique and foreign key of a data table begins with advertiser_id', async ({ database }) => {

@@ -3,11 +3,32 @@
 import { globSync, readFileSync } from 'node:fs';
 import pg from 'pg';
 import { expect } from 'vitest';
+import { renderFingerprintSql } from '../../src/domain/extract/fingerprint-sql.ts';
 import { loadQueryCalls, type QueryCall } from '../support/sql-texts.ts';
 import { test } from '../support/test-database.ts';
 
 /** Calls whose text depends on more than the source, each with the reason and with texts that stand for it. */
 const samples: readonly { file: string; written: RegExp; reason: string; texts: readonly string[] }[] = [
+  {
+    file: 'src/store/extract.ts',
+    written: /^sql$/,
+    reason: 'the statement that intake compare prints',
+    texts: [
+      renderFingerprintSql('postgres', 'intake_analytics.applications_anonymous', 1, []),
+      renderFingerprintSql('postgres', 'intake_analytics.applications_anonymous', 2, [
+        { advertiserId: 1n, fromId: 65_536n, width: 65_536n },
+      ]),
+    ],
+  },
+  {
+    file: 'src/store/extract.ts',
+    written: /^`DECLARE extracted/,
+    reason: 'reads the columns that the catalog names; a cursor takes no parameters',
+    texts: [
+      `SELECT v."submitted_at" FROM intake_analytics."applications" v
+       WHERE v.advertiser_id = 1 AND lpad((get_byte(decode(md5(v.application_id::text), 'hex'), 0) & 63)::text, 2, '0') = ANY ('{01}'::text[])`,
+    ],
+  },
   { file: 'src/store/postgres/apply-migrations.ts', written: /^sql$/, reason: 'a migration', texts: [] },
   {
     file: 'src/store/postgres/copy.ts',

@@ -45,6 +45,7 @@ describe('with --json', () => {
     for (const { line, example } of examples) {
       const words = line
         .replaceAll('APPLICATION', String(id))
+        .replace('TARGET', `file:${join(scratch.path, 'extract')}`)
         .replace('FOLDER', join(scratch.path, 'export'))
         .replace('PROOF', join(scratch.path, 'proof.ndjson'));
       const lines: string[] = [];

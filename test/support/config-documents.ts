@@ -9,6 +9,7 @@ const titles: Record<keyof typeof sections, string> = {
   source: 'Source',
   sync: 'Sweeps and downloads',
   blobs: 'Files',
+  extract: 'The extract',
   admin: 'Admin port',
   prefill: 'Prefill (AUTH_URL to SESSION_SECRET: all of them, or none)',
   webhooks: 'Webhooks',

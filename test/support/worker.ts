@@ -75,7 +75,7 @@ export interface HiredWorker extends TestWorker, AsyncDisposable {
 
 /** Starts a worker in this process; disposing stops it. */
 export async function hireWorker(env: Record<string, string>, timing: Partial<WorkerRun> = {}): Promise<HiredWorker> {
-  const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'webhooks'] as const;
+  const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'webhooks', 'extract'] as const;
   const config = loadConfig(env, { needs });
   const lines: string[] = [];
   const passes: Pass[] = [];

@@ -21,6 +21,7 @@ export const anonymousViews: readonly string[] = [
   'data_quality',
   'prefill_funnel_daily',
   'prefill_applications',
+  'fingerprints',
 ];
 
 /** Views that show who applied and what they typed. */

@@ -2,7 +2,7 @@
 // that was running at the time, check again. A crash between two steps leaves a job that any process can continue.
 import { type KeyObject, randomUUID } from 'node:crypto';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
-import { type ErasureCounts, type ErasureJob, isNothing, type Sought, toSoughtText } from '../../domain/erasure.ts';
+import { type ErasedCounts, type ErasureJob, isNothing, type Sought, toSoughtText } from '../../domain/erasure.ts';
 import { laneLock, longestLease } from '../accounts/leases.ts';
 import { type ApplicationEvent, appendEvents } from '../events.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
@@ -146,13 +146,14 @@ export async function loadOpenErasures(
 export async function recordDeletedFiles(
   db: Queryable,
   job: ErasureJob,
-  { shared, keptVersions }: Pick<ErasureCounts, 'shared' | 'keptVersions'>,
+  { shared, keptVersions, extractFiles = [] }: Pick<ErasedCounts, 'shared' | 'keptVersions' | 'extractFiles'>,
 ): Promise<ErasureJob> {
   const [row] = await db.query<JobRow>(
     `UPDATE intake.erasure_jobs j SET step = 'waiting', trouble = NULL, counts = counts || jsonb_build_object('shared', $3::int,
-       'keptVersions', greatest((counts->>'keptVersions')::int, $4::int))
+       'keptVersions', greatest((counts->>'keptVersions')::int, $4::int),
+       'extractFiles', coalesce(counts->'extractFiles', '[]') || $5::jsonb)
      WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed' RETURNING ${jobColumns}`,
-    [job.advertiserId, job.jobId, shared, keptVersions],
+    [job.advertiserId, job.jobId, shared, keptVersions, JSON.stringify(extractFiles)],
   );
   return row ? toJob(row) : job;
 }

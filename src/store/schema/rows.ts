@@ -3,6 +3,7 @@
 import type { Column, Table } from 'drizzle-orm';
 import type * as applications from './applications.ts';
 import type * as days from './days.ts';
+import type * as extracts from './extracts.ts';
 import type * as files from './files.ts';
 import type * as prefills from './prefills.ts';
 import type * as privacy from './privacy.ts';
@@ -12,6 +13,7 @@ import type * as tallies from './tallies.ts';
 
 type Modules = typeof applications &
   typeof days &
+  typeof extracts &
   typeof files &
   typeof prefills &
   typeof privacy &

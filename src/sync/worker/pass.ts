@@ -12,7 +12,8 @@ export type PassName =
   | 'erasures'
   | 'prefills'
   | 'prune'
-  | 'days';
+  | 'days'
+  | 'extract';
 
 export const fileOutcomes = ['stored', 'linked', 'infected', 'missing', 'rejected', 'given_up', 'failed'] as const;
 

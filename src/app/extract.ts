@@ -1,0 +1,101 @@
+// Composes an extract: opens its target and a database connection of its own, because the snapshot is one long transaction.
+import { resolve } from 'node:path';
+import { type Config, parsePlace } from '../config.ts';
+import type { BlobStore } from '../domain/blob.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
+import type { ErasureJob } from '../domain/erasure.ts';
+import { SettingTrouble } from '../domain/trouble.ts';
+import { version } from '../store/postgres/apply-migrations.ts';
+import { anonymousViews, personalViews } from '../store/postgres/grants.ts';
+import type { Store } from '../store/store.ts';
+import { erasePeople } from '../sync/extract/erase-people.ts';
+import { type ExtractRequest, type ExtractSummary, extract } from '../sync/extract/extract.ts';
+import type { DeletedObjects } from '../sync/extract/publish.ts';
+import type { WriteDeps } from '../sync/extract/write.ts';
+import type { MaintenanceTask } from '../sync/worker/maintenance.ts';
+import { toOwner } from './actor.ts';
+import { openStoreOf } from './database.ts';
+import { openConfiguredBlobs, openSpoolOf } from './resources.ts';
+
+export type ExtractConfig = Config<'database' | 'privacy' | 'blobs' | 'sync' | 'extract'>;
+type Place = NonNullable<ExtractConfig['extract']['place']>;
+
+/** The name of a target in the database, which opens it again. */
+function toLocation(place: Place): string {
+  return place.kind === 'disk' ? `file:${resolve(place.path)}` : `s3://${place.bucket}/${place.prefix}`;
+}
+
+/** Opens a target. Its S3 settings are those of the blob store. */
+async function openTarget({ blobs }: Config<'blobs'>, place: Place): Promise<BlobStore> {
+  return await openConfiguredBlobs({ ...targetLimits, blobs: { ...blobs, place } });
+}
+
+/** Few objects are written at once, and each is large. */
+const targetLimits = { source: { concurrency: 4, idleTimeoutMs: 60_000 } };
+
+/** Summaries of millions of rows take longer than any statement of a worker. */
+const statementTimeoutMs = 1_800_000;
+
+/** How long a dead process that erased from a target keeps others from it. */
+const erasureLeaseMs = 30_000;
+
+/** Takes the people of an erasure out of every target that may hold them. */
+export function createExtractErasure(
+  config: Config<'blobs'>,
+  store: Store,
+): (job: ErasureJob, signal: AbortSignal) => Promise<DeletedObjects> {
+  return async ({ advertiserId, applicationIds }, signal) => {
+    const all: DeletedObjects[] = [];
+    for (const { location, isPublished } of await store.extracts.loadPeoplePlaces()) {
+      const place = parsePlace(location);
+      if (place === null) throw new SettingTrouble(`The extract at ${location} cannot be opened.`);
+      await using target = await openTarget(config, place);
+      const whose = { advertiserId, applicationIds: applicationIds ?? [], location, isPublished };
+      const request = { ...whose, owner: toOwner('erasure'), leaseMs: erasureLeaseMs, signal };
+      all.push(await erasePeople({ store, target, spool: openSpoolOf() }, request));
+    }
+    const keptVersions = all.reduce((sum, one) => sum + one.keptVersions, 0);
+    return { deleted: all.flatMap(({ deleted }) => deleted), keptVersions };
+  };
+}
+
+/** A worker's nightly extract; none where it is not configured. */
+export function createExtractTask(config: ExtractConfig): MaintenanceTask[] {
+  const { place, schedule } = config.extract;
+  if (place === null || schedule === null) return [];
+  return [
+    {
+      name: 'extract',
+      schedule,
+      async run(signal, onStep) {
+        await runExtract(config, { place, views: null, withPeople: false, sinceLast: true, onRows: onStep, signal });
+      },
+    },
+  ];
+}
+
+export interface ExtractRun
+  extends Pick<ExtractRequest, 'views' | 'withPeople' | 'sinceLast' | 'signal'>,
+    Pick<WriteDeps, 'onRows'> {
+  readonly place: Place;
+  readonly crashPoint?: PassCrashPoint | undefined;
+}
+
+export async function runExtract(config: ExtractConfig, run: ExtractRun): Promise<ExtractSummary> {
+  const { place, onRows, crashPoint, signal, ...chosen } = run;
+  const unknown = chosen.views?.find((view) => ![...anonymousViews, ...personalViews].includes(view));
+  if (unknown !== undefined) throw new SettingTrouble(`There is no view "${unknown.slice(0, 100)}" to extract.`);
+  await using stack = new AsyncDisposableStack();
+  const { store } = stack.use(await openStoreOf(config, 'extract', signal, { statementTimeoutMs }));
+  const target = stack.use(await openTarget(config, place));
+  return await extract(
+    { store, target, spool: openSpoolOf(), onRows, crashPoint },
+    {
+      ...{ ...chosen, anonymousViews, personalViews, version, signal },
+      location: toLocation(place),
+      keep: config.extract.keep,
+      owner: toOwner('extract'),
+      leaseMs: config.sync.leaseMs,
+    },
+  );
+}

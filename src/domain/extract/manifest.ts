@@ -1,0 +1,154 @@
+// The manifest of a snapshot: what an extract writes last, and what a reader reads first. Its members are published (docs/extract.md), so
+// they are only ever added. Ids are text, because they may exceed 2^53. Knows no store and no database.
+
+import { Trouble } from '../trouble.ts';
+
+export interface Manifest {
+  readonly format: 1;
+  readonly snapshot_id: string;
+  /** When the snapshot was taken: every file shows the database as it was then. */
+  readonly time: string;
+  /** The version of Intake. */
+  readonly version: string;
+  /** The database that owns the target: no other one extracts there. */
+  readonly database: string;
+  /** The path of the manifest before this one; null for the first. */
+  readonly previous: string | null;
+  readonly with_people: boolean;
+  /** By advertiser id, the last event that the snapshot includes: a consumer of intake.events continues after it. */
+  readonly event_position: Readonly<Record<string, string>>;
+  readonly advertisers: readonly ExtractedAdvertiser[];
+  /** By view. */
+  readonly columns: Readonly<Record<string, readonly ExtractColumn[]>>;
+  readonly files: readonly ExtractFile[];
+}
+
+/** What was known of an advertiser's completeness when the snapshot was taken. */
+export interface ExtractedAdvertiser {
+  readonly name: string;
+  readonly advertiser_id: string;
+  readonly certificate: string;
+  readonly risk: string;
+  readonly reason: string;
+  readonly assumptions: string;
+  readonly as_of: string | null;
+  readonly complete_through: string | null;
+  /** Ranges of ids that no proof covers; `to` null is unbounded. */
+  readonly open_ranges: readonly { readonly from: string; readonly to: string | null }[];
+  /** The last hash of each sweep behind the certificate, as SWEEP:HASH. */
+  readonly evidence: readonly string[];
+}
+
+export interface ExtractColumn {
+  readonly name: string;
+  readonly type: ColumnType;
+  /** The column's place in the view, which never changes. */
+  readonly field_id: number;
+}
+
+export type ColumnType =
+  | 'bigint'
+  | 'integer'
+  | 'boolean'
+  | 'double'
+  | 'date'
+  | 'timestamp'
+  | 'timestamptz'
+  | 'text'
+  | 'text[]';
+
+export interface ExtractFile {
+  /** Relative to the target. */
+  readonly path: string;
+  readonly view: string;
+  readonly advertiser_id: string;
+  /** A month of submission (2026-07, or `none`), a bucket of application ids (00 to 63), or null where the view has one file. */
+  readonly partition: string | null;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly sha256: string;
+  /** The smallest and the largest application id; null where the view has none. */
+  readonly min_id: string | null;
+  readonly max_id: string | null;
+}
+
+/** The name of the pointer: the only object of a target that is ever replaced. */
+export const latestName = 'latest.json';
+
+export function renderLatest(manifestPath: string): string {
+  return JSON.stringify({ manifest: manifestPath });
+}
+
+export function parseLatest(text: string): string {
+  const { manifest } = parseObject(text, latestName);
+  if (typeof manifest !== 'string') throw toUnreadable(latestName);
+  return manifest;
+}
+
+export function parseManifest(text: string, path: string): Manifest {
+  const manifest = parseObject(text, path);
+  const isWhole = Array.isArray(manifest.files) && Array.isArray(manifest.advertisers) && manifest.columns !== null;
+  if (manifest.format !== 1 || !isWhole) throw toUnreadable(path);
+  return manifest as unknown as Manifest;
+}
+
+function parseObject(text: string, path: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(text)) as Record<string, unknown>;
+  } catch (error) {
+    throw toUnreadable(path, error);
+  }
+}
+
+function toUnreadable(path: string, cause?: unknown): Trouble {
+  const what = `${path} at the target of the extract cannot be read by this version. Nothing was written.`;
+  return new Trouble('local', what, { at: 'storage', cause });
+}
+
+/**
+ * The id of a snapshot: its time. Later snapshots have greater ids, also when the clock was set back, because a snapshot deletes only what
+ * has a smaller id than its own.
+ */
+export function toSnapshotId(at: Date, previous: string | null): string {
+  const id = toCompact(at);
+  if (previous === null || id > previous) return id;
+  return toCompact(new Date(fromCompact(previous).getTime() + 1));
+}
+
+const toCompact = (at: Date) => at.toISOString().replaceAll(/[-:.]/g, '');
+
+function fromCompact(id: string): Date {
+  return new Date(id.replace(/^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\d)(\d{3})Z$/, '$1-$2-$3:$4:$5.$6Z'));
+}
+
+export function toManifestPath(snapshotId: string): string {
+  return `snapshots/${snapshotId}.json`;
+}
+
+/** People's columns lie in a folder of their own, so that access to them can be granted apart. */
+export function toFilePath(
+  { view, advertiser_id, partition }: Pick<ExtractFile, 'view' | 'advertiser_id' | 'partition'>,
+  isPersonal: boolean,
+  snapshotId: string,
+): string {
+  const folder = [isPersonal ? 'people' : 'data', view, advertiser_id, ...(partition === null ? [] : [partition])];
+  return `${folder.join('/')}/${snapshotId}.parquet`;
+}
+
+/** The snapshot that wrote an object; null for a name that no extract gives. */
+function toWriter(path: string): string | null {
+  const name = /^(?:data|people)\/.+\/(\d{8}T\d{9}Z)\.parquet$|^snapshots\/(\d{8}T\d{9}Z)\.json$/.exec(path);
+  return name?.[1] ?? name?.[2] ?? null;
+}
+
+/** The folders of a target that hold objects of snapshots. */
+export const folders = ['data/', 'people/', 'snapshots/'] as const;
+
+/** Objects that no kept snapshot refers to: of killed extracts and of expired snapshots. Leaves all that a later snapshot has written. */
+export function findUnused(paths: readonly string[], kept: readonly Manifest[], own: string): string[] {
+  const used = new Set(kept.flatMap((one) => [toManifestPath(one.snapshot_id), ...one.files.map(({ path }) => path)]));
+  return paths.filter((path) => {
+    const writer = toWriter(path);
+    return writer !== null && writer <= own && !used.has(path);
+  });
+}

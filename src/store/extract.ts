@@ -1,0 +1,248 @@
+// What an extract reads: one snapshot of the views of intake_analytics, row by row. Also the record of the places that were written to.
+import { renderFingerprintSql } from '../domain/extract/fingerprint-sql.ts';
+import { type Fingerprint, parseAnswer, type Range, type Step } from '../domain/extract/fingerprints.ts';
+import type { ColumnType, ExtractColumn } from '../domain/extract/manifest.ts';
+import type { Changed } from '../domain/extract/partitions.ts';
+import { columnsOf, type Database, type Queryable, type Row } from './postgres/database.ts';
+import type { Columns } from './schema/rows.ts';
+
+export interface SnapshotAdvertiser {
+  readonly name: string;
+  readonly advertiserId: bigint;
+  readonly certificate: string;
+  readonly risk: string;
+  readonly reason: string;
+  readonly assumptions: string;
+  readonly asOf: Date | null;
+  readonly completeThrough: Date | null;
+  readonly openRanges: readonly { readonly from: string; readonly to: string | null }[];
+  readonly evidence: readonly string[];
+  /** The last event in the snapshot; 0 where there is none. */
+  readonly eventPosition: bigint;
+}
+
+/** The rows of one view and advertiser: of a month, of these buckets (null: all of them), or all rows. */
+export type RowChoice =
+  | { readonly by: 'month'; readonly month: string }
+  | { readonly by: 'bucket'; readonly buckets: readonly string[] | null }
+  | { readonly by: 'none' };
+
+export interface Snapshot {
+  readonly at: Date;
+  readonly advertisers: readonly SnapshotAdvertiser[];
+  /** By view. */
+  readonly columns: ReadonlyMap<string, readonly ExtractColumn[]>;
+  loadMonths(advertiserId: bigint): Promise<string[]>;
+  loadChanged(advertiserId: bigint, since: SinceEvent): Promise<Changed | null>;
+  /** Rows in batches. `bucket` is a member of each row that was chosen by bucket; rows come bucket by bucket. */
+  loadRows(view: string, advertiserId: bigint, choice: RowChoice): AsyncIterable<readonly Row[]>;
+}
+
+export interface SinceEvent {
+  readonly position: bigint;
+  readonly ranges: readonly { readonly month: string; readonly low: bigint; readonly high: bigint }[];
+}
+
+/** A batch is small enough for memory, and large enough that the round trip does not count. */
+const batchRows = 2_000;
+
+const monthOf = (at: string) => `coalesce(to_char(${at} AT TIME ZONE 'UTC', 'YYYY-MM'), 'none')`;
+const bucketOf = (id: string) => `lpad((get_byte(decode(md5(${id}::text), 'hex'), 0) & 63)::text, 2, '0')`;
+
+/**
+ * Runs `work` on one snapshot of the database. The transaction stays open for as long as the extract takes, so it only reads; every pause
+ * for the target counts as idle, hence the long limit.
+ */
+export async function withSnapshot<T>(db: Database, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
+  return await db.transaction(async (tx) => {
+    await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    await tx.query(`SELECT set_config('statement_timeout', '30min', true), set_config('idle_in_transaction_session_timeout', '30min', true),
+       set_config('cursor_tuple_fraction', '1', true)`);
+    const [time] = await tx.query<{ at: Date }>(`SELECT now() AS at`);
+    return await work({
+      at: time?.at ?? new Date(),
+      advertisers: await loadAdvertisers(tx),
+      columns: await loadColumns(tx),
+      loadMonths: (advertiserId) => loadMonths(tx, advertiserId),
+      loadChanged: (advertiserId, since) => loadChanged(tx, advertiserId, since),
+      loadRows: (view, advertiserId, choice) => loadRows(tx, view, advertiserId, choice),
+    });
+  });
+}
+
+async function loadAdvertisers(tx: Queryable): Promise<SnapshotAdvertiser[]> {
+  return await tx.query<SnapshotAdvertiser & Row>(
+    `SELECT k.advertiser AS name, k.advertiser_id AS "advertiserId", k.certificate, k.risk, k.reason, k.assumptions,
+       k.as_of AS "asOf", k.complete_through AS "completeThrough", coalesce(k.evidence, '{}') AS evidence,
+       (SELECT coalesce(json_agg(json_build_object('from', o.low::text, 'to', o.high::text) ORDER BY o.low), '[]')
+        FROM intake.open_ranges o WHERE o.advertiser_id = k.advertiser_id) AS "openRanges",
+       coalesce((SELECT max(e.event_id) FROM intake.events e WHERE e.advertiser_id = k.advertiser_id), 0) AS "eventPosition"
+     FROM intake_analytics.completeness k WHERE k.advertiser_id IS NOT NULL ORDER BY k.advertiser_id`,
+  );
+}
+
+/** The Parquet type of a column, by its type in Postgres. Rates become doubles, ids and JSON texts. */
+const typeNames: Readonly<Record<string, ColumnType>> = {
+  int8: 'bigint',
+  int4: 'integer',
+  bool: 'boolean',
+  numeric: 'double',
+  date: 'date',
+  timestamp: 'timestamp',
+  timestamptz: 'timestamptz',
+  _text: 'text[]',
+};
+
+async function loadColumns(tx: Queryable): Promise<ReadonlyMap<string, readonly ExtractColumn[]>> {
+  const rows = await tx.query<{ view: string; name: string; type: string; position: number }>(
+    `SELECT c.relname AS view, a.attname AS name, t.typname AS type, a.attnum::int AS position
+     FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped JOIN pg_type t ON t.oid = a.atttypid
+     WHERE c.relnamespace = 'intake_analytics'::regnamespace AND c.relkind = 'v' ORDER BY c.relname, a.attnum`,
+  );
+  const columns = rows.map(({ view, name, type, position }) => {
+    return { view, column: { name, type: typeNames[type] ?? 'text', field_id: position } };
+  });
+  return new Map(
+    [...Map.groupBy(columns, ({ view }) => view)].map(([view, some]) => [view, some.map(({ column }) => column)]),
+  );
+}
+
+async function loadMonths(tx: Queryable, advertiserId: bigint): Promise<string[]> {
+  const rows = await tx.query<{ month: string }>(
+    `SELECT DISTINCT ${monthOf('submitted_at')} AS month FROM intake.applications
+     WHERE advertiser_id = $1 AND erased_at IS NULL ORDER BY month`,
+    [advertiserId],
+  );
+  return rows.map(({ month }) => month);
+}
+
+/**
+ * The partitions of the applications with an event after this one. An application that waits for its files changes without events until
+ * it is ready, so it counts as changed. Null if the events after this one may have been pruned.
+ */
+async function loadChanged(tx: Queryable, advertiserId: bigint, since: SinceEvent): Promise<Changed | null> {
+  const [known] = await tx.query(`SELECT 1 FROM intake.events WHERE advertiser_id = $1 AND event_id = $2`, [
+    advertiserId,
+    since.position,
+  ]);
+  if (!known) return null;
+  const changed = `WITH changed AS MATERIALIZED (
+       SELECT application_id FROM intake.events WHERE advertiser_id = $1 AND event_id > $2
+       UNION SELECT application_id FROM intake.applications WHERE advertiser_id = $1 AND ready_at IS NULL AND erased_at IS NULL)`;
+  const months = await tx.query<{ month: string }>(
+    `${changed} SELECT ${monthOf('a.submitted_at')} AS month FROM changed c
+       JOIN intake.applications a ON a.advertiser_id = $1 AND a.application_id = c.application_id AND a.erased_at IS NULL
+     UNION SELECT r.month FROM unnest($3::text[], $4::bigint[], $5::bigint[]) AS r (month, low, high)
+     WHERE EXISTS (SELECT 1 FROM changed c WHERE c.application_id BETWEEN r.low AND r.high) ORDER BY month`,
+    [advertiserId, since.position, ...columnsOf(since.ranges, 'month', 'low', 'high')],
+  );
+  const buckets = await tx.query<{ bucket: string }>(
+    `${changed} SELECT DISTINCT ${bucketOf('application_id')} AS bucket FROM changed ORDER BY bucket`,
+    [advertiserId, since.position],
+  );
+  return { months: months.map(({ month }) => month), buckets: buckets.map(({ bucket }) => bucket) };
+}
+
+/** How a column is read, so that the driver returns what Parquet holds: microseconds, days, doubles. */
+const readers: Readonly<Record<ColumnType, (column: string) => string>> = {
+  bigint: (column) => column,
+  integer: (column) => column,
+  boolean: (column) => column,
+  double: (column) => `${column}::float8`,
+  date: (column) => `${column} - DATE '1970-01-01'`,
+  timestamp: (column) => `(extract(epoch FROM ${column}) * 1000000)::bigint`,
+  timestamptz: (column) => `(extract(epoch FROM ${column}) * 1000000)::bigint`,
+  text: (column) => `${column}::text`,
+  'text[]': (column) => column,
+};
+
+/** Enough columns to give the rows of every large view one order. */
+const orderedBy = 5;
+
+async function* loadRows(
+  tx: Queryable,
+  view: string,
+  advertiserId: bigint,
+  choice: RowChoice,
+): AsyncGenerator<readonly Row[]> {
+  const columns = (await loadColumns(tx)).get(view) ?? [];
+  const quoted = (name: string) => `v."${name}"`;
+  const read = columns.map(({ name, type }) => `${readers[type](quoted(name))} AS "${name}"`);
+  const order = columns.slice(0, orderedBy).map(({ name }) => quoted(name));
+  const isBucketed = choice.by === 'bucket';
+  const bucket = bucketOf('v.application_id');
+  const query = `SELECT ${[...read, ...(isBucketed ? [`${bucket} AS bucket`] : [])].join(', ')}
+    FROM intake_analytics."${view}" v WHERE v.advertiser_id = ${advertiserId} AND ${toCondition(choice, bucket)}
+    ORDER BY ${[...(isBucketed ? [bucket] : []), ...order].join(', ')}`;
+  await tx.query(`DECLARE extracted NO SCROLL CURSOR FOR ${query}`);
+  try {
+    // The next batch is under way while the caller encodes this one.
+    for (let next = fetchBatch(tx); ; ) {
+      const rows = await next;
+      if (rows.length === 0) return;
+      next = fetchBatch(tx);
+      next.catch(() => {});
+      yield rows;
+    }
+  } finally {
+    await tx.query('CLOSE extracted');
+  }
+}
+
+const fetchBatch = (tx: Queryable) => tx.query(`FETCH ${batchRows} FROM extracted`);
+
+/** A cursor takes no parameters, so the values are checked here. */
+function toCondition(choice: RowChoice, bucket: string): string {
+  if (choice.by === 'none') return 'true';
+  if (choice.by === 'bucket') {
+    if (choice.buckets === null) return 'true';
+    return `${bucket} = ANY ('{${choice.buckets.filter((one) => /^\d\d$/.test(one)).join()}}'::text[])`;
+  }
+  if (choice.month === 'none') return 'v.submitted_at IS NULL';
+  if (!/^\d{4,6}-\d\d$/.test(choice.month)) throw new Error('This is not a month.');
+  const first = `TIMESTAMP '${choice.month}-01'`;
+  return `v.submitted_at >= ${first} AT TIME ZONE 'UTC' AND v.submitted_at < (${first} + interval '1 month') AT TIME ZONE 'UTC'`;
+}
+
+/** The buckets of these applications. */
+export async function loadBuckets(db: Queryable, applicationIds: readonly bigint[]): Promise<string[]> {
+  const rows = await db.query<{ bucket: string }>(
+    `SELECT DISTINCT ${bucketOf('id')} AS bucket FROM unnest($1::bigint[]) AS given (id) ORDER BY bucket`,
+    [applicationIds],
+  );
+  return rows.map(({ bucket }) => bucket);
+}
+
+/** The fingerprints of Intake itself, by the statement that a copy in Postgres runs. */
+export async function loadFingerprints(db: Database, step: Step, asked: readonly Range[]): Promise<Fingerprint[]> {
+  const sql = renderFingerprintSql('postgres', 'intake_analytics.applications_anonymous', step, asked);
+  const rows = await db.transaction((tx) => tx.query(sql));
+  return (parseAnswer(JSON.stringify(rows)) ?? { ranges: [] }).ranges.slice();
+}
+
+/** Records a place before anything is written there, so that an erasure finds it even if the extract is killed. */
+export async function recordExtract(
+  db: Queryable,
+  {
+    location,
+    withPeople,
+    snapshotId,
+  }: { readonly location: string; readonly withPeople: boolean; readonly snapshotId: string },
+): Promise<void> {
+  await db.query(
+    `INSERT INTO intake.extracts AS x (location, with_people, snapshot_id) VALUES ($1, $2, $3)
+     ON CONFLICT (location) DO UPDATE SET with_people = x.with_people OR excluded.with_people, snapshot_id = excluded.snapshot_id`,
+    [location, withPeople, snapshotId],
+  );
+}
+
+export async function recordPublished(db: Queryable, location: string): Promise<void> {
+  await db.query(`UPDATE intake.extracts SET published_at = now() WHERE location = $1`, [location]);
+}
+
+/** The places that may hold people's columns, and whether a snapshot was ever published there. */
+export async function loadPeoplePlaces(db: Queryable): Promise<{ location: string; isPublished: boolean }[]> {
+  return await db.query<Columns<'extracts', 'location'> & { isPublished: boolean }>(
+    `SELECT location, published_at IS NOT NULL AS "isPublished" FROM intake.extracts WHERE with_people ORDER BY location`,
+  );
+}

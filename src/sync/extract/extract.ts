@@ -1,0 +1,167 @@
+// Extracts a snapshot: reads the views in one transaction, writes their rows as files of a target, publishes the manifest, and deletes what
+// no kept snapshot needs. One process at a time writes to a target.
+import type { PassCrashPoint } from '../../domain/crash-point.ts';
+import {
+  type ExtractColumn,
+  type ExtractedAdvertiser,
+  type ExtractFile,
+  type Manifest,
+  toManifestPath,
+  toSnapshotId,
+} from '../../domain/extract/manifest.ts';
+import {
+  type Changed,
+  isContinued,
+  planPartitions,
+  toDivision,
+  toMonthRanges,
+} from '../../domain/extract/partitions.ts';
+import { Trouble } from '../../domain/trouble.ts';
+import type { Snapshot, SnapshotAdvertiser } from '../../store/extract.ts';
+import type { Store } from '../../store/store.ts';
+import { holdLane, type LaneRequest } from '../accounts/held-lane.ts';
+import { deleteUnused, loadPublished, publish } from './publish.ts';
+import { type WriteDeps, writeView } from './write.ts';
+
+export interface ExtractDeps extends WriteDeps {
+  readonly store: Pick<Store, 'blobStore' | 'extracts' | 'leases'>;
+  readonly crashPoint?: PassCrashPoint | undefined;
+}
+
+export interface ExtractRequest extends Omit<LaneRequest, 'name' | 'lane'> {
+  /** The target as a setting names it. */
+  readonly location: string;
+  /** Null: those of the snapshot before with `sinceLast`, otherwise all anonymous ones. */
+  readonly views: readonly string[] | null;
+  readonly anonymousViews: readonly string[];
+  readonly personalViews: readonly string[];
+  readonly withPeople: boolean;
+  /** Writes only the partitions that have changed since the snapshot before. */
+  readonly sinceLast: boolean;
+  /** How many snapshots stay. */
+  readonly keep: number;
+  readonly version: string;
+}
+
+export interface ExtractSummary {
+  readonly manifest: Manifest;
+  /** Files that this extract wrote; the others are those of an earlier snapshot. */
+  readonly written: number;
+  readonly deleted: number;
+}
+
+/** The lane of a target: extracts and erasures there exclude each other. The space keeps it apart from names of advertisers. */
+export const toLane = (location: string) => ({ name: `extract ${location}`, lane: 'live' }) as const;
+
+export async function extract(deps: ExtractDeps, request: ExtractRequest): Promise<ExtractSummary> {
+  const { store, target } = deps;
+  const { location, keep } = request;
+  await using lane = await holdLane(store, { ...request, ...toLane(location) });
+  const { signal } = lane;
+  const { databaseId } = await store.blobStore.ensure();
+  const { pointer, chain } = await loadPublished(target, databaseId, signal);
+  const [last = null] = chain;
+  const views = chooseViews(request, last);
+  const withPeople = views.some((view) => request.personalViews.includes(view));
+  const manifest = await store.extracts.withSnapshot(async (snapshot): Promise<Manifest> => {
+    const snapshotId = toSnapshotId(snapshot.at, last?.snapshot_id ?? null);
+    await store.extracts.record({ location, withPeople, snapshotId });
+    const previous = request.sinceLast ? last : null;
+    const columns = pickColumns(snapshot, views);
+    const files = await writeFiles(deps, snapshot, { ...request, signal, snapshotId, columns, previous });
+    deps.crashPoint?.('extractWritten');
+    return {
+      format: 1,
+      snapshot_id: snapshotId,
+      time: snapshot.at.toISOString(),
+      version: request.version,
+      database: databaseId,
+      previous: last && toManifestPath(last.snapshot_id),
+      with_people: withPeople,
+      event_position: Object.fromEntries(
+        snapshot.advertisers.map(({ advertiserId, eventPosition }) => [String(advertiserId), String(eventPosition)]),
+      ),
+      advertisers: snapshot.advertisers.map(describeAdvertiser),
+      columns,
+      files,
+    };
+  });
+  await publish(target, manifest, pointer, { signal, onManifest: () => deps.crashPoint?.('extractDescribed') });
+  await store.extracts.recordPublished(location);
+  deps.crashPoint?.('extractPublished');
+  const kept = [manifest, ...chain].slice(0, keep);
+  const { deleted } = await deleteUnused(target, kept, manifest.snapshot_id, signal);
+  const written = manifest.files.filter(({ path }) => path.endsWith(`/${manifest.snapshot_id}.parquet`)).length;
+  return { manifest, written, deleted: deleted.length };
+}
+
+function chooseViews(
+  { views, sinceLast, withPeople, anonymousViews, personalViews }: ExtractRequest,
+  last: Manifest | null,
+): readonly string[] {
+  const anonymous = views ?? (sinceLast && last ? Object.keys(last.columns) : anonymousViews);
+  return [...new Set([...anonymous, ...(withPeople ? personalViews : [])])];
+}
+
+function pickColumns(snapshot: Snapshot, views: readonly string[]): Record<string, readonly ExtractColumn[]> {
+  return Object.fromEntries(
+    views.map((view) => {
+      const columns = snapshot.columns.get(view);
+      if (columns === undefined) throw new Trouble('local', `There is no view ${view} in this database.`);
+      return [view, columns];
+    }),
+  );
+}
+
+interface FilesRequest extends Pick<ExtractRequest, 'personalViews' | 'signal'> {
+  readonly snapshotId: string;
+  readonly columns: Readonly<Record<string, readonly ExtractColumn[]>>;
+  /** The snapshot whose files may serve again; null: none. */
+  readonly previous: Manifest | null;
+}
+
+async function writeFiles(deps: ExtractDeps, snapshot: Snapshot, request: FilesRequest): Promise<ExtractFile[]> {
+  const { previous, snapshotId, signal, personalViews } = request;
+  const files: ExtractFile[] = [];
+  const onPut = () => deps.crashPoint?.('extractPut');
+  for (const advertiser of snapshot.advertisers) {
+    const { advertiserId } = advertiser;
+    const earlier = previous?.files.filter((file) => file.advertiser_id === String(advertiserId)) ?? [];
+    const changed = previous && (await findChanged(snapshot, previous, advertiser, earlier));
+    for (const [view, columns] of Object.entries(request.columns)) {
+      const division = toDivision(view, personalViews.includes(view));
+      const continued = previous !== null && isContinued(previous, view, columns) ? changed : null;
+      const { write, keep } = planPartitions(view, division, earlier, continued);
+      const written = await writeView({ ...deps, onPut }, snapshot, {
+        ...{ view, columns, division, advertiserId, snapshotId, earlier, signal },
+        partitions: write,
+      });
+      files.push(...keep, ...written);
+    }
+  }
+  return files;
+}
+
+/** Null where the snapshot before does not tell what has changed since: another name is in every row. */
+async function findChanged(
+  snapshot: Snapshot,
+  previous: Manifest,
+  { advertiserId, name }: SnapshotAdvertiser,
+  earlier: readonly ExtractFile[],
+): Promise<Changed | null> {
+  const id = String(advertiserId);
+  const known = previous.advertisers.some((one) => one.advertiser_id === id && one.name === name);
+  if (!known) return null;
+  const position = BigInt(previous.event_position[id] ?? 0);
+  return await snapshot.loadChanged(advertiserId, { position, ranges: toMonthRanges(earlier) });
+}
+
+function describeAdvertiser(one: SnapshotAdvertiser): ExtractedAdvertiser {
+  const { name, certificate, risk, reason, assumptions, openRanges, evidence } = one;
+  return {
+    ...{ name, advertiser_id: String(one.advertiserId), certificate, risk, reason, assumptions },
+    as_of: one.asOf?.toISOString() ?? null,
+    complete_through: one.completeThrough?.toISOString() ?? null,
+    ...{ open_ranges: openRanges, evidence },
+  };
+}

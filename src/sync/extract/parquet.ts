@@ -1,0 +1,119 @@
+// Encodes rows as one Parquet file, into a spool. Memory holds one row group, whatever the number of rows.
+import { type AsyncBuffer, parquetReadObjects, type SchemaElement } from 'hyparquet';
+import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
+import type { Spooled } from '../../domain/blob.ts';
+import type { ColumnType, ExtractColumn } from '../../domain/extract/manifest.ts';
+
+/** Values as Parquet holds them: times are microseconds, dates are days since 1970. */
+export type ParquetRow = Readonly<Record<string, unknown>>;
+
+/** Rows in memory at once. Readers skip whole groups by their statistics, so groups must not be too small either. */
+const groupRows = 10_000;
+
+const elements: Readonly<Record<Exclude<ColumnType, 'text[]'>, Partial<SchemaElement>>> = {
+  bigint: { type: 'INT64' },
+  integer: { type: 'INT32' },
+  boolean: { type: 'BOOLEAN' },
+  double: { type: 'DOUBLE' },
+  date: { type: 'INT32', converted_type: 'DATE', logical_type: { type: 'DATE' } },
+  timestamp: { type: 'INT64', logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: false, unit: 'MICROS' } },
+  timestamptz: {
+    type: 'INT64',
+    converted_type: 'TIMESTAMP_MICROS',
+    logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS' },
+  },
+  text: { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } },
+};
+
+/** Field ids are kept, so that a table format over the same files can rename columns later. */
+function toSchema(columns: readonly ExtractColumn[]): SchemaElement[] {
+  const fields = columns.flatMap(({ name, type, field_id }): SchemaElement[] => {
+    const repetition_type = 'OPTIONAL';
+    if (type !== 'text[]') return [{ name, repetition_type, field_id, ...elements[type] }];
+    return [
+      { name, repetition_type, field_id, num_children: 1, converted_type: 'LIST', logical_type: { type: 'LIST' } },
+      { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
+      { name: 'element', repetition_type, ...elements.text },
+    ];
+  });
+  return [{ name: 'root', num_children: columns.length }, ...fields];
+}
+
+/** Collects the bytes of a row group, and hands them to the spool. */
+class SpoolWriter extends ByteWriter {
+  readonly #spooled: Spooled;
+
+  constructor(spooled: Spooled) {
+    super();
+    this.#spooled = spooled;
+  }
+
+  async flush(): Promise<void> {
+    const bytes = this.getBytes().slice();
+    this.index = 0;
+    await this.#spooled.write(bytes);
+  }
+
+  override finish(): void {}
+}
+
+export interface ParquetFile {
+  readonly rows: number;
+  add(row: ParquetRow): void;
+  /** Writes the row group if it is full. */
+  flush(): Promise<void>;
+  finish(): Promise<void>;
+}
+
+/**
+ * Begins a file. Statistics are the smallest and largest values of a column, which a footer keeps: readers use them to skip rows, but of
+ * people's columns they would be names.
+ */
+export function openParquet(
+  spooled: Spooled,
+  columns: readonly ExtractColumn[],
+  { statistics }: { readonly statistics: boolean },
+): ParquetFile {
+  const writer = new SpoolWriter(spooled);
+  const parquet = new ParquetWriter({ writer, schema: toSchema(columns), statistics });
+  let group: unknown[][] = columns.map(() => []);
+  let rows = 0;
+  let waiting = 0;
+
+  async function writeGroup(): Promise<void> {
+    if (waiting === 0) return;
+    const columnData = columns.map(({ name }, at) => ({ name, data: group[at] ?? [] }));
+    await parquet.write({ columnData, rowGroupSize: waiting });
+    group = columns.map(() => []);
+    waiting = 0;
+  }
+
+  return {
+    get rows() {
+      return rows;
+    },
+    add(row) {
+      for (const [at, { name }] of columns.entries()) group[at]?.push(row[name] ?? null);
+      rows += 1;
+      waiting += 1;
+    },
+    flush: async () => {
+      if (waiting >= groupRows) await writeGroup();
+    },
+    async finish() {
+      await writeGroup();
+      await parquet.finish();
+      await writer.flush();
+    },
+  };
+}
+
+/** The rows of a file in memory, with the values that `openParquet` takes. */
+export async function readParquet(bytes: Uint8Array): Promise<ParquetRow[]> {
+  const { buffer, byteOffset, byteLength } = bytes;
+  const whole = buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer;
+  const file: AsyncBuffer = { byteLength, slice: (start, end) => whole.slice(start, end) };
+  const same = <T>(value: T) => value;
+  const parsers = { timestampFromMicroseconds: same, dateFromDays: same };
+  return await parquetReadObjects({ file, parsers });
+}

@@ -1,0 +1,96 @@
+// What a reader of a target sees: `latest.json` names a manifest, the manifest names files that are all there. The manifest is written after
+// its files and the pointer after the manifest, so a killed extract shows nothing of itself. What it left is deleted by the next one.
+import { hash } from 'node:crypto';
+import { type BlobStore, countKept } from '../../domain/blob.ts';
+import {
+  findUnused,
+  folders,
+  latestName,
+  type Manifest,
+  parseLatest,
+  parseManifest,
+  renderLatest,
+  toManifestPath,
+} from '../../domain/extract/manifest.ts';
+import { LeaseLost, Trouble, WrongStore } from '../../domain/trouble.ts';
+
+export interface Published {
+  /** The text of the pointer; null before the first snapshot. */
+  readonly pointer: string | null;
+  /** The latest snapshot and those before it, newest first. */
+  readonly chain: readonly Manifest[];
+}
+
+/** Loads the published snapshots. `databaseId`: the target must belong to this database, or to none yet. */
+export async function loadPublished(target: BlobStore, databaseId: string, signal: AbortSignal): Promise<Published> {
+  const pointer = await target.loadText(latestName, signal);
+  const chain: Manifest[] = [];
+  for (let path = pointer === null ? null : parseLatest(pointer); path !== null; ) {
+    const text = await loadWhole(target, path, signal);
+    // Expired manifests are gone. The latest one must be there.
+    if (text === null && chain.length > 0) break;
+    if (text === null)
+      throw new Trouble('local', `${latestName} names ${path}, which is not there.`, { at: 'storage' });
+    const manifest = parseManifest(text.toString(), path);
+    if (manifest.database !== databaseId) {
+      throw new WrongStore(
+        `${target.location} holds the extracts of the database ${manifest.database}; this is the database ${databaseId}.`,
+      );
+    }
+    chain.push(manifest);
+    path = manifest.previous;
+  }
+  return { pointer, chain };
+}
+
+/** The bytes of an object; null if it is not there. */
+export async function loadWhole(target: BlobStore, path: string, signal: AbortSignal): Promise<Buffer | null> {
+  try {
+    return Buffer.concat(await Array.fromAsync(target.get(path, signal)));
+  } catch (error) {
+    if (error instanceof Trouble && error.kind === 'missing') return null;
+    throw error;
+  }
+}
+
+/**
+ * Publishes a snapshot in place of the one that `before` points to. Throws if another process has published meanwhile: that process deletes
+ * what this one has written.
+ */
+export async function publish(
+  target: BlobStore,
+  manifest: Manifest,
+  before: string | null,
+  { signal, onManifest }: { readonly signal: AbortSignal; readonly onManifest?: (() => void) | undefined },
+): Promise<void> {
+  const path = toManifestPath(manifest.snapshot_id);
+  const body = Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`);
+  await target.put(path, body, { sizeBytes: body.length, sha256: hash('sha256', body) }, signal);
+  onManifest?.();
+  signal.throwIfAborted();
+  if (await target.replaceText(latestName, before, renderLatest(path), signal)) return;
+  throw new LeaseLost(`the extract to ${target.location}`, 'live');
+}
+
+export interface DeletedObjects {
+  readonly deleted: readonly string[];
+  /** Versions of them that the store does not let Intake delete. */
+  readonly keptVersions: number;
+}
+
+/** Deletes what no kept snapshot refers to, with its versions. */
+export async function deleteUnused(
+  target: BlobStore,
+  kept: readonly Manifest[],
+  own: string,
+  signal: AbortSignal,
+): Promise<DeletedObjects> {
+  const paths: string[] = [];
+  for (const folder of folders) for await (const { key } of target.list(folder, signal)) paths.push(key);
+  const unused = findUnused(paths, kept, own);
+  if (unused.length === 0) return { deleted: [], keptVersions: 0 };
+  const result = await target.delete(unused, signal);
+  const [first] = result.refused;
+  if (first) throw first.trouble;
+  return { deleted: unused, keptVersions: countKept(result) };
+}

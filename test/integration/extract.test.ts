@@ -1,0 +1,164 @@
+// An extract is a whole snapshot with its certificate, or not there.
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { openDiskBlobs } from '../../src/blobs/disk.ts';
+import type { Manifest } from '../../src/domain/extract/manifest.ts';
+import { anonymousViews, personalViews } from '../../src/store/postgres/grants.ts';
+import { openStore } from '../../src/store/store.ts';
+import { extract as runExtract } from '../../src/sync/extract/extract.ts';
+import { openSpool } from '../../src/sync/files/spool.ts';
+import { fillFromDemoBoard } from '../support/demo-board.ts';
+import { loadLatest } from '../support/duck.ts';
+import { compareRows, extract, extractTest } from '../support/extracting.ts';
+import { callIntake, runIntake } from '../support/intake.ts';
+import { testPrivacyKey } from '../support/syncing.ts';
+import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+
+const test = extractTest.extend('demo', { scope: 'file' }, async ({ database }) => {
+  return await fillFromDemoBoard(database, { applications: 200 });
+});
+
+interface Fixtures {
+  readonly database: TestDatabase;
+  readonly demo: object;
+  readonly target: string;
+}
+
+describe('a snapshot', () => {
+  test('holds every row of every view that names nobody, and no other view', async ({ database, demo: _, target }) => {
+    const manifest = await extract(database, target);
+    expect(Object.keys(manifest.columns)).toEqual(anonymousViews);
+    expect(manifest.with_people).toBe(false);
+    await compareRows(database, target, manifest);
+  });
+
+  test("holds people's columns on request, in files of their own without statistics", async ({
+    database,
+    demo: _,
+    target,
+  }) => {
+    const manifest = await extract(database, target, '--with-people');
+    expect(Object.keys(manifest.columns)).toEqual([...anonymousViews, ...personalViews]);
+    await compareRows(database, target, manifest);
+    const people = manifest.files.filter(({ view }) => personalViews.includes(view));
+    expect(people.length).toBeGreaterThan(30);
+    expect(people.filter(({ path }) => !path.startsWith('people/'))).toEqual([]);
+  });
+
+  test('names its files with their rows, sizes and hashes, and tells what is proven', async ({
+    database,
+    demo,
+    target,
+  }) => {
+    const told = await extract(database, target);
+    const manifest = loadLatest(target);
+    expect(told).toMatchObject(manifest);
+    for (const { path, bytes, sha256 } of manifest.files) {
+      const content = readFileSync(join(target, path));
+      expect({ path, bytes: content.length, sha256: createHash('sha256').update(content).digest('hex') }).toEqual({
+        path,
+        bytes,
+        sha256,
+      });
+    }
+    const applications = manifest.files.filter(({ view }) => view === 'applications_anonymous');
+    expect(applications.reduce((sum, { rows }) => sum + rows, 0)).toBe(demo.truth.length);
+    expect(applications.length).toBeGreaterThan(5);
+    const [advertiser] = manifest.advertisers;
+    const [known] = await database.query(
+      `SELECT advertiser_id::text, (SELECT max(event_id)::text FROM intake.events) AS position FROM intake.advertisers`,
+    );
+    expect(advertiser).toMatchObject({
+      name: 'default',
+      advertiser_id: known?.advertiser_id,
+      certificate: 'proven',
+      risk: 'none',
+      open_ranges: [],
+    });
+    expect(manifest.event_position).toEqual({ [known?.advertiser_id]: known?.position });
+    const listed = (await readdir(target, { recursive: true })).filter((name) => name.endsWith('.parquet'));
+    expect(listed.sort()).toEqual(manifest.files.map(({ path }) => path).sort());
+  });
+});
+
+/** Fails unless every file of the latest snapshot is there, whole. */
+function readWhole(folder: string): Manifest {
+  const manifest = loadLatest(folder);
+  for (const { path, sha256 } of manifest.files) {
+    expect(
+      createHash('sha256')
+        .update(readFileSync(join(folder, path)))
+        .digest('hex'),
+      path,
+    ).toBe(sha256);
+  }
+  return manifest;
+}
+
+const listObjects = async (folder: string) =>
+  (await readdir(folder, { recursive: true })).filter((name) => /\.(?:parquet|json)$/.test(name)).sort();
+
+describe('a killed extract', () => {
+  const env = (database: TestDatabase) => ({ DATABASE_URL: database.url, PRIVACY_KEY: testPrivacyKey, LEASE: '1s' });
+
+  const name = 'at %s shows the snapshot before or its own, whole, and leaves nothing after the next one';
+  const killAt = async (point: string, { database, demo: _, target }: Fixtures) => {
+    const args = ['extract', '--to', `file:${target}`, '--views', 'applications_anonymous,jobs'];
+    expect((await runIntake(args, { ...env(database) })).code).toBe(0);
+    const before = readWhole(target);
+    expect((await runIntake(args, { ...env(database), INTAKE_CRASH_AT: point })).code).toBeNull();
+    const seen = readWhole(target);
+    expect(seen.snapshot_id !== before.snapshot_id).toBe(point === 'extractPublished');
+    expect((await runIntake(args, { ...env(database), EXTRACT_KEEP: '2' })).code).toBe(0);
+    const after = readWhole(target);
+    const kept = [after, seen].flatMap((one) => [
+      `snapshots/${one.snapshot_id}.json`,
+      ...one.files.map(({ path }) => path),
+    ]);
+    expect(await listObjects(target)).toEqual(['latest.json', ...kept].sort());
+  };
+  test.for(['extractDescribed'])(name, killAt);
+  test.for(['extractPut:3', 'extractWritten', 'extractPublished'])(name, { tags: ['slow'] }, killAt);
+
+  test('that comes back after another has published shows nothing of itself', async ({ database, demo: _, target }) => {
+    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
+    await using blobs = await openDiskBlobs(target);
+    let other: Manifest | null = null;
+    const late = {
+      ...blobs,
+      replaceText: async (...given: Parameters<typeof blobs.replaceText>) => {
+        // The lease of the paused process has lapsed meanwhile.
+        await database.query(`DELETE FROM intake.leases WHERE name LIKE 'extract %'`);
+        other = await extract(database, target, '--views', 'jobs');
+        return await blobs.replaceText(...given);
+      },
+    };
+    const request = {
+      ...{ location: `file:${target}`, views: ['jobs'], anonymousViews, personalViews, withPeople: false },
+      ...{
+        sinceLast: false,
+        keep: 2,
+        version: '0',
+        owner: 'test',
+        leaseMs: 30_000,
+        signal: AbortSignal.timeout(600_000),
+      },
+    };
+    const deps = { store, target: late, spool: openSpool(target) };
+    await expect(runExtract(deps, request)).rejects.toMatchObject({ name: 'LeaseLost' });
+    expect(readWhole(target)).toMatchObject({ snapshot_id: (other as Manifest | null)?.snapshot_id });
+  });
+});
+
+test('a target of another database is left alone', async ({ database, demo: _, target }) => {
+  await extract(database, target, '--views', 'jobs');
+  await using other = await openTestDatabase();
+  const env = { DATABASE_URL: other.url, PRIVACY_KEY: testPrivacyKey };
+  const before = await listObjects(target);
+  const { code, stderr } = await callIntake(['extract', '--to', `file:${target}`], env);
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('holds the extracts of the database') });
+  expect(await listObjects(target)).toEqual(before);
+});
