@@ -59,13 +59,14 @@ export async function withSnapshot<T>(db: Database, work: (snapshot: Snapshot) =
     await tx.query(`SELECT set_config('statement_timeout', '30min', true), set_config('idle_in_transaction_session_timeout', '30min', true),
        set_config('cursor_tuple_fraction', '1', true)`);
     const [time] = await tx.query<{ at: Date }>(`SELECT now() AS at`);
+    const columns = await loadColumns(tx);
     return await work({
       at: time?.at ?? new Date(),
       advertisers: await loadAdvertisers(tx),
-      columns: await loadColumns(tx),
+      columns,
       loadMonths: (advertiserId) => loadMonths(tx, advertiserId),
       loadChanged: (advertiserId, since) => loadChanged(tx, advertiserId, since),
-      loadRows: (view, advertiserId, choice) => loadRows(tx, view, advertiserId, choice),
+      loadRows: (view, advertiserId, choice) => loadRows(tx, view, columns.get(view) ?? [], advertiserId, choice),
     });
   });
 }
@@ -162,10 +163,10 @@ const orderedBy = 5;
 async function* loadRows(
   tx: Queryable,
   view: string,
+  columns: readonly ExtractColumn[],
   advertiserId: bigint,
   choice: RowChoice,
 ): AsyncGenerator<readonly Row[]> {
-  const columns = (await loadColumns(tx)).get(view) ?? [];
   const quoted = (name: string) => `v."${name}"`;
   const read = columns.map(({ name, type }) => `${readers[type](quoted(name))} AS "${name}"`);
   const order = columns.slice(0, orderedBy).map(({ name }) => quoted(name));

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parquetMetadata } from 'hyparquet';
 import { describe, expect } from 'vitest';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import type { Manifest } from '../../src/domain/extract/manifest.ts';
@@ -20,6 +21,8 @@ import { openTestDatabase, type TestDatabase } from '../support/test-database.ts
 const test = extractTest.extend('demo', { scope: 'file' }, async ({ database }) => {
   return await fillFromDemoBoard(database, { applications: 200 });
 });
+
+const byText = (a: string, b: string) => (a < b ? -1 : 1);
 
 interface Fixtures {
   readonly database: TestDatabase;
@@ -46,6 +49,13 @@ describe('a snapshot', () => {
     const people = manifest.files.filter(({ view }) => personalViews.includes(view));
     expect(people.length).toBeGreaterThan(30);
     expect(people.filter(({ path }) => !path.startsWith('people/'))).toEqual([]);
+    const hasStatistics = ({ path }: { readonly path: string }) => {
+      const { buffer, byteOffset, byteLength } = readFileSync(join(target, path));
+      const { row_groups } = parquetMetadata(buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer);
+      return row_groups.some(({ columns }) => columns.some((column) => column.meta_data?.statistics !== undefined));
+    };
+    expect(people.filter(hasStatistics)).toEqual([]);
+    expect(manifest.files.filter(({ view, rows }) => view === 'jobs' && rows > 0).every(hasStatistics)).toBe(true);
   });
 
   test('names its files with their rows, sizes and hashes, and tells what is proven', async ({
@@ -68,6 +78,16 @@ describe('a snapshot', () => {
     expect(applications.reduce((sum, { rows }) => sum + rows, 0)).toBe(demo.truth.length);
     expect(applications.length).toBeGreaterThan(5);
     const [advertiser] = manifest.advertisers;
+    const schema = JSON.parse(readFileSync('examples/manifest.schema.json', 'utf8'));
+    const { advertisers, files, columns } = schema.properties;
+    for (const [{ required }, told] of [
+      [schema, manifest],
+      [advertisers.items, advertiser],
+      [files.items, manifest.files[0]],
+      [columns.additionalProperties.items, manifest.columns.jobs?.[0]],
+    ]) {
+      expect(required.toSorted(byText)).toEqual(Object.keys(told).toSorted(byText));
+    }
     const [known] = await database.query(
       `SELECT advertiser_id::text, (SELECT max(event_id)::text FROM intake.events) AS position FROM intake.advertisers`,
     );

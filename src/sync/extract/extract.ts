@@ -21,7 +21,7 @@ import type { Snapshot, SnapshotAdvertiser } from '../../store/extract.ts';
 import type { Store } from '../../store/store.ts';
 import { holdLane, type LaneRequest } from '../accounts/held-lane.ts';
 import { deleteUnused, loadPublished, publish } from './publish.ts';
-import { type WriteDeps, writeView } from './write.ts';
+import { type WriteDeps, writeEmpty, writeView } from './write.ts';
 
 export interface ExtractDeps extends WriteDeps {
   readonly store: Pick<Store, 'blobStore' | 'extracts' | 'leases'>;
@@ -132,10 +132,9 @@ async function writeFiles(deps: ExtractDeps, snapshot: Snapshot, request: FilesR
       const division = toDivision(view, personalViews.includes(view));
       const continued = previous !== null && isContinued(previous, view, columns) ? changed : null;
       const { write, keep } = planPartitions(view, division, earlier, continued);
-      const written = await writeView({ ...deps, onPut }, snapshot, {
-        ...{ view, columns, division, advertiserId, snapshotId, earlier, signal },
-        partitions: write,
-      });
+      const viewRequest = { view, columns, division, advertiserId, snapshotId, earlier, signal, partitions: write };
+      const written = await writeView({ ...deps, onPut }, snapshot, viewRequest);
+      if (keep.length + written.length === 0) written.push(await writeEmpty({ ...deps, onPut }, viewRequest));
       files.push(...keep, ...written);
     }
   }

@@ -62,6 +62,13 @@ async function* findParts(
   yield* byBucket(snapshot.loadRows(view, advertiserId, { by: 'bucket', buckets: partitions }));
 }
 
+/** A file without rows, for a view of which there are none: readers find its columns. */
+export async function writeEmpty(deps: WriteDeps, request: ViewRequest): Promise<ExtractFile> {
+  return await writePart(deps, request, { partition: null, batches: noRows() });
+}
+
+async function* noRows(): AsyncGenerator<readonly Row[]> {}
+
 /** Splits rows that come bucket by bucket. Each part must be read to its end before the next one is requested. */
 async function* byBucket(batches: AsyncIterable<readonly Row[]>): AsyncGenerator<Part> {
   const source = batches[Symbol.asyncIterator]();
@@ -116,8 +123,10 @@ async function writePart(deps: WriteDeps, request: ViewRequest, { partition, bat
   );
   if (same) return { path: same.path, ...described };
   const path = toFilePath(named, division === 'bucket', snapshotId);
-  if (parquet.rows > 0 || partition === null) await deps.target.put(path, body, facts, signal);
-  deps.onPut?.();
+  if (parquet.rows > 0 || partition === null) {
+    await deps.target.put(path, body, facts, signal);
+    deps.onPut?.();
+  }
   return { path, ...described };
 }
 

@@ -1,0 +1,96 @@
+// Rules of extracts that need no store: ids of snapshots, what may be deleted, which months an application may have left.
+import { describe, expect, it } from 'vitest';
+import { parseAnswer } from '../../src/domain/extract/fingerprints.ts';
+import { type ExtractFile, findUnused, type Manifest, toSnapshotId } from '../../src/domain/extract/manifest.ts';
+import { toMonthRanges } from '../../src/domain/extract/partitions.ts';
+
+const toFile = (path: string, more: Partial<ExtractFile> = {}): ExtractFile => ({
+  ...{ path, view: 'attachments', advertiser_id: '1', partition: '2026-07', rows: 1, bytes: 1, sha256: '' },
+  ...{ min_id: '5', max_id: '9' },
+  ...more,
+});
+
+describe('the id of a snapshot', () => {
+  it('rises also when the clock was set back', () => {
+    const first = toSnapshotId(new Date('2026-11-18T02:41:00.999Z'), null);
+    expect(first).toBe('20261118T024100999Z');
+    expect(toSnapshotId(new Date('2026-11-17T00:00:00Z'), first)).toBe('20261118T024101000Z');
+    expect(toSnapshotId(new Date('2026-11-18T02:41:00.999Z'), first)).toBe('20261118T024101000Z');
+  });
+});
+
+describe('an extract deletes', () => {
+  it('neither what a kept snapshot uses, nor what a later one has written, nor what is not its own', () => {
+    const [old, own, later] = ['20261101T000000000Z', '20261102T000000000Z', '20261103T000000000Z'];
+    const kept = {
+      snapshot_id: own,
+      files: [toFile(`data/jobs/1/${own}.parquet`), toFile(`data/attachments/1/2026-07/${old}.parquet`)],
+    };
+    const paths = [
+      ...[old, own, later].map((id) => `snapshots/${id}.json`),
+      ...[old, own, later].map((id) => `data/jobs/1/${id}.parquet`),
+      `data/attachments/1/2026-07/${old}.parquet`,
+      ...['data/jobs/1/mine.parquet', 'snapshots/notes.json', 'people/README.md'],
+    ];
+    expect(findUnused(paths, [kept as unknown as Manifest], own)).toEqual([
+      `snapshots/${old}.json`,
+      `data/jobs/1/${old}.parquet`,
+    ]);
+  });
+});
+
+describe('the ranges of months', () => {
+  it('are the widest of all views, without summaries and people', () => {
+    const files = [
+      toFile('a', { min_id: '9007199254740993', max_id: '9007199254740999' }),
+      toFile('b', { view: 'applications_anonymous', min_id: '7', max_id: '8' }),
+      toFile('c', { view: 'events', partition: null }),
+      toFile('d', { view: 'applications', partition: '07', min_id: '1', max_id: '2' }),
+    ];
+    expect(toMonthRanges(files)).toEqual([{ month: '2026-07', low: 7n, high: 9007199254740999n }]);
+  });
+});
+
+describe('the answer of a copy', () => {
+  const row = {
+    step: '2',
+    width: '256',
+    advertiser_id: '1',
+    from_id: '512',
+    applications: '3',
+    fingerprint: '99999999999999999999',
+  };
+  const asked = { ...row, width: '65536', from_id: '0', applications: '0', fingerprint: '0' };
+  const read = {
+    step: 2,
+    asked: [{ step: 2, advertiserId: 1n, fromId: 0n, width: 65536n, applications: 0n, fingerprint: '0' }],
+    ranges: [
+      { step: 2, advertiserId: 1n, fromId: 512n, width: 256n, applications: 3n, fingerprint: '99999999999999999999' },
+    ],
+  };
+
+  it.each([
+    ['a list', JSON.stringify([asked, row])],
+    ['lines', `${JSON.stringify(asked)}\n${JSON.stringify(row)}\n`],
+    [
+      'CSV',
+      `STEP,WIDTH,ADVERTISER_ID,FROM_ID,APPLICATIONS,FINGERPRINT\r\n2,65536,1,0,0,0\r\n2,256,1,"512",3,99999999999999999999\r\n`,
+    ],
+  ])('is read as %s', (_, text) => {
+    expect(parseAnswer(text)).toEqual(read);
+  });
+
+  it.each([
+    '[{}]',
+    '{',
+    'a,b\n1,2',
+    JSON.stringify([{ ...row, step: '4' }]),
+    JSON.stringify([row, { ...row, step: '1' }]),
+  ])('is refused: %s', (text) => {
+    expect(parseAnswer(text)).toBeNull();
+  });
+
+  it('of an empty copy has no rows', () => {
+    expect(parseAnswer('')).toEqual({ step: 1, asked: null, ranges: [] });
+  });
+});
