@@ -3,7 +3,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setInterval } from 'node:timers';
@@ -118,6 +118,8 @@ await using server = await openEmbedded({ root, scratch: true });
 await query(server.url, `CREATE DATABASE ${name}`);
 const url = Object.assign(new URL(server.url), { pathname: `/${name}` }).href;
 const folder = mkdtempSync(join(tmpdir(), 'intake-bench-'));
+// The server writes the CSV files, as a user of its own.
+chmodSync(folder, 0o777);
 try {
   await migrate(url);
   await fillAccount(url, applications, console.log);

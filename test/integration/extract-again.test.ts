@@ -45,6 +45,8 @@ describe('--since-last', () => {
     demo: _,
     target,
   }) => {
+    // A month with an application that waits for files is written every time.
+    await database.query(`UPDATE intake.applications SET ready_at = now() WHERE ready_at IS NULL`);
     const first = await extract(database, target, ...views);
     // One application changes in place, another one moves from June to July.
     const [changed, moved] = [await findReady(database, '2026-03'), await findReady(database, '2026-06')];

@@ -18,7 +18,7 @@ export function loadLatest(folder: string): Manifest {
 export async function openDuck(folder: string, { files, columns }: Manifest): Promise<Duck> {
   const instance = await DuckDBInstance.create(':memory:');
   const connection = await instance.connect();
-  await connection.run(`SET TimeZone = 'UTC'; CREATE SCHEMA intake_analytics`);
+  await connection.run(`SET TimeZone = 'UTC'; CREATE SCHEMA IF NOT EXISTS intake_analytics`);
   for (const view of Object.keys(columns)) {
     const paths = files.filter((file) => file.view === view).map(({ path }) => `'${join(folder, path)}'`);
     await connection.run(`CREATE VIEW intake_analytics.${view} AS SELECT * FROM read_parquet([${paths.join()}])`);

@@ -1,0 +1,101 @@
+// @module-tag slow
+// The extract of the demo's account in other engines: the questions of docs/analyse.md have the answers of Postgres, and every value has its
+// type and its digits.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parquetMetadata, parquetReadObjects } from 'hyparquet';
+import { expect } from 'vitest';
+import { loadRecipes, type Recipe, runRecipe } from '../support/cookbook.ts';
+import { fillFromDemoBoard } from '../support/demo-board.ts';
+import { openDuck } from '../support/duck.ts';
+import { compareRows, extract, extractTest } from '../support/extracting.ts';
+
+/** What DuckDB says otherwise. */
+const dialect: readonly (readonly [string, string])[] = [
+  ['WHERE at >', 'WHERE "at" >'],
+  [`timestamptz '2026-08-01 00:00+10'`, `timestamptz '2026-08-01 00:00:00+10'`],
+  [`c.as_of AT TIME ZONE interval '10 hours'`, `c.as_of AT TIME ZONE 'UTC' + interval '10 hours'`],
+];
+
+const toDuck = ({ sql }: Recipe) => dialect.reduce((text, [from, to]) => text.replace(from, to), sql);
+
+/** Values as both engines mean them: 0.5 is 0.50, and t is true. */
+function toValue(cell: string | null): string | number | boolean | null {
+  if (cell === 't' || cell === 'true') return true;
+  if (cell === 'f' || cell === 'false') return false;
+  return cell === null || cell === '' || Number.isNaN(Number(cell)) ? cell : Number(cell);
+}
+
+extractTest(
+  'the twenty-two questions have the same answers in DuckDB, and every row is the same',
+  async ({ database, target }) => {
+    await fillFromDemoBoard(database);
+    const manifest = await extract(database, target, '--with-people');
+    await compareRows(database, target, manifest);
+    using duck = await openDuck(target, manifest);
+    await duck.query('SET integer_division = true');
+    const recipes = loadRecipes();
+    expect(recipes).toHaveLength(22);
+    for (const recipe of recipes) {
+      const [theirs, ours] = [await duck.query(toDuck(recipe)), await runRecipe(database.url, recipe.sql)];
+      expect({ question: recipe.question, rows: theirs.rows.map((row) => row.map(toValue)) }).toEqual({
+        question: recipe.question,
+        rows: ours.rows.map((row) => row.map(toValue)),
+      });
+    }
+    // The example for DuckDB, which names only the folder.
+    using fresh = await openDuck(target, { ...manifest, columns: {} });
+    await fresh.query(`SET VARIABLE extract = '${target}'`);
+    const statements = readFileSync('examples/extract/duckdb.sql', 'utf8').split(/;$/m);
+    for (const statement of statements) if (/^\w/m.test(statement.trim())) await fresh.query(statement);
+    const count = 'SELECT count(*) AS n FROM intake_analytics.applications_anonymous';
+    expect((await fresh.query(count)).rows).toEqual([['2000']]);
+  },
+);
+
+extractTest(
+  'another reader finds ids beyond 2^53, microseconds with their zone, nulls, Unicode and lists',
+  async ({ emptied, target }) => {
+    const advertiserId = '9223372036854775806';
+    await emptied.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('größte 雇用', ${advertiserId})`);
+    await emptied.query(
+      `INSERT INTO intake.applications (advertiser_id, application_id, submitted_at, source_offset, job_reference, raw, content_hash, observed_seq, changed_at)
+       VALUES (${advertiserId}, 9007199254740993, '2026-07-01 09:59:59.123457+10', '+10:00', 'Ελληνικά 🦜', '{}', '', 1, '2026-07-02 00:00:00.000001+00'),
+         (${advertiserId}, 9223372036854775807, NULL, NULL, NULL, '{}', '', 1, '1969-12-31 23:59:59.999999+00')`,
+    );
+    // A certificate with its evidence, which is a list.
+    await emptied.query(
+      `INSERT INTO intake.coverage (advertiser_id, axis, low, high, certificate, risk, reason, as_of, complete_through, sweep_id, evidence_hash)
+       VALUES (${advertiserId}, 'id', 1, NULL, 'proven', 'none', 'read', now(), now(), 7, '\\xabcd')`,
+    );
+    const { files } = await extract(emptied, target);
+    const open = async (view: string, partition: string | null) => {
+      const one = files.find((each) => each.view === view && each.partition === partition);
+      const { buffer, byteOffset, byteLength } = readFileSync(join(target, one?.path ?? ''));
+      const file = buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer;
+      const parsers = { timestampFromMicroseconds: (micros: bigint) => micros };
+      return { rows: await parquetReadObjects({ file, parsers }), schema: parquetMetadata(file).schema };
+    };
+    const june = await open('applications_anonymous', '2026-06');
+    expect(june.rows).toMatchObject([
+      {
+        ...{ advertiser_id: 9223372036854775806n, application_id: 9007199254740993n, advertiser: 'größte 雇用' },
+        ...{ job_reference: 'Ελληνικά 🦜', submitted_at: 1782863999123457n, changed_at: 1782950400000001n },
+        // The same moment on the clock of the source.
+        ...{ submitted_local: 1782863999123457n + 36_000_000_000n, missing_since: null },
+      },
+    ]);
+    expect((await open('applications_anonymous', 'none')).rows).toMatchObject([
+      { application_id: 9223372036854775807n, submitted_at: null, job_reference: null, changed_at: -1n },
+    ]);
+    const toType = (name: string) => june.schema.find((element) => element.name === name);
+    expect(toType('submitted_at')).toMatchObject({
+      field_id: 5,
+      logical_type: { isAdjustedToUTC: true, unit: 'MICROS' },
+    });
+    expect(toType('submitted_local')).toMatchObject({ logical_type: { isAdjustedToUTC: false, unit: 'MICROS' } });
+    expect((await open('completeness', null)).rows).toMatchObject([{ evidence: ['7:abcd'], certificate: 'proven' }]);
+    // A view without rows has its columns all the same.
+    expect((await open('screening_answers', null)).schema.map(({ name }) => name)).toContain('answer_text');
+  },
+);
