@@ -34,7 +34,9 @@ import { createMaintenance, createPrivacyMaintenance } from './maintenance.ts';
 import { openBlobsOf, openSource, totalTimeoutMs } from './resources.ts';
 import { openWebhooks } from './webhooks.ts';
 
-export type WorkerConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'admin' | 'webhooks' | 'extract'>;
+export type WorkerConfig = Config<
+  'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'admin' | 'webhooks' | 'extract'
+>;
 
 export interface WorkerRun {
   readonly log: Log;

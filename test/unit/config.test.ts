@@ -9,7 +9,17 @@ import { saveDemoSettings, toStateDir } from '../../src/config/local.ts';
 import { type Setting, sections, settings } from '../../src/config/settings.ts';
 import { type ConfigProblem, ConfigProblems, loadConfig, type Need, toWebhookSecrets } from '../../src/config.ts';
 
-const all: readonly Need[] = ['database', 'source', 'sync', 'blobs', 'admin', 'prefill', 'webhooks', 'privacy', 'extract'];
+const all: readonly Need[] = [
+  'database',
+  'source',
+  'sync',
+  'blobs',
+  'admin',
+  'prefill',
+  'webhooks',
+  'privacy',
+  'extract',
+];
 const account = { SOURCE_URL: 'https://api.example.com', SOURCE_CREDENTIAL: 'sesame' };
 const ofAccount = Object.keys(account);
 const production = {
