@@ -3,6 +3,7 @@ CREATE TABLE "intake"."webhooks" (
 	"advertiser_id" bigint NOT NULL,
 	"name" text NOT NULL,
 	"position" bigint DEFAULT 0 NOT NULL,
+	-- squawk-ignore prefer-bigint-over-int -- failures in a row, at most hundreds
 	"failures" integer DEFAULT 0 NOT NULL,
 	"failing_since" timestamp with time zone,
 	"next_at" timestamp with time zone,
