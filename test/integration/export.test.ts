@@ -75,6 +75,21 @@ describe('an account id that names nobody', () => {
   });
 });
 
+test('no keyed hash leaves with the person: analysts see it, and it would tell them who asked', async () => {
+  await using intake = await openSmallIntake({ database });
+  const [id = 0n] = intake.board.add([{ ...zelda, jobSeekerId: '' }]);
+  await intake.sweep();
+  await database.query(
+    `INSERT INTO intake.prefills (advertiser_id, prefill_id, outcome, form_url, return_url, profile, person_key, person_keys)
+     SELECT advertiser_id, gen_random_uuid(), 'redeemed', 'https://a/', 'https://a/', '{}', person_key, ARRAY[person_key] FROM intake.applications`,
+  );
+  const [row] = await database.query<{ key: string }>(`SELECT person_key AS key FROM intake.applications`);
+  const { summary, text } = await exportAt(intake, id);
+  expect(summary).toMatchObject({ prefills: 1 });
+  expect(text).not.toContain(row?.key);
+  expect(text).not.toContain('person_key');
+});
+
 describe('an account whose applications carry several addresses', () => {
   test('may be that of several people: those with the address of the one who asks are shown, the others are counted', async () => {
     await using intake = await openSmallIntake({ database });

@@ -91,7 +91,7 @@ const rowsSql = `
   SELECT jsonb_pretty(jsonb_build_object(
     'applications', (
       SELECT jsonb_agg(jsonb_build_object(
-        'application', to_jsonb(a) - 'content_hash' - 'facts_hash' - 'members' - 'observed_seq',
+        'application', to_jsonb(a) - '{content_hash,facts_hash,members,observed_seq,person_key}'::text[],
         'primary_job_seeking_info', (SELECT to_jsonb(c) FROM intake.primary_job_seeking_info c WHERE ${own}),
         'attachments', ${listOf('attachments', 'c.kind')},
         'attachment_versions', ${listOf('attachment_versions', 'c.kind, c.version')},
@@ -106,7 +106,7 @@ const rowsSql = `
       SELECT coalesce(jsonb_agg(to_jsonb(q) - '{fingerprint,members,person,identity}'::text[] ORDER BY q.first_seen_at, q.fingerprint), '[]') FROM intake.quarantine q
       WHERE q.advertiser_id = $1 AND (q.application_id = ANY ($2::bigint[]) OR ${isAccountInJson(`concat(q.raw_text, ' ', q.raw)`, '$4')})),
     'prefills', (
-      SELECT coalesce(jsonb_agg(to_jsonb(p) - 'handle_hash' - 'person_keys' ORDER BY p.created_at), '[]')
+      SELECT coalesce(jsonb_agg(to_jsonb(p) - '{handle_hash,person_key,person_keys}'::text[] ORDER BY p.created_at), '[]')
       FROM intake.prefills p WHERE p.advertiser_id = $1 AND ${isOfPerson('p', '$3')})
   )) AS rows,
   (SELECT count(*)::int FROM intake.prefills p WHERE p.advertiser_id = $1 AND ${isOfPerson('p', '$3')}) AS prefills`;
