@@ -12,7 +12,7 @@ const atOnce = 10_000;
  * True of a redeemed profile without any person key, once the prefill's lifetime (at least an hour) has passed since it was redeemed. The
  * careers site has the profile by then, and no erasure request could find it here.
  */
-const isUnfindable = `outcome = 'redeemed' AND cardinality(coalesce(person_keys, array_remove(ARRAY[person_key], NULL))) = 0
+const isUnfindable = `outcome = 'redeemed' AND cardinality(coalesce(person_keys, '{}')) = 0
   AND (redeemed_at <= now() - greatest(expires_at - prefilled_at, interval '1 hour') OR ${isAhead('redeemed_at')})`;
 
 /**
