@@ -214,3 +214,18 @@ test('infected bytes stay so for others who sent them when the person with the f
   board.change(other, { phone: '2' });
   expect(await readAll()).toEqual([['infected'], []]);
 });
+test('infected bytes are not among the files that stay because somebody else has them', async () => {
+  await using intake = await openSmallIntake({ database });
+  const { board } = intake;
+  const [id = 0n] = board.add([{ attachments: [resume] }, { phone: '1', attachments: [resume] }]);
+  await intake.sweep();
+  await intake.runDownloads();
+  board.change(id, { attachments: [{ ...resume, hasVirus: true }] });
+  await intake.sweep(true);
+  const sought = { by: 'application', applicationId: id } as const;
+  const signal = AbortSignal.timeout(600_000);
+  const receipts = await erase(intake, { advertiserId: board.advertiserId, sought, by: 'test', signal });
+  expect(receipts).toMatchObject([{ counts: { files: 1, shared: 0 } }]);
+  expect(await intake.keys()).toEqual([]);
+});
+

@@ -106,7 +106,7 @@ export async function dropOrphans(db: Queryable, advertiserId: bigint): Promise<
 
 export interface BegunDrop {
   readonly deletion: Deletion;
-  /** How many of the blobs something refers to. */
+  /** How many of the blobs stay, because something refers to them. */
   readonly needed: number;
   /** Hashes that another run is deleting. */
   readonly busy: readonly string[];
@@ -143,7 +143,7 @@ export async function beginDrop(tx: Queryable, advertiserId: bigint, unsorted: r
   );
   return {
     deletion: { token, blobs },
-    needed: rows.filter((row) => row.needed).length,
+    needed: rows.filter((row) => row.needed && !row.infected).length,
     busy: pick(({ infected, busy, needed }) => busy && (infected || !needed)),
   };
 }
