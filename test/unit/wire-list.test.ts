@@ -210,6 +210,22 @@ describe('L10: the same id twice', () => {
     expect(forward[0]?.contentHash).toBe(backward[0]?.contentHash);
   });
 
+  test('of differing copies the one with the worse virus flag speaks, whatever else they contain', () => {
+    const flagged = (json: string, phone: number) =>
+      `{"ID":1,"Phone":${phone},"Attachments":[{"Type":"resume","HasVirus":${json}}]}`;
+    // The digits make either copy the first one by its hash.
+    for (const [worse, better, hasVirus] of [
+      ['true', '"perhaps"', true],
+      ['true', 'false', true],
+      ['"perhaps"', 'false', 'unreadable'],
+      ['"perhaps"', 'null', 'unreadable'],
+    ] as const)
+      for (let phone = 0; phone < 6; phone++)
+        expect(list(`${flagged(worse, phone)},${flagged(better, 9)}`).applications).toMatchObject([
+          { attachments: [{ hasVirus }] },
+        ]);
+  });
+
   test.for([
     ['{"ID":1,"Email":"ann@example.com"}', '{"ID":1,"Email":"jo@example.com"}'],
     ['{"ID":1,"JobSeekerID":"7","Phone":"1"}', '{"ID":1,"JobSeekerID":8,"Email":"jo@example.com"}'],

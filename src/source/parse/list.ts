@@ -148,11 +148,12 @@ function toElements(list: readonly unknown[], exact: boolean): Pick<PageFacts, '
 }
 
 // Spec silent: the same id twice. The choice must not depend on the order of the copies, or a list in random order would change the row
-// with every sweep. A virus flag in either copy counts.
+// with every sweep. The copy with the worse virus flag is kept.
 function mergeCopies(a: Application, b?: Application): [kept: Application, lost?: Application] {
   if (b === undefined || a.contentHash === b.contentHash) return [b ?? a];
-  const [isFlagged, isOther] = [a, b].map(({ attachments }) => attachments.some(({ hasVirus }) => hasVirus === true));
-  const kept = isFlagged !== isOther ? (isFlagged ? a : b) : a.contentHash > b.contentHash ? a : b;
+  const toRank = ({ attachments, contentHash }: Application) =>
+    [true, 'unreadable'].map((flag) => attachments.some(({ hasVirus }) => hasVirus === flag)).join() + contentHash;
+  const kept = toRank(a) > toRank(b) ? a : b;
   const note = { field: 'ID', reason: 'came more than once in a page with different content' };
   const notes = [...kept.notes.filter(({ field }) => field !== note.field), note];
   return [{ ...kept, notes }, kept === a ? b : a];
