@@ -213,7 +213,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
   async function readText(name: string, signal: AbortSignal) {
     try {
       const found = await ask(signal, new GetObjectCommand(toTarget(name)));
-      const text = (await found.Body?.transformToString())?.trim() ?? '';
+      const text = (await guard(signal, async () => found.Body?.transformToString()))?.trim() ?? '';
       return text === '' ? null : { text, tag: found.ETag };
     } catch (error) {
       if (isMissing(error)) return null;

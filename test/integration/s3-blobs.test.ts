@@ -481,6 +481,14 @@ describe('a store that will not', () => {
   });
 });
 
+test('an identity whose answer breaks off is a trouble of the store, and of no file', async () => {
+  await using bench = await openBench();
+  await bench.store.replaceIdentity(null, 'whose', signal);
+  bench.s3.fail('GetObject', { kind: 'cut' });
+  const trouble = { kind: 'local', at: 'storage' };
+  expect(await failure(bench.store.loadIdentity(signal))).toMatchObject(trouble);
+});
+
 test('a bucket that is gone is never read as missing blobs', async () => {
   await using bench = await openBench({}, { bucket: 'another' });
   const { store } = bench;
