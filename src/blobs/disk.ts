@@ -24,7 +24,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   const root = resolve(folder);
   const aside = join(root, asideName);
   const toPath = (key: string) => join(root, parseBlobKey(key));
-  /** A folder that is gone or not mounted must not look like a million missing blobs, nor a delete in it like a success. */
+  /** A folder that is not mounted must not look like a million missing blobs (for `verify`, guardStore checks it), nor a delete like a success. */
   const requireFolder = () => stat(aside);
 
   let leftovers: Promise<void> | null = null;
