@@ -179,6 +179,32 @@ describe('a recall whose deletes the store refuses', () => {
   });
 });
 
+test('a recall stays in trouble while bytes that the store refused to delete remain, although others are deleted', async () => {
+  await using intake = await openSmallIntake({ database });
+  const other = { ...resume, content: 'others' };
+  const [id = 0n, second = 0n] = intake.board.add([{ attachments: [resume] }, { attachments: [other] }]);
+  await intake.sweep();
+  await intake.runDownloads();
+  intake.board.change(id, { attachments: [{ ...resume, hasVirus: true }] });
+  await intake.sweep(true);
+  const refusal = new Trouble('local', 'The store refuses.', { at: 'storage' });
+  let refusals = 1;
+  const blobs: BlobStore = {
+    ...intake.blobs,
+    delete: (...args) => (refusals-- > 0 ? Promise.reject(refusal) : intake.blobs.delete(...args)),
+  };
+  const told: unknown[] = [];
+  const onTrouble = (error: unknown) => void told.push(error);
+  const deps = { store: intake.store, openBlobs: async () => blobs, onTrouble, everyMs: 5 };
+  await using running = startRecall(deps, AbortSignal.timeout(600_000));
+  await until(() => told.length > 0);
+  intake.board.change(second, { attachments: [{ ...other, hasVirus: true }] });
+  await intake.sweep(true);
+  await until(async () => (await intake.keys()).length === 1);
+  await expect(running.finish()).rejects.toBe(refusal);
+  expect(told).toEqual([refusal]);
+});
+
 describe('a worker whose store cannot be reached', () => {
   test('deletes infected bytes when it is back', { tags: ['slow'] }, async () => {
     await using recall = await openStored({ RECHECK_SCHEDULE: '* * * * * *' });

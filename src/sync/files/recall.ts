@@ -34,7 +34,8 @@ export function startRecall(deps: RecallDeps, signal: AbortSignal) {
   async function runOnce(): Promise<void> {
     if (await store.deletions.hasInfected()) {
       await using blobs = await openBlobs(signal);
-      if ((await deleteInfected({ store, blobs }, signal)) === 0) return;
+      await deleteInfected({ store, blobs }, signal);
+      if (await store.deletions.hasInfected()) return;
     }
     lastError = null;
   }
