@@ -204,6 +204,18 @@ describe('a source', () => {
   });
 });
 
+test('an account that rests shortly is waited for, although another rests for longer than the run waits', async () => {
+  await using intake = await openWith(1);
+  await using source = intake.openSource('json');
+  const memory = createDownloadMemory();
+  memory.pauses.set('default', performance.now() + 300).set('other', performance.now() + 3_600_000);
+  const accounts = [
+    { name: 'default', advertiserId: intake.board.advertiserId, source },
+    { name: 'other', advertiserId: 999n, source },
+  ];
+  expect(await intake.runDownloads({ retryForMs: 60_000, deps: { memory, accounts } })).toMatchObject({ stored: 1 });
+});
+
 const forEver = [
   ['that is refused', { kind: 'refuse', status: 403 }, /refuses this file \(403\).*8 times/],
   ['whose connection is reset', { kind: 'reset', at: 'start' }, /connection.*8 times/],

@@ -251,7 +251,7 @@ async function runOnce(
     const { nextInMs } = await store.downloads.loadWaiting([...accounts.keys()]);
     if (nextInMs === null) return false;
     const paused = [...accounts.values()].map(toPauseMs).filter((ms) => ms > 0);
-    const waitMs = Math.max(50, nextInMs, ...(nextInMs <= 0 ? paused : []));
+    const waitMs = Math.max(50, nextInMs > 0 || paused.length === 0 ? nextInMs : Math.min(...paused));
     if (waitMs > leftMs) return false;
     await sleep(waitMs, undefined, { signal }).catch(() => {});
     return true;
