@@ -4,7 +4,8 @@ import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSyn
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
-import { toBlobKey } from '../../src/domain/blob.ts';
+import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
+import { largestScreenBytes } from '../../src/domain/screen.ts';
 import { parseScreens, screenParserVersion } from '../../src/source/parse/screen.ts';
 import { reparse } from '../../src/sync/files/reparse.ts';
 import { ensureOwned, guardStore } from '../../src/sync/files/store-owner.ts';
@@ -349,5 +350,22 @@ describe('reparse', () => {
     for (const key of await intake.keys()) truncateSync(join(intake.folder, 'blobs', key), 20);
     expect(await reparse(deps, { ...request, parserVersion: null })).toEqual({ read: 0, unreadable: 0, missing: n });
     expect(await database.query(rows)).toEqual(before);
+  });
+
+  test('reads no bytes of a file above the limit of a screen, which no parser takes', async () => {
+    await using intake = await openSmallIntake({ database });
+    intake.board.add([{ attachments: [{ kind: 'screen' }] }]);
+    await intake.sweep();
+    await intake.runDownloads();
+    await database.query(`UPDATE intake.blobs SET size_bytes = $1`, [largestScreenBytes + 1]);
+    const keys: string[] = [];
+    const get: BlobStore['get'] = (key, signal) => {
+      keys.push(key);
+      return intake.blobs.get(key, signal);
+    };
+    const deps = { store: intake.store, blobs: { ...intake.blobs, get }, parseScreens };
+    const request = { advertisers: [intake.board.advertiserId], signal: AbortSignal.timeout(600_000) };
+    expect(await reparse(deps, { ...request, parserVersion: null })).toEqual({ read: 0, unreadable: 1, missing: 0 });
+    expect(keys).toEqual([]);
   });
 });

@@ -72,6 +72,7 @@ export interface StoredScreen {
   readonly advertiserId: bigint;
   readonly applicationId: bigint;
   readonly sha256: string;
+  readonly sizeBytes: number;
   readonly contentType: string | null;
 }
 
@@ -83,7 +84,8 @@ export function loadStoredScreens(
 ): AsyncGenerator<StoredScreen> {
   return inPages(pageSize, (after) =>
     db.query<StoredScreen>(
-      `SELECT a.advertiser_id AS "advertiserId", a.application_id AS "applicationId", a.sha256, a.content_type AS "contentType"
+      `SELECT a.advertiser_id AS "advertiserId", a.application_id AS "applicationId", a.sha256,
+         b.size_bytes::float8 AS "sizeBytes", a.content_type AS "contentType"
        FROM intake.attachments a JOIN intake.blobs b USING (advertiser_id, sha256)
        WHERE a.advertiser_id = $1 AND a.kind = 'screen' AND a.state = 'stored' AND b.state = 'stored'
          AND ($2::bigint IS NULL OR a.application_id > $2) AND ($3::int IS NULL OR a.parser_version IS DISTINCT FROM $3)

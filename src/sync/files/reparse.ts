@@ -1,6 +1,7 @@
 // Parses the stored screens again without requests to the source, so that an improved parser also applies to screens stored before.
 import { hash } from 'node:crypto';
 import { type BlobStore, toBlobKey } from '../../domain/blob.ts';
+import { largestScreenBytes } from '../../domain/screen.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 import { type FetchDeps, readScreens } from './fetch.ts';
@@ -31,6 +32,11 @@ export async function reparse(deps: ReparseDeps, request: ReparseRequest): Promi
   for (const advertiserId of request.advertisers) {
     for await (const file of store.files.loadScreens(advertiserId, request.parserVersion)) {
       request.signal.throwIfAborted();
+      // Its bytes are not read: no parser takes them.
+      if (file.sizeBytes > largestScreenBytes) {
+        counts.unreadable += 1;
+        continue;
+      }
       const chunks = await Array.fromAsync(blobs.get(toBlobKey(advertiserId, file.sha256), request.signal)).catch(
         (error: unknown) => {
           if (error instanceof Trouble && error.kind === 'missing') return null;

@@ -381,7 +381,7 @@ async function openScreen(stage: Stage) {
     [advertiserId, sha256],
   );
   await stage.query(`UPDATE intake.applications SET ready_at = now() WHERE advertiser_id = $1`, [advertiserId]);
-  const held = { advertiserId, applicationId: 1n, sha256, contentType: null };
+  const held = { advertiserId, applicationId: 1n, sha256, sizeBytes: 0, contentType: null };
   const reparse: Program = async (actor) =>
     void (await replaceParsedScreens(stage.database(actor.name), privacyKey, held, aParsedScreen('read again'), null));
   return { advertiserId, lease, files, claim, reparse };
