@@ -328,6 +328,15 @@ describe('an erasure that is interrupted', () => {
     expect(kept).toEqual({ kept: true });
   });
 
+  test('and asked for again by the application leaves no tombstone of the request: it would keep nothing out', async () => {
+    await using intake = await openWithZelda();
+    await begin(intake, intake.sought);
+    const tombstones = () => database.query(`SELECT tombstone FROM intake.erasures ORDER BY tombstone`);
+    const before = await tombstones();
+    expect(await begin(intake, intake.sought)).toBeNull();
+    expect(await tombstones()).toEqual(before);
+  });
+
   test('is finished by the worker, and by the same request', async () => {
     for (const finish of ['worker', 'request'] as const) {
       await using intake = await openWithZelda();

@@ -45,7 +45,7 @@ export async function beginErasure(
         const openJobId = isFound ? null : await findOpenJob(tx, advertiserId, requestHash);
         if (openJobId !== null) {
           // The new request also covers prefills that began after the open job.
-          await setTombstones(tx, advertiserId, openJobId, [requestHash], future);
+          if (isPerson) await setTombstones(tx, advertiserId, openJobId, [requestHash], future);
           await renewTombstonesOf(tx, advertiserId, openJobId);
           return null;
         }
