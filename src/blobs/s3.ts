@@ -131,9 +131,9 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     throw error;
   };
 
-  async function loadVersioning(signal: AbortSignal): Promise<boolean | null> {
+  async function loadVersioning(signal: AbortSignal): Promise<boolean> {
     const found = await ask(signal, new GetBucketVersioningCommand({ Bucket: bucket })).catch(orNull);
-    return found && found.Status !== undefined;
+    return found !== null && found.Status !== undefined;
   }
 
   async function* read(path: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
@@ -256,7 +256,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
 
     async delete(keys, signal) {
       const left = keys.map((key) => ({ key, name: toName(parseBlobKey(key)) }));
-      keepsVersions ??= (await loadVersioning(signal)) ?? false;
+      keepsVersions ??= await loadVersioning(signal);
       const kept: { key: string; versions: number }[] = [];
       const refused: RefusedDelete[] = [];
       const deleteWhole = async ({ key, name }: (typeof left)[number]) => {
@@ -276,8 +276,9 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
 
     async loadKeeping(signal) {
       const versions = await loadVersioning(signal);
+      // S3 answers 404 for a bucket without Object Lock.
       const found = await ask(signal, new GetObjectLockConfigurationCommand({ Bucket: bucket })).catch(orNull);
-      return { versions, locks: found && found.ObjectLockConfiguration?.ObjectLockEnabled === 'Enabled' };
+      return { versions, locks: found?.ObjectLockConfiguration?.ObjectLockEnabled === 'Enabled' };
     },
 
     async *list(folder, signal): AsyncGenerator<ListedBlob> {

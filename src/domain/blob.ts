@@ -78,10 +78,10 @@ export interface RefusedDelete {
 }
 
 export interface Keeping {
-  /** The store keeps deleted objects as versions. Null: the store does not report it. */
-  readonly versions: boolean | null;
-  /** Objects can be locked against deletion for a time. */
-  readonly locks: boolean | null;
+  /** The store keeps deleted objects as versions. False also where it does not report it. */
+  readonly versions: boolean;
+  /** Objects can be locked against deletion for a time. False also where the store does not report it. */
+  readonly locks: boolean;
 }
 
 export type BlobCondition = 'intact' | 'missing' | 'damaged';

@@ -348,7 +348,7 @@ describe('a delete', () => {
 
   test('takes the versions of a bucket that keeps them', async () => {
     await using bench = await openBench({ versions: 'deletable' });
-    expect(await bench.store.loadKeeping(signal)).toEqual({ versions: true, locks: null });
+    expect(await bench.store.loadKeeping(signal)).toEqual({ versions: true, locks: false });
     await fill(bench.store);
     await bench.store.put(toBlobKey(9n, facts.sha256), bytes, facts, signal);
     expect(await bench.store.delete(keys, signal)).toEqual({ kept: [], refused: [] });
@@ -357,7 +357,7 @@ describe('a delete', () => {
 
   test('says how many versions the store keeps', async () => {
     await using bench = await openBench({ versions: 'kept' });
-    expect(await bench.store.loadKeeping(signal)).toMatchObject({ versions: true });
+    expect(await bench.store.loadKeeping(signal)).toMatchObject({ versions: true, locks: true });
     await put(bench.store);
     // The bytes, and the mark that they are deleted.
     expect(await bench.store.delete([key], signal)).toEqual({ kept: [{ key, versions: 2 }], refused: [] });
@@ -378,7 +378,7 @@ describe('a delete', () => {
     await using bench = await openBench();
     await put(bench.store);
     bench.s3.fail('GetBucketVersioning', { kind: 'answer', status: 403, code: 'AccessDenied' }, 2);
-    expect(await bench.store.loadKeeping(signal)).toEqual({ versions: null, locks: null });
+    expect(await bench.store.loadKeeping(signal)).toEqual({ versions: false, locks: false });
     expect(await bench.store.delete([key], signal)).toEqual({ kept: [], refused: [] });
     expect(bench.s3.objects.size).toBe(0);
   });
