@@ -309,3 +309,27 @@ describe('infected bytes', () => {
     expect(await intake.keys()).toHaveLength(1);
   });
 });
+
+test('an erasure of many files asks the store for no more at once than it deletes in time', async () => {
+  await using intake = await openSmallIntake({ database });
+  const person = { email: 'zelda@example.com' };
+  intake.board.add(
+    Array.from({ length: 23 }, (_, at) => ({ ...person, attachments: [{ kind: 'resume', content: `file ${at}` }] })),
+  );
+  await intake.sweep();
+  await intake.runDownloads();
+  const asked: number[] = [];
+  const blobs: BlobStore = {
+    ...intake.blobs,
+    delete: (keys, until) => {
+      asked.push(keys.length);
+      return intake.blobs.delete(keys, until);
+    },
+  };
+  const { advertiserId } = intake.board;
+  const sought = { by: 'address', ...person } as const;
+  const receipts = await erase({ store: intake.store, blobs }, { advertiserId, sought, by: 'test', signal: signal() });
+  expect(receipts).toMatchObject([{ step: 'closed', counts: { files: 23 } }]);
+  expect(await intake.keys()).toEqual([]);
+  expect(Math.max(...asked)).toBe(10);
+});

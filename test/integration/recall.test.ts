@@ -154,9 +154,9 @@ describe('a recall whose deletes the store refuses', () => {
       ...intake.store,
       deletions: {
         ...intake.store.deletions,
-        async beginInfected() {
+        async beginInfected(limit: number) {
           begun += 1;
-          return await intake.store.deletions.beginInfected();
+          return await intake.store.deletions.beginInfected(limit);
         },
       },
     };
@@ -222,6 +222,21 @@ describe('a worker whose store cannot be reached', () => {
   });
 });
 
+test('infected bytes are not among the files that stay because somebody else has them', async () => {
+  await using intake = await openSmallIntake({ database });
+  const { board } = intake;
+  const [id = 0n] = board.add([{ attachments: [resume] }, { phone: '1', attachments: [resume] }]);
+  await intake.sweep();
+  await intake.runDownloads();
+  board.change(id, { attachments: [{ ...resume, hasVirus: true }] });
+  await intake.sweep(true);
+  const sought = { by: 'application', applicationId: id } as const;
+  const signal = AbortSignal.timeout(600_000);
+  const receipts = await erase(intake, { advertiserId: board.advertiserId, sought, by: 'test', signal });
+  expect(receipts).toMatchObject([{ counts: { files: 1, shared: 0 } }]);
+  expect(await intake.keys()).toEqual([]);
+});
+
 test('infected bytes stay so for others who sent them when the person with the flag is erased', async () => {
   await using intake = await openSmallIntake({ database });
   const { board } = intake;
@@ -240,18 +255,3 @@ test('infected bytes stay so for others who sent them when the person with the f
   board.change(other, { phone: '2' });
   expect(await readAll()).toEqual([['infected'], []]);
 });
-test('infected bytes are not among the files that stay because somebody else has them', async () => {
-  await using intake = await openSmallIntake({ database });
-  const { board } = intake;
-  const [id = 0n] = board.add([{ attachments: [resume] }, { phone: '1', attachments: [resume] }]);
-  await intake.sweep();
-  await intake.runDownloads();
-  board.change(id, { attachments: [{ ...resume, hasVirus: true }] });
-  await intake.sweep(true);
-  const sought = { by: 'application', applicationId: id } as const;
-  const signal = AbortSignal.timeout(600_000);
-  const receipts = await erase(intake, { advertiserId: board.advertiserId, sought, by: 'test', signal });
-  expect(receipts).toMatchObject([{ counts: { files: 1, shared: 0 } }]);
-  expect(await intake.keys()).toEqual([]);
-});
-

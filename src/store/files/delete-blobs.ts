@@ -44,8 +44,6 @@ export interface DeletableBlob extends BlobFacts {
  * out after the token has expired.
  */
 const tokenMs = 30_000;
-/** As many as end within 20 s, also where a request is slow and an object has versions. */
-const mostAtOnce = 10;
 
 /** True while a delete of blob `b`'s object may be running. An expiry further ahead than a token's lifetime came from a wrong clock. */
 export const isBeingDeleted = `(b.delete_until > now() AND b.delete_until <= now() + interval '${tokenMs} milliseconds')`;
@@ -71,12 +69,12 @@ export async function hasInfected(db: Queryable): Promise<boolean> {
 }
 
 /** Begins to delete infected bytes, orphans, and what an interrupted run has left, of any advertiser. Empty when there is nothing to do. */
-export async function beginInfected(db: Queryable): Promise<Deletion> {
+export async function beginInfected(db: Queryable, limit: number): Promise<Deletion> {
   const token = randomUUID();
   const blobs = await db.query<DeletableBlob>(
     `WITH chosen AS MATERIALIZED (
        SELECT b.advertiser_id, b.sha256 FROM intake.blobs b WHERE ${isToBeDeleted} AND ${isBeingDeleted} IS NOT TRUE
-       LIMIT ${mostAtOnce} FOR UPDATE SKIP LOCKED)
+       LIMIT ${limit} FOR UPDATE SKIP LOCKED)
      UPDATE intake.blobs b SET ${begun('$1')} FROM chosen
      WHERE b.advertiser_id = chosen.advertiser_id AND b.sha256 = chosen.sha256
      RETURNING ${returned}`,

@@ -22,6 +22,8 @@ export interface DeletingDeps {
  * bytes may have been put again.
  */
 const longestDeleteMs = 20_000;
+/** As many as are deleted in that time, also where a request is slow and an object has versions. */
+const mostAtOnce = 10;
 const retryMs = 1_000;
 
 /**
@@ -34,7 +36,7 @@ export async function deleteInfected(deps: DeletingDeps, signal: AbortSignal): P
   for (;;) {
     signal.throwIfAborted();
     const giveUpAt = toGiveUpAt(deps);
-    const deletion = await deps.store.deletions.beginInfected();
+    const deletion = await deps.store.deletions.beginInfected(mostAtOnce);
     if (deletion.blobs.length === 0) break;
     const { refused } = await deleteObjects(deps, deletion, giveUpAt, signal);
     trouble ??= refused[0]?.trouble;
@@ -60,12 +62,12 @@ export async function deleteUnneeded(
   let trouble: Trouble | undefined;
   for (let left = hashes; left.length > 0; ) {
     const giveUpAt = toGiveUpAt(deps);
-    const begun = await deps.store.deletions.beginDrop(advertiserId, left.slice(0, 100));
+    const begun = await deps.store.deletions.beginDrop(advertiserId, left.slice(0, mostAtOnce));
     const deleted = await deleteObjects(deps, begun.deletion, giveUpAt, signal);
     keptVersions += countKept(deleted);
     trouble ??= deleted.refused[0]?.trouble;
     needed += begun.needed;
-    left = [...left.slice(100), ...begun.busy];
+    left = [...left.slice(mostAtOnce), ...begun.busy];
     // Another run is deleting these objects, or died while doing so. Bytes that were put after its delete must be deleted too.
     if (begun.busy.length > 0) await sleep(retryMs, undefined, { signal });
   }

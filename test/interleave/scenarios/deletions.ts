@@ -236,7 +236,7 @@ function toPausing(store: Store, actor: Actor): Store {
     ...store,
     deletions: {
       ...store.deletions,
-      beginInfected: () => pause(store.deletions.beginInfected()),
+      beginInfected: (...of) => pause(store.deletions.beginInfected(...of)),
       beginDrop: (...of) => pause(store.deletions.beginDrop(...of)),
     },
   };
@@ -302,7 +302,7 @@ export function createDeleters(stage: Stage): Scenario {
       await add('announced', 'writing', 'NULL', 0);
       const begun: string[] = [];
       const begin = async (actor: Actor) => {
-        const { blobs } = await beginInfected(stage.database(actor.name));
+        const { blobs } = await beginInfected(stage.database(actor.name), 10);
         begun.push(...blobs.filter((blob) => blob.advertiserId === advertiserId).map((blob) => blob.sha256));
       };
       const ofOrphans = async (actor: Actor) => {
