@@ -136,7 +136,7 @@ async function keep(
   const { resume, trouble: notFetched } = await fetchResume(deps, session, profile, signal);
   if ('body' in resume) stack.use(resume);
   const isKept = await store.prefills.keepProfile({ ...key, profile, resume, ttlMs: deps.ttlMs });
-  if (!isKept) throw new Trouble('missing', 'The person was erased while the profile was being fetched.');
+  if (!isKept) throw new Trouble('missing', 'The prefill ended, or its person was erased, during the fetch.');
   const handle = toTicket(key.advertiserId, createSecret());
   const notPut =
     'body' in resume ? await putResume(deps, key.advertiserId, resume, signal).catch((error: unknown) => error) : null;

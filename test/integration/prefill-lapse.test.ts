@@ -40,6 +40,7 @@ interface Visit {
   readonly blobs?: Partial<BlobStore>;
   /** Awaited when the profile is here and not kept yet. */
   readonly onProfile?: () => Promise<unknown>;
+  readonly onEnd?: PrefillDeps['onEnd'];
   readonly signal?: AbortSignal;
 }
 
@@ -64,7 +65,7 @@ async function visit(intake: SmallIntake, how: Visit): Promise<{ handle: string 
     slots: createSlots(1),
     accounts: new Map([['default', account]]),
     ttlMs: 86_400_000,
-    onEnd: () => {},
+    onEnd: how.onEnd ?? (() => {}),
   };
   const site = 'https://careers.example.com/apply';
   const { advertiserId } = board;
@@ -115,6 +116,16 @@ test('a resume whose put fails after the object was stored is deleted with its p
   expect(await intake.keys()).toHaveLength(1);
   expect(await eraseAt(intake, byAddress)).toMatchObject([{ step: 'closed', counts: { prefills: 1, files: 1 } }]);
   expect(await intake.keys()).toEqual([]);
+  expect(await traces(intake)).toEqual([]);
+});
+
+test('a profile that comes after its prefill has ended is not kept, and the log does not blame an erasure alone', async () => {
+  await using intake = await openSmallIntake({ database });
+  const onProfile = () => database.query(`UPDATE intake.prefills SET outcome = 'expired', ended_at = now()`);
+  const ends: unknown[] = [];
+  const { handle } = await visit(intake, { profile: zelda, onProfile, onEnd: (end) => void ends.push(end) });
+  expect([handle, await outcomes()]).toEqual([null, ['expired']]);
+  expect(ends).toMatchObject([{ trouble: { message: expect.stringContaining('The prefill ended') } }]);
   expect(await traces(intake)).toEqual([]);
 });
 
