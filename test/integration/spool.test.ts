@@ -1,8 +1,10 @@
 // Where bytes wait: small ones in memory, larger ones in a file that leaves nothing behind.
 import { createHash, randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';
+import fs from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { Spool } from '../../src/domain/blob.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
 import { openScratch } from '../support/blob-stores.ts';
@@ -52,5 +54,24 @@ describe('a spool', () => {
     ).rejects.toThrow(
       `The spool folder ${folder} cannot be used (ENOENT): check its disk, or set TMPDIR to another folder.`,
     );
+  });
+
+  test('whose file cannot be unlinked closes it', async () => {
+    await using scratch = await openScratch();
+    await using any = await fs.open(scratch.path);
+    const close = vi.spyOn(Object.getPrototypeOf(any) as fs.FileHandle, 'close');
+    const refused = Object.assign(new Error('refused'), { code: 'EBUSY', syscall: 'unlink' });
+    vi.spyOn(fs, 'rm').mockRejectedValueOnce(refused);
+    syncBuiltinESMExports();
+    try {
+      const written = openSpool(scratch.path)
+        .open()
+        .write(randomBytes(2 * MiB));
+      await expect(written).rejects.toThrow('cannot be used (EBUSY)');
+      expect(close).toHaveBeenCalledTimes(1);
+    } finally {
+      vi.restoreAllMocks();
+      syncBuiltinESMExports();
+    }
   });
 });

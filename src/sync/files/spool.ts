@@ -61,7 +61,8 @@ interface SpoolFile extends BlobFile, AsyncDisposable {
  */
 async function openSpoolFile(folder: string): Promise<SpoolFile> {
   const path = join(folder, `intake-spool-${randomUUID()}`);
-  const handle = await guard(folder, () => open(path, 'wx+', 0o600));
+  await using stack = new AsyncDisposableStack();
+  const handle = stack.use(await guard(folder, () => open(path, 'wx+', 0o600)));
   await guard(folder, () => rm(path));
   const buffer = Buffer.allocUnsafeSlow(bufferBytes);
   let filled = 0;
@@ -72,6 +73,7 @@ async function openSpoolFile(folder: string): Promise<SpoolFile> {
       filled = 0;
     });
 
+  const owned = stack.move();
   return {
     read: (into, at) => guard(folder, async () => (await handle.read(into, 0, into.length, at)).bytesRead),
     async write(chunk) {
@@ -84,7 +86,7 @@ async function openSpoolFile(folder: string): Promise<SpoolFile> {
       }
     },
     flush,
-    [Symbol.asyncDispose]: () => handle.close(),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
 
