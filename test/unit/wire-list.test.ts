@@ -521,6 +521,14 @@ describe('attachments', () => {
     }
   });
 
+  test('A8: of two of one kind that came a millisecond apart the newest speaks', () => {
+    for (const older of [1_700_000_000_000, 1_700_000_000_001, -62_000_000_000_001]) {
+      const at = (ms: number, hash: string) => `{"Type":"portfolio","Hash":"${hash}","DateUploaded":"/Date(${ms})/"}`;
+      const read = attachments(`[${at(older, 'b')},${at(older + 1, 'a')}]`);
+      expect(read.attachments).toMatchObject([{ sourceHash: 'a', uploadedAt: older + 1 }]);
+    }
+  });
+
   test('A8: of two of one kind and one moment the same one is kept in any order', () => {
     const [a, b] = ['{"Type":"portfolio","Hash":"a","Size":1}', '{"Type":"portfolio","Hash":"b","Size":2}'];
     expect(attachments(`[${a},${b}]`).contentHash).toBe(attachments(`[${b},${a}]`).contentHash);

@@ -90,7 +90,7 @@ function mergeOfKind(a: Attachment, b: Attachment, notes: Note[]): Attachment {
 }
 
 function rankOf(attachment: Attachment): string {
-  const at = attachment.uploadedAt ?? Number.MIN_SAFE_INTEGER;
-  const order = (at - Number.MIN_SAFE_INTEGER).toString().padStart(17, '0');
+  // Dates begin at -6.3e13, in year 2.
+  const order = ((attachment.uploadedAt ?? -1e14) + 1e14).toString().padStart(17, '0');
   return `${order} ${attachment.sourceHash} ${attachment.sizeBytes} ${attachment.href}`;
 }
