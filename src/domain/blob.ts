@@ -117,18 +117,19 @@ export function toBlobFolder(advertiserId: bigint): string {
 
 /** Checks that a text is a valid key. No key can leave its store: no `..`, no empty part, nothing absolute. Dot names are reserved. */
 export function parseBlobKey(text: string): string {
-  if (text.length > maxKeyLength || !keyPattern.test(text)) throw new Trouble('local', 'This is not a blob key.');
+  if (!isBlobKey(text)) throw new Trouble('local', 'This is not a blob key.');
   return text;
 }
 
 /** Checks that a text is a valid folder of keys: empty, or a key and a slash. */
 export function parseBlobFolder(text: string): string {
-  if (text !== '' && !(text.endsWith('/') && parseBlobKey(text.slice(0, -1)))) {
+  if (text !== '' && !(text.endsWith('/') && isBlobKey(text.slice(0, -1)))) {
     throw new Trouble('local', 'This is not a folder of blob keys.');
   }
   return text;
 }
 
+const isBlobKey = (text: string) => text.length <= maxKeyLength && keyPattern.test(text);
 const maxKeyLength = 255;
 const keyPattern = /^[0-9A-Za-z_-][0-9A-Za-z._-]*(?:\/[0-9A-Za-z_-][0-9A-Za-z._-]*)*$/;
 

@@ -54,7 +54,8 @@ export function isOwnStore(recorded: RecordedStore | null, identity: string | nu
 export function explainRefusal(location: string, recorded: RecordedStore | null, identity: string | null): string {
   const own = recorded?.location;
   if (isOwnStore(recorded, identity)) return `${location} has no owner yet: a worker takes it at its first start.`;
-  if (identity === null) return `${location} does not hold the files of this database: they are in ${own}.`;
+  if (identity === null)
+    return `${location} does not hold the files of this database: they are in ${own ?? 'another store'}.`;
   const owner = parseIdentity(identity);
   const mine = parseIdentity(recorded?.identity ?? null);
   if (owner !== null && owner.databaseId === recorded?.databaseId) {

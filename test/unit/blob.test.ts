@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { hasRoom, parseBlobFolder, parseBlobKey, toBlobFolder, toBlobKey } from '../../src/domain/blob.ts';
+import { explainRefusal } from '../../src/domain/store-owner.ts';
 
 const sha256 = 'ab'.repeat(32);
 
@@ -33,7 +34,7 @@ describe('the key of a blob', () => {
     ['more than any file system takes', 'a'.repeat(256)],
   ])('is never %s', ([, text]) => {
     expect(() => parseBlobKey(text as string)).toThrow('not a blob key');
-    if (text !== '') expect(() => parseBlobFolder(`${text}/`)).toThrow();
+    if (text !== '') expect(() => parseBlobFolder(`${text}/`)).toThrow('not a folder');
   });
 
   test('has a folder that ends in a slash, or none', () => {
@@ -41,6 +42,12 @@ describe('the key of a blob', () => {
     expect(parseBlobFolder('1/ab/')).toBe('1/ab/');
     expect(() => parseBlobFolder('1')).toThrow('not a folder');
   });
+});
+
+test('a store without an identity is refused in words, also where nobody recorded where the files are', () => {
+  const recorded = { databaseId: 'mine', identity: 'earlier', nextIdentity: null, location: null };
+  const words = 'file:///b does not hold the files of this database: they are in another store.';
+  expect(explainRefusal('file:///b', recorded, null)).toBe(words);
 });
 
 describe('a disk', () => {
