@@ -19,12 +19,12 @@ import {
 } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
 
-/** Opens the folder, and creates it if needed. The first put or delete removes temporary files that killed processes left. */
+/** Opens the folder, and creates it if needed. The first put or delete removes temporary files that are more than an hour old. */
 export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   const root = resolve(folder);
   const aside = join(root, asideName);
   const toPath = (key: string) => join(root, parseBlobKey(key));
-  /** A folder that is not mounted must not look like a million missing blobs (for `verify`, guardStore checks it), nor a delete like a success. */
+  /** A folder that is not mounted must not look like missing blobs (for `verify`, guardStore checks it), nor a delete in it like a success. */
   const requireFolder = () => stat(aside);
 
   let leftovers: Promise<void> | null = null;

@@ -54,6 +54,13 @@ export interface BlobFacts {
   readonly sha256: string;
 }
 
+/** What a download showed of a file besides its bytes: what its headers declare, and the type that its first bytes show. */
+export interface FileDescription {
+  readonly contentType: string | null;
+  readonly detectedType: string | null;
+  readonly fileName: string | null;
+}
+
 /** The bytes of one file on its way to the store. Disposing it frees the memory or the file. */
 export interface Spooled extends AsyncDisposable {
   write(chunk: Uint8Array): Promise<void>;

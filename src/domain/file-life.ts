@@ -5,7 +5,10 @@
 /** `writing`: announced, and perhaps put. `damaged`: the object is missing or wrong, or had no row. `deleting`: it is to be deleted. */
 export const blobStates = ['writing', 'stored', 'damaged', 'infected', 'deleting'] as const;
 
-/** `queued`: waits until it is due. `suspect`: its process ended while it was in hand, so it is fetched alone. `announced`: its bytes are put. */
+/**
+ * `queued`: waits until it is due. `claimed`: a run has it. `announced`: claimed, and its bytes are about to be put or were put. `suspect`: its
+ * claim expired, so it is fetched alone.
+ */
 export const downloadStates = ['queued', 'claimed', 'announced', 'suspect'] as const;
 
 export type BlobState = (typeof blobStates)[number];
@@ -24,7 +27,7 @@ const living = ['writing', 'stored', 'damaged'] as const;
 
 /**
  * The blob. Its object is put only in `writing` (or again in `stored` and `damaged`, where it is the same), and deleted only in `infected`
- * and `deleting`, under a token. An announcement that finds a token waits.
+ * and `deleting`, under a token that one run holds. An announcement that finds one waits.
  */
 export const blobLife: readonly Transition<BlobState>[] = [
   {
@@ -110,7 +113,7 @@ export const downloadLife: readonly Transition<DownloadState>[] = [
   {
     from: ['claimed', 'announced', 'suspect'],
     to: 'queued',
-    when: 'a file is reopened that waits already, and that no run holds: its attempts begin anew',
+    when: 'a file is reopened that waits already, or whose claim has expired: its attempts begin anew',
     by: ['files/ready.ts reopenAttachments'],
   },
   {
@@ -163,6 +166,6 @@ export const downloadLife: readonly Transition<DownloadState>[] = [
     from: ['queued', 'claimed', 'announced', 'suspect'],
     to: null,
     when: 'the file was flagged or replaced, or its person was erased; its run finds the claim lost',
-    by: ['applications/update.ts applyChanges', 'privacy/find-and-erase.ts erasePerson'],
+    by: ['applications/update.ts applyChanges', 'privacy/find-and-erase.ts eraseApplications'],
   },
 ];

@@ -28,7 +28,7 @@ export interface CandidateSession {
 }
 
 export interface PrefillSourceOptions extends Omit<HttpOptions, 'credential'> {
-  /** {auth_url}. */
+  /** Base URL of the OAuth server; {auth_url} in the spec. */
   readonly authUrl: string;
   readonly clientId: string;
   /** Called for each exchange, so that the secret can be rotated. */

@@ -12,10 +12,10 @@ export interface HttpServer extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Limits for untrusted clients: connections, size of the headers, time to send them and the whole request. Node checks every 5 s. */
 const mostConnections = 2_000;
 /** The most connections without a request in hand. The oldest makes room: a browser sends its request as soon as it is connected. */
 const mostSilent = 500;
+/** Limits for untrusted clients: size of the headers, time to send them and the whole request. Node checks every 5 s. */
 const portLimits = {
   maxHeaderSize: 16_384,
   headersTimeout: 10_000,
@@ -32,7 +32,7 @@ export async function openServer(options: {
   readonly setting: string;
   /** How long requests in progress may take once the server closes. */
   readonly closingMs: number;
-  /** A connection is closed after this long without a byte, one whose answer is not read after twice that. A callback takes 60 s. */
+  /** A connection is closed after this long without a byte, one whose answer is not read after twice that. A prefill callback takes 60 s. */
   readonly silenceMs?: number;
 }): Promise<HttpServer> {
   const { host, port, fetch, setting, closingMs, silenceMs = 75_000 } = options;

@@ -715,7 +715,7 @@ describe('A14 other bytes on every download', () => {
     await intake.runDownloads();
     const file = await intake.file();
     expect(file.state).toBe('stored');
-    expect(file.notes).toContainEqual({ field: 'bytes', reason: expect.stringContaining('other bytes on each') });
+    expect(file.notes).toContainEqual({ field: 'bytes', reason: expect.stringContaining('no two downloads in a row') });
     expect(await intake.keys()).toEqual([expect.stringContaining(file.sha256 ?? '')]);
   });
 });

@@ -1,5 +1,5 @@
 // Decodes the bytes of an answer. The bytes decide before the charset header, which is wrong more often than they are.
-// Invalid bytes become lone surrogates, U+DC80 to U+DCFF: columns show U+FFFD instead, with a note, and the raw text keeps them.
+// A word with invalid bytes has lone surrogates, U+DC80 to U+DCFF, for all its bytes from 0x80 on: columns show U+FFFD, raw keeps them.
 // Never guesses between national charsets.
 
 import { isUtf8 } from 'node:buffer';

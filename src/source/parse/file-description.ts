@@ -3,15 +3,13 @@
 
 import { parse as parseDisposition } from 'content-disposition';
 import { fileTypeFromBuffer } from 'file-type';
+import type { FileDescription } from '../../domain/blob.ts';
 import { withoutMark } from './charset.ts';
 
-export interface FileDescription {
-  readonly contentType: string | null;
-  readonly detectedType: string | null;
-  readonly fileName: string | null;
+export interface DescribedAnswer extends FileDescription {
   /** Content-Encoding, where the source compressed the bytes without being asked. They are stored as received. */
   readonly encoding: string | null;
-  /** True for what looks like an error or login page. Only a comparison with the declared size is conclusive. */
+  /** True for what looks like an error or login page. Only a comparison with the listed Size is conclusive. */
   readonly looksLikePage: boolean;
 }
 
@@ -19,7 +17,7 @@ export interface FileDescription {
 export async function describeFile(
   headers: Readonly<Record<string, string | undefined>>,
   head: Uint8Array,
-): Promise<FileDescription> {
+): Promise<DescribedAnswer> {
   const contentType = toText(headers['content-type'], 200);
   const fileName = parseFileName(headers['content-disposition']);
   const encoding = toText(headers['content-encoding']?.toLowerCase(), 50);

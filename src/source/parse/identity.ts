@@ -1,5 +1,5 @@
-// Says whose an element without a usable id is: what an erasure remembers of it, so that it stays out when another member of it differs, and
-// what makes two elements of different answers one. The texts are personal data: only their hashes are stored.
+// Identifies an element that is not stored as an application, by its person and date. By this identity an erasure keeps it out even if
+// another member changes, and two answers that contain it count as one element. The texts are personal data: only hashes are stored.
 import type { MemberHashes } from '../../domain/application.ts';
 import { toAccountId, toBareAddress } from '../../domain/person.ts';
 import { parseDate } from './dates.ts';

@@ -21,7 +21,7 @@ declare global {
 const risky = /[:,[]\s*-?\d(?:[\d.]{15}|[\d.]*e[+-]?\d{2})/i;
 const riskyLiteral = /^-?\d(?:[\d.]{15}|[\d.]*e[+-]?\d{2})/i;
 
-/** Counting values takes a tenth of the time of parsing, so a text of this length is not counted. A list counts its elements instead. */
+/** Counting values takes a tenth of the time of parsing, so a text up to this length is not counted. A list counts its elements instead. */
 const uncounted = 3_000_000;
 
 /**

@@ -1,5 +1,5 @@
 // What is known about a file before its download starts: the source's description, and a stored file that may have the same bytes.
-import type { BlobFacts } from '../../domain/blob.ts';
+import type { BlobFacts, FileDescription } from '../../domain/blob.ts';
 import type { HashSetting, HashTrust } from '../../domain/hash-trust.ts';
 import { isAccount } from '../person-search.ts';
 import type { Queryable } from '../postgres/database.ts';
@@ -14,15 +14,8 @@ export interface FileFacts {
   readonly trust: HashTrust;
 }
 
-/** Without the twin's file name: it may belong to another person, and would survive that person's erasure. */
-export interface Twin extends BlobFacts, Omit<DeclaredFile, 'fileName'> {}
-
-/** What a download's answer says about the file, apart from its bytes. */
-export interface DeclaredFile {
-  readonly contentType: string | null;
-  readonly detectedType: string | null;
-  readonly fileName: string | null;
-}
+/** Without the twin's file name, which a parameter of its type may repeat: it may be another person's, and would survive their erasure. */
+export interface Twin extends BlobFacts, Omit<FileDescription, 'fileName'> {}
 
 /**
  * Candidates for a twin: files of the same jobseeker and kind where trust is earned (`learn`), files of the whole advertiser where it is

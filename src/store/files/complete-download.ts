@@ -1,14 +1,13 @@
 // Completes downloads in one fenced transaction: blobs, attachments, screen rows, `ready_at` and events. Downloads of one advertiser that
 // end at about the same time share it. It checks each claim's token, so a download that another worker has taken over writes nothing.
 import type { Note } from '../../domain/application.ts';
-import { type BlobFacts, toBlobKey } from '../../domain/blob.ts';
+import { type BlobFacts, type FileDescription, toBlobKey } from '../../domain/blob.ts';
 import type { FinalState } from '../../domain/download-verdict.ts';
 import { mostUnchanged } from '../../domain/hash-trust.ts';
 import type { ParsedScreens } from '../../domain/screen.ts';
 import { type ApplicationEvent, appendEvents } from '../events.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import type { DeclaredFile } from './claim-facts.ts';
 import type { Claim } from './download-queue.ts';
 import { sameBytes } from './mark-infected.ts';
 import { reopenAttachments, updateReady } from './ready.ts';
@@ -16,7 +15,7 @@ import { replaceScreens, type ScreenReplacement } from './screens.ts';
 
 export type Completion = StoredFile | { readonly kind: 'final'; readonly state: FinalState; readonly reason: string };
 
-export interface StoredFile extends DeclaredFile {
+export interface StoredFile extends FileDescription {
   readonly kind: 'stored';
   readonly blob: BlobFacts;
   readonly notes: readonly Note[];

@@ -55,8 +55,9 @@ const begun = (
 const returned = `b.advertiser_id AS "advertiserId", b.sha256, b.size_bytes::float8 AS "sizeBytes", b.key`;
 
 /**
- * True of a blob `b` that a run has to delete. Infected bytes: not yet deleted, or deleted less than a day after they were announced, since
- * a put may have ended later, however slow it was. Such a blob is deleted again every 30 s for ten minutes, then ever more rarely. Also blobs that a run left in `deleting`. The first line is the condition of the index blobs_to_delete.
+ * True of a blob `b` that a run has to delete: left in `deleting`, or infected and not yet deleted, or deleted less than a day after it was
+ * announced, since a put may have ended later. The latter is deleted again every 30 s for ten minutes, then ever more rarely. The first line
+ * is the condition of the index blobs_to_delete.
  */
 const isToBeDeleted = `(b.state = 'infected' AND (b.deleted_at IS NULL OR b.deleted_at - b.intended_at < interval '1 day') OR b.state = 'deleting')
   AND (b.state = 'deleting' OR b.deleted_at IS NULL OR b.deleted_at > now()
@@ -148,8 +149,8 @@ export async function beginDrop(tx: Queryable, advertiserId: bigint, unsorted: r
 
 /**
  * Confirms that the objects are deleted, and records how many versions of infected bytes the store keeps. Returns the blobs whose token this
- * run no longer holds, and those that were flagged meanwhile, which the next run deletes again. An announcement with a time in the future,
- * from a wrong clock, is set to now: otherwise its object would be deleted again and again until that time has passed.
+ * run no longer holds, and those that were flagged while this statement waited for their row; the next run deletes these again. The time of
+ * an announcement in the future, from a wrong clock, is set to now: otherwise its object would be deleted again until that time has passed.
  */
 export async function confirmDeletion(
   db: Queryable,

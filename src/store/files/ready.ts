@@ -33,9 +33,9 @@ export async function updateReady(
 
 /**
  * Reopens attachments of one advertiser: they become pending and queued, and their applications are no longer ready. A queued download
- * becomes due now, with all its attempts; a claimed one stays as it is. The caller chose the attachments without a lock, so one whose state is no longer in `from`
- * stays as it is. An attachment whose bytes were lost keeps their sha256 until it has bytes again, so that the loss stays visible. The
- * caller appends the events.
+ * becomes due now, with all its attempts; a claimed one stays as it is, and so does an attachment whose state is no longer in `from`: the
+ * caller chose them without a lock. An attachment whose bytes were lost keeps their sha256 until it has bytes again, so that the loss stays
+ * visible. The caller appends the events.
  */
 export async function reopenAttachments(
   tx: Queryable,

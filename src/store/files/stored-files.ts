@@ -1,18 +1,18 @@
 // Commands on stored files: find a file, download files again, and parse stored screens again.
 import type { KeyObject } from 'node:crypto';
 import { type AttachmentState, attachmentKinds, type Note, unreadableFlag } from '../../domain/application.ts';
+import type { FileDescription } from '../../domain/blob.ts';
 import type { ParsedScreens } from '../../domain/screen.ts';
 import { appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { mayStore } from '../tombstones.ts';
-import type { DeclaredFile } from './claim-facts.ts';
 import { reopenAttachments } from './ready.ts';
 import { replaceScreens } from './screens.ts';
 import { inPages } from './verify-blobs.ts';
 
 /** An attachment of an application. The last three are null where its bytes are not stored. */
-export interface ApplicationFile extends DeclaredFile {
+export interface ApplicationFile extends FileDescription {
   readonly kind: string;
   readonly state: string;
   readonly reason: string | null;

@@ -140,8 +140,8 @@ export async function loadUnrepaired(db: Queryable, advertiserId: bigint): Promi
 }
 
 /**
- * Marks infected bytes that were found in the store, or of which it keeps versions, to be deleted again. If a run is deleting them now, its confirmation marks them
- * deleted; without a confirmation the next run deletes them.
+ * Marks infected bytes that were found in the store, or of which it keeps versions, to be deleted again. If a run is deleting them now, its
+ * confirmation marks them deleted; without a confirmation the next run deletes them.
  */
 export async function markUndeleted(db: Queryable, advertiserId: bigint, sha256: string): Promise<void> {
   await db.query(

@@ -64,8 +64,8 @@ export interface FoundState {
 }
 
 /**
- * Takes a state for the browser that began it, and records the candidate's consent, whatever the outcome. Only one of several calls takes
- * it. Null for an unknown state or another browser's.
+ * Takes a state for the browser that began it, and records the candidate's consent where the answer has a code. Only one of several calls
+ * takes it. Null for an unknown state or another browser's.
  */
 export async function takeState(
   db: Queryable,
@@ -123,8 +123,8 @@ const putMs = 2 * callbackTimeoutMs;
 export const isBeingPut = `resume_put_until BETWEEN now() AND now() + ${putMs} * interval '1 millisecond'`;
 
 /**
- * Stores a profile. The reference to the resume is written before its bytes are announced, so that an erasure knows them. False when the prefill has ended,
- * or began before its person was erased; the lane lock keeps this and an erasure from running at the same time.
+ * Stores a profile. The reference to the resume is written before its bytes are announced, so that an erasure knows them. False when the
+ * prefill has ended, or began before its person was erased; the lane lock keeps this and an erasure from running at the same time.
  */
 export async function keepProfile(db: Database, privacyKey: KeyObject, kept: KeptProfile): Promise<boolean> {
   const { advertiserId, prefillId, profile, ttlMs } = kept;

@@ -26,7 +26,7 @@ export interface DownloadRequest extends FetchRequest {
 
 export interface DownloadEnd {
   readonly state: CompletedState | 'postponed';
-  /** Null where the source did not send the file. */
+  /** Null where no bytes of the file were kept: linked, too large, given up. 0 where its claim was lost, or it was postponed. */
   readonly fetchedBytes: number | null;
 }
 
@@ -102,13 +102,13 @@ async function complete(
   completion: Completion,
 ): Promise<DownloadEnd> {
   const state = await deps.store.downloads.complete(file.claim, completion);
-  const put = completion.kind === 'stored' && completion.linkedBy === null ? completion.blob : null;
-  if (state === 'lost' && put !== null) {
-    await deps.store.blobs.recallFetched(file, put.sha256);
-    await deleteUnneeded(deps, file.claim.advertiserId, [put.sha256], signal);
+  const fetched = completion.kind === 'stored' && completion.linkedBy === null ? completion.blob : null;
+  if (state === 'lost' && fetched !== null) {
+    await deps.store.blobs.recallFetched(file, fetched.sha256);
+    await deleteUnneeded(deps, file.claim.advertiserId, [fetched.sha256], signal);
   }
   deps.crashPoint?.('completed');
-  return { state, fetchedBytes: put?.sizeBytes ?? null };
+  return { state, fetchedBytes: fetched?.sizeBytes ?? null };
 }
 
 /** The source sends the file name with the bytes, which are not requested here. */

@@ -6,7 +6,7 @@ import type { BlobBody, BlobFacts, Spool } from '../../domain/blob.ts';
 import { largestScreenBytes, type ParsedScreens, toUnreadableNote } from '../../domain/screen.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
-import type { describeFile, FileDescription } from '../../source/parse/file-description.ts';
+import type { DescribedAnswer, describeFile } from '../../source/parse/file-description.ts';
 import type { parseScreens } from '../../source/parse/screen.ts';
 import type { FileFacts } from '../../store/files/claim-facts.ts';
 
@@ -30,13 +30,16 @@ export interface FetchRequest {
 export interface FetchedFile extends AsyncDisposable {
   readonly body: BlobBody;
   readonly facts: BlobFacts;
-  readonly description: FileDescription;
+  readonly description: DescribedAnswer;
   /** Null for files other than screens, and for a screen that cannot be parsed. */
   readonly screens: ParsedScreens | null;
   readonly notes: readonly Note[];
 }
 
-/** Fetches until there is no doubt, or until two fetches in a row give the same bytes. Null: the file exceeds `maxBytes`. */
+/**
+ * Fetches until there is no doubt or two fetches in a row agree. After three, the last bytes are kept with a note, unless they are short.
+ * Null: the file exceeds `maxBytes`.
+ */
 export async function fetchFile(deps: FetchDeps, request: FetchRequest): Promise<FetchedFile | null> {
   let before: string | null = null;
   for (let tries = 1; ; tries++) {
@@ -45,7 +48,7 @@ export async function fetchFile(deps: FetchDeps, request: FetchRequest): Promise
     const { doubt } = fetched;
     if (fetched.facts.sha256 === before) return { ...fetched, notes: [...fetched.notes, doubt.note] };
     if (tries === mostFetches && !doubt.isShort) {
-      const note = { field: 'bytes', reason: 'other bytes on each download; the last are kept' };
+      const note = { field: 'bytes', reason: 'no two downloads in a row had the same bytes; the last are kept' };
       return { ...fetched, notes: [...fetched.notes, doubt.note, note] };
     }
     before = fetched.facts.sha256;
