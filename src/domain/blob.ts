@@ -21,7 +21,7 @@ export interface BlobStore extends AsyncDisposable {
    * Deletes the objects under these keys, except those that the store refuses to delete. Keys without an object are not an error. After
    * a Trouble without a status, the store may still carry out the deletion later.
    */
-  delete(keys: readonly string[], signal: AbortSignal): Promise<Deleted>;
+  delete(keys: readonly string[], signal: AbortSignal): Promise<DeleteResult>;
   /** All blobs below a folder (`''`, or a prefix with a final `/`), ordered by key so that a caller can merge them with sorted rows. */
   list(folder: string, signal: AbortSignal): AsyncIterable<ListedBlob>;
   /** An address that a person's browser or viewer opens: signed and short-lived for S3, a `file:` URL on disk. */
@@ -72,8 +72,8 @@ export interface Spool extends Pick<BlobStore, 'location' | 'freeBytes'> {
   open(): Spooled;
 }
 
-export interface Deleted {
-  /** Deleted objects of which the store keeps versions, because it does not let Intake delete them or does not list them. */
+export interface DeleteResult {
+  /** DeleteResult objects of which the store keeps versions, because it does not let Intake delete them or does not list them. */
   readonly kept: readonly { readonly key: string; readonly versions: number }[];
   /** Objects that the store did not delete, and why. All others are deleted. */
   readonly refused: readonly RefusedDelete[];
@@ -144,7 +144,7 @@ const keyPattern = /^[0-9A-Za-z_-][0-9A-Za-z._-]*(?:\/[0-9A-Za-z_-][0-9A-Za-z._-
 export const identityName = '.intake-store';
 
 /** How many versions remain of deleted objects. */
-export function countKept({ kept }: Pick<Deleted, 'kept'>): number {
+export function countKept({ kept }: Pick<DeleteResult, 'kept'>): number {
   return kept.reduce((sum, { versions }) => sum + versions, 0);
 }
 

@@ -56,7 +56,7 @@ export interface ErasureJob {
   readonly requestedAt: Date;
   readonly requestedBy: string;
   readonly step: 'bytes' | 'waiting' | 'closed';
-  /** How long until every lease, claim and resume upload that was active at the time has ended or lapsed; 0 or less when all have. */
+  /** How long until every lease, claim and resume upload that was active at the time has ended or expired; 0 or less when all have. */
   readonly quietInMs: number;
   /** Null once closed. */
   readonly applicationIds: readonly bigint[] | null;

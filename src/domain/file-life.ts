@@ -70,13 +70,13 @@ export const blobLife: readonly Transition<BlobState>[] = [
     from: [null, 'deleting', ...living],
     to: 'infected',
     when: 'the source flags a file with these bytes; from here on they are refused, and deleted',
-    by: ['files/mark-infected.ts recallFlagged', 'files/mark-infected.ts recallFetched'],
+    by: ['files/mark-infected.ts markFlagged', 'files/mark-infected.ts markFetched'],
   },
   {
     from: ['infected'],
     to: 'writing',
     when: 'no flag is left on these bytes; they are fetched again',
-    by: ['files/mark-infected.ts recallFlagged'],
+    by: ['files/mark-infected.ts markFlagged'],
   },
   {
     from: [...living],

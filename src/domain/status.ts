@@ -27,7 +27,7 @@ export interface AdvertiserStatus {
   readonly oldestDueAt: Date | null;
   /** Queued downloads of files that the source does not have yet. */
   readonly notThere: number;
-  /** Queued downloads whose claim has lapsed: a process ended while it fetched them. */
+  /** Queued downloads whose claim has expired: a process ended while it fetched them. */
   readonly suspects: number;
   readonly attachments: Readonly<Record<string, number>>;
   /** Rejected attachments that wait for a virus flag that can be read. */

@@ -1,7 +1,7 @@
 // The store's public interface: one object per capability, its functions bound to one database. sync/ calls the store only through this
 // type, and each function there takes only the capabilities that it uses. Everything else that sync/ imports from store/ is a type.
 import { createSecretKey } from 'node:crypto';
-import type { Deleted } from '../domain/blob.ts';
+import type { DeleteResult } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import type { Period } from '../domain/history.ts';
 import * as advertisers from './accounts/advertisers.ts';
@@ -19,7 +19,7 @@ import { loadFileFacts } from './files/claim-facts.ts';
 import * as completion from './files/complete-download.ts';
 import * as deletions from './files/delete-blobs.ts';
 import * as downloads from './files/download-queue.ts';
-import { recallFetched } from './files/mark-infected.ts';
+import { markFetched } from './files/mark-infected.ts';
 import * as blobStore from './files/store-owner.ts';
 import * as files from './files/stored-files.ts';
 import * as verifyBlobs from './files/verify-blobs.ts';
@@ -226,7 +226,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
     blobs: {
       ...bind([db], {
-        recallFetched,
+        markFetched,
         load: verifyBlobs.loadBlobs,
         loadUnread: verifyBlobs.loadUnread,
         loadLongestUnread: verifyBlobs.loadLongestUnread,
@@ -244,13 +244,13 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
     deletions: {
       ...bind([db], {
-        hasInfected: deletions.hasInfected,
-        beginInfected: deletions.beginInfected,
+        hasDueDeletes: deletions.hasDueDeletes,
+        beginDueDeletes: deletions.beginDueDeletes,
         dropOrphans: deletions.dropOrphans,
       }),
       beginDrop: (advertiserId: bigint, hashes: readonly string[]) =>
         retryOnConflict(() => db.transaction((tx) => deletions.beginDrop(tx, advertiserId, hashes))),
-      confirm: (deletion: deletions.Deletion, kept: Deleted['kept']) =>
+      confirm: (deletion: deletions.BegunDelete, kept: DeleteResult['kept']) =>
         retryOnConflict(() => deletions.confirmDeletion(db, deletion, kept)),
     },
 

@@ -155,7 +155,7 @@ describe('the last event of a missing application is that it is missing', () => 
     const fetched = await world.claim();
     await world.commit([toApplication(2n, { hasVirus: true })]);
     await world.age();
-    await atOnce(advertiserId, world.end, () => intake.store.blobs.recallFetched(fetched, sha256));
+    await atOnce(advertiserId, world.end, () => intake.store.blobs.markFetched(fetched, sha256));
     expect((await loadTypes(1n)).slice(-2)).toEqual(['changed', 'missing']);
   });
 

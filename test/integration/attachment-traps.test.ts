@@ -6,7 +6,7 @@ import { type Choices, defaultChoices as usual } from '../../src/dev/sandbox/beh
 import type { SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
 import { unreadableFlag } from '../../src/domain/application.ts';
 import { toStatus } from '../../src/domain/status.ts';
-import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
+import { deleteDue } from '../../src/sync/files/delete-objects.ts';
 import { loadScreens } from '../support/file-equality.ts';
 import { openSmallIntake, type RunOptions, type SmallIntake } from '../support/small-intake.ts';
 import { shareDatabase } from '../support/test-database.ts';
@@ -55,9 +55,9 @@ describe('A1 HasVirus', () => {
       const files = (await intake.store.files.load([board.advertiserId], id)).get(board.advertiserId);
       expect(files?.map(({ key }) => key)).toEqual([null]);
     }
-    expect(await intake.store.deletions.hasInfected()).toBe(true);
+    expect(await intake.store.deletions.hasDueDeletes()).toBe(true);
     await intake.runDownloads();
-    expect(await intake.store.deletions.hasInfected()).toBe(false);
+    expect(await intake.store.deletions.hasDueDeletes()).toBe(false);
     expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
     expect(await intake.keys()).toEqual([]);
     expect(await intake.database.query(`SELECT 1 FROM intake.applications WHERE ready_at IS NULL`)).toEqual([]);
@@ -207,7 +207,7 @@ describe('A1 HasVirus', () => {
     const put: typeof intake.blobs.put = async (...args) => {
       for (const one of [id, second]) board.change(one, { attachments: [resume(bytes, { hasVirus: true })] });
       await intake.sweep(true);
-      await deleteInfected(intake, AbortSignal.timeout(600_000));
+      await deleteDue(intake, AbortSignal.timeout(600_000));
       return await intake.blobs.put(...args);
     };
     await intake.runDownloads({ deps: { blobs: { ...intake.blobs, put } } });

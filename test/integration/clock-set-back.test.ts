@@ -8,7 +8,7 @@ import { toBlobKey } from '../../src/domain/blob.ts';
 import { pruneEvents } from '../../src/store/events.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { openStore } from '../../src/store/store.ts';
-import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
+import { deleteDue } from '../../src/sync/files/delete-objects.ts';
 import { verify } from '../../src/sync/files/verify.ts';
 import { createRateLimiter } from '../../src/sync/rate-limiter.ts';
 import { openScratch } from '../support/blob-stores.ts';
@@ -201,7 +201,7 @@ describe('what was noted by a clock that was a year ahead', { tags: ['slow'] }, 
     await intake.sweep(true);
     await setClockBack(database.query, 365 * dayMs);
     const deleteOnce = async () => {
-      const deleted = await deleteInfected(intake, AbortSignal.timeout(600_000));
+      const deleted = await deleteDue(intake, AbortSignal.timeout(600_000));
       await database.query(
         `UPDATE intake.blobs SET deleted_at = deleted_at - interval '25 hours', intended_at = intended_at - interval '25 hours'`,
       );

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { BlobStore } from '../../src/domain/blob.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { openStore } from '../../src/store/store.ts';
-import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
+import { deleteDue } from '../../src/sync/files/delete-objects.ts';
 import { verify } from '../../src/sync/files/verify.ts';
 import { erase } from '../../src/sync/privacy/erase.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
@@ -63,7 +63,7 @@ const deleters = {
   async recall(intake: SmallIntake & { id: bigint }, blobs: BlobStore) {
     intake.board.change(intake.id, { attachments: [{ ...resume, hasVirus: true }] });
     await intake.sweep(true);
-    await deleteInfected({ store: intake.store, blobs }, signal());
+    await deleteDue({ store: intake.store, blobs }, signal());
   },
 };
 
@@ -162,10 +162,10 @@ for (const name of names)
       const dying: BlobStore = { ...intake.blobs, delete: () => Promise.reject(new Error('killed')) };
       await expect(deleters[name](intake, dying)).rejects.toThrow('killed');
       // Not before the one that died can no longer come in between.
-      await deleteInfected(intake, signal());
+      await deleteDue(intake, signal());
       expect(await intake.keys()).toHaveLength(1);
       await database.query(`UPDATE intake.blobs SET delete_until = now() - interval '1 second'`);
-      await deleteInfected(intake, signal());
+      await deleteDue(intake, signal());
       expect(await intake.keys()).toEqual([]);
       expect(await database.query(`SELECT state FROM intake.blobs WHERE delete_token IS NOT NULL`)).toEqual([]);
     });
@@ -222,7 +222,7 @@ describe('infected bytes', () => {
       await flag(intake, id);
     });
     expect(await intake.file()).toMatchObject({ state: 'infected', sha256 });
-    await deleteInfected(intake, signal());
+    await deleteDue(intake, signal());
     expect(await intake.keys()).toEqual([]);
   });
 
@@ -239,12 +239,12 @@ describe('infected bytes', () => {
       }
       await putAndDie(intake, async (put) => {
         await flag(intake, id);
-        await deleteInfected(intake, signal());
+        await deleteDue(intake, signal());
         await put();
       });
       expect(await intake.keys()).toHaveLength(1);
       await pass();
-      await deleteInfected(intake, signal());
+      await deleteDue(intake, signal());
       expect(await intake.keys()).toEqual([]);
     },
   );
@@ -256,7 +256,7 @@ describe('infected bytes', () => {
     await putAndDie(intake, async (put) => {
       await flag(intake, id);
       for (let halfMinutes = 0; halfMinutes < 60; halfMinutes++) {
-        await deleteInfected(intake, signal());
+        await deleteDue(intake, signal());
         await pass();
       }
       await put();
@@ -264,7 +264,7 @@ describe('infected bytes', () => {
     expect(await intake.keys()).toHaveLength(1);
     // Half an hour later at most: as long again as the put took.
     for (let halfMinutes = 0; halfMinutes < 60; halfMinutes++) await pass();
-    await deleteInfected(intake, signal());
+    await deleteDue(intake, signal());
     expect(await intake.keys()).toEqual([]);
   });
 
@@ -280,8 +280,8 @@ describe('infected bytes', () => {
       },
     };
     const wait = async (halfMinutes: number) => {
-      await deleteInfected({ store: intake.store, blobs }, signal());
-      await deleteInfected({ store: intake.store, blobs }, signal());
+      await deleteDue({ store: intake.store, blobs }, signal());
+      await deleteDue({ store: intake.store, blobs }, signal());
       for (let n = 0; n < halfMinutes; n++) await pass();
     };
     for (let n = 0; n < 20; n++) await wait(1);
@@ -289,7 +289,7 @@ describe('infected bytes', () => {
     expect(deletes).toBeLessThanOrEqual(21);
     for (let n = 0; n < 30; n++) await wait(120);
     expect(deletes).toBeLessThanOrEqual(30);
-    expect(await intake.store.deletions.hasInfected()).toBe(false);
+    expect(await intake.store.deletions.hasDueDeletes()).toBe(false);
   });
 
   test('of a replaced file that was announced before are not what a flag on its replacement is about', async () => {

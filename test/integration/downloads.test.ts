@@ -181,7 +181,7 @@ describe('a claim', () => {
     await queue(db, 7n, 1);
     const claim = await claimOne(db, { leaseMs: 1 });
     await renewDownloads(db, [claim], 60_000);
-    expect(await claimDownloads(db, request())).toEqual({ claims: [], lapsed: 0 });
+    expect(await claimDownloads(db, request())).toEqual({ claims: [], expired: 0 });
     await lapse(db);
     await claimDownloads(db, request());
     await renewDownloads(db, [claim], 60_000);
@@ -241,8 +241,8 @@ describe('a claim that lapsed', () => {
     await queue(db, 7n, 2);
     await claimDownloads(db, request({ limit: 2 }));
     await lapse(db);
-    expect(await claimDownloads(db, request())).toEqual({ claims: [], lapsed: 2 });
-    expect(await claimDownloads(db, request())).toEqual({ claims: [], lapsed: 0 });
+    expect(await claimDownloads(db, request())).toEqual({ claims: [], expired: 2 });
+    expect(await claimDownloads(db, request())).toEqual({ claims: [], expired: 0 });
     const suspect = await claimOne(db, { tier: 'suspects' });
     expect(suspect).toMatchObject({ attempts: 1, lapses: 0 });
   });
@@ -254,7 +254,7 @@ describe('a claim that lapsed', () => {
       const claim = await claimOne(db, { tier });
       expect(claim.lapses).toBe(Math.max(0, lapses - 1));
       await lapse(db);
-      expect(await claimDownloads(db, request({ tier }))).toEqual({ claims: [], lapsed: 1 });
+      expect(await claimDownloads(db, request({ tier }))).toEqual({ claims: [], expired: 1 });
     }
     expect((await claimOne(db, { tier: 'suspects' })).lapses).toBe(3);
   });
@@ -266,7 +266,7 @@ describe('a claim that lapsed', () => {
     await claimDownloads(db, request());
     const trouble = { kind: 'unreachable', message: 'it failed, and we live' } as const;
     await postponeDownload(db, await claimOne(db, { tier: 'suspects' }), { delayMs: 0, spend: true, trouble });
-    expect(await claimDownloads(db, request({ tier: 'suspects' }))).toEqual({ claims: [], lapsed: 0 });
+    expect(await claimDownloads(db, request({ tier: 'suspects' }))).toEqual({ claims: [], expired: 0 });
     expect((await claimOne(db)).attempts).toBe(2);
   });
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { BlobStore } from '../../src/domain/blob.ts';
 import { blobLife, downloadLife, type Transition } from '../../src/domain/file-life.ts';
-import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
+import { deleteDue } from '../../src/sync/files/delete-objects.ts';
 import { verify } from '../../src/sync/files/verify.ts';
 import { erase } from '../../src/sync/privacy/erase.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
@@ -75,7 +75,7 @@ test('every change of state is a line of its table, with the file that makes it'
   for (const hasVirus of [true, false]) {
     board.change(flagged, { attachments: [{ ...resume, hasVirus }] });
     await intake.sweep(true);
-    await deleteInfected(intake, signal());
+    await deleteDue(intake, signal());
     await fetchAll();
   }
   // A process that ends with files in hand.

@@ -7,7 +7,7 @@ import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import type { Sought } from '../../src/domain/erasure.ts';
 import { parseProfile } from '../../src/source/parse/profile.ts';
 import type { PrefillSource } from '../../src/source/prefill.ts';
-import { deleteInfected, deleteUnneeded } from '../../src/sync/files/delete-objects.ts';
+import { deleteDue, deleteUnneeded } from '../../src/sync/files/delete-objects.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
 import { verify } from '../../src/sync/files/verify.ts';
 import { beginPrefill, finishPrefill, openResume, type PrefillDeps, redeemPrefill } from '../../src/sync/prefill.ts';
@@ -93,7 +93,7 @@ const outcomes = async () =>
 const lapse = async (intake: SmallIntake) => {
   await intake.store.prefills.lapse();
   await database.query(`UPDATE intake.blobs SET delete_until = now() WHERE delete_until IS NOT NULL`);
-  await deleteInfected(intake, signal());
+  await deleteDue(intake, signal());
 };
 const isOver = `UPDATE intake.prefills SET expires_at = expires_at - interval '25 hours'`;
 const flagged = { kind: 'resume', content: bytes.toString(), hasVirus: true } as const;
@@ -438,7 +438,7 @@ describe('a resume has the life of every other file', () => {
     await intake.runDownloads();
     intake.board.change(id, { attachments: [flagged] });
     await intake.sweep();
-    await deleteInfected(intake, signal());
+    await deleteDue(intake, signal());
     const { redeemed } = await redeem(await visit(intake, { profile: { ...zelda, link } }));
     expect(redeemed.resume).toBeNull();
     expect(await loadResumes()).toEqual([{ resume_reason: expect.stringContaining('flagged'), stored: false }]);
@@ -455,7 +455,7 @@ describe('a resume has the life of every other file', () => {
     intake.board.change(id, { attachments: [flagged] });
     await intake.sweep();
     expect(await open()).toBeNull();
-    await deleteInfected(intake, signal());
+    await deleteDue(intake, signal());
     expect(await intake.keys()).toEqual([]);
   });
 
@@ -472,7 +472,7 @@ describe('a resume has the life of every other file', () => {
     };
     const { redeemed } = await redeem(await visit(intake, { profile: { ...zelda, link }, blobs: { put } }));
     expect(redeemed.resume).toBeNull();
-    await deleteInfected(intake, signal());
+    await deleteDue(intake, signal());
     expect(await intake.keys()).toEqual([]);
   });
 
@@ -489,7 +489,7 @@ describe('a resume has the life of every other file', () => {
       for (const hasVirus of flags) {
         intake.board.change(id, { attachments: [{ ...clean, hasVirus }] });
         await intake.sweep();
-        await deleteInfected(intake, signal());
+        await deleteDue(intake, signal());
       }
     };
     const put: BlobStore['put'] = async (...args) => {
@@ -504,7 +504,7 @@ describe('a resume has the life of every other file', () => {
     expect(await check(intake)).toMatchObject({ missing: 0, damaged: 0, extra: 0 });
     // What is deleted again and again, and what was freed.
     await database.query(`UPDATE intake.blobs SET deleted_at = NULL WHERE state = 'infected'`);
-    await deleteInfected(intake, signal());
+    await deleteDue(intake, signal());
     const isFreed = [...before, ...after].at(-1) === false;
     await intake.runDownloads();
     expect(await intake.keys()).toEqual(isFreed ? [key(intake)] : []);

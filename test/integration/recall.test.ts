@@ -154,9 +154,9 @@ describe('a recall whose deletes the store refuses', () => {
       ...intake.store,
       deletions: {
         ...intake.store.deletions,
-        async beginInfected(limit: number) {
+        async beginDueDeletes(limit: number) {
           begun += 1;
-          return await intake.store.deletions.beginInfected(limit);
+          return await intake.store.deletions.beginDueDeletes(limit);
         },
       },
     };

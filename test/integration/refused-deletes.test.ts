@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
-import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
+import { deleteDue } from '../../src/sync/files/delete-objects.ts';
 import { verify } from '../../src/sync/files/verify.ts';
 import { erase, finishErasures } from '../../src/sync/privacy/erase.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
@@ -101,7 +101,7 @@ test('infected bytes that the file system does not delete keep no others', async
   // A folder in place of the file is not deleted.
   rmSync(path);
   mkdirSync(path);
-  await expect(deleteInfected(intake, signal())).rejects.toBeInstanceOf(Trouble);
+  await expect(deleteDue(intake, signal())).rejects.toBeInstanceOf(Trouble);
   expect(await intake.keys()).toEqual([]);
   expect(await database.query(`SELECT 1 FROM intake.blobs WHERE deleted_at IS NOT NULL`)).toHaveLength(5);
 });

@@ -4,7 +4,7 @@ import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import type { BlobStore } from '../../src/domain/blob.ts';
 import { toStatus } from '../../src/domain/status.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
-import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
+import { deleteDue } from '../../src/sync/files/delete-objects.ts';
 import { verify } from '../../src/sync/files/verify.ts';
 import { erase } from '../../src/sync/privacy/erase.ts';
 import { callIntake } from '../support/intake.ts';
@@ -79,7 +79,7 @@ describe('infected files', () => {
         kept: keys.map((key) => ({ key, versions: 2 })),
       }),
     };
-    await deleteInfected({ store: intake.store, blobs: keeping }, AbortSignal.timeout(600_000));
+    await deleteDue({ store: intake.store, blobs: keeping }, AbortSignal.timeout(600_000));
     const problems = async () => toStatus(new Date(), await intake.store.reports.loadStatus(), null).problems;
     expect(await problems()).toMatchObject([{ what: expect.stringContaining('1 infected file is deleted, but') }]);
     const { advertiserId } = intake.board;

@@ -11,7 +11,7 @@ import type { Choices } from '../../src/dev/sandbox/behaviour/choices.ts';
 import type { OAuthClient } from '../../src/dev/sandbox/http/oauth.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { createLog } from '../../src/log.ts';
-import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
+import { deleteDue } from '../../src/sync/files/delete-objects.ts';
 import { openScratch } from './blob-stores.ts';
 import { findFreePort } from './free-port.ts';
 import { openSharedStore } from './small-intake.ts';
@@ -111,7 +111,7 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
       await task?.run(signal, () => {});
       await database.query(`UPDATE intake.blobs SET delete_until = now() WHERE delete_until IS NOT NULL`);
       await using opened = await openBlobsOf(other, store, signal);
-      await deleteInfected({ store, blobs: opened }, signal);
+      await deleteDue({ store, blobs: opened }, signal);
     };
   }
   return {

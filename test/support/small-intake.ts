@@ -8,7 +8,7 @@ import { describeFile } from '../../src/source/parse/file-description.ts';
 import { parseScreens } from '../../src/source/parse/screen.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { holdLane } from '../../src/sync/accounts/held-lane.ts';
-import { deleteInfected } from '../../src/sync/files/delete-objects.ts';
+import { deleteDue } from '../../src/sync/files/delete-objects.ts';
 import {
   type DownloadRunDeps,
   type DownloadRunRequest,
@@ -146,7 +146,7 @@ export async function openSmallIntake(options: SmallIntakeOptions = {}): Promise
       },
     );
     // A worker and the CLI also do this beside a download run.
-    await deleteInfected({ store, blobs }, AbortSignal.timeout(600_000));
+    await deleteDue({ store, blobs }, AbortSignal.timeout(600_000));
     return summary;
   }
 

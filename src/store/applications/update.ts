@@ -6,7 +6,7 @@ import { mostUnchanged } from '../../domain/hash-trust.ts';
 import type { WriteContext } from '../accounts/leases.ts';
 import type { ApplicationEvent } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
-import { recallFlagged } from '../files/mark-infected.ts';
+import { markFlagged } from '../files/mark-infected.ts';
 import { updateReady } from '../files/ready.ts';
 import { toPersonKey } from '../person-key.ts';
 import type { Queryable } from '../postgres/database.ts';
@@ -45,7 +45,7 @@ export async function applyChanges(
   await tx.query(queueConfirmationsSql, [context.advertiserId, rows, hashSignals, priority]);
   await tx.query(mergeAttachmentsSql, [context.advertiserId, rows, hashSignals]);
   await tx.query(queueDownloadsSql, [context.advertiserId, rows, priority]);
-  const recalled = await recallFlagged(tx, context.advertiserId, ids, infected);
+  const recalled = await markFlagged(tx, context.advertiserId, ids, infected);
   await notifyQueued(tx, context.advertiserId);
   const followed = [...recalled, ...(await updateReady(tx, context.advertiserId, ids))];
   events.push(...announced.map((id): ApplicationEvent => ({ applicationId: id, type: 'application.changed' })));

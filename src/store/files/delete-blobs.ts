@@ -1,7 +1,7 @@
 // Deletes objects from the blob store without a network call inside a transaction. Three steps:
 //
-//   1. begin    one transaction: the row gets a token and the time at which it expires. An unreferenced blob becomes `deleting`, if it is
-//               not an orphan that has become so before; an infected one stays `infected`.
+//   1. begin    one transaction: the row gets a token and the time at which it expires. An unreferenced blob becomes `deleting` (an orphan
+//               is so already); an infected one stays `infected`.
 //   2. delete   the caller deletes the object. No transaction is open, so no server timeout can release a lock in the middle.
 //   3. confirm  one transaction, by the token: deletes the `deleting` row, or sets `deleted_at` on the infected one.
 //
@@ -10,7 +10,7 @@
 //
 // - The announcement comes before begin. `beginDrop` locks the row and looks for references in a later statement, the download's sha256
 //   among them: it finds the announcement and leaves the blob alone. `dropOrphans` skips the blob, because the announcement has renewed
-//   `intended_at`; where it came first, the announcement takes the row back.
+//   `intended_at`; where `dropOrphans` came first, the announcement sets the row back to `writing`.
 // - It comes between begin and confirm. The announcement finds the token and answers `deleting`. Nothing is put; the download waits and
 //   asks again. The lock on the row allows no third order.
 // - It comes after confirm. The store had answered the delete before confirm, so the put creates a new object.
@@ -24,12 +24,12 @@
 // - The process is paused for longer than that and then deletes. Its confirm finds another token or none. The caller checks whether the
 //   object exists; if not, the files that refer to it are fetched again.
 import { randomUUID } from 'node:crypto';
-import { type BlobFacts, type Deleted, toBlobKey } from '../../domain/blob.ts';
+import { type BlobFacts, type DeleteResult, toBlobKey } from '../../domain/blob.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
 /** Blobs whose objects the holder of the token deletes. */
-export interface Deletion {
+export interface BegunDelete {
   readonly token: string;
   readonly blobs: readonly DeletableBlob[];
 }
@@ -64,13 +64,13 @@ const isToBeDeleted = `(b.state = 'infected' AND (b.deleted_at IS NULL OR b.dele
     OR b.deleted_at < now() - greatest(interval '30 seconds', b.deleted_at - b.intended_at - interval '10 minutes'))`;
 
 /** True while bytes are left to be deleted, also where another run holds their tokens: it may have failed. */
-export async function hasInfected(db: Queryable): Promise<boolean> {
+export async function hasDueDeletes(db: Queryable): Promise<boolean> {
   const rows = await db.query(`SELECT 1 FROM intake.blobs b WHERE ${isToBeDeleted} LIMIT 1`);
   return rows.length > 0;
 }
 
 /** Begins to delete infected bytes, orphans, and what an interrupted run has left, of any advertiser. Empty when there is nothing to do. */
-export async function beginInfected(db: Queryable, limit: number): Promise<Deletion> {
+export async function beginDueDeletes(db: Queryable, limit: number): Promise<BegunDelete> {
   const token = randomUUID();
   const blobs = await db.query<DeletableBlob>(
     `WITH chosen AS MATERIALIZED (
@@ -92,7 +92,7 @@ const inDownload = `EXISTS (SELECT 1 FROM intake.downloads d WHERE d.advertiser_
 /** True of an orphan: nothing refers to it, and it is neither infected nor being deleted. Written so that Postgres can use anti-joins. */
 export const isOrphan = `b.advertiser_id = $1 AND b.state NOT IN ('infected', 'deleting') AND NOT ${inAttachment} AND NOT ${inVersion} AND NOT ${inPrefill} AND NOT ${inDownload}`;
 
-/** Leaves orphans to `beginInfected` a day after they were last announced or linked: nobody holds their token. Returns how many. */
+/** Leaves orphans to `beginDueDeletes` a day after they were last announced or linked: nobody holds their token. Returns how many. */
 export async function dropOrphans(db: Queryable, advertiserId: bigint): Promise<number> {
   const rows = await db.query(
     `UPDATE intake.blobs SET state = 'deleting', delete_token = gen_random_uuid(), delete_until = NULL WHERE ctid = ANY (ARRAY(
@@ -104,7 +104,7 @@ export async function dropOrphans(db: Queryable, advertiserId: bigint): Promise<
 }
 
 export interface BegunDrop {
-  readonly deletion: Deletion;
+  readonly deletion: BegunDelete;
   /** How many of the blobs stay, because something refers to them. */
   readonly needed: number;
   /** Hashes that another run is deleting. */
@@ -154,8 +154,8 @@ export async function beginDrop(tx: Queryable, advertiserId: bigint, unsorted: r
  */
 export async function confirmDeletion(
   db: Queryable,
-  deletion: Deletion,
-  kept: Deleted['kept'],
+  deletion: BegunDelete,
+  kept: DeleteResult['kept'],
 ): Promise<DeletableBlob[]> {
   const versions = new Map(kept.map((one) => [one.key, one.versions]));
   const rows = await db.query<Columns<'blobs', 'advertiser_id' | 'sha256'>>(

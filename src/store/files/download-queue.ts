@@ -84,11 +84,11 @@ const claimSql = `
     coalesce(CASE WHEN trouble_kind = 'local' THEN extract(epoch FROM now() - failed_at) END, '-infinity')::float8 * 1000 AS "failedMs",
     greatest(0, extract(epoch FROM now() - due_at))::float8 * 1000 AS "waitedMs"`;
 
-/** Claims due downloads, an equal share for each advertiser. `lapsed` counts rows whose claim had expired, which are now suspects. */
+/** Claims due downloads, an equal share for each advertiser. `expired` counts rows whose claim had expired, which are now suspects. */
 export async function claimDownloads(
   db: Queryable,
   request: ClaimRequest,
-): Promise<{ readonly claims: Claim[]; readonly lapsed: number }> {
+): Promise<{ readonly claims: Claim[]; readonly expired: number }> {
   const { advertisers, tier, limit, token, leaseMs } = request;
   const rows = await db.query<Omit<Claim, 'token' | 'failedAt'> & { token: string | null; failedMs: number }>(
     claimSql,
@@ -98,7 +98,7 @@ export async function claimDownloads(
   const claims = rows.flatMap(({ failedMs, ...row }) =>
     row.token === null ? [] : [{ ...row, token: row.token, failedAt: now - failedMs }],
   );
-  return { claims, lapsed: rows.length - claims.length };
+  return { claims, expired: rows.length - claims.length };
 }
 
 const keyed = `unnest($1::bigint[], $2::bigint[], $3::text[], $4::uuid[]) AS c (advertiser_id, application_id, kind, token)

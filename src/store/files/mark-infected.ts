@@ -12,7 +12,7 @@ import { takeBackAnnounced } from './download-queue.ts';
 import { reopenAttachments } from './ready.ts';
 
 /** Called after applications changed: marks the bytes of their flagged files as infected, and frees bytes of `before` without a flag. */
-export async function recallFlagged(
+export async function markFlagged(
   tx: Queryable,
   advertiserId: bigint,
   ids: readonly bigint[],
@@ -26,14 +26,14 @@ export async function recallFlagged(
   const hashes = flagged.map((row) => row.sha256);
   const recalled = hashes.length > 0 ? await markInfected(tx, advertiserId, hashes) : [];
   const doubtful = before.filter((sha256) => !hashes.includes(sha256));
-  return [...recalled, ...(doubtful.length > 0 ? await free(tx, advertiserId, doubtful) : [])];
+  return [...recalled, ...(doubtful.length > 0 ? await clearInfected(tx, advertiserId, doubtful) : [])];
 }
 
 /**
  * Called when a claim was lost while its bytes were fetched. If the file was flagged meanwhile, these are the flagged bytes, and they are
  * marked as infected. A flag on another upload than the fetched one does not apply to them.
  */
-export async function recallFetched(
+export async function markFetched(
   db: Database,
   { claim, uploadedAt }: Pick<FileFacts, 'claim' | 'uploadedAt'>,
   sha256: string,
@@ -94,7 +94,7 @@ async function markInfected(
 export const sameBytes = 'the source has flagged the same bytes on another attachment';
 
 /** Frees bytes that no flag is left on. The flag of a file that another upload replaced stays in force; a changed Hash is no new upload. */
-async function free(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<ApplicationEvent[]> {
+async function clearInfected(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<ApplicationEvent[]> {
   const freed = await tx.query<Columns<'blobs', 'sha256'>>(
     `UPDATE intake.blobs b SET state = 'writing', infected_at = NULL, deleted_at = NULL, kept_versions = 0
      WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'infected' AND NOT EXISTS (

@@ -30,7 +30,7 @@ export async function tryHoldLane(
   return lease && keepLane(store, request, lease);
 }
 
-/** Takes the lane. If the holder has died, waits until its lease lapses. If the holder is alive, throws LaneHeld. */
+/** Takes the lane. If the holder has died, waits until its lease expires. If the holder is alive, throws LaneHeld. */
 export async function holdLane(store: Pick<Store, 'leases'>, request: LaneRequest): Promise<HeldLane> {
   let first: { owner: string; expiresAt: Date } | undefined;
   for (;;) {
@@ -38,7 +38,7 @@ export async function holdLane(store: Pick<Store, 'leases'>, request: LaneReques
     if (lease) return keepLane(store, request, lease);
     const holder = await store.leases.loadHolder(request.name, request.lane);
     if (!holder) {
-      // The lease was released meanwhile, or it lapsed and a transaction of its last holder still locks the row until the server ends it.
+      // The lease was released meanwhile, or it expired and a transaction of its last holder still locks the row until the server ends it.
       await sleep(50, undefined, { signal: request.signal });
       continue;
     }

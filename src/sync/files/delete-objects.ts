@@ -2,9 +2,9 @@
 // and prevent a put of equal bytes meanwhile (store/files/delete-blobs.ts). Requests to the blob store happen between two transactions,
 // never inside one.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type BlobStore, countKept, type Deleted } from '../../domain/blob.ts';
+import { type BlobStore, countKept, type DeleteResult } from '../../domain/blob.ts';
 import { Trouble } from '../../domain/trouble.ts';
-import type { Deletion } from '../../store/files/delete-blobs.ts';
+import type { BegunDelete } from '../../store/files/delete-blobs.ts';
 import type { Store } from '../../store/store.ts';
 
 export interface DeletingDeps {
@@ -30,13 +30,13 @@ const retryMs = 1_000;
  * Deletes infected bytes and orphans of every advertiser, and finishes interrupted deletes. Returns the number of deleted objects. Refused
  * objects keep their token for a while, so the others come first; the first refusal is thrown at the end.
  */
-export async function deleteInfected(deps: DeletingDeps, signal: AbortSignal): Promise<number> {
+export async function deleteDue(deps: DeletingDeps, signal: AbortSignal): Promise<number> {
   let deleted = 0;
   let trouble: Trouble | undefined;
   for (;;) {
     signal.throwIfAborted();
     const giveUpAt = toGiveUpAt(deps);
-    const deletion = await deps.store.deletions.beginInfected(mostAtOnce);
+    const deletion = await deps.store.deletions.beginDueDeletes(mostAtOnce);
     if (deletion.blobs.length === 0) break;
     const { refused } = await deleteObjects(deps, deletion, giveUpAt, signal);
     trouble ??= refused[0]?.trouble;
@@ -81,10 +81,10 @@ function toGiveUpAt({ now = () => performance.now() }: DeletingDeps): number {
 
 async function deleteObjects(
   deps: DeletingDeps,
-  deletion: Deletion,
+  deletion: BegunDelete,
   giveUpAt: number,
   signal: AbortSignal,
-): Promise<Deleted> {
+): Promise<DeleteResult> {
   const { store, blobs } = deps;
   if (deletion.blobs.length === 0) return { kept: [], refused: [] };
   const keys = deletion.blobs.map(({ key }) => key);
@@ -103,14 +103,14 @@ async function deleteObjects(
 /**
  * If the blob store refuses the whole request, it is repeated until the time limit; single refused objects are left to the next run.
  * A request without an answer is not repeated. The store may still carry it out, and a second delete that succeeds would release the token
- * before that. Instead the token lapses, and the next run deletes.
+ * before that. Instead the token expires, and the next run deletes.
  */
 async function deleteInTime(
   { blobs, now = () => performance.now() }: DeletingDeps,
   keys: readonly string[],
   giveUpAt: number,
   signal: AbortSignal,
-): Promise<Deleted> {
+): Promise<DeleteResult> {
   const leftMs = giveUpAt - now();
   if (leftMs <= 0) throw toTooSlow(blobs, keys);
   const limit = AbortSignal.timeout(Math.ceil(leftMs));

@@ -132,7 +132,7 @@ async function runOnce(
 
   const toPauseMs = ({ name }: RunAccount) => (memory.pauses.get(name) ?? 0) - performance.now();
   const rest = ({ name }: RunAccount, ms: number) => memory.pauses.set(name, performance.now() + ms);
-  /** Releases a claim without counting an attempt. A claim that cannot be released lapses. */
+  /** Releases a claim without counting an attempt. A claim that cannot be released expires. */
   const release = (claim: Claim) => store.downloads.release([claim]).catch(() => {});
   const untilIdle = () => Promise.all(inFlight.values());
 
@@ -149,13 +149,13 @@ async function runOnce(
     const token = `${processDigits}${randomUUID().slice(8)}`;
     const { leaseMs, hash } = request;
     const advertisers = awake.map((one) => one.advertiserId);
-    const { claims, lapsed } = await store.downloads.claim({ advertisers, tier, limit, token, leaseMs });
+    const { claims, expired } = await store.downloads.claim({ advertisers, tier, limit, token, leaseMs });
     deps.onClaimed?.(claims.map(({ waitedMs }) => waitedMs));
     for (const file of claims.length > 0 ? await store.downloads.loadFacts(claims, hash) : []) {
       const account = accounts.get(file.claim.advertiserId);
       if (account) start(account, file);
     }
-    return claims.length > 0 || lapsed > 0;
+    return claims.length > 0 || expired > 0;
   }
 
   function start(account: RunAccount, file: FileFacts): void {

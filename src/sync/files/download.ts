@@ -73,7 +73,7 @@ async function fetchAndPut(
   const { facts, description, screens, notes } = fetched;
   const answer = await deps.store.blobs.announce(claim, facts);
   if (answer === 'lost') {
-    await deps.store.blobs.recallFetched(file, facts.sha256);
+    await deps.store.blobs.markFetched(file, facts.sha256);
     return 'lost';
   }
   if (answer === 'deleting') {
@@ -104,7 +104,7 @@ async function complete(
   const state = await deps.store.downloads.complete(file.claim, completion);
   const fetched = completion.kind === 'stored' && completion.linkedBy === null ? completion.blob : null;
   if (state === 'lost' && fetched !== null) {
-    await deps.store.blobs.recallFetched(file, fetched.sha256);
+    await deps.store.blobs.markFetched(file, fetched.sha256);
     await deleteUnneeded(deps, file.claim.advertiserId, [fetched.sha256], signal);
   }
   deps.crashPoint?.('completed');

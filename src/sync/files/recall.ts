@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobStore } from '../../domain/blob.ts';
 import type { Store } from '../../store/store.ts';
-import { deleteInfected } from './delete-objects.ts';
+import { deleteDue } from './delete-objects.ts';
 
 export interface RecallDeps {
   readonly store: Pick<Store, 'blobs' | 'deletions'>;
@@ -14,7 +14,7 @@ export interface RecallDeps {
   readonly everyMs?: number;
 }
 
-/** The token of a run that died lapses after 30 s (store/files/delete-blobs.ts). At this interval the next run is still within a minute. */
+/** The token of a run that died expires after 30 s (store/files/delete-blobs.ts). At this interval the next run is still within a minute. */
 const usuallyEveryMs = 5_000;
 
 export function startRecall(deps: RecallDeps, signal: AbortSignal) {
@@ -23,7 +23,7 @@ export function startRecall(deps: RecallDeps, signal: AbortSignal) {
 
   const { store, openBlobs, onTrouble, everyMs = usuallyEveryMs } = deps;
   /**
-   * The last failure, kept until nothing is left to delete. The token of a failed delete holds for a while; until it lapses, the runs find
+   * The last failure, kept until nothing is left to delete. The token of a failed delete holds for a while; until it expires, the runs find
    * nothing due although bytes remain.
    */
   let lastError: unknown = null;
@@ -32,15 +32,15 @@ export function startRecall(deps: RecallDeps, signal: AbortSignal) {
 
   /** `stop` does not interrupt a run: an interrupted delete keeps its token, and the last run would find nothing due. */
   async function runOnce(): Promise<void> {
-    if (await store.deletions.hasInfected()) {
+    if (await store.deletions.hasDueDeletes()) {
       await using blobs = await openBlobs(signal);
-      await deleteInfected({ store, blobs }, signal);
-      if (await store.deletions.hasInfected()) return;
+      await deleteDue({ store, blobs }, signal);
+      if (await store.deletions.hasDueDeletes()) return;
     }
     lastError = null;
   }
 
-  async function runOn(): Promise<void> {
+  async function repeat(): Promise<void> {
     while (!stopSignal.aborted) {
       await runOnce().catch((error: unknown) => {
         lastError = error;
@@ -51,7 +51,7 @@ export function startRecall(deps: RecallDeps, signal: AbortSignal) {
     }
   }
 
-  const running = runOn();
+  const running = repeat();
   const end = async () => {
     stop.abort();
     await running;

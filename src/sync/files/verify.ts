@@ -7,7 +7,7 @@ import { nightMs, toNightBudget } from '../../domain/reread.ts';
 import { Trouble, WrongStore } from '../../domain/trouble.ts';
 import type { BlobRow } from '../../store/files/verify-blobs.ts';
 import type { Store } from '../../store/store.ts';
-import { deleteInfected } from './delete-objects.ts';
+import { deleteDue } from './delete-objects.ts';
 
 export interface VerifyDeps {
   readonly store: Pick<Store, 'blobs' | 'deletions'>;
@@ -218,7 +218,7 @@ async function collect(step: Step): Promise<void> {
 
 async function deleteDropped({ store, blobs, crashPoint }: VerifyDeps, signal: AbortSignal): Promise<void> {
   const onDeleted = () => crashPoint?.('orphansDeleted');
-  if ((await deleteInfected({ store, blobs, onDeleted }, signal)) > 0) crashPoint?.('orphansCollected');
+  if ((await deleteDue({ store, blobs, onDeleted }, signal)) > 0) crashPoint?.('orphansCollected');
 }
 
 /** Where earlier releases kept the resumes of prefills. No row refers to them any more (docs/upgrade.md). */

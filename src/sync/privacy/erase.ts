@@ -1,4 +1,4 @@
-// Erases a person: deletes the rows at once, then the files, waits until all work that was running at that time has ended or lapsed, and
+// Erases a person: deletes the rows at once, then the files, waits until all work that was running at that time has ended or expired, and
 // then checks again. The job is in the database, so the same command or any worker can finish an interrupted erasure.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobStore } from '../../domain/blob.ts';

@@ -1,7 +1,7 @@
 // The checks of `intake doctor` and of a worker's readiness: whether the database, the storage and the source can be used, and what earlier
 // sweeps learned about the source. A check returns findings. It sends one harmless request to a source and leaves nothing in the storage.
 import { hash, randomBytes, randomUUID } from 'node:crypto';
-import { type BlobStore, countKept, type Deleted, hasRoom, type Keeping } from '../../domain/blob.ts';
+import { type BlobStore, countKept, type DeleteResult, hasRoom, type Keeping } from '../../domain/blob.ts';
 import { assumptions } from '../../domain/coverage/certificate.ts';
 import type { KnownPages } from '../../domain/coverage/state.ts';
 import { describeSchema, isUsable, toEncodingTrouble, toSchemaTrouble } from '../../domain/schema.ts';
@@ -111,12 +111,12 @@ function toKeepingFindings({ versions, locks }: Keeping, keptVersions: number): 
   return versions ? [good(check, 'the bucket keeps versions; Intake deletes them with their files')] : [];
 }
 
-async function probe(blobs: BlobStore, signal: AbortSignal): Promise<Deleted> {
+async function probe(blobs: BlobStore, signal: AbortSignal): Promise<DeleteResult> {
   const bytes = randomBytes(64);
   const facts = { sizeBytes: bytes.length, sha256: hash('sha256', bytes) };
   // The key has no slash: on disk, its folder would stay behind.
   const key = `doctor-${randomUUID()}`;
-  let deleted: Deleted;
+  let deleted: DeleteResult;
   try {
     await blobs.put(key, bytes, facts, signal);
     const got = Buffer.concat(await Array.fromAsync(blobs.get(key, signal)));

@@ -10,7 +10,7 @@ import {
   type StoredFile,
 } from '../../../src/store/files/complete-download.ts';
 import { type Claim, claimDownloads } from '../../../src/store/files/download-queue.ts';
-import { deleteInfected, deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
+import { deleteDue, deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
@@ -462,7 +462,7 @@ export function createConfirmedDelete(stage: Stage): Scenario {
       ];
       return {
         programs: new Map<string, Program>([
-          ['delete', (actor) => giveUp(deleteInfected(toDeleting(files, actor, false), never))],
+          ['delete', (actor) => giveUp(deleteDue(toDeleting(files, actor, false), never))],
           ['run', (actor) => completeDownloads(stage.database(actor.name), batch)],
         ]),
         mortal: ['delete'],

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { toBlobKey } from '../../../src/domain/blob.ts';
 import { Trouble } from '../../../src/domain/trouble.ts';
-import { beginInfected, dropOrphans } from '../../../src/store/files/delete-blobs.ts';
+import { beginDueDeletes, dropOrphans } from '../../../src/store/files/delete-blobs.ts';
 import { adoptBlob, markUndeleted } from '../../../src/store/files/verify-blobs.ts';
 import { isConflict } from '../../../src/store/postgres/database.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { type DeletingDeps, deleteInfected, deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
+import { type DeletingDeps, deleteDue, deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
@@ -50,7 +50,7 @@ function createOrphanOf(stage: Stage, isLate: boolean): Scenario {
             async (actor) => {
               const deps = toDeleting(files, actor, isLate);
               await deps.store.deletions.dropOrphans(advertiserId);
-              await giveUp(deleteInfected(deps, never));
+              await giveUp(deleteDue(deps, never));
             },
           ],
           ['fetch', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],
@@ -88,7 +88,7 @@ export function createInfected(stage: Stage): Scenario {
         sha256,
       ]);
       const page = aPage(lease, [shown(1, false)], { advertiserId });
-      const deleting = (actor: Actor) => giveUp(deleteInfected(toDeleting(files, actor, false), never));
+      const deleting = (actor: Actor) => giveUp(deleteDue(toDeleting(files, actor, false), never));
       return {
         programs: new Map<string, Program>([
           ['delete', deleting],
@@ -135,7 +135,7 @@ export function createFlagged(stage: Stage): Scenario {
         programs: new Map<string, Program>([
           ['fetch', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],
           ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, page))],
-          ['delete', (actor) => giveUp(deleteInfected(toDeleting(files, actor, false), never))],
+          ['delete', (actor) => giveUp(deleteDue(toDeleting(files, actor, false), never))],
         ]),
         mortal: ['delete'],
         lapses: [],
@@ -158,7 +158,7 @@ export function createFlagged(stage: Stage): Scenario {
 async function deleteLater({ stage, advertiserId, objects }: FilesOf): Promise<void> {
   await stage.query(`UPDATE intake.blobs SET delete_until = NULL WHERE advertiser_id = $1`, [advertiserId]);
   const next: Actor = { name: 'next', act: async (_, work) => work() };
-  await deleteInfected({ store: stage.directStore, blobs: toBlobs(next, objects) }, never);
+  await deleteDue({ store: stage.directStore, blobs: toBlobs(next, objects) }, never);
 }
 
 /** A page lifts a flag while a run that lost its claim to this flag reports the bytes it fetched. */
@@ -188,7 +188,7 @@ export function createLifted(stage: Stage): Scenario {
       const page = aPage(lease, [shown(false)], { advertiserId });
       return {
         programs: new Map<string, Program>([
-          ['run', (actor) => stage.store(actor.name).blobs.recallFetched({ claim: lost, uploadedAt }, sha256)],
+          ['run', (actor) => stage.store(actor.name).blobs.markFetched({ claim: lost, uploadedAt }, sha256)],
           ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, page))],
         ]),
         mortal: ['run'],
@@ -236,7 +236,7 @@ function toPausing(store: Store, actor: Actor): Store {
     ...store,
     deletions: {
       ...store.deletions,
-      beginInfected: (...of) => pause(store.deletions.beginInfected(...of)),
+      beginDueDeletes: (...of) => pause(store.deletions.beginDueDeletes(...of)),
       beginDrop: (...of) => pause(store.deletions.beginDrop(...of)),
     },
   };
@@ -302,7 +302,7 @@ export function createDeleters(stage: Stage): Scenario {
       await add('announced', 'writing', 'NULL', 0);
       const begun: string[] = [];
       const begin = async (actor: Actor) => {
-        const { blobs } = await beginInfected(stage.database(actor.name), 10);
+        const { blobs } = await beginDueDeletes(stage.database(actor.name), 10);
         begun.push(...blobs.filter((blob) => blob.advertiserId === advertiserId).map((blob) => blob.sha256));
       };
       const ofOrphans = async (actor: Actor) => {
@@ -399,7 +399,7 @@ export function createFoundInfected(stage: Stage): Scenario {
               if (isFound) await markUndeleted(stage.database(actor.name), advertiserId, sha256);
             },
           ],
-          ['delete', (actor) => giveUp(deleteInfected(toDeleting(files, actor, false), never))],
+          ['delete', (actor) => giveUp(deleteDue(toDeleting(files, actor, false), never))],
         ]),
         mortal: ['delete'],
         lapses: [leaseMs + 1_000],

@@ -7,7 +7,7 @@ import type { ParsedScreens } from '../../../src/domain/screen.ts';
 import { completeDownloads, type StoredFile } from '../../../src/store/files/complete-download.ts';
 import { bringForward, claimDownloads } from '../../../src/store/files/download-queue.ts';
 import { replaceParsedScreens } from '../../../src/store/files/stored-files.ts';
-import { deleteInfected } from '../../../src/sync/files/delete-objects.ts';
+import { deleteDue } from '../../../src/sync/files/delete-objects.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Outcome, Program } from '../schedule.ts';
@@ -157,7 +157,7 @@ export function createFlag(stage: Stage): Scenario {
           );
           if (row?.state !== 'infected') throw new Error(`P8: the flagged file is ${row?.state}.`);
           const cleaner: Actor = { name: 'cleaner', act: async (_, work) => work() };
-          await deleteInfected({ store: stage.directStore, blobs: toBlobs(cleaner, files.objects) }, never);
+          await deleteDue({ store: stage.directStore, blobs: toBlobs(cleaner, files.objects) }, never);
           if (files.objects.has(toBlobKey(advertiserId, sha256)))
             throw new Error('P8: the flagged bytes are still there.');
           await checkQueue(stage, advertiserId);

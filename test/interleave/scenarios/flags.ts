@@ -187,7 +187,7 @@ function createTwiceOf(stage: Stage, what: Known): Scenario {
       };
       const others: Record<Known, [string, Program]> = {
         flagged: ['flag', read(live, shown(2, { hasVirus: true }), 2n)],
-        'named by a lost claim': ['recall', (actor) => stage.store(actor.name).blobs.recallFetched(lost, sha256)],
+        'named by a lost claim': ['recall', (actor) => stage.store(actor.name).blobs.markFetched(lost, sha256)],
         'found lost': ['verify', verify(files)],
       };
       return {

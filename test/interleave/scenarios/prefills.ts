@@ -5,7 +5,7 @@ import { stateLifetimeMs, toTicket } from '../../../src/domain/prefill.ts';
 import type { PrefillSource } from '../../../src/source/prefill.ts';
 import { beginPrefill } from '../../../src/store/prefill/prefills.ts';
 import { beginErasure } from '../../../src/store/privacy/erasure-jobs.ts';
-import { deleteInfected, deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
+import { deleteDue, deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
 import { createSecret, finishPrefill } from '../../../src/sync/prefill.ts';
 import { createSlots } from '../../../src/sync/slots.ts';
 import type { Actor } from '../schedule.ts';
@@ -167,7 +167,7 @@ export const prefillScenarios = {
         await store.prefills.lapse();
         const expired = `UPDATE intake.blobs SET delete_until = now() WHERE advertiser_id = $1 AND delete_until IS NOT NULL`;
         await stage.database(actor.name).query(expired, [advertiserId]);
-        await deleteInfected({ store, blobs: toBlobs(actor, visit.objects) }, never);
+        await deleteDue({ store, blobs: toBlobs(actor, visit.objects) }, never);
       };
       return {
         programs: { visit: (actor) => visit.comeBack(actor), lapse },
