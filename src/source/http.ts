@@ -47,6 +47,8 @@ interface HttpPost extends HttpRequest {
 export interface HttpAnswer extends AsyncDisposable {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
+  /** The body has a length or a last chunk. Otherwise it ends with its connection, like a truncated one. */
+  readonly isFramed: boolean;
   /** The bytes as received, not inflated. A connection that fails throws Trouble here. */
   readonly body: AsyncIterable<Uint8Array>;
 }
@@ -174,6 +176,7 @@ function toAnswer(response: Dispatcher.ResponseData, signal: AbortSignal, addres
   return {
     status: response.statusCode,
     headers: Object.fromEntries(headers),
+    isFramed: 'content-length' in response.headers || /\bchunked\s*$/i.test(`${response.headers['transfer-encoding']}`),
     body: toBytes(response, signal, address),
     async [Symbol.asyncDispose]() {
       response.body.on('error', () => undefined).destroy();

@@ -9,15 +9,13 @@ import { describeFile, startsAsHtml } from './parse/file-description.ts';
 
 /** Reads a resume into the spool, up to a limit. Spec: Resume (version 2). */
 export async function readResume(
-  { status, headers, body }: HttpAnswer,
+  { status, headers, isFramed, body }: HttpAnswer,
   spool: Pick<Spool, 'open'>,
   maxBytes: number,
 ): Promise<Resume> {
   if (status === 204) throw new Trouble('missing', 'The source has no resume (204).', { status });
-  // Spec: Content-Length. A body that ends with the connection cannot be distinguished from a truncated one.
-  if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) {
-    throw new Trouble('malformed', 'The resume has no length (Content-Length).');
-  }
+  // Spec: Content-Length.
+  if (!isFramed) throw new Trouble('malformed', 'The resume has no length (Content-Length).');
   await using stack = new AsyncDisposableStack();
   const spooled = stack.use(spool.open());
   for await (const chunk of toPlain(body, headers['content-encoding'])) {

@@ -496,6 +496,21 @@ describe('an attachment', () => {
     expect(Buffer.concat(await Array.fromAsync(answer.body))).toEqual(gzipSync('bytes'));
   });
 
+  test.for([
+    ['a length', { 'content-length': '4' }, true],
+    ['a last chunk', {}, true],
+    ['the end of its connection', { 'transfer-encoding': 'identity' }, false],
+  ] as const)('that ends with %s: its end is known: %s', async ([, headers, isFramed]) => {
+    const { source } = await open((_request, response) => {
+      response.writeHead(200, headers);
+      response.write('half');
+      response.end(() => response.socket?.end());
+    });
+    const answer = await source.openAttachment('resume', 5n, never);
+    expect(answer.isFramed).toBe(isFramed);
+    expect(await read(answer.body)).toBe('half');
+  });
+
   test('that is a screen is asked for in the form of the list', async () => {
     const { source, requests } = await open(send(200, '{}'), { format: 'xml' });
     await read((await source.openAttachment('screen', 5n, never)).body);

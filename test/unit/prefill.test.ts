@@ -178,7 +178,8 @@ describe('a resume', () => {
     })();
     await using scratch = await openScratch();
     const spool = openSpool(scratch.path);
-    return await readResume({ status: 200, headers, body, [Symbol.asyncDispose]: async () => {} }, spool, 1_000_000);
+    const answer = { status: 200, headers, isFramed: true, body, [Symbol.asyncDispose]: async () => {} };
+    return await readResume(answer, spool, 1_000_000);
   };
 
   test.each([

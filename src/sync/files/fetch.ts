@@ -94,7 +94,7 @@ async function fetchOnce(
   if (kind !== 'screen' && description.looksLikePage && !isExpectedSize) throw aPage();
   if (parsed?.note && /html/i.test(description.contentType ?? '')) throw aPage();
   // A body that ends when the connection closes may be truncated, and a proxy may truncate it at the same place each time.
-  const isWhole = declared !== null || isChunked(headers) || isExpectedSize || parsed?.screens != null;
+  const isWhole = answer.isFramed || isExpectedSize || parsed?.screens != null;
   if (!isWhole)
     throw toUseless('The file ended with its connection, and neither its Size nor a length shows that it is whole.');
   const note = parsed ? parsed.note : toSizeNote(sizeBytes, facts.sizeBytes);
@@ -152,11 +152,6 @@ function toUseless(message: string): Trouble {
 
 function aPage(): Trouble {
   return new Trouble('malformed', 'The source sent an error page instead of the file.');
-}
-
-/** In a chunked body the last chunk marks the end. If the connection closes before it, the HTTP client throws. */
-function isChunked(headers: Readonly<Record<string, string | undefined>>): boolean {
-  return /\bchunked\s*$/i.test(headers['transfer-encoding'] ?? '');
 }
 
 function toLength(header: string | undefined): number | null {

@@ -104,7 +104,7 @@ export async function fetchClaimed(of: FilesOf, actor: Actor, claims: readonly C
     async openAttachment(kind) {
       const body = of.bytes?.(kind) ?? content;
       return {
-        ...{ status: 200, headers: { 'content-length': String(body.length) } },
+        ...{ status: 200, headers: { 'content-length': String(body.length) }, isFramed: true },
         body: (async function* () {
           yield body;
         })(),
