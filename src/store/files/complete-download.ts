@@ -85,7 +85,7 @@ async function write(tx: Queryable, downloads: readonly CompletedClaim[]): Promi
     // A contradiction reopens linked files below, and their applications are then no longer ready: `ready_at` is updated after that.
     isContradicted ? null : markReady(),
   ]);
-  const opened = await learnOfHash(tx, advertiserId, [...stored, ...same], unchanged + same.length, isContradicted);
+  const opened = await recordHashTrust(tx, advertiserId, stored, unchanged + same.length, isContradicted);
   await appendEvents(tx, advertiserId, [...changed, ...opened, ...(ready ?? (await markReady()))]);
   const states = new Map(ended.map(({ claim, state }) => [claim, state]));
   return downloads.map(({ claim }) => states.get(claim) ?? 'lost');
@@ -329,7 +329,7 @@ async function writeEnded(tx: Queryable, advertiserId: bigint, ended: readonly C
 }
 
 /** Records what downloads showed about the source's Hash. A contradiction ends all trust, and files linked by Hash are fetched. */
-async function learnOfHash(
+async function recordHashTrust(
   tx: Queryable,
   advertiserId: bigint,
   stored: readonly Kept[],

@@ -191,7 +191,7 @@ export async function announceResume(
        WHEN b.state = 'deleting' OR ${isBeingDeleted} IS TRUE THEN 'deleting' ELSE 'put' END AS answer`,
     [advertiserId, sha256, sizeBytes, toBlobKey(advertiserId, sha256)],
   );
-  return row?.answer ?? 'put';
+  return row?.answer ?? 'deleting';
 }
 
 /**
