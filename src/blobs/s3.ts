@@ -30,6 +30,7 @@ import {
   parseBlobKey,
   type RefusedDelete,
 } from '../domain/blob.ts';
+import { toHostAndPort } from '../domain/connection-error.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { buildPut } from './s3-put.ts';
 import { isMissing, isUnsupported, toTrouble } from './s3-trouble.ts';
@@ -62,7 +63,7 @@ export type S3Checksums = 'WHEN_REQUIRED' | 'WHEN_SUPPORTED' | 'OFF';
 
 export function openS3Blobs(settings: S3Settings): BlobStore {
   const { bucket, checksums } = settings;
-  const address = settings.endpoint === undefined ? 'AWS' : toAddress(settings.endpoint);
+  const address = settings.endpoint === undefined ? 'AWS' : toHostAndPort(new URL(settings.endpoint));
   const client = createClient(settings, 3);
   /** Sends a delete once, without retries: a delete whose answer was lost may still take effect after a second one. */
   const deleter = createClient(settings, 1);
@@ -344,11 +345,6 @@ function createClient(settings: S3Settings, maxAttempts: number): S3Client {
 /** The checksum of a multipart object (`…-3`) covers its parts' checksums, not its bytes, so it is ignored. */
 function toWholeSha256(base64: string | undefined): string | undefined {
   return base64 === undefined || base64.includes('-') ? undefined : Buffer.from(base64, 'base64').toString('hex');
-}
-
-function toAddress(endpoint: string): string {
-  const { hostname, port, protocol } = new URL(endpoint);
-  return `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`;
 }
 
 function isDenied(error: unknown): error is Trouble {

@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pRetry from 'p-retry';
 import { Agent, type Dispatcher } from 'undici';
-import { toCertificateProblem, toConnectionReason } from '../domain/connection-error.ts';
+import { toCertificateProblem, toConnectionReason, toHostAndPort } from '../domain/connection-error.ts';
 import type { Delay } from '../domain/delay.ts';
 import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
 import { isRedirect, isRetryable, toStatusTrouble } from './status.ts';
@@ -85,7 +85,7 @@ const discardedBytes = 65_536;
 /** Creates the client of one origin; no connection is opened before the first request. */
 export function createHttp(options: HttpOptions): Http {
   const base = new URL(options.url.endsWith('/') ? options.url : `${options.url}/`);
-  const address = `${base.hostname}:${base.port || (base.protocol === 'https:' ? 443 : 80)}`;
+  const address = toHostAndPort(base);
 
   async function requestOnce(url: URL, request: HttpRequest | HttpPost): Promise<Dispatcher.ResponseData> {
     await options.takeSlot?.(request.signal);
