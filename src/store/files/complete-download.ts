@@ -6,7 +6,7 @@ import type { FinalState } from '../../domain/download-verdict.ts';
 import { mostUnchanged } from '../../domain/hash-trust.ts';
 import type { ParsedScreens } from '../../domain/screen.ts';
 import { type ApplicationEvent, appendEvents } from '../events.ts';
-import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
+import { type Database, pipeline, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import type { Claim } from './download-queue.ts';
 import { sameBytes } from './mark-infected.ts';
@@ -56,8 +56,8 @@ async function write(tx: Queryable, downloads: readonly CompletedClaim[]): Promi
   const held = await deleteClaimed(tx, advertiserId, downloads);
   const won = downloads.filter((_, at) => held.has(at));
   const files = won.map(({ completion }) => completion).filter(isStored);
-  // The first two lock the rows of the blobs until COMMIT. An object that was put for infected bytes must be deleted.
-  const [put, linked, checks] = await Promise.all([
+  // The first two lock the rows of the blobs until COMMIT.
+  const [put, linked, checks] = await pipeline([
     upsertPut(tx, advertiserId, files),
     lockLinked(tx, advertiserId, files),
     loadHashChecks(tx, advertiserId, won),
@@ -73,8 +73,8 @@ async function write(tx: Queryable, downloads: readonly CompletedClaim[]): Promi
   const same = pick('nothing').filter(isKept);
   const isContradicted = stored.some(({ completion }) => completion.compared === 'contradicted');
   const markReady = () => updateReady(tx, advertiserId, toIds(won));
-  // The statements are pipelined on one connection and run in this order: `updateReady` reads what the others wrote.
-  const [unchanged, , , ready] = await Promise.all([
+  // `updateReady` reads what the others wrote.
+  const [unchanged, , , ready] = await pipeline([
     writeStored(tx, advertiserId, stored),
     writeEnded(
       tx,
@@ -251,7 +251,7 @@ async function lockLinked(tx: Queryable, advertiserId: bigint, files: readonly S
   const linked = files.filter(({ linkedBy }) => linkedBy !== null);
   if (linked.length === 0) return [];
   const hashes = [...new Set(linked.map((file) => file.blob.sha256))];
-  const [rows, [trust]] = await Promise.all([
+  const [rows, [trust]] = await pipeline([
     tx.query<BlobStateRow>(
       `UPDATE intake.blobs SET intended_at = now()
        WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state IN ('stored', 'infected') RETURNING sha256, state`,

@@ -1,7 +1,7 @@
 // The rows of an application's screens. They are parsed from stored bytes, so they are never merged: new rows replace all old ones in the
 // caller's transaction. This file does not know the source's format.
 import type { ParsedScreens } from '../../domain/screen.ts';
-import type { Queryable } from '../postgres/database.ts';
+import { pipeline, type Queryable } from '../postgres/database.ts';
 
 export interface ScreenReplacement {
   readonly applicationId: bigint;
@@ -23,7 +23,7 @@ export async function replaceScreens(
     parser_version: parsed?.parserVersion,
     screens: parsed?.screens ?? [],
   }));
-  await Promise.all([
+  await pipeline([
     // The foreign keys delete questions and answers with their screen.
     tx.query(`DELETE FROM intake.screens WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])`, [
       advertiserId,

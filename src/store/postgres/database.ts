@@ -26,10 +26,15 @@ export interface Queryable {
 
 /**
  * An open transaction. Statements are pipelined: each is sent at once, without waiting for earlier answers, and the server runs them in
- * the order of the calls. `Promise.all` of statements that do not need each other's answers costs one round trip.
+ * the order of the calls.
  */
 export interface Transaction extends Queryable {
   copy(copies: readonly Copy[]): Promise<void>;
+}
+
+/** Waits for statements of a transaction that do not need each other's answers. They run in this order and cost one round trip. */
+export function pipeline<T extends readonly unknown[] | []>(statements: T) {
+  return Promise.all(statements);
 }
 
 export interface Database extends Queryable, AsyncDisposable {
