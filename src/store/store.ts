@@ -228,7 +228,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       ...bind([db], {
         markFetched,
         load: verifyBlobs.loadBlobs,
-        loadUnread: verifyBlobs.loadUnread,
+        resetFutureTimes: verifyBlobs.resetFutureTimes,
+        loadBytesByNights: verifyBlobs.loadBytesByNights,
         loadLongestUnread: verifyBlobs.loadLongestUnread,
         markVerified: verifyBlobs.markVerified,
         markUndeleted: verifyBlobs.markUndeleted,

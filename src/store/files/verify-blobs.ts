@@ -39,17 +39,20 @@ export function loadBlobs(db: Queryable, advertiserId: bigint): AsyncGenerator<B
   );
 }
 
-/**
- * The bytes of an advertiser's stored blobs, grouped by the number of nights in which they must be read. The last of these nights is one
- * night before the deadline, so that a night may fail. An empty blob counts as one byte, since it is read as well.
- */
-export async function loadUnread(db: Queryable, advertiserId: bigint, withinMs: number): Promise<UnreadBytes[]> {
-  // A time in the future came from a wrong clock. It is set to now, or the bytes would stay unread, or kept as orphans, until it has passed.
+/** A time in the future came from a wrong clock. It is set to now, or the bytes would stay unread, or kept as orphans, until it has passed. */
+export async function resetFutureTimes(db: Queryable, advertiserId: bigint): Promise<void> {
   await db.query(
     `UPDATE intake.blobs SET verified_at = least(verified_at, now()), intended_at = least(intended_at, now())
      WHERE advertiser_id = $1 AND (verified_at > now() OR intended_at > now())`,
     [advertiserId],
   );
+}
+
+/**
+ * The bytes of an advertiser's stored blobs, grouped by the number of nights in which they must be read. The last of these nights is one
+ * night before the deadline, so that a night may fail. An empty blob counts as one byte, since it is read as well.
+ */
+export async function loadBytesByNights(db: Queryable, advertiserId: bigint, withinMs: number): Promise<UnreadBytes[]> {
   return await db.query<UnreadBytes>(
     `SELECT greatest(1, floor((date_part('epoch', verified_at - now()) * 1000 + $2::float8) / $3::float8))::int AS nights,
        sum(greatest(size_bytes, 1))::float8 AS bytes

@@ -113,6 +113,7 @@ async function compareOne(step: Step, row: BlobRow, found: ListedBlob | null): P
  */
 async function readAgain(step: Step): Promise<void> {
   const { store, blobs, advertiserId, signal, counts } = step;
+  await store.blobs.resetFutureTimes(advertiserId);
   let left = await loadBudget(step);
   const toCost = ({ sizeBytes }: BlobRow) => Math.max(1, sizeBytes);
   const rows = store.blobs.loadLongestUnread(advertiserId);
@@ -143,10 +144,9 @@ async function readAgain(step: Step): Promise<void> {
 }
 
 async function loadBudget({ store, amount, advertiserId }: Step): Promise<number> {
-  if ('withinMs' in amount) {
-    return toNightBudget(await store.blobs.loadUnread(advertiserId, amount.withinMs), amount.withinMs);
-  }
-  const unread = await store.blobs.loadUnread(advertiserId, nightMs);
+  const withinMs = 'withinMs' in amount ? amount.withinMs : nightMs;
+  const unread = await store.blobs.loadBytesByNights(advertiserId, withinMs);
+  if ('withinMs' in amount) return toNightBudget(unread, withinMs);
   return amount.share * unread.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
