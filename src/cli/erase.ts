@@ -129,8 +129,8 @@ async function eraseAll(
   const closed = new Set<string>();
   const onStep = (job: ErasureJob) => {
     if (job.step === 'closed') closed.add(job.jobId);
-    const waits = job.step === 'waiting' && job.quietInMs > 0;
-    const left = `rows and files are deleted; ${Math.ceil(job.quietInMs / 1_000)} s until everything that ran before has expired`;
+    const waits = job.step === 'waiting' && job.checkAgainInMs > 0;
+    const left = `rows and files are deleted; ${Math.ceil(job.checkAgainInMs / 1_000)} s until everything that ran before has expired`;
     progress.update(closed.size, null, waits ? left : job.step === 'bytes' ? 'rows are deleted, deleting files' : '');
   };
   const { store } = held;

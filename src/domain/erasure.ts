@@ -57,7 +57,7 @@ export interface ErasureJob {
   readonly requestedBy: string;
   readonly step: 'bytes' | 'waiting' | 'closed';
   /** How long until every lease, claim and resume upload that was active at the time has ended or expired; 0 or less when all have. */
-  readonly quietInMs: number;
+  readonly checkAgainInMs: number;
   /** Null once closed. */
   readonly applicationIds: readonly bigint[] | null;
   readonly hashes: readonly string[] | null;
@@ -70,8 +70,8 @@ export interface ErasureJob {
 const retentionBrake = { applications: 100, share: 0.1 };
 
 /** True if more is due at once than normal ageing explains: the setting is mistyped, the clock has jumped, or it is the first run. */
-export function isBraked({ due, held }: { readonly due: number; readonly held: number }): boolean {
-  return due > Math.max(retentionBrake.applications, retentionBrake.share * held);
+export function isBraked({ due, stored }: { readonly due: number; readonly stored: number }): boolean {
+  return due > Math.max(retentionBrake.applications, retentionBrake.share * stored);
 }
 
 export function isNothing(counts: ErasureCounts): boolean {

@@ -7,42 +7,42 @@ import type { Profile } from '../domain/prefill.ts';
 
 /** From the jobseeker's account, or from the e-mail address where there is none. A Buffer as key takes ten times as long as a KeyObject. */
 export function toPersonKey(
-  key: KeyObject,
+  privacyKey: KeyObject,
   advertiserId: bigint,
   { jobSeekerId, email }: Pick<Application, 'jobSeekerId' | 'email'>,
 ): string | null {
   // Placeholder ids name no account; otherwise all applications with one would be the same person.
-  return toKey(key, advertiserId, toAccountId(jobSeekerId) ?? email?.trim().toLowerCase());
+  return toKey(privacyKey, advertiserId, toAccountId(jobSeekerId) ?? email?.trim().toLowerCase());
 }
 
 /** The key as earlier versions computed it, which took a placeholder for an account id. Their rows still have it. */
 export function toEarlierPersonKey(
-  key: KeyObject,
+  privacyKey: KeyObject,
   advertiserId: bigint,
   { jobSeekerId, email }: Pick<Application, 'jobSeekerId' | 'email'>,
 ): string | null {
-  return toKey(key, advertiserId, jobSeekerId?.trim() ? jobSeekerId : email?.trim().toLowerCase());
+  return toKey(privacyKey, advertiserId, jobSeekerId?.trim() ? jobSeekerId : email?.trim().toLowerCase());
 }
 
-function toKey(key: KeyObject, advertiserId: bigint, person: string | undefined): string | null {
+function toKey(privacyKey: KeyObject, advertiserId: bigint, person: string | undefined): string | null {
   if (!person) return null;
-  return createHmac('sha256', key).update(`${advertiserId}:${person}`).digest('hex').slice(0, 32);
+  return createHmac('sha256', privacyKey).update(`${advertiserId}:${person}`).digest('hex').slice(0, 32);
 }
 
 /** One key for each address and each account id of a profile. */
 export function toPersonKeys(
-  key: KeyObject,
+  privacyKey: KeyObject,
   advertiserId: bigint,
   { emails, accountIds }: Pick<Profile, 'emails' | 'accountIds'>,
 ): string[] {
   const keys = [
-    ...emails.map((email) => toAddressKey(key, advertiserId, email)),
-    ...accountIds.map((jobSeekerId) => toPersonKey(key, advertiserId, { jobSeekerId, email: null })),
+    ...emails.map((email) => toAddressKey(privacyKey, advertiserId, email)),
+    ...accountIds.map((jobSeekerId) => toPersonKey(privacyKey, advertiserId, { jobSeekerId, email: null })),
   ];
   return [...new Set(keys.filter((one) => one !== null))];
 }
 
 /** The key of a person who is known by an address alone, such as a prefill's candidate. */
-export function toAddressKey(key: KeyObject, advertiserId: bigint, email: string | null): string | null {
-  return toPersonKey(key, advertiserId, { jobSeekerId: null, email: email && toBareAddress(email) });
+export function toAddressKey(privacyKey: KeyObject, advertiserId: bigint, email: string | null): string | null {
+  return toPersonKey(privacyKey, advertiserId, { jobSeekerId: null, email: email && toBareAddress(email) });
 }

@@ -64,7 +64,7 @@ const mostTogether = 64;
 /** Opens the database. Nothing connects until the first use. */
 export function openStore({ crashPoint, ...options }: StoreOptions) {
   const db = openDatabase(options);
-  const key = createSecretKey(options.privacyKey);
+  const privacyKey = createSecretKey(options.privacyKey);
   // Leases have a connection of their own, so that they are renewed in time while the pool is busy writing.
   const leaseDb = openDatabase({ ...options, role: `${options.role} lease`, connections: 1 });
   // Downloads of one advertiser that finish together are committed together: its events are serialised anyway.
@@ -168,7 +168,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       diffPage: (page: ReadPage) => diffPage(db, page, loadAround),
       async commitPage(page: ReadPage, diff: PageDiff, progress: PageProgress | null) {
         await statistics.ensure();
-        const summary = await commitPage(db, key, page, diff, progress, crashPoint);
+        const summary = await commitPage(db, privacyKey, page, diff, progress, crashPoint);
         if (summary !== 'outdated') statistics.note(summary.added);
         return summary;
       },
@@ -257,10 +257,10 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
     files: {
       ...bind([db], { load: files.loadApplicationFiles, loadScreens: files.loadStoredScreens }),
-      ...bind([db, key], { replaceParsedScreens: files.replaceParsedScreens }),
+      ...bind([db, privacyKey], { replaceParsedScreens: files.replaceParsedScreens }),
     },
 
-    privacy: { ...bind([db], { recordAudit }), ...bind([db, key], { loadKeyState, findPerson, loadExport }) },
+    privacy: { ...bind([db], { recordAudit }), ...bind([db, privacyKey], { loadKeyState, findPerson, loadExport }) },
 
     erasures: {
       ...bind([db], {
@@ -270,8 +270,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         countAged: erasures.countAged,
         noteRetention: erasures.noteRetention,
       }),
-      ...bind([db, key], { loadOpen: erasures.loadOpenErasures }),
-      begin: (request: erasures.ErasureRequest) => erasures.beginErasure(db, key, request, crashPoint),
+      ...bind([db, privacyKey], { loadOpen: erasures.loadOpenErasures }),
+      begin: (request: erasures.ErasureRequest) => erasures.beginErasure(db, privacyKey, request, crashPoint),
     },
 
     prefills: {
@@ -286,7 +286,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         findAdvertiserName: prefills.findAdvertiserName,
         lapse: lapsePrefills,
       }),
-      ...bind([db, key], { keepProfile: prefills.keepProfile, loadKeyState: prefills.loadPrefillKeyState }),
+      ...bind([db, privacyKey], { keepProfile: prefills.keepProfile, loadKeyState: prefills.loadPrefillKeyState }),
       offer: (prefill: prefills.PrefillKey, handleHash: Buffer, failed: string | null) =>
         retryOnConflict(() => prefills.offerPrefill(db, prefill, handleHash, failed)),
     },

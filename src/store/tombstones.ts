@@ -12,8 +12,8 @@ import type { Columns, NotNull } from './schema/rows.ts';
 export type Remembered = 'application' | 'quarantine' | 'request';
 
 /** The keyed hash of an erased id; without the key it does not reveal the id. */
-export function toTombstone(key: KeyObject, advertiserId: bigint, what: Remembered, id: string): Buffer {
-  return createHmac('sha256', key).update(`erased ${what}:${advertiserId}:${id}`).digest();
+export function toTombstone(privacyKey: KeyObject, advertiserId: bigint, what: Remembered, id: string): Buffer {
+  return createHmac('sha256', privacyKey).update(`erased ${what}:${advertiserId}:${id}`).digest();
 }
 
 /** Whom a writer is about to store: an application, an element without a usable id, or a prefill. */
@@ -80,7 +80,7 @@ export function toRequests({ accounts, addresses }: Pick<Person, 'accounts' | 'a
  */
 export async function mayStore(
   tx: Queryable,
-  key: KeyObject,
+  privacyKey: KeyObject,
   advertiserId: bigint,
   people: readonly Person[],
 ): Promise<boolean[]> {
@@ -112,7 +112,7 @@ export async function mayStore(
     [
       advertiserId,
       asked.map(({ at }) => at),
-      asked.map(({ what, text }) => toTombstone(key, advertiserId, what, text)),
+      asked.map(({ what, text }) => toTombstone(privacyKey, advertiserId, what, text)),
       asked.map(({ what }) => what === 'request'),
       asked.map(({ isNameless }) => isNameless),
       asked.map(({ begunAt }) => begunAt),
@@ -167,7 +167,7 @@ export type KeyState = 'matches' | 'differs' | 'untried';
 const mostLookedThrough = 100;
 
 /** Recomputes person keys of the oldest and newest applications, and the tombstone of the highest erased id, and compares them. */
-export async function loadKeyState(db: Queryable, key: KeyObject): Promise<KeyState> {
+export async function loadKeyState(db: Queryable, privacyKey: KeyObject): Promise<KeyState> {
   const ends = (order: string) => `(SELECT e.job_seeker_id, e.email, e.person_key FROM (
       SELECT * FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id
       ORDER BY a.application_id ${order} LIMIT ${mostLookedThrough}) AS e
@@ -181,7 +181,7 @@ export async function loadKeyState(db: Queryable, key: KeyObject): Promise<KeySt
   );
   const isOther = ({ advertiser_id, job_seeker_id, email, person_key }: (typeof people)[number]) =>
     [toPersonKey, toEarlierPersonKey].every(
-      (toKey) => toKey(key, advertiser_id, { jobSeekerId: job_seeker_id, email }) !== person_key,
+      (toKey) => toKey(privacyKey, advertiser_id, { jobSeekerId: job_seeker_id, email }) !== person_key,
     );
   if (people.some(isOther)) return 'differs';
   const erased = await db.query<NotNull<Columns<'advertisers', 'advertiser_id' | 'erased_through'>>>(
@@ -193,7 +193,7 @@ export async function loadKeyState(db: Queryable, key: KeyObject): Promise<KeySt
      JOIN intake.erasures e USING (advertiser_id, tombstone)`,
     [
       erased.map((row) => row.advertiser_id),
-      erased.map((row) => toTombstone(key, row.advertiser_id, 'application', String(row.erased_through))),
+      erased.map((row) => toTombstone(privacyKey, row.advertiser_id, 'application', String(row.erased_through))),
     ],
   );
   return remembered.length === erased.length ? 'matches' : 'differs';

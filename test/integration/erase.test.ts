@@ -318,9 +318,9 @@ describe('an erasure that is interrupted', () => {
     await intake.store.leases.claim(claim);
     await database.query(`UPDATE intake.leases SET expires_at = expires_at + interval '1 day'`);
     const job = await begin(intake, intake.sought);
-    expect(job?.quietInMs).toBeLessThanOrEqual(600_000);
+    expect(job?.checkAgainInMs).toBeLessThanOrEqual(600_000);
     await database.query(`UPDATE intake.erasure_jobs SET check_again_at = check_again_at + interval '1 day'`);
-    expect((await intake.store.erasures.loadOpen(advertiserId))[0]?.quietInMs).toBeLessThanOrEqual(600_000);
+    expect((await intake.store.erasures.loadOpen(advertiserId))[0]?.checkAgainInMs).toBeLessThanOrEqual(600_000);
     // And the wait does not begin anew with every look.
     const [kept] = await database.query<{ kept: boolean }>(
       `SELECT check_again_at <= now() + interval '10 minutes' AS kept FROM intake.erasure_jobs`,

@@ -151,7 +151,7 @@ describe('a resume that is being put while its person is erased', () => {
     const put: BlobStore['put'] = async (...args) => {
       await intake.store.erasures.begin({ advertiserId, sought: byAddress, by: 'test' });
       const [job] = await intake.store.erasures.loadOpen(advertiserId);
-      expect(job?.quietInMs).toBeGreaterThan(30_000);
+      expect(job?.checkAgainInMs).toBeGreaterThan(30_000);
       // The files are deleted for the first time, and these bytes are not among them yet.
       await deleteUnneeded(intake, advertiserId, job?.hashes ?? [], signal());
       await intake.blobs.put(...args);

@@ -31,12 +31,12 @@ export type PageProgress = SweepProgress | { readonly audited: { readonly sweepI
 export type OutdatedDiff = 'outdated';
 
 /**
- * Writes the page and the sweep's progress. `key` derives person keys. `progress` is null for a page that the sweep did not request: its
+ * Writes the page and the sweep's progress. `privacyKey` derives person keys. `progress` is null for a page that the sweep did not request: its
  * applications are stored, and the sweep stays as it is.
  */
 export async function commitPage(
   db: Database,
-  key: KeyObject,
+  privacyKey: KeyObject,
   page: ReadPage,
   diff: PageDiff,
   progress: PageProgress | null,
@@ -48,7 +48,7 @@ export async function commitPage(
       async (tx) => {
         // Sent first and awaited together with the writes. It throws when the lease is lost, and the transaction rolls back.
         const fenced = fence(tx, page.lease);
-        const [written] = await Promise.all([write(tx, key, page, diff, progress), fenced]);
+        const [written] = await Promise.all([write(tx, privacyKey, page, diff, progress), fenced]);
         crashPoint?.('pageWritten');
         return written;
       },
@@ -65,7 +65,7 @@ export async function commitPage(
 
 async function write(
   tx: Transaction,
-  key: KeyObject,
+  privacyKey: KeyObject,
   page: ReadPage,
   diff: PageDiff,
   progress: PageProgress | null,
@@ -78,15 +78,15 @@ async function write(
   }
   const events: ApplicationEvent[] = [];
   const isToBeWritten = await resolveElements(tx, page);
-  const fresh = await splitOffErased(tx, key, page, diff.fresh.filter(isToBeWritten), events);
-  const changes = await withoutErased(tx, key, page, diff.changed.filter(isToBeWritten));
+  const fresh = await splitOffErased(tx, privacyKey, page, diff.fresh.filter(isToBeWritten), events);
+  const changes = await withoutErased(tx, privacyKey, page, diff.changed.filter(isToBeWritten));
   if (fresh.length > 0) {
     if (isMeasured(page.sweep)) await noteLateness(tx, page, fresh);
-    await insertNew(tx, key, page, fresh, events);
+    await insertNew(tx, privacyKey, page, fresh, events);
   }
-  const { changed, stale } = await applyChanges(tx, key, page, changes, events);
+  const { changed, stale } = await applyChanges(tx, privacyKey, page, changes, events);
   if (diff.returned.length > 0) await unmarkAbsent(tx, page.advertiserId, diff.returned, events);
-  const quarantined = await quarantine(tx, key, page, page.sweep.sweepId);
+  const quarantined = await quarantine(tx, privacyKey, page, page.sweep.sweepId);
   if (diff.otherLane && page.applications.length > 0) await recordRecentPage(tx, page);
   const counts = { added: fresh.length, changed, quarantined };
   const received = page.applications.length;
@@ -103,12 +103,12 @@ async function write(
  */
 async function insertNew(
   tx: Transaction,
-  key: KeyObject,
+  privacyKey: KeyObject,
   page: ReadPage,
   fresh: readonly Application[],
   events: ApplicationEvent[],
 ): Promise<void> {
-  const copied = tx.copy(toCopies(key, page, fresh));
+  const copied = tx.copy(toCopies(privacyKey, page, fresh));
   await Promise.all([copied, ...(fresh.every(isReady) ? [] : [notifyQueued(tx, page.advertiserId)])]);
   for (const { id } of fresh) events.push({ applicationId: id, type: 'application.received' });
   for (const application of fresh) {
@@ -179,12 +179,12 @@ async function unmarkAbsent(
 /** Splits off applications that the gate stops and that have no row, and inserts a row with only their id and the date. */
 async function splitOffErased(
   tx: Queryable,
-  key: KeyObject,
+  privacyKey: KeyObject,
   page: ReadPage,
   fresh: readonly Application[],
   events: ApplicationEvent[],
 ): Promise<readonly Application[]> {
-  const kept = await withoutErased(tx, key, page, fresh);
+  const kept = await withoutErased(tx, privacyKey, page, fresh);
   if (kept.length === fresh.length) return fresh;
   const erased = [...new Set(fresh).difference(new Set(kept))].map(({ id }) => id);
   await tx.query(
@@ -199,11 +199,11 @@ async function splitOffErased(
 /** The applications that may be stored. One that was erased since the diff stays erased. */
 async function withoutErased(
   tx: Queryable,
-  key: KeyObject,
+  privacyKey: KeyObject,
   { advertiserId }: ReadPage,
   applications: readonly Application[],
 ): Promise<readonly Application[]> {
-  const may = await mayStore(tx, key, advertiserId, applications.map(toPerson));
+  const may = await mayStore(tx, privacyKey, advertiserId, applications.map(toPerson));
   const kept = applications.filter((_, at) => may[at]);
   await noteKeptOut(tx, advertiserId, applications.length - kept.length);
   return kept;

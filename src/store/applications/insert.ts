@@ -9,7 +9,7 @@ import type { Copied } from '../schema/rows.ts';
 
 /** Rows of new applications for each table, in the order of the foreign keys. All other columns are null or have defaults. */
 export function toCopies(
-  key: KeyObject,
+  privacyKey: KeyObject,
   { advertiserId, seq, lease }: WriteContext,
   fresh: readonly Application[],
 ): Copy[] {
@@ -33,7 +33,7 @@ export function toCopies(
       raw: (a) => a.raw,
       raw_text: (a) => a.rawText,
       notes: (a) => (a.notes.length > 0 ? JSON.stringify(a.notes) : null),
-      person_key: (a) => toPersonKey(key, advertiserId, a),
+      person_key: (a) => toPersonKey(privacyKey, advertiserId, a),
       content_hash: (a) => `\\x${a.contentHash}`,
       facts_hash: (a) => `\\x${a.factsHash}`,
       members: (a) => toMembersColumn(a),

@@ -11,14 +11,14 @@ import { learnVolatile, toContent, toDiffering } from './volatile.ts';
 /** Stores rejected elements, unless they were erased or name an erased person. A repeated element raises its count, at most once per sweep. */
 export async function quarantine(
   tx: Queryable,
-  key: KeyObject,
+  privacyKey: KeyObject,
   page: { readonly advertiserId: bigint; readonly rejects: readonly Reject[] },
   sweepId: bigint,
 ): Promise<number> {
   if (page.rejects.length === 0) return 0;
   const { advertiserId } = page;
   const rejected = page.rejects.map((reject) => ({ reject, identity: hash('sha256', `0 ${reject.identity}`) }));
-  const may = await mayStore(tx, key, advertiserId, rejected.map(toNameless));
+  const may = await mayStore(tx, privacyKey, advertiserId, rejected.map(toNameless));
   await dropStopped(
     tx,
     advertiserId,

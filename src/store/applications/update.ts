@@ -20,7 +20,7 @@ import { learnVolatile, toContent, toDiffering } from './volatile.ts';
  */
 export async function applyChanges(
   tx: Queryable,
-  key: KeyObject,
+  privacyKey: KeyObject,
   context: WriteContext,
   changed: readonly Application[],
   events: ApplicationEvent[],
@@ -31,7 +31,7 @@ export async function applyChanges(
   const current = changed.filter(({ id }) => !overtaken.has(id));
   if (current.length === 0) return { changed: 0, stale };
 
-  const rows = `[${current.map((application) => toRow(key, context.advertiserId, application)).join()}]`;
+  const rows = `[${current.map((application) => toRow(privacyKey, context.advertiserId, application)).join()}]`;
   const ids = current.map((a) => a.id);
   const announced = ids.filter((id) => !unsaid.has(id));
   await tx.query(updateApplicationsSql, [context.advertiserId, rows, context.seq, announced]);
@@ -109,7 +109,7 @@ async function lockAndJudge(
 }
 
 /** One application as JSON text, which `pageRows` and `pageFiles` unpack. `raw` is JSON already and is inserted unchanged. */
-function toRow(key: KeyObject, advertiserId: bigint, a: Application): string {
+function toRow(privacyKey: KeyObject, advertiserId: bigint, a: Application): string {
   const head = JSON.stringify({
     id: a.id.toString(),
     submitted_at: toTime(a.submittedAt),
@@ -122,7 +122,7 @@ function toRow(key: KeyObject, advertiserId: bigint, a: Application): string {
     job_reference: a.jobReference,
     raw_text: a.rawText,
     notes: a.notes.length > 0 ? a.notes : undefined,
-    person_key: toPersonKey(key, advertiserId, a),
+    person_key: toPersonKey(privacyKey, advertiserId, a),
     hash: a.contentHash,
     facts_hash: a.factsHash,
     members: a.members,

@@ -98,13 +98,13 @@ export function loadStoredScreens(
 /** Replaces the parsed screens of a file and its note about them. False when the attachment has other bytes by now, or was erased. */
 export async function replaceParsedScreens(
   db: Database,
-  key: KeyObject,
+  privacyKey: KeyObject,
   { advertiserId, applicationId, sha256 }: StoredScreen,
   parsed: ParsedScreens | null,
   note: Note | null,
 ): Promise<boolean> {
   return await db.transaction(async (tx) => {
-    const [may] = await mayStore(tx, key, advertiserId, [{ applicationId, accounts: [], addresses: [] }]);
+    const [may] = await mayStore(tx, privacyKey, advertiserId, [{ applicationId, accounts: [], addresses: [] }]);
     if (!may) return false;
     const rows = await tx.query<ChangedRow>(
       `WITH held AS MATERIALIZED (

@@ -286,13 +286,14 @@ export async function noteLostResume(db: Queryable, key: PrefillKey, sha256: str
 }
 
 /** Like `loadKeyState`, for a role that reads no applications: recomputes the person keys of some profiles. */
-export async function loadPrefillKeyState(db: Queryable, key: KeyObject): Promise<KeyState> {
+export async function loadPrefillKeyState(db: Queryable, privacyKey: KeyObject): Promise<KeyState> {
   const rows = await db.query<Columns<'prefills', 'advertiser_id' | 'email' | 'person_key'>>(
     `SELECT advertiser_id, email, person_key FROM intake.prefills WHERE person_key IS NOT NULL LIMIT 5`,
   );
   const isMade = (row: (typeof rows)[number]) => toAddressKey(key, row.advertiser_id, row.email) === row.person_key;
   if (rows.length === 0) return 'untried';
-  return rows.some(isMade) ? 'matches' : 'differs';
+  const isMade = rows.some((row) => toAddressKey(privacyKey, row.advertiser_id, row.email) === row.person_key);
+  return isMade ? 'matches' : 'differs';
 }
 
 /** The one of these configured account names that has the advertiser's id; null where none has. */

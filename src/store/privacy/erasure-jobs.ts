@@ -27,7 +27,7 @@ export interface ErasureRequest {
  */
 export async function beginErasure(
   db: Database,
-  key: KeyObject,
+  privacyKey: KeyObject,
   request: ErasureRequest,
   crashPoint?: PassCrashPoint,
 ): Promise<ErasureJob | null> {
@@ -38,8 +38,8 @@ export async function beginErasure(
   return await retryOnConflict(() =>
     db.transaction(
       async (tx) => {
-        const person = await findPerson(tx, key, advertiserId, sought, true);
-        const requestHash = toTombstone(key, advertiserId, 'request', toSoughtText(sought));
+        const person = await findPerson(tx, privacyKey, advertiserId, sought, true);
+        const requestHash = toTombstone(privacyKey, advertiserId, 'request', toSoughtText(sought));
         const isFound = !isNothing(person.counts);
         if (!isFound && sought.by === 'retention') return null;
         const openJobId = isFound ? null : await findOpenJob(tx, advertiserId, requestHash);
@@ -51,7 +51,7 @@ export async function beginErasure(
         }
         const jobId = randomUUID();
         const checkAgainAt = isFound ? await loadCheckAgainAt(tx, advertiserId, person.prefillIds) : null;
-        await erasePerson(tx, key, advertiserId, jobId, person);
+        await erasePerson(tx, privacyKey, advertiserId, jobId, person);
         if (isPerson) await setTombstones(tx, advertiserId, jobId, [requestHash], future);
         const [row] = await tx.query<JobRow>(
           `INSERT INTO intake.erasure_jobs AS j
@@ -117,20 +117,24 @@ async function loadCheckAgainAt(
   return row?.check_again_at ?? new Date();
 }
 
-/** Open jobs, oldest first; only those of one request where `sought` is given. */
-export async function loadOpenErasures(
-  db: Queryable,
-  key: KeyObject,
-  advertiserId: bigint,
-  sought?: Sought,
-): Promise<ErasureJob[]> {
-  const wanted = sought && toTombstone(key, advertiserId, 'request', toSoughtText(sought));
-  // If the clock was set back, the wait must not become longer by as much.
+/** If the clock was set back, the wait must not become longer by as much. */
+async function shortenWaits(db: Queryable, advertiserId: bigint): Promise<void> {
   await db.query(
     `UPDATE intake.erasure_jobs SET check_again_at = ${checkAgainAtSql}
      WHERE advertiser_id = $1 AND closed_at IS NULL AND check_again_at > now() + ${longestLease}`,
     [advertiserId, null],
   );
+}
+
+/** Open jobs, oldest first, with waits that are not too long; only those of one request where `sought` is given. */
+export async function loadOpenErasures(
+  db: Queryable,
+  privacyKey: KeyObject,
+  advertiserId: bigint,
+  sought?: Sought,
+): Promise<ErasureJob[]> {
+  const wanted = sought && toTombstone(privacyKey, advertiserId, 'request', toSoughtText(sought));
+  await shortenWaits(db, advertiserId);
   const rows = await db.query<JobRow>(
     `SELECT ${jobColumns} FROM intake.erasure_jobs j
      WHERE advertiser_id = $1 AND closed_at IS NULL AND ($2::bytea IS NULL OR sought = $2) ORDER BY requested_at`,
@@ -210,22 +214,22 @@ async function loadRows(db: Queryable, advertiserId: bigint, jobId: string): Pro
   );
 }
 
-/** How many applications, quarantined elements and redeemed prefills are older than that (`due`), and how many there are (`held`). */
+/** How many applications, quarantined elements and redeemed prefills are older than that (`due`), and how many there are (`stored`). */
 export async function countAged(
   db: Queryable,
   advertiserId: bigint,
   before: Date,
-): Promise<{ readonly due: number; readonly held: number }> {
-  const count = (table: string, condition: string, held: string) =>
-    `SELECT count(*) AS held, count(*) FILTER (WHERE ${condition}) AS due FROM intake.${table} WHERE advertiser_id = $1 AND ${held}`;
-  const [row] = await db.query<{ due: number; held: number }>(
-    `SELECT sum(due)::int AS due, sum(held)::int AS held FROM (
+): Promise<{ readonly due: number; readonly stored: number }> {
+  const count = (table: string, condition: string, stored: string) =>
+    `SELECT count(*) AS stored, count(*) FILTER (WHERE ${condition}) AS due FROM intake.${table} WHERE advertiser_id = $1 AND ${stored}`;
+  const [row] = await db.query<{ due: number; stored: number }>(
+    `SELECT sum(due)::int AS due, sum(stored)::int AS stored FROM (
        ${count('applications', isAged.applications, 'erased_at IS NULL')}
        UNION ALL ${count('quarantine', isAged.quarantine, 'true')}
        UNION ALL ${count('prefills', isAged.prefills, `outcome = 'redeemed'`)}) AS counted`,
     [advertiserId, before],
   );
-  return row ?? { due: 0, held: 0 };
+  return row ?? { due: 0, stored: 0 };
 }
 
 /** Records how many rows the brake of retention (docs/protect-people.md) holds back, for the status; null when none. */
@@ -240,7 +244,7 @@ type JobRow = Omit<ErasureJob, 'applicationIds'> & { readonly applicationIds: re
 
 const jobColumns = `j.advertiser_id AS "advertiserId", j.job_id AS "jobId", j.sought_by AS "soughtBy", j.requested_at AS "requestedAt",
   j.requested_by AS "requestedBy", j.step, j.application_ids::text[] AS "applicationIds", j.hashes, j.counts, j.checks,
-  j.closed_at AS "closedAt", extract(epoch FROM j.check_again_at - clock_timestamp())::float8 * 1000 AS "quietInMs"`;
+  j.closed_at AS "closedAt", extract(epoch FROM j.check_again_at - clock_timestamp())::float8 * 1000 AS "checkAgainInMs"`;
 
 function toJob(row: JobRow): ErasureJob {
   return { ...row, applicationIds: row.applicationIds?.map(BigInt) ?? null };

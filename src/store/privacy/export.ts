@@ -35,7 +35,7 @@ export interface ExportedFile {
 /** Loads a person's export; null when there is no such application, or it was erased. */
 export async function loadExport(
   db: Queryable,
-  key: KeyObject,
+  privacyKey: KeyObject,
   advertiserId: bigint,
   applicationId: bigint,
 ): Promise<PersonExport | null> {
@@ -45,7 +45,7 @@ export async function loadExport(
        WHERE advertiser_id = $1 AND ${condition} AND erased_at IS NULL ORDER BY application_id`,
       [advertiserId, value],
     );
-    const may = await mayStore(db, key, advertiserId, rows.map(toStoredPerson));
+    const may = await mayStore(db, privacyKey, advertiserId, rows.map(toStoredPerson));
     return rows.filter((_, at) => may[at]);
   };
   const [named] = await find('application_id = $2', applicationId);
@@ -59,7 +59,7 @@ export async function loadExport(
   const ids = chosen.map((row) => row.application_id);
   const accounts = account === null || isShared ? [] : [account];
   const emails = chosen.flatMap((row) => row.email ?? []);
-  const people = toPersonKeys(key, advertiserId, { emails, accountIds: accounts });
+  const people = toPersonKeys(privacyKey, advertiserId, { emails, accountIds: accounts });
   const [rows] = await db.query<{ rows: string; prefills: number }>(rowsSql, [
     advertiserId,
     ids,

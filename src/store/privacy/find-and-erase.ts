@@ -70,7 +70,7 @@ function toSoughtColumn(sought: Sought): unknown {
 /** Searches for a person. With `lock`, the applications are locked until the end of the transaction. */
 export async function findPerson(
   db: Queryable,
-  key: KeyObject,
+  privacyKey: KeyObject,
   advertiserId: bigint,
   sought: Sought,
   lock = false,
@@ -84,7 +84,7 @@ export async function findPerson(
   const applicationIds = applications.map((row) => row.application_id);
   const names = await loadNames(db, advertiserId, sought, applicationIds);
   const quarantined = await findQuarantined(db, advertiserId, sought, names, applicationIds);
-  const prefillIds = await findPrefills(db, key, advertiserId, sought, names);
+  const prefillIds = await findPrefills(db, privacyKey, advertiserId, sought, names);
   const held = await loadHeld(db, advertiserId, applicationIds, prefillIds);
   return {
     applicationIds,
@@ -155,13 +155,13 @@ async function findQuarantined(
 /** Prefills that name the person anywhere, for example as a referee. They have no application id. */
 async function findPrefills(
   db: Queryable,
-  key: KeyObject,
+  privacyKey: KeyObject,
   advertiserId: bigint,
   sought: Sought,
   names: FoundPerson['names'],
 ): Promise<string[]> {
   const isAge = sought.by === 'retention';
-  const keys = toPersonKeys(key, advertiserId, { emails: names.addresses, accountIds: names.accounts });
+  const keys = toPersonKeys(privacyKey, advertiserId, { emails: names.addresses, accountIds: names.accounts });
   const isNamed = `(${isOfPerson('intake.prefills', '$4')} OR ${isNamedIn(`concat(profile_text, ' ', profile)`)})`;
   const rows = await db.query<Columns<'prefills', 'prefill_id'>>(
     `SELECT prefill_id FROM intake.prefills WHERE advertiser_id = $1 AND ${isAge ? isAged.prefills : `profile IS NOT NULL AND ${isNamed}`}
@@ -217,7 +217,7 @@ async function loadHeld(
 /** Erases a person from every table and adds the tombstones, inside the caller's transaction. The applications must be locked. */
 export async function erasePerson(
   tx: Queryable,
-  key: KeyObject,
+  privacyKey: KeyObject,
   advertiserId: bigint,
   jobId: string,
   person: FoundPerson,
@@ -235,10 +235,10 @@ export async function erasePerson(
     [advertiserId, person.applicationIds],
   );
   await setTombstones(tx, advertiserId, jobId, [
-    ...person.applicationIds.map((id) => toTombstone(key, advertiserId, 'application', String(id))),
-    ...person.identities.map((identity) => toTombstone(key, advertiserId, 'quarantine', identity)),
+    ...person.applicationIds.map((id) => toTombstone(privacyKey, advertiserId, 'application', String(id))),
+    ...person.identities.map((identity) => toTombstone(privacyKey, advertiserId, 'quarantine', identity)),
     // The source may send the same application again without a usable id.
-    ...toRequests(person.names).map((text) => toTombstone(key, advertiserId, 'request', text)),
+    ...toRequests(person.names).map((text) => toTombstone(privacyKey, advertiserId, 'request', text)),
   ]);
 }
 

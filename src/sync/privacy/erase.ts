@@ -97,9 +97,9 @@ async function deleteFiles(deps: EraseDeps, job: ErasureJob, signal: AbortSignal
 }
 
 async function untilQuiet({ onStep }: EraseDeps, job: ErasureJob, signal: AbortSignal): Promise<void> {
-  const checkAgainAt = performance.now() + job.quietInMs;
-  for (let leftMs = job.quietInMs; leftMs > 0; leftMs = checkAgainAt - performance.now()) {
-    onStep?.({ ...job, quietInMs: leftMs });
+  const checkAgainAt = performance.now() + job.checkAgainInMs;
+  for (let leftMs = job.checkAgainInMs; leftMs > 0; leftMs = checkAgainAt - performance.now()) {
+    onStep?.({ ...job, checkAgainInMs: leftMs });
     await sleep(Math.min(1_000, leftMs + 5), undefined, { signal });
   }
 }
@@ -113,7 +113,7 @@ export async function finishErasures(
   let trouble: Trouble | undefined;
   for (const advertiserId of request.advertisers) {
     for (const job of await deps.store.erasures.loadOpen(advertiserId)) {
-      if (job.quietInMs > 0) continue;
+      if (job.checkAgainInMs > 0) continue;
       try {
         receipts.push(await finishErasure(deps, job, request.signal));
       } catch (error) {
@@ -158,8 +158,8 @@ export async function retain(
   let erased = 0;
   let braked = 0;
   for (const advertiserId of request.advertisers) {
-    const { due, held } = await store.erasures.countAged(advertiserId, before);
-    const isHeldBack = !request.released && isBraked({ due, held });
+    const { due, stored } = await store.erasures.countAged(advertiserId, before);
+    const isHeldBack = !request.released && isBraked({ due, stored });
     await store.erasures.noteRetention(advertiserId, isHeldBack ? due : null);
     if (isHeldBack) braked += due;
     if (isHeldBack || due === 0) continue;
