@@ -138,7 +138,7 @@ export async function openPrefillServer(
       resumeMaxBytes,
     });
     const { key, returnUrls } = site;
-    accounts.set(account.name, { source: client, returnUrls, key: () => key.current() });
+    accounts.set(account.name, { source: client, returnUrls, bearerToken: () => key.current() });
   }
   const deps: PrefillDeps = {
     ...{ store, blobs, accounts, ttlMs: prefill.ttlMs },

@@ -91,7 +91,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
         return { kept: [], refused };
       }),
 
-    loadKeeping: async () => ({ versions: false, locks: false }),
+    loadDeletePolicy: async () => ({ versions: false, locks: false }),
 
     async *list(prefix, signal) {
       const below = join(root, parseBlobFolder(prefix));
@@ -209,14 +209,14 @@ async function syncFolder(path: string): Promise<void> {
 async function verifyFile(
   path: string,
   facts: BlobFacts,
-  proof: 'record' | 'bytes',
+  proof: 'metadata' | 'bytes',
   signal: AbortSignal,
 ): Promise<BlobCondition> {
   await using file = await openFile(path);
   if (!file) return 'missing';
   const found = await file.stat();
   if (!found.isFile() || found.size !== facts.sizeBytes) return 'damaged';
-  if (proof === 'record') return 'intact';
+  if (proof === 'metadata') return 'intact';
   const hash = createHash('sha256');
   const read = async (into: Uint8Array, at: number) => (await file.read(into, 0, into.length, at)).bytesRead;
   for await (const chunk of readInPlace({ read })) {

@@ -150,7 +150,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
   async function verify(
     key: string,
     facts: BlobFacts,
-    proof: 'record' | 'sha256' | 'bytes',
+    proof: 'metadata' | 'sha256' | 'bytes',
     signal: AbortSignal,
   ): Promise<BlobCondition> {
     const path = parseBlobKey(key);
@@ -161,7 +161,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
         const sha256 = toWholeSha256(found.ChecksumSHA256);
         if ((found.ContentLength ?? 0) !== facts.sizeBytes) return 'damaged';
         if (sha256 !== undefined && sha256 !== facts.sha256) return 'damaged';
-        if (proof === 'record' || sha256 !== undefined) return 'intact';
+        if (proof === 'metadata' || sha256 !== undefined) return 'intact';
       }
       // The bytes prove more than any metadata.
       const hash = createHash('sha256');
@@ -275,7 +275,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       return { kept, refused };
     },
 
-    async loadKeeping(signal) {
+    async loadDeletePolicy(signal) {
       const versions = await loadVersioning(signal);
       // S3 answers 404 for a bucket without Object Lock.
       const found = await ask(signal, new GetObjectLockConfigurationCommand({ Bucket: bucket })).catch(orNull);

@@ -17,13 +17,13 @@ export const adoptStore = command<{ readonly yes: boolean }>({
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
     const { openStoreOf } = await import('../app/database.ts');
     const { openConfiguredBlobs } = await import('../app/resources.ts');
-    const { adoptStore: adopt, lookUpOwner } = await import('../sync/files/store-owner.ts');
+    const { adoptStore: adopt, loadOwner } = await import('../sync/files/store-owner.ts');
     await using app = await openStoreOf(config, 'adopt-store', signal);
     await using blobs = await openConfiguredBlobs(config);
     const deps = { store: app.store, blobs };
-    const { owner: former, isOwn: wasOwn } = await lookUpOwner(deps, signal);
+    const { owner: former, isOwn: wasOwn } = await loadOwner(deps, signal);
     if (yes) await adopt(deps, signal);
-    const owner = yes ? (await lookUpOwner(deps, signal)).owner : null;
+    const owner = yes ? (await loadOwner(deps, signal)).owner : null;
     const adoption = { location: blobs.location, former, wasOwn, owner };
     terminal.result({ adopted: yes, ...adoption }, () => render(adoption));
     return yes ? exitCodes.done : exitCodes.usage;

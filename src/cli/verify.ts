@@ -47,7 +47,7 @@ export const verify = command<VerifyOptions>({
     const summary = await compare(
       { store, blobs, crashPoint, onStep: (sum) => progress.update(sum.blobs, null, formatBytes(sum.readBytes)) },
       {
-        ...{ advertisers, amount: { share }, released: collect, signal },
+        ...{ advertisers, amount: { share }, mayDeleteManyOrphans: collect, signal },
         parallel: config.source.concurrency,
       },
     ).finally(() => progress[Symbol.dispose]());

@@ -13,8 +13,8 @@ export interface BlobStore extends AsyncDisposable {
    * also over damaged ones. Safe to repeat and to call concurrently. Trouble `mismatch`: the body does not match its facts.
    */
   put(key: string, body: BlobBody, facts: BlobFacts, signal: AbortSignal): Promise<'stored' | 'present'>;
-  /** Compares the object with the facts. `record` compares the store's metadata, which is cheap; `bytes` reads and hashes the object. */
-  verify(key: string, facts: BlobFacts, proof: 'record' | 'bytes', signal: AbortSignal): Promise<BlobCondition>;
+  /** Compares the object with the facts. `metadata` compares the store's metadata, which is cheap; `bytes` reads and hashes the object. */
+  verify(key: string, facts: BlobFacts, proof: 'metadata' | 'bytes', signal: AbortSignal): Promise<BlobCondition>;
   /** The bytes. The object is opened when the first chunk is requested; Trouble `missing` is thrown there. */
   get(key: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /**
@@ -27,7 +27,7 @@ export interface BlobStore extends AsyncDisposable {
   /** An address that a person's browser or viewer opens: signed and short-lived for S3, a `file:` URL on disk. */
   url(key: string, options: BlobUrlOptions): Promise<string>;
   /** Whether the store keeps deleted objects as versions, and whether it can lock objects. */
-  loadKeeping(signal: AbortSignal): Promise<Keeping>;
+  loadDeletePolicy(signal: AbortSignal): Promise<DeletePolicy>;
   /** A short text that is replaced as a whole, under a name that is no blob's; null if it is not there. */
   loadText(name: string, signal: AbortSignal): Promise<string | null>;
   /** Writes that text in place of `before`; false if another one is there. Callers exclude each other by a lease. */
@@ -84,7 +84,7 @@ export interface RefusedDelete {
   readonly trouble: Trouble;
 }
 
-export interface Keeping {
+export interface DeletePolicy {
   /** The store keeps deleted objects as versions. False also where it does not report it. */
   readonly versions: boolean;
   /** Objects can be locked against deletion for a time. False also where the store does not report it. */

@@ -10,7 +10,7 @@ import { type BackoffRange, backoff } from './backoff.ts';
 import type { Trouble } from './trouble.ts';
 
 export type Verdict =
-  | { readonly kind: 'retry'; readonly delayMs: number; readonly spend: boolean }
+  | { readonly kind: 'retry'; readonly delayMs: number; readonly countsAttempt: boolean }
   /** Not this download's fault: the attempt does not count, and nothing is claimed (for this account, or for all) for a while. */
   | { readonly kind: 'pause'; readonly scope: 'account' | 'all'; readonly delayMs: number }
   | { readonly kind: 'complete'; readonly state: FinalState; readonly reason: string };
@@ -66,11 +66,11 @@ export function toVerdict(failed: FailedAttempt): Verdict {
   }
 }
 
-function toRetry({ trouble, attempts, random }: FailedAttempt, spend: boolean): Verdict {
-  if (spend && attempts >= mostAttempts) {
+function toRetry({ trouble, attempts, random }: FailedAttempt, countsAttempt: boolean): Verdict {
+  if (countsAttempt && attempts >= mostAttempts) {
     return { kind: 'complete', state: 'given_up', reason: `${trouble.message} Tried ${attempts} times.` };
   }
-  return { kind: 'retry', delayMs: Math.round(backoff(attempts, delays, random)), spend };
+  return { kind: 'retry', delayMs: Math.round(backoff(attempts, delays, random)), countsAttempt };
 }
 
 /** The source throttles only this file, so only this file waits, for at least as long as the source demands. */
@@ -85,7 +85,7 @@ function toMissing(trouble: Trouble, attempts: number, random: number): Verdict 
   if (trouble.status === 410 || delayMs === undefined)
     return { kind: 'complete', state: 'missing', reason: trouble.message };
   // The attempts must cover a day, so the jitter is only 10 % in each direction.
-  return { kind: 'retry', delayMs: Math.round(delayMs * (0.9 + 0.2 * random)), spend: true };
+  return { kind: 'retry', delayMs: Math.round(delayMs * (0.9 + 0.2 * random)), countsAttempt: true };
 }
 
 function toPause(scope: 'account' | 'all', trouble: Trouble, random: number): Verdict {

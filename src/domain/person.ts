@@ -23,7 +23,7 @@ function toVisible(text: string): string {
     .replace(/[\ufdfa\ufdfb]/g, ' ')
     .normalize('NFKC');
   const seen = removeUnseen(plain).replace(/[\p{Cc}\p{Cf}]/gu, ' ');
-  // Their small letters depend on the language and on the place in a word.
+  // The lower case of Σ and İ depends on the place in the word and on the language.
   return seen.replace(/[Σς]/g, 'σ').replace(/İ|i\u0307/g, 'i');
 }
 

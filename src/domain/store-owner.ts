@@ -19,11 +19,11 @@ export interface RecordedStore {
 }
 
 /**
- * The text of an identity. The claim is random: two copies of a database that take a store at the same moment have the same id and raise
+ * The text of an identity. The nonce is random: two copies of a database that take a store at the same moment have the same id and raise
  * the same epoch, and only one of them is the owner.
  */
-export function renderIdentity({ databaseId, epoch }: StoreOwner, claim: string): string {
-  return JSON.stringify({ database: databaseId, epoch, claim });
+export function renderIdentity({ databaseId, epoch }: StoreOwner, nonce: string): string {
+  return JSON.stringify({ database: databaseId, epoch, claim: nonce });
 }
 
 /** The owner in an identity. Null where there is none, and for the text of earlier releases, which named no database. */

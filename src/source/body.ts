@@ -16,7 +16,7 @@ export async function readBody(
 ): Promise<{ readonly bytes: Buffer; readonly whole: boolean }> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of toPlain(body, contentEncoding)) {
+  for await (const chunk of inflate(body, contentEncoding)) {
     onBytes?.();
     chunks.push(chunk);
     size += chunk.length;
@@ -27,15 +27,15 @@ export async function readBody(
 }
 
 /** The bytes of a body, inflated if it is compressed. */
-export async function* toPlain(body: AsyncIterable<Uint8Array>, contentEncoding = 'identity') {
+export async function* inflate(body: AsyncIterable<Uint8Array>, contentEncoding = 'identity') {
   const encoding = contentEncoding.trim().toLowerCase();
   if (encoding === 'identity' || encoding === '') return yield* body;
   if (!Object.hasOwn(inflaters, encoding))
     throw new Trouble('malformed', 'The answer has an unsupported Content-Encoding.');
-  const inflate = inflaters[encoding as keyof typeof inflaters]();
+  const inflater = inflaters[encoding as keyof typeof inflaters]();
   try {
     // The iteration throws the errors; pipeline requires a callback all the same.
-    yield* pipeline(body, inflate, () => undefined) as AsyncIterable<Uint8Array>;
+    yield* pipeline(body, inflater, () => undefined) as AsyncIterable<Uint8Array>;
   } catch (error) {
     if (typeof (error as { errno?: unknown }).errno !== 'number') throw error;
     throw new Trouble('malformed', 'The compressed answer is truncated or damaged.');

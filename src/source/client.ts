@@ -13,8 +13,8 @@ import { parsePage, scanIds, toEmptyPage } from './parse/list.ts';
 export interface Source {
   /** Requests the list. Throws Trouble, or the signal's reason. */
   list(filters: ListFilters, signal: AbortSignal, how?: ListRequest): Promise<ListAnswer>;
-  /** Opens an attachment by its kind and its application's id. `isKnownServed`: a Retry-After applies to this file alone. */
-  openAttachment(kind: AttachmentKind, id: bigint, signal: AbortSignal, isKnownServed?: boolean): Promise<HttpAnswer>;
+  /** Opens an attachment by its kind and its application's id. `isServed`: a Retry-After applies to this file alone. */
+  openAttachment(kind: AttachmentKind, id: bigint, signal: AbortSignal, isServed?: boolean): Promise<HttpAnswer>;
 }
 
 export interface ListRequest {
@@ -89,11 +89,11 @@ export function createSource(options: SourceOptions): Source {
 
   return {
     list,
-    openAttachment: (kind, id, signal, isKnownServed) =>
+    openAttachment: (kind, id, signal, isServed) =>
       http.open({
         path: `v1/${toAttachmentPath(kind, id)}`,
         accept: kind === 'screen' ? accept : '*/*',
-        isKnownServed,
+        isServed,
         signal,
       }),
   };
@@ -138,16 +138,16 @@ const believed = { answers: 3, ms: 600_000 };
  * compared with itself only, so it may be wrong. One odd Date does not change it; answers that agree on another one do.
  */
 export function createCacheTest(now = () => performance.now()): (headers: HttpAnswer['headers']) => boolean {
-  let clockMs = Number.NaN;
-  let other = { clockMs, sinceMs: 0, answers: 0 };
+  let offsetMs = Number.NaN;
+  let other = { offsetMs, sinceMs: 0, answers: 0 };
   return (headers) => {
     const nowMs = now();
     const aheadMs = Date.parse(headers.date ?? '') - nowMs;
-    if (Number.isNaN(clockMs)) clockMs = aheadMs;
-    const isOther = Math.abs(aheadMs - clockMs) > staleMs;
-    if (!isOther || !(Math.abs(aheadMs - other.clockMs) <= staleMs))
-      other = { clockMs: aheadMs, sinceMs: nowMs, answers: 0 };
-    if (isOther && ++other.answers >= believed.answers && nowMs - other.sinceMs >= believed.ms) clockMs = aheadMs;
-    return aheadMs < clockMs - staleMs || Number(headers.age ?? 0) > 0;
+    if (Number.isNaN(offsetMs)) offsetMs = aheadMs;
+    const isOther = Math.abs(aheadMs - offsetMs) > staleMs;
+    if (!isOther || !(Math.abs(aheadMs - other.offsetMs) <= staleMs))
+      other = { offsetMs: aheadMs, sinceMs: nowMs, answers: 0 };
+    if (isOther && ++other.answers >= believed.answers && nowMs - other.sinceMs >= believed.ms) offsetMs = aheadMs;
+    return aheadMs < offsetMs - staleMs || Number(headers.age ?? 0) > 0;
   };
 }

@@ -30,7 +30,7 @@ interface HttpRequest {
   readonly path: string;
   readonly accept: string;
   /** True when the source serves other requests: a Retry-After then applies to this request alone. */
-  readonly isKnownServed?: boolean | undefined;
+  readonly isServed?: boolean | undefined;
   /** The Authorization header, sent instead of the credential. A request with it follows no redirect. */
   readonly authorization?: string;
   /** How often a failed request is repeated within seconds. */
@@ -122,7 +122,7 @@ export function createHttp(options: HttpOptions): Http {
     const trouble = toStatusTrouble(answer, Date.now(), address);
     if (trouble === null) return answer;
     discard(response);
-    if (trouble.kind === 'throttled' && trouble.retryAfterMs !== undefined && request.isKnownServed !== true) {
+    if (trouble.kind === 'throttled' && trouble.retryAfterMs !== undefined && request.isServed !== true) {
       await options.onRetryAfter?.(trouble.retryAfterMs);
     }
     throw trouble;

@@ -3,7 +3,7 @@
 import type { Spool } from '../domain/blob.ts';
 import type { Resume } from '../domain/prefill.ts';
 import { Trouble } from '../domain/trouble.ts';
-import { toPlain } from './body.ts';
+import { inflate } from './body.ts';
 import type { HttpAnswer } from './http.ts';
 import { describeFile, startsAsHtml } from './parse/file-description.ts';
 
@@ -18,7 +18,7 @@ export async function readResume(
   if (!isFramed) throw new Trouble('malformed', 'The resume has no length (Content-Length).');
   await using stack = new AsyncDisposableStack();
   const spooled = stack.use(spool.open());
-  for await (const chunk of toPlain(body, headers['content-encoding'])) {
+  for await (const chunk of inflate(body, headers['content-encoding'])) {
     if (spooled.sizeBytes + chunk.length > maxBytes) {
       throw new Trouble('mismatch', `The resume is larger than ${maxBytes} bytes.`);
     }

@@ -276,11 +276,11 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
     prefills: {
       ...bind([db], {
-        begin: prefills.beginPrefill,
+        begin: prefills.insertPrefill,
         takeState: prefills.takeState,
         end: prefills.endPrefill,
         announceResume: prefills.announceResume,
-        redeem: prefills.redeemPrefill,
+        redeem: prefills.takeProfile,
         loadResume: prefills.loadResume,
         noteLostResume: prefills.noteLostResume,
         findAdvertiserName: prefills.findAdvertiserName,

@@ -37,8 +37,8 @@ export interface PrefillAccount {
   readonly source: PrefillSource;
   /** Prefixes that return_url and form_url must begin with. */
   readonly returnUrls: readonly string[];
-  /** The bearer token with which the careers site's server redeems. */
-  readonly key: () => string;
+  /** With which the careers site's server redeems. */
+  readonly bearerToken: () => string;
 }
 
 /** The account of an advertiser among `names`; null where none of them has its id. */
@@ -202,7 +202,7 @@ export async function openResume(
   if (resume === null) return null;
   const { sha256, ...facts } = resume;
   const noteLost = () => store.prefills.noteLostResume(key, sha256);
-  const bytes = toProven(blobs.get(toBlobKey(key.advertiserId, sha256), signal), resume, noteLost);
+  const bytes = readProven(blobs.get(toBlobKey(key.advertiserId, sha256), signal), resume, noteLost);
   try {
     await bytes.next();
     return { ...facts, bytes };
@@ -214,7 +214,7 @@ export async function openResume(
 }
 
 /** Begins with an empty chunk once the object is open. Each chunk is held back until the next has come, the last until all are proven. */
-async function* toProven(
+async function* readProven(
   chunks: AsyncIterable<Uint8Array>,
   { sha256, sizeBytes }: { readonly sha256: string; readonly sizeBytes: number },
   onDamaged: () => Promise<void>,

@@ -76,17 +76,17 @@ export function isEqualSecret(one: string, other: string): boolean {
 }
 
 function findAddress(context: Context<{ Bindings: HttpBindings }>, trustedProxies: BlockList): string {
-  return toAddress(context.env.incoming.socket.remoteAddress, context.req.header('x-forwarded-for'), trustedProxies);
+  return findClient(context.env.incoming.socket.remoteAddress, context.req.header('x-forwarded-for'), trustedProxies);
 }
 
 /**
  * The address that counts: the peer's, or the last one in X-Forwarded-For that no trusted proxy has. Each proxy appends the address of its
  * own peer, so all others may be forged.
  */
-export function toAddress(peer: string | undefined, forwardedFor = '', trustedProxies: BlockList): string {
+export function findClient(peer: string | undefined, forwardedFor = '', trustedProxies: BlockList): string {
   let address = toPlain(peer ?? '');
-  for (const told of forwardedFor.split(',').reverse()) {
-    const next = toPlain(told);
+  for (const entry of forwardedFor.split(',').reverse()) {
+    const next = toPlain(entry);
     if (isIP(next) === 0 || !trustedProxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')) break;
     address = next;
   }

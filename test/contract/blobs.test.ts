@@ -108,7 +108,7 @@ for (const { name, absent, open } of places) {
         expect(await store.verify(key, facts, 'bytes', signal)).toBe('intact');
       }
       await store.put(key, bytes.subarray(1), toFacts(bytes.subarray(1)), signal);
-      expect(await store.verify(key, facts, 'record', signal)).toBe('damaged');
+      expect(await store.verify(key, facts, 'metadata', signal)).toBe('damaged');
     });
 
     test('bytes that are not what was hashed are refused, and nothing of them stays', async () => {
@@ -121,13 +121,13 @@ for (const { name, absent, open } of places) {
         await expect(store.put(key, toFileBody(path), facts, signal)).rejects.toMatchObject({ kind: 'mismatch' });
       }
       await expect(store.put(key, toFileBody(`${path}-gone`), facts, signal)).rejects.toMatchObject({ kind: 'local' });
-      expect(await store.verify(key, facts, 'record', signal)).toBe('missing');
+      expect(await store.verify(key, facts, 'metadata', signal)).toBe('missing');
       expect(await listKeys(folder)).toEqual([]);
     });
 
     test('what is not there is missing, by every way of asking', async () => {
       const { facts, key } = create();
-      expect(await store.verify(key, facts, 'record', signal)).toBe('missing');
+      expect(await store.verify(key, facts, 'metadata', signal)).toBe('missing');
       expect(await store.verify(key, facts, 'bytes', signal)).toBe('missing');
       await expect(read(key)).rejects.toMatchObject({ kind: 'missing' });
     });
@@ -139,8 +139,8 @@ for (const { name, absent, open } of places) {
       await store.put(other.key, other.bytes, other.facts, signal);
       await store.delete([], signal);
       await store.delete([create(1).key, one.key], signal);
-      expect(await store.verify(one.key, one.facts, 'record', signal)).toBe('missing');
-      expect(await store.verify(other.key, other.facts, 'record', signal)).toBe('intact');
+      expect(await store.verify(one.key, one.facts, 'metadata', signal)).toBe('missing');
+      expect(await store.verify(other.key, other.facts, 'metadata', signal)).toBe('intact');
       await store.delete([one.key], signal);
     });
 
@@ -149,7 +149,7 @@ for (const { name, absent, open } of places) {
       await store.put(key, bytes, facts, signal);
       const absent = Array.from({ length: 1200 }, (_, i) => toBlobKey(7n, i.toString(16).padStart(64, '0')));
       await store.delete([...absent, key], signal);
-      expect(await store.verify(key, facts, 'record', signal)).toBe('missing');
+      expect(await store.verify(key, facts, 'metadata', signal)).toBe('missing');
     });
 
     test('a list has every blob of its folder once, in the order of the keys, with its size, and nothing of the store itself', async () => {
@@ -176,7 +176,7 @@ for (const { name, absent, open } of places) {
         await expect(url).rejects.toMatchObject({ kind: 'local' });
         await expect(store.put(key, bytes, facts, signal)).rejects.toMatchObject({ kind: 'local' });
         await expect(read(key)).rejects.toMatchObject({ kind: 'local' });
-        await expect(store.verify(key, facts, 'record', signal)).rejects.toMatchObject({ kind: 'local' });
+        await expect(store.verify(key, facts, 'metadata', signal)).rejects.toMatchObject({ kind: 'local' });
         await expect(store.delete([key], signal)).rejects.toMatchObject({ kind: 'local' });
         await expect(listKeys(`${key}/`)).rejects.toMatchObject({ kind: 'local' });
       }

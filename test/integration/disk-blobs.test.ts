@@ -142,7 +142,7 @@ describe('a folder of blobs', () => {
       if (becomes !== 'nothing') await mkdir(root);
       const gone = { kind: 'local', message: expect.stringContaining('ENOENT') };
       await expect(store.put(key, bytes, facts, signal)).rejects.toMatchObject(gone);
-      await expect(guardByIdentity(store).verify(key, facts, 'record', signal)).rejects.toMatchObject(gone);
+      await expect(guardByIdentity(store).verify(key, facts, 'metadata', signal)).rejects.toMatchObject(gone);
       await expect(Array.fromAsync(store.get(key, signal))).rejects.toMatchObject(gone);
       await expect(Array.fromAsync(store.list('', signal))).rejects.toMatchObject(gone);
       await expect(store.delete([key], signal)).rejects.toMatchObject(gone);

@@ -153,12 +153,12 @@ describe('a claim', () => {
     const first = await claimOne(db);
     expect(first.attempts).toBe(1);
     const trouble = { kind: 'throttled', message: 'later' } as const;
-    await postponeDownload(db, first, { delayMs: 0, spend: false, trouble });
+    await postponeDownload(db, first, { delayMs: 0, countsAttempt: false, trouble });
     const second = await claimOne(db);
     expect(second.attempts).toBe(1);
     await releaseDownloads(db, [second]);
     const third = await claimOne(db);
-    await postponeDownload(db, third, { delayMs: 0, spend: true, trouble });
+    await postponeDownload(db, third, { delayMs: 0, countsAttempt: true, trouble });
     expect((await claimOne(db)).attempts).toBe(2);
   });
 
@@ -166,7 +166,7 @@ describe('a claim', () => {
     await queue(db, 7n, 1);
     await postponeDownload(db, await claimOne(db), {
       delayMs: 60_000,
-      spend: true,
+      countsAttempt: true,
       trouble: { kind: 'missing', message: 'not there' },
     });
     expect((await claimDownloads(db, request())).claims).toEqual([]);
@@ -265,7 +265,7 @@ describe('a claim that lapsed', () => {
     await lapse(db);
     await claimDownloads(db, request());
     const trouble = { kind: 'unreachable', message: 'it failed, and we live' } as const;
-    await postponeDownload(db, await claimOne(db, { tier: 'suspects' }), { delayMs: 0, spend: true, trouble });
+    await postponeDownload(db, await claimOne(db, { tier: 'suspects' }), { delayMs: 0, countsAttempt: true, trouble });
     expect(await claimDownloads(db, request({ tier: 'suspects' }))).toEqual({ claims: [], expired: 0 });
     expect((await claimOne(db)).attempts).toBe(2);
   });
@@ -290,7 +290,7 @@ describe('a claim that lapsed', () => {
     await claimDownloads(db, request());
     const current = await claimOne(db, { tier: 'suspects' });
     expect(await complete(db, stale, givenUp)).toBe('lost');
-    await postponeDownload(db, stale, { delayMs: 0, spend: true, trouble: null });
+    await postponeDownload(db, stale, { delayMs: 0, countsAttempt: true, trouble: null });
     await releaseDownloads(db, [stale]);
     expect(await db.query(`SELECT lease_token FROM intake.downloads`)).toEqual([{ lease_token: current.token }]);
     expect(await db.query(`SELECT state FROM intake.attachments`)).toEqual([{ state: 'pending' }]);
@@ -442,7 +442,7 @@ describe('a page', () => {
     const { claims } = await claimDownloads(db, request());
     const [waits, flies] = claims as [Claim, Claim];
     const trouble = { kind: 'missing', message: 'not there' } as const;
-    await postponeDownload(db, waits, { delayMs: 3_600_000, spend: true, trouble });
+    await postponeDownload(db, waits, { delayMs: 3_600_000, countsAttempt: true, trouble });
     expect(await commitPage(db, key, page('after@example.com'))).toMatchObject({ changed: 2 });
     expect((await claimDownloads(db, request())).claims).toEqual([]);
     expect(await complete(db, flies, givenUp)).toBe('given_up');

@@ -51,7 +51,7 @@ describe('a storage that keeps what is deleted', () => {
     await using intake = await openSmallIntake({ database });
     return await checkBlobs(intake.store, async () => spoil(intake.blobs, some), signal);
   };
-  const keeping = (versions: boolean, locks: boolean) => ({ loadKeeping: async () => ({ versions, locks }) });
+  const keeping = (versions: boolean, locks: boolean) => ({ loadDeletePolicy: async () => ({ versions, locks }) });
 
   test('is fine when Intake may delete the versions as well', async ({ database }) => {
     expect(await runChecks(database, keeping(true, false))).toEqual([

@@ -57,7 +57,7 @@ async function visit(intake: SmallIntake, how: Visit): Promise<{ handle: string 
       loadResume: async () => ({ ...resume, body: bytes, [Symbol.asyncDispose]: async () => {} }),
     }),
   };
-  const account = { source, returnUrls: [], key: () => 'key' };
+  const account = { source, returnUrls: [], bearerToken: () => 'key' };
   const deps: PrefillDeps = {
     store,
     blobs: { ...intake.blobs, ...how.blobs },

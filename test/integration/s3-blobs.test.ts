@@ -266,7 +266,7 @@ describe('200 but wrong bytes', () => {
     await using bench = await openBench({ checksums: 'trusted' });
     bench.s3.fail('PutObject', { kind: 'wrongBytes' });
     await put(bench.store);
-    expect(await bench.store.verify(key, facts, 'record', signal)).toBe('intact');
+    expect(await bench.store.verify(key, facts, 'metadata', signal)).toBe('intact');
     expect(await bench.store.verify(key, facts, 'bytes', signal)).toBe('damaged');
   });
 
@@ -348,7 +348,7 @@ describe('a delete', () => {
 
   test('takes the versions of a bucket that keeps them', async () => {
     await using bench = await openBench({ versions: 'deletable' });
-    expect(await bench.store.loadKeeping(signal)).toEqual({ versions: true, locks: false });
+    expect(await bench.store.loadDeletePolicy(signal)).toEqual({ versions: true, locks: false });
     await fill(bench.store);
     await bench.store.put(toBlobKey(9n, facts.sha256), bytes, facts, signal);
     expect(await bench.store.delete(keys, signal)).toEqual({ kept: [], refused: [] });
@@ -357,7 +357,7 @@ describe('a delete', () => {
 
   test('says how many versions the store keeps', async () => {
     await using bench = await openBench({ versions: 'kept' });
-    expect(await bench.store.loadKeeping(signal)).toMatchObject({ versions: true, locks: true });
+    expect(await bench.store.loadDeletePolicy(signal)).toMatchObject({ versions: true, locks: true });
     await put(bench.store);
     // The bytes, and the mark that they are deleted.
     expect(await bench.store.delete([key], signal)).toEqual({ kept: [{ key, versions: 2 }], refused: [] });
@@ -378,7 +378,7 @@ describe('a delete', () => {
     await using bench = await openBench();
     await put(bench.store);
     bench.s3.fail('GetBucketVersioning', { kind: 'answer', status: 403, code: 'AccessDenied' }, 2);
-    expect(await bench.store.loadKeeping(signal)).toEqual({ versions: false, locks: false });
+    expect(await bench.store.loadDeletePolicy(signal)).toEqual({ versions: false, locks: false });
     expect(await bench.store.delete([key], signal)).toEqual({ kept: [], refused: [] });
     expect(bench.s3.objects.size).toBe(0);
   });
@@ -495,7 +495,7 @@ test('a bucket that is gone is never read as missing blobs', async () => {
   const expected = { kind: 'local', message: expect.stringContaining('no bucket another') };
   await expect(put(store)).rejects.toMatchObject(expected);
   await expect(readAll(store)).rejects.toMatchObject(expected);
-  await expect(guardByIdentity(store).verify(key, facts, 'record', signal)).rejects.toMatchObject(expected);
+  await expect(guardByIdentity(store).verify(key, facts, 'metadata', signal)).rejects.toMatchObject(expected);
   await expect(store.delete([key], signal)).rejects.toMatchObject(expected);
   await expect(Array.fromAsync(store.list('', signal))).rejects.toMatchObject(expected);
   await expect(store.loadIdentity(signal)).rejects.toMatchObject(expected);

@@ -243,7 +243,7 @@ for (const place of await loadBlobPlaces()) {
       expect(await next.blobs.verify(key, facts, 'bytes', signal)).toBe('intact');
       // What it does not find there is not lost.
       const absent = createBytes(7).facts;
-      const find = () => guarded.verify(toBlobKey(5n, absent.sha256), absent, 'record', signal);
+      const find = () => guarded.verify(toBlobKey(5n, absent.sha256), absent, 'metadata', signal);
       await expect(find()).rejects.toMatchObject({ name: 'WrongStore' });
       // It reads on.
       expect(Buffer.concat(await Array.fromAsync(guarded.get(key, signal)))).toHaveLength(100);

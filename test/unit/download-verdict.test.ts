@@ -23,7 +23,7 @@ describe('a failure', () => {
       expect(delays.map((verdict) => verdict.kind === 'retry' && verdict.delayMs)).toEqual([
         5_000, 20_000, 80_000, 320_000, 1_280_000, 5_120_000, 20_480_000,
       ]);
-      expect(fail(kind, { attempts: 5, random: 0 })).toEqual({ kind: 'retry', delayMs: 0, spend: true });
+      expect(fail(kind, { attempts: 5, random: 0 })).toEqual({ kind: 'retry', delayMs: 0, countsAttempt: true });
     },
   );
 
@@ -36,7 +36,7 @@ describe('a failure', () => {
   });
 
   it('while the source is down spends nothing and is never given up', () => {
-    expect(fail('unreachable', { attempts: 100, isOwn: false })).toMatchObject({ kind: 'retry', spend: false });
+    expect(fail('unreachable', { attempts: 100, isOwn: false })).toMatchObject({ kind: 'retry', countsAttempt: false });
   });
 
   it('of a file that is not there is final after tries over a day, and at once when it is gone for good', () => {
@@ -63,11 +63,15 @@ describe('a failure', () => {
     expect(fail('throttled', {}, { status, retryAfterMs: toDelay(30_000) })).toEqual({
       kind: 'retry',
       delayMs: 30_000,
-      spend: true,
+      countsAttempt: true,
     });
     expect(fail('throttled', {}, { status, retryAfterMs: toDelay(9e9) })).toMatchObject({ delayMs: 86_400_000 });
     expect(fail('throttled', {})).toMatchObject({ kind: 'pause', scope: 'account' });
-    expect(fail('throttled', { attempts: 5 }, { status })).toEqual({ kind: 'retry', delayMs: 640_000, spend: true });
+    expect(fail('throttled', { attempts: 5 }, { status })).toEqual({
+      kind: 'retry',
+      delayMs: 640_000,
+      countsAttempt: true,
+    });
     expect(fail('throttled', { attempts: mostAttempts }, { status })).toMatchObject({
       kind: 'complete',
       state: 'given_up',
@@ -77,8 +81,8 @@ describe('a failure', () => {
   it.each(['refused', 'unreachable', 'malformed'] as const)(
     'that is %s spends an attempt only where the list was read since the attempt before',
     (kind) => {
-      expect(fail(kind, { isOwn: true })).toMatchObject({ kind: 'retry', spend: true });
-      expect(fail(kind, { isOwn: false, attempts: 100 })).toMatchObject({ kind: 'retry', spend: false });
+      expect(fail(kind, { isOwn: true })).toMatchObject({ kind: 'retry', countsAttempt: true });
+      expect(fail(kind, { isOwn: false, attempts: 100 })).toMatchObject({ kind: 'retry', countsAttempt: false });
     },
   );
 
@@ -91,7 +95,11 @@ describe('a failure', () => {
   );
 
   it('of our storage at one file, while it takes others, is that file’s own', () => {
-    expect(fail('local', { at: 'storage', attempts: 3 })).toEqual({ kind: 'retry', delayMs: 40_000, spend: true });
+    expect(fail('local', { at: 'storage', attempts: 3 })).toEqual({
+      kind: 'retry',
+      delayMs: 40_000,
+      countsAttempt: true,
+    });
     expect(fail('local', { at: 'storage', attempts: mostAttempts })).toMatchObject({
       kind: 'complete',
       state: 'given_up',

@@ -9,7 +9,7 @@ import { parseFileName } from '../../src/source/parse/file-description.ts';
 import { parseProfile } from '../../src/source/parse/profile.ts';
 import { readResume } from '../../src/source/resume.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
-import { toAddress } from '../../src/web/limits.ts';
+import { findClient } from '../../src/web/limits.ts';
 import { parseCallback } from '../../src/web/prefill/request.ts';
 import { parseResumeToken, toResumeToken } from '../../src/web/prefill/resume-link.ts';
 import { openScratch } from '../support/blob-stores.ts';
@@ -120,13 +120,13 @@ test.each([
   const proxies = new BlockList();
   proxies.addSubnet('10.0.0.0', 8);
   proxies.addAddress('127.0.0.1');
-  expect(toAddress(peer, forwardedFor, proxies)).toBe(address);
+  expect(findClient(peer, forwardedFor, proxies)).toBe(address);
 });
 
 test.each(['10.0.0.2', '127.0.0.1', '192.168.1.1', '::1'])(
   'X-Forwarded-For of %s counts for nothing unless it is named',
   (peer) => {
-    expect(toAddress(peer, '203.0.113.9', new BlockList())).toBe(toAddress(peer, undefined, new BlockList()));
+    expect(findClient(peer, '203.0.113.9', new BlockList())).toBe(findClient(peer, undefined, new BlockList()));
   },
 );
 

@@ -7,7 +7,7 @@ import { toAttachments } from './attachments.ts';
 import { parseDate } from './dates.ts';
 import { toApplicant, toIdentity } from './identity.ts';
 import { applicationShape, jobSeekingInfoShape, readMembers } from './members.ts';
-import { byText, noteUnknown, type ParseFindings, toMemberHashes, toMemberTexts } from './notes.ts';
+import { byText, type ParseFindings, recordUnknown, toMemberHashes, toMemberTexts } from './notes.ts';
 import { toRaw } from './raw.ts';
 import { addNote, isObject, parseId, readBoolean, readCount, readEmail, readIdentifier, readText } from './values.ts';
 
@@ -25,7 +25,7 @@ export function parseApplication(element: unknown, exact: boolean): Application 
   if (reason !== null) addNote(notes, 'raw', reason);
   const submitted = parseDate(known.DateSubmitted);
   if (submitted.problem !== null) addNote(notes, 'DateSubmitted', submitted.problem);
-  noteUnknown(findings, '', unknown);
+  recordUnknown(findings, '', unknown);
   const facts = {
     id,
     submittedAt: submitted.at,
@@ -58,7 +58,7 @@ function toJobSeekingInfo(value: unknown, findings: ParseFindings): JobSeekingIn
     return null;
   }
   const { known, unknown } = readMembers(value, jobSeekingInfoShape.names);
-  noteUnknown(findings, `${field}.`, unknown);
+  recordUnknown(findings, `${field}.`, unknown);
   const info = {
     jobTitle: readText(known.JobTitle, `${field}.JobTitle`, findings.notes),
     companyName: readText(known.CompanyName, `${field}.CompanyName`, findings.notes),
@@ -93,20 +93,21 @@ function toHashes(facts: ParsedFacts, unknown: ParseFindings['unknown']): Hashes
       others,
     ]);
   const toHash = (text: string) => hash('sha256', text).slice(0, 32);
-  const factsHash = toHash(toText(attachments.map(toFact), []));
+  const factsHash = toHash(toText(attachments.map(toStableParts), []));
   const texts = unknown.map(([, text]) => text).sort(byText);
-  const contentHash = hash('sha256', toText(attachments.map(toHashed), texts));
+  const contentHash = hash('sha256', toText(attachments.map(toAllParts), texts));
   if (texts.length === 0) return { contentHash, factsHash, members: {} };
+  // Without unknown members, another contentHash with the same facts means another Hash or Href. Beside them only this hash tells it.
   const hints = attachments.map(({ sourceHash, href }) => [sourceHash, href]);
   return { contentHash, factsHash: factsHash + toHash(JSON.stringify(hints)), members: toMemberHashes(unknown) };
 }
 
 /** Leaves out Hash and Href: the source may change both in every answer although the file is the same. Href is never followed. */
-function toFact(attachment: Attachment): readonly unknown[] {
-  return toHashed({ ...attachment, sourceHash: null, href: null });
+function toStableParts(attachment: Attachment): readonly unknown[] {
+  return toAllParts({ ...attachment, sourceHash: null, href: null });
 }
 
-function toHashed(attachment: Attachment): readonly unknown[] {
+function toAllParts(attachment: Attachment): readonly unknown[] {
   const { kind, sourceHash, sizeBytes, hasVirus, uploadedAt, href } = attachment;
   return [kind, sourceHash, sizeBytes, hasVirus, uploadedAt, href];
 }

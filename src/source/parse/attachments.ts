@@ -10,7 +10,7 @@ import {
 } from '../../domain/application.ts';
 import { parseDate } from './dates.ts';
 import { attachmentShape, readMembers } from './members.ts';
-import { noteUnknown, type ParseFindings } from './notes.ts';
+import { type ParseFindings, recordUnknown } from './notes.ts';
 import { addNote, isObject, readCount, readIdentifier, readText, readVirusFlag, toList } from './values.ts';
 
 const field = 'Attachments';
@@ -50,7 +50,7 @@ function toAttachment(element: Record<string, unknown>, id: bigint, findings: Pa
   const { notes } = findings;
   const { known, unknown } = readMembers(element, attachmentShape.names);
   const kind = toKind(known.Type, notes);
-  noteUnknown(findings, `${field}.${kind}.`, unknown);
+  recordUnknown(findings, `${field}.${kind}.`, unknown);
   const uploaded = parseDate(known.DateUploaded);
   if (uploaded.problem !== null) addNote(notes, `${field}.DateUploaded`, uploaded.problem);
   const href = readText(known.Href, `${field}.Href`, notes);

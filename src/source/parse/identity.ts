@@ -27,8 +27,8 @@ function toPerson(known: Readonly<Record<string, unknown>>): readonly string[] |
 /** Who applied for what; null where nobody is named. */
 export function toApplicant(known: Readonly<Record<string, unknown>>): string | null {
   const { ID, JobReference, JobSeekerID, Email, Phone, FirstName, LastName } = known;
-  const told = [ID, JobReference, JobSeekerID, Email, Phone, FirstName, LastName].map(readWord);
-  return toPerson(known) === null ? null : JSON.stringify(told);
+  const texts = [ID, JobReference, JobSeekerID, Email, Phone, FirstName, LastName].map(readWord);
+  return toPerson(known) === null ? null : JSON.stringify(texts);
 }
 
 function readWord(value: unknown): string | null {

@@ -19,14 +19,14 @@ export function parseListXml(text: string): unknown {
 
 function toValue(element: XmlElement, type: MemberType | undefined): unknown {
   const { attributes, children, text } = element;
-  const told = [...attributes].filter(([name]) => name !== 'nil' && name !== 'type');
-  if (isNil(element) && told.length === 0) return null;
+  const others = [...attributes].filter(([name]) => name !== 'nil' && name !== 'type');
+  if (isNil(element) && others.length === 0) return null;
   if (type === undefined) return toJsonShape(element);
   if (typeof type === 'object') {
-    return 'listOf' in type ? toList(element, type.listOf) : toMembers(element, told, type.object);
+    return 'listOf' in type ? toList(element, type.listOf) : toMembers(element, others, type.object);
   }
   // Elements and attributes in place of a scalar are kept; application.ts notes them.
-  const isOther = children.length > 0 || (told.length > 0 && text.trim() === '');
+  const isOther = children.length > 0 || (others.length > 0 && text.trim() === '');
   return isOther ? toJsonShape(element) : toScalar(text, type);
 }
 
@@ -37,8 +37,8 @@ function toList(element: XmlElement, shape: ObjectShape): unknown[] {
   return element.text.trim() === '' ? values : [...values, element.text];
 }
 
-function toMembers({ children, text }: XmlElement, told: [string, string][], { names, types }: ObjectShape): unknown {
-  const members: [string, unknown][] = told.map(([name, value]) => [`@${name}`, value]);
+function toMembers({ children, text }: XmlElement, others: [string, string][], { names, types }: ObjectShape): unknown {
+  const members: [string, unknown][] = others.map(([name, value]) => [`@${name}`, value]);
   for (const child of children) {
     members.push([child.name, toValue(child, types[names.get(child.name.toLowerCase()) ?? ''])]);
   }

@@ -17,7 +17,7 @@ export interface ParseFindings {
 type MemberText = readonly [name: string, text: string];
 
 /** Records unknown members, so that a change in them changes the hashes. */
-export function noteUnknown({ unknown }: ParseFindings, path: string, members: Members['unknown']): void {
+export function recordUnknown({ unknown }: ParseFindings, path: string, members: Members['unknown']): void {
   for (const text of toMemberTexts(members.map(([name, value]) => [path + name, value]))) unknown.push(text);
 }
 

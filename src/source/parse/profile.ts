@@ -47,10 +47,10 @@ function ownObjects(profile: Record<string, unknown>): Record<string, unknown>[]
 
 /** Every email address of the candidate, whatever its member is called. */
 function findEmails(profile: Record<string, unknown>): string[] {
-  return [...new Set(ownObjects(profile).flatMap((object) => Object.values(object).flatMap(toAddress)))];
+  return [...new Set(ownObjects(profile).flatMap((object) => Object.values(object).flatMap(toAddresses)))];
 }
 
-function toAddress(value: unknown): string[] {
+function toAddresses(value: unknown): string[] {
   const address = typeof value === 'string' ? parseAddress(value) : null;
   return address === null ? [] : [address];
 }
@@ -60,7 +60,7 @@ const accountNames = /^(?:(?:job_?seeker|candidate|user|account|member|person|pr
 /** The ids of the candidate's account. A plain `id` counts at the top level or beside an email address; elsewhere it may be any id. */
 export function findAccountIds(profile: Record<string, unknown>): string[] {
   const ids = ownObjects(profile).flatMap((object) => {
-    const isOwn = object === profile || Object.values(object).some((value) => toAddress(value).length > 0);
+    const isOwn = object === profile || Object.values(object).some((value) => toAddresses(value).length > 0);
     return Object.entries(object).flatMap(([name, value]) => {
       const isAccount = accountNames.test(name) || (isOwn && name.toLowerCase() === 'id');
       return (isAccount && toAccountId(toScalarText(value))) || [];

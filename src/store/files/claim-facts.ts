@@ -7,7 +7,8 @@ import type { Claim } from './download-queue.ts';
 
 export interface FileFacts {
   readonly claim: Claim;
-  readonly sizeBytes: number | null;
+  /** Size in the list; it may be wrong. */
+  readonly listedBytes: number | null;
   readonly uploadedAt: Date | null;
   /** A stored file with equal Hash and Size, which may have the same bytes. Null where the download only checks a changed Hash. */
   readonly twin: Twin | null;
@@ -44,7 +45,7 @@ export async function loadFileFacts(
 ): Promise<FileFacts[]> {
   const candidates = setting === 'never' ? `SELECT * FROM intake.attachments WHERE false` : twinSql[setting];
   const rows = await db.query<Omit<FileFacts, 'claim'> & { at: number }>(
-    `SELECT c.at::int, a.size_bytes::float8 AS "sizeBytes", a.uploaded_at AS "uploadedAt", to_jsonb(t) AS twin,
+    `SELECT c.at::int, a.size_bytes::float8 AS "listedBytes", a.uploaded_at AS "uploadedAt", to_jsonb(t) AS twin,
        jsonb_build_object('agreed', coalesce(h.agreed, 0), 'contradicted', h.contradicted_at IS NOT NULL) AS trust
      FROM unnest($1::bigint[], $2::bigint[], $3::text[]) WITH ORDINALITY AS c (advertiser_id, application_id, kind, at)
      JOIN intake.attachments a USING (advertiser_id, application_id, kind)

@@ -53,8 +53,8 @@ class Unlinkable extends Error {}
 /** Uses few round trips: completions of one advertiser are serialised, so each round trip delays the next completion. */
 async function write(tx: Queryable, downloads: readonly CompletedClaim[]): Promise<CompletedState[]> {
   const advertiserId = downloads[0]?.claim.advertiserId ?? 0n;
-  const held = await deleteClaimed(tx, advertiserId, downloads);
-  const won = downloads.filter((_, at) => held.has(at));
+  const claimed = await deleteClaimed(tx, advertiserId, downloads);
+  const won = downloads.filter((_, at) => claimed.has(at));
   const files = won.map(({ completion }) => completion).filter(isStored);
   // The first two lock the rows of the blobs until COMMIT.
   const [put, linked, checks] = await pipeline([
@@ -222,7 +222,7 @@ async function deleteClaimed(
 
 type BlobStateRow = Columns<'blobs', 'sha256' | 'state'>;
 
-/** Also updates the size: a row that was inserted without the bytes (by a delete, a flag or verify) has 0 or a wrong size. */
+/** Also updates the size, which is 0 or wrong in a row without bytes, and clears `deleted_at` of infected ones: the object must be deleted. */
 async function upsertPut(tx: Queryable, advertiserId: bigint, files: readonly StoredFile[]): Promise<BlobStateRow[]> {
   const blobs = files.filter(({ linkedBy }) => linkedBy === null).map(({ blob }) => blob);
   if (blobs.length === 0) return [];

@@ -60,9 +60,9 @@ const claimSql = `
   ), share AS MATERIALIZED (
     SELECT ceil($3::float8 / greatest(count(*), 1))::int AS size FROM active
   ), due AS MATERIALIZED (
-    SELECT d.place, row_number() OVER (PARTITION BY active.advertiser_id ORDER BY tier.priority, d.due_at) AS nth
+    SELECT d.row_id, row_number() OVER (PARTITION BY active.advertiser_id ORDER BY tier.priority, d.due_at) AS nth
     FROM active CROSS JOIN unnest($2::smallint[]) AS tier (priority) CROSS JOIN LATERAL (
-      SELECT d.ctid AS place, d.due_at FROM intake.downloads d
+      SELECT d.ctid AS row_id, d.due_at FROM intake.downloads d
       WHERE d.advertiser_id = active.advertiser_id AND d.priority = tier.priority AND d.due_at <= now() AND ${isFree}
       ORDER BY d.due_at LIMIT (SELECT size FROM share) FOR UPDATE SKIP LOCKED
     ) AS d
@@ -73,7 +73,7 @@ const claimSql = `
     attempts = attempts + CASE WHEN lease_token IS NULL THEN 1 ELSE -1 END,
     lapses = lapses + (lease_token IS NOT NULL AND priority = 2 AND left(lease_token::text, 8) <> left($4::text, 8))::int,
     priority = CASE WHEN lease_token IS NULL THEN priority ELSE 2 END
-  WHERE ctid = ANY (ARRAY(SELECT place FROM due, share WHERE nth <= size))
+  WHERE ctid = ANY (ARRAY(SELECT row_id FROM due, share WHERE nth <= size))
   RETURNING advertiser_id AS "advertiserId", application_id AS "applicationId", kind, attempts, lapses,
     lease_token AS token,
     coalesce(failed_at > now() OR failed_at < greatest(
@@ -118,7 +118,7 @@ export async function renewDownloads(db: Queryable, claims: readonly Claim[], le
 
 /**
  * Makes downloads due whose `due_at` was written before the clock was set back: those that wait although they have not failed, that failed
- * in the future, or that are claimed although they are not due. A failure further back than the clock was set delays a download by as much.
+ * in the future, or that are claimed although they are not due. The others are not found, and wait longer by as much.
  */
 export async function bringForward(db: Queryable): Promise<void> {
   await db.query(
@@ -134,7 +134,7 @@ export async function bringForward(db: Queryable): Promise<void> {
 export interface Postponement {
   readonly delayMs: number;
   /** False: this attempt does not count. */
-  readonly spend: boolean;
+  readonly countsAttempt: boolean;
   readonly trouble: { readonly kind: TroubleKind; readonly message: string } | null;
 }
 
@@ -145,7 +145,7 @@ export async function postponeDownload(db: Queryable, claim: Claim, wait: Postpo
        attempts = d.attempts - $6::int, priority = CASE WHEN d.priority = 2 THEN 1 ELSE d.priority END,
        trouble = coalesce($7, d.trouble), trouble_kind = coalesce($8, d.trouble_kind), failed_at = CASE WHEN $8::text IS NULL THEN d.failed_at ELSE now() END
      FROM ${keyed}`,
-    [...toColumns([claim]), wait.delayMs, wait.spend ? 0 : 1, wait.trouble?.message, wait.trouble?.kind],
+    [...toColumns([claim]), wait.delayMs, wait.countsAttempt ? 0 : 1, wait.trouble?.message, wait.trouble?.kind],
   );
 }
 

@@ -26,7 +26,7 @@ export async function markFlagged(
   const hashes = flagged.map((row) => row.sha256);
   const recalled = hashes.length > 0 ? await markInfected(tx, advertiserId, hashes) : [];
   const doubtful = before.filter((sha256) => !hashes.includes(sha256));
-  return [...recalled, ...(doubtful.length > 0 ? await clearInfected(tx, advertiserId, doubtful) : [])];
+  return [...recalled, ...(doubtful.length > 0 ? await unmark(tx, advertiserId, doubtful) : [])];
 }
 
 /**
@@ -94,7 +94,7 @@ async function markInfected(
 export const sameBytes = 'the source has flagged the same bytes on another attachment';
 
 /** Frees bytes that no flag is left on. The flag of a file that another upload replaced stays in force; a changed Hash is no new upload. */
-async function clearInfected(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<ApplicationEvent[]> {
+async function unmark(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<ApplicationEvent[]> {
   const freed = await tx.query<Columns<'blobs', 'sha256'>>(
     `UPDATE intake.blobs b SET state = 'writing', infected_at = NULL, deleted_at = NULL, kept_versions = 0
      WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'infected' AND NOT EXISTS (

@@ -120,13 +120,13 @@ export async function markDamaged(
        WHERE advertiser_id = $1 AND resume_sha256 = $2 AND resume_stored_at IS NOT NULL RETURNING 1`,
       [advertiserId, sha256, lostResume],
     );
-    const held = await tx.query<Columns<'attachments', 'application_id' | 'kind'>>(
+    const references = await tx.query<Columns<'attachments', 'application_id' | 'kind'>>(
       `SELECT application_id, kind FROM intake.attachments WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'`,
       [advertiserId, sha256],
     );
-    const reopened = await reopenAttachments(tx, advertiserId, held, ['stored']);
+    const reopened = await reopenAttachments(tx, advertiserId, references, ['stored']);
     await appendEvents(tx, advertiserId, [...toEvents('application.changed', lost), ...reopened]);
-    return { requeued: held.length, lost: lost.length + resumes.length };
+    return { requeued: references.length, lost: lost.length + resumes.length };
   });
 }
 

@@ -22,7 +22,7 @@ const isUnfindable = `outcome = 'redeemed' AND cardinality(coalesce(person_keys,
  */
 export async function lapsePrefills(db: Database): Promise<number> {
   const lapsed = await retryOnConflict(() => db.transaction(lapse));
-  while ((await countEnded(db)) === atOnce);
+  while ((await replaceEndedByCounts(db)) === atOnce);
   await db.query(
     `DELETE FROM intake.oauth_states WHERE expires_at < now() - interval '1 day' OR expires_at > now() + interval '1 day'`,
   );
@@ -55,7 +55,7 @@ async function lapse(tx: Queryable): Promise<number> {
  * redirected to the careers site; then it only counts. Rows are deleted by ctid: with statistics from when the table was empty, a join by
  * key is planned as a nested loop over the whole table.
  */
-async function countEnded(db: Queryable): Promise<number> {
+async function replaceEndedByCounts(db: Queryable): Promise<number> {
   const [row] = await db.query<{ n: number }>(
     `WITH gone AS (
        DELETE FROM intake.prefills

@@ -31,7 +31,7 @@ export interface PrefillStart extends PrefillKey {
   readonly bindingHash: Buffer;
 }
 
-export async function beginPrefill(db: Queryable, start: PrefillStart): Promise<void> {
+export async function insertPrefill(db: Queryable, start: PrefillStart): Promise<void> {
   const { request } = start;
   await db.query(
     `WITH started AS (
@@ -245,7 +245,7 @@ const resumeColumns = `resume_file_name AS "fileName", resume_content_type AS "c
 export const isOver = `(expires_at <= now() OR ${isAhead('prefilled_at')})`;
 
 /** Redeems a profile, once. Null when the handle is unknown, used or expired. */
-export async function redeemPrefill(
+export async function takeProfile(
   db: Queryable,
   handle: { readonly advertiserId: bigint; readonly handleHash: Buffer },
 ): Promise<RedeemedPrefill | null> {
@@ -290,7 +290,6 @@ export async function loadPrefillKeyState(db: Queryable, privacyKey: KeyObject):
   const rows = await db.query<Columns<'prefills', 'advertiser_id' | 'email' | 'person_key'>>(
     `SELECT advertiser_id, email, person_key FROM intake.prefills WHERE person_key IS NOT NULL LIMIT 5`,
   );
-  const isMade = (row: (typeof rows)[number]) => toAddressKey(key, row.advertiser_id, row.email) === row.person_key;
   if (rows.length === 0) return 'untried';
   const isMade = rows.some((row) => toAddressKey(privacyKey, row.advertiser_id, row.email) === row.person_key);
   return isMade ? 'matches' : 'differs';

@@ -51,11 +51,11 @@ export async function loadExport(
   const [named] = await find('application_id = $2', applicationId);
   if (named === undefined) return null;
   const account = toAccountId(named.job_seeker_id);
-  const held = account === null ? [named] : await find(`${accountIn('job_seeker_id')} = $2::text`, account);
-  const isShared = new Set(held.map(toAddress).filter((address) => address !== '')).size > 1;
+  const sameAccount = account === null ? [named] : await find(`${accountIn('job_seeker_id')} = $2::text`, account);
+  const isShared = new Set(sameAccount.map(toAddress).filter((address) => address !== '')).size > 1;
   const isTheirs = (row: PersonRow) =>
     row.application_id === applicationId || (toAddress(row) !== '' && toAddress(row) === toAddress(named));
-  const chosen = isShared ? held.filter(isTheirs) : held;
+  const chosen = isShared ? sameAccount.filter(isTheirs) : sameAccount;
   const ids = chosen.map((row) => row.application_id);
   const accounts = account === null || isShared ? [] : [account];
   const emails = chosen.flatMap((row) => row.email ?? []);
@@ -70,7 +70,7 @@ export async function loadExport(
   return {
     rows: rows?.rows ?? '{}',
     applicationIds: ids,
-    leftOut: held.length - chosen.length,
+    leftOut: sameAccount.length - chosen.length,
     prefills: rows?.prefills ?? 0,
     files,
   };

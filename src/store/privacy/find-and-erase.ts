@@ -22,7 +22,7 @@ export interface FoundPerson {
   readonly applicationIds: readonly bigint[];
   /** Fingerprints of quarantined elements, in hex. */
   readonly fingerprints: readonly string[];
-  /** What keeps these elements out, in hex. */
+  /** Identities of these elements, in hex; their tombstones keep the elements out. */
   readonly identities: readonly string[];
   readonly prefillIds: readonly string[];
   /** The accounts and addresses of the applications and of the request. What else names one of them goes too, and is kept out. */

@@ -94,7 +94,7 @@ async function deleteObjects(
   const gone = { ...deletion, blobs: deletion.blobs.filter(({ key }) => !refused.has(key)) };
   for (const blob of await store.deletions.confirm(gone, deleted.kept)) {
     // Another run took over while this process was suspended: the same bytes may have been put again and then deleted by this run.
-    const condition = await blobs.verify(blob.key, blob, 'record', signal);
+    const condition = await blobs.verify(blob.key, blob, 'metadata', signal);
     if (condition === 'missing') await store.blobs.markDamaged(blob.advertiserId, blob.sha256);
   }
   return deleted;

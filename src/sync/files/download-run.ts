@@ -79,7 +79,7 @@ const suspectsEveryMs = 60_000;
 /** After this many failures in a row an account rests: its source may be away. */
 const outageStreak = 8;
 const outagePauseMs = 5_000;
-/** After a Retry-After the list comes first: it tells whether the next one is about this file. */
+/** Added to a Retry-After, or an eighth of it, so that the list is read first. If it is served, the next one concerns this file alone. */
 const listFirstMs = 1_000;
 /**
  * Most stored downloads that wait for their commit. A waiting download costs only its claim, and larger batches cost less per file. With
@@ -128,10 +128,10 @@ async function runOnce(
   /** Ends the run: the storage or the database is unavailable, or the error is unexpected. Downloads in flight come to their end. */
   let failure: { readonly error: unknown } | null = null;
   let suspectsAt = performance.now() + suspectsEveryMs;
-  let dryAt: number | null = null;
+  let emptySince: number | null = null;
 
   const toPauseMs = ({ name }: RunAccount) => (memory.pauses.get(name) ?? 0) - performance.now();
-  const rest = ({ name }: RunAccount, ms: number) => memory.pauses.set(name, performance.now() + ms);
+  const pause = ({ name }: RunAccount, ms: number) => memory.pauses.set(name, performance.now() + ms);
   /** Releases a claim without counting an attempt. A claim that cannot be released expires. */
   const release = (claim: Claim) => store.downloads.release([claim]).catch(() => {});
   const untilIdle = () => Promise.all(inFlight.values());
@@ -207,7 +207,7 @@ async function runOnce(
       if (fetchedBytes === null) totals.linked += 1;
     } else if (state === 'given_up') totals.givenUp += 1;
     else if (state === 'infected' || state === 'missing' || state === 'rejected') totals[state] += 1;
-    dryAt = null;
+    emptySince = null;
   }
 
   /** Commits a failure: gives the download back to the queue, or ends it. Pauses what the failure shows to be away. */
@@ -219,7 +219,7 @@ async function runOnce(
     if (at === 'source' && found.kind === 'unreachable' && found.status === undefined)
       deps.onUnreachable?.(account.name);
     if (at === 'source' && isAmbiguous(found) && ++account.streak >= outageStreak) {
-      rest(account, outagePauseMs);
+      pause(account, outagePauseMs);
       account.streak = 0;
     }
     // Others were served since the attempt before, so that this failure is the file's own.
@@ -233,20 +233,20 @@ async function runOnce(
       return;
     }
     const isThrottled = verdict.kind === 'pause' && verdict.scope === 'account';
-    if (isThrottled) rest(account, verdict.delayMs);
+    if (isThrottled) pause(account, verdict.delayMs);
     else if (verdict.kind === 'pause') failure ??= { error: found };
     // A storage failure is recorded as `local`, whatever kind the storage reports.
     const kind = at === 'storage' && trouble.kind !== 'mismatch' ? 'local' : trouble.kind;
     const delayMs = verdict.delayMs + (isThrottled ? Math.max(listFirstMs, verdict.delayMs / 8) : 0);
-    const spend = verdict.kind === 'retry' && verdict.spend;
-    await store.downloads.postpone(failed, { delayMs, spend, trouble: { kind, message: trouble.message } });
+    const countsAttempt = verdict.kind === 'retry' && verdict.countsAttempt;
+    await store.downloads.postpone(failed, { delayMs, countsAttempt, trouble: { kind, message: trouble.message } });
   }
 
   /** Nothing is due. Waits for a download that becomes due within `retryForMs` of when the queue was first empty; false without one. */
   async function waitForDue(): Promise<boolean> {
     const now = performance.now();
-    dryAt ??= now;
-    const leftMs = dryAt + request.retryForMs - now;
+    emptySince ??= now;
+    const leftMs = emptySince + request.retryForMs - now;
     if (leftMs <= 0) return false;
     const { nextInMs } = await store.downloads.loadWaiting([...accounts.keys()]);
     if (nextInMs === null) return false;
@@ -259,9 +259,9 @@ async function runOnce(
 
   /** One step: claims downloads, or waits for one or for time to pass. False at the end. */
   async function step(): Promise<boolean> {
-    const isSuspectDue = performance.now() > suspectsAt;
+    const isTimeForSuspects = performance.now() > suspectsAt;
     const isFull = unfetched.size >= concurrency || inFlight.size >= 2 * concurrency + mostUncommitted;
-    if (!isFull && !isSuspectDue && (await claim('usual', 2 * concurrency))) return true;
+    if (!isFull && !isTimeForSuspects && (await claim('usual', 2 * concurrency))) return true;
     if (inFlight.size > 0) {
       await moved.promise;
       return true;
@@ -271,7 +271,7 @@ async function runOnce(
       return true;
     }
     suspectsAt = performance.now() + suspectsEveryMs;
-    return isSuspectDue || (await waitForDue());
+    return isTimeForSuspects || (await waitForDue());
   }
 
   using _renewal = setInterval(() => {

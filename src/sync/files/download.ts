@@ -50,7 +50,7 @@ export async function download(deps: DownloadDeps, request: DownloadRequest): Pr
     return await end({ kind: 'final', state: 'rejected', reason });
   }
   if (typeof stored === 'string') return { state: stored, fetchedBytes: 0 };
-  // A parsed screen waits for its commit in memory. A large one therefore keeps its place until then, so that few wait.
+  // A parsed screen waits for its commit in memory. A large one therefore keeps its slot until then, so that few wait.
   if (stored.screens === null || stored.blob.sizeBytes < 250_000) request.onStored?.();
   return await end(stored);
 }
@@ -78,7 +78,7 @@ async function fetchAndPut(
   }
   if (answer === 'deleting') {
     // An object with equal bytes is being deleted, and a put now would be deleted with it. The download waits; no attempt is counted.
-    await deps.store.downloads.postpone(claim, { delayMs: deletingDelayMs, spend: false, trouble: null });
+    await deps.store.downloads.postpone(claim, { delayMs: deletingDelayMs, countsAttempt: false, trouble: null });
     return 'postponed';
   }
   if (answer === 'put') {

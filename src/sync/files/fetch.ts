@@ -20,7 +20,6 @@ export interface FetchDeps {
 }
 
 export interface FetchRequest {
-  /** Its Size is from the list, and may be wrong. */
   readonly file: FileFacts;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
@@ -36,10 +35,7 @@ export interface FetchedFile extends AsyncDisposable {
   readonly notes: readonly Note[];
 }
 
-/**
- * Fetches until there is no doubt or two fetches in a row agree. After three, the last bytes are kept with a note, unless they are short.
- * Null: the file exceeds `maxBytes`.
- */
+/** Fetches until there is no doubt, two fetches in a row agree, or the third is not short. Null: the file exceeds `maxBytes`. */
 export async function fetchFile(deps: FetchDeps, request: FetchRequest): Promise<FetchedFile | null> {
   let before: string | null = null;
   for (let tries = 1; ; tries++) {
@@ -53,7 +49,7 @@ export async function fetchFile(deps: FetchDeps, request: FetchRequest): Promise
     }
     before = fetched.facts.sha256;
     await fetched[Symbol.asyncDispose]();
-    if (tries === mostFetches) throw toUseless('The file was truncated, at a different place in each download.');
+    if (tries === mostFetches) throw toIncomplete('The file was truncated, at a different place in each download.');
   }
 }
 
@@ -68,7 +64,7 @@ interface Doubt {
 
 async function fetchOnce(
   deps: FetchDeps,
-  { file: { claim, sizeBytes }, maxBytes, signal }: FetchRequest,
+  { file: { claim, listedBytes }, maxBytes, signal }: FetchRequest,
 ): Promise<(FetchedFile & { readonly doubt: Doubt | null }) | null> {
   const { kind, applicationId, isServed } = claim;
   await using answer = await deps.source.openAttachment(kind, applicationId, signal, isServed);
@@ -84,21 +80,21 @@ async function fetchOnce(
     deps.onBytes?.();
   }
   const { body, facts, head } = await spooled.finish();
-  if (declared !== null && declared !== facts.sizeBytes) throw toUseless('The file was truncated.');
-  if (facts.sizeBytes === 0 && sizeBytes !== 0) throw toUseless('The file was empty.');
+  if (declared !== null && declared !== facts.sizeBytes) throw toIncomplete('The file was truncated.');
+  if (facts.sizeBytes === 0 && listedBytes !== 0) throw toIncomplete('The file was empty.');
   deps.onBytes?.();
   const description = await deps.describeFile(headers, head);
   const parsed = kind === 'screen' ? await readScreens(deps, body, facts.sizeBytes, description.contentType) : null;
-  const isExpectedSize = sizeBytes === facts.sizeBytes;
+  const isExpectedSize = listedBytes === facts.sizeBytes;
   // A page of exactly the expected Size is a file that happens to be HTML. For a screen, parsing decides.
-  if (kind !== 'screen' && description.looksLikePage && !isExpectedSize) throw aPage();
-  if (parsed?.note && /html/i.test(description.contentType ?? '')) throw aPage();
+  if (kind !== 'screen' && description.looksLikePage && !isExpectedSize) throw toPageInstead();
+  if (parsed?.note && /html/i.test(description.contentType ?? '')) throw toPageInstead();
   // A body that ends when the connection closes may be truncated, and a proxy may truncate it at the same place each time.
   const isWhole = answer.isFramed || isExpectedSize || parsed?.screens != null;
   if (!isWhole)
-    throw toUseless('The file ended with its connection, and neither its Size nor a length shows that it is whole.');
-  const note = parsed ? parsed.note : toSizeNote(sizeBytes, facts.sizeBytes);
-  const doubt = note === null ? null : { note, isShort: facts.sizeBytes < (sizeBytes ?? 0) };
+    throw toIncomplete('The file ended with its connection, and neither its Size nor a length shows that it is whole.');
+  const note = parsed ? parsed.note : toSizeNote(listedBytes, facts.sizeBytes);
+  const doubt = note === null ? null : { note, isShort: facts.sizeBytes < (listedBytes ?? 0) };
   const owned = stack.move();
   return {
     body,
@@ -124,7 +120,7 @@ export async function readScreens(
   contentType: string | null,
 ) {
   if (sizeBytes > largestScreenBytes) return { screens: null, note: toUnreadableNote('larger than a screen can be') };
-  const bytes = await toBytes(body, sizeBytes);
+  const bytes = await readBytes(body, sizeBytes);
   try {
     return { screens: deps.parseScreens(bytes, contentType ?? undefined), note: null };
   } catch (error) {
@@ -133,7 +129,7 @@ export async function readScreens(
   }
 }
 
-async function toBytes(body: BlobBody, sizeBytes: number): Promise<Uint8Array> {
+async function readBytes(body: BlobBody, sizeBytes: number): Promise<Uint8Array> {
   if (body instanceof Uint8Array) return body;
   const bytes = Buffer.alloc(sizeBytes);
   let at = 0;
@@ -146,11 +142,11 @@ function toSizeNote(listed: number | null, came: number): Note | null {
   return { field: 'Size', reason: `says ${listed}, and ${came} bytes came` };
 }
 
-function toUseless(message: string): Trouble {
+function toIncomplete(message: string): Trouble {
   return new Trouble('unreachable', message, { status: 200 });
 }
 
-function aPage(): Trouble {
+function toPageInstead(): Trouble {
   return new Trouble('malformed', 'The source sent an error page instead of the file.');
 }
 

@@ -52,7 +52,7 @@ export async function adoptStore(deps: OwnerDeps, signal: AbortSignal): Promise<
 }
 
 /** What this database has recorded, and whom the store names. Changes nothing. */
-export async function lookUpOwner({ store, blobs }: OwnerDeps, signal: AbortSignal) {
+export async function loadOwner({ store, blobs }: OwnerDeps, signal: AbortSignal) {
   const recorded = await store.blobStore.load();
   const identity = await blobs.loadIdentity(signal);
   const owner = parseIdentity(identity);
@@ -61,13 +61,13 @@ export async function lookUpOwner({ store, blobs }: OwnerDeps, signal: AbortSign
 
 /** Checks that this database owns the store, and takes none: for a process whose role may not change the record of it. */
 export async function requireOwned(deps: OwnerDeps, signal: AbortSignal): Promise<void> {
-  const { recorded, identity, isOwn } = await lookUpOwner(deps, signal);
+  const { recorded, identity, isOwn } = await loadOwner(deps, signal);
   if (!isOwn) throw toRefusal(deps.blobs, recorded, identity);
 }
 
 /** Checks that the store holds the files of this database. A former owner may still read. */
 export async function requireOnceOwned(deps: OwnerDeps, signal: AbortSignal): Promise<void> {
-  const { recorded, identity } = await lookUpOwner(deps, signal);
+  const { recorded, identity } = await loadOwner(deps, signal);
   const isFormer = identity !== null && recorded?.location === deps.blobs.location;
   if (!isOwnStore(recorded, identity) && !isFormer) throw toRefusal(deps.blobs, recorded, identity);
 }
@@ -100,13 +100,13 @@ function toRefusal({ location }: BlobStore, recorded: RecordedStore | null, iden
 /** How old the look at the identity may be when a put begins. A former owner may begin puts for this long after an adoption. */
 const putAgeMs = 10_000;
 
-/** The store. Puts, deletes and the finding that an object is missing fail once `check` does: it belongs to another database. */
+/** Wraps the store: a put, a delete, and a verify that finds no object run `check`, and fail if the store belongs to another database. */
 export function guardStore(
   { store, blobs }: OwnerDeps,
   { check = ensureOwned, now = () => performance.now() } = {},
 ): BlobStore {
   let freshUntil = Number.NEGATIVE_INFINITY;
-  const look = async (signal: AbortSignal) => {
+  const checkOwner = async (signal: AbortSignal) => {
     const startedAt = now();
     freshUntil = Number.NEGATIVE_INFINITY;
     await check({ store, blobs }, signal);
@@ -115,17 +115,17 @@ export function guardStore(
   return {
     ...blobs,
     async put(key, body, facts, signal) {
-      if (now() > freshUntil) await look(signal);
+      if (now() > freshUntil) await checkOwner(signal);
       return await blobs.put(key, body, facts, signal);
     },
     async verify(key, facts, proof, signal) {
       const condition = await blobs.verify(key, facts, proof, signal);
       // Another store, such as the empty folder where a mount was, has no such object either: that is no loss.
-      if (condition === 'missing') await look(signal);
+      if (condition === 'missing') await checkOwner(signal);
       return condition;
     },
     async delete(keys, signal) {
-      await look(signal);
+      await checkOwner(signal);
       return await blobs.delete(keys, signal);
     },
   };

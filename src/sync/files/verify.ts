@@ -26,7 +26,7 @@ export interface VerifyRequest {
   readonly advertisers: readonly bigint[];
   readonly amount: ReadAmount;
   /** An operator has confirmed that orphans are deleted however many there are. */
-  readonly released?: boolean | undefined;
+  readonly mayDeleteManyOrphans?: boolean | undefined;
   readonly parallel?: number;
   readonly signal: AbortSignal;
 }
@@ -103,7 +103,7 @@ async function compareOne(step: Step, row: BlobRow, found: ListedBlob | null): P
   if (row.state === 'infected' && (found || row.keptVersions > 0))
     await store.blobs.markUndeleted(advertiserId, row.sha256);
   if (row.state !== 'stored' || found?.sizeBytes === row.sizeBytes) return;
-  const condition = await blobs.verify(row.key, row, 'record', signal);
+  const condition = await blobs.verify(row.key, row, 'metadata', signal);
   if (condition !== 'intact') await recordDamage(step, row, condition);
 }
 
@@ -205,10 +205,10 @@ const fewOrphans = 20;
 const orphanShare = 0.02;
 
 async function collect(step: Step): Promise<void> {
-  const { store, crashPoint, released = false, advertiserId, counts } = step;
+  const { store, crashPoint, mayDeleteManyOrphans = false, advertiserId, counts } = step;
   const { orphans, blobs } = await store.blobs.countOrphans(advertiserId);
   counts.orphans += orphans;
-  if (!released && orphans > Math.max(fewOrphans, orphanShare * blobs)) {
+  if (!mayDeleteManyOrphans && orphans > Math.max(fewOrphans, orphanShare * blobs)) {
     counts.braked = true;
     return;
   }

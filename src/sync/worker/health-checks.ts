@@ -1,7 +1,7 @@
 // The checks of `intake doctor` and of a worker's readiness: whether the database, the storage and the source can be used, and what earlier
 // sweeps learned about the source. A check returns findings. It sends one harmless request to a source and leaves nothing in the storage.
 import { hash, randomBytes, randomUUID } from 'node:crypto';
-import { type BlobStore, countKept, type DeleteResult, hasRoom, type Keeping } from '../../domain/blob.ts';
+import { type BlobStore, countKept, type DeletePolicy, type DeleteResult, hasRoom } from '../../domain/blob.ts';
 import { assumptions } from '../../domain/coverage/certificate.ts';
 import type { KnownPages } from '../../domain/coverage/state.ts';
 import { describeSchema, isUsable, toEncodingTrouble, toSchemaTrouble } from '../../domain/schema.ts';
@@ -86,7 +86,7 @@ export async function checkBlobs(
     const room = isRoomy
       ? good(check, took)
       : bad(check, `${took}; the disk is nearly full, so no file is fetched: make room on it`);
-    return [room, ...toKeepingFindings(await blobs.loadKeeping(signal), keptVersions)];
+    return [room, ...toPolicyFindings(await blobs.loadDeletePolicy(signal), keptVersions)];
   } catch (trouble) {
     signal.throwIfAborted();
     const cause = isRefusal(trouble) ? new SettingTrouble(trouble.message, trouble, 'storage') : trouble;
@@ -100,7 +100,7 @@ function isRefusal(trouble: unknown): trouble is Trouble {
 }
 
 /** Whether the storage keeps deleted objects, which would prevent erasure. No finding if it keeps none. */
-function toKeepingFindings({ versions, locks }: Keeping, keptVersions: number): Finding[] {
+function toPolicyFindings({ versions, locks }: DeletePolicy, keptVersions: number): Finding[] {
   const check = 'erasure';
   if (locks || keptVersions > 0) {
     const detail = locks
@@ -125,7 +125,7 @@ async function probe(blobs: BlobStore, signal: AbortSignal): Promise<DeleteResul
     deleted = await blobs.delete([key], signal);
   }
   if (deleted.refused[0]) throw deleted.refused[0].trouble;
-  if ((await blobs.verify(key, facts, 'record', signal)) === 'missing') return deleted;
+  if ((await blobs.verify(key, facts, 'metadata', signal)) === 'missing') return deleted;
   throw new Trouble('local', 'The storage still holds an object that was deleted: nothing could be erased.');
 }
 

@@ -104,7 +104,9 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
     bearerAuth({
       verifyToken(token, context) {
         // All keys are compared, so that the time says nothing about them.
-        const fitting = [...deps.accounts].filter(([, { key }]) => isEqualSecret(token, key())).map(([name]) => name);
+        const fitting = [...deps.accounts]
+          .filter(([, { bearerToken }]) => isEqualSecret(token, bearerToken()))
+          .map(([name]) => name);
         (context as Context<Env>).set('accounts', fitting);
         return guess(context, fitting.length > 0);
       },

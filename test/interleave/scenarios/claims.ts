@@ -83,7 +83,7 @@ export function createClaims(stage: Stage): Scenario {
             async (actor) => {
               const { downloads } = stage.store(actor.name);
               await downloads.renew([old(1)], longMs);
-              await downloads.postpone(old(2), { delayMs: 0, spend: false, trouble: null });
+              await downloads.postpone(old(2), { delayMs: 0, countsAttempt: false, trouble: null });
               await downloads.release([old(3)]);
             },
           ],

@@ -358,7 +358,7 @@ export function createLost(stage: Stage): Scenario {
             async (actor) => {
               const key = toBlobKey(advertiserId, sha256);
               const facts = { sha256, sizeBytes: content.length };
-              const condition = await toBlobs(actor, files.objects).verify(key, facts, 'record', never);
+              const condition = await toBlobs(actor, files.objects).verify(key, facts, 'metadata', never);
               if (condition !== 'intact') await stage.store(actor.name).blobs.markDamaged(advertiserId, sha256);
             },
           ],

@@ -116,7 +116,7 @@ export function createVersion(stage: Stage): Scenario {
 const verify = (files: FilesOf) => async (actor: Actor) => {
   const { stage, advertiserId, objects } = files;
   const facts = { sha256, sizeBytes: content.length };
-  const condition = await toBlobs(actor, objects).verify(toBlobKey(advertiserId, sha256), facts, 'record', never);
+  const condition = await toBlobs(actor, objects).verify(toBlobKey(advertiserId, sha256), facts, 'metadata', never);
   if (condition !== 'intact') await stage.store(actor.name).blobs.markDamaged(advertiserId, sha256);
 };
 

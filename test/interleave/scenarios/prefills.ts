@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { hash, randomUUID } from 'node:crypto';
 import { stateLifetimeMs, toTicket } from '../../../src/domain/prefill.ts';
 import type { PrefillSource } from '../../../src/source/prefill.ts';
-import { beginPrefill } from '../../../src/store/prefill/prefills.ts';
+import { insertPrefill } from '../../../src/store/prefill/prefills.ts';
 import { beginErasure } from '../../../src/store/privacy/erasure-jobs.ts';
 import { deleteDue, deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
 import { createSecret, finishPrefill } from '../../../src/sync/prefill.ts';
@@ -27,7 +27,7 @@ async function openVisit(
   const binding = 'browser';
   const toHash = (text: string) => hash('sha256', text, 'buffer');
   const nothing = { positionTitle: null, positionUri: null, countryCode: null, postalCode: null };
-  await beginPrefill(stage.direct, {
+  await insertPrefill(stage.direct, {
     ...{ advertiserId, prefillId: randomUUID(), stateHash: toHash(state), bindingHash: toHash(binding) },
     request: { advertiserId, formUrl: page, returnUrl: page, ...nothing },
   });
@@ -68,7 +68,7 @@ async function openVisit(
         ttlMs: 86_400_000,
         onEnd: () => {},
       },
-      accounts: new Map([[name, { source: source as PrefillSource, returnUrls: [], key: () => 'key' }]]),
+      accounts: new Map([[name, { source: source as PrefillSource, returnUrls: [], bearerToken: () => 'key' }]]),
       slots: createSlots(1),
       spool,
     };

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { hash, randomUUID } from 'node:crypto';
 import type { ErasureJob, Sought } from '../../../src/domain/erasure.ts';
 import type { Claim } from '../../../src/store/files/download-queue.ts';
-import { beginPrefill, keepProfile, offerPrefill, redeemPrefill } from '../../../src/store/prefill/prefills.ts';
+import { insertPrefill, keepProfile, offerPrefill, takeProfile } from '../../../src/store/prefill/prefills.ts';
 import { beginErasure, checkAgain, recordDeletedFiles } from '../../../src/store/privacy/erasure-jobs.ts';
 import { deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
@@ -215,7 +215,7 @@ export const privacyScenarios = {
       const secret = (text: string) => hash('sha256', `${text} ${key.prefillId}`, 'buffer');
       const handleHash = secret('handle');
       const hashes = { stateHash: secret('state'), bindingHash: secret('browser') };
-      await beginPrefill(stage.direct, { ...key, request, ...hashes });
+      await insertPrefill(stage.direct, { ...key, request, ...hashes });
       const profile = {
         ...{ raw: JSON.stringify({ email }), rawText: null, notes: [] },
         ...{ firstName: 'Ada', lastName: 'One', email, phone: null },
@@ -223,7 +223,7 @@ export const privacyScenarios = {
       };
       let redeemed = 0;
       const redeem = async (actor: Actor) => {
-        if (await redeemPrefill(stage.database(actor.name), { advertiserId, handleHash })) redeemed++;
+        if (await takeProfile(stage.database(actor.name), { advertiserId, handleHash })) redeemed++;
       };
       return {
         programs: {
