@@ -94,8 +94,9 @@ export interface Failing {
 export function findFailure(answer: Answer, { failures, forMs }: Failing, random: number): DeliveryFailure | null {
   if (isDelivered(answer)) return null;
   const range = forMs < retryForMs ? whileFailing : whileHalted;
-  const demanded = answer.status === null ? undefined : answer.retryAfterMs;
-  const waitMs = demanded ?? backoff(failures + 1, range, random);
+  const demandedMs = answer.status === null ? 0 : (answer.retryAfterMs ?? 0);
+  // An endpoint can make the pause longer, not shorter: one that asks for a second for ever would be sent a message a second.
+  const waitMs = Math.max(demandedMs, backoff(failures + 1, range, random));
   return { reason: describeAnswer(answer), waitMs, isGone: answer.status === 410 };
 }
 

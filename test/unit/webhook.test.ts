@@ -2,7 +2,7 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { toDelay } from '../../src/domain/delay.ts';
-import { findFailure, retryForMs, toMessage, type WebhookEvent } from '../../src/domain/webhook.ts';
+import { type Failing, findFailure, retryForMs, toMessage, type WebhookEvent } from '../../src/domain/webhook.ts';
 import { toWebhookProblems, toWebhookState, type WebhookStatus } from '../../src/domain/webhook-status.ts';
 import { isPublic } from '../../src/webhooks/public-address.ts';
 import { createPublicLookup } from '../../src/webhooks/send.ts';
@@ -79,6 +79,14 @@ describe('an answer', () => {
     const wait = (seconds: number) =>
       findFailure({ status: 429, retryAfterMs: toDelay(seconds * 1_000) }, first, 0.5)?.waitMs;
     expect([wait(7), wait(999_999_999)]).toEqual([7_000, 86_400_000]);
+  });
+
+  test('with a Retry-After of a second for ever is not sent a message a second', () => {
+    const wait = (failing: Failing) =>
+      findFailure({ status: 429, retryAfterMs: toDelay(1_000) }, failing, 0.5)?.waitMs ?? 0;
+    expect(wait(first)).toBeLessThan(5_000);
+    expect(wait({ failures: 20, forMs: retryForMs / 2 })).toBeGreaterThan(600_000);
+    expect(wait({ failures: 200, forMs: retryForMs })).toBeGreaterThanOrEqual(3 * 3_600_000);
   });
 });
 
