@@ -13,7 +13,7 @@ import {
 } from './config/local.ts';
 import { findNearMiss } from './config/near-miss.ts';
 import { type BlobsPlace, blobsPlace, directUrl, webhookSecrets } from './config/parsers.ts';
-import { type ConfigDraft, inTheClear, isLong, isPlain, rules, tooShort } from './config/rules.ts';
+import { type ConfigDraft, eventsInTheClear, inTheClear, isLong, isPlain, rules, tooShort } from './config/rules.ts';
 import { explainUnreadable, loadSecret, Secret } from './config/secret.ts';
 import { type Section, type Setting, sections, settings, type Values } from './config/settings.ts';
 
@@ -83,9 +83,9 @@ export function findAddressProblem(text: string): string | null {
   return directUrl.safeParse(text).error?.issues[0]?.message ?? null;
 }
 
-/** The secrets of a webhook now. While its file holds something else, those read first. */
+/** The secrets of a webhook now. While its file holds something else, those used last. */
 export function toWebhookSecrets(secret: Secret): readonly string[] {
-  return webhookSecrets.safeParse(secret.current()).data ?? webhookSecrets.parse(secret.reveal());
+  return webhookSecrets.parse(secret.current((text) => webhookSecrets.safeParse(text).success));
 }
 
 /** The place of a store as a setting names it; null if the text names none. */
@@ -252,7 +252,13 @@ const load = {
   webhooks(read: Read, draft: ConfigDraft) {
     const { WEBHOOK_URL: url, WEBHOOK_SECRET: secret, WEBHOOK_ALLOW_PRIVATE: allowPrivate } = read('webhooks');
     const file = draft.env.ADVERTISERS_FILE?.trim();
-    if (file) return { allowPrivate, ...loadWebhooks(file, (text) => draft.report('ADVERTISERS_FILE', text)) };
+    if (file) {
+      const listed = loadWebhooks(file, (text) => draft.report('ADVERTISERS_FILE', text));
+      const plain = listed.endpoints.filter((one) => isPlain(one.url)).map((one) => one.name);
+      if (draft.production && plain.length > 0)
+        draft.warn('ADVERTISERS_FILE', `names an http address for webhook ${plain.join(', ')}: ${eventsInTheClear}`);
+      return { allowPrivate, ...listed };
+    }
     const single = { account: 'default', name: 'default', types: null, detail: null };
     return { allowPrivate, accounts: ['default'], endpoints: url && secret ? [{ ...single, url, secret }] : [] };
   },

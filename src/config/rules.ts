@@ -115,8 +115,7 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
     } else if (WEBHOOK_URL && WEBHOOK_SECRET === null)
       report('WEBHOOK_SECRET', 'is required, since WEBHOOK_URL is set');
     else if (WEBHOOK_SECRET && WEBHOOK_URL === null) report('WEBHOOK_URL', 'is required, since WEBHOOK_SECRET is set');
-    if (production && WEBHOOK_URL && isPlain(WEBHOOK_URL))
-      warn('WEBHOOK_URL', 'is http: events cross the network in the clear');
+    if (production && WEBHOOK_URL && isPlain(WEBHOOK_URL)) warn('WEBHOOK_URL', `is http: ${eventsInTheClear}`);
   },
 
   privacy({ PRIVACY_KEY }, { production, report }) {
@@ -145,6 +144,8 @@ const forOne = 'and ADVERTISERS_FILE exclude each other: with several accounts i
 const wayToVerify = 'name it with sslrootcert or DATABASE_CA, or use sslmode=verify-full';
 
 export const inTheClear = 'the credential and every application cross the network in the clear';
+
+export const eventsInTheClear = 'events cross the network in the clear';
 
 /** True for an http address of another machine. */
 export function isPlain(url: string): boolean {

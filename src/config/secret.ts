@@ -7,11 +7,13 @@ import { inspect } from 'node:util';
 /** Holds a secret's text; only `reveal` and `current` return it. */
 export class Secret {
   readonly #text: string;
+  #last: string;
   /** The file it was read from, or null: reading that file again gives the rotated value. */
   readonly file: string | null;
 
   constructor(text: string, file: string | null = null) {
     this.#text = text;
+    this.#last = text;
     this.file = file;
   }
 
@@ -20,16 +22,16 @@ export class Secret {
   }
 
   /**
-   * The secret as its file holds it now, so that rotation needs no restart. While the file cannot be read, or is empty because it is
-   * being written, the text read first.
+   * The secret as its file holds it now, so that rotation needs no restart. While the file cannot be read, or holds nothing usable, for
+   * example because it is being written, the text that was used last: the one read first may have been rotated away.
    */
-  current(): string {
+  current(isUsable: (text: string) => boolean = Boolean): string {
     if (this.file === null) return this.#text;
     try {
-      return loadSecret(this.file).reveal() || this.#text;
-    } catch {
-      return this.#text;
-    }
+      const text = loadSecret(this.file).reveal();
+      if (isUsable(text)) this.#last = text;
+    } catch {}
+    return this.#last;
   }
 
   toJSON(): string {

@@ -481,9 +481,9 @@ describe('secrets', () => {
     writeFileSync(file, 'barley\n');
     expect(account?.credential.current()).toBe('barley');
     writeFileSync(file, '');
-    expect(account?.credential.current()).toBe('sesame');
+    expect(account?.credential.current()).toBe('barley');
     rmSync(file);
-    expect(account?.credential.current()).toBe('sesame');
+    expect(account?.credential.current()).toBe('barley');
   });
 
   it('are refused when both forms are set, and when the file is empty, missing, a folder or closed to us', () => {
@@ -865,9 +865,24 @@ describe('webhooks', () => {
     expect(JSON.stringify(problems)).not.toMatch(/sesame-open|whsec_[A-Z]/);
   });
 
+  it('in the clear are warned about in production, wherever they are configured', () => {
+    const accounts = [{ name: 'north', credential: 'x', webhooks: [{ ...hook, url: 'http://ats.example.com/t0ken' }] }];
+    const env = { ...list(accounts), NODE_ENV: 'production' };
+    expect(load(env, 'webhooks').warnings).toEqual([
+      'ADVERTISERS_FILE names an http address for webhook north: events cross the network in the clear',
+    ]);
+    expect(load({ ...env, NODE_ENV: 'test' }, 'webhooks').warnings).toEqual([]);
+  });
+
   it('have names of their own', () => {
     const env = list([{ name: 'north', credential: 'x', webhooks: [hook, hook] }]);
     expect(refuse(env, 'webhooks')).toMatchObject([{ text: expect.stringContaining('two webhooks are called north') }]);
+    const accounts = ['north', 'south'].map((name) => ({
+      name,
+      credential: name,
+      webhooks: [{ ...hook, name: 'ats' }],
+    }));
+    expect(refuse(list(accounts), 'webhooks')).toMatchObject([{ text: expect.stringContaining('are called ats') }]);
   });
 
   it('read their secrets again for each message; what cannot be one changes nothing', () => {
@@ -879,7 +894,14 @@ describe('webhooks', () => {
     if (!endpoint) throw new Error('There is no endpoint.');
     writeFileSync(file, `${second}\n${first}\n`);
     expect(toWebhookSecrets(endpoint.secret)).toEqual([second, first]);
-    writeFileSync(file, 'whsec_');
-    expect(toWebhookSecrets(endpoint.secret)).toEqual([first]);
+    for (const text of ['whsec_', '', `${second} ${first} ${second}`]) {
+      writeFileSync(file, text);
+      expect(toWebhookSecrets(endpoint.secret), text).toEqual([second, first]);
+    }
+    // The receiver knows only the second by now: the first must not come back with a file that is spoilt.
+    writeFileSync(file, second);
+    expect(toWebhookSecrets(endpoint.secret)).toEqual([second]);
+    rmSync(file);
+    expect(toWebhookSecrets(endpoint.secret)).toEqual([second]);
   });
 });
