@@ -5,7 +5,7 @@ import { retryForMs } from './webhook.ts';
 export interface WebhookStatus {
   readonly advertiser: string;
   readonly name: string;
-  /** The last event that the endpoint took; 0 before the first. */
+  /** The last event that the endpoint took, or that was too old for it when it was new; 0 if there is none. */
   readonly position: bigint;
   /** Events after the position, counted up to 10,000. */
   readonly behind: number;

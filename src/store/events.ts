@@ -71,8 +71,8 @@ export async function pruneEvents(db: Queryable, limit = 10_000): Promise<number
      ), stopped AS (
        UPDATE intake.webhooks h SET stop = 'lost'
        FROM (SELECT advertiser_id, max(event_id) AS event_id FROM deleted GROUP BY advertiser_id) AS d
-       -- One that has taken nothing yet begins with the oldest event that is kept.
-       WHERE h.advertiser_id = d.advertiser_id AND h.position < d.event_id AND h.position > 0 AND h.removed_at IS NULL
+       -- Also one that is removed from the settings: it may come back.
+       WHERE h.advertiser_id = d.advertiser_id AND h.position < d.event_id
      )
      SELECT count(*)::int AS pruned FROM deleted`,
     [keptMs, limit],

@@ -148,6 +148,10 @@ describe('an endpoint', () => {
     await hasten(database);
     expect(await deliver({ store }, endpoint.webhook, request())).toEqual({ delivered: 0, failure: null });
     expect(await loadRow(store)).toMatchObject({ stop: 'gone', position: BigInt(ids[0] ?? 0) });
+    // A person who continues too early disables nothing for ever.
+    expect(await store.webhooks.resume({ advertiserId, name: 'ats' })).toBe(true);
+    await deliver({ store }, endpoint.webhook, request());
+    expect(await loadRow(store)).toMatchObject({ stop: 'gone', position: BigInt(ids[0] ?? 0), failures: 1 });
     receiver.answer = () => 204;
     expect(await store.webhooks.resume({ advertiserId, name: 'ats' })).toBe(true);
     await deliver({ store }, endpoint.webhook, request());
@@ -182,6 +186,23 @@ describe('an endpoint', () => {
     await deliver({ store }, endpoint.webhook, request());
     expect(receiver.taken()).toEqual(ids.slice(1, 3));
     expect(await loadRow(store)).toMatchObject({ position: BigInt(ids[3] ?? 0), behind: 0 });
+  });
+
+  test('of some types that fails keeps its place behind those it passed, and repeats only the failed one', async ({
+    emptied: database,
+  }) => {
+    const store = await prepare(database);
+    const types = ['application.ready', 'application.changed', 'application.ready', 'application.changed'] as const;
+    const ids = await append(database, types);
+    await using receiver = await openReceiver(({ message }) => (message.data.event_id === ids[2] ? 500 : 204));
+    await using endpoint = openEndpoint(receiver, { types: ['application.ready'] });
+    await deliver({ store }, endpoint.webhook, request());
+    expect(await loadRow(store)).toMatchObject({ position: BigInt(ids[1] ?? 0), failures: 1, behind: 2 });
+    receiver.answer = () => 204;
+    await hasten(database);
+    await deliver({ store }, endpoint.webhook, request());
+    expect(receiver.taken()).toEqual([ids[0], ids[2]]);
+    expect(await loadRow(store)).toMatchObject({ position: BigInt(ids[3] ?? 0), failures: 0, behind: 0 });
   });
 
   test('takes its messages by the old secret and by the new one while it is rotated', async ({ emptied: database }) => {
@@ -359,6 +380,66 @@ describe('pruning', () => {
     expect(await pruneEvents(db)).toBe(2);
     expect(await loadRow(store)).toMatchObject({ stop: null, behind: 1 });
   });
+
+  test('of events that an endpoint never took because it failed from the first on stops it, too', async ({
+    emptied: database,
+  }) => {
+    const store = await prepare(database);
+    await using receiver = await openReceiver(() => 500);
+    await using endpoint = openEndpoint(receiver);
+    await store.webhooks.declare(['acme'], [endpoint.webhook]);
+    const [, kept] = await append(database, received(2));
+    await deliver({ store }, endpoint.webhook, request());
+    await database.query(`UPDATE intake.events SET at = now() - interval '31 days' WHERE event_id < $1`, [kept]);
+    await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
+    expect(await pruneEvents(db)).toBe(1);
+    expect(await loadRow(store)).toMatchObject({ stop: 'lost', position: 0n });
+  });
+
+  test('while an endpoint is not configured is told when it comes back: it does not skip in silence', async ({
+    emptied: database,
+  }) => {
+    const store = await prepare(database);
+    await append(database, received(1));
+    await using receiver = await openReceiver();
+    await using endpoint = openEndpoint(receiver);
+    await deliver({ store }, endpoint.webhook, request());
+    await store.webhooks.declare(['acme'], []);
+    const [, kept] = await append(database, received(2));
+    await database.query(`UPDATE intake.events SET at = now() - interval '31 days' WHERE event_id < $1`, [kept]);
+    await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
+    await pruneEvents(db);
+    await store.webhooks.declare(['acme'], [endpoint.webhook]);
+    expect(await loadRow(store)).toMatchObject({ stop: 'lost' });
+  });
+
+  test('while a new endpoint catches up does not stop it: it begins with the last four weeks', async ({
+    emptied: database,
+  }) => {
+    const store = await prepare(database);
+    const ids = await append(database, received(6));
+    const age = (days: number, through: number | undefined) =>
+      database.query(`UPDATE intake.events SET at = now() - $1 * interval '1 day' WHERE event_id <= $2`, [
+        days,
+        through,
+      ]);
+    await age(27, ids[3]);
+    await age(29, ids[1]);
+    await using receiver = await openReceiver();
+    await using endpoint = openEndpoint(receiver);
+    await store.webhooks.declare(['acme'], [endpoint.webhook]);
+    expect(await loadRow(store)).toMatchObject({ position: BigInt(ids[1] ?? 0), behind: 4 });
+    await age(31, ids[1]);
+    await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
+    expect(await pruneEvents(db)).toBe(2);
+    await deliver({ store }, endpoint.webhook, request());
+    expect(receiver.taken()).toEqual(ids.slice(2));
+    expect(await loadRow(store)).toMatchObject({ stop: null, behind: 0 });
+    // One that is new where nothing has happened for weeks waits for the next event.
+    await age(29, ids[5]);
+    await store.webhooks.declare(['acme'], [{ account: 'acme', name: 'crm' }]);
+    expect(await loadRow(store)).toMatchObject({ name: 'crm', position: BigInt(ids[5] ?? 0), behind: 0 });
+  });
 });
 
 describe('the loop of a worker', () => {
@@ -417,7 +498,7 @@ describe('the rows of endpoints', () => {
     emptied: database,
   }) => {
     const store = await prepare(database);
-    const [id] = await append(database, received(1));
+    await append(database, received(1));
     await using receiver = await openReceiver();
     await using endpoint = openEndpoint(receiver);
     const names = async () => (await store.webhooks.load()).map(({ name, position }) => [name, Number(position)]);
@@ -429,11 +510,15 @@ describe('the rows of endpoints', () => {
     await deliver({ store }, endpoint.webhook, request());
     await store.webhooks.declare(['acme'], [{ account: 'acme', name: 'crm' }]);
     expect(await names()).toEqual([['crm', 0]]);
+    // A worker with the settings of before ends only now: what it still delivers does not bring the endpoint back.
+    const [later] = await append(database, received(1));
+    await deliver({ store }, endpoint.webhook, request());
+    expect(await names()).toEqual([['crm', 0]]);
     // Settings of another account do not touch them.
     await store.webhooks.declare(['other'], []);
     await store.webhooks.declare(['acme'], [endpoint.webhook, { account: 'acme', name: 'crm' }]);
     expect(await names()).toEqual([
-      ['ats', id],
+      ['ats', later],
       ['crm', 0],
     ]);
   });

@@ -24,7 +24,8 @@ const isDue = (h: string) =>
 
 /**
  * Makes the rows of these endpoints, and marks those of the same accounts that are no longer configured: the status leaves them out. Their
- * positions stay, because an older worker may still deliver to them.
+ * positions stay, because an older worker may still deliver to them. A new one begins with the events of the last four weeks: events are
+ * deleted after thirty days, and one that began with the oldest would miss what is deleted while it catches up.
  */
 export async function declareWebhooks(
   db: Queryable,
@@ -40,7 +41,12 @@ export async function declareWebhooks(
        WHERE v.advertiser_id = h.advertiser_id AND v.name = ANY ($3::text[]) AND h.removed_at IS NULL
          AND NOT EXISTS (SELECT 1 FROM named n WHERE n.advertiser_id = h.advertiser_id AND n.name = h.name)
      )
-     INSERT INTO intake.webhooks AS h (advertiser_id, name) SELECT advertiser_id, name FROM named
+     INSERT INTO intake.webhooks AS h (advertiser_id, name, position)
+     SELECT n.advertiser_id, n.name, coalesce(
+       (SELECT max(e.event_id) FROM intake.events e WHERE e.advertiser_id = n.advertiser_id AND e.event_id < coalesce(
+         (SELECT min(f.event_id) FROM intake.events f
+          WHERE f.advertiser_id = n.advertiser_id AND f.at >= now() - interval '28 days'), 9223372036854775807)), 0)
+     FROM named n
      ON CONFLICT (advertiser_id, name) DO UPDATE SET removed_at = NULL WHERE h.removed_at IS NOT NULL`,
     [...columnsOf(configured, 'account', 'name'), accounts],
   );
@@ -149,8 +155,7 @@ export async function recordDelivery(
        next_at = excluded.next_at,
        stop = coalesce(excluded.stop, h.stop),
        last_answer = coalesce(excluded.last_answer, h.last_answer),
-       answered_at = coalesce(excluded.answered_at, h.answered_at),
-       removed_at = NULL
+       answered_at = coalesce(excluded.answered_at, h.answered_at)
      RETURNING 1`,
     [
       ...[lease.name, lease.lane, lease.epoch, lease.owner, advertiserId, name, position],
