@@ -1,6 +1,6 @@
 // A receiver of Intake's webhooks in one file, with Node alone: npx node examples/receive-webhooks.ts, with WEBHOOK_SECRET set.
-// It verifies each message (Standard Webhooks 1.0.0), takes each event once and in order because it keeps the last number of each advertiser,
-// and shows the newest on a page. INBOX names a file to keep them in; PORT is 8091 if it is not set.
+// It verifies each message (Standard Webhooks 1.0.0), takes each event once and in order because it keeps the last one of each advertiser,
+// notices a restore of Intake's database, and shows the newest on a page. INBOX names a file to keep them in; PORT is 8091 if it is not set.
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
@@ -27,19 +27,25 @@ const inbox: Message[] =
         .split('\n')
         .flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Message]))
     : [];
-const positions = new Map(inbox.map(({ data }) => [data.advertiser_id, data.event_id]));
+const lasts = new Map(inbox.map((message) => [message.data.advertiser_id, message]));
 
-/** Takes an event. One that was taken before is a repetition: delivery is at least once. */
+/**
+ * Takes an event. One that is newer neither by number nor by time is a repetition: delivery is at least once. A number that is used again at
+ * a later time means that Intake's database was restored.
+ */
 function take(message: Message): void {
   const { event_id, advertiser_id, application_id } = message.data;
   const what = `event ${event_id} of advertiser ${advertiser_id}: ${message.type} of ${application_id}`;
-  if (event_id <= (positions.get(advertiser_id) ?? 0)) {
+  const last = lasts.get(advertiser_id);
+  const isNext = last === undefined || event_id > last.data.event_id;
+  if (!isNext && message.timestamp <= last.timestamp) {
     console.log(`${what}, again`);
     return;
   }
+  if (!isNext) console.log(`Intake's database was restored: read all applications of ${advertiser_id} anew.`);
   if (INBOX) appendFileSync(INBOX, `${JSON.stringify(message)}\n`);
   inbox.push(message);
-  positions.set(advertiser_id, event_id);
+  lasts.set(advertiser_id, message);
   console.log(what);
 }
 

@@ -2,12 +2,12 @@
 import { type Config, toWebhookSecrets } from '../config.ts';
 import { version } from '../store/postgres/version.ts';
 import type { Webhook } from '../sync/accounts/webhooks.ts';
-import { openWebhookClient } from '../webhooks/send.ts';
+import { openWebhookClient, type WebhookClient } from '../webhooks/send.ts';
 
 /** A client per endpoint, so that none waits for another. Nothing is sent yet. */
-export function openWebhooks({ webhooks }: Config<'webhooks'>, stack: AsyncDisposableStack): Webhook[] {
+export function openWebhooks({ webhooks }: Config<'webhooks'>, stack: AsyncDisposableStack) {
   return webhooks.endpoints.map(({ account, name, url, secret, types, detail }) => {
-    const { send } = stack.use(
+    const { send, look } = stack.use(
       openWebhookClient({
         url,
         secrets: () => toWebhookSecrets(secret),
@@ -15,6 +15,6 @@ export function openWebhooks({ webhooks }: Config<'webhooks'>, stack: AsyncDispo
         userAgent: `intake/${version}`,
       }),
     );
-    return { account, name, types, detail, send };
+    return { account, name, types, detail, send, look } satisfies Webhook & Pick<WebhookClient, 'look'>;
   });
 }

@@ -12,7 +12,7 @@ import { toPrintable } from './terminal.ts';
 export const doctor = command<{ readonly advertiser?: string }>({
   name: 'doctor',
   summary:
-    'check configuration, database, schema, clock, storage and credentials; show what was learned about the source',
+    'check configuration, database, schema, clock, storage, credentials and webhooks; show what was learned about the source',
   examples: [
     ['intake doctor', 'every check, one line each'],
     ['intake doctor --json', 'the same for a program'],
@@ -20,7 +20,7 @@ export const doctor = command<{ readonly advertiser?: string }>({
   shape: (shaped) => shaped.option('--advertiser <name>', 'only this account, where several are configured'),
   async run({ env, signal, terminal }, { advertiser }) {
     const config = await loadCommandConfig(env, {
-      needs: ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill'],
+      needs: ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill', 'webhooks'],
       advertiser,
     });
     const configuration = { check: 'configuration', ok: true, detail: config.warnings.join(' ') || 'complete' };
@@ -49,11 +49,12 @@ export const doctor = command<{ readonly advertiser?: string }>({
 
 /** Runs the checks. They do not change the schema, and a failing check does not stop the others. */
 async function runChecks(
-  config: Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs'>,
+  config: Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'webhooks'>,
   { advertiser, signal }: Chosen,
 ): Promise<Finding[]> {
   const { openAnyStore } = await import('../app/database.ts');
   const { openConfiguredBlobs, openConnectionsOf, openSourceToLook, toChosen } = await import('../app/resources.ts');
+  const { openWebhooks } = await import('../app/webhooks.ts');
   const checks = await import('../sync/worker/health-checks.ts');
   await using stack = new AsyncDisposableStack();
   const findings: Finding[] = [];
@@ -79,5 +80,9 @@ async function runChecks(
     const source = openSourceToLook(config, store, account, connections);
     findings.push(...(await checks.checkSource(store, source, { ...account, signal })));
   }
+  const chosen = openWebhooks(config, stack).filter(
+    ({ account }) => advertiser === undefined || account === advertiser,
+  );
+  findings.push(...(await checks.checkWebhooks(owned, chosen)));
   return findings;
 }

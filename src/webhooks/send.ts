@@ -30,6 +30,8 @@ export type Resolve = (
 
 export interface WebhookClient extends AsyncDisposable {
   send(message: WebhookMessage): Promise<Answer>;
+  /** Host and port, and why they cannot be connected to, as far as it is known without a connection; null where nothing speaks against. */
+  look(): Promise<{ readonly address: string; readonly refusal: string | null }>;
 }
 
 /** Less than the 20 seconds that a worker has to end: a message in flight is finished, not repeated. */
@@ -45,6 +47,10 @@ export function openWebhookClient(options: WebhookClientOptions): WebhookClient 
   const url = new URL(options.url);
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const address = `${url.hostname}:${url.port || (url.protocol === 'https:' ? 443 : 80)}`;
+  /** Null where the socket may connect to whatever the name resolves to. */
+  const lookup = allowPrivate ? null : createPublicLookup(options.resolve ?? lookUp);
+  // A host that is an address is not looked up.
+  const isRefused = !allowPrivate && isIP(host) !== 0 && !isPublic(host);
   const agent = new Agent({
     connections: 1,
     pipelining: 1,
@@ -52,13 +58,12 @@ export function openWebhookClient(options: WebhookClientOptions): WebhookClient 
     bodyTimeout: timeoutMs,
     maxHeaderSize: headersMaxBytes,
     allowH2: false,
-    connect: { timeout: timeoutMs, ...(!allowPrivate && { lookup: createPublicLookup(options.resolve ?? lookUp) }) },
+    connect: { timeout: timeoutMs, ...(lookup && { lookup }) },
   });
 
   return {
     async send({ id, body, at }) {
-      // A host that is an address is not looked up.
-      if (!allowPrivate && isIP(host) !== 0 && !isPublic(host)) return toNoAnswer(refusedCode, address);
+      if (isRefused) return toNoAnswer(refusedCode, address);
       const seconds = Math.floor(at.getTime() / 1_000);
       try {
         const response = await agent.request({
@@ -84,6 +89,10 @@ export function openWebhookClient(options: WebhookClientOptions): WebhookClient 
         return toNoAnswer(toCode(error), address);
       }
     },
+    async look() {
+      const code = isRefused ? refusedCode : isIP(host) === 0 ? await findLookupCode(lookup ?? lookUp, host) : null;
+      return { address, refusal: code === null ? null : toNoAnswer(code, address).reason };
+    },
     [Symbol.asyncDispose]: () => agent.destroy(),
   };
 }
@@ -102,6 +111,11 @@ export function createPublicLookup(resolve: Resolve): LookupFunction {
   };
 }
 
+/** Why a name gives no address; null where it gives one. */
+function findLookupCode(lookup: LookupFunction, host: string): Promise<string | null> {
+  return new Promise((resolve) => lookup(host, { all: true }, (error) => resolve(error && toCode(error))));
+}
+
 function toCode(error: unknown): string {
   const { name, code } = error as { readonly name?: unknown; readonly code?: unknown };
   if (name === 'TimeoutError') return 'TIMEOUT';
@@ -111,7 +125,7 @@ function toCode(error: unknown): string {
 const timeouts = new Set(['TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'UND_ERR_CONNECT_TIMEOUT']);
 
 /** Never passes on an error's own text: it may hold what the endpoint sent, or the path of its address, which may be a secret. */
-function toNoAnswer(code: string, address: string): Answer {
+function toNoAnswer(code: string, address: string) {
   const problem = toCertificateProblem(code, address, 'file in NODE_EXTRA_CA_CERTS');
   const isTimeout = timeouts.has(code);
   const reason =
@@ -120,5 +134,5 @@ function toNoAnswer(code: string, address: string): Answer {
       : isTimeout
         ? `${address} did not answer in time`
         : (problem ?? `the connection to ${address} failed (${toConnectionReason(code)})`);
-  return { status: null, reason };
+  return { status: null, reason } satisfies Answer;
 }

@@ -1,7 +1,7 @@
 // What an endpoint may do to the sender: each hostile one costs at most its own message.
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { toPing } from '../../src/domain/webhook.ts';
 import { openWebhookClient, type WebhookClientOptions } from '../../src/webhooks/send.ts';
 import { openReceiver, webhookSecret } from '../support/receiver.ts';
@@ -68,6 +68,23 @@ describe('a message', () => {
     expect(receiver.connections()).toBe(0);
   });
 
+  test('is sent to a private address of either family where that is allowed, and past a proxy', async () => {
+    await using proxy = await openRaw((socket) => socket.end());
+    const names = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY', 'ALL_PROXY', 'NODE_USE_ENV_PROXY'];
+    for (const name of names) vi.stubEnv(name, name.startsWith('NODE') ? '1' : proxy.url);
+    try {
+      for (const host of ['127.0.0.1', '::1']) {
+        await using receiver = await openReceiver(undefined, host);
+        await using client = open(receiver.url);
+        expect(await client.send(ping), host).toMatchObject({ status: 204 });
+      }
+    } finally {
+      vi.unstubAllEnvs();
+    }
+    // The address that was checked would not be the one that a proxy connects to.
+    expect(proxy.sockets).toEqual([]);
+  });
+
   test('is not sent where a name resolves to a private address, also when it did not before', async () => {
     await using receiver = await openReceiver();
     const { port } = new URL(receiver.url);
@@ -79,6 +96,28 @@ describe('a message', () => {
     await using client = open(`http://hook.example.com:${port}/`, { allowPrivate: false, resolve });
     for (let n = 0; n < 2; n++) expect(await client.send(ping)).toMatchObject({ status: null });
     expect([asked.length, receiver.connections()]).toEqual([2, 0]);
+  });
+});
+
+describe('a look at an endpoint', () => {
+  test('says whether its address can be used, and connects to nothing', async () => {
+    await using receiver = await openReceiver();
+    const { port } = new URL(receiver.url);
+    const resolve: WebhookClientOptions['resolve'] = (name, _options, done) =>
+      name === 'gone.example.com'
+        ? done(Object.assign(new Error(), { code: 'ENOTFOUND' }), [])
+        : done(null, [{ address: name === 'inside.example.com' ? '10.0.0.1' : '8.8.8.8', family: 4 }]);
+    const look = async (host: string, allowPrivate = false) => {
+      await using client = open(`http://${host}:${port}/token`, { allowPrivate, resolve });
+      return await client.look();
+    };
+    expect(await look('ats.example.com')).toEqual({ address: `ats.example.com:${port}`, refusal: null });
+    for (const host of ['inside.example.com', '127.0.0.1', '[::1]']) {
+      expect((await look(host)).refusal, host).toContain('WEBHOOK_ALLOW_PRIVATE=true allows it');
+    }
+    expect((await look('gone.example.com')).refusal).toContain('the name does not resolve');
+    for (const host of ['127.0.0.1', '[::1]', 'localhost']) expect((await look(host, true)).refusal, host).toBeNull();
+    expect(receiver.connections()).toBe(0);
   });
 });
 

@@ -5,6 +5,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
+import { toMessage } from '../../src/domain/webhook.ts';
+import { openWebhookClient } from '../../src/webhooks/send.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { callIntake } from '../support/intake.ts';
@@ -80,6 +82,34 @@ test(killed, { tags: ['slow'] }, async ({ emptied: database }) => {
   expect((await fetch(`${example.url}/hook`, forged)).status).toBe(401);
 });
 
+test('the example receiver takes the events of a restored database, whose numbers are used again', async () => {
+  await using scratch = await openScratch();
+  const inbox = join(scratch.path, 'inbox.ndjson');
+  await using example = await openExample(inbox);
+  await using client = openWebhookClient({
+    ...{ url: example.url, secrets: () => [webhookSecret], allowPrivate: true, userAgent: 'test' },
+  });
+  const send = async (event: bigint, minute: number) => {
+    const at = new Date(Date.UTC(2026, 10, 18, 12, minute));
+    const of = { advertiserId: 7n, applicationId: 1n, type: 'application.changed', state: 'ready' } as const;
+    const message = toMessage({ eventId: event, at, ...of, readAt: new Date(), application: null }, false);
+    expect(await client.send(message)).toMatchObject({ status: 204 });
+  };
+  await send(100n, 1);
+  await send(101n, 2);
+  await send(102n, 3);
+  // The backup was made after 100: what it holds comes again, and then what happens after the restore.
+  await send(100n, 1);
+  await send(101n, 5);
+  await send(102n, 6);
+  await send(102n, 6);
+  const taken = readFileSync(inbox, 'utf8').matchAll(/"timestamp":"[^"]+:(\d\d):00\.000Z","data":\{"event_id":(\d+)/g);
+  expect([...taken].map(([, minute, event]) => `${event} at ${Number(minute)}`)).toEqual([
+    ...['100 at 1', '101 at 2', '102 at 3', '101 at 5', '102 at 6'],
+  ]);
+  expect(example.printed().match(/was restored/g)).toHaveLength(1);
+});
+
 test('an operator lists endpoints, sends a ping, and continues one that was disabled', async ({
   emptied: database,
 }) => {
@@ -136,6 +166,38 @@ test('an operator lists endpoints, sends a ping, and continues one that was disa
   const { stdout } = await callIntake(['webhook', 'list'], env);
   expect(stdout).toMatch(/ats .* acme .* disabled .* 41 /);
   expect(stdout).not.toContain(new URL(receiver.url).port);
+
+  // The doctor looks at addresses and rows, and sends nothing.
+  const sent = receiver.received.length;
+  const address = new URL(receiver.url).host;
+  const examine = async (settings = {}) => {
+    const { code, stdout: text } = await callIntake(['doctor', '--json'], { ...env, ...settings });
+    const { findings } = JSON.parse(text) as { findings: { check: string; ok: boolean; detail: string }[] };
+    return { code, found: findings.filter(({ check }) => check.startsWith('acme: webhook ')) };
+  };
+  expect(await examine()).toEqual({
+    code: 3,
+    found: [
+      {
+        check: 'acme: webhook ats',
+        ok: false,
+        detail: `${address}; Webhook ats is disabled: it answered 410 (gone); 1 event waits. Run intake retry --webhook ats`,
+      },
+      { check: 'acme: webhook crm', ok: true, detail: `${address}; no worker has begun to deliver` },
+    ],
+  });
+  const strict = await examine({ WEBHOOK_ALLOW_PRIVATE: 'false' });
+  expect(strict.found).toMatchObject([
+    { ok: false, detail: `${address} is not an address of the internet; WEBHOOK_ALLOW_PRIVATE=true allows it` },
+    { ok: false },
+  ]);
+  writeFileSync(secretFile, 'whsec_');
+  expect(await callIntake(['doctor'], env)).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/webhooks\[0\] secretFile .*ats\.secret must be whsec_/),
+  });
+  writeFileSync(secretFile, webhookSecret);
+  expect(receiver.received).toHaveLength(sent);
 
   expect(await call('retry', '--webhook', 'ats')).toEqual({ code: 0, said: { webhooks: 1 } });
   expect(await database.query(`SELECT stop, position::int FROM intake.webhooks`)).toEqual([

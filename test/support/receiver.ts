@@ -42,14 +42,14 @@ export interface Receiver extends AsyncDisposable {
 type Reply = number | { readonly status: number; readonly headers: Record<string, string> } | null;
 
 /** Opens a receiver that takes everything. A message whose signature is wrong is answered with 401. */
-export async function openReceiver(answer: Receiver['answer'] = () => 204): Promise<Receiver> {
+export async function openReceiver(answer: Receiver['answer'] = () => 204, host = '127.0.0.1'): Promise<Receiver> {
   const received: Received[] = [];
   let connections = 0;
   const server = createServer((request, response) => void take(request, response));
   server.on('connection', () => {
     connections++;
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(0, host);
   await once(server, 'listening');
 
   async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -70,7 +70,7 @@ export async function openReceiver(answer: Receiver['answer'] = () => 204): Prom
   }
 
   const receiver: Receiver = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${(server.address() as AddressInfo).port}/hook`,
     received,
     taken: () =>
       received

@@ -1,14 +1,18 @@
 // The checks of `intake doctor` and of a worker's readiness: whether the database, the storage and the source can be used, and what earlier
-// sweeps learned about the source. A check returns findings. It sends one harmless request to a source and leaves nothing in the storage.
+// sweeps learned about the source. A check returns findings. It sends one harmless request to a source, nothing to the endpoints of webhooks,
+// and leaves nothing in the storage.
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { type BlobStore, countKept, type DeletePolicy, type DeleteResult, hasRoom } from '../../domain/blob.ts';
 import { assumptions } from '../../domain/coverage/certificate.ts';
 import type { KnownPages } from '../../domain/coverage/state.ts';
+import { formatAgo, formatCount } from '../../domain/format.ts';
 import { describeSchema, isUsable, toEncodingTrouble, toSchemaTrouble } from '../../domain/schema.ts';
 import { explainRefusal, isOwnStore, parseIdentity } from '../../domain/store-owner.ts';
 import { SettingTrouble, Trouble, WrongStore } from '../../domain/trouble.ts';
+import { toWebhookProblems, toWebhookState, type WebhookStatus } from '../../domain/webhook-status.ts';
 import type { Source } from '../../source/client.ts';
 import type { KnownAdvertiser } from '../../store/accounts/advertisers.ts';
+import type { WebhookName } from '../../store/accounts/webhooks.ts';
 import type { Store } from '../../store/store.ts';
 import type { WorkerFacts } from './worker.ts';
 
@@ -198,6 +202,41 @@ export async function checkSource(
     findings.push(bad(`${name}: source`, toWords(trouble), trouble));
   }
   return findings;
+}
+
+/** An endpoint of webhooks as it is configured, with a look at its address that sends nothing. */
+export interface CheckedWebhook extends WebhookName {
+  readonly look: () => Promise<{ readonly address: string; readonly refusal: string | null }>;
+}
+
+/** Checks the address of each endpoint, and how it answered the workers. */
+export async function checkWebhooks(
+  store: Pick<Store, 'webhooks'> | null,
+  webhooks: readonly CheckedWebhook[],
+): Promise<Finding[]> {
+  if (webhooks.length === 0) return [];
+  // Other checks tell what is wrong with the database.
+  const all = (await store?.webhooks.load().catch(() => null)) ?? [];
+  return await Promise.all(
+    webhooks.map(async ({ account, name, look }) => {
+      const check = `${account}: webhook ${name}`;
+      const { address, refusal } = await look();
+      if (refusal !== null) return bad(check, refusal);
+      const known = all.find((one) => one.advertiser === account && one.name === name);
+      if (known === undefined) return good(check, `${address}; no worker has begun to deliver`);
+      const { isWell, words } = toWebhookWords(known, new Date());
+      return { check, ok: isWell, detail: `${address}; ${words}` };
+    }),
+  );
+}
+
+function toWebhookWords(one: WebhookStatus, now: Date) {
+  const problem = toWebhookProblems(one, now).at(0);
+  if (problem !== undefined) return { isWell: false, words: `${problem.what} Run ${problem.command}` };
+  const state = toWebhookState(one, now);
+  const answer = one.answeredAt === null ? 'no answer yet' : `${one.lastAnswer}, ${formatAgo(one.answeredAt, now)}`;
+  const words = `${state}, ${formatCount(one.behind, 'event waits', 'events wait')}; ${answer}`;
+  return { isWell: state !== 'failing', words };
 }
 
 /** A halt for a refused credential ends by itself; the credential check shows whether it is accepted now. Other halts need an operator. */
