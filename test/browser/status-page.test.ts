@@ -104,6 +104,47 @@ describe('the status page', () => {
     await page.context().close();
   });
 
+  test('shows the endpoints of webhooks, each with its state, and clips nothing of them on a phone', async () => {
+    await using database = await openTestDatabase();
+    await fillMonth(database);
+    await database.query(
+      `INSERT INTO intake.events SELECT 20000001, n, 100000 + n, 'application.received', now() - interval '2 hours' FROM generate_series(1, 3) AS n`,
+    );
+    await database.query(
+      `INSERT INTO intake.webhooks (advertiser_id, name, position, failures, failing_since, next_at, stop, last_answer, answered_at) VALUES
+         (20000003, 'ats', 9, 0, NULL, NULL, NULL, 'it answered 204', now() - interval '5 seconds'),
+         (20000001, 'warehouse-of-the-holding-company', 1, 7, now() - interval '2 hours', now() + interval '9 minutes', NULL,
+          'the connection to hooks.warehouse.of-the-holding-company.example.com:8443 failed (ECONNREFUSED)', now() - interval '1 minute'),
+         (20000002, 'crm', 9, 1, now(), NULL, 'gone', 'it answered 410', now() - interval '3 days'),
+         (20000002, 'new', 0, 0, NULL, NULL, NULL, NULL, NULL)`,
+    );
+    await using admin = await openTestAdmin(database);
+    const { page, complaints } = await openPage(browser, { viewport: wide, javaScriptEnabled: false });
+    await page.goto(admin.url);
+    const problems = page.getByRole('region', { name: 'What to do' }).getByRole('listitem');
+    expect(await problems.first().innerText()).toMatch(/urgent\s+northside-clinics Webhook crm is disabled: .*410/s);
+    expect(await problems.first().getByText('intake retry --webhook crm', { exact: true }).isVisible()).toBe(true);
+    expect(await problems.nth(1).innerText()).toMatch(/look.*is 2h behind: the connection .* failed.*; 2 events wait/s);
+    const rows = page.getByRole('region', { name: 'Webhooks' }).getByRole('row');
+    expect(await rows.count()).toBe(5);
+    const texts = await rows.allInnerTexts();
+    expect(texts[1]).toMatch(/^ats\s+fern-and-finch\s+up to date\s+0\s+it answered 204 \S+ ago\s*$/);
+    expect(texts[2]).toMatch(/harbour-logistics\s+failing\s+2\s+2h\s+the connection to .*1m ago\s+\d{4}-\d\d-\d\d/s);
+    expect(texts[3]).toMatch(/^crm\s+northside-clinics\s+disabled\s+0\s+it answered 410 3d ago\s*$/);
+    expect(texts[4]).toMatch(/^new\s+northside-clinics\s+up to date\s+0\s+none yet\s*$/);
+    const moods = await rows.locator('.badge').evaluateAll((all) => all.map((one) => one.className));
+    expect(moods).toEqual(['badge good', 'badge fair', 'badge bad', 'badge good']);
+    await page.setViewportSize({ width: 390, height: 844 });
+    expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+
+    const phone = await openPage(browser, { viewport: { width: 390, height: 844 }, colorScheme: 'dark' });
+    await phone.page.goto(admin.url);
+    expect(await phone.page.evaluate<string[]>(findClipped)).toEqual([]);
+    await phone.page.context().close();
+  });
+
   test('can be read on a phone and walked through by keyboard', async ({ month }) => {
     await using admin = await openTestAdmin(month);
     const { page, complaints } = await openPage(browser, { viewport: { width: 360, height: 740 } });

@@ -25,7 +25,8 @@ export async function openTestAdmin(
       version: '0.1.0',
       login: null,
       metrics: createMetrics({ version: '0.1.0' }),
-      loadStatus: async () => toStatus(new Date(), await store.reports.loadStatus(), staleAfterMs),
+      loadStatus: async () =>
+        toStatus(new Date(), await store.reports.loadStatus(), staleAfterMs, { webhooks: await store.webhooks.load() }),
       loadOwnWaits: () => [],
       loadHistory: (period) => store.reports.loadHistory(period, new Date()),
       loadProof: (advertiser) => store.reports.loadProof(advertiser),
