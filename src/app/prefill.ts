@@ -4,10 +4,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import { SchemaTrouble, SettingTrouble, Trouble, WrongStore } from '../domain/trouble.ts';
+import { version } from '../domain/version.ts';
 import type { Log } from '../log.ts';
 import { openConnections } from '../source/http.ts';
 import { createPrefillSource } from '../source/prefill.ts';
-import { version } from '../store/postgres/version.ts';
 import type { Store } from '../store/store.ts';
 import type { PrefillAccount, PrefillDeps, PrefillEnd } from '../sync/prefill.ts';
 import { startPresence } from '../sync/presence.ts';

@@ -1,6 +1,6 @@
 // Opens the clients of the configured webhooks.
 import { type Config, toWebhookSecrets } from '../config.ts';
-import { version } from '../store/postgres/version.ts';
+import { version } from '../domain/version.ts';
 import type { Webhook } from '../sync/accounts/webhooks.ts';
 import { openWebhookClient, type WebhookClient } from '../webhooks/send.ts';
 

@@ -3,9 +3,9 @@
 import pg from 'pg';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
+import { version } from '../../src/domain/version.ts';
 import { migrate } from '../../src/store/postgres/apply-migrations.ts';
 import { loadMigrations, type Migration } from '../../src/store/postgres/migration-files.ts';
-import { version } from '../../src/store/postgres/version.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { startPresence } from '../../src/sync/presence.ts';
 import { callIntake } from '../support/intake.ts';

@@ -2,11 +2,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isUsable, type Schema, toSchema, toSchemaTrouble } from '../../domain/schema.ts';
 import { SchemaTrouble, Trouble } from '../../domain/trouble.ts';
+import { version } from '../../domain/version.ts';
 import { loadApplied, type MigrateOptions, migrate } from './apply-migrations.ts';
 import type { DatabaseUrl } from './connection.ts';
 import { type Queryable, sqlState, toTrouble } from './database.ts';
 import { loadMigrations } from './migration-files.ts';
-import { version } from './version.ts';
 
 const duplicateTable = '42P07';
 

@@ -2,9 +2,9 @@
 // waits until no older one is alive, and an older one that comes back learns from its next row that it may not go on.
 import { findExcluding, isOlder, toSchemaTrouble } from '../../domain/schema.ts';
 import { SchemaTrouble } from '../../domain/trouble.ts';
+import { version } from '../../domain/version.ts';
 import type { Columns } from '../schema/rows.ts';
 import type { Queryable } from './database.ts';
-import { version } from './version.ts';
 
 /** A process that was not seen for this long has ended, or learns before it works again that it may not go on. */
 const aliveFor = `interval '1 minute'`;

@@ -28,7 +28,13 @@ export function toPdfText(text: string): string {
 const lineLength = 96;
 
 function wrap(text: string): string[] {
-  return text.match(new RegExp(`.{1,${lineLength}}(?: |$)`, 'g')) ?? [];
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1);
+    if (line && line.length + word.length >= lineLength) lines.push(word);
+    else lines[lines.length - 1] = line ? `${line} ${word}` : word;
+  }
+  return lines;
 }
 
 function toStream(content: string, filter: string): string {
