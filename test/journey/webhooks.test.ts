@@ -144,12 +144,15 @@ test('an operator lists endpoints, sends a ping, and continues one that was disa
   const refused = await callIntake(['webhook', 'test', 'ats', '--json'], { ...env, WEBHOOK_ALLOW_PRIVATE: 'false' });
   expect(refused).toMatchObject({ code: 3, stdout: expect.stringContaining('not an address of the internet') });
 
-  await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('acme', 7)`);
+  const id = board.advertiserId;
+  await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('acme', $1)`, [id]);
   await database.query(
-    `INSERT INTO intake.events VALUES (7, 41, 1, 'application.received', now()), (7, 42, 1, 'application.ready', now())`,
+    `INSERT INTO intake.events VALUES ($1, 41, 1, 'application.received', now()), ($1, 42, 1, 'application.ready', now())`,
+    [id],
   );
   await database.query(
-    `INSERT INTO intake.webhooks (advertiser_id, name, position, stop) VALUES (7, 'ats', 41, 'gone')`,
+    `INSERT INTO intake.webhooks (advertiser_id, name, position, stop) VALUES ($1, 'ats', 41, 'gone')`,
+    [id],
   );
   const { said } = await call('webhook', 'list');
   expect(said.webhooks).toMatchObject([
@@ -170,12 +173,12 @@ test('an operator lists endpoints, sends a ping, and continues one that was disa
   // The doctor looks at addresses and rows, and sends nothing.
   const sent = receiver.received.length;
   const address = new URL(receiver.url).host;
-  const examine = async (settings = {}) => {
+  const look = async (settings = {}) => {
     const { code, stdout: text } = await callIntake(['doctor', '--json'], { ...env, ...settings });
     const { findings } = JSON.parse(text) as { findings: { check: string; ok: boolean; detail: string }[] };
     return { code, found: findings.filter(({ check }) => check.startsWith('acme: webhook ')) };
   };
-  expect(await examine()).toEqual({
+  expect(await look()).toEqual({
     code: 3,
     found: [
       {
@@ -186,7 +189,7 @@ test('an operator lists endpoints, sends a ping, and continues one that was disa
       { check: 'acme: webhook crm', ok: true, detail: `${address}; no worker has begun to deliver` },
     ],
   });
-  const strict = await examine({ WEBHOOK_ALLOW_PRIVATE: 'false' });
+  const strict = await look({ WEBHOOK_ALLOW_PRIVATE: 'false' });
   expect(strict.found).toMatchObject([
     { ok: false, detail: `${address} is not an address of the internet; WEBHOOK_ALLOW_PRIVATE=true allows it` },
     { ok: false },
