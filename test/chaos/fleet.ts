@@ -12,9 +12,9 @@ import { withSlack } from './settings.ts';
 export interface FleetOptions {
   /** Holds the logs; also the working directory of every process. */
   readonly folder: string;
-  readonly env: (member: string) => Record<string, string>;
+  readonly env: (member: string, checkout: string) => Record<string, string>;
   /** The checkout whose code the next process runs. */
-  readonly toCheckout: () => string;
+  readonly toCheckout: (args: readonly string[]) => string;
   /** Chooses the crash point for a restarted worker. */
   readonly toArming: () => Arming | null;
   /** A process reached its crash point, and died or stopped there. */
@@ -100,15 +100,15 @@ export function createFleet({ folder, env, toCheckout, toArming, onFired, onStop
     const [out, err] = [`${name}.out.log`, `${name}.log`].map((file) => openSync(join(folder, file), 'a'));
     const { imported, ...given } = extra;
     const imports = [watched, imported].flatMap((one) => (one ? ['--import', one] : []));
-    const main = join(toCheckout(), 'src/cli/main.ts');
-    const child = spawn(process.execPath, [...imports, main, ...args], {
+    const checkout = toCheckout(args);
+    const child = spawn(process.execPath, [...imports, join(checkout, 'src/cli/main.ts'), ...args], {
       cwd: folder,
       env: {
         PATH: process.env.PATH ?? '',
         HOME: folder,
         TMPDIR: folder,
         NODE_COMPILE_CACHE: compiled,
-        ...env(name),
+        ...env(name, checkout),
         ...given,
       },
       stdio: ['ignore', out, err],

@@ -2,7 +2,7 @@
 // checks the invariants every half second. Phase B has no faults and waits until everything is equal. main.ts judges a whole run.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { exitCodes } from '../../src/cli/exit-codes.ts';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
@@ -24,6 +24,7 @@ import { openProxy } from './proxy.ts';
 import { playQuietly } from './quiet.ts';
 import { untilMigrated, untilWorking } from './readiness.ts';
 import { endFaults, recover } from './recovery.ts';
+import { createReleases, knowsWebhooks } from './releases.ts';
 import { leaseMs, toSettings, withSlack } from './settings.ts';
 import { openSmallDisk } from './small-disk.ts';
 import type { Plan, Stage } from './stage.ts';
@@ -89,11 +90,7 @@ async function playPlan(plan: Plan, { cluster, folder: root, before }: Surroundi
   const unplayable: string[] = [];
   const broken: string[] = [];
   const random = createRandom(plan.seed + 2_000_003);
-  const releases = createRandom(plan.seed + 3_000_017);
-  const own = resolve('.');
-  const first = before ?? own;
   let isHalted = false;
-  let isMigrated = false;
   let isQuiet = false;
   let looks = 0;
   await using stack = new AsyncDisposableStack();
@@ -130,17 +127,18 @@ async function playPlan(plan: Plan, { cluster, folder: root, before }: Surroundi
   const findStrangers = createStrangerWatch(strangersFile, board);
   const site = { port: await findFreePort(), key: 'a-key-of-the-careers-site' };
   const endpoints = stack.use(await openEndpoints());
-  const advertisersFile = join(folder, 'advertisers.json');
-  writeFileSync(
-    advertisersFile,
-    JSON.stringify(
-      board.advertisers.map(({ credential, advertiserId }, at) => ({
-        ...{ name: `account-${at + 1}`, credential },
-        ...{ prefillKey: toSiteKey(site.key, advertiserId), prefillReturnUrls: [careersForm] },
-        webhooks: endpoints.toSettings(`account-${at + 1}`),
-      })),
-    ),
-  );
+  const writeAdvertisers = (name: string, withWebhooks: boolean) => {
+    const file = join(folder, name);
+    const list = board.advertisers.map(({ credential, advertiserId }, at) => ({
+      ...{ name: `account-${at + 1}`, credential },
+      ...{ prefillKey: toSiteKey(site.key, advertiserId), prefillReturnUrls: [careersForm] },
+      ...(withWebhooks && { webhooks: endpoints.toSettings(`account-${at + 1}`) }),
+    }));
+    writeFileSync(file, JSON.stringify(list));
+    return file;
+  };
+  const advertisersFile = writeAdvertisers('advertisers.json', true);
+  const earlierFile = writeAdvertisers('advertisers-before.json', false);
   const accounts = board.advertisers;
   /** Cycles through each list of crash points, starting at a position given by the seed. */
   const next = new Map<readonly CrashPoint[], number>();
@@ -153,6 +151,7 @@ async function playPlan(plan: Plan, { cluster, folder: root, before }: Surroundi
   const count: Stage['count'] = (what, by = 1) => {
     counts[what] = (counts[what] ?? 0) + by;
   };
+  const releases = createReleases(before, createRandom(plan.seed + 3_000_017), count);
 
   /** Each process reads the database URL from its own file, except with a pooler, which has its own login. */
   const members = new Set<string>();
@@ -171,13 +170,13 @@ async function playPlan(plan: Plan, { cluster, folder: root, before }: Surroundi
   const sourceUrl = `http://127.0.0.1:${proxies.source.port}`;
   const fleet = createFleet({
     folder,
-    env: (member) => ({
+    env: (member, checkout) => ({
       ...toSettings(plan, s3),
       ...toUrls(member),
       SOURCE_URL: sourceUrl,
       ...(member === 'prefill' && toCandidateSettings(board, sourceUrl, site.port)),
       S3_ENDPOINT: `http://127.0.0.1:${proxies.storage.port}`,
-      ADVERTISERS_FILE: advertisersFile,
+      ADVERTISERS_FILE: knowsWebhooks(checkout) ? advertisersFile : earlierFile,
       ...(spool && { TMPDIR: spool.folder }),
       // The second database of a plan is used without a proxy.
       WEBHOOK_ALLOW_PRIVATE: 'true',
@@ -186,11 +185,7 @@ async function playPlan(plan: Plan, { cluster, folder: root, before }: Surroundi
         .join(','),
       CHAOS_STRANGERS: strangersFile,
     }),
-    toCheckout() {
-      const checkout = isMigrated && (isQuiet || releases.chance(0.5)) ? own : first;
-      if (before !== null) count(checkout === own ? 'starts of this release' : 'starts of the release before');
-      return checkout;
-    },
+    toCheckout: releases.toCheckout,
     toArming: () => (isQuiet || random.chance(0.3) ? null : toArming(random, nextPoint)),
     onFired(point) {
       fired[point] = (fired[point] ?? 0) + 1;
@@ -263,8 +258,8 @@ async function playPlan(plan: Plan, { cluster, folder: root, before }: Surroundi
         await fleet.untilEnded(nth, 6_000);
       }
     }
-    await untilMigrated(cluster, fleet, first);
-    isMigrated = true;
+    await untilMigrated(cluster, fleet, releases.first);
+    releases.mix();
     fleet.launchPrefill();
     await startWatching(cluster);
     await untilWorking(cluster);
@@ -301,6 +296,7 @@ async function playPlan(plan: Plan, { cluster, folder: root, before }: Surroundi
     isQuiet = true;
     await endFaults(stage);
     let recoveredMs = 0;
+    if (broken.length === 0) broken.push(...(await releases.settle(runCommand)));
     if (broken.length === 0) {
       const recovered = await recover(stage, isHalted, withSlack(recoveryMs));
       recoveredMs = recovered.tookMs;
@@ -313,12 +309,10 @@ async function playPlan(plan: Plan, { cluster, folder: root, before }: Surroundi
       if (code !== 0 || tookMs > withSlack(stopMs))
         broken.push(`P16: SIGTERM ended in ${Math.round(tookMs)} ms with code ${code}`);
     }
+    // Before the verdicts, which change certificates.
+    if (broken.length === 0) broken.push(...(await releases.checkProofs(stage, folder)));
     if (broken.length === 0) broken.push(...(await findFalseVerdicts(stage)));
-    if (broken.length === 0 && before !== null) {
-      // Every process has ended, and has said so.
-      const { code } = await fleet.run(['migrate', '--finish']);
-      if (code !== exitCodes.done) broken.push(`P25: intake migrate --finish ended with code ${code}`);
-    }
+    if (broken.length === 0) broken.push(...(await releases.finish(runCommand)));
     broken.push(...findLeaks(folder, stage, 'ended'));
     const [sizes] = await cluster.query<{ applications: number; files: number; erased: number }>(
       `SELECT count(*)::int AS applications, count(erased_at)::int AS erased,

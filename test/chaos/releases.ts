@@ -1,0 +1,99 @@
+// The releases whose processes a plan starts: this one alone, or with the one before it (--before). The earlier one creates the schema. After
+// that each process is of one release or the other, by the seed, so that the plan goes forward and back several times.
+
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { exitCodes } from '../../src/cli/exit-codes.ts';
+import type { Random } from '../support/random.ts';
+import type { Cluster } from './cluster.ts';
+import type { Ended } from './fleet.ts';
+
+export interface Releases {
+  /** The checkout that creates the schema. */
+  readonly first: string;
+  /** The checkout whose code the next process runs. */
+  toCheckout(args: readonly string[]): string;
+  /** From now on, processes of both releases are started. */
+  mix(): void;
+  /** From now on, only this release is started. Its `intake migrate` must succeed. Returns the broken promises. */
+  settle(run: Run): Promise<string[]>;
+  /** The earlier checker accepts the evidence that both releases have written, as this one exports it. */
+  checkProofs(stage: ProofStage, folder: string): Promise<string[]>;
+  /** After the last process has ended, the upgrade can be finished. */
+  finish(run: Run): Promise<string[]>;
+}
+
+/** The parts of the stage that it uses. */
+interface ProofStage {
+  readonly cluster: Pick<Cluster, 'query'>;
+  readonly accounts: readonly object[];
+  readonly runCommand: Run;
+}
+
+type Run = (args: readonly string[]) => Promise<Pick<Ended, 'code'>>;
+
+/** An earlier release refuses settings and options that it does not know. An operator gives them to the later one only. */
+export function knowsWebhooks(checkout: string): boolean {
+  return existsSync(join(checkout, 'src/cli/webhook.ts'));
+}
+
+/**
+ * Faults have moved these times by whole hours, and no checker accepts rows that are younger than the answers that showed them. A plan is
+ * shorter than an hour, so each time belongs into the last one.
+ */
+const originalTimesSql = `UPDATE intake.applications
+  SET first_seen_at = first_seen_at - ceil(extract(epoch FROM first_seen_at - now()) / 3600) * interval '1 hour'`;
+
+export function createReleases(before: string | null, random: Random, count: (what: string) => void): Releases {
+  const own = resolve('.');
+  const first = before ?? own;
+  let stage: 'first' | 'mixed' | 'own' = 'first';
+
+  const draw = (args: readonly string[]) => {
+    if (args.includes('--webhook') && !knowsWebhooks(first)) return own;
+    if (stage === 'mixed') return random.chance(0.5) ? own : first;
+    return stage === 'own' ? own : first;
+  };
+
+  return {
+    first,
+    toCheckout(args) {
+      const checkout = draw(args);
+      if (before !== null) count(checkout === own ? 'starts of this release' : 'starts of the release before');
+      return checkout;
+    },
+    mix() {
+      stage = 'mixed';
+    },
+    async settle(run) {
+      stage = 'own';
+      return before === null ? [] : await requireDone(run, ['migrate']);
+    },
+    async checkProofs({ cluster, accounts, runCommand: run }, folder) {
+      if (before === null) return [];
+      const broken: string[] = [];
+      await cluster.query(originalTimesSql);
+      for (let nth = 1; nth <= accounts.length; nth++) {
+        const file = join(folder, `proof-${nth}.ndjson`);
+        broken.push(...(await requireDone(run, ['prove', '--export', file, '--advertiser', `account-${nth}`])));
+        if (broken.length === 0 && !(await isAccepted(before, file)))
+          broken.push(`P23: the earlier checker refuses ${file}`);
+      }
+      return broken;
+    },
+    finish: async (run) => (before === null ? [] : await requireDone(run, ['migrate', '--finish'])),
+  };
+}
+
+async function requireDone(run: Run, args: readonly string[]): Promise<string[]> {
+  const { code } = await run(args);
+  return code === exitCodes.done ? [] : [`P25: intake ${args.join(' ')} ended with code ${code}`];
+}
+
+/** Whether the checker of a checkout accepts an exported proof. */
+function isAccepted(checkout: string, file: string): Promise<boolean> {
+  return new Promise((done) => {
+    execFile(process.execPath, [join(checkout, 'examples/check-proof.ts'), file], (error) => done(error === null));
+  });
+}
