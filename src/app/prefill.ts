@@ -27,8 +27,8 @@ const resumeMaxBytes = 20_000_000;
 const callbacksInHand = 16;
 /** A request to the source that takes longer has failed, because a browser is waiting. */
 const longestRequestMs = 30_000;
-/** How long requests in progress may take to finish when the process ends. */
-const closingMs = 5_000;
+/** How long requests in progress may take when the process ends: a resume is fetched and stored. A supervisor waits 25 s or more. */
+const closingMs = 15_000;
 const schemaWaitMs = 120_000;
 const schemaLookMs = 1_000;
 const openRetryMs = 15_000;

@@ -20,9 +20,14 @@ export interface Running {
 
 const compileCache = resolve('node_modules/.cache/intake');
 
-/** Starts `intake <args>` in a folder (the checkout by default). */
-export function startIntake(args: readonly string[], env: Record<string, string>, cwd = resolve('.')): Running {
-  const main = resolve('src/cli/main.ts');
+/** Starts `intake <args>` in a folder (the checkout by default), of this release or of another one's checkout. */
+export function startIntake(
+  args: readonly string[],
+  env: Record<string, string>,
+  cwd = resolve('.'),
+  checkout = '.',
+): Running {
+  const main = resolve(checkout, 'src/cli/main.ts');
   const child = spawn(process.execPath, [main, ...args], {
     cwd,
     // main.ts enables this cache too, but only after Node has stripped and compiled main.ts itself: 70 of 510 ms at every start.

@@ -108,20 +108,21 @@ export interface SpawnedWorker extends TestWorker, AsyncDisposable {
 }
 
 /** Starts a worker as a separate process; disposing kills it if it still runs. */
-export async function spawnWorker(env: Record<string, string>): Promise<SpawnedWorker> {
-  const { url, ...process } = await spawnProcess('worker', env, /"admin":"([^"]+)"/);
+export async function spawnWorker(env: Record<string, string>, checkout?: string): Promise<SpawnedWorker> {
+  const { url, ...process } = await spawnProcess('worker', env, /"admin":"([^"]+)"/, checkout);
   return { adminUrl: url, ...process };
 }
 
 /** Starts the process of the prefill routes in the same way. */
 export async function spawnPrefill(
   env: Record<string, string>,
+  checkout?: string,
 ): Promise<Omit<SpawnedWorker, 'adminUrl'> & { readonly url: string }> {
-  return await spawnProcess('prefill', env, /"prefill":"([^"]+)"/);
+  return await spawnProcess('prefill', env, /"prefill":"([^"]+)"/, checkout);
 }
 
-async function spawnProcess(command: string, env: Record<string, string>, port: RegExp) {
-  const { child, ended } = startIntake([command], env);
+async function spawnProcess(command: string, env: Record<string, string>, port: RegExp, checkout?: string) {
+  const { child, ended } = startIntake([command], env, undefined, checkout);
   const lines: string[] = [];
   const opened = Promise.withResolvers<string>();
   if (child.stderr === null || child.pid === undefined) throw new Error(`The ${command} did not start.`);

@@ -103,6 +103,16 @@ describe('deploy/kubernetes.yaml', () => {
     }
   });
 
+  it('lets the public process serve who is still sent to it, before it is told to end', () => {
+    const { template } = objects.find(
+      ({ kind, metadata }) => kind === 'Deployment' && /prefill/.test(metadata.name),
+    ).spec;
+    const [command, seconds] = template.spec.containers[0].lifecycle.preStop.exec.command;
+    expect(command).toBe('sleep');
+    // With the 15 s in which it finishes requests.
+    expect(Number(seconds) + 15).toBeLessThan(template.spec.terminationGracePeriodSeconds);
+  });
+
   it('runs the public port apart, with a secret and a login of its own and without an admin port', () => {
     const named = (kind: string) => objects.find((one) => one.kind === kind && one.metadata.name === 'intake-prefill');
     const { template } = named('Deployment').spec;
