@@ -47,6 +47,7 @@ export function renderSummary(verdicts: readonly Verdict[]): string {
     ['seeds', `${verdicts.length} of ${lengths} s, ${broken.length} broke a promise`],
     ['applications, files compared', `${sum((one) => one.applications)}, ${sum((one) => one.files)}`],
     ['people erased', `${sum((one) => one.erased)} applications by ${n('erasures')} requests`],
+    ['candidates', `${n('candidates')} came back, ${n('candidates erased')} were erased`],
     ['orphans laid', `${n('objects without a row')}`],
     ['processes started', `${n('starts')}, of them ${n('commands')} commands`],
     ['kill -9', `${n('kills')}`],
