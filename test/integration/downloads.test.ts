@@ -412,7 +412,7 @@ describe('a page', () => {
     const again = await claimOne(db);
     expect(again.attempts).toBe(1);
     const [facts] = await loadFileFacts(db, [again], 'learn');
-    expect(facts).toMatchObject({ sizeBytes: 1_000, twin: null });
+    expect(facts).toMatchObject({ listedBytes: 1_000, twin: null });
   });
 
   test('that shows another upload gives it all tries at once, one with another Hash alone does not', async ({ db }) => {
