@@ -149,6 +149,21 @@ describe('migrations', () => {
     expect(await older.query(tables)).toEqual([{ relname: 'one' }, { relname: 'two' }]);
   });
 
+  test('a process that stands still amid one loses its locks, and the next attempt succeeds', {
+    tags: ['slow'],
+  }, async () => {
+    await using older = await openTestDatabase();
+    const one = toMigration(1, 'LOCK TABLE intake.applications', 'CREATE TABLE intake.one ()');
+    const migrations = [...loadMigrations(), one];
+    let statements = 0;
+    const crashPoint = () => {
+      // After BEGIN and LOCK TABLE.
+      if (++statements === 3) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 7_000);
+    };
+    await expect(migrate(older.url, { migrations, crashPoint })).rejects.toThrow(/terminat|idle-in-transaction/);
+    expect(await migrate(older.url, { migrations })).toEqual([one.name]);
+  });
+
   test('one without a transaction builds its index beside readers and writers, again where it was interrupted', {
     tags: ['slow'],
   }, async () => {

@@ -15,6 +15,8 @@ import { keepOutOlder } from './processes.ts';
 const lockKey = 7_400_105;
 const lockTimeoutMs = 1_000;
 const pauseMs = 5_000;
+/** A process that is suspended amid a migration, or cut off from the server, keeps its locks no longer than this. */
+const longestSilenceMs = 5_000;
 /** How long a transaction of somebody else may keep a migration from its lock. */
 const longestBlockMs = 600_000;
 const lockNotAvailable = '55P03';
@@ -100,6 +102,7 @@ async function openSession(url: DatabaseUrl, options: MigrateOptions): Promise<S
   stack.defer(() => client.end());
   // The role may have a limit of its own, which is not for the wait for another process that migrates.
   await client.query('SET lock_timeout = 0');
+  await client.query(`SET idle_in_transaction_session_timeout = ${longestSilenceMs}`);
   const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   const watch = stack.use(await openLockWatch(url, rows[0]?.pid ?? 0));
   const owned = stack.move();
