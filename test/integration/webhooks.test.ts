@@ -304,6 +304,29 @@ describe('a worker that dies', () => {
   });
 });
 
+test('a delivery that ends by an error leaves no write behind, which would take the endpoint again', async ({
+  emptied: database,
+}) => {
+  const store = await prepare(database);
+  const ids = await append(database, received(3));
+  await using receiver = await openReceiver();
+  await using endpoint = openEndpoint(receiver);
+  let written = Promise.resolve();
+  const record: Store['webhooks']['record'] = (...args) => {
+    written = sleep(100).then(() => store.webhooks.record(...args));
+    return written;
+  };
+  const late = { ...store, webhooks: { ...store.webhooks, record } };
+  let answers = 0;
+  const crashPoint = () => {
+    if (++answers === 2) throw new Error('spoilt');
+  };
+  await expect(deliver({ store: late, crashPoint }, endpoint.webhook, request('one'))).rejects.toThrow('spoilt');
+  await written;
+  expect(await deliver({ store }, endpoint.webhook, request('two'))).toEqual({ delivered: 2, failure: null });
+  expect(receiver.taken()).toEqual([ids[0], ids[1], ids[1], ids[2]]);
+});
+
 describe('two workers', () => {
   test('do not deliver to an endpoint at the same time', async ({ emptied: database }) => {
     const store = await prepare(database);

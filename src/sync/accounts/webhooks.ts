@@ -88,6 +88,9 @@ async function sendBatch(
   let recorded = position;
   /** The position is written while the next message is under way, and never more than one message behind. */
   let written = Promise.resolve();
+  // A write that comes after the lease was released would take the lease again, and keep the endpoint from other workers.
+  await using pending = new AsyncDisposableStack();
+  pending.defer(() => written.catch(() => {}));
   const record = () => {
     recorded = position;
     written = webhooks.record(lease, key, { position, answer, failure: null });
