@@ -60,6 +60,21 @@ for (const { name, absent, open } of places) {
       }
     });
 
+    test('a text is replaced whole, by those who know the one before, and is no blob', async () => {
+      const name = 'pointer.json';
+      expect(await store.loadText(name, signal)).toBeNull();
+      expect(await store.replaceText(name, 'another', 'too early', signal)).toBe(false);
+      expect(await store.replaceText(name, null, 'the first', signal)).toBe(true);
+      await using elsewhere = await place.open();
+      expect(await elsewhere.replaceText(name, null, 'too late', signal)).toBe(false);
+      expect(await elsewhere.replaceText(name, 'the first', 'the second', signal)).toBe(true);
+      expect(await store.replaceText(name, 'the first', 'too late', signal)).toBe(false);
+      expect(await store.loadText(name, signal)).toBe('the second');
+      await expect(store.replaceText('../pointer.json', null, 'outside', signal)).rejects.toThrow();
+      await store.delete([name], signal);
+      expect(await store.loadText(name, signal)).toBeNull();
+    });
+
     test.for([0, 1, 40_000, 3_000_001])('%i bytes come back as they went in', async (sizeBytes) => {
       const { bytes, facts, key } = create(sizeBytes);
       expect(await store.put(key, bytes, facts, signal)).toBe('stored');
