@@ -2,9 +2,9 @@
 // The extract of the demo's account in other engines: the questions of docs/analyse.md have the answers of Postgres, and every value has its
 // type and its digits.
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { parquetMetadata, parquetReadObjects } from 'hyparquet';
+import { TimeUnit, Type } from '@uwdata/flechette';
 import { expect } from 'vitest';
+import { openTables } from '../support/arrow.ts';
 import { loadRecipes, type Recipe, runRecipe } from '../support/cookbook.ts';
 import { fillFromDemoBoard } from '../support/demo-board.ts';
 import { openDuck } from '../support/duck.ts';
@@ -68,34 +68,35 @@ extractTest(
       `INSERT INTO intake.coverage (advertiser_id, axis, low, high, certificate, risk, reason, as_of, complete_through, sweep_id, evidence_hash)
        VALUES (${advertiserId}, 'id', 1, NULL, 'proven', 'none', 'read', now(), now(), 7, '\\xabcd')`,
     );
-    const { files } = await extract(emptied, target);
-    const open = async (view: string, partition: string | null) => {
-      const one = files.find((each) => each.view === view && each.partition === partition);
-      const { buffer, byteOffset, byteLength } = readFileSync(join(target, one?.path ?? ''));
-      const file = buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer;
-      const parsers = { timestampFromMicroseconds: (micros: bigint) => micros };
-      return { rows: await parquetReadObjects({ file, parsers }), schema: parquetMetadata(file).schema };
+    const manifest = await extract(emptied, target);
+    await compareRows(emptied, target, manifest);
+    const open = (view: string, partition: string | null) => {
+      const files = manifest.files.filter((each) => each.view === view && each.partition === partition);
+      const [table] = openTables(target, { ...manifest, files }, view);
+      return { rows: table?.toArray(), fields: table?.schema.fields ?? [] };
     };
-    const june = await open('applications_anonymous', '2026-06');
+    const june = open('applications_anonymous', '2026-06');
+    const submittedMs = 1782863999123.457;
     expect(june.rows).toMatchObject([
       {
         ...{ advertiser_id: 9223372036854775806n, application_id: 9007199254740993n, advertiser: 'größte 雇用' },
-        ...{ job_reference: 'Ελληνικά 🦜', submitted_at: 1782863999123457n, changed_at: 1782950400000001n },
+        ...{ job_reference: 'Ελληνικά 🦜', submitted_at: submittedMs, changed_at: 1782950400000.001 },
         // The same moment on the clock of the source.
-        ...{ submitted_local: 1782863999123457n + 36_000_000_000n, missing_since: null },
+        ...{ submitted_local: submittedMs + 36_000_000, missing_since: null },
       },
     ]);
-    expect((await open('applications_anonymous', 'none')).rows).toMatchObject([
-      { application_id: 9223372036854775807n, submitted_at: null, job_reference: null, changed_at: -1n },
+    expect(open('applications_anonymous', 'none').rows).toMatchObject([
+      { application_id: 9223372036854775807n, submitted_at: null, job_reference: null, changed_at: -0.001 },
     ]);
-    const toType = (name: string) => june.schema.find((element) => element.name === name);
-    expect(toType('submitted_at')).toMatchObject({
-      field_id: 5,
-      logical_type: { isAdjustedToUTC: true, unit: 'MICROS' },
+    const toField = (name: string) => june.fields.find((field) => field.name === name);
+    const micros = { typeId: Type.Timestamp, unit: TimeUnit.MICROSECOND };
+    expect(toField('submitted_at')).toMatchObject({
+      type: { ...micros, timezone: 'UTC' },
+      metadata: new Map([['PARQUET:field_id', '5']]),
     });
-    expect(toType('submitted_local')).toMatchObject({ logical_type: { isAdjustedToUTC: false, unit: 'MICROS' } });
-    expect((await open('completeness', null)).rows).toMatchObject([{ evidence: ['7:abcd'], certificate: 'proven' }]);
+    expect(toField('submitted_local')).toMatchObject({ type: { ...micros, timezone: null } });
+    expect(open('completeness', null).rows).toMatchObject([{ evidence: ['7:abcd'], certificate: 'proven' }]);
     // A view without rows has its columns all the same.
-    expect((await open('screening_answers', null)).schema.map(({ name }) => name)).toContain('answer_text');
+    expect(open('screening_answers', null).fields.map(({ name }) => name)).toContain('answer_text');
   },
 );

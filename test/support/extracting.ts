@@ -1,6 +1,7 @@
 // Runs `intake extract` into a folder, and compares every row of it with Postgres.
 import { expect } from 'vitest';
 import type { Manifest } from '../../src/domain/extract/manifest.ts';
+import { readTexts } from './arrow.ts';
 import { openScratch } from './blob-stores.ts';
 import { inDuck, inPostgres, openDuck } from './duck.ts';
 import { callIntake } from './intake.ts';
@@ -25,7 +26,7 @@ export async function extract(database: TestDatabase, folder: string, ...more: s
 
 const byText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Every row of every view of the manifest, in DuckDB and in Postgres. */
+/** Every row of every view of the manifest, in Postgres and in two readers of Parquet that share no code. */
 export async function compareRows(database: TestDatabase, folder: string, manifest: Manifest): Promise<void> {
   using duck = await openDuck(folder, manifest);
   for (const [view, columns] of Object.entries(manifest.columns)) {
@@ -36,7 +37,11 @@ export async function compareRows(database: TestDatabase, folder: string, manife
       `SELECT ${select(inPostgres)} FROM intake_analytics.${view} WHERE advertiser_id IS NOT NULL`,
     );
     const expected = stored.map((row) => JSON.stringify(columns.map(({ name }) => row[name] ?? null)));
-    const rows = read.rows.map((row) => JSON.stringify(row));
-    expect({ view, rows: rows.sort(byText) }).toEqual({ view, rows: expected.sort(byText) });
+    expected.sort(byText);
+    const readers = { duckdb: read.rows, arrow: readTexts(folder, manifest, view) };
+    for (const [reader, found] of Object.entries(readers)) {
+      const rows = found.map((row) => JSON.stringify(row)).sort(byText);
+      expect({ view, reader, rows }).toEqual({ view, reader, rows: expected });
+    }
   }
 }
