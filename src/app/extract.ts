@@ -10,7 +10,6 @@ import { anonymousViews, personalViews } from '../store/postgres/grants.ts';
 import type { Store } from '../store/store.ts';
 import { erasePeople } from '../sync/extract/erase-people.ts';
 import { type ExtractRequest, type ExtractSummary, extract } from '../sync/extract/extract.ts';
-import type { DeletedObjects } from '../sync/extract/publish.ts';
 import type { WriteDeps } from '../sync/extract/write.ts';
 import type { MaintenanceTask } from '../sync/worker/maintenance.ts';
 import { toOwner } from './actor.ts';
@@ -39,23 +38,30 @@ const statementTimeoutMs = 1_800_000;
 /** How long a dead process that erased from a target keeps others from it. */
 const erasureLeaseMs = 30_000;
 
-/** Takes the people of an erasure out of every target that may hold them. */
+/** Takes the people of an erasure out of every target that may hold them. Returns how many versions of files the targets keep. */
 export function createExtractErasure(
   config: Config<'blobs'>,
   store: Store,
-): (job: ErasureJob, signal: AbortSignal) => Promise<DeletedObjects> {
-  return async ({ advertiserId, applicationIds }, signal) => {
-    const all: DeletedObjects[] = [];
-    for (const { location, isPublished } of await store.extracts.loadPeoplePlaces()) {
+  crashPoint?: PassCrashPoint,
+): (job: ErasureJob, signal: AbortSignal) => Promise<number> {
+  return async (job, signal) => {
+    const { advertiserId, applicationIds, counts } = job;
+    const onDelete = (paths: readonly string[]) => store.erasures.noteExtractFiles(job, paths);
+    let keptVersions = 0;
+    for (const { location, ...known } of await store.extracts.loadPeoplePlaces()) {
       const place = parsePlace(location);
       if (place === null) throw new SettingTrouble(`The extract at ${location} cannot be opened.`);
       await using target = await openTarget(config, place);
-      const whose = { advertiserId, applicationIds: applicationIds ?? [], location, isPublished };
-      const request = { ...whose, owner: toOwner('erasure'), leaseMs: erasureLeaseMs, signal };
-      all.push(await erasePeople({ store, target, spool: openSpoolOf() }, request));
+      keptVersions += await erasePeople(
+        { store, target, spool: openSpoolOf(), onDelete, crashPoint },
+        {
+          ...{ advertiserId, location, ...known, owner: toOwner('erasure'), leaseMs: erasureLeaseMs, signal },
+          applicationIds: applicationIds ?? [],
+          deletedBefore: counts.extractFiles ?? [],
+        },
+      );
     }
-    const keptVersions = all.reduce((sum, one) => sum + one.keptVersions, 0);
-    return { deleted: all.flatMap(({ deleted }) => deleted), keptVersions };
+    return keptVersions;
   };
 }
 

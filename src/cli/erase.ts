@@ -134,7 +134,7 @@ async function eraseAll(
     progress.update(closed.size, null, waits ? left : job.step === 'bytes' ? 'rows are deleted, deleting files' : '');
   };
   const { store } = held;
-  const deps = { ...held, crashPoint, onStep, eraseExtracts: createExtractErasure(config, store) };
+  const deps = { ...held, crashPoint, onStep, eraseExtracts: createExtractErasure(config, store, crashPoint) };
   const advertisers = await loadHolders(config, store, advertiser);
   const by = toActor();
   if (sought.by === 'retention') {

@@ -15,8 +15,9 @@ export const crashPoints = {
   collection: ['orphansMarked', 'orphansDeleted', 'orphansCollected'],
   /** An endpoint has answered a message, and its position is not yet written. */
   webhook: ['webhookAnswered'],
-  /** In order: a file is written; all files are; the manifest is written, but no pointer names it; the pointer does, and what expired is there. */
-  extract: ['extractPut', 'extractWritten', 'extractDescribed', 'extractPublished'],
+  /** In order: a file is written; all files are; the manifest is written, but no pointer names it; the pointer does, and what expired is
+   *  there; an erasure has deleted that, and its job does not know. */
+  extract: ['extractPut', 'extractWritten', 'extractDescribed', 'extractPublished', 'extractErased'],
 } as const;
 
 export type CrashPoint = (typeof crashPoints)[keyof typeof crashPoints][number];

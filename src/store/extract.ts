@@ -241,9 +241,12 @@ export async function recordPublished(db: Queryable, location: string): Promise<
   await db.query(`UPDATE intake.extracts SET published_at = now() WHERE location = $1`, [location]);
 }
 
-/** The places that may hold people's columns, and whether a snapshot was ever published there. */
-export async function loadPeoplePlaces(db: Queryable): Promise<{ location: string; isPublished: boolean }[]> {
-  return await db.query<Columns<'extracts', 'location'> & { isPublished: boolean }>(
-    `SELECT location, published_at IS NOT NULL AS "isPublished" FROM intake.extracts WHERE with_people ORDER BY location`,
+/** The places that may hold people's columns, the snapshot that was begun there last, and whether one was ever published there. */
+export async function loadPeoplePlaces(
+  db: Queryable,
+): Promise<{ location: string; begunId: string; isPublished: boolean }[]> {
+  return await db.query<Columns<'extracts', 'location'> & { begunId: string; isPublished: boolean }>(
+    `SELECT location, snapshot_id AS "begunId", published_at IS NOT NULL AS "isPublished"
+     FROM intake.extracts WHERE with_people ORDER BY location`,
   );
 }

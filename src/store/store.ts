@@ -265,6 +265,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     erasures: {
       ...bind([db], {
         recordDeletedFiles: erasures.recordDeletedFiles,
+        noteExtractFiles: erasures.noteExtractFiles,
         noteTrouble: erasures.noteErasureTrouble,
         checkAgain: erasures.checkAgain,
         countAged: erasures.countAged,

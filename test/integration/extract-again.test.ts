@@ -1,20 +1,26 @@
 // What happens to an extract later: the next one writes only what has changed, and an erasure takes people out of it.
 import { readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { Manifest } from '../../src/domain/extract/manifest.ts';
 import { personalViews } from '../../src/store/postgres/grants.ts';
-import { fillFromDemoBoard } from '../support/demo-board.ts';
+import { type DemoTruth, fillFromDemoBoard } from '../support/demo-board.ts';
 import { loadLatest } from '../support/duck.ts';
-import { compareRows, extract, extractTest } from '../support/extracting.ts';
-import { callIntake } from '../support/intake.ts';
+import { compareRows, extract, extractTest, readWhole } from '../support/extracting.ts';
+import { callIntake, runIntake } from '../support/intake.ts';
 import { testPrivacyKey } from '../support/syncing.ts';
 import type { TestDatabase } from '../support/test-database.ts';
 
 const test = extractTest.extend('demo', { scope: 'file' }, async ({ database }) => {
   return await fillFromDemoBoard(database, { applications: 200 });
 });
+
+interface Fixtures {
+  readonly database: TestDatabase;
+  readonly demo: DemoTruth;
+  readonly target: string;
+}
 
 const views = ['--views', 'applications_anonymous,attachments,screening_answers,jobs,fingerprints'];
 
@@ -97,10 +103,42 @@ describe('--since-last', () => {
 });
 
 describe('an erasure', () => {
-  /** Every object of a target whose bytes hold this text. */
+  /** Every file below a folder whose bytes hold this text. */
   async function findText(folder: string, text: string): Promise<string[]> {
-    const names = (await readdir(folder, { recursive: true })).filter((name) => /\.(?:parquet|json)$/.test(name));
-    return names.filter((name) => readFileSync(join(folder, name)).includes(text));
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+    const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+    return paths.filter((path) => readFileSync(path).includes(text)).map((path) => relative(folder, path));
+  }
+
+  const people = ['--views', 'applications_anonymous', '--with-people'];
+
+  const toEnv = (database: TestDatabase, target: string) => ({
+    ...{ DATABASE_URL: database.url, PRIVACY_KEY: testPrivacyKey, LEASE: '1s' },
+    ...{ SOURCE_URL: 'http://127.0.0.1:1', SOURCE_CREDENTIAL: 'x', BLOBS_URL: `file:${target}-blobs` },
+  });
+
+  const toArgs = (id: bigint) => ['erase', '--application', String(id), '--yes', '--json'];
+
+  /** The files that a receipt of an erasure names. */
+  const toErasedFiles = (stdout: string) => {
+    const { receipts } = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as {
+      receipts: { counts: { extractFiles: string[] } }[];
+    };
+    return receipts[0]?.counts.extractFiles ?? [];
+  };
+
+  /** Somebody in the account who can be found by an address. The demo's files have rows, but no bytes to erase. */
+  async function choosePerson(database: TestDatabase, demo: DemoTruth): Promise<{ id: bigint; email: string }> {
+    const gone = await database.query<{ id: string }>(
+      `SELECT application_id AS id FROM intake.applications WHERE erased_at IS NOT NULL`,
+    );
+    const person = demo.truth.find(
+      ({ id, email, screens }) =>
+        (email ?? '').length > 12 && screens.length > 0 && !gone.some((one) => one.id === String(id)),
+    );
+    const { id, email } = { id: person?.id ?? 0n, email: person?.email ?? '' };
+    await database.query(`DELETE FROM intake.attachments WHERE application_id = $1`, [id]);
+    return { id, email };
   }
 
   test('reaches every snapshot of an extract with people, and leaves the others in it', async ({
@@ -108,35 +146,19 @@ describe('an erasure', () => {
     demo,
     target,
   }) => {
-    const person = demo.truth.find(({ email, screens }) => (email ?? '').length > 12 && screens.length > 0);
-    const { id, email } = { id: person?.id ?? 0n, email: person?.email ?? '' };
-    // The demo's files have rows, but no bytes to erase.
-    await database.query(`DELETE FROM intake.attachments WHERE application_id = $1`, [id]);
-    const people = ['--views', 'applications_anonymous', '--with-people'];
+    const { id, email } = await choosePerson(database, demo);
     await extract(database, target, ...people);
     const before = await extract(database, target, ...people);
     expect((await findText(target, email)).length).toBeGreaterThanOrEqual(2);
     expect((await findText(target, email)).filter((name) => !name.startsWith('people/'))).toEqual([]);
 
-    const env = {
-      ...{
-        DATABASE_URL: database.url,
-        PRIVACY_KEY: testPrivacyKey,
-        SOURCE_URL: 'http://127.0.0.1:1',
-        SOURCE_CREDENTIAL: 'x',
-      },
-      BLOBS_URL: `file:${target}-blobs`,
-    };
-    const { code, stdout, stderr } = await callIntake(['erase', '--application', String(id), '--yes', '--json'], env);
+    const { code, stdout, stderr } = await callIntake(toArgs(id), toEnv(database, target));
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.any(String) });
     expect(await findText(target, email)).toEqual([]);
-    const { receipts } = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as {
-      receipts: { counts: { extractFiles: string[] } }[];
-    };
     const after = loadLatest(target);
     const gone = before.files.filter(({ path }) => !after.files.some((file) => file.path === path));
     expect(gone.length).toBeGreaterThanOrEqual(1);
-    expect(receipts[0]?.counts.extractFiles).toEqual(expect.arrayContaining(gone.map(({ path }) => path)));
+    expect(toErasedFiles(stdout)).toEqual(expect.arrayContaining(gone.map(({ path }) => path)));
     // The rows of all others are as they were.
     const count = ({ files }: Manifest) =>
       files.filter(({ view }) => view === 'applications').reduce((sum, { rows }) => sum + rows, 0);
@@ -144,6 +166,60 @@ describe('an erasure', () => {
     await compareRows(database, target, { ...after, columns: pickPeople(after) });
     // The next snapshot leaves the application out of the anonymous files as well.
     await compareRows(database, target, await extract(database, target, '--since-last'));
+  });
+
+  const name =
+    'killed at %s shows a whole snapshot; the next run takes the person out and names every file in the receipt';
+  const killAt = async (point: string, { database, demo, target }: Fixtures) => {
+    const { id, email } = await choosePerson(database, demo);
+    await extract(database, target, ...people);
+    const before = await extract(database, target, ...people);
+    const held = await findText(target, email);
+    expect(held.length).toBeGreaterThanOrEqual(2);
+    const env = toEnv(database, target);
+    expect((await runIntake(toArgs(id), { ...env, INTAKE_CRASH_AT: point })).code).toBeNull();
+    const seen = readWhole(target);
+    const isPublished = ['extractPublished', 'extractErased'].includes(point);
+    expect(seen.snapshot_id !== before.snapshot_id).toBe(isPublished);
+    // What the killed process held would lapse after half a minute.
+    await database.query(`DELETE FROM intake.leases WHERE name LIKE 'extract %'`);
+    const { code, stdout } = await callIntake(toArgs(id), env);
+    expect(code).toBe(0);
+    expect(await findText(target, email)).toEqual([]);
+    expect(toErasedFiles(stdout)).toEqual(expect.arrayContaining(held));
+    const after = readWhole(target);
+    const listed = (await readdir(target, { recursive: true })).filter((path) => path.endsWith('.parquet'));
+    expect(listed.sort()).toEqual(after.files.map(({ path }) => path).sort());
+    expect(await readdir(join(target, 'snapshots'))).toEqual([`${after.snapshot_id}.json`]);
+  };
+  test.for(['extractErased'])(name, killAt);
+  test.for(['extractPut', 'extractDescribed', 'extractPublished'])(name, { tags: ['slow'] }, killAt);
+
+  test('reaches what a killed extract left, of a person whom no snapshot holds, and keeps the snapshots', async ({
+    database,
+    demo: _,
+    target,
+  }) => {
+    const first = await extract(database, target, ...people);
+    const second = await extract(database, target, ...people);
+    const id = 999_999_999n;
+    await database.query(
+      `INSERT INTO intake.applications (advertiser_id, application_id, submitted_at, email, raw, content_hash, observed_seq, changed_at)
+       SELECT advertiser_id, $1, now(), 'late.arrival@example.com', '{}', '', 1, now() FROM intake.advertisers`,
+      [id],
+    );
+    const env = toEnv(database, target);
+    const args = ['extract', '--to', `file:${target}`, ...people];
+    expect((await runIntake(args, { ...env, INTAKE_CRASH_AT: 'extractWritten' })).code).toBeNull();
+    expect(await findText(target, 'late.arrival@example.com')).toHaveLength(1);
+    await database.query(`DELETE FROM intake.leases WHERE name LIKE 'extract %'`);
+    expect(await callIntake(toArgs(id), env)).toMatchObject({ code: 0 });
+    expect(await findText(target, 'late.arrival@example.com')).toEqual([]);
+    const after = readWhole(target);
+    expect(after.files).toEqual(second.files);
+    expect(after.snapshot_id > second.snapshot_id).toBe(true);
+    const kept = [first, second, after].map((one) => `${one.snapshot_id}.json`);
+    expect((await readdir(join(target, 'snapshots'))).sort()).toEqual(kept);
   });
 
   const pickPeople = ({ columns }: Manifest) =>

@@ -13,7 +13,7 @@ import { extract as runExtract } from '../../src/sync/extract/extract.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
 import { fillFromDemoBoard } from '../support/demo-board.ts';
 import { loadLatest } from '../support/duck.ts';
-import { compareRows, extract, extractTest } from '../support/extracting.ts';
+import { compareRows, extract, extractTest, readWhole } from '../support/extracting.ts';
 import { callIntake, runIntake } from '../support/intake.ts';
 import { testPrivacyKey } from '../support/syncing.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
@@ -108,22 +108,25 @@ describe('a snapshot', () => {
   });
 });
 
-/** Fails unless every file of the latest snapshot is there, whole. */
-function readWhole(folder: string): Manifest {
-  const manifest = loadLatest(folder);
-  for (const { path, sha256 } of manifest.files) {
-    expect(
-      createHash('sha256')
-        .update(readFileSync(join(folder, path)))
-        .digest('hex'),
-      path,
-    ).toBe(sha256);
-  }
-  return manifest;
-}
-
 const listObjects = async (folder: string) =>
   (await readdir(folder, { recursive: true })).filter((name) => /\.(?:parquet|json)$/.test(name)).sort();
+
+const toRequest = (target: string) => ({
+  ...{ location: `file:${target}`, views: ['jobs'], anonymousViews, personalViews, withPeople: false },
+  ...{ sinceLast: false, keep: 2, version: '0', owner: 'test', leaseMs: 30_000, signal: AbortSignal.timeout(600_000) },
+});
+
+test('erasures know an extract with people before it reads anybody', async ({ database, demo: _, target }) => {
+  await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
+  await using blobs = await openDiskBlobs(target);
+  const withSnapshot = async () => {
+    throw new Error(JSON.stringify(await store.extracts.loadPeoplePlaces()));
+  };
+  const deps = { store: { ...store, extracts: { ...store.extracts, withSnapshot } }, target: blobs };
+  await expect(
+    runExtract({ ...deps, spool: openSpool(target) }, { ...toRequest(target), withPeople: true }),
+  ).rejects.toThrow(`file:${target}`);
+});
 
 describe('a killed extract', () => {
   const env = (database: TestDatabase) => ({ DATABASE_URL: database.url, PRIVACY_KEY: testPrivacyKey, LEASE: '1s' });
@@ -161,19 +164,8 @@ describe('a killed extract', () => {
         return await blobs.replaceText(...given);
       },
     };
-    const request = {
-      ...{ location: `file:${target}`, views: ['jobs'], anonymousViews, personalViews, withPeople: false },
-      ...{
-        sinceLast: false,
-        keep: 2,
-        version: '0',
-        owner: 'test',
-        leaseMs: 30_000,
-        signal: AbortSignal.timeout(600_000),
-      },
-    };
     const deps = { store, target: late, spool: openSpool(target) };
-    await expect(runExtract(deps, request)).rejects.toMatchObject({ name: 'LeaseLost' });
+    await expect(runExtract(deps, toRequest(target))).rejects.toMatchObject({ name: 'LeaseLost' });
     expect(readWhole(target)).toMatchObject({ snapshot_id: (other as Manifest | null)?.snapshot_id });
   });
 });

@@ -1,9 +1,12 @@
 // Runs `intake extract` into a folder, and compares every row of it with Postgres.
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { Manifest } from '../../src/domain/extract/manifest.ts';
 import { readTexts } from './arrow.ts';
 import { openScratch } from './blob-stores.ts';
-import { inDuck, inPostgres, openDuck } from './duck.ts';
+import { inDuck, inPostgres, loadLatest, openDuck } from './duck.ts';
 import { callIntake } from './intake.ts';
 import { testPrivacyKey } from './syncing.ts';
 import { type TestDatabase, test } from './test-database.ts';
@@ -22,6 +25,15 @@ export async function extract(database: TestDatabase, folder: string, ...more: s
   const { code, stdout, stderr } = await callIntake(['extract', '--to', `file:${folder}`, '--json', ...more], env);
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.any(String) });
   return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Manifest;
+}
+
+/** The latest snapshot of a folder. Fails unless each of its files is there, whole. */
+export function readWhole(folder: string): Manifest {
+  const manifest = loadLatest(folder);
+  for (const { path, sha256 } of manifest.files) {
+    expect(hash('sha256', readFileSync(join(folder, path))), path).toBe(sha256);
+  }
+  return manifest;
 }
 
 const byText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

@@ -141,8 +141,8 @@ function toWriter(path: string): string | null {
   return name?.[1] ?? name?.[2] ?? null;
 }
 
-/** The folders of a target that hold objects of snapshots. */
-export const folders = ['data/', 'people/', 'snapshots/'] as const;
+/** The folders of a target that hold objects of snapshots, in the order of deletion: a manifest goes before its files. */
+export const folders = ['snapshots/', 'data/', 'people/'] as const;
 
 /** Objects that no kept snapshot refers to: of killed extracts and of expired snapshots. Leaves all that a later snapshot has written. */
 export function findUnused(paths: readonly string[], kept: readonly Manifest[], own: string): string[] {

@@ -150,16 +150,25 @@ export async function loadOpenErasures(
 export async function recordDeletedFiles(
   db: Queryable,
   job: ErasureJob,
-  { shared, keptVersions, extractFiles = [] }: Pick<ErasedCounts, 'shared' | 'keptVersions' | 'extractFiles'>,
+  { shared, keptVersions }: Pick<ErasedCounts, 'shared' | 'keptVersions'>,
 ): Promise<ErasureJob> {
   const [row] = await db.query<JobRow>(
     `UPDATE intake.erasure_jobs j SET step = 'waiting', trouble = NULL, counts = counts || jsonb_build_object('shared', $3::int,
-       'keptVersions', greatest((counts->>'keptVersions')::int, $4::int),
-       'extractFiles', coalesce(counts->'extractFiles', '[]') || $5::jsonb)
+       'keptVersions', greatest((counts->>'keptVersions')::int, $4::int))
      WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed' RETURNING ${jobColumns}`,
-    [job.advertiserId, job.jobId, shared, keptVersions, JSON.stringify(extractFiles)],
+    [job.advertiserId, job.jobId, shared, keptVersions],
   );
   return row ? toJob(row) : job;
+}
+
+/** Adds files of extracts to the receipt. They are noted before they are deleted: afterwards nothing would show that they were there. */
+export async function noteExtractFiles(db: Queryable, job: ErasureJob, paths: readonly string[]): Promise<void> {
+  await db.query(
+    `UPDATE intake.erasure_jobs SET counts = counts || jsonb_build_object('extractFiles', ARRAY(
+       SELECT jsonb_array_elements_text(coalesce(counts->'extractFiles', '[]')) UNION SELECT unnest($3::text[]) ORDER BY 1))
+     WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed'`,
+    [job.advertiserId, job.jobId, paths],
+  );
 }
 
 export async function noteErasureTrouble(db: Queryable, job: ErasureJob, trouble: string): Promise<void> {

@@ -3,42 +3,64 @@
 // nobody, and the next extract leaves the erased applications out.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobStore, Spool } from '../../domain/blob.ts';
-import { type ExtractFile, type Manifest, toFilePath, toSnapshotId } from '../../domain/extract/manifest.ts';
+import type { PassCrashPoint } from '../../domain/crash-point.ts';
+import {
+  type ExtractFile,
+  type Manifest,
+  toFilePath,
+  toManifestPath,
+  toSnapshotId,
+} from '../../domain/extract/manifest.ts';
 import { LaneHeld, Trouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 import { type HeldLane, holdLane, type LaneRequest } from '../accounts/held-lane.ts';
 import { toLane } from './extract.ts';
 import { openParquet, readParquet } from './parquet.ts';
-import { type DeletedObjects, deleteUnused, loadPublished, loadWhole, publish } from './publish.ts';
+import { deleteObjects, listUnused, loadPublished, loadWhole, publish } from './publish.ts';
 
 export interface ErasePeopleDeps {
   readonly store: Pick<Store, 'blobStore' | 'extracts' | 'leases'>;
   readonly target: BlobStore;
   readonly spool: Spool;
+  /** Called with the files of people's columns before they are deleted, so that the receipt names them whatever happens. */
+  readonly onDelete: (paths: readonly string[]) => Promise<void>;
+  readonly crashPoint?: PassCrashPoint | undefined;
 }
 
 export interface ErasePeopleRequest extends Omit<LaneRequest, 'name' | 'lane'> {
   readonly location: string;
   /** A snapshot was published there: a target without one is another folder under the same name. */
   readonly isPublished: boolean;
+  /** The snapshot that was begun there last. A killed extract may have left files of it. */
+  readonly begunId: string;
   readonly advertiserId: bigint;
   readonly applicationIds: readonly bigint[];
+  /** Files that an earlier attempt has deleted, or was about to. */
+  readonly deletedBefore: readonly string[];
 }
 
-/** Returns the files of people's columns that were deleted. */
-export async function erasePeople(deps: ErasePeopleDeps, request: ErasePeopleRequest): Promise<DeletedObjects> {
+/** Returns how many versions of deleted files the store does not let Intake delete. */
+export async function erasePeople(deps: ErasePeopleDeps, request: ErasePeopleRequest): Promise<number> {
   const { store, target } = deps;
+  const { begunId } = request;
   await using lane = await awaitLane(store, request);
   const { signal } = lane;
   const { databaseId } = await store.blobStore.ensure();
   const { pointer, chain } = await loadPublished(target, databaseId, signal);
   const [latest] = chain;
+  const latestId = latest?.snapshot_id ?? '';
+  const snapshotId = toSnapshotId(new Date(), begunId > latestId ? begunId : latestId);
+  const deleteAllBut = async (kept: readonly Manifest[]) => {
+    const unused = await listUnused(target, kept, snapshotId, signal, request.deletedBefore);
+    await deps.onDelete(unused.filter((path) => path.startsWith('people/')));
+    const keptVersions = await deleteObjects(target, unused, signal);
+    deps.crashPoint?.('extractErased');
+    return keptVersions;
+  };
   if (latest === undefined) {
     if (request.isPublished) throw new Trouble('local', explainAbsence(request.location), { at: 'storage' });
-    // A killed extract may have left files.
-    return toPeople(await deleteUnused(target, [], toSnapshotId(new Date(), null), signal));
+    return await deleteAllBut([]);
   }
-  const snapshotId = toSnapshotId(new Date(), latest.snapshot_id);
   const buckets = await store.extracts.loadBuckets(request.applicationIds);
   const isSuspect = (file: ExtractFile) =>
     file.path.startsWith('people/') &&
@@ -52,23 +74,21 @@ export async function erasePeople(deps: ErasePeopleDeps, request: ErasePeopleReq
   }
   const older = new Set(chain.slice(1).flatMap(({ files }) => files.filter(isSuspect).map(({ path }) => path)));
   const isClean = rewritten.size === 0 && [...older].every((path) => latest.files.some((file) => file.path === path));
-  if (isClean) return toPeople(await deleteUnused(target, chain, latest.snapshot_id, signal));
+  // A paused extract must not publish the files that are deleted here: it finds another pointer.
+  if (isClean && begunId <= latestId) return await deleteAllBut(chain);
   const manifest: Manifest = {
     ...latest,
     snapshot_id: snapshotId,
-    previous: null,
+    previous: isClean ? toManifestPath(latestId) : null,
     files: latest.files.flatMap((file) => {
       const fresh = rewritten.get(file.path);
       return fresh === undefined ? [file] : fresh === null ? [] : [fresh];
     }),
   };
-  await publish(target, manifest, pointer, { signal });
-  return toPeople(await deleteUnused(target, [manifest], snapshotId, signal));
+  await publish(target, manifest, pointer, { signal, onManifest: () => deps.crashPoint?.('extractDescribed') });
+  deps.crashPoint?.('extractPublished');
+  return await deleteAllBut(isClean ? [manifest, ...chain] : [manifest]);
 }
-
-const toPeople = ({ deleted, keptVersions }: DeletedObjects) => {
-  return { deleted: deleted.filter((path) => path.startsWith('people/')), keptVersions };
-};
 
 const explainAbsence = (location: string) =>
   `${location} holds people's columns of an extract, but nothing is there for this process. Mount or open it here; if it was deleted, delete its row in intake.extracts.`;
@@ -87,7 +107,7 @@ async function awaitLane(store: ErasePeopleDeps['store'], request: ErasePeopleRe
 
 /** Writes a file again without these applications. Undefined if it holds none of them; null if it holds no others. */
 async function writeWithout(
-  { target, spool }: ErasePeopleDeps,
+  { target, spool, crashPoint }: ErasePeopleDeps,
   { columns }: Manifest,
   file: ExtractFile,
   erased: ReadonlySet<unknown>,
@@ -107,5 +127,6 @@ async function writeWithout(
   const { body, facts } = await spooled.finish();
   const path = toFilePath(file, true, snapshotId);
   await target.put(path, body, facts, signal);
+  crashPoint?.('extractPut');
   return { ...file, path, rows: others.length, bytes: facts.sizeBytes, sha256: facts.sha256 };
 }

@@ -20,7 +20,7 @@ import { Trouble } from '../../domain/trouble.ts';
 import type { Snapshot, SnapshotAdvertiser } from '../../store/extract.ts';
 import type { Store } from '../../store/store.ts';
 import { holdLane, type LaneRequest } from '../accounts/held-lane.ts';
-import { deleteUnused, loadPublished, publish } from './publish.ts';
+import { deleteObjects, listUnused, loadPublished, publish } from './publish.ts';
 import { type WriteDeps, writeEmpty, writeView } from './write.ts';
 
 export interface ExtractDeps extends WriteDeps {
@@ -63,9 +63,10 @@ export async function extract(deps: ExtractDeps, request: ExtractRequest): Promi
   const [last = null] = chain;
   const views = chooseViews(request, last);
   const withPeople = views.some((view) => request.personalViews.includes(view));
+  const snapshotId = toSnapshotId(new Date(), last?.snapshot_id ?? null);
+  // Before anything is read: an erasure that the snapshot does not show yet must find this target.
+  await store.extracts.record({ location, withPeople, snapshotId });
   const manifest = await store.extracts.withSnapshot(async (snapshot): Promise<Manifest> => {
-    const snapshotId = toSnapshotId(snapshot.at, last?.snapshot_id ?? null);
-    await store.extracts.record({ location, withPeople, snapshotId });
     const previous = request.sinceLast ? last : null;
     const columns = pickColumns(snapshot, views);
     const files = await writeFiles(deps, snapshot, { ...request, signal, snapshotId, columns, previous });
@@ -90,9 +91,10 @@ export async function extract(deps: ExtractDeps, request: ExtractRequest): Promi
   await store.extracts.recordPublished(location);
   deps.crashPoint?.('extractPublished');
   const kept = [manifest, ...chain].slice(0, keep);
-  const { deleted } = await deleteUnused(target, kept, manifest.snapshot_id, signal);
+  const unused = await listUnused(target, kept, manifest.snapshot_id, signal);
+  await deleteObjects(target, unused, signal);
   const written = manifest.files.filter(({ path }) => path.endsWith(`/${manifest.snapshot_id}.parquet`)).length;
-  return { manifest, written, deleted: deleted.length };
+  return { manifest, written, deleted: unused.length };
 }
 
 function chooseViews(

@@ -72,25 +72,24 @@ export async function publish(
   throw new LeaseLost(`the extract to ${target.location}`, 'live');
 }
 
-export interface DeletedObjects {
-  readonly deleted: readonly string[];
-  /** Versions of them that the store does not let Intake delete. */
-  readonly keptVersions: number;
-}
-
-/** Deletes what no kept snapshot refers to, with its versions. */
-export async function deleteUnused(
+/** Objects of a target that no kept snapshot refers to. `known`: deleted earlier, but their versions may still be there. */
+export async function listUnused(
   target: BlobStore,
   kept: readonly Manifest[],
   own: string,
   signal: AbortSignal,
-): Promise<DeletedObjects> {
-  const paths: string[] = [];
-  for (const folder of folders) for await (const { key } of target.list(folder, signal)) paths.push(key);
-  const unused = findUnused(paths, kept, own);
-  if (unused.length === 0) return { deleted: [], keptVersions: 0 };
-  const result = await target.delete(unused, signal);
+  known: readonly string[] = [],
+): Promise<string[]> {
+  const paths = new Set<string>(known);
+  for (const folder of folders) for await (const { key } of target.list(folder, signal)) paths.add(key);
+  return findUnused([...paths], kept, own);
+}
+
+/** Deletes these objects with their versions. Returns how many versions the store does not let Intake delete. */
+export async function deleteObjects(target: BlobStore, paths: readonly string[], signal: AbortSignal): Promise<number> {
+  if (paths.length === 0) return 0;
+  const result = await target.delete(paths, signal);
   const [first] = result.refused;
   if (first) throw first.trouble;
-  return { deleted: unused, keptVersions: countKept(result) };
+  return countKept(result);
 }

@@ -7,15 +7,14 @@ import { type ErasureJob, isBraked } from '../../domain/erasure.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { ErasureRequest } from '../../store/privacy/erasure-jobs.ts';
 import type { Store } from '../../store/store.ts';
-import type { DeletedObjects } from '../extract/publish.ts';
 import { deleteUnneeded } from '../files/delete-objects.ts';
 import { requireKey } from './privacy-key.ts';
 
 export interface EraseDeps {
   readonly store: Pick<Store, 'blobs' | 'deletions' | 'erasures' | 'privacy'>;
   readonly blobs: BlobStore;
-  /** Takes the people of a job out of extracts; absent where a caller has no extracts to reach. */
-  readonly eraseExtracts?: ((job: ErasureJob, signal: AbortSignal) => Promise<DeletedObjects>) | undefined;
+  /** Takes the people of a job out of extracts, and returns the kept versions; absent where a caller has no extracts to reach. */
+  readonly eraseExtracts?: ((job: ErasureJob, signal: AbortSignal) => Promise<number>) | undefined;
   /** Called when a step is reached, and every second during a wait. */
   readonly onStep?: ((job: ErasureJob) => void) | undefined;
   readonly crashPoint?: PassCrashPoint | undefined;
@@ -81,12 +80,9 @@ async function deleteFiles(deps: EraseDeps, job: ErasureJob, signal: AbortSignal
     const { needed, keptVersions } = await deleteUnneeded(deleting, advertiserId, job.hashes ?? [], signal);
     // It is no longer known whose bytes these are.
     await deleteUnneeded(deleting, advertiserId, await store.blobs.loadForgotten(advertiserId), signal);
-    const extracted = (await deps.eraseExtracts?.(job, signal)) ?? { deleted: [], keptVersions: 0 };
-    return await store.erasures.recordDeletedFiles(job, {
-      shared: needed,
-      keptVersions: keptVersions + extracted.keptVersions,
-      extractFiles: extracted.deleted,
-    });
+    const keptInExtracts = (await deps.eraseExtracts?.(job, signal)) ?? 0;
+    const counts = { shared: needed, keptVersions: keptVersions + keptInExtracts };
+    return await store.erasures.recordDeletedFiles(job, counts);
   } catch (error) {
     // The status shows the trouble from the first failure on. An unavailable database is reported elsewhere.
     if (error instanceof Trouble && error.at !== 'database') {
