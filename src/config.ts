@@ -2,6 +2,7 @@
 // The environment is an argument. No problem, warning or inspection shows a secret or any other rejected text.
 
 import { BlockList } from 'node:net';
+import { resolve } from 'node:path';
 import { type Account, loadAccounts, loadAdvertisers, loadWebhooks, type SiteAccount } from './config/advertisers.ts';
 import {
   type Environment,
@@ -91,6 +92,11 @@ export function toWebhookSecrets(secret: Secret): readonly string[] {
 /** The place of a store as a setting names it; null if the text names none. */
 export function parsePlace(text: string): BlobsPlace | null {
   return blobsPlace.safeParse(text).data ?? null;
+}
+
+/** The text that names a place, whatever the working directory: `parsePlace` takes it. */
+export function toLocation(place: BlobsPlace): string {
+  return place.kind === 'disk' ? `file:${resolve(place.path)}` : `s3://${place.bucket}/${place.prefix}`;
 }
 
 /** One problem: `name` is the variable, `text` the rest of the sentence that begins with it, `example` a valid line. */
@@ -214,9 +220,15 @@ const load = {
   },
 
   extract(read: Read) {
-    const values = read('extract');
-    /** Place null: none is configured. Schedule null: off. */
-    return { place: values.EXTRACT_URL, schedule: values.EXTRACT_SCHEDULE, keep: values.EXTRACT_KEEP };
+    const {
+      EXTRACT_URL: place,
+      EXTRACT_SCHEDULE: schedule,
+      EXTRACT_WITHIN: withinMs,
+      EXTRACT_KEEP: keep,
+    } = read('extract');
+    const isScheduled = place !== null && schedule !== null;
+    /** Place null: none is configured. Schedule null: off. Watched: how old the extract of the schedule may be. */
+    return { place, schedule, keep, watched: isScheduled ? { location: toLocation(place), withinMs } : null };
   },
 
   admin(read: Read) {

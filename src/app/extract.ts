@@ -1,6 +1,5 @@
 // Composes an extract: opens its target and a database connection of its own, because the snapshot is one long transaction.
-import { resolve } from 'node:path';
-import { type Config, parsePlace } from '../config.ts';
+import { type Config, parsePlace, toLocation } from '../config.ts';
 import type { BlobStore } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import type { ErasureJob } from '../domain/erasure.ts';
@@ -18,11 +17,6 @@ import { openConfiguredBlobs, openSpoolOf } from './resources.ts';
 
 export type ExtractConfig = Config<'database' | 'privacy' | 'blobs' | 'sync' | 'extract'>;
 type Place = NonNullable<ExtractConfig['extract']['place']>;
-
-/** The name of a target in the database, which opens it again. */
-function toLocation(place: Place): string {
-  return place.kind === 'disk' ? `file:${resolve(place.path)}` : `s3://${place.bucket}/${place.prefix}`;
-}
 
 /** Opens a target. Its S3 settings are those of the blob store. */
 async function openTarget({ blobs }: Config<'blobs'>, place: Place): Promise<BlobStore> {

@@ -177,7 +177,7 @@ function createWaker(everyMs: number | undefined) {
 }
 
 function toAdminOptions(
-  { admin, sync, trustedProxies }: WorkerConfig,
+  { admin, sync, extract, trustedProxies }: WorkerConfig,
   store: Store,
   loadOwnWaits: () => readonly Wait[],
 ) {
@@ -190,6 +190,7 @@ function toAdminOptions(
       const advertisers = await store.reports.loadStatus();
       return toStatus(new Date(), advertisers, staleAfterMs, {
         webhooks: await store.webhooks.load(),
+        extract: await store.extracts.loadStatus(extract.watched),
         waits: [...loadOwnWaits(), ...(await store.advertisers.loadWaits())],
         proofLimit,
         verifyWithinMs,

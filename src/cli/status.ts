@@ -28,7 +28,7 @@ export const status = command<{ readonly check: boolean; readonly watch: boolean
       .option('--check', 'exit with 8 when a problem is urgent', false)
       .option('--watch', 'redraw every two seconds', false),
   async run({ env, signal, terminal }, { check, watch }) {
-    const config = await loadCommandConfig(env, { needs: ['database', 'privacy', 'sync'] });
+    const config = await loadCommandConfig(env, { needs: ['database', 'privacy', 'sync', 'extract'] });
     const { openAnyStore } = await import('../app/database.ts');
     const { isHealthy, toReport, toUnknownStatus } = await import('../domain/status.ts');
     const { isTemporary } = await import('../sync/retry.ts');
@@ -38,7 +38,7 @@ export const status = command<{ readonly check: boolean; readonly watch: boolean
     for (;;) {
       let value: Status;
       try {
-        value = await loadStatus(app.store, config.sync);
+        value = await loadStatus(app.store, config);
         awaySince = null;
       } catch (error) {
         if (!watch || !isTemporary(error)) throw error;
@@ -54,7 +54,8 @@ export const status = command<{ readonly check: boolean; readonly watch: boolean
 });
 
 /** The status, as far as the schema supports it. Throws SchemaTrouble if the schema is absent or too different. */
-async function loadStatus(store: Store, { staleAfterMs, ...limits }: Config['sync']): Promise<Status> {
+async function loadStatus(store: Store, config: Config<'sync' | 'extract'>): Promise<Status> {
+  const { staleAfterMs, ...limits } = config.sync;
   const { isUsable, toSchemaTrouble } = await import('../domain/schema.ts');
   const { toStatus } = await import('../domain/status.ts');
   const { Trouble } = await import('../domain/trouble.ts');
@@ -66,5 +67,6 @@ async function loadStatus(store: Store, { staleAfterMs, ...limits }: Config['syn
   // An older schema may not have these yet.
   const waits = isUsable(schema) ? await store.advertisers.loadWaits() : [];
   const webhooks = isUsable(schema) ? await store.webhooks.load() : [];
-  return toStatus(new Date(), advertisers, staleAfterMs, { schema, waits, webhooks, ...limits });
+  const extract = isUsable(schema) ? await store.extracts.loadStatus(config.extract.watched) : null;
+  return toStatus(new Date(), advertisers, staleAfterMs, { schema, waits, webhooks, extract, ...limits });
 }

@@ -63,11 +63,8 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
     }
   },
 
-  sync({ SYNC_SCHEDULE, SYNC_WITHIN }, { warn }) {
-    const [first, second] = SYNC_SCHEDULE ? createTask(SYNC_SCHEDULE, () => {}).getNextRuns(2) : [];
-    if (first && second && SYNC_WITHIN && second.getTime() - first.getTime() > SYNC_WITHIN) {
-      warn('SYNC_WITHIN', 'is shorter than the next pause of SYNC_SCHEDULE, which will be reported as a problem');
-    }
+  sync({ SYNC_SCHEDULE, SYNC_WITHIN }, draft) {
+    warnIfShort('SYNC', SYNC_SCHEDULE, SYNC_WITHIN, draft);
   },
 
   blobs({ S3_SSE, S3_KMS_KEY_ID }, { report }) {
@@ -76,8 +73,11 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
     }
   },
 
-  extract({ EXTRACT_URL, EXTRACT_SCHEDULE }, { report }) {
-    if (EXTRACT_SCHEDULE && EXTRACT_URL === null) report('EXTRACT_URL', 'is required, since EXTRACT_SCHEDULE is set');
+  extract({ EXTRACT_URL, EXTRACT_SCHEDULE, EXTRACT_WITHIN }, draft) {
+    if (EXTRACT_SCHEDULE && EXTRACT_URL === null) {
+      draft.report('EXTRACT_URL', 'is required, since EXTRACT_SCHEDULE is set');
+    }
+    warnIfShort('EXTRACT', EXTRACT_SCHEDULE, EXTRACT_WITHIN, draft);
   },
 
   admin({ ADMIN_HOST, ADMIN_USER, ADMIN_PASSWORD }, draft) {
@@ -150,4 +150,17 @@ export const eventsInTheClear = 'events cross the network in the clear';
 /** True for an http address of another machine. */
 export function isPlain(url: string): boolean {
   return url.startsWith('http:') && !isLoopback(new URL(url).hostname);
+}
+
+/** Warns of a limit that every pause of its schedule exceeds. */
+function warnIfShort(
+  task: 'SYNC' | 'EXTRACT',
+  schedule: string | null | undefined,
+  withinMs: number | undefined,
+  { warn }: ConfigDraft,
+): void {
+  const [first, second] = schedule ? createTask(schedule, () => {}).getNextRuns(2) : [];
+  if (first && second && withinMs && second.getTime() - first.getTime() > withinMs) {
+    warn(`${task}_WITHIN`, `is shorter than the next pause of ${task}_SCHEDULE, which will be reported as a problem`);
+  }
 }

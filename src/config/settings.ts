@@ -212,6 +212,12 @@ export const sections = {
       read: read.schedule,
       default: 'off',
     },
+    EXTRACT_WITHIN: {
+      meaning:
+        'with EXTRACT_SCHEDULE, an extract that is older than this is a problem; choose about twice its longest pause',
+      read: read.duration,
+      default: '2d',
+    },
     EXTRACT_KEEP: {
       meaning: 'how many snapshots stay at the target; older ones are deleted',
       read: read.whole(2, 1000),

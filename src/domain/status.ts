@@ -154,7 +154,17 @@ export interface Status {
   readonly waits: readonly Wait[];
   /** The endpoints that workers deliver events to. */
   readonly webhooks: readonly WebhookStatus[];
+  /** Null where nothing is extracted by schedule. */
+  readonly extract: ExtractStatus | null;
   readonly advertisers: readonly AdvertiserStatus[];
+}
+
+/** The extract that a worker writes by schedule. */
+export interface ExtractStatus {
+  readonly location: string;
+  /** Null before the first one. */
+  readonly publishedAt: Date | null;
+  readonly withinMs: number;
 }
 
 /** Downloads that have been due for longer than this are a problem. */
@@ -173,6 +183,7 @@ export interface CommonFacts {
   readonly schema: Schema;
   readonly waits: readonly Wait[];
   readonly webhooks: readonly WebhookStatus[];
+  readonly extract: ExtractStatus | null;
   readonly proofLimit: ProofLimit;
   readonly verifyWithinMs: number;
 }
@@ -182,7 +193,7 @@ export function toStatus(
   at: Date,
   advertisers: readonly AdvertiserStatus[],
   staleAfterMs: number | null,
-  { schema, waits = [], webhooks = [], proofLimit, verifyWithinMs }: Partial<CommonFacts> = {},
+  { schema, waits = [], webhooks = [], extract = null, proofLimit, verifyWithinMs }: Partial<CommonFacts> = {},
 ): Status {
   const awaited = new Set(waits.flatMap(({ task, advertiser }) => (task === 'reading' ? [advertiser] : [])));
   const problems = [
@@ -194,6 +205,7 @@ export function toStatus(
       ...toVerifyProblems(advertiser, at, verifyWithinMs ?? null),
     ]),
     ...webhooks.flatMap((webhook): Problem[] => toWebhookProblems(webhook, at)),
+    ...(extract === null ? [] : toExtractProblems(extract, at)),
   ].sort((a, b) => Number(b.urgent) - Number(a.urgent));
   return {
     at,
@@ -204,6 +216,7 @@ export function toStatus(
     problems,
     waits,
     webhooks,
+    extract,
     advertisers,
   };
 }
@@ -252,7 +265,7 @@ export function toUnknownStatus(at: Date, since: Date, reason: string): Status {
   const problem = { advertiser: null, what, command: 'intake doctor', urgent: true };
   const headline = `The database has been unreachable since ${toMoment(since.getTime())}.`;
   const limits = { staleAfterMs: null, proofLimitMs: null, verifyWithinMs: null };
-  return { at, headline, ...limits, problems: [problem], waits: [], webhooks: [], advertisers: [] };
+  return { at, headline, ...limits, problems: [problem], waits: [], webhooks: [], extract: null, advertisers: [] };
 }
 
 /** True if at least one advertiser exists and no problem is urgent. */
@@ -414,6 +427,16 @@ function toVerifyProblems(
   if (verifyWithinMs === null || unreadMs <= verifyWithinMs) return [];
   const what = `Stored bytes have not been read again for ${formatSpan(unreadMs)}, the limit is ${formatSpan(verifyWithinMs)} (VERIFY_WITHIN).`;
   return [{ advertiser: name, what, command: `intake verify --full --advertiser ${name}`, urgent: false }];
+}
+
+function toExtractProblems({ location, publishedAt, withinMs }: ExtractStatus, now: Date): Problem[] {
+  const ageMs = publishedAt === null ? null : now.getTime() - publishedAt.getTime();
+  if (ageMs !== null && ageMs <= withinMs) return [];
+  const what =
+    ageMs === null
+      ? `Nothing has been extracted to ${location} yet.`
+      : `The extract at ${location} is ${formatSpan(ageMs)} old, the limit is ${formatSpan(withinMs)} (EXTRACT_WITHIN).`;
+  return [{ advertiser: null, what, command: 'intake extract --since-last', urgent: false }];
 }
 
 function toHeadline(advertisers: readonly AdvertiserStatus[], problems: readonly Problem[]): string {

@@ -3,6 +3,7 @@ import { renderFingerprintSql } from '../domain/extract/fingerprint-sql.ts';
 import { type Fingerprint, parseAnswer, type Range, type Step } from '../domain/extract/fingerprints.ts';
 import type { ColumnType, ExtractColumn } from '../domain/extract/manifest.ts';
 import type { Changed } from '../domain/extract/partitions.ts';
+import type { ExtractStatus } from '../domain/status.ts';
 import { columnsOf, type Database, type Queryable, type Row } from './postgres/database.ts';
 import type { Columns } from './schema/rows.ts';
 
@@ -239,6 +240,19 @@ export async function recordExtract(
 
 export async function recordPublished(db: Queryable, location: string): Promise<void> {
   await db.query(`UPDATE intake.extracts SET published_at = now() WHERE location = $1`, [location]);
+}
+
+/** When a snapshot was last published where a schedule extracts to; null without a schedule. */
+export async function loadExtractStatus(
+  db: Queryable,
+  watched: Omit<ExtractStatus, 'publishedAt'> | null,
+): Promise<ExtractStatus | null> {
+  if (watched === null) return null;
+  const [row] = await db.query<Columns<'extracts', 'published_at'>>(
+    `SELECT published_at FROM intake.extracts WHERE location = $1`,
+    [watched.location],
+  );
+  return { ...watched, publishedAt: row?.published_at ?? null };
 }
 
 /** The places that may hold people's columns, the snapshot that was begun there last, and whether one was ever published there. */

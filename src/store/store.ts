@@ -299,6 +299,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         record: extracts.recordExtract,
         recordPublished: extracts.recordPublished,
         loadPeoplePlaces: extracts.loadPeoplePlaces,
+        loadStatus: extracts.loadExtractStatus,
       }),
       withSnapshot: <T>(work: (snapshot: extracts.Snapshot) => Promise<T>) => extracts.withSnapshot(db, work),
     },

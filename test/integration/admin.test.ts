@@ -87,6 +87,7 @@ describe('an operator with the password', () => {
             ...{ lastAnswer: 'it answered <b>500</b>', answeredAt: new Date() },
           },
         ],
+        extract: null,
         advertisers: [],
       }),
     });
@@ -255,6 +256,7 @@ test('a page that cannot be drawn is our mistake, told to the log, and not a sil
         problems: [],
         waits: [],
         webhooks: [],
+        extract: null,
         advertisers: [],
       },
       get headline(): string {
@@ -280,6 +282,7 @@ test('a crowd costs the database one question', async ({ month }) => {
         problems: [],
         waits: [],
         webhooks: [],
+        extract: null,
         advertisers: [],
       };
     },

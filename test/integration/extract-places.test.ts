@@ -33,6 +33,9 @@ test('a worker extracts by its schedule into a bucket, and an erasure leaves no 
     // A second one, of what has changed since.
     await until(() => loadManifest()?.snapshot_id !== first);
   }
+  const told = await runIntake(['status', '--json'], settings.env);
+  const watched = { location: target, publishedAt: expect.stringMatching(/^20/), withinMs: 172_800_000 };
+  expect(JSON.parse(told.stdout)).toMatchObject({ extract: watched });
   for (const { path, bytes } of loadManifest()?.files ?? []) {
     expect(s3.objects.get(`lake/${path}`)?.bytes.length, path).toBe(bytes);
   }

@@ -35,6 +35,11 @@ export function createFilled() {
   const status = toStatus(at, [advertiser], 1_200_000, {
     proofLimit,
     verifyWithinMs: 30 * 86_400_000,
+    extract: {
+      location: 's3://analytics/intake',
+      publishedAt: new Date(at.getTime() - 3_600_000),
+      withinMs: 172_800_000,
+    },
     webhooks: [
       {
         ...{ advertiser: 'north', name: 'ats', position: 3n, behind: 2, behindSince: new Date(at.getTime() - 40_000) },

@@ -145,6 +145,17 @@ describe('defaults', () => {
     expect(warnings({ SYNC_SCHEDULE: '0 * * * *', SYNC_WITHIN: '130m' })).toEqual([]);
   });
 
+  it('an extract by schedule has a time limit, which a long pause is warned of', () => {
+    const extracts = (EXTRACT_SCHEDULE: string, more: Env = {}) =>
+      load({ ...account, EXTRACT_URL: 's3://lake/intake', EXTRACT_SCHEDULE, ...more }, 'extract');
+    expect(extracts('off').extract.watched).toBeNull();
+    const nightly = extracts('41 2 * * *');
+    expect(nightly.extract.watched).toEqual({ location: 's3://lake/intake', withinMs: 2 * 86_400_000 });
+    expect(nightly.warnings).toEqual([]);
+    expect(extracts('41 2 * * SUN').warnings).toEqual([expect.stringMatching(/^EXTRACT_WITHIN is shorter/)]);
+    expect(extracts('41 2 * * SUN', { EXTRACT_WITHIN: '15d' }).warnings).toEqual([]);
+  });
+
   it('a key of KMS is used only where KMS encrypts', () => {
     const env = { ...account, S3_KMS_KEY_ID: 'alias/intake' };
     expect(refusedNames(env, 'blobs')).toEqual(['S3_KMS_KEY_ID']);

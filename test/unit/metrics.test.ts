@@ -36,6 +36,8 @@ describe('a scrape', () => {
       'intake_proof_limit_seconds 173400',
       'intake_unread_bytes_age_seconds{advertiser="north"} 86400',
       'intake_verify_limit_seconds 2592000',
+      'intake_extract_limit_seconds 172800',
+      'intake_extract_timestamp_seconds 1794733200',
       'intake_attachments{advertiser="north",state="infected"} 1',
       'intake_lateness_seconds{advertiser="north"} 1.5',
       'intake_unusual_silence_seconds{advertiser="north"} 0',
@@ -62,7 +64,9 @@ describe('a scrape', () => {
     const other = toStatus(at, [{ ...advertiser, name: 'south', latenessMs: null, verifiedSince: null }], null);
     const text = await metrics.render(other);
     expect(text).not.toContain('north');
-    expect(text).not.toMatch(/^intake_(?:stale_after|proof_limit|verify_limit|unread_bytes_age|lateness)_seconds[ {]/m);
+    expect(text).not.toMatch(
+      /^intake_(?:stale_after|proof_limit|verify_limit|unread_bytes_age|lateness|extract_\w+)_seconds[ {]/m,
+    );
   });
 
   it('passes promtool, where there is one', async () => {

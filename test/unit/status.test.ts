@@ -173,6 +173,23 @@ describe('urgent is', () => {
     ]);
   });
 
+  it('not: an extract that is older than its schedule allows, or was never written', () => {
+    const extracted = (publishedAt: Date | null) =>
+      toStatus(now, [well], null, { extract: { location: 's3://lake/intake', publishedAt, withinMs: 2 * day } });
+    expect(extracted(ago(2 * 24 * 60)).problems).toEqual([]);
+    const old = extracted(ago(2 * 24 * 60 + 61));
+    expect(old.problems).toEqual([
+      {
+        advertiser: null,
+        what: 'The extract at s3://lake/intake is 2d 1h old, the limit is 2d (EXTRACT_WITHIN).',
+        command: 'intake extract --since-last',
+        urgent: false,
+      },
+    ]);
+    expect(toReport(old)).toMatchObject({ extract: { publishedAt: ago(2 * 24 * 60 + 61), withinMs: 2 * day } });
+    expect(extracted(null).problems).toMatchObject([{ what: 'Nothing has been extracted to s3://lake/intake yet.' }]);
+  });
+
   it('not: stored bytes that were not read again in time', () => {
     expect(statusOf({ verifiedSince: ago(30 * 24 * 60) }).problems).toEqual([]);
     const late = { verifiedSince: ago(30 * 24 * 60 + 61) };

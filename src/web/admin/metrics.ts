@@ -138,6 +138,14 @@ const wholeGauges: Record<string, { help: string; value: (status: Status) => num
     help: 'Every stored byte must have been read again within this time: VERIFY_WITHIN.',
     value: ({ verifyWithinMs }) => verifyWithinMs && verifyWithinMs / 1_000,
   },
+  intake_extract_limit_seconds: {
+    help: 'How old an extract may be: EXTRACT_WITHIN; absent where EXTRACT_SCHEDULE is off.',
+    value: ({ extract }) => extract && extract.withinMs / 1_000,
+  },
+  intake_extract_timestamp_seconds: {
+    help: 'When the last extract was published; 0 before the first one, absent where EXTRACT_SCHEDULE is off.',
+    value: ({ extract }) => extract && (toSeconds(extract.publishedAt) ?? 0),
+  },
 };
 
 const advertiserGauges: Record<string, { help: string; value: (one: AdvertiserStatus, at: Date) => number | null }> = {
