@@ -130,7 +130,7 @@ async function runOnce(
   let suspectsAt = performance.now() + suspectsEveryMs;
   let emptySince: number | null = null;
 
-  const toPauseMs = ({ name }: RunAccount) => (memory.pauses.get(name) ?? 0) - performance.now();
+  const toPauseMs = ({ name }: RunAccount, now = performance.now()) => (memory.pauses.get(name) ?? 0) - now;
   const pause = ({ name }: RunAccount, ms: number) => memory.pauses.set(name, performance.now() + ms);
   /** Releases a claim without counting an attempt. A claim that cannot be released expires. */
   const release = (claim: Claim) => store.downloads.release([claim]).catch(() => {});
@@ -242,15 +242,14 @@ async function runOnce(
     await store.downloads.postpone(failed, { delayMs, countsAttempt, trouble: { kind, message: trouble.message } });
   }
 
-  /** Nothing is due. Waits for a download that becomes due within `retryForMs` of when the queue was first empty; false without one. */
-  async function waitForDue(): Promise<boolean> {
-    const now = performance.now();
+  /** Nothing was due then. Waits for a download that becomes due within `retryForMs` of when the queue was first empty; false without one. */
+  async function waitForDue(now: number): Promise<boolean> {
     emptySince ??= now;
     const leftMs = emptySince + request.retryForMs - now;
     if (leftMs <= 0) return false;
     const { nextInMs } = await store.downloads.loadWaiting([...accounts.keys()]);
     if (nextInMs === null) return false;
-    const paused = [...accounts.values()].map(toPauseMs).filter((ms) => ms > 0);
+    const paused = [...accounts.values()].map((one) => toPauseMs(one, now)).filter((ms) => ms > 0);
     const waitMs = Math.max(50, nextInMs > 0 || paused.length === 0 ? nextInMs : Math.min(...paused));
     if (waitMs > leftMs) return false;
     await sleep(waitMs, undefined, { signal }).catch(() => {});
@@ -259,7 +258,8 @@ async function runOnce(
 
   /** One step: claims downloads, or waits for one or for time to pass. False at the end. */
   async function step(): Promise<boolean> {
-    const isTimeForSuspects = performance.now() > suspectsAt;
+    const now = performance.now();
+    const isTimeForSuspects = now > suspectsAt;
     const isFull = unfetched.size >= concurrency || inFlight.size >= 2 * concurrency + mostUncommitted;
     if (!isFull && !isTimeForSuspects && (await claim('usual', 2 * concurrency))) return true;
     if (inFlight.size > 0) {
@@ -271,7 +271,7 @@ async function runOnce(
       return true;
     }
     suspectsAt = performance.now() + suspectsEveryMs;
-    return isTimeForSuspects || (await waitForDue());
+    return isTimeForSuspects || (await waitForDue(now));
   }
 
   using _renewal = setInterval(() => {
