@@ -208,7 +208,7 @@ describe('a database that cannot be written', { tags: ['slow'] }, () => {
     expect(doctor.stdout).not.toContain('the database is unavailable');
     const sync = startIntake(['sync'], env);
     sync.child.stderr?.once('data', () => sync.child.kill('SIGINT'));
-    expect((await sync.ended).stderr).toMatch(/^default: The database at \S+ is read-only \(25006\)\./);
+    expect((await sync.ended).stderr).toMatch(/^database: The database at \S+ is read-only \(25006\)\./);
   });
 
   test('whose role may not create the schema is waited for, and sync says so', async ({ places }) => {
