@@ -55,7 +55,20 @@ class SpoolWriter extends ByteWriter {
   }
 
   override finish(): void {}
+
+  /**
+   * Says in the footer of a file without rows that its list of row groups would hold structs. hyparquet-writer guesses the type from the
+   * first element and writes none where there is none; readers in Rust then refuse the file.
+   */
+  typeNoGroups(): void {
+    const bytes = this.getBytes();
+    const at = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).lastIndexOf(noGroups);
+    if (at !== -1) bytes[at + noGroups.length - 1] = 0x0c;
+  }
 }
+
+/** In Thrift's compact protocol: no rows (field 3), then a list (field 4) of nothing, without a type. */
+const noGroups = Buffer.from([0x16, 0x00, 0x19, 0x00]);
 
 export interface ParquetFile {
   readonly rows: number;
@@ -103,6 +116,7 @@ export function openParquet(
     async finish() {
       await writeGroup();
       await parquet.finish();
+      if (rows === 0) writer.typeNoGroups();
       await writer.flush();
     },
   };
