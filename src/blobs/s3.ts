@@ -312,7 +312,7 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     freeBytes: async () => null,
 
     loadText: async (name, signal) => (await readText(parseBlobKey(name), signal))?.text ?? null,
-    replaceText: (name, before, text, signal) => replaceText(parseBlobKey(name), before, text, signal),
+    replaceText: async (name, before, text, signal) => replaceText(parseBlobKey(name), before, text, signal),
     loadIdentity: async (signal) => (await readText(identityName, signal))?.text ?? null,
     replaceIdentity: (before, identity, signal) => replaceText(identityName, before, identity, signal),
 
