@@ -5,6 +5,7 @@ import { join, relative } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { Manifest } from '../../src/domain/extract/manifest.ts';
 import { personalViews } from '../../src/store/postgres/grants.ts';
+import { openTable } from '../support/arrow.ts';
 import { type DemoTruth, fillFromDemoBoard } from '../support/demo-board.ts';
 import { loadLatest } from '../support/duck.ts';
 import { compareRows, extract, extractTest, readWhole } from '../support/extracting.ts';
@@ -103,11 +104,23 @@ describe('--since-last', () => {
 });
 
 describe('an erasure', () => {
-  /** Every file below a folder whose bytes hold this text. */
-  async function findText(folder: string, text: string): Promise<string[]> {
+  interface Person {
+    readonly id: bigint;
+    readonly email: string;
+  }
+
+  /** Every file below a folder that holds a person: in its bytes, or in a row of people's columns, which may be compressed. */
+  async function findPerson(folder: string, { id, email }: Person): Promise<string[]> {
     const entries = await readdir(folder, { recursive: true, withFileTypes: true });
     const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-    return paths.filter((path) => readFileSync(path).includes(text)).map((path) => relative(folder, path));
+    const hasRow = (path: string) =>
+      relative(folder, path).startsWith('people/') &&
+      openTable(path)
+        .toArray()
+        .some((row) => row.application_id === id);
+    return paths
+      .filter((path) => readFileSync(path).includes(email) || hasRow(path))
+      .map((path) => relative(folder, path));
   }
 
   const people = ['--views', 'applications_anonymous', '--with-people'];
@@ -117,7 +130,7 @@ describe('an erasure', () => {
     ...{ SOURCE_URL: 'http://127.0.0.1:1', SOURCE_CREDENTIAL: 'x', BLOBS_URL: `file:${target}-blobs` },
   });
 
-  const toArgs = (id: bigint) => ['erase', '--application', String(id), '--yes', '--json'];
+  const toArgs = ({ id }: Person) => ['erase', '--application', String(id), '--yes', '--json'];
 
   /** The files that a receipt of an erasure names. */
   const toErasedFiles = (stdout: string) => {
@@ -128,7 +141,9 @@ describe('an erasure', () => {
   };
 
   /** Somebody in the account who can be found by an address. The demo's files have rows, but no bytes to erase. */
-  async function choosePerson(database: TestDatabase, demo: DemoTruth): Promise<{ id: bigint; email: string }> {
+  async function choosePerson(database: TestDatabase, demo: DemoTruth): Promise<Person> {
+    // The folders of other tests are gone.
+    await database.query(`DELETE FROM intake.extracts`);
     const gone = await database.query<{ id: string }>(
       `SELECT application_id AS id FROM intake.applications WHERE erased_at IS NOT NULL`,
     );
@@ -146,15 +161,15 @@ describe('an erasure', () => {
     demo,
     target,
   }) => {
-    const { id, email } = await choosePerson(database, demo);
+    const person = await choosePerson(database, demo);
     await extract(database, target, ...people);
     const before = await extract(database, target, ...people);
-    expect((await findText(target, email)).length).toBeGreaterThanOrEqual(2);
-    expect((await findText(target, email)).filter((name) => !name.startsWith('people/'))).toEqual([]);
+    expect((await findPerson(target, person)).length).toBeGreaterThanOrEqual(2);
+    expect((await findPerson(target, person)).filter((name) => !name.startsWith('people/'))).toEqual([]);
 
-    const { code, stdout, stderr } = await callIntake(toArgs(id), toEnv(database, target));
+    const { code, stdout, stderr } = await callIntake(toArgs(person), toEnv(database, target));
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.any(String) });
-    expect(await findText(target, email)).toEqual([]);
+    expect(await findPerson(target, person)).toEqual([]);
     const after = loadLatest(target);
     const gone = before.files.filter(({ path }) => !after.files.some((file) => file.path === path));
     expect(gone.length).toBeGreaterThanOrEqual(1);
@@ -171,21 +186,21 @@ describe('an erasure', () => {
   const name =
     'killed at %s shows a whole snapshot; the next run takes the person out and names every file in the receipt';
   const killAt = async (point: string, { database, demo, target }: Fixtures) => {
-    const { id, email } = await choosePerson(database, demo);
+    const person = await choosePerson(database, demo);
     await extract(database, target, ...people);
     const before = await extract(database, target, ...people);
-    const held = await findText(target, email);
+    const held = await findPerson(target, person);
     expect(held.length).toBeGreaterThanOrEqual(2);
     const env = toEnv(database, target);
-    expect((await runIntake(toArgs(id), { ...env, INTAKE_CRASH_AT: point })).code).toBeNull();
+    expect((await runIntake(toArgs(person), { ...env, INTAKE_CRASH_AT: point })).code).toBeNull();
     const seen = readWhole(target);
     const isPublished = ['extractPublished', 'extractErased'].includes(point);
     expect(seen.snapshot_id !== before.snapshot_id).toBe(isPublished);
     // What the killed process held would lapse after half a minute.
     await database.query(`DELETE FROM intake.leases WHERE name LIKE 'extract %'`);
-    const { code, stdout } = await callIntake(toArgs(id), env);
+    const { code, stdout } = await callIntake(toArgs(person), env);
     expect(code).toBe(0);
-    expect(await findText(target, email)).toEqual([]);
+    expect(await findPerson(target, person)).toEqual([]);
     expect(toErasedFiles(stdout)).toEqual(expect.arrayContaining(held));
     const after = readWhole(target);
     const listed = (await readdir(target, { recursive: true })).filter((path) => path.endsWith('.parquet'));
@@ -200,21 +215,22 @@ describe('an erasure', () => {
     demo: _,
     target,
   }) => {
+    await database.query(`DELETE FROM intake.extracts`);
     const first = await extract(database, target, ...people);
     const second = await extract(database, target, ...people);
-    const id = 999_999_999n;
+    const person = { id: 999_999_999n, email: 'qzjxkvw.pflmb@example.com' };
     await database.query(
       `INSERT INTO intake.applications (advertiser_id, application_id, submitted_at, email, raw, content_hash, observed_seq, changed_at)
-       SELECT advertiser_id, $1, now(), 'late.arrival@example.com', '{}', '', 1, now() FROM intake.advertisers`,
-      [id],
+       SELECT advertiser_id, $1, now(), $2, '{}', '', 1, now() FROM intake.advertisers`,
+      [person.id, person.email],
     );
     const env = toEnv(database, target);
     const args = ['extract', '--to', `file:${target}`, ...people];
     expect((await runIntake(args, { ...env, INTAKE_CRASH_AT: 'extractWritten' })).code).toBeNull();
-    expect(await findText(target, 'late.arrival@example.com')).toHaveLength(1);
+    expect(await findPerson(target, person)).toHaveLength(1);
     await database.query(`DELETE FROM intake.leases WHERE name LIKE 'extract %'`);
-    expect(await callIntake(toArgs(id), env)).toMatchObject({ code: 0 });
-    expect(await findText(target, 'late.arrival@example.com')).toEqual([]);
+    expect(await callIntake(toArgs(person), env)).toMatchObject({ code: 0 });
+    expect(await findPerson(target, person)).toEqual([]);
     const after = readWhole(target);
     expect(after.files).toEqual(second.files);
     expect(after.snapshot_id > second.snapshot_id).toBe(true);

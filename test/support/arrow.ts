@@ -8,10 +8,11 @@ import type { ColumnType, Manifest } from '../../src/domain/extract/manifest.ts'
 
 /** The files of a view, each as a table. Integers of 64 bits are BigInts; times are milliseconds with a fraction. */
 export function openTables(folder: string, { files }: Manifest, view: string): Table[] {
-  return files
-    .filter((file) => file.view === view)
-    .map(({ path }) => readParquet(readFileSync(join(folder, path))))
-    .map((read) => tableFromIPC(read.intoIPCStream(), { useBigInt: true }));
+  return files.filter((file) => file.view === view).map(({ path }) => openTable(join(folder, path)));
+}
+
+export function openTable(path: string): Table {
+  return tableFromIPC(readParquet(readFileSync(path)).intoIPCStream(), { useBigInt: true });
 }
 
 /** Every row of a view, in the texts of `inPostgres`. */
