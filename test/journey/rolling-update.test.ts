@@ -25,14 +25,14 @@ test('a rolling update of three workers and two public processes drops no event 
 }) => {
   await using stack = new AsyncDisposableStack();
   const balancer = stack.use(await openBalancer());
-  const receiver = stack.use(await openReceiver());
+  // An event is almost always on the way when a worker ends.
+  const receiver = stack.use(await openReceiver(() => sleep(60, 204)));
   const blobs = stack.use(await openScratch());
   const redirectUri = `${balancer.url}/prefill/callback`;
   const board = stack.use(
     await openSandbox({ applications: 5, choices: { consent: 'allow' }, client: { redirectUris: [redirectUri] } }),
   );
-  // A candidate is always on the way when a process ends.
-  board.fault({ kind: 'slow', on: 'prefilled', delayMs: 500, times: null });
+  board.fault({ kind: 'slow', on: 'prefilled', delayMs: 1_000, times: null });
   const env = {
     ...toEnvironment(database, board, blobs.path),
     ...{
@@ -85,6 +85,8 @@ test('a rolling update of three workers and two public processes drops no event 
   }
   for (const old of publics) {
     await startPublic();
+    // A candidate's profile is on its way to the process that ends.
+    await until(() => balancer.isFetching(old.url));
     balancer.targets.splice(balancer.targets.indexOf(old.url), 1);
     old.kill('SIGTERM');
     expect((await old.ended).code).toBe(0);
@@ -134,10 +136,15 @@ async function visit(url: string, board: Sandbox): Promise<string> {
  */
 async function openBalancer() {
   const targets: string[] = [];
+  const callbacks: string[] = [];
   let handed = 0;
   const server = createServer((asked, response) => {
     const { method, url = '/' } = asked;
     const target = new URL(url, targets[handed++ % targets.length]);
+    if (target.pathname.endsWith('/callback')) {
+      callbacks.push(target.origin);
+      response.once('close', () => callbacks.splice(callbacks.indexOf(target.origin), 1));
+    }
     const headers = { ...asked.headers, 'x-forwarded-for': `10.0.${handed >> 8}.${handed & 255}` };
     const given = request(target, { method, headers, agent: false }, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
@@ -152,6 +159,8 @@ async function openBalancer() {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     targets,
+    /** Whether one of its targets is busy with a callback. */
+    isFetching: (one: string) => callbacks.includes(one),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
