@@ -134,6 +134,19 @@ export async function noteKeptOut(tx: Queryable, advertiserId: bigint, people: n
   ]);
 }
 
+/** The applications that may be stored; the others are counted. One that was erased since the diff stays erased. */
+export async function withoutErased(
+  tx: Queryable,
+  privacyKey: KeyObject,
+  advertiserId: bigint,
+  applications: readonly Application[],
+): Promise<readonly Application[]> {
+  const may = await mayStore(tx, privacyKey, advertiserId, applications.map(toPerson));
+  const kept = applications.filter((_, at) => may[at]);
+  await noteKeptOut(tx, advertiserId, applications.length - kept.length);
+  return kept;
+}
+
 /** Adds or renews tombstones. The time of a request's matters: a prefill that began before it is kept out. */
 export async function setTombstones(
   tx: Queryable,

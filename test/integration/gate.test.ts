@@ -7,7 +7,7 @@ import { parseElement } from '../../src/source/parse/list.ts';
 import { parseProfile } from '../../src/source/parse/profile.ts';
 import { parseScreens } from '../../src/source/parse/screen.ts';
 import { reparse } from '../../src/sync/files/reparse.ts';
-import { erase } from '../../src/sync/privacy/erase.ts';
+import { erase, finishErasures } from '../../src/sync/privacy/erase.ts';
 import { replay } from '../../src/sync/read/replay-quarantine.ts';
 import { callIntake } from '../support/intake.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
@@ -163,21 +163,65 @@ describe('a person who was erased with --and-future', () => {
     expect(await loadErased(98_000_003n)).toEqual([{ erased: true }]);
   });
 
-  test('does not come in by a change of another application, nor by a replay', async () => {
+  test('does not come in by a change of another application: that one is erased with its files, as its receipt says', async () => {
+    await using intake = await openWithZelda();
+    await eraseAt(intake, byAddress, true);
+    const resume = { kind: 'resume', content: 'a resume', hasVirus: false } as const;
+    const [other = 0n] = intake.board.add([{ email: 'somebody@example.com', attachments: [resume] }]);
+    await intake.sweep();
+    await intake.runDownloads();
+    show(intake, `{"ID":"${other}x","Email":"somebody@example.com"}`);
+    await intake.sweep(true);
+    await database.query(
+      `UPDATE intake.applications SET absent_since = now(), missing_since = now() WHERE email IS NOT NULL`,
+    );
+    intake.board.change(other, { email: zelda.email, lastName: zelda.lastName });
+    await intake.sweep(true);
+    intake.board.change(other, { attachments: [{ ...resume, hasVirus: true }] });
+    await intake.sweep(true);
+    expect(await loadErased(other)).toEqual([{ erased: true }]);
+    expect(await database.query(`SELECT 1 FROM intake.applications WHERE missing_since IS NOT NULL`)).toEqual([]);
+    expect([await keptOut(), await intake.files(), await findZelda(intake)]).toEqual([1, [], []]);
+    // Nobody asked to erase the former address.
+    expect(await database.query(`SELECT 1 FROM intake.quarantine`)).toHaveLength(1);
+    await database.query(`UPDATE intake.erasure_jobs SET check_again_at = now()`);
+    const { advertiserId } = intake.board;
+    const receipts = await finishErasures(intake, { advertisers: [advertiserId], signal });
+    expect(receipts).toMatchObject([
+      { soughtBy: 'application', requestedBy: 'gate', counts: { applications: 1, files: 1 } },
+    ]);
+    expect(await intake.keys()).toEqual([]);
+    expect(
+      await database.query(
+        `SELECT count(*)::int AS n FROM intake.events WHERE application_id = $1 AND type = 'application.erased'`,
+        [other],
+      ),
+    ).toEqual([{ n: 1 }]);
+    expect(await database.query(`SELECT action, application_id FROM intake.audit_log WHERE by = 'gate'`)).toEqual([
+      { action: 'erase', application_id: String(other) },
+    ]);
+  });
+
+  test('does not erase an application by an answer that is older than what is stored', async () => {
     await using intake = await openWithZelda();
     await eraseAt(intake, byAddress, true);
     const [other = 0n] = intake.board.add([{ email: 'somebody@example.com', attachments: [] }]);
     await intake.sweep();
-    intake.board.change(other, { email: zelda.email, lastName: zelda.lastName });
+    await database.query(`UPDATE intake.applications SET observed_seq = observed_seq + 1000`);
+    intake.board.change(other, { email: zelda.email });
     await intake.sweep(true);
-    expect(await database.query(`SELECT email FROM intake.applications WHERE application_id = $1`, [other])).toEqual([
-      { email: 'somebody@example.com' },
-    ]);
+    expect(await loadErased(other)).toEqual([{ erased: false }]);
+    expect(await findZelda(intake)).toEqual([]);
+  });
+
+  test('does not come in by a replay', async () => {
+    await using intake = await openWithZelda();
+    const { advertiserId } = intake.board;
+    await eraseAt(intake, byAddress, true);
     await database.query(
       `INSERT INTO intake.quarantine (advertiser_id, fingerprint, reason, raw, sweep_id) VALUES ($1, '\\x00', 'test', $2, 1)`,
-      [intake.board.advertiserId, { ID: 99_000_001, Email: zelda.email, LastName: zelda.lastName }],
+      [advertiserId, { ID: 99_000_001, Email: zelda.email, LastName: zelda.lastName }],
     );
-    const { advertiserId } = intake.board;
     const request = { name: 'default', advertiserId, owner: 'test', leaseMs: 30_000, id: null, signal };
     await replay({ store: intake.store, parseElement }, request);
     expect(await findZelda(intake)).toEqual([]);

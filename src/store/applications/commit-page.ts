@@ -10,7 +10,7 @@ import { notifyQueued } from '../files/download-queue.ts';
 import { type Database, isConflict, type Queryable, type Transaction } from '../postgres/database.ts';
 import { appendEvidence } from '../sweeps/evidence.ts';
 import { type Sweep, type SweepProgress, saveProgress } from '../sweeps/sweeps.ts';
-import { mayStore, noteKeptOut, toPerson } from '../tombstones.ts';
+import { withoutErased } from '../tombstones.ts';
 import { diffPage, isSameDiff, type PageDiff, type ReadPage } from './diff-page.ts';
 import { isReady, toCopies } from './insert.ts';
 import { quarantine, resolveQuarantine } from './quarantine.ts';
@@ -79,12 +79,11 @@ async function write(
   const events: ApplicationEvent[] = [];
   const isToBeWritten = await resolveElements(tx, page);
   const fresh = await splitOffErased(tx, privacyKey, page, diff.fresh.filter(isToBeWritten), events);
-  const changes = await withoutErased(tx, privacyKey, page, diff.changed.filter(isToBeWritten));
   if (fresh.length > 0) {
     if (isMeasured(page.sweep)) await noteLateness(tx, page, fresh);
     await insertNew(tx, privacyKey, page, fresh, events);
   }
-  const { changed, stale } = await applyChanges(tx, privacyKey, page, changes, events);
+  const { changed, stale } = await applyChanges(tx, privacyKey, page, diff.changed.filter(isToBeWritten), events);
   if (diff.returned.length > 0) await unmarkAbsent(tx, page.advertiserId, diff.returned, events);
   const quarantined = await quarantine(tx, privacyKey, page, page.sweep.sweepId);
   if (diff.otherLane && page.applications.length > 0) await recordRecentPage(tx, page);
@@ -184,7 +183,7 @@ async function splitOffErased(
   fresh: readonly Application[],
   events: ApplicationEvent[],
 ): Promise<readonly Application[]> {
-  const kept = await withoutErased(tx, privacyKey, page, fresh);
+  const kept = await withoutErased(tx, privacyKey, page.advertiserId, fresh);
   if (kept.length === fresh.length) return fresh;
   const erased = [...new Set(fresh).difference(new Set(kept))].map(({ id }) => id);
   await tx.query(
@@ -193,19 +192,6 @@ async function splitOffErased(
     [page.advertiserId, erased],
   );
   for (const id of erased) events.push({ applicationId: id, type: 'application.erased' });
-  return kept;
-}
-
-/** The applications that may be stored. One that was erased since the diff stays erased. */
-async function withoutErased(
-  tx: Queryable,
-  privacyKey: KeyObject,
-  { advertiserId }: ReadPage,
-  applications: readonly Application[],
-): Promise<readonly Application[]> {
-  const may = await mayStore(tx, privacyKey, advertiserId, applications.map(toPerson));
-  const kept = applications.filter((_, at) => may[at]);
-  await noteKeptOut(tx, advertiserId, applications.length - kept.length);
   return kept;
 }
 

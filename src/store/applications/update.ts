@@ -10,13 +10,15 @@ import { markFlagged } from '../files/mark-infected.ts';
 import { updateReady } from '../files/ready.ts';
 import { toPersonKey } from '../person-key.ts';
 import type { Queryable } from '../postgres/database.ts';
+import { eraseStopped } from '../privacy/erasure-jobs.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
+import { withoutErased } from '../tombstones.ts';
 import { toFlagColumn, toPriority, toTime } from './insert.ts';
 import { learnVolatile, toContent, toDiffering } from './volatile.ts';
 
 /**
- * Writes changed applications. The gate has kept out the erased ones. `stale` lists ids that are not written because a newer request has seen
- * them (P5).
+ * Writes changed applications, and erases those that the gate stops by now. `stale` lists ids that are not written because a newer request
+ * has seen them (P5).
  */
 export async function applyChanges(
   tx: Queryable,
@@ -28,7 +30,9 @@ export async function applyChanges(
   if (changed.length === 0) return { changed: 0, stale: [] };
   const { stale, silent } = await lockAndJudge(tx, context, changed);
   const [overtaken, unsaid] = [new Set(stale), new Set(silent)];
-  const current = changed.filter(({ id }) => !overtaken.has(id));
+  const newer = changed.filter(({ id }) => !overtaken.has(id));
+  const current = await withoutErased(tx, privacyKey, context.advertiserId, newer);
+  await eraseStopped(tx, privacyKey, context.advertiserId, new Set(newer).difference(new Set(current)), events);
   if (current.length === 0) return { changed: 0, stale };
 
   const rows = `[${current.map((application) => toRow(privacyKey, context.advertiserId, application)).join()}]`;

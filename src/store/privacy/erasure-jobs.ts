@@ -9,7 +9,7 @@ import { type Database, type Queryable, retryOnConflict } from '../postgres/data
 import type { Columns } from '../schema/rows.ts';
 import { renewTombstonesOf, setTombstones, toTombstone } from '../tombstones.ts';
 import { recordAudit } from './audit-log.ts';
-import { eraseApplications, erasePerson, findPerson, findRemains, isAged } from './find-and-erase.ts';
+import { eraseApplications, erasePerson, type FoundPerson, findPerson, findRemains, isAged } from './find-and-erase.ts';
 
 export interface ErasureRequest {
   readonly advertiserId: bigint;
@@ -31,57 +31,90 @@ export async function beginErasure(
   request: ErasureRequest,
   crashPoint?: PassCrashPoint,
 ): Promise<ErasureJob | null> {
-  const { advertiserId, sought, by, future = false } = request;
-  const isPerson = sought.by === 'address' || sought.by === 'jobseeker';
+  const { advertiserId, sought, future = false } = request;
   // The lane lock excludes all other writers of the advertiser's applications. A page that was diffed before the erasure commits after it
   // and sees the tombstones.
   return await retryOnConflict(() =>
     db.transaction(
       async (tx) => {
-        const person = await findPerson(tx, privacyKey, advertiserId, sought, true);
+        const person = await findPerson(tx, privacyKey, advertiserId, sought, { lock: true });
         const requestHash = toTombstone(privacyKey, advertiserId, 'request', toSoughtText(sought));
         const isFound = !isNothing(person.counts);
         if (!isFound && sought.by === 'retention') return null;
         const openJobId = isFound ? null : await findOpenJob(tx, advertiserId, requestHash);
         if (openJobId !== null) {
           // The new request also covers prefills that began after the open job.
-          if (isPerson) await setTombstones(tx, advertiserId, openJobId, [requestHash], future);
+          if (isPerson(sought)) await setTombstones(tx, advertiserId, openJobId, [requestHash], future);
           await renewTombstonesOf(tx, advertiserId, openJobId);
           return null;
         }
-        const jobId = randomUUID();
-        const checkAgainAt = isFound ? await loadCheckAgainAt(tx, advertiserId, person.prefillIds) : null;
-        await erasePerson(tx, privacyKey, advertiserId, jobId, person);
-        if (isPerson) await setTombstones(tx, advertiserId, jobId, [requestHash], future);
-        const [row] = await tx.query<JobRow>(
-          `INSERT INTO intake.erasure_jobs AS j
-             (advertiser_id, job_id, sought_by, sought, requested_by, step, check_again_at, application_ids, hashes, counts, closed_at)
-           VALUES ($1, $2, $3, $4, $5, CASE WHEN $10 THEN 'bytes' ELSE 'closed' END, coalesce($6, now()), $7, $8, $9::jsonb,
-             CASE WHEN NOT $10 THEN now() END) RETURNING ${jobColumns}`,
-          [
-            advertiserId,
-            jobId,
-            sought.by,
-            requestHash,
-            by,
-            checkAgainAt,
-            isFound ? person.applicationIds : null,
-            isFound ? person.hashes : null,
-            JSON.stringify(person.counts),
-            isFound,
-          ],
-        );
-        const applicationId = sought.by === 'application' ? sought.applicationId : null;
-        const facts = { job_id: jobId, sought_by: sought.by, ...(future && { future }), ...person.counts };
-        await recordAudit(tx, { advertiserId, action: 'erase', applicationId, by, facts });
+        const job = await writeErasure(tx, privacyKey, request, person);
         await appendEvents(tx, advertiserId, person.applicationIds.map(toErasedEvent));
         crashPoint?.('erasureWritten');
-        return row ? toJob(row) : null;
+        return job;
       },
       laneLock(advertiserId, 'live'),
     ),
   );
 }
+
+/**
+ * Erases stored applications that the gate stops, since the source shows them with an erased account or address. Each has a receipt. Nobody
+ * asked to erase what names their former account or address.
+ */
+export async function eraseStopped(
+  tx: Queryable,
+  privacyKey: KeyObject,
+  advertiserId: bigint,
+  stopped: Iterable<{ readonly id: bigint }>,
+  events: ApplicationEvent[],
+): Promise<void> {
+  for (const { id: applicationId } of stopped) {
+    const request = { advertiserId, sought: { by: 'application', applicationId }, by: 'gate' } as const;
+    const person = await findPerson(tx, privacyKey, advertiserId, request.sought, { lock: true, alone: true });
+    if (person.applicationIds.length > 0) await writeErasure(tx, privacyKey, request, person);
+    events.push(...person.applicationIds.map(toErasedEvent));
+  }
+}
+
+/** Erases what was found, and leaves the job, the tombstones and the line in the audit log. */
+async function writeErasure(
+  tx: Queryable,
+  privacyKey: KeyObject,
+  { advertiserId, sought, by, future = false }: ErasureRequest,
+  person: FoundPerson,
+): Promise<ErasureJob | null> {
+  const requestHash = toTombstone(privacyKey, advertiserId, 'request', toSoughtText(sought));
+  const isFound = !isNothing(person.counts);
+  const jobId = randomUUID();
+  const checkAgainAt = isFound ? await loadCheckAgainAt(tx, advertiserId, person.prefillIds) : null;
+  await erasePerson(tx, privacyKey, advertiserId, jobId, person);
+  if (isPerson(sought)) await setTombstones(tx, advertiserId, jobId, [requestHash], future);
+  const [row] = await tx.query<JobRow>(
+    `INSERT INTO intake.erasure_jobs AS j
+       (advertiser_id, job_id, sought_by, sought, requested_by, step, check_again_at, application_ids, hashes, counts, closed_at)
+     VALUES ($1, $2, $3, $4, $5, CASE WHEN $10 THEN 'bytes' ELSE 'closed' END, coalesce($6, now()), $7, $8, $9::jsonb,
+       CASE WHEN NOT $10 THEN now() END) RETURNING ${jobColumns}`,
+    [
+      advertiserId,
+      jobId,
+      sought.by,
+      requestHash,
+      by,
+      checkAgainAt,
+      isFound ? person.applicationIds : null,
+      isFound ? person.hashes : null,
+      JSON.stringify(person.counts),
+      isFound,
+    ],
+  );
+  const applicationId = sought.by === 'application' ? sought.applicationId : null;
+  const facts = { job_id: jobId, sought_by: sought.by, ...(future && { future }), ...person.counts };
+  await recordAudit(tx, { advertiserId, action: 'erase', applicationId, by, facts });
+  return row ? toJob(row) : null;
+}
+
+const isPerson = ({ by }: Sought) => by === 'address' || by === 'jobseeker';
 
 const toErasedEvent = (applicationId: bigint): ApplicationEvent => ({ applicationId, type: 'application.erased' });
 

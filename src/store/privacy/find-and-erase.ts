@@ -67,13 +67,16 @@ function toSoughtColumn(sought: Sought): unknown {
   return sought.by === 'address' ? [toAddressPattern(sought.email)] : toSoughtValue(sought);
 }
 
-/** Searches for a person. With `lock`, the applications are locked until the end of the transaction. */
+/**
+ * Searches for a person. With `lock`, the applications are locked until the end of the transaction. With `alone`, nothing
+ * goes along that only names the person of an application.
+ */
 export async function findPerson(
   db: Queryable,
   privacyKey: KeyObject,
   advertiserId: bigint,
   sought: Sought,
-  lock = false,
+  { lock = false, alone = false } = {},
 ): Promise<FoundPerson> {
   const limit = sought.by === 'retention' ? sought.limit : null;
   const applications = await db.query<Columns<'applications', 'application_id'>>(
@@ -82,7 +85,7 @@ export async function findPerson(
     [advertiserId, toSoughtColumn(sought), limit],
   );
   const applicationIds = applications.map((row) => row.application_id);
-  const names = await loadNames(db, advertiserId, sought, applicationIds);
+  const names = await loadNames(db, advertiserId, sought, alone ? [] : applicationIds);
   const quarantined = await findQuarantined(db, advertiserId, sought, names, applicationIds);
   const prefillIds = await findPrefills(db, privacyKey, advertiserId, sought, names);
   const held = await loadHeld(db, advertiserId, applicationIds, prefillIds);
@@ -127,7 +130,8 @@ async function loadNames(
 }
 
 /** True of a text that contains one of the names in `toPatterns`. */
-const isNamedIn = (text: string) => `(${isAccountInJson(text, '$2')} OR ${isAddressInJson(text, '$3')})`;
+const isNamedIn = (text: string) =>
+  `(cardinality($2::text[] || $3::text[]) > 0 AND (${isAccountInJson(text, '$2')} OR ${isAddressInJson(text, '$3')}))`;
 
 function toPatterns({ accounts, addresses }: FoundPerson['names']): string[][] {
   return [accounts.flatMap((id) => toAccountId(id) ?? []).map(toAccountPattern), addresses.map(toAddressPattern)];
