@@ -7,13 +7,11 @@ function removeUnseen(text: string): string {
   return text.replace(/\p{Default_Ignorable_Code_Point}/gu, '');
 }
 
-const mostMarks = 30;
-
 /** Cuts long runs of combining marks: to normalize them takes quadratic time, here and in Postgres (measured: 64,000 marks in 2 s). */
 export function cutMarks(text: string): string {
   // Most texts have no such run of characters that are not Latin, which is quicker to see.
   if (!/[\u0300-\uffff]{31}/.test(text)) return text;
-  return text.replace(/[\p{M}\uff9e\uff9f]+/gu, (marks) => Array.from(marks).slice(0, mostMarks).join(''));
+  return text.replace(/[\p{M}\uff9e\uff9f]+/gu, (marks) => Array.from(marks).slice(0, 30).join(''));
 }
 
 /** A text as it looks: full-width letters become plain ones, invisible characters go, control characters become spaces. */
@@ -111,15 +109,22 @@ function toLocals(left: string): string[] {
   return locals;
 }
 
-/** The jobseeker account ids in a JSON text, at most one more than `mostNamed`. */
+/** The jobseeker account ids in a JSON text, also inside a list or an object; at most one more than `mostNamed`. */
 export function findAccounts(json: string): string[] {
   const found = new Set<string>();
-  const members = /"jobseekerid"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|([\w.+-]+))/gi;
-  for (const [, text, number] of json.slice(0, mostSearched).matchAll(members)) {
-    const id = text?.replace(/\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/g, (char) => String(JSON.parse(`"${char}"`)));
-    const account = toAccountId(id ?? number);
-    if (account !== null) found.add(account);
-    if (found.size > mostNamed) break;
+  const text = json.slice(0, mostSearched);
+  const members = /"jobseekerid"\s*:/gi;
+  const values = /[\s,]*(?:"((?:[^"\\]|\\.)*)"(\s*:)?|([\w.+-]+)|([[{])|[\]}])/y;
+  while (members.test(text) && found.size <= mostNamed) {
+    values.lastIndex = members.lastIndex;
+    for (let depth = 0, value = values.exec(text); value !== null; value = depth > 0 ? values.exec(text) : null) {
+      const [, quoted, isName, number, opens] = value;
+      members.lastIndex = values.lastIndex;
+      if ((quoted ?? number) === undefined) depth += opens ? 1 : -1;
+      const id = quoted?.replace(/\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/g, (char) => String(JSON.parse(`"${char}"`)));
+      const account = isName ? null : toAccountId(id ?? number);
+      if (account !== null && found.size <= mostNamed) found.add(account);
+    }
   }
   return [...found];
 }

@@ -48,12 +48,17 @@ export function isAccountInJson(json: string, patterns: string): string {
   return `${removeUnseen(`left(${json}, ${mostSearched})`)} ~ ANY (${patterns}::text[])`;
 }
 
-/** The id may be a string or a number, and its member's name may be in any case. */
+/** The id may be a string or a number, also inside lists and objects, and its member's name may be in any case. */
 export function toAccountPattern(account: string): string {
   const id = quote(JSON.stringify(account).slice(1, -1));
   const blanks = '(?:[\\s\u00a0]|\\\\[nrt])*';
-  return `"[Jj][Oo][Bb][Ss][Ee][Ee][Kk][Ee][Rr][Ii][Dd]"\\s*:\\s*(?:"${blanks}${id}${blanks}"|${id}(?=\\s*[,}]))`;
+  return `"[Jj][Oo][Bb][Ss][Ee][Ee][Kk][Ee][Rr][Ii][Dd]"\\s*:\\s*${within}(?:"${blanks}${id}${blanks}"(?!\\s*:)|(?<![\\w.+-])${id}(?=\\s*[],}]))`;
 }
+
+/** What may precede a value in a list or an object: up to three of them that are open, with others that are closed again. */
+const [open, plain] = ['[[{]', '"(?:[^"\\\\]|\\\\.)*"|[^][{}"]'];
+const closed = `${open}(?:${plain}|${open}(?:${plain}|${open}(?:${plain})*[]}])*[]}])*[]}]`;
+const within = `(?:${open}(?:${plain}|${closed})*){0,3}`;
 
 function quote(text: string): string {
   return text.replace(/[^\p{L}\p{N}_]/gu, '\\$&');

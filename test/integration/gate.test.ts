@@ -57,6 +57,8 @@ describe('an erased person whom the source sends again without a usable id', () 
     ['application, by the account', byId, `"JobSeekerID":"${zelda.jobSeekerId}"`],
     ['application, by the address', byId, `"Email":"${zelda.email}"`],
     ['application, however the address is typed', byId, `"Email":"Z <ZELDA.Quarlesworth@example.com>"`],
+    ['account in a list', () => byAccount, `"JobSeekerID":[null,{"A":"]"},"${zelda.jobSeekerId}"]`],
+    ['account in an object', () => byAccount, `"JobSeekerID":{"Of":[{"Value":"${zelda.jobSeekerId}"}]}`],
     ['address, by the account', () => byAddress, `"JobSeekerID":"${zelda.jobSeekerId}"`],
     ['account, by the address', () => byAccount, `"Email":"${zelda.email}"`],
   ])('is not in quarantine after an erasure by %s; it is counted', async ([, toSought, named]) => {
@@ -72,6 +74,18 @@ describe('an erased person whom the source sends again without a usable id', () 
       { email: 'somebody.else@example.com' },
     ]);
     expect(await keptOut()).toBeGreaterThan(0);
+  });
+
+  test.for([
+    ['in a list', `"JobSeekerID":[{"A":"}"},["${zelda.jobSeekerId}"]]`, 1],
+    ['in an object', `"JobSeekerID":{"A":{},"Value":"${zelda.jobSeekerId}"}`, 1],
+    ['after a list that does not name it', `"JobSeekerID":["other"],"Note":"${zelda.jobSeekerId}"`, 0],
+    ['after an object with a bracket in a text', `"JobSeekerID":{"A":"{"},"Note":"${zelda.jobSeekerId}"`, 0],
+  ] as const)('is found in quarantine by an account %s', async ([, named, quarantined]) => {
+    await using intake = await openWithZelda();
+    show(intake, `{"ID":"none",${named}}`);
+    await intake.sweep(true);
+    expect(await eraseAt(intake, byAccount)).toMatchObject([{ counts: { quarantined } }]);
   });
 
   test('is deleted from quarantine if an earlier release has stored the element', async () => {

@@ -87,6 +87,11 @@ test.for(['\ufe0f', '\u{e0101}', '\u3164', '\uffa0', '\u206a'])(
   },
 );
 
+test('an account id is found in a list and in an object, and nothing after them is', () => {
+  expect(findAccounts('{"JobSeekerID":[{"a":"]"},7],"Other":8,"jobseekerid":{"b":["c"]},"x":"y"}')).toEqual(['7', 'c']);
+  expect(findAccounts('{"JobSeekerID":["open')).toEqual([]);
+});
+
 test('a text gives a bounded number of addresses and accounts', () => {
   expect(findAddresses('!!!@a1'.repeat(40_000)).length).toBeLessThanOrEqual(mostNamed + 1);
   expect(findAddresses(Array.from({ length: 5_000 }, (_, at) => `p${at}@example.com`).join()).length).toBe(

@@ -31,7 +31,10 @@ const functions: Record<string, readonly [run: (text: string) => unknown, pieces
   findAddresses: [findAddresses, [...common, '!!!@a1', '%40', 'a@b.', '\\u0040', "o'-."]],
   findAccounts: [
     findAccounts,
-    ['"jobseekerid":"', '"jobseekerid"', '"jobseekerid": 1', '"', '"jobseekerid":"\\"', '\\"'],
+    [
+      ...['"jobseekerid":"', '"jobseekerid"', '"jobseekerid": 1', '"', '"jobseekerid":"\\"', '\\"'],
+      ...['"jobseekerid":[', '"jobseekerid":{"', '"jobseekerid":["\\"', '"jobseekerid":[]'],
+    ],
   ],
   startsAsHtml: [(text) => startsAsHtml(Buffer.from(text)), ['<!---->', '<!--', ' ']],
   isHtml: [isHtml, ['<!---->', '<!--', '-->', ' ']],

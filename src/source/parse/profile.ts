@@ -1,6 +1,5 @@
 // Parses a candidate's profile. The spec does not name its members, so the profile is kept whole, and the parts that nearly every profile
 // has are found by their usual names. Pure. A link to a resume is used only if it points to the API itself.
-
 import type { Note } from '../../domain/application.ts';
 import { findAccounts, findAddresses, mostNamed, parseAddress, toAccountId } from '../../domain/person.ts';
 import type { Profile } from '../../domain/prefill.ts';
