@@ -7,7 +7,7 @@ import { parseElement } from '../../src/source/parse/list.ts';
 import { parseProfile } from '../../src/source/parse/profile.ts';
 import { parseScreens } from '../../src/source/parse/screen.ts';
 import { reparse } from '../../src/sync/files/reparse.ts';
-import { erase, finishErasures } from '../../src/sync/privacy/erase.ts';
+import { erase, finishErasures, retain } from '../../src/sync/privacy/erase.ts';
 import { replay } from '../../src/sync/read/replay-quarantine.ts';
 import { callIntake } from '../support/intake.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
@@ -268,6 +268,20 @@ describe('a person who was erased with --and-future', () => {
 
 const loadErased = (id: bigint) =>
   database.query(`SELECT erased_at IS NOT NULL AS erased FROM intake.applications WHERE application_id = $1`, [id]);
+
+test('an application that RETENTION erases keeps out nothing else of its person', async () => {
+  await using intake = await openWithZelda();
+  await database.query(
+    `UPDATE intake.applications SET first_seen_at = now() - interval '400 days', submitted_at = now() - interval '400 days'`,
+  );
+  const before = new Date(Date.now() - 365 * 86_400_000);
+  const advertisers = [intake.board.advertiserId];
+  await retain(intake, { advertisers, before, released: true, by: 'retention', signal });
+  expect(await loadErased(intake.id)).toEqual([{ erased: true }]);
+  show(intake, `{"ID":"none","Email":"${zelda.email}","JobReference":"JOB-NEW"}`);
+  await intake.sweep(true);
+  expect(await database.query(`SELECT 1 FROM intake.quarantine`)).toHaveLength(1);
+});
 
 describe('an application with a tombstone whose rows are here all the same', () => {
   test('is neither parsed again nor exported', async () => {

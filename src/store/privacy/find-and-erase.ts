@@ -68,7 +68,7 @@ function toSoughtColumn(sought: Sought): unknown {
 }
 
 /**
- * Searches for a person. With `lock`, the applications are locked until the end of the transaction. With `alone`, nothing
+ * Searches for a person. With `lock`, the applications are locked until the end of the transaction. With `alone`, as for their age, nothing
  * goes along that only names the person of an application.
  */
 export async function findPerson(
@@ -76,7 +76,7 @@ export async function findPerson(
   privacyKey: KeyObject,
   advertiserId: bigint,
   sought: Sought,
-  { lock = false, alone = false } = {},
+  { lock = false, alone = sought.by === 'retention' } = {},
 ): Promise<FoundPerson> {
   const limit = sought.by === 'retention' ? sought.limit : null;
   const applications = await db.query<Columns<'applications', 'application_id'>>(
