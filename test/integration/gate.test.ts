@@ -228,7 +228,7 @@ describe('a person who was erased with --and-future', () => {
     expect(await findZelda(intake)).toEqual([]);
   });
 
-  test('does not come in by a replay', async () => {
+  test('does not come in by a replay, and leaves no element, also if the process ends then', async () => {
     await using intake = await openWithZelda();
     const { advertiserId } = intake.board;
     await eraseAt(intake, byAddress, true);
@@ -237,7 +237,8 @@ describe('a person who was erased with --and-future', () => {
       [advertiserId, { ID: 99_000_001, Email: zelda.email, LastName: zelda.lastName }],
     );
     const request = { name: 'default', advertiserId, owner: 'test', leaseMs: 30_000, id: null, signal };
-    await replay({ store: intake.store, parseElement }, request);
+    const quarantine = { ...intake.store.quarantine, resolve: () => Promise.reject(new Error('The process ends.')) };
+    await expect(replay({ store: { ...intake.store, quarantine }, parseElement }, request)).rejects.toThrow('ends');
     expect(await findZelda(intake)).toEqual([]);
     expect(await loadErased(99_000_001n)).toEqual([{ erased: true }]);
   });

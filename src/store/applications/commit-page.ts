@@ -85,6 +85,8 @@ async function write(
   }
   const { changed, stale } = await applyChanges(tx, privacyKey, page, diff.changed.filter(isToBeWritten), events);
   if (diff.returned.length > 0) await unmarkAbsent(tx, page.advertiserId, diff.returned, events);
+  // Again: an element whose application the gate has stopped is deleted.
+  await resolveElements(tx, page);
   const quarantined = await quarantine(tx, privacyKey, page, page.sweep.sweepId);
   if (diff.otherLane && page.applications.length > 0) await recordRecentPage(tx, page);
   const counts = { added: fresh.length, changed, quarantined };
