@@ -75,8 +75,9 @@ export function toRequests({ accounts, addresses }: Pick<Person, 'accounts' | 'a
 
 /**
  * The gate: may these people be stored? Not an application whose id was erased, nor an erased element; nor anybody whose account or
- * address was erased with `--and-future`; nor, where there is no application id, anybody whose account or address was erased. Every writer
- * asks inside its transaction. A page above all erased ids, such as new arrivals, costs one index lookup and no hash.
+ * address was erased with `--and-future`; nor, where there is no application id, anybody whose account or address was erased, or a text
+ * that names too many people to ask for all. Every writer asks inside its transaction. A page above all erased ids, such as new arrivals,
+ * costs one index lookup and no hash.
  */
 export async function mayStore(
   tx: Queryable,
@@ -103,6 +104,8 @@ export async function mayStore(
     ];
   });
   if (asked.length === 0) return people.map(() => true);
+  const isCrowd = ({ applicationId, accounts, addresses }: Person) =>
+    applicationId === undefined && Math.max(accounts.length, addresses.length) > mostNamed;
   const stopped = await tx.query<{ at: number }>(
     `SELECT a.at FROM unnest($2::int[], $3::bytea[], $4::bool[], $5::bool[], $6::timestamptz[])
        AS a (at, tombstone, is_request, is_nameless, begun_at)
@@ -119,7 +122,7 @@ export async function mayStore(
     ],
   );
   const out = new Set(stopped.map(({ at }) => at));
-  return people.map((_, at) => !out.has(at));
+  return people.map((person, at) => !out.has(at) && !isCrowd(person));
 }
 
 /** True of a time in the future, which was written before the clock was set back. */

@@ -51,6 +51,8 @@ async function keep({ board, store }: SmallIntake, shared: Record<string, unknow
   return await store.prefills.keepProfile({ ...key, profile, resume: { reason: 'none' }, ttlMs: 60_000 });
 }
 
+const crowd = Array.from({ length: 1_001 }, (_, at) => `p${at}@example.com`).join(' ');
+
 describe('an erased person whom the source sends again without a usable id', () => {
   const members = `"FirstName":"Zeldabeth","LastName":"Quarlesworth"`;
   testFirst<[string, (id: bigint) => Sought, string]>([
@@ -59,6 +61,7 @@ describe('an erased person whom the source sends again without a usable id', () 
     ['application, however the address is typed', byId, `"Email":"Z <ZELDA.Quarlesworth@example.com>"`],
     ['account in a list', () => byAccount, `"JobSeekerID":[null,{"A":"]"},"${zelda.jobSeekerId}"]`],
     ['account in an object', () => byAccount, `"JobSeekerID":{"Of":[{"Value":"${zelda.jobSeekerId}"}]}`],
+    ['address after a thousand others', () => byAddress, `"Note":"${crowd} ${zelda.email}"`],
     ['address, by the account', () => byAddress, `"JobSeekerID":"${zelda.jobSeekerId}"`],
     ['account, by the address', () => byAccount, `"Email":"${zelda.email}"`],
   ])('is not in quarantine after an erasure by %s; it is counted', async ([, toSought, named]) => {
