@@ -35,8 +35,9 @@ export function toBareAddress(text: string): string {
   return quote === '"' || quote === "'" ? bare.slice(1, -1) : bare;
 }
 
-/** The longest address that mail can have. */
+/** The longest address that mail can have, and how much before the sign of one is read in a text. */
 const longestAddress = 320;
+const longestLocal = 100;
 
 /** A text as one whole address in lower case; null where it is something else. */
 export function parseAddress(text: string): string | null {
@@ -84,18 +85,13 @@ export function findAddresses(json: string): string[] {
   return [...found];
 }
 
-const longestLocal = 100;
-
 function toDomain(right: string): string {
-  const [domain = ''] = /^[\p{L}\p{N}\p{M}.-]*/u.exec(right.trimStart()) ?? [];
-  let end = domain.length;
-  while (domain[end - 1] === '.' || domain[end - 1] === '-') end--;
-  return domain.slice(0, end);
+  return /^(?:\[[\w.:]*\]|(?:[._-]*[\p{L}\p{N}\p{M}])*)/u.exec(right.trimStart())?.[0] ?? '';
 }
 
 /** The ways to read the part before the sign: it begins neither within a word, nor at a dot, apostrophe or hyphen that joins words. */
 function toLocals(left: string): string[] {
-  const word = left.split(/[\s"<>()[\]{},;:]/).at(-1) ?? '';
+  const word = left.split(/[\s"<>()[\]{}]/).at(-1) ?? '';
   const locals: string[] = [];
   let before = '';
   let at = 0;

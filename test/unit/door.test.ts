@@ -77,6 +77,7 @@ test('a text that can be read as one address or another gives both', () => {
     "o'zelda@example.org",
   ]);
   expect(findAddresses('"x%40y@example.com"')).toEqual(['x@y', 'y@example.com']);
+  expect(findAddresses('"a,b@example.com"')).toEqual(['a,b@example.com', 'b@example.com']);
 });
 
 test.for(['\ufe0f', '\u{e0101}', '\u3164', '\uffa0', '\u206a'])(
@@ -86,6 +87,10 @@ test.for(['\ufe0f', '\u{e0101}', '\u3164', '\uffa0', '\u206a'])(
     expect(parseAddress(`zelda@${unseen}example.com`)).toBe('zelda@example.com');
   },
 );
+
+test.for(['x@my_host.com', 'x@[10.0.0.1]'])('the address %s is found as a request names it', (address) => {
+  expect([findAddresses(`{"a":"Z <${address}>_"}`), parseAddress(address)]).toEqual([[address], address]);
+});
 
 test('an account id is found in a list and in an object, and nothing after them is', () => {
   expect(findAccounts('{"JobSeekerID":[{"a":"]"},7],"Other":8,"jobseekerid":{"b":["c"]},"x":"y"}')).toEqual(['7', 'c']);
