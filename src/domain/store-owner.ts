@@ -59,6 +59,8 @@ export function explainRefusal(location: string, recorded: RecordedStore | null,
   const owner = parseIdentity(identity);
   const mine = parseIdentity(recorded?.identity ?? null);
   if (owner !== null && owner.databaseId === recorded?.databaseId) {
+    if (mine !== null && owner.epoch < mine.epoch)
+      return `${location} is an older state of the store: it has epoch ${owner.epoch}, and this database ${mine.epoch}.`;
     const had = mine === null ? 'this copy never owned it' : `this copy has epoch ${mine.epoch}`;
     return `${location} was adopted by another copy of this database (${owner.databaseId}), with epoch ${owner.epoch}; ${had}.`;
   }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { hasRoom, parseBlobFolder, parseBlobKey, toBlobFolder, toBlobKey } from '../../src/domain/blob.ts';
-import { explainRefusal } from '../../src/domain/store-owner.ts';
+import { explainRefusal, renderIdentity } from '../../src/domain/store-owner.ts';
 
 const sha256 = 'ab'.repeat(32);
 
@@ -48,6 +48,14 @@ test('a store without an identity is refused in words, also where nobody recorde
   const recorded = { databaseId: 'mine', identity: 'earlier', nextIdentity: null, location: null };
   const words = 'file:///b does not hold the files of this database: they are in another store.';
   expect(explainRefusal('file:///b', recorded, null)).toBe(words);
+});
+
+test('a store that was restored from before the last adoption is told as older, one with a later epoch as adopted', () => {
+  const toIdentity = (epoch: number) => renderIdentity({ databaseId: 'mine', epoch }, 'nonce');
+  const recorded = { databaseId: 'mine', identity: toIdentity(2), nextIdentity: null, location: 'file:///b' };
+  const older = 'file:///b is an older state of the store: it has epoch 1, and this database 2.';
+  expect(explainRefusal('file:///b', recorded, toIdentity(1))).toBe(older);
+  expect(explainRefusal('file:///b', recorded, toIdentity(3))).toContain('adopted by another copy');
 });
 
 describe('a disk', () => {
