@@ -296,7 +296,7 @@ async function playPlan(plan: Plan, { cluster, folder: root, before }: Surroundi
     isQuiet = true;
     await endFaults(stage);
     let recoveredMs = 0;
-    if (broken.length === 0) broken.push(...(await releases.finish(runCommand)));
+    if (broken.length === 0) broken.push(...(await releases.complete(runCommand)));
     if (broken.length === 0) {
       const recovered = await recover(stage, isHalted, withSlack(recoveryMs));
       recoveredMs = recovered.tookMs;

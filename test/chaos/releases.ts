@@ -17,7 +17,7 @@ export interface Releases {
   /** From now on, processes of both releases are started. */
   mix(): void;
   /** From now on, only this release is started. Its `intake migrate` must succeed. Returns the broken promises. */
-  finish(run: Run): Promise<string[]>;
+  complete(run: Run): Promise<string[]>;
   /** The earlier checker accepts the evidence that both releases have written, as this one exports it. */
   checkProofs(stage: ProofStage, folder: string): Promise<string[]>;
   /** After the last process has ended, the upgrade can be finished. */
@@ -66,7 +66,7 @@ export function createReleases(before: string | null, random: Random, count: (wh
     mix() {
       stage = 'mixed';
     },
-    async finish(run) {
+    async complete(run) {
       stage = 'own';
       return before === null ? [] : await requireDone(run, ['migrate']);
     },
