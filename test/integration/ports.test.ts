@@ -4,6 +4,7 @@ import diagnostics from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { request, type Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import punycode from 'node:punycode';
 import { text } from 'node:stream/consumers';
 import { describe, expect, vi } from 'vitest';
 import { createMetrics } from '../../src/web/admin/metrics.ts';
@@ -208,12 +209,29 @@ describe('a request to either port', () => {
       for (const head of [
         `GET / HTTP/1.0\r\n\r\n`,
         `GET / HTTP/1.1\r\nHost: ${marker} b\r\nConnection: close\r\n\r\n`,
+        `GET / HTTP/1.1\r\nHost: ${'a'.repeat(256)}\r\n\r\n`,
+        `GET http://${marker}/ HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+        `OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n`,
       ]) {
         expect(await send(url, head)).toMatch(/^HTTP\/1\.1 400 /);
       }
       expect(await send(url, `${marker}\r\n\r\n`)).toBe('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
     }
   });
+});
+
+test('a host that takes long to read costs a port no time', async () => {
+  const fetch = () => new Response('yes');
+  await using server = await openServer({ host: '127.0.0.1', port: 0, fetch, setting: 'PORT', closingMs: 0 });
+  const host = `xn--${punycode.encode(`a${'\u0301'.repeat(7_000)}${'\u0316'.repeat(7_000)}`)}.%C3%A9`;
+  const before = process.cpuUsage();
+  for (const [target, named] of [
+    ['/', host],
+    [`http://${host}/`, 'a'],
+  ])
+    for (let nth = 0; nth < 5; nth++)
+      expect(await send(server.url, `GET ${target} HTTP/1.1\r\nHost: ${named}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 400 /);
+  expect(process.cpuUsage(before).user).toBeLessThan(400_000);
 });
 
 interface Asking {
