@@ -157,6 +157,12 @@ test.for([
   expect(() => parsePage(text)).toThrow('more than 400000 values');
 });
 
+test('a list with a hundred thousand bare tabs is read, one with more is refused before they fill the memory', () => {
+  const page = (tabs: number) => parsePage(`[{"ID":1,"FirstName":"${'\t'.repeat(tabs)}"}]`);
+  expect(page(100_000).applications[0]?.firstName).toHaveLength(100_000);
+  expect(() => page(15_900_000)).toThrow('more than 100000 bare control characters');
+});
+
 test('a list of more elements than its bytes allow for is refused, and so is a screen of so many values', () => {
   expect(() => parsePage(`[${'1,'.repeat(100_000)}1]`)).toThrow('more than 100000 elements');
   const screen = Buffer.from(`{"screen":{"question":[${'{},'.repeat(tooMany)}{}]}}`);

@@ -92,6 +92,9 @@ function splitStrings(text: string): string[] {
   return [...parts, text.slice(from)];
 }
 
+/** Each takes memory here, and up to six times its length from here on. */
+const mostControls = 100_000;
+
 // Some servers do not escape a tab or line end inside a string. The meaning is clear, and rejecting it would lose every application of
 // the page.
 function escapeControls(text: string): string {
@@ -105,6 +108,8 @@ function escapeControls(text: string): string {
     else if (isInText && code < 0x20) {
       parts.push(text.slice(from, at), `\\u${code.toString(16).padStart(4, '0')}`);
       from = at + 1;
+      if (parts.length > 2 * mostControls)
+        throw new Trouble('malformed', `The answer has more than ${mostControls} bare control characters.`);
     }
   }
   return from === 0 ? text : parts.join('') + text.slice(from);
