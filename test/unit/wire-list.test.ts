@@ -106,6 +106,7 @@ describe('L9: the envelope', () => {
     ],
     ['More', '{"JobApplications":[{"ID":1}],"More":[{"ID":2,"email":"b"}]}'],
     ['More', '{"JobApplications":null,"More":[{"ID":2,"email":"b"}]}'],
+    ['More', '{"JobApplicationsList":[],"More":{"Page":{"Lists":[[{"ID":2,"Email":"b"}]]}}}'],
     ['JobApplication', `<JobApplications><JobApplicationsList/>${people}</JobApplications>`],
     ['JobApplication', `<JobApplications><AdvertiserID>7</AdvertiserID>${people}</JobApplications>`],
     ['JobApplication', '<JobApplications><JobApplicationsList/><JobApplication ID="1" Email="a"/></JobApplications>'],
@@ -226,8 +227,41 @@ describe('L10: the same id twice', () => {
         ]);
   });
 
+  test('of copies that flag different files both files have a virus, and another flag is other content', () => {
+    const copy = (phone: number, resume: unknown, letter: unknown) =>
+      JSON.stringify({
+        ID: 1,
+        Email: 'ann@example.com',
+        Phone: phone,
+        Attachments: [
+          { Type: 'resume', HasVirus: resume },
+          { Type: 'coverLetter', HasVirus: letter },
+        ],
+      });
+    for (let phone = 0; phone < 6; phone++) {
+      const [flagged] = list(`${copy(phone, true, 'perhaps')},${copy(9, false, true)}`).applications;
+      const [clean] = list(`${copy(phone, true, false)},${copy(9, false, false)}`).applications;
+      expect(flagged?.attachments.map(({ hasVirus }) => hasVirus)).toEqual([true, true]);
+      expect(clean?.attachments.map(({ hasVirus }) => hasVirus)).toEqual([true, false]);
+      expect(flagged?.contentHash).not.toBe(clean?.contentHash);
+      expect(flagged?.factsHash).not.toBe(clean?.factsHash);
+    }
+  });
+
+  test('of three copies, one of which names nobody, both people are kept', () => {
+    for (let nth = 0; nth < 8; nth++) {
+      const page = list(`{"ID":1,"Email":"ann@example.com"},{"ID":1,"X":${nth}},{"ID":1,"Email":"jo@example.com"}`);
+      expect([page.applications.length, page.rejects.length]).toEqual([1, 1]);
+      const both = [...page.applications, ...page.rejects].map(({ raw }) => raw).join();
+      expect(both).toContain('ann@');
+      expect(both).toContain('jo@');
+    }
+  });
+
   test.for([
     ['{"ID":1,"Email":"ann@example.com"}', '{"ID":1,"Email":"jo@example.com"}'],
+    ['{"ID":1,"Email":"ann@example.com"}', '{"ID":1,"JobSeekerID":"B7"}'],
+    ['{"ID":1,"FirstName":"Ann","Phone":"1"}', '{"ID":1,"FirstName":"Jo","Phone":"2"}'],
     ['{"ID":1,"JobSeekerID":"7","Phone":"1"}', '{"ID":1,"JobSeekerID":8,"Email":"jo@example.com"}'],
     ['{"ID":1,"JobSeekerID":12345678901234567890}', '{"ID":1,"JobSeekerID":12345678901234567891}'],
     ['{"ID":1,"Email":"ann@example.com"}', '{"ID":1,"Email":"jo@example.com","X":"\\u0000"}'],

@@ -102,6 +102,16 @@ function toHashes(facts: ParsedFacts, unknown: ParseFindings['unknown']): Hashes
   return { contentHash, factsHash: factsHash + toHash(JSON.stringify(hints)), members: toMemberHashes(unknown) };
 }
 
+/** An application with other attachments than its text has; where these differ, its hashes differ too. */
+export function withAttachments(application: Application, attachments: readonly Attachment[]): Application {
+  const toText = (listed: readonly Attachment[]) => JSON.stringify(listed.map(toAllParts).sort());
+  const text = toText(attachments);
+  if (text === toText(application.attachments)) return application;
+  const { contentHash, factsHash } = application;
+  const facts = hash('sha256', factsHash.slice(0, 32) + text).slice(0, 32) + factsHash.slice(32);
+  return { ...application, attachments, contentHash: hash('sha256', contentHash + text), factsHash: facts };
+}
+
 /** Leaves out Hash and Href: the source may change both in every answer although the file is the same. Href is never followed. */
 function toStableParts(attachment: Attachment): readonly unknown[] {
   return toAllParts({ ...attachment, sourceHash: null, href: null });

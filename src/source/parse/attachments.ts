@@ -7,6 +7,7 @@ import {
   attachmentKinds,
   isAttachmentKind,
   type Note,
+  type VirusFlag,
 } from '../../domain/application.ts';
 import { parseDate } from './dates.ts';
 import { attachmentShape, readMembers } from './members.ts';
@@ -82,11 +83,12 @@ function isExpectedHref(href: string | null, kind: AttachmentKind, id: bigint): 
 function mergeOfKind(a: Attachment, b: Attachment, notes: Note[]): Attachment {
   addNote(notes, `${field}.Type`, 'ambiguous: more than one of a kind');
   const newest = rankOf(a) > rankOf(b) ? a : b;
-  const flags = [a.hasVirus, b.hasVirus];
-  return {
-    ...newest,
-    hasVirus: ([true, 'unreadable'] as const).find((flag) => flags.includes(flag)) ?? newest.hasVirus,
-  };
+  return { ...newest, hasVirus: toWorstFlag([newest.hasVirus, a.hasVirus, b.hasVirus]) };
+}
+
+/** Of several flags for one file the worst; the first one where none is bad. */
+export function toWorstFlag(flags: readonly VirusFlag[]): VirusFlag {
+  return ([true, 'unreadable'] as const).find((flag) => flags.includes(flag)) ?? flags[0] ?? null;
 }
 
 function rankOf(attachment: Attachment): string {

@@ -4,9 +4,11 @@
 import { type Application, type Echo, type Page, type Reject, sharedId } from '../../domain/application.ts';
 import { parseAddress, toAccountId } from '../../domain/person.ts';
 import { Trouble } from '../../domain/trouble.ts';
-import { parseApplication, toReject } from './application.ts';
+import { parseApplication, toReject, withAttachments } from './application.ts';
+import { toWorstFlag } from './attachments.ts';
 import { noDate, parseDate } from './dates.ts';
 import { isHtml } from './file-description.ts';
+import { toApplicant } from './identity.ts';
 import { parseJson } from './json.ts';
 import { parseListXml } from './list-xml.ts';
 import { envelopeShape, type Members, readMembers } from './members.ts';
@@ -127,43 +129,63 @@ const isApplicationLike = (value: unknown) =>
 
 function toElements(list: readonly unknown[], exact: boolean): Pick<PageFacts, 'applications' | 'ids' | 'rejects'> {
   if (list.length > mostElements) throw new Trouble('malformed', `The list has more than ${mostElements} elements.`);
-  const byId = new Map<bigint, Application>();
+  const byContent = new Map<string, Application>();
   const ids: bigint[] = [];
   const rejects: Reject[] = [];
   for (const element of list) {
     const read = parseApplication(element, exact);
-    if (!('id' in read)) {
-      rejects.push(read);
-      continue;
-    }
-    ids.push(read.id);
-    const [kept, lost] = mergeCopies(read, byId.get(read.id));
-    byId.set(read.id, kept);
-    if (lost && isSomebodyElse(kept, lost)) {
-      const { value, exact } = parseJson(lost.rawText ?? lost.raw);
+    if ('id' in read) {
+      ids.push(read.id);
+      byContent.set(read.contentHash, read);
+    } else rejects.push(read);
+  }
+  const applications: Application[] = [];
+  for (const copies of Map.groupBy(byContent.values(), ({ id }) => id).values()) {
+    // Spec silent: the same id twice. The choice must not depend on the order of the copies, or a list in random order would change the
+    // row with every sweep.
+    const kept = copies.reduce((a, b) => (toRank(a) > toRank(b) ? a : b));
+    applications.push(copies.length === 1 ? kept : mergeCopies(kept, copies));
+    for (const { raw, rawText } of copies.filter((copy) => isSomebodyElse(kept, copy))) {
+      const { value, exact } = parseJson(rawText ?? raw);
       rejects.push(toReject(value, exact, sharedId));
     }
   }
-  return { applications: [...byId.values()], ids, rejects };
+  return { applications, ids, rejects };
 }
 
-// Spec silent: the same id twice. The choice must not depend on the order of the copies, or a list in random order would change the row
-// with every sweep. The copy with the worse virus flag is kept.
-function mergeCopies(a: Application, b?: Application): [kept: Application, lost?: Application] {
-  if (b === undefined || a.contentHash === b.contentHash) return [b ?? a];
-  const toRank = ({ attachments, contentHash }: Application) =>
-    [true, 'unreadable'].map((flag) => attachments.some(({ hasVirus }) => hasVirus === flag)).join() + contentHash;
-  const kept = toRank(a) > toRank(b) ? a : b;
-  const note = { field: 'ID', reason: 'came more than once in a page with different content' };
-  const notes = [...kept.notes.filter(({ field }) => field !== note.field), note];
-  return [{ ...kept, notes }, kept === a ? b : a];
+/** A copy that names nobody may be anybody's, so it comes last. */
+const toRank = (copy: Application) => `${nameOf(copy) === null ? 0 : 1}${copy.contentHash}`;
+
+/** The kept copy, with the worst virus flag of any copy for each kind: one path serves them all. */
+function mergeCopies(kept: Application, copies: readonly Application[]): Application {
+  const listed = copies.flatMap(({ attachments }) => attachments);
+  const attachments = kept.attachments.map((one) => {
+    const flags = listed.flatMap(({ kind, hasVirus }) => (kind === one.kind ? [hasVirus] : []));
+    return { ...one, hasVirus: toWorstFlag([one.hasVirus, ...flags]) };
+  });
+  const notes = [...kept.notes, { field: 'ID', reason: 'came more than once in a page with different content' }];
+  return withAttachments({ ...kept, notes }, attachments);
 }
 
-/** True where both name an account, or both an address, and these differ. */
+/** True where copies differ in an account or an address that both have; without one, where they name somebody differently. */
 function isSomebodyElse(a: Application, b: Application): boolean {
-  const differ = (one: string | null, other: string | null) => one !== null && other !== null && one !== other;
-  const isOther = differ(toAccountId(a.jobSeekerId), toAccountId(b.jobSeekerId));
-  return isOther || differ(parseAddress(a.email ?? ''), parseAddress(b.email ?? ''));
+  const accounts = [a, b].map((copy) => toAccountId(copy.jobSeekerId));
+  const addresses = [a, b].map((copy) => parseAddress(copy.email ?? ''));
+  const names = [nameOf(a), nameOf(b)];
+  const shared = [accounts, addresses].filter((pair) => !pair.includes(null));
+  const compared = shared.length > 0 ? shared : [names];
+  return compared.some(([one, other]) => one !== null && other !== null && one !== other);
+}
+
+/** Who applied; null where nobody is named. */
+function nameOf({
+  jobSeekerId: JobSeekerID,
+  email,
+  phone: Phone,
+  firstName: FirstName,
+  lastName: LastName,
+}: Application) {
+  return toApplicant({ JobSeekerID, Email: parseAddress(email ?? ''), Phone, FirstName, LastName });
 }
 
 function toIdEcho(value: unknown): Echo<bigint> {
