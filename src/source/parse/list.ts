@@ -115,17 +115,22 @@ function toEnvelope(top: unknown): Members {
 function refuseOthers([name, member]: readonly [string, unknown]): void {
   const isSaid = (leaf: unknown) => !/^(?:0|false)?$/i.test((toScalarText(leaf) ?? '').trim());
   const isError = /error|(?<!de)fault/i.test(name) && toLeaves(member).some(isSaid);
-  const hasOthers = [member, ...toList(member).filter(isObject).flatMap(Object.values)].some(isApplicationLike);
-  if (!isError && !hasOthers) return;
+  if (!isError && !hasApplication(member)) return;
   const what = isError ? 'reports errors' : 'holds applications outside of JobApplicationsList';
   throw new Trouble('malformed', `The answer ${what} (member ${name.slice(0, 60).replace(/\W/g, '_')}).`);
 }
 
-const isApplicationLike = (value: unknown) =>
-  toList(value).some((one) => {
-    const names = isObject(one) ? Object.keys(one).map((name) => name.replace('@', '').toLowerCase()) : [];
-    return names.includes('id') && ['datesubmitted', 'email', 'jobreference'].some((name) => names.includes(name));
-  });
+/** True where an application lies at any depth. Without recursion: a value may be 200,000 levels deep. */
+function hasApplication(value: unknown): boolean {
+  const open = [value];
+  for (const next of open) {
+    const names = isObject(next) ? Object.keys(next).map((name) => name.replace('@', '').toLowerCase()) : [];
+    const others = ['datesubmitted', 'email', 'jobreference'];
+    if (names.includes('id') && others.some((name) => names.includes(name))) return true;
+    if (isObject(next) || Array.isArray(next)) for (const child of Object.values(next)) open.push(child);
+  }
+  return false;
+}
 
 function toElements(list: readonly unknown[], exact: boolean): Pick<PageFacts, 'applications' | 'ids' | 'rejects'> {
   if (list.length > mostElements) throw new Trouble('malformed', `The list has more than ${mostElements} elements.`);
