@@ -492,6 +492,8 @@ describe('L18: XML', () => {
   test.for([
     ['<Email type="work">a@b</Email>', { Email: 'a@b' }],
     ['<Email nil="true">a@b</Email>', { Email: 'a@b' }],
+    ['<FirstName title="Dr">Ann</FirstName>', { FirstName: 'Ann', 'FirstName@title': 'Dr' }],
+    ['<Attachments X="true"><Type>resume</Type></Attachments>', { Attachments: [{ '@X': 'true', Type: 'resume' }] }],
     ['<Extra nil="true">a@b</Extra>', { Extra: { '@nil': 'true', '#text': 'a@b' } }],
     ['<Email nil="true" type="work"/>', { Email: null }],
     ['<Email address="a@b"/>', { Email: { '@address': 'a@b' } }],
@@ -507,9 +509,18 @@ describe('L18: XML', () => {
     ['<Attachment><Type>resume</Type><HasVirus value="true"/></Attachment>', 'unreadable'],
     ['<Attachment><Type>resume</Type><HasVirus nil="true">true</HasVirus></Attachment>', true],
     ['<Attachment HasVirus="true"><Type>resume</Type></Attachment>', true],
+    ['<Attachment hasVirus="true"><Type>resume</Type></Attachment>', true],
+    ['<Attachment HasVirus="true"><Type>resume</Type><HasVirus>false</HasVirus></Attachment>', true],
+    ['<Attachment HasVirus="false"><Type>resume</Type></Attachment>', false],
   ] as const)('%s does not pass for a file without a virus', ([attachment, hasVirus]) => {
     const page = inList(`<JobApplication><ID>1</ID><Attachments>${attachment}</Attachments></JobApplication>`);
     expect(page.applications[0]?.attachments).toMatchObject([{ kind: 'resume', hasVirus }]);
+  });
+
+  test('a virus flag at an attachment without the element around it counts', () => {
+    const flat = '<Attachments HasVirus="true"><Type>resume</Type></Attachments>';
+    const [application] = inList(`<JobApplication><ID>1</ID>${flat}</JobApplication>`).applications;
+    expect(application?.attachments).toMatchObject([{ kind: 'resume', hasVirus: true }]);
   });
 });
 

@@ -58,11 +58,13 @@ function toAttachment(element: Record<string, unknown>, id: bigint, findings: Pa
   if (isAttachmentKind(kind) && !isExpectedHref(href, kind, id)) {
     addNote(notes, `${field}.Href`, 'differs from the path of its kind and id');
   }
+  const said = [known.HasVirus, ...unknown.flatMap(([name, value]) => (/^@?hasvirus$/i.test(name) ? [value] : []))];
+  const flags = said.map((value) => readVirusFlag(value, `${field}.HasVirus`, notes));
   return {
     kind,
     sourceHash: readText(known.Hash, `${field}.Hash`, notes),
     sizeBytes: readCount(known.Size, Number.MAX_SAFE_INTEGER, `${field}.Size`, notes),
-    hasVirus: readVirusFlag(known.HasVirus ?? element['@HasVirus'], `${field}.HasVirus`, notes),
+    hasVirus: toWorstFlag(flags.filter((flag) => flag !== null)),
     uploadedAt: uploaded.at,
     uploadedOffset: uploaded.offset,
     href,

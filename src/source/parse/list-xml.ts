@@ -18,21 +18,27 @@ export function parseListXml(text: string): unknown {
 }
 
 function toValue(element: XmlElement, type: MemberType | undefined): unknown {
-  const { attributes, children, text } = element;
-  const others = [...attributes].filter(([name]) => name !== 'nil' && name !== 'type');
+  const { children, text } = element;
+  const others = toOthers(element);
   if (isNil(element) && others.length === 0) return null;
   if (type === undefined) return toJsonShape(element);
   if (typeof type === 'object') {
-    return 'listOf' in type ? toList(element, type.listOf) : toMembers(element, others, type.object);
+    return 'listOf' in type ? toList(element, others, type.listOf) : toMembers(element, others, type.object);
   }
   // Elements and attributes in place of a scalar are kept; application.ts notes them.
   const isOther = children.length > 0 || (others.length > 0 && text.trim() === '');
   return isOther ? toJsonShape(element) : toScalar(text, type);
 }
 
-function toList(element: XmlElement, shape: ObjectShape): unknown[] {
+/** The attributes that are not about the type of the element. */
+function toOthers({ attributes }: XmlElement): [string, string][] {
+  return [...attributes].filter(([name]) => name !== 'nil' && name !== 'type');
+}
+
+function toList(element: XmlElement, others: [string, string][], shape: ObjectShape): unknown[] {
   // Members in place of elements: a list of one, without the element around it.
-  if (element.children.some(({ name }) => shape.names.has(name.toLowerCase()))) return [toMembers(element, [], shape)];
+  const isOne = element.children.some(({ name }) => shape.names.has(name.toLowerCase()));
+  if (isOne) return [toMembers(element, others, shape)];
   const values = element.children.map((child) => toValue(child, { object: shape }));
   return element.text.trim() === '' ? values : [...values, element.text];
 }
@@ -40,7 +46,11 @@ function toList(element: XmlElement, shape: ObjectShape): unknown[] {
 function toMembers({ children, text }: XmlElement, others: [string, string][], { names, types }: ObjectShape): unknown {
   const members: [string, unknown][] = others.map(([name, value]) => [`@${name}`, value]);
   for (const child of children) {
-    members.push([child.name, toValue(child, types[names.get(child.name.toLowerCase()) ?? ''])]);
+    const value = toValue(child, types[names.get(child.name.toLowerCase()) ?? '']);
+    members.push([child.name, value]);
+    // An attribute beside the text of a scalar.
+    if (typeof value !== 'object')
+      for (const [name, text] of toOthers(child)) members.push([`${child.name}@${name}`, text]);
   }
   if (text.trim() === '') return toObject(members);
   return members.length === 0 ? text : toObject([...members, ['#text', text]]);

@@ -89,7 +89,7 @@ const strange = 'The answer is an object, but not a list of applications.';
 
 /** True for a member with a value; XML attributes and type hints do not count. */
 function hasValue([name, member]: readonly [string, unknown]): boolean {
-  return member !== null && member !== undefined && member !== '' && !/^(?:@|__)/.test(name);
+  return member !== null && member !== undefined && member !== '' && !/^(?:\w*@|__)/.test(name);
 }
 
 // Spec: a top-level object JobApplications. Spec silent: its absence. Sister APIs send bare lists, unwrapped envelopes, and an empty
