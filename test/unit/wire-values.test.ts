@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { Application, Reject } from '../../src/domain/application.ts';
-import { parsePage } from '../../src/source/parse/list.ts';
+import { parseElement, parsePage } from '../../src/source/parse/list.ts';
 
 function read(elementJson: string): { application: Application | undefined; reject: Reject | undefined } {
   const page = parsePage(
@@ -57,6 +57,11 @@ describe('an id', () => {
     expect(reject?.reason).toMatch(reason);
     expect(reject?.raw).toContain(json);
     expect(reject?.raw).toContain('a@example.com');
+  });
+
+  test.for(['1.00122e+05', '5e18'])('%s keeps its spelling, so that no replay reads it as an id', (json) => {
+    const { reject } = read(`{"ID":${json},"Email":"a@example.com"}`);
+    expect(parseElement(reject?.rawText ?? '')).toMatchObject({ reason: 'ID is not an exact integer' });
   });
 
   test('missing makes its element a reject', () => {

@@ -9,7 +9,7 @@ import { toApplicant, toIdentity } from './identity.ts';
 import { applicationShape, jobSeekingInfoShape, readMembers } from './members.ts';
 import { byText, type ParseFindings, recordUnknown, toMemberHashes, toMemberTexts } from './notes.ts';
 import { toRaw } from './raw.ts';
-import { addNote, isObject, parseId, readBoolean, readCount, readEmail, readIdentifier, readText } from './values.ts';
+import { addNote, isExactNumber, isObject, parseId, readBoolean, readCount, readEmail, readIdentifier, readText } from './values.ts';
 
 const largestMonths = 2 ** 31 - 1;
 
@@ -47,7 +47,9 @@ export function toReject(element: unknown, exact: boolean, reason: string): Reje
   const { raw, rawText } = toRaw(element, exact);
   const { known, unknown } = readMembers(isObject(element) ? element : { element }, applicationShape.names);
   const members = toMemberHashes(toMemberTexts([...Object.entries(known), ...unknown]));
-  return { reason, identity: toIdentity(known, members), applicant: toApplicant(known), members, raw, rawText };
+  // jsonb writes 1.5e+05 as 150000, which would be an id.
+  const text = rawText ?? (isExactNumber(known.ID) ? raw : null);
+  return { reason, identity: toIdentity(known, members), applicant: toApplicant(known), members, raw, rawText: text };
 }
 
 function toJobSeekingInfo(value: unknown, findings: ParseFindings): JobSeekingInfo | null {
