@@ -144,6 +144,12 @@ test('a profile with many links to resumes elsewhere has one note of them', () =
   });
 });
 
+test('a link to a resume that is longer than any address is not read', () => {
+  const link = (folders: number) => `https://api.example.com/${'x/'.repeat(folders)}v2/resumes/abc-1`;
+  const find = (folders: number) => parseProfile({ link: link(folders) }, 'https://api.example.com').resumeId;
+  expect([find(900), find(1_000)]).toEqual(['abc-1', null]);
+});
+
 const tooMany = mostValues + 1;
 const inXml = (content: string) =>
   `<JobApplicationsList><JobApplication><ID>1</ID>${content}</JobApplication></JobApplicationsList>`;

@@ -89,7 +89,8 @@ function findResumeId(profile: Record<string, unknown>, base: URL, notes: Note[]
   const plain = toScalarText(isObject(named) ? findMember(named, ['id']) : named);
   if (links.length === 0 && plain) links.push(`v2/resumes/${plain}`);
   for (const text of links) {
-    const link = URL.parse(String(text).trim(), base.href);
+    // To parse a long host takes quadratic time.
+    const link = String(text).length > 2_000 ? null : URL.parse(String(text).trim(), base.href);
     if (link === null) continue;
     const [version, folder, id = ''] = link.pathname.replace(/\/$/, '').split('/').slice(-3);
     // The token is sent to the API only, whatever a profile contains.
