@@ -117,6 +117,25 @@ describe('a body', () => {
     }
   });
 
+  test('with words that its text does not have is left as decoded, and everybody keeps their name', () => {
+    // The decoder makes another control character of DEL.
+    const people = ['Mal\x7fx\x7fx","LastName":"\xff', 'J\xc3\xb6rg', 'Ann'];
+    const body = `[${people.map((name, at) => `{"ID":${at + 1},"FirstName":"${name}"}`).join()}]`;
+    const text = decodeText(Buffer.from(body, 'latin1'), 'application/json; charset=shift_jis');
+    const names = parsePage(text).applications.map(({ firstName }) => firstName);
+    expect(names.slice(1)).toEqual(['Jﾃｶrg', 'Ann']);
+  });
+
+  test.for([
+    ['JSON', '[{"ID":1,"FirstName":"A\\ud83d\x80"}]'],
+    ['XML', xml.replace(name, 'A&#xd83d;\x80')],
+  ] as const)('in %s with an invalid byte behind half a character has no character that nobody wrote', ([, written]) => {
+    const [application] = parsePage(decodeText(Buffer.from(written, 'latin1'), undefined)).applications;
+    expect(application?.firstName).toMatch(/^A\ufffd+$/);
+    expect(application?.notes.map(({ field }) => field)).toEqual(['raw', 'FirstName']);
+    expect(application?.rawText).toContain('\\udc80');
+  });
+
   test('in UTF-16 with a lone surrogate: replaced visibly, noted and kept', () => {
     const text = '[{"ID":1,"FirstName":"Zo\ud800"}]';
     for (const body of [Buffer.from(text, 'utf16le'), bigEndian(text), bigEndian(`\ufeff${text}`)]) {

@@ -59,19 +59,39 @@ function toDecoder(charset = 'utf-8'): TextDecoder {
   }
 }
 
-/** Puts the bytes of each word with invalid ones into its text, in place of its first U+FFFD. */
+/**
+ * Puts the bytes of each word with invalid ones into its text, in place of its first U+FFFD. Words lie between bytes below 0x30, which the
+ * text has as well; where it has others, it stays as it is.
+ */
 function keepInvalid(text: string, body: Uint8Array): string {
-  const words = Buffer.from(body).toString('latin1').matchAll(wordPattern);
-  return text.replace(wordPattern, (word) => {
-    const [same = ''] = words.next().value ?? [];
-    if (!word.includes('\ufffd')) return word;
-    const bytes = Buffer.from(same, 'latin1');
+  const units = new Uint16Array(body).map((byte) => (byte < 0x80 ? byte : 0xdc00 + byte));
+  const standIns = Buffer.from(units.buffer).toString('utf16le');
+  const parts: string[] = [];
+  let kept = '';
+  let copied = 0;
+  for (let from = 0, byteFrom = 0; from <= text.length; from++, byteFrom++) {
+    const [first, firstByte] = [from, byteFrom];
+    let isInvalid = false;
+    for (; text.charCodeAt(from) > 0x2f; from++) isInvalid ||= text.charCodeAt(from) === 0xfffd;
+    while ((body[byteFrom] ?? 0) > 0x2f) byteFrom++;
+    if ((text.charCodeAt(from) || 0) !== (body[byteFrom] ?? 0)) return text;
+    if (!isInvalid) continue;
+    const bytes = body.subarray(firstByte, byteFrom);
     // U+FFFD itself, or a word in another charset.
-    if (isUtf8(bytes)) return bytes.toString();
-    const units = Uint16Array.from(bytes.filter((byte) => byte >= 0x80)).map((byte) => 0xdc00 + byte);
-    return word.replace('\ufffd', Buffer.from(units.buffer).toString('utf16le'));
-  });
+    const word = isUtf8(bytes)
+      ? Buffer.from(bytes).toString()
+      : putInto(text.slice(first, from), standIns.slice(firstByte, byteFrom).replace(/[\0-\x7f]+/g, ''));
+    parts.push(text.slice(copied, first), word);
+    copied = from;
+    // A part takes more memory than its text, and there may be millions.
+    if (parts.length > 10_000) kept += parts.splice(0).join('');
+  }
+  return kept + parts.join('') + text.slice(copied);
 }
 
-/** The text and the bytes have the same words: what lies between bytes below 0x30. */
-const wordPattern = /[^\0-\x2f]+/g;
+/** Right behind an escaped surrogate, the first stand-in would be the other half of a character. */
+function putInto(word: string, standIns: string): string {
+  const at = word.indexOf('\ufffd');
+  const isBehindHalf = /\\ud[89ab]..$|;$/i.test(word.slice(Math.max(0, at - 6), at));
+  return word.slice(0, isBehindHalf ? at + 1 : at) + standIns + word.slice(at + 1);
+}
