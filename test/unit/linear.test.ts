@@ -44,7 +44,10 @@ const functions: Record<string, readonly [run: (text: string) => unknown, pieces
     ['Mon, ', '9'],
   ],
   parseDate: [parseDate, [...few, '/Date(', '2020-01-01T']],
-  decodeText: [(text) => decodeText(Buffer.from(text, 'latin1'), text), ['charset=', '<?xml encoding="', '\xeb', '\xff ', ' ']],
+  decodeText: [
+    (text) => decodeText(Buffer.from(text, 'latin1'), text),
+    ['charset=', '<?xml encoding="', '\xeb', '\xff ', ' '],
+  ],
   scanIds: [scanIds, ['"ID":', '<a:', '<ID ', '<ID>1', '"ID":"1', ' ']],
   parseTicket: [parseTicket, ['1', '.']],
   toAllowedUrl: [(text) => toAllowedUrl(text, [base]), [base, '/']],

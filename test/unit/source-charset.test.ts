@@ -129,12 +129,15 @@ describe('a body', () => {
   test.for([
     ['JSON', '[{"ID":1,"FirstName":"A\\ud83d\x80"}]'],
     ['XML', xml.replace(name, 'A&#xd83d;\x80')],
-  ] as const)('in %s with an invalid byte behind half a character has no character that nobody wrote', ([, written]) => {
-    const [application] = parsePage(decodeText(Buffer.from(written, 'latin1'), undefined)).applications;
-    expect(application?.firstName).toMatch(/^A\ufffd+$/);
-    expect(application?.notes.map(({ field }) => field)).toEqual(['raw', 'FirstName']);
-    expect(application?.rawText).toContain('\\udc80');
-  });
+  ] as const)(
+    'in %s with an invalid byte behind half a character has no character that nobody wrote',
+    ([, written]) => {
+      const [application] = parsePage(decodeText(Buffer.from(written, 'latin1'), undefined)).applications;
+      expect(application?.firstName).toMatch(/^A\ufffd+$/);
+      expect(application?.notes.map(({ field }) => field)).toEqual(['raw', 'FirstName']);
+      expect(application?.rawText).toContain('\\udc80');
+    },
+  );
 
   test('in UTF-16 with a lone surrogate: replaced visibly, noted and kept', () => {
     const text = '[{"ID":1,"FirstName":"Zo\ud800"}]';

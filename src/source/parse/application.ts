@@ -9,7 +9,17 @@ import { toApplicant, toIdentity } from './identity.ts';
 import { applicationShape, jobSeekingInfoShape, readMembers } from './members.ts';
 import { byText, type ParseFindings, recordUnknown, toMemberHashes, toMemberTexts } from './notes.ts';
 import { toRaw } from './raw.ts';
-import { addNote, isExactNumber, isObject, parseId, readBoolean, readCount, readEmail, readIdentifier, readText } from './values.ts';
+import {
+  addNote,
+  isExactNumber,
+  isObject,
+  parseId,
+  readBoolean,
+  readCount,
+  readEmail,
+  readIdentifier,
+  readText,
+} from './values.ts';
 
 const largestMonths = 2 ** 31 - 1;
 
