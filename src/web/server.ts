@@ -3,7 +3,7 @@
 
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { type createAdaptorServer, getRequestListener } from '@hono/node-server';
+import { getRequestListener } from '@hono/node-server';
 import { SettingTrouble } from '../domain/trouble.ts';
 
 /** A listening server. Disposing it accepts no new requests and waits up to `closingMs` for those in progress. */
@@ -27,7 +27,7 @@ const portLimits = {
 export async function openServer(options: {
   readonly host: string;
   readonly port: number;
-  readonly fetch: Parameters<typeof createAdaptorServer>[0]['fetch'];
+  readonly fetch: Parameters<typeof getRequestListener>[0];
   /** The setting that names the port, for the error when it is taken. */
   readonly setting: string;
   /** How long requests in progress may take once the server closes. */

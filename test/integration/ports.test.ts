@@ -4,7 +4,6 @@ import diagnostics from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { request, type Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import punycode from 'node:punycode';
 import { text } from 'node:stream/consumers';
 import { describe, expect, vi } from 'vitest';
 import { createMetrics } from '../../src/web/admin/metrics.ts';
@@ -223,7 +222,8 @@ describe('a request to either port', () => {
 test('a host that takes long to read costs a port no time', async () => {
   const fetch = () => new Response('yes');
   await using server = await openServer({ host: '127.0.0.1', port: 0, fetch, setting: 'PORT', closingMs: 0 });
-  const host = `xn--${punycode.encode(`a${'\u0301'.repeat(7_000)}${'\u0316'.repeat(7_000)}`)}.%C3%A9`;
+  // An `a` with 7,000 accents above and 7,000 below, which a reader has to sort.
+  const host = `xn--a-xbb${'a'.repeat(6_999)}6518l${'a'.repeat(6_999)}.%C3%A9`;
   const before = process.cpuUsage();
   for (const [target, named] of [
     ['/', host],

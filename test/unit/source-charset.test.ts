@@ -130,7 +130,7 @@ describe('a body', () => {
     ['JSON', '[{"ID":1,"FirstName":"A\\ud83d\x80"}]'],
     ['XML', xml.replace(name, 'A&#xd83d;\x80')],
   ] as const)(
-    'in %s with an invalid byte behind half a character has no character that nobody wrote',
+    'in %s with an invalid byte behind half a character shows no character that nobody wrote',
     ([, written]) => {
       const [application] = parsePage(decodeText(Buffer.from(written, 'latin1'), undefined)).applications;
       expect(application?.firstName).toMatch(/^A\ufffd+$/);

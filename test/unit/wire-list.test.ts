@@ -211,7 +211,7 @@ describe('L10: the same id twice', () => {
     expect(forward[0]?.contentHash).toBe(backward[0]?.contentHash);
   });
 
-  test('of differing copies the one with the worse virus flag speaks, whatever else they contain', () => {
+  test('of differing copies the worst virus flag speaks, whatever else they contain', () => {
     const flagged = (json: string, phone: number) =>
       `{"ID":1,"Phone":${phone},"Attachments":[{"Type":"resume","HasVirus":${json}}]}`;
     // The digits make either copy the first one by its hash.

@@ -9,17 +9,7 @@ import { toApplicant, toIdentity } from './identity.ts';
 import { applicationShape, jobSeekingInfoShape, readMembers } from './members.ts';
 import { byText, type ParseFindings, recordUnknown, toMemberHashes, toMemberTexts } from './notes.ts';
 import { toRaw } from './raw.ts';
-import {
-  addNote,
-  isExactNumber,
-  isObject,
-  parseId,
-  readBoolean,
-  readCount,
-  readEmail,
-  readIdentifier,
-  readText,
-} from './values.ts';
+import { addNote, isObject, parseId, readBoolean, readCount, readEmail, readIdentifier, readText } from './values.ts';
 
 const largestMonths = 2 ** 31 - 1;
 
@@ -58,7 +48,7 @@ export function toReject(element: unknown, exact: boolean, reason: string): Reje
   const { known, unknown } = readMembers(isObject(element) ? element : { element }, applicationShape.names);
   const members = toMemberHashes(toMemberTexts([...Object.entries(known), ...unknown]));
   // jsonb writes 1.5e+05 as 150000, which would be an id.
-  const text = rawText ?? (isExactNumber(known.ID) ? raw : null);
+  const text = rawText ?? (JSON.isRawJSON(known.ID) ? raw : null);
   return { reason, identity: toIdentity(known, members), applicant: toApplicant(known), members, raw, rawText: text };
 }
 
@@ -114,14 +104,15 @@ function toHashes(facts: ParsedFacts, unknown: ParseFindings['unknown']): Hashes
   return { contentHash, factsHash: factsHash + toHash(JSON.stringify(hints)), members: toMemberHashes(unknown) };
 }
 
-/** An application with other attachments than its text has; where these differ, its hashes differ too. */
+/** An application with other attachments than its text has. Where these differ, its hashes differ too. */
 export function withAttachments(application: Application, attachments: readonly Attachment[]): Application {
-  const toText = (listed: readonly Attachment[]) => JSON.stringify(listed.map(toAllParts).sort());
-  const text = toText(attachments);
-  if (text === toText(application.attachments)) return application;
-  const { contentHash, factsHash } = application;
-  const facts = hash('sha256', factsHash.slice(0, 32) + text).slice(0, 32) + factsHash.slice(32);
-  return { ...application, attachments, contentHash: hash('sha256', contentHash + text), factsHash: facts };
+  const [before, text] = [application.attachments, attachments].map((all) =>
+    JSON.stringify(all.map(toAllParts).sort()),
+  );
+  if (text === before) return application;
+  const [facts, hints] = [application.factsHash.slice(0, 32), application.factsHash.slice(32)];
+  const factsHash = hash('sha256', facts + text).slice(0, 32) + hints;
+  return { ...application, attachments, contentHash: hash('sha256', application.contentHash + text), factsHash };
 }
 
 /** Leaves out Hash and Href: the source may change both in every answer although the file is the same. Href is never followed. */

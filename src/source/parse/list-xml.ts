@@ -23,7 +23,7 @@ function toValue(element: XmlElement, type: MemberType | undefined): unknown {
   if (isNil(element) && others.length === 0) return null;
   if (type === undefined) return toJsonShape(element);
   if (typeof type === 'object') {
-    return 'listOf' in type ? toList(element, others, type.listOf) : toMembers(element, others, type.object);
+    return 'listOf' in type ? toList(element, type.listOf) : toMembers(element, type.object);
   }
   // Elements and attributes in place of a scalar are kept; application.ts notes them.
   const isOther = children.length > 0 || (others.length > 0 && text.trim() === '');
@@ -35,16 +35,16 @@ function toOthers({ attributes }: XmlElement): [string, string][] {
   return [...attributes].filter(([name]) => name !== 'nil' && name !== 'type');
 }
 
-function toList(element: XmlElement, others: [string, string][], shape: ObjectShape): unknown[] {
+function toList(element: XmlElement, shape: ObjectShape): unknown[] {
   // Members in place of elements: a list of one, without the element around it.
-  const isOne = element.children.some(({ name }) => shape.names.has(name.toLowerCase()));
-  if (isOne) return [toMembers(element, others, shape)];
+  if (element.children.some(({ name }) => shape.names.has(name.toLowerCase()))) return [toMembers(element, shape)];
   const values = element.children.map((child) => toValue(child, { object: shape }));
   return element.text.trim() === '' ? values : [...values, element.text];
 }
 
-function toMembers({ children, text }: XmlElement, others: [string, string][], { names, types }: ObjectShape): unknown {
-  const members: [string, unknown][] = others.map(([name, value]) => [`@${name}`, value]);
+function toMembers(element: XmlElement, { names, types }: ObjectShape): unknown {
+  const { children, text } = element;
+  const members: [string, unknown][] = toOthers(element).map(([name, value]) => [`@${name}`, value]);
   for (const child of children) {
     const value = toValue(child, types[names.get(child.name.toLowerCase()) ?? '']);
     members.push([child.name, value]);

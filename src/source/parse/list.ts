@@ -183,14 +183,9 @@ function isSomebodyElse(a: Application, b: Application): boolean {
 }
 
 /** Who applied; null where nobody is named. */
-function nameOf({
-  jobSeekerId: JobSeekerID,
-  email,
-  phone: Phone,
-  firstName: FirstName,
-  lastName: LastName,
-}: Application) {
-  return toApplicant({ JobSeekerID, Email: parseAddress(email ?? ''), Phone, FirstName, LastName });
+function nameOf(copy: Application): string | null {
+  const { jobSeekerId: JobSeekerID, phone: Phone, firstName: FirstName, lastName: LastName } = copy;
+  return toApplicant({ JobSeekerID, Email: parseAddress(copy.email ?? ''), Phone, FirstName, LastName });
 }
 
 function toIdEcho(value: unknown): Echo<bigint> {
