@@ -1,6 +1,5 @@
 // Stores blobs in a local folder. A blob appears under its key complete and synced to disk, or not at all: it is written to a temporary
 // file, synced and renamed, then its folder is synced. Several processes may share the folder.
-
 import { createHash, hash, randomUUID } from 'node:crypto';
 import { type FileHandle, link, mkdir, open, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';

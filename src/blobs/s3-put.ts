@@ -1,7 +1,6 @@
 // Builds the request that uploads bytes. The sha256 that the caller already knows serves three times: as the payload hash of the signature,
 // as the checksum that the store verifies, and in the key. So nothing is hashed again, and the body is not sent in aws-chunked framing,
 // which several stores reject.
-
 import { Readable } from 'node:stream';
 import { PutObjectCommand, type PutObjectCommandInput } from '@aws-sdk/client-s3';
 import type { BlobBody, BlobFacts, BlobFile } from '../domain/blob.ts';

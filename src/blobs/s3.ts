@@ -2,7 +2,6 @@
 // back, prove it. Each object is deleted with a request of its own, since bulk deletes differ from store to store, and with its versions,
 // which a versioned bucket keeps. The SDK retries for seconds and reads the credentials from the usual AWS_* environment; this file never
 // sees them.
-
 import { createHash, hash } from 'node:crypto';
 import {
   DeleteObjectCommand,

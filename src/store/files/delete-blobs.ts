@@ -103,19 +103,12 @@ export async function dropOrphans(db: Queryable, advertiserId: bigint): Promise<
   return rows.length;
 }
 
-export interface BegunDrop {
-  readonly deletion: BegunDelete;
-  /** How many of the blobs stay, because something refers to them. */
-  readonly needed: number;
-  /** Hashes that another run is deleting. */
-  readonly busy: readonly string[];
-}
-
 /**
  * Begins to delete, without a grace period, blobs that nothing refers to and no download has announced; in a transaction, which may be the
- * one that removes the references. A missing row is inserted, so that the same bytes cannot be put unnoticed meanwhile.
+ * one that removes the references. A missing row is inserted, so that the same bytes cannot be put unnoticed meanwhile. `needed` counts the
+ * blobs that stay, because something refers to them; `busy` are hashes that another run is deleting.
  */
-export async function beginDrop(tx: Queryable, advertiserId: bigint, unsorted: readonly string[]): Promise<BegunDrop> {
+export async function beginDrop(tx: Queryable, advertiserId: bigint, unsorted: readonly string[]) {
   const hashes = unsorted.toSorted();
   await tx.query(
     `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state)

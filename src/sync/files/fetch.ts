@@ -56,16 +56,10 @@ export async function fetchFile(deps: FetchDeps, request: FetchRequest): Promise
 /** Two equal fetches in a row overrule the Size in the list. If the first two differ, there is a third. */
 const mostFetches = 3;
 
-/** Why a complete body may still be wrong. */
-interface Doubt {
-  readonly note: Note;
-  readonly isShort: boolean;
-}
-
 async function fetchOnce(
   deps: FetchDeps,
   { file: { claim, listedBytes }, maxBytes, signal }: FetchRequest,
-): Promise<(FetchedFile & { readonly doubt: Doubt | null }) | null> {
+): Promise<(FetchedFile & { readonly doubt: { readonly note: Note; readonly isShort: boolean } | null }) | null> {
   const { kind, applicationId, isServed } = claim;
   await using answer = await deps.source.openAttachment(kind, applicationId, signal, isServed);
   const { headers } = answer;
