@@ -190,6 +190,21 @@ describe('an object that is being deleted by one', () => {
   });
 });
 
+test('a verify does not take a delete from the run that has it in hand, also when the flag was lifted meanwhile', async () => {
+  await using intake = await openOne();
+  await database.query(`UPDATE intake.blobs SET intended_at = now() - interval '2 days'`);
+  const { deleting, open } = await start(intake, 'recall');
+  intake.board.change(intake.id, { attachments: [resume] });
+  await intake.sweep(true);
+  const advertisers = [intake.board.advertiserId];
+  await verify(intake, { advertisers, amount: { share: 1 }, signal: signal() });
+  await intake.runDownloads();
+  expect(await intake.file()).toMatchObject({ state: 'pending' });
+  open();
+  await deleting;
+  await expectStored(intake);
+});
+
 describe('infected bytes', () => {
   /** Announces and puts the only resume; what happens around the put is the test's. The process dies before it says what became of it. */
   async function putAndDie(intake: SmallIntake, around: (put: () => Promise<unknown>) => Promise<void>): Promise<void> {

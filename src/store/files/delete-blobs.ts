@@ -97,7 +97,7 @@ export async function dropOrphans(db: Queryable, advertiserId: bigint): Promise<
   const rows = await db.query(
     `UPDATE intake.blobs SET state = 'deleting', delete_token = gen_random_uuid(), delete_until = NULL WHERE ctid = ANY (ARRAY(
        SELECT b.ctid FROM intake.blobs b
-       WHERE ${isOrphan} AND b.intended_at < now() - interval '1 day' FOR UPDATE SKIP LOCKED)) RETURNING 1`,
+       WHERE ${isOrphan} AND ${isBeingDeleted} IS NOT TRUE AND b.intended_at < now() - interval '1 day' FOR UPDATE SKIP LOCKED)) RETURNING 1`,
     [advertiserId],
   );
   return rows.length;
