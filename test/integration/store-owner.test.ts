@@ -252,6 +252,29 @@ for (const place of await loadBlobPlaces()) {
       expect(await guarded.delete([key], signal)).toMatchObject({ refused: [] });
     });
 
+    test('a copy that adopts stops the original, also after an adoption that had not come to its end', async () => {
+      await using one = await openTestDatabase();
+      await using open = await openPlace([one]);
+      const blobs = open.deps[0]?.blobs;
+      if (!blobs) throw new Error('One was opened.');
+      const openRows = (database: TestDatabase) =>
+        openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
+      {
+        // Closed before its database is copied.
+        await using store = openRows(one);
+        await ensureOwned({ store, blobs }, signal);
+        const away = { ...blobs, replaceIdentity: () => Promise.reject(new Error('away')) };
+        await expect(adoptStore({ store, blobs: away }, signal)).rejects.toThrow('away');
+      }
+      await using copy = await copyDatabase(one);
+      await using restored = openRows(copy);
+      await using original = openRows(one);
+      await adoptStore({ store: restored, blobs }, signal);
+      await ensureOwned({ store: restored, blobs }, signal);
+      const refusal = { name: 'WrongStore' };
+      await expect(ensureOwned({ store: original, blobs }, signal)).rejects.toMatchObject(refusal);
+    });
+
     test('a process that dies while it takes a store leaves it to the next one', async () => {
       await using one = await openTestDatabase();
       await using open = await openPlace([one]);

@@ -37,7 +37,8 @@ export async function ensureOwned(deps: OwnerDeps, signal: AbortSignal): Promise
       if (!isDeepStrictEqual(recorded, await store.blobStore.ensure())) continue;
       throw toRefusal(blobs, recorded, identity);
     }
-    if (parseIdentity(identity) !== null || (await take(deps, recorded, identity, signal))) return;
+    if (parseIdentity(identity) !== null || (await take(deps, recorded, identity, recorded.nextIdentity, signal)))
+      return;
   }
 }
 
@@ -47,7 +48,8 @@ export async function adoptStore(deps: OwnerDeps, signal: AbortSignal): Promise<
     signal.throwIfAborted();
     const recorded = await deps.store.blobStore.ensure();
     const identity = await deps.blobs.loadIdentity(signal);
-    if (await take(deps, recorded, identity, signal)) return;
+    // A copy of this database may have the recorded plan as well.
+    if (await take(deps, recorded, identity, null, signal)) return;
   }
 }
 
@@ -77,12 +79,12 @@ async function take(
   { store, blobs }: OwnerDeps,
   recorded: RecordedStore,
   identity: string | null,
+  planned: string | null,
   signal: AbortSignal,
 ): Promise<boolean> {
-  let next = recorded.nextIdentity;
+  let next = planned;
   // A plan of another process of this database serves as well. An older one, of a process that died, may be behind the store.
-  const planned = parseIdentity(next);
-  if (next === null || planned === null || planned.epoch <= (parseIdentity(identity)?.epoch ?? 0)) {
+  if (next === null || (parseIdentity(next)?.epoch ?? 0) <= (parseIdentity(identity)?.epoch ?? 0)) {
     next = renderIdentity(toNextOwner(recorded, identity), randomUUID());
     if (!(await store.blobStore.plan(recorded.nextIdentity, next))) return false;
   }
