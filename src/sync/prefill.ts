@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type BlobStore, type Spool, toBlobKey } from '../domain/blob.ts';
 import {
   CodeSpent,
+  infectedResume,
   type PrefillError,
   type PrefillRequest,
   type Profile,
@@ -140,9 +141,9 @@ async function keep(
   const handle = toTicket(key.advertiserId, createSecret());
   const notPut =
     'body' in resume ? await putResume(deps, key.advertiserId, resume, signal).catch((error: unknown) => error) : null;
-  const failed = notPut === null ? null : 'the blob store did not accept it';
+  const failed = notPut === null || notPut === infectedResume ? notPut : 'the blob store did not accept it';
   const reason = await store.prefills.offer(key, toHash(handle), failed);
-  deps.onEnd({ ...key, outcome: 'prefilled', reason, trouble: notFetched ?? notPut });
+  deps.onEnd({ ...key, outcome: 'prefilled', reason, trouble: notFetched ?? (notPut === failed ? null : notPut) });
   return handle;
 }
 
@@ -167,11 +168,11 @@ async function putResume(
   advertiserId: bigint,
   resume: Resume,
   signal: AbortSignal,
-): Promise<null> {
+): Promise<typeof infectedResume | null> {
   for (;;) {
     const answer = await store.prefills.announceResume(advertiserId, resume);
     if (answer === 'put') await blobs.put(toBlobKey(advertiserId, resume.sha256), resume.body, resume, signal);
-    if (answer !== 'deleting') return null;
+    if (answer !== 'deleting') return answer === 'infected' ? infectedResume : null;
     await sleep(deletingDelayMs, undefined, { signal });
   }
 }

@@ -511,6 +511,31 @@ describe('a resume has the life of every other file', () => {
     expect(await check(intake)).toMatchObject({ missing: 0, damaged: 0, extra: 0, orphans: 0 });
   });
 
+  test('a flag that is lifted after its bytes were refused leaves no row without its object', async () => {
+    await using intake = await openSmallIntake({ database });
+    const [id = 0n] = intake.board.add([{ attachments: [clean] }]);
+    await intake.sweep();
+    await intake.runDownloads();
+    const flag = async (hasVirus: boolean) => {
+      intake.board.change(id, { attachments: [{ ...clean, hasVirus }] });
+      await intake.sweep();
+      await deleteDue(intake, signal());
+    };
+    await flag(true);
+    const announceResume: typeof intake.store.prefills.announceResume = async (...args) => {
+      const answer = await intake.store.prefills.announceResume(...args);
+      await flag(false);
+      return answer;
+    };
+    const store = { ...intake.store, prefills: { ...intake.store.prefills, announceResume } };
+    const ends: unknown[] = [];
+    const onEnd: PrefillDeps['onEnd'] = (end) => void ends.push(end);
+    const { redeemed } = await redeem(await visit({ ...intake, store }, { profile: { ...zelda, link }, onEnd }));
+    expect([redeemed.resume, await intake.keys()]).toEqual([null, []]);
+    expect(ends).toMatchObject([{ reason: expect.stringContaining('flagged'), trouble: null }]);
+    expect(await database.query(`SELECT 1 FROM intake.blobs WHERE state = 'stored'`)).toEqual([]);
+  });
+
   test.for([
     ['missing', rmSync],
     ['damaged', (file: string) => writeFileSync(file, 'zeldas rEsume')],
