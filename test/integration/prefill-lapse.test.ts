@@ -537,6 +537,49 @@ describe('a resume has the life of every other file', () => {
   });
 
   test.for([
+    ['put', false],
+    ['offered', true],
+  ] as const)('a paused delete that is carried out when it is %s is noticed', async ([, isOffered]) => {
+    await using intake = await openSmallIntake({ database });
+    const [id = 0n] = intake.board.add([{ attachments: [clean] }]);
+    await intake.sweep();
+    await intake.runDownloads();
+    const flag = async (hasVirus: boolean) => {
+      intake.board.change(id, { attachments: [{ ...clean, hasVirus }] });
+      await intake.sweep();
+    };
+    await flag(true);
+    const asked = Promise.withResolvers<void>();
+    const paused = Promise.withResolvers<void>();
+    const slow: BlobStore['delete'] = async (...args) => {
+      asked.resolve();
+      await paused.promise;
+      return await intake.blobs.delete(...args);
+    };
+    const deleting = deleteDue({ store: intake.store, blobs: { ...intake.blobs, delete: slow } }, signal());
+    await asked.promise;
+    await database.query(`UPDATE intake.blobs SET delete_until = now() - interval '1 second'`);
+    await flag(false);
+    const goOn = async () => {
+      paused.resolve();
+      await deleting;
+    };
+    const put: BlobStore['put'] = async (...args) => {
+      const answer = await intake.blobs.put(...args);
+      if (!isOffered) await goOn();
+      return answer;
+    };
+    const { open } = await redeem(await visit(intake, { profile: { ...zelda, link }, blobs: { put } }));
+    if (isOffered) await goOn();
+    expect(await intake.keys()).toEqual([]);
+    expect(await open()).toBeNull();
+    expect(await loadResumes()).toMatchObject([{ resume_reason: 'the stored bytes were lost' }]);
+    expect(await database.query(`SELECT 1 FROM intake.blobs WHERE state = 'stored'`)).toEqual([]);
+    await intake.runDownloads();
+    expect(await intake.keys()).toEqual([key(intake)]);
+  });
+
+  test.for([
     ['missing', rmSync],
     ['damaged', (file: string) => writeFileSync(file, 'zeldas rEsume')],
   ] as const)('verify notices that it is %s', async ([condition, plant]) => {

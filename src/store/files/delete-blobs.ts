@@ -21,8 +21,8 @@
 //   the same bytes before lose their claims (mark-infected.ts), since their object may be gone.
 // - The process dies, or the delete gets no answer and the store carries it out later. The token stays until it expires, 10 s after the
 //   longest time that a delete may take. Then the next run deletes again, or an announcement takes the row over.
-// - The process is paused for longer than that and then deletes. Its confirm finds another token or none. The caller checks whether the
-//   object exists; if not, the files that refer to it are fetched again.
+// - The process is paused for longer than that and then deletes. Its confirm finds another token, none, or one that has expired. The caller
+//   checks whether the object exists; if not, the files that refer to it are fetched again.
 import { randomUUID } from 'node:crypto';
 import { type BlobFacts, type DeleteResult, toBlobKey } from '../../domain/blob.ts';
 import type { Queryable } from '../postgres/database.ts';
@@ -162,6 +162,7 @@ export async function confirmDeletion(
        UPDATE intake.blobs b SET delete_token = NULL, delete_until = NULL, intended_at = least(b.intended_at, now()),
          deleted_at = CASE WHEN b.state = 'infected' THEN now() ELSE b.deleted_at END, kept_versions = d.kept FROM d
        WHERE b.advertiser_id = d.advertiser_id AND b.sha256 = d.sha256 AND b.delete_token = $3 AND b.state <> 'deleting'
+         AND (b.state = 'infected' OR ${isBeingDeleted})
        RETURNING b.advertiser_id, b.sha256
      )
      SELECT * FROM gone UNION ALL SELECT * FROM emptied`,

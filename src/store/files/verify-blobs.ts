@@ -98,12 +98,18 @@ export async function markDamaged(
     );
     // Another verify has recorded it already.
     if (blob?.state === 'damaged') return { requeued: 0, lost: 0 };
-    // The bytes were announced and put, and the object was lost before the download was completed. Without its claim, the download cannot
-    // be completed without bytes.
+    // The bytes were announced and put, and the object was lost before the download was completed or the prefill offered. Without its
+    // claim, the download cannot be completed without bytes.
     if (blob?.state === 'writing') await takeBackAnnounced(tx, advertiserId, [sha256]);
     const marked = await tx.query(
       `UPDATE intake.blobs SET state = 'damaged' WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored' RETURNING 1`,
       [advertiserId, sha256],
+    );
+    if (marked.length === 0 && blob?.state !== 'writing') return null;
+    const resumes = await tx.query(
+      `UPDATE intake.prefills SET resume_reason = $3 WHERE advertiser_id = $1 AND resume_sha256 = $2 AND resume_reason IS NULL
+         AND (resume_stored_at IS NOT NULL OR resume_put_until IS NOT NULL) RETURNING 1`,
+      [advertiserId, sha256, lostResume],
     );
     if (marked.length === 0) return null;
     // As in mark-infected.ts: locks the applications of files that were completed with these bytes since the first lock.
@@ -114,11 +120,6 @@ export async function markDamaged(
          AND a.advertiser_id = $1 AND a.application_id = v.application_id
        RETURNING a.application_id, a.missing_since IS NOT NULL AS missing`,
       [advertiserId, sha256],
-    );
-    const resumes = await tx.query(
-      `UPDATE intake.prefills SET resume_reason = $3
-       WHERE advertiser_id = $1 AND resume_sha256 = $2 AND resume_stored_at IS NOT NULL RETURNING 1`,
-      [advertiserId, sha256, lostResume],
     );
     const references = await tx.query<Columns<'attachments', 'application_id' | 'kind'>>(
       `SELECT application_id, kind FROM intake.attachments WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'`,
