@@ -23,7 +23,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   const root = resolve(folder);
   const aside = join(root, asideName);
   const toPath = (key: string) => join(root, parseBlobKey(key));
-  /** A folder that is not mounted must not look like missing blobs (for `verify`, guardStore checks it), nor a delete in it like a success. */
+  /** A folder that is not mounted must not look like missing blobs (guardStore checks it as well), nor a delete in it like a success. */
   const requireFolder = () => stat(aside);
 
   let leftovers: Promise<void> | null = null;

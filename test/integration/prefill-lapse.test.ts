@@ -1,14 +1,16 @@
 // How a candidate's profile and resume leave again: with the person, by time, and when the process or the store fails in between.
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import type { Sought } from '../../src/domain/erasure.ts';
 import { parseProfile } from '../../src/source/parse/profile.ts';
 import type { PrefillSource } from '../../src/source/prefill.ts';
 import { deleteDue, deleteUnneeded } from '../../src/sync/files/delete-objects.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
+import { ensureOwned, guardStore, requireOwned } from '../../src/sync/files/store-owner.ts';
 import { verify } from '../../src/sync/files/verify.ts';
 import { beginPrefill, finishPrefill, openResume, type PrefillDeps, redeemPrefill } from '../../src/sync/prefill.ts';
 import { erase, finishErasures } from '../../src/sync/privacy/erase.ts';
@@ -577,6 +579,21 @@ describe('a resume has the life of every other file', () => {
     expect(await database.query(`SELECT 1 FROM intake.blobs WHERE state = 'stored'`)).toEqual([]);
     await intake.runDownloads();
     expect(await intake.keys()).toEqual([key(intake)]);
+  });
+
+  test('it is not lost while the folder of files is not mounted', async () => {
+    await using intake = await openSmallIntake({ database });
+    await ensureOwned(intake, signal());
+    const blobs = guardStore(intake, { check: requireOwned });
+    const { open } = await redeem(await visit(intake, { profile: { ...zelda, link }, blobs }));
+    const folder = join(intake.folder, 'blobs');
+    renameSync(folder, `${folder}.mounted`);
+    // What a process makes that starts without the mount.
+    await using _below = await openDiskBlobs(folder);
+    await expect(open()).rejects.toMatchObject({ name: 'WrongStore' });
+    rmSync(folder, { recursive: true });
+    renameSync(`${folder}.mounted`, folder);
+    expect(await open()).not.toBeNull();
   });
 
   test.for([

@@ -102,7 +102,7 @@ function toRefusal({ location }: BlobStore, recorded: RecordedStore | null, iden
 /** How old the look at the identity may be when a put begins. A former owner may begin puts for this long after an adoption. */
 const putAgeMs = 10_000;
 
-/** Wraps the store: a put, a delete, and a verify that finds no object run `check`, and fail if the store belongs to another database. */
+/** Wraps the store: a put, a delete, and a look that finds no object run `check`, and fail if the store belongs to another database. */
 export function guardStore(
   { store, blobs }: OwnerDeps,
   { check = ensureOwned, now = () => performance.now() } = {},
@@ -125,6 +125,14 @@ export function guardStore(
       // Another store, such as the empty folder where a mount was, has no such object either: that is no loss.
       if (condition === 'missing') await checkOwner(signal);
       return condition;
+    },
+    async *get(key, signal) {
+      try {
+        yield* blobs.get(key, signal);
+      } catch (error) {
+        if (error instanceof Trouble && error.kind === 'missing') await checkOwner(signal);
+        throw error;
+      }
     },
     async delete(keys, signal) {
       await checkOwner(signal);
