@@ -214,7 +214,9 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     try {
       const found = await ask(signal, new GetObjectCommand(toTarget(name)));
       const text = (await guard(signal, async () => found.Body?.transformToString()))?.trim() ?? '';
-      return text === '' ? null : { text, tag: found.ETag };
+      if (text === '')
+        throw new Trouble('local', `${name} is empty in the bucket ${bucket}: delete it.`, { at: 'storage' });
+      return { text, tag: found.ETag };
     } catch (error) {
       if (isMissing(error)) return null;
       throw error;

@@ -489,6 +489,16 @@ test('an identity whose answer breaks off is a trouble of the store, and of no f
   expect(await failure(bench.store.loadIdentity(signal))).toMatchObject(trouble);
 });
 
+test('an identity that is empty is told, and not written again and again', async () => {
+  await using bench = await openBench();
+  await bench.store.replaceIdentity(null, 'whose', signal);
+  const [name = '', object] = [...bench.s3.objects].find(([key]) => key.endsWith('.intake-store')) ?? [];
+  if (object) bench.s3.objects.set(name, { ...object, bytes: Buffer.alloc(0) });
+  const trouble = { kind: 'local', at: 'storage', message: expect.stringContaining('.intake-store is empty') };
+  expect(await failure(bench.store.loadIdentity(signal))).toMatchObject(trouble);
+  expect(await failure(bench.store.replaceIdentity(null, 'next', signal))).toMatchObject(trouble);
+});
+
 test('a bucket that is gone is never read as missing blobs', async () => {
   await using bench = await openBench({}, { bucket: 'another' });
   const { store } = bench;
