@@ -1,6 +1,7 @@
 // What `intake doctor` says of a storage and of webhooks.
 import { describe, expect } from 'vitest';
 import type { BlobStore } from '../../src/domain/blob.ts';
+import { ensureOwned } from '../../src/sync/files/store-owner.ts';
 import { checkBlobs, checkWebhooks } from '../../src/sync/worker/health-checks.ts';
 import { openSharedStore, openSmallIntake } from '../support/small-intake.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
@@ -44,6 +45,17 @@ describe('a storage', () => {
     const [finding] = await checkBlobs(intake.store, async () => spoil(intake.blobs, { put }), signal);
     expect(finding).toMatchObject({ ok: false, detail: expect.stringContaining('belongs to another database') });
   });
+});
+
+test('a storage that names an owner is not touched while this database cannot say whether it is that one', async ({
+  database,
+}) => {
+  await using intake = await openSmallIntake({ database });
+  await ensureOwned(intake, signal);
+  const put = () => Promise.reject(new Error('It was touched.'));
+  const [finding] = await checkBlobs(null, async () => spoil(intake.blobs, { put }), signal);
+  expect(finding).toMatchObject({ ok: false, trouble: { name: 'WrongStore' } });
+  expect(finding?.detail).toContain('belongs to the database');
 });
 
 describe('a storage that keeps what is deleted', () => {

@@ -76,11 +76,17 @@ export async function checkBlobs(
     await using blobs = await open();
     const recorded = store && (await store.blobStore.load());
     const identity = await blobs.loadIdentity(signal);
+    const owner = parseIdentity(identity);
     if (store !== null && !isOwnStore(recorded, identity)) {
       const trouble = new WrongStore(explainRefusal(blobs.location, recorded, identity));
       return [bad(check, toWords(trouble), trouble)];
     }
-    const owner = parseIdentity(identity);
+    if (store === null && owner !== null) {
+      const trouble = new WrongStore(
+        `${blobs.location} belongs to the database ${owner.databaseId} (epoch ${owner.epoch}). Whether that is this one cannot be read: nothing was tried.`,
+      );
+      return [bad(check, toWords(trouble), trouble)];
+    }
     const startedAt = performance.now();
     const keptVersions = countKept(await probe(blobs, signal));
     const freeBytes = await blobs.freeBytes();
