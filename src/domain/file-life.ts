@@ -81,7 +81,7 @@ export const blobLife: readonly Transition<BlobState>[] = [
   {
     from: [...living],
     to: 'deleting',
-    when: 'nothing refers to the bytes, and they were last announced or linked a day ago',
+    when: 'nothing refers to the bytes, they were last announced or linked a day ago, and no run holds the token of a delete',
     by: ['files/delete-blobs.ts dropOrphans'],
   },
   {
