@@ -256,10 +256,10 @@ export const guards: readonly Guard[] = [
   known(
     'delete2.time1.fetch12.delete1',
     guard(
-      'the confirmation asks for its token',
+      'the confirmation asks for its token, and whether it has expired',
       'delete-blobs',
       'orphan-late',
-      /b\.delete_token = \$3(?= AND b\.state)/g,
+      /b\.delete_token = \$3(?= AND b\.state = 'deleting')|b\.delete_token = \$3 AND \(b\.state = 'infected' OR .*?'\)\)/gs,
       '$3::uuid IS NOT NULL',
     ),
   ),

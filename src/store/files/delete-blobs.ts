@@ -161,8 +161,8 @@ export async function confirmDeletion(
      ), emptied AS (
        UPDATE intake.blobs b SET delete_token = NULL, delete_until = NULL, intended_at = least(b.intended_at, now()),
          deleted_at = CASE WHEN b.state = 'infected' THEN now() ELSE b.deleted_at END, kept_versions = d.kept FROM d
-       WHERE b.advertiser_id = d.advertiser_id AND b.sha256 = d.sha256 AND b.delete_token = $3 AND b.state <> 'deleting'
-         AND (b.state = 'infected' OR ${isBeingDeleted})
+       WHERE b.advertiser_id = d.advertiser_id AND b.sha256 = d.sha256 AND b.state <> 'deleting'
+         AND b.delete_token = $3 AND (b.state = 'infected' OR ${isBeingDeleted})
        RETURNING b.advertiser_id, b.sha256
      )
      SELECT * FROM gone UNION ALL SELECT * FROM emptied`,
