@@ -187,6 +187,31 @@ describe('an address', () => {
     },
   );
 
+  test('is found, and kept out, where another member nests too deeply for the database, and so is an account', async () => {
+    await using intake = await openSmallIntake({ database });
+    const { advertiserId } = intake.board;
+    const deep = (inner: string) => '['.repeat(1_100) + inner + ']'.repeat(1_100);
+    const show = (id: number, members: string) =>
+      intake.board.fault({ kind: 'poison', on: 'list', times: null, json: `{"ID":${id},${members}}` });
+    intake.board.add([{ attachments: [] }]);
+    show(555, `"Email":["zelda@example.com"],"JobSeekerID":["Z-1"],"Deep":${deep('')}`);
+    show(556, `"Email":${deep('"zelda@example.com"')},"JobSeekerID":${deep('{"Value":"Z-1"}')}`);
+    show(557, `"Email":"jo@example.com","Manager":${deep('"zelda@example.com", "Z-1"')}`);
+    await intake.sweep();
+    expect((await find(intake, byAddress)).applicationIds).toEqual([555n, 556n]);
+    expect((await find(intake, { by: 'jobseeker', jobSeekerId: 'Z-1' })).applicationIds).toEqual([555n, 556n]);
+    for (const sought of [byAddress, { by: 'jobseeker', jobSeekerId: 'Z-1' } as const]) {
+      await intake.store.erasures.begin({ advertiserId, sought, by: 'test', future: true });
+    }
+    show(600, `"Email":["zelda@example.com"],"Deep":${deep('')}`);
+    show(601, `"JobSeekerID":["Z-1"],"Deep":${deep('')}`);
+    await intake.sweep();
+    const rows = await database.query(
+      `SELECT application_id AS id FROM intake.applications WHERE application_id >= 555 AND erased_at IS NULL`,
+    );
+    expect(rows).toEqual([{ id: '557' }]);
+  });
+
   test('of somebody whom an application only names is not its own', async () => {
     await using intake = await openSmallIntake({ database });
     intake.board.add([{ attachments: [] }]);

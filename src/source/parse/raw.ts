@@ -3,6 +3,7 @@
 // since a search takes quadratic time on them.
 
 import { cutMarks } from '../../domain/person.ts';
+import { toLeaves } from './notes.ts';
 import { isExactNumber, isObject, replaced } from './values.ts';
 
 /** One element of the list as text: `raw` for jsonb, `rawText` the unaltered value where jsonb cannot hold it. */
@@ -18,41 +19,38 @@ const unholdable = /\\(?:\\|u0000|ud[89a-f][0-9a-f]{2})/g;
 
 /** Renders an element of the list for storage. `exact`: it may contain number literals that a double cannot hold. */
 export function toRaw(element: unknown, exact: boolean): RawElement {
-  const whole = render(element);
-  const all = whole ?? renderDeep(element);
+  const isDeep = depthOf(element) > deepest;
+  // JSON.stringify is recursive and overflows the stack at some thousands of levels; JSON.parse is not.
+  const all = isDeep ? renderDeep(element) : JSON.stringify(element);
   const text = cutMarks(all);
-  // A value of n levels needs 2n brackets, so a short text, which is nearly every text, cannot be too deep.
-  if (whole === null || (text.length > 2 * deepest && depthOf(element) > deepest)) {
-    return { raw: '{"nested":"too deeply"}', rawText: text, reason: 'nests too deeply for jsonb' };
-  }
-  const numbered = exact || /\de[+-]\d/.test(text) ? cutMarks(JSON.stringify(element, toFitNumber())) : text;
+  const shown = isDeep ? toFlat(element) : element;
+  const numbered = isDeep || exact || /\de[+-]\d/.test(text) ? cutMarks(JSON.stringify(shown, toFitNumber())) : text;
   // JSON.stringify writes \u0000 and \ud... only for NUL and lone surrogates.
   const raw = numbered.includes('\\u')
     ? numbered.replace(unholdable, (found) => (found === '\\\\' ? found : '\ufffd'))
     : numbered;
   if (raw === text) return { raw, rawText: null, reason: text === all ? null : 'a long run of combining marks cut' };
+  if (isDeep) return { raw, rawText: text, reason: 'nests too deeply for jsonb' };
   const reason = numbered === text ? replaced : 'a number beyond jsonb kept as text';
   return { raw, rawText: text, reason };
 }
 
-function render(element: unknown): string | null {
-  try {
-    return JSON.stringify(element);
-  } catch (error) {
-    // JSON.stringify is recursive and overflows the stack at some thousands of levels; JSON.parse is not.
-    if (error instanceof RangeError) return null;
-    throw error;
-  }
+/** An element whose members that nest too deeply are lists of the values in them. A search for a person reads members of `raw`. */
+function toFlat(element: unknown): unknown {
+  if (!isObject(element)) return toLeaves(element);
+  const toShallow = (value: unknown) => (depthOf(value) < deepest ? value : toLeaves(value));
+  return Object.fromEntries(Object.entries(element).map(([name, value]) => [name, toShallow(value)]));
 }
 
 function depthOf(value: unknown): number {
   let most = 0;
-  const open: [unknown, number][] = [[value, 1]];
+  const open: [object, number][] = [[[value], 0]];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const [node, depth] = next;
-    if (typeof node !== 'object' || node === null) continue;
     if (depth > most) most = depth;
-    for (const child of Object.values(node)) open.push([child, depth + 1]);
+    for (const child of Object.values(node)) {
+      if (typeof child === 'object' && child !== null) open.push([child, depth + 1]);
+    }
   }
   return most;
 }
