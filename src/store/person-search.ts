@@ -35,12 +35,15 @@ export function toAddressPattern(email: string): string {
 
 /** Whether a column's id names an account, by the rules of toAccountId. */
 export function isAccount(column: string): string {
-  return `${removeUnseen(column)} !~* '^(?:(?:0|[^[:alnum:]])*|\\s*(?:${nobody.join('|')})\\s*)$'`;
+  return `${accountIn(column)} !~* '^(?:(?:0|[^[:alnum:]])*|${nobody.join('|')})$'`;
 }
 
-/** A column's id without invisible characters and surrounding white space. */
+/** What JavaScript's trim removes. Postgres's \s depends on the locale. */
+const blank = '[\\u0009-\\u000d \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]';
+
+/** A column's id without invisible characters and surrounding white space, as by toAccountId. */
 export function accountIn(column: string): string {
-  return `regexp_replace(${removeUnseen(column)}, '^[\\s\u00a0]+|[\\s\u00a0]+$', '', 'g')`;
+  return `regexp_replace(${removeUnseen(column)}, '^${blank}+|${blank}+$', '', 'g')`;
 }
 
 /** Whether JSON contains an account id, by one of these patterns. */

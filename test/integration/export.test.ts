@@ -75,6 +75,15 @@ describe('an account id that names nobody', () => {
   });
 });
 
+test('an account id with a character that the database takes for white space is exported with its application', async () => {
+  await using intake = await openSmallIntake({ database });
+  const resume = { kind: 'resume', content: 'zelda-cv' } as const;
+  const [id = 0n] = intake.board.add([{ ...zelda, jobSeekerId: 's1\u0085', attachments: [resume] }]);
+  await intake.sweep();
+  await intake.runDownloads();
+  expect((await exportAt(intake, id)).summary).toMatchObject({ applicationIds: [id], files: 1 });
+});
+
 test('no keyed hash leaves with the person: analysts see it, and it would tell them who asked', async () => {
   await using intake = await openSmallIntake({ database });
   const [id = 0n] = intake.board.add([{ ...zelda, jobSeekerId: '' }]);

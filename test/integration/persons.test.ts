@@ -232,6 +232,17 @@ describe('a jobseeker account', () => {
   const accounts = ['s1', 's1 ', ' s1', 's1\u200b', 's1\t', '\u00a0s1'];
   const strangers = ['S1', 's11', 's1 s1'];
 
+  test('is found by an exact copy, whatever the database takes for white space', async () => {
+    await using intake = await openSmallIntake({ database });
+    const spelled = ['s1\u0085', '\u2007s2', 's3\u202f', '\u001fs4', 's5\u180e', 's6\u3000'];
+    const ids = intake.board.add(spelled.map((jobSeekerId) => ({ jobSeekerId, attachments: [] })));
+    await intake.sweep();
+    for (const [nth, jobSeekerId] of spelled.entries()) {
+      const { applicationIds } = await find(intake, { by: 'jobseeker', jobSeekerId });
+      expect(applicationIds, JSON.stringify(jobSeekerId)).toEqual([ids[nth]]);
+    }
+  });
+
   test.for(['s1', ' s1\u200b'])(
     'is found by %j with whatever cannot be seen around it, its letters as they are',
     async (id) => {

@@ -39,11 +39,11 @@ export async function loadExport(
   advertiserId: bigint,
   applicationId: bigint,
 ): Promise<PersonExport | null> {
-  const find = async (condition: string, value: unknown) => {
+  const find = async (condition: string, ...values: unknown[]) => {
     const rows = await db.query<PersonRow>(
       `SELECT application_id, email, job_seeker_id, raw::text AS raw FROM intake.applications
        WHERE advertiser_id = $1 AND ${condition} AND erased_at IS NULL ORDER BY application_id`,
-      [advertiserId, value],
+      [advertiserId, ...values],
     );
     const may = await mayStore(db, privacyKey, advertiserId, rows.map(toStoredPerson));
     return rows.filter((_, at) => may[at]);
@@ -51,7 +51,8 @@ export async function loadExport(
   const [named] = await find('application_id = $2', applicationId);
   if (named === undefined) return null;
   const account = toAccountId(named.job_seeker_id);
-  const sameAccount = account === null ? [named] : await find(`${accountIn('job_seeker_id')} = $2::text`, account);
+  const isSame = `(application_id = $2 OR ${accountIn('job_seeker_id')} = $3::text)`;
+  const sameAccount = account === null ? [named] : await find(isSame, applicationId, account);
   const isShared = new Set(sameAccount.map(toAddress).filter((address) => address !== '')).size > 1;
   const isTheirs = (row: PersonRow) =>
     row.application_id === applicationId || (toAddress(row) !== '' && toAddress(row) === toAddress(named));
