@@ -22,7 +22,7 @@ function toVisible(text: string): string {
     .normalize('NFKC');
   const seen = removeUnseen(plain).replace(/[\p{Cc}\p{Cf}]/gu, ' ');
   // The lower case of Σ and İ depends on the place in the word and on the language.
-  return seen.replace(/[Σς]/g, 'σ').replace(/İ|i\u0307/g, 'i');
+  return seen.replace(/[Σς]/g, 'σ').replace(/İ\u0307*|[iI]\u0307+/g, 'i');
 }
 
 /** The bare address in typed or sent text. Removes the name of `Jo <jo@example.org>`, quotes, `mailto:` and invisible characters. */

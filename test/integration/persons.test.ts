@@ -96,6 +96,20 @@ describe('an address', () => {
     }
   });
 
+  test('is found by an exact copy, whatever marks and signs it has', async () => {
+    await using intake = await openSmallIntake({ database });
+    const spelled = [
+      ...[`jo${'\u0301'.repeat(31)}@example.com`, 'I\u200b\u0307nfo@example.com', '\u0130\u0307b@example.com'],
+      ...['\ua7f1am@example.com', '\ufdfazoe@example.com'],
+    ];
+    const ids = intake.board.add(spelled.map((email) => ({ email, attachments: [] })));
+    await intake.sweep();
+    for (const [nth, email] of spelled.entries()) {
+      const { applicationIds } = await find(intake, { by: 'address', email });
+      expect(applicationIds, JSON.stringify(email)).toEqual([ids[nth]]);
+    }
+  });
+
   test('is without what Unicode says cannot be seen, in Postgres as in the program', async () => {
     const points = Array.from({ length: 0x10ffff }, (_, at) => at + 1).filter((one) => one < 0xd800 || one > 0xdfff);
     const all = `a${points.map((one) => String.fromCodePoint(one)).join('')}a`;

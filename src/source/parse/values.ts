@@ -3,7 +3,7 @@
 
 import type { Note, VirusFlag } from '../../domain/application.ts';
 import { firstPosition, lastPosition } from '../../domain/coverage/position.ts';
-import { longestIdentifier } from '../../domain/person.ts';
+import { cutMarks, longestIdentifier } from '../../domain/person.ts';
 
 const replacement = '\ufffd';
 export const replaced = 'NUL, lone surrogates or invalid bytes replaced by U+FFFD';
@@ -63,10 +63,10 @@ export function readIdentifier(value: unknown, field: string, notes: Note[], lon
   return text.slice(0, longest).toWellFormed();
 }
 
-/** Parses an email address. A text that is longer than any is only in `raw`, where an erasure looks for addresses. */
+/** Parses an email address, its marks cut as a search cuts them. A text that is longer than any is only in `raw`, which is searched too. */
 export function readEmail(value: unknown, notes: Note[]): string | null {
   const text = readText(value, 'Email', notes);
-  if (text === null || text.length <= longestIdentifier) return text;
+  if (text === null || text.length <= longestIdentifier) return text && cutMarks(text);
   addNote(notes, 'Email', 'is longer than an address, kept in raw only');
   return null;
 }
