@@ -1,7 +1,10 @@
 // Who is found by an address or an account, in whatever form the source passes on what people typed; and who is not.
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Sought } from '../../src/domain/erasure.ts';
-import { accountIn } from '../../src/store/person-search.ts';
+import { nobody, parseAddress, toAccountId } from '../../src/domain/person.ts';
+import { readEmail } from '../../src/source/parse/values.ts';
+import { accountIn, isAccount, isAddressIn, toAddressPattern } from '../../src/store/person-search.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { shareDatabase } from '../support/test-database.ts';
 
@@ -299,3 +302,79 @@ describe('a jobseeker account', () => {
     },
   );
 });
+
+describe('the program and the database', () => {
+  const oneOf = (...parts: string[]) => fc.constantFrom(...parts);
+  const letter = oneOf(...'abiIkKzZ019éÉßẞσςΣıİſжЖ中ｚＺ﹒ﬁ\u212a\ua7f1');
+  const mark = oneOf('\u0307', '\u0301', '\u0316', '\u0327', '\uff9e', '\u0301'.repeat(31), '\u0307\u0307');
+  const unseen = oneOf('\u200b', '\u00ad', '\u034f', '\ufe0f', '\u{e0101}', '\u180e', '\ufeff', '\u3164');
+  const sign = oneOf(...`._-+'"<>%@,;:()/\\!#$&*={}|~^\``, '\ufdfa', '\u0600', '\u0085', '\u001f');
+  const blank = oneOf(
+    ' ',
+    '\t',
+    '\n',
+    '\v',
+    '\f',
+    '\u00a0',
+    '\u1680',
+    '\u2007',
+    '\u2028',
+    '\u202f',
+    '\u205f',
+    '\u3000',
+  );
+  const any = fc.integer({ min: 1, max: 0xd7ff }).map((point) => String.fromCodePoint(point));
+  const draw = <T>(arbitrary: fc.Arbitrary<T>) => fc.sample(arbitrary, { numRuns: 1_500, seed: 38 });
+  const word = (...parts: fc.Arbitrary<string>[]) =>
+    fc.string({ unit: fc.oneof(letter, mark, unseen, ...parts), maxLength: 6 });
+
+  test('agree on every address: who is asked for by a copy is found', async () => {
+    const local = word(sign, any);
+    const typed = draw(fc.tuple(local, word(sign, any), letter).map(([a, b, end]) => `${a}@${b}${end}`));
+    const asked = typed.filter((email) => parseAddress(email) !== null);
+    const rows = await database.query<{ found: boolean }>(
+      `SELECT ${isAddressIn('email', 'ARRAY[pattern]')} AS found
+       FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS t (email, pattern, nth) ORDER BY nth`,
+      [asked.map((email) => readEmail(email, [])), asked.map(toAddressPattern)],
+    );
+    expect(asked.length).toBeGreaterThan(800);
+    expect(asked.filter((_, nth) => !rows[nth]?.found).map(toAscii)).toEqual([]);
+  });
+
+  test('agree on which spellings are one address', async () => {
+    const spelling = fc.string({
+      unit: fc.oneof(oneOf('i', 'I', 'σ', 'ς', 'Σ', 'é', 'É', 'ｉ'), unseen, oneOf('\u0307', 'İ')),
+      maxLength: 3,
+    });
+    const pairs = draw(fc.tuple(spelling, spelling)).map((pair) => pair.map((text) => `a${text}z@example.com`));
+    const rows = await database.query<{ found: boolean }>(
+      `SELECT ${isAddressIn('email', 'ARRAY[pattern]')} AS found
+       FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS t (email, pattern, nth) ORDER BY nth`,
+      [pairs.map(([email]) => email), pairs.map(([, sought = '']) => toAddressPattern(sought))],
+    );
+    const isOne = pairs.map(([a = '', b = '']) => parseAddress(a) === parseAddress(b));
+    expect(isOne.filter((one) => one).length).toBeGreaterThan(100);
+    expect(pairs.filter((_, nth) => rows[nth]?.found !== isOne[nth]).map(toAscii)).toEqual([]);
+  });
+
+  test('agree on every account', async () => {
+    const around = (inside: fc.Arbitrary<string>) => fc.tuple(blank, inside, blank).map((parts) => parts.join(''));
+    const placeholder = oneOf(...nobody, 'NULL', '0-0', '00');
+    const ids = draw(fc.oneof(word(sign, blank, any), around(word(blank)), around(placeholder)));
+    const rows = await database.query<{ account: string; names: boolean }>(
+      `SELECT ${accountIn('id')} AS account, ${isAccount('id')} AS names
+       FROM unnest($1::text[]) WITH ORDINALITY AS t (id, nth) ORDER BY nth`,
+      [ids],
+    );
+    const differ = ids.filter((id, nth) => {
+      const sought = toAccountId(id);
+      const { account, names } = rows[nth] ?? {};
+      // Which characters are letters depends on the version of Unicode; of Latin ones it does not.
+      return (sought !== null && sought !== account) || (/\w/.test(id) && names !== (sought !== null));
+    });
+    expect(differ.map(toAscii)).toEqual([]);
+  });
+});
+
+const toAscii = (value: unknown) =>
+  JSON.stringify(value).replace(/[^ -~]/gu, (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`);
