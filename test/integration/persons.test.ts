@@ -222,11 +222,12 @@ describe('an address', () => {
     }
     show(600, `"Email":["zelda@example.com"],"Deep":${deep('')}`);
     show(601, `"JobSeekerID":["Z-1"],"Deep":${deep('')}`);
-    await intake.sweep();
+    show(602, `"Email":["jo@example.com"],"JobSeekerID":["J-1"],"Deep":${deep('')}`);
+    await intake.sweep(true);
     const rows = await database.query(
-      `SELECT application_id AS id FROM intake.applications WHERE application_id >= 555 AND erased_at IS NULL`,
+      `SELECT application_id AS id FROM intake.applications WHERE application_id < 1000 AND erased_at IS NULL ORDER BY id`,
     );
-    expect(rows).toEqual([{ id: '557' }]);
+    expect(rows).toEqual([{ id: '557' }, { id: '602' }]);
   });
 
   test('of somebody whom an application only names is not its own', async () => {
