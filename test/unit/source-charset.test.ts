@@ -119,11 +119,11 @@ describe('a body', () => {
 
   test('with words that its text does not have is left as decoded, and everybody keeps their name', () => {
     // The decoder makes another control character of DEL.
-    const people = ['Mal\x7fx\x7fx","LastName":"\xff', 'J\xc3\xb6rg', 'Ann'];
+    const people = [`Mal${'\x7fx'.repeat(14)}","LastName":"\xff`, 'J\xc3\xb6rg\xc3\x84', 'Ann'];
     const body = `[${people.map((name, at) => `{"ID":${at + 1},"FirstName":"${name}"}`).join()}]`;
     const text = decodeText(Buffer.from(body, 'latin1'), 'application/json; charset=shift_jis');
     const names = parsePage(text).applications.map(({ firstName }) => firstName);
-    expect(names.slice(1)).toEqual(['Jﾃｶrg', 'Ann']);
+    expect(names.slice(1)).toEqual(['Jﾃｶrgﾃ\ufffd', 'Ann']);
   });
 
   test.for([
@@ -138,6 +138,13 @@ describe('a body', () => {
       expect(application?.rawText).toContain('\\udc80');
     },
   );
+
+  test('of more than a million invalid bytes is refused before they fill the memory', () => {
+    for (const piece of ['\xff', '\xff ']) {
+      const body = Buffer.alloc(5_000_000, piece, 'latin1');
+      expect(() => decodeText(body, undefined)).toThrow('not text in its charset');
+    }
+  });
 
   test('in UTF-16 with a lone surrogate: replaced visibly, noted and kept', () => {
     const text = '[{"ID":1,"FirstName":"Zo\ud800"}]';

@@ -4,6 +4,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import { TextDecoder } from 'node:util';
+import { Trouble } from '../../domain/trouble.ts';
 
 /** Decodes by byte order mark; without one as UTF-16 if zero bytes indicate it, as UTF-8 if that is valid, else as declared. */
 export function decodeText(bytes: Uint8Array, contentType: string | undefined): string {
@@ -59,6 +60,9 @@ function toDecoder(charset = 'utf-8'): TextDecoder {
   }
 }
 
+/** The most characters of words with invalid bytes. JSON writes each byte with six characters, and each takes memory from here on. */
+const mostInvalid = 1_000_000;
+
 /**
  * Puts the bytes of each word with invalid ones into its text, in place of its first U+FFFD. Words lie between bytes below 0x30, which the
  * text has as well; where it has others, it stays as it is.
@@ -69,6 +73,7 @@ function keepInvalid(text: string, body: Uint8Array): string {
   const parts: string[] = [];
   let kept = '';
   let copied = 0;
+  let invalid = 0;
   for (let from = 0, byteFrom = 0; from <= text.length; from++, byteFrom++) {
     const [first, firstByte] = [from, byteFrom];
     let isInvalid = false;
@@ -81,6 +86,8 @@ function keepInvalid(text: string, body: Uint8Array): string {
     const word = isUtf8(bytes)
       ? Buffer.from(bytes).toString()
       : putInto(text.slice(first, from), standIns.slice(firstByte, byteFrom).replace(/[\0-\x7f]+/g, ''));
+    invalid += word.length;
+    if (invalid > mostInvalid) throw new Trouble('malformed', 'The answer is not text in its charset.');
     parts.push(text.slice(copied, first), word);
     copied = from;
     // A part takes more memory than its text, and there may be millions.
