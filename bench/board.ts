@@ -11,6 +11,8 @@ export interface Board {
   readonly size: number;
   /** The response body for a request. */
   list(question: BoardQuestion, format: 'json' | 'xml'): string;
+  /** The bytes of a file, as long as the list says; null where the path names none. */
+  file(path: string): Buffer | null;
 }
 
 /** The filters of a request; dates in milliseconds. */
@@ -41,6 +43,11 @@ export function createBoard(size: number): Board {
       for (let id = from; id <= Math.min(to, mostKept); id++) kept[id] ??= renders[format](id);
       const elements = Array.from({ length: to - from + 1 }, (_, at) => kept[from + at] ?? renders[format](from + at));
       return format === 'json' ? toJsonPage(question, elements) : toXmlPage(question, elements);
+    },
+    file(path) {
+      const [, wanted, id] = /\/([a-z]+)\/(\d+)$/i.exec(path) ?? [];
+      const found = toFacts(Number(id)).files.find(({ type }) => type.toLowerCase() === wanted?.toLowerCase());
+      return found ? Buffer.alloc(found.size, `${path} `) : null;
     },
   };
 }

@@ -1,6 +1,7 @@
 // Measures the cost of polling idle advertisers: CPU of the worker and of Postgres, and bytes of WAL, per poll, at 10, 1,000 and 10,000
 // advertisers, with the ratio to 10: npx node bench/idle-advertisers.ts [advertisers ...]. The board is a separate process and is not counted.
 // Each advertiser is polled every second, or as often as the machine can. The load of a schedule is its polls per minute times this cost.
+// Then the first advertiser becomes busy: the last column is what each of its applications costs beside the polls of the others.
 // The first row is the least possible poll: one HTTP request and one SELECT, two at once as in the worker. --quick counts fewer polls.
 
 import { spawn } from 'node:child_process';
@@ -33,8 +34,12 @@ async function serveBoard(advertisers: number): Promise<void> {
   const others = Array.from({ length: advertisers - 1 }, () => ({ applications: 1 }));
   await using board = await openSandbox({ applications: 1, advertisers: others });
   process.send?.(board.url);
+  process.once('message', () => setInterval(() => board.add(arriving), 100).unref());
   await once(process, 'disconnect');
 }
+
+/** A hundred applications a second, in ten parts. */
+const arriving = Array.from({ length: 10 }, () => ({ attachments: [] }));
 
 async function measureAll(sizes: readonly number[]): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'intake-idle-'));
@@ -46,12 +51,14 @@ async function measureAll(sizes: readonly number[]): Promise<void> {
     await db.query(`SELECT pg_reload_conf()`);
     let base: Cost | undefined;
     const print = (what: string | number, cost: Cost, ratio: number) => {
-      const cells = [cost.pollsPerSecond, cost.workerMs, cost.postgresMs, cost.walBytes, ratio, cost.rssMb];
+      const { pollsPerSecond, workerMs, postgresMs, walBytes, rssMb, arrivalMs } = cost;
+      const cells = [pollsPerSecond, workerMs, postgresMs, walBytes, ratio, rssMb, arrivalMs];
       console.log(`| ${what} | ${cells.map((cell) => cell.toFixed(cell < 100 ? 2 : 0)).join(' | ')} |`);
     };
-    console.log('| advertisers | polls/s | worker ms/poll | Postgres ms/poll | WAL bytes/poll | x of 10 | RSS MB |');
-    console.log('|---|---|---|---|---|---|---|');
-    const cpuMs = (cost: Cost) => cost.workerMs + cost.postgresMs;
+    console.log(
+      '| advertisers | polls/s | worker ms/poll | Postgres ms/poll | WAL bytes/poll | x of 10 | RSS MB | ms/arrival |',
+    );
+    console.log('|---|---|---|---|---|---|---|---|');
     const least = await measureLeast(db, server.url);
     for (const size of sizes.length > 0 ? sizes : [10, 1_000, 10_000]) {
       const cost = await measure(db, server.url, folder, size);
@@ -70,7 +77,11 @@ interface Cost {
   readonly postgresMs: number;
   readonly walBytes: number;
   readonly rssMb: number;
+  /** CPU of each application that arrives at the busy advertiser, beyond that of the polls. */
+  readonly arrivalMs: number;
 }
+
+const cpuMs = (cost: Cost) => cost.workerMs + cost.postgresMs;
 
 async function measure(db: Database, url: string, folder: string, advertisers: number): Promise<Cost> {
   await fill(db, advertisers);
@@ -93,8 +104,11 @@ async function measure(db: Database, url: string, folder: string, advertisers: n
   const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'webhooks', 'extract'] as const;
   const stop = new AbortController();
   let polls = 0;
+  let arrived = 0;
   const enough = Promise.withResolvers<void>();
   const warm = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const over = Promise.withResolvers<void>();
   // Ten advertisers are polled ten times a second.
   const [leastWarm, leastCounted] = process.argv.includes('--quick') ? [200, 300] : [300, 1_000];
   const warmPolls = Math.max(leastWarm, advertisers);
@@ -102,20 +116,28 @@ async function measure(db: Database, url: string, folder: string, advertisers: n
   const ended = runWorker(loadConfig(env, { needs }), {
     log: await createLog({ level: 'error', format: 'json' }),
     signal: stop.signal,
-    onPass({ pass, outcome, requests = 0 }) {
+    onPass({ pass, outcome, requests = 0, added = 0 }) {
       if (pass !== 'live') return;
-      if (outcome === 'failed' || requests !== 1)
+      if (outcome === 'failed' || (requests !== 1 && added === 0))
         throw new Error(`Not a quiet poll: ${outcome}, ${requests} requests.`);
       polls++;
+      arrived += added;
+      if (arrived >= leastWarm) begun.resolve();
+      if (arrived >= leastWarm + leastCounted) over.resolve();
       if (polls === warmPolls) warm.resolve();
       if (polls === warmPolls + counted) enough.resolve();
     },
   });
   await Promise.race([warm.promise, ended]);
-  const cost = await meter(db, url, counted, () => Promise.race([enough.promise, ended]));
+  const idle = await meter(db, url, counted, () => Promise.race([enough.promise, ended]));
+  board.arrive();
+  await Promise.race([begun.promise, ended]);
+  const before = { polls, arrived };
+  const busy = await meter(db, url, 1, () => Promise.race([over.promise, ended]));
+  const arrivalMs = (cpuMs(busy) - (polls - before.polls) * cpuMs(idle)) / (arrived - before.arrived);
   stop.abort();
   await ended;
-  return cost;
+  return { ...idle, arrivalMs };
 }
 
 /** Requests the list of an advertiser with nothing new, and reads one row. */
@@ -155,17 +177,21 @@ async function meter(db: Database, url: string, count: number, work: () => Promi
     postgresMs: (loadPostgresMs(url) - postgresMs) / count,
     walBytes: Number((await loadWal(db)) - wal) / count,
     rssMb: process.memoryUsage.rss() / 1e6,
+    arrivalMs: 0,
   };
 }
 
 /** Starts the board as a separate process. */
-async function openBoard(advertisers: number): Promise<AsyncDisposable & { readonly url: string }> {
+async function openBoard(
+  advertisers: number,
+): Promise<AsyncDisposable & { readonly url: string; readonly arrive: () => void }> {
   const board = spawn(process.execPath, [import.meta.filename, 'board', String(advertisers)], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   const [url] = (await once(board, 'message')) as [string];
   return {
     url,
+    arrive: () => board.send('arrive'),
     async [Symbol.asyncDispose]() {
       board.disconnect();
       await once(board, 'exit');

@@ -1,5 +1,5 @@
-// The cost of polling an idle advertiser, and whether it stays the same with a thousand or ten thousand of them. idle-advertisers.ts
-// measures it and prints a table for people; this file turns the rows into figures.
+// The cost of polling an idle advertiser, and of an application that arrives at a busy one, and whether both stay the same with a thousand or
+// ten thousand advertisers. idle-advertisers.ts measures it and prints a table for people; this file turns the rows into figures.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,15 +19,18 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
   const ended = once(child, 'exit');
   let least: Cost | null = null;
   let first: Cost | null = null;
+  let firstArrivalMs = 0;
   for await (const line of createInterface({ input: child.stdout })) {
     const cells = line.split('|').slice(1, -1).map(Number);
-    const [advertisers = 0, pollsPerSecond = 0, workerMs = 0, postgresMs = 0, walBytes = 0, ratio = 0] = cells;
-    if (cells.length < 6 || Number.isNaN(ratio)) continue;
+    const [advertisers = 0, pollsPerSecond = 0, workerMs = 0, postgresMs = 0, walBytes = 0, ratio = 0, , ms = 0] =
+      cells;
+    if (cells.length < 8 || Number.isNaN(ratio)) continue;
     const ours = { wallMs: 1_000 / pollsPerSecond, nodeMs: workerMs, postgresMs };
     // The row of the anchor comes first. Its name is not a number.
     if (Number.isNaN(advertisers)) least = ours;
     else if (advertisers === sizes[0]) {
       first = ours;
+      firstArrivalMs = ms;
       const row = { ours, theirs: least };
       const anchor = 'the least possible: one request over HTTP and one SELECT';
       const cpuMs = workerMs + postgresMs;
@@ -52,7 +55,13 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
       };
     } else {
       const figure = `${advertisers} advertisers, idle: cost of each`;
-      yield { figure, anchor: `at ${sizes[0]}`, ratio, goal: { atMost: 1.2 }, ours, theirs: first };
+      const row = { anchor: `at ${sizes[0]}`, goal: { atMost: 1.2 } };
+      yield { ...row, figure, ratio, ours, theirs: first };
+      yield {
+        ...{ ...row, ratio: ms / firstArrivalMs, ours: null, theirs: null },
+        figure: `${advertisers} advertisers, one busy: cost of an application that arrives`,
+        note: `${firstArrivalMs} ms and ${ms} ms of CPU`,
+      };
     }
   }
   const [code] = (await ended) as [number | null];

@@ -37,7 +37,13 @@ async function serveSandbox(applications: number): Promise<void> {
 async function serveBoard(applications: number): Promise<void> {
   const board = createBoard(applications);
   const server = createServer((request, response) => {
-    const query = new URL(request.url ?? '/', 'http://board').searchParams;
+    const { pathname, searchParams: query } = new URL(request.url ?? '/', 'http://board');
+    const file = board.file(pathname);
+    if (file !== null) {
+      response.setHeader('content-type', 'text/plain');
+      response.end(file);
+      return;
+    }
     const id = (name: string) => (query.has(name) ? Number(query.get(name)) : null);
     // Date filters are in +10:00 but carry no offset.
     const date = (name: string) => (query.has(name) ? Date.parse(`${query.get(name)}+10:00`) : null);
