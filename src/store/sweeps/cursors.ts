@@ -37,7 +37,7 @@ export async function confirmCursors(db: Queryable, advertiserIds: readonly bigi
      )
      INSERT INTO intake.cursors (advertiser_id, after_id, as_of)
      SELECT id, 0, now() FROM (SELECT unnest($1::bigint[]) EXCEPT SELECT advertiser_id FROM confirmed) AS unread (id)
-     WHERE (SELECT count(*) FROM (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = id LIMIT 2) AS few)
+     WHERE (SELECT count(*) FROM (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = id ORDER BY a.application_id LIMIT 2) AS few)
        < CASE WHEN EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = id AND k.axis = 'id') THEN 2 ELSE 1 END
      ON CONFLICT (advertiser_id) DO NOTHING`,
     [advertiserIds],
