@@ -38,7 +38,11 @@ function toOthers({ attributes }: XmlElement): [string, string][] {
 function toList(element: XmlElement, shape: ObjectShape): unknown[] {
   // Members in place of elements: a list of one, without the element around it.
   if (element.children.some(({ name }) => shape.names.has(name.toLowerCase()))) return [toMembers(element, shape)];
-  const values = element.children.map((child) => toValue(child, { object: shape }));
+  // An attribute of the list that is named as a member is said of each of its elements.
+  const said = [...element.attributes].filter(([name]) => shape.names.has(name.toLowerCase()));
+  const values = element.children.map((child) =>
+    toValue({ ...child, attributes: new Map([...said, ...child.attributes]) }, { object: shape }),
+  );
   return element.text.trim() === '' ? values : [...values, element.text];
 }
 
