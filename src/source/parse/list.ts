@@ -12,7 +12,7 @@ import { parseJson } from './json.ts';
 import { parseListXml } from './list-xml.ts';
 import { envelopeShape, type Members, readMembers } from './members.ts';
 import { toLeaves } from './notes.ts';
-import { isNothing, isObject, parseId, readIdentifier, toBigInt, toList, toScalarText } from './values.ts';
+import { isNothing, isObject, parseId, readIdentifier, refuse, toBigInt, toList, toScalarText } from './values.ts';
 
 /** The part of a Page that comes from its text alone. */
 export type PageFacts = Omit<Page, 'bytes' | 'cached' | 'sunsetAt'>;
@@ -24,12 +24,7 @@ export function parsePage(text: string): PageFacts {
     const { value, exact } = parseJson(text);
     return toPage(value, exact);
   }
-  if (isHtml(start)) {
-    throw new Trouble(
-      'malformed',
-      'The source answered with an HTML page instead of a list (a login page or a proxy?).',
-    );
-  }
+  if (isHtml(start)) refuse('is an HTML page instead of a list (a login page or a proxy?)');
   return toPage(parseListXml(text), false);
 }
 
@@ -58,13 +53,10 @@ export function scanIds(prefix: string): bigint[] {
 function toPage(value: unknown, exact: boolean): PageFacts {
   const { known, unknown } = toEnvelope(value);
   const advertiserId = (known.AdvertiserID ?? null) === null ? null : parseId(known.AdvertiserID);
-  if (advertiserId !== null && typeof advertiserId !== 'bigint') {
-    throw new Trouble('malformed', 'The answer names an AdvertiserID that is not an integer.');
-  }
+  if (advertiserId !== null && typeof advertiserId !== 'bigint')
+    return refuse('names an AdvertiserID that is not an integer');
   const list = known.JobApplicationsList ?? [];
-  if (!Array.isArray(list) && !isObject(list)) {
-    throw new Trouble('malformed', 'JobApplicationsList is neither a list nor an object.');
-  }
+  if (!Array.isArray(list) && !isObject(list)) refuse('has a JobApplicationsList that is neither a list nor an object');
   return {
     advertiserId,
     agentId: readIdentifier(known.AgentID, 'AgentID', []),
@@ -83,7 +75,7 @@ function toPage(value: unknown, exact: boolean): PageFacts {
 /** The most elements of a list: in 3 MB, each would have 30 bytes. */
 const mostElements = 100_000;
 
-const strange = 'The answer is an object, but not a list of applications.';
+const strange = 'is an object, but not a list of applications';
 
 /** True for a member with a value; XML attributes and type hints do not count. */
 function hasValue([name, member]: readonly [string, unknown]): boolean {
@@ -98,14 +90,12 @@ function toEnvelope(top: unknown): Members {
   const beside = wrapper ? Object.entries(top).filter(([key]) => key !== wrapper) : [];
   const members = isObject(value) ? readMembers(value, envelopeShape.names) : { known: {}, unknown: [] };
   for (const member of [...beside, ...members.unknown]) refuseOthers(member);
-  if (value === null && beside.some(hasValue)) throw new Trouble('malformed', strange);
+  if (value === null && beside.some(hasValue)) refuse(strange);
   if (value === null) return members;
   if (Array.isArray(value)) return { known: { JobApplicationsList: value }, unknown: [] };
-  if (!isObject(value)) throw new Trouble('malformed', 'The answer is neither an object nor a list.');
+  if (!isObject(value)) refuse('is neither an object nor a list');
   // An object with only unknown members is another message, most likely an error. Parsing it as an empty list would hide that.
-  if (Object.keys(members.known).length === 0 && members.unknown.length > 0) {
-    throw new Trouble('malformed', strange);
-  }
+  if (Object.keys(members.known).length === 0 && members.unknown.length > 0) refuse(strange);
   return members;
 }
 
@@ -115,7 +105,7 @@ function refuseOthers([name, member]: readonly [string, unknown]): void {
   const isError = /error|(?<!de)fault/i.test(name) && toLeaves(member).some(isSaid);
   if (!isError && !hasApplication(member)) return;
   const what = isError ? 'reports errors' : 'holds applications outside of JobApplicationsList';
-  throw new Trouble('malformed', `The answer ${what} (member ${name.slice(0, 60).replace(/\W/g, '_')}).`);
+  refuse(`${what} (member ${name.slice(0, 60).replace(/\W/g, '_')})`);
 }
 
 /** True where an application lies at any depth. Without recursion: a value may be 200,000 levels deep. */
@@ -134,7 +124,7 @@ function toElements(
   list: readonly unknown[],
   exact: boolean,
 ): Pick<PageFacts, 'applications' | 'ids' | 'rejects' | 'shared'> {
-  if (list.length > mostElements) throw new Trouble('malformed', `The list has more than ${mostElements} elements.`);
+  if (list.length > mostElements) refuse(`has a list of more than ${mostElements} elements`);
   const byContent = new Map<string, Application>();
   const ids: bigint[] = [];
   const rejects: Reject[] = [];
