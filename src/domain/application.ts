@@ -86,6 +86,9 @@ export interface Reject extends Pick<Application, 'raw' | 'rawText'> {
 /** The reason of an element whose id is stored for another person: the id alone would make it that application. */
 export const sharedId = 'ID names another person as well';
 
+/** The reason of an element whose id is a fraction, a text, or a number that was rounded. */
+export const inexactId = 'ID is not an exact integer';
+
 /** One of several copies of an id, and the element that it is where the id is another person's. */
 export interface Copy {
   readonly application: Application;

@@ -1,7 +1,7 @@
 // Parses single values of the source: ids, texts, numbers and booleans, in any of their forms.
 // A value that cannot be kept becomes null or is visibly altered, with a note that names the member and never its content.
 
-import type { Note, VirusFlag } from '../../domain/application.ts';
+import { inexactId, type Note, type VirusFlag } from '../../domain/application.ts';
 import { firstPosition, lastPosition } from '../../domain/coverage/position.ts';
 import { cutMarks, longestIdentifier } from '../../domain/person.ts';
 import { Trouble } from '../../domain/trouble.ts';
@@ -29,7 +29,7 @@ export function addNote(notes: Note[], field: string, reason: string): void {
 export function parseId(value: unknown): bigint | { readonly reason: string } {
   if (value === undefined || value === null) return { reason: 'ID is missing' };
   const id = toBigInt(value);
-  if (id === null) return { reason: 'ID is not an exact integer' };
+  if (id === null) return { reason: inexactId };
   if (id > lastPosition) return { reason: 'ID does not fit 64 bits' };
   return id < firstPosition ? { reason: 'ID is below 1' } : id;
 }

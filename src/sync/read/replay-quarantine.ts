@@ -1,6 +1,6 @@
 // Parses quarantined elements again. An element that this version's parser can read becomes an application, as if a page had just shown it.
 // It is committed like every page (lane, fence, tombstones), but as the oldest answer of all, so it never overwrites a stored application.
-import { type Application, type Reject, sharedId } from '../../domain/application.ts';
+import { type Application, inexactId, type Reject, sharedId } from '../../domain/application.ts';
 import { type Applicant, isSomebodyElse } from '../../domain/copies.ts';
 import type { ReadPage } from '../../store/applications/diff-page.ts';
 import type { QuarantinedText } from '../../store/applications/quarantine.ts';
@@ -82,6 +82,7 @@ function isUsable({ reason, text }: QuarantinedText, application: Application, r
   if (row !== undefined) return !isSomebodyElse(row, application);
   // Of elements that earlier versions stored, only jsonb is left, which writes 1.00122e+05 as 100122. Such an id is rounded: up to 2^53,
   // every version has read the ids that had all their digits.
+  if (reason !== inexactId) return true;
   const isWrittenOut = [',', '}'].some((end) => text.toLowerCase().includes(`"id": ${application.id}${end}`));
   return !isWrittenOut || application.id > BigInt(Number.MAX_SAFE_INTEGER);
 }
