@@ -103,7 +103,7 @@ export const guards: readonly Guard[] = [
   guard('the number of the last change', 'update', 'one-lane', /observed_seq > \$3 OR/, 'false OR'),
   known(
     'delete2.fetch12.delete14.delete!',
-    guard('the token of a delete', 'blobs', 'orphan', /WHEN delete_token IS NOT NULL THEN 'deleting'/),
+    guard('the token of a delete', 'blobs', 'orphan', /WHEN \(b\.delete_until [^)]*\)[^)]*\) THEN 'deleting'/),
   ),
   guard(
     'the lock of the application of a completed file',
@@ -197,9 +197,9 @@ export const guards: readonly Guard[] = [
   ),
   guard(
     'a resume is put only when no delete of its bytes is begun',
-    'prefills',
+    'blobs',
     'lapse-resume',
-    /WHEN b\.state = 'deleting' OR .* THEN 'deleting'/s,
+    /WHEN \(b\.delete_until [^)]*\)[^)]*\) THEN 'deleting'/,
   ),
   guard(
     'a closed erasure is not opened by its files',
@@ -259,8 +259,8 @@ export const guards: readonly Guard[] = [
       'the confirmation asks for its token, and whether it has expired',
       'delete-blobs',
       'orphan-late',
-      /b\.delete_token = \$3(?= AND b\.state = 'deleting')|b\.delete_token = \$3 AND \(b\.state = 'infected' OR .*?'\)\)/gs,
-      '$3::uuid IS NOT NULL',
+      /b\.delete_token = \$4(?= AND b\.state = 'deleting')|b\.delete_token = \$4 AND \(b\.state = 'infected' OR .*?'\)\)/gs,
+      '$4::uuid IS NOT NULL',
     ),
   ),
   known(
@@ -337,6 +337,12 @@ export const guards: readonly Guard[] = [
     /(?<=FROM intake\.hash_trust WHERE advertiser_id = \$1) FOR NO KEY UPDATE/,
   ),
   guard('the lock of bytes that are dropped', 'delete-blobs', 'drop', /(?<=ORDER BY sha256) FOR UPDATE/),
+  guard(
+    'verify leaves a delete to the run that has it in hand',
+    'delete-blobs',
+    'orphan-lifted',
+    /(?<=AND NOT EXISTS .*) AND \(b\.delete_until [^)]*\)[^)]*\) IS NOT TRUE(?= AND b\.intended_at)/s,
+  ),
   guard('SKIP LOCKED of bytes to delete', 'delete-blobs', 'deleters', /(?<=LIMIT 10 FOR UPDATE) SKIP LOCKED/),
   guard(
     'SKIP LOCKED of downloads that are brought forward',

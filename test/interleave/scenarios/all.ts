@@ -20,6 +20,7 @@ import {
   createInfected,
   createLateOrphan,
   createLifted,
+  createLiftedOrphan,
   createLost,
   createOrphan,
 } from './deletions.ts';
@@ -70,6 +71,7 @@ export const scenarios = {
   compared: createCompared,
   orphan: createOrphan,
   'orphan-late': createLateOrphan,
+  'orphan-lifted': createLiftedOrphan,
   infected: createInfected,
   flagged: createFlagged,
   lifted: createLifted,

@@ -70,6 +70,43 @@ function createOrphanOf(stage: Stage, isLate: boolean): Scenario {
 export const createOrphan = (stage: Stage) => createOrphanOf(stage, false);
 export const createLateOrphan = (stage: Stage) => createOrphanOf(stage, true);
 
+/** The flag of bytes is lifted while they are being deleted. Then nothing refers to them, verify looks for orphans, and they arrive again. */
+export function createLiftedOrphan(stage: Stage): Scenario {
+  return {
+    name: 'orphans are dropped while one of them is being deleted',
+    promise: 'a file that is called stored has its object (P6)',
+    async open() {
+      const { advertiserId } = await stage.openAdvertiser();
+      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      const token = crypto.randomUUID();
+      await addBlob(
+        files,
+        `state = 'writing', intended_at = now() - interval '2 days', delete_token = '${token}', delete_until = now() + interval '30 seconds'`,
+      );
+      await addFiles(files, [1]);
+      const blobs = [{ advertiserId, sha256, sizeBytes: content.length, key: toBlobKey(advertiserId, sha256) }];
+      const deleting = async (actor: Actor) => {
+        const { store, ...deps } = toDeleting(files, actor, false);
+        const begun = [{ token, blobs }];
+        const beginDueDeletes = async () => begun.pop() ?? { token, blobs: [] };
+        await deleteDue({ ...deps, store: { ...store, deletions: { ...store.deletions, beginDueDeletes } } }, never);
+      };
+      return {
+        programs: new Map<string, Program>([
+          ['delete', deleting],
+          ['verify', async (actor) => void (await dropOrphans(stage.database(actor.name), advertiserId))],
+          ['fetch', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],
+        ]),
+        mortal: ['delete'],
+        async check() {
+          await checkObjects(files);
+          await dropBlobs(files);
+        },
+      };
+    },
+  };
+}
+
 /** Infected bytes are deleted while another person's equal bytes arrive and a page lifts the flag. */
 export function createInfected(stage: Stage): Scenario {
   return {
