@@ -103,7 +103,7 @@ export const guards: readonly Guard[] = [
   guard('the number of the last change', 'update', 'one-lane', /observed_seq > \$3 OR/, 'false OR'),
   known(
     'delete2.fetch12.delete14.delete!',
-    guard('the token of a delete', 'blobs', 'orphan', /WHEN \(b\.delete_until [^)]*\)[^)]*\) THEN 'deleting'/),
+    guard('the token of a delete', 'blobs', 'orphan', /WHEN \(b\.delete_until .*?'\) THEN 'deleting'/),
   ),
   guard(
     'the lock of the application of a completed file',
@@ -199,7 +199,7 @@ export const guards: readonly Guard[] = [
     'a resume is put only when no delete of its bytes is begun',
     'blobs',
     'lapse-resume',
-    /WHEN \(b\.delete_until [^)]*\)[^)]*\) THEN 'deleting'/,
+    /WHEN \(b\.delete_until .*?'\) THEN 'deleting'/,
   ),
   guard(
     'a closed erasure is not opened by its files',
@@ -341,7 +341,7 @@ export const guards: readonly Guard[] = [
     'verify leaves a delete to the run that has it in hand',
     'delete-blobs',
     'orphan-lifted',
-    /(?<=AND NOT EXISTS .*) AND \(b\.delete_until [^)]*\)[^)]*\) IS NOT TRUE(?= AND b\.intended_at)/s,
+    /(?<=AND NOT EXISTS .*) AND \(b\.delete_until [^']*'[^']*'\) IS NOT TRUE(?= AND b\.intended_at)/s,
   ),
   guard('SKIP LOCKED of bytes to delete', 'delete-blobs', 'deleters', /(?<=LIMIT 10 FOR UPDATE) SKIP LOCKED/),
   guard(

@@ -160,7 +160,8 @@ export async function confirmDeletion(
        WHERE b.advertiser_id = d.advertiser_id AND b.sha256 = d.sha256 AND b.delete_token = $4 AND b.state = 'deleting' AND d.kept = 0
        RETURNING b.advertiser_id, b.sha256
      ), emptied AS (
-       UPDATE intake.blobs b SET delete_until = NULL, intended_at = least(b.intended_at, now()),
+       UPDATE intake.blobs b SET delete_token = CASE WHEN b.state = 'deleting' THEN b.delete_token END, delete_until = NULL,
+         intended_at = least(b.intended_at, now()),
          deleted_at = CASE WHEN b.state IN ('infected', 'deleting') THEN now() END, kept_versions = d.kept FROM d
        WHERE b.advertiser_id = d.advertiser_id AND b.sha256 = d.sha256 AND (b.state <> 'deleting' OR d.kept > 0)
          AND b.delete_token = $4 AND (b.state = 'infected' OR ${isBeingDeleted})
