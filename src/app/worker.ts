@@ -31,8 +31,7 @@ import { openAnyStore } from './database.ts';
 import { createExtractTask } from './extract.ts';
 import { downloadFiles, type FilesRequest } from './files.ts';
 import { createMaintenance, createPrivacyMaintenance } from './maintenance.ts';
-import { openBlobsOf, openSource, totalTimeoutMs } from './resources.ts';
-import { openWebhooks } from './webhooks.ts';
+import { openBlobsOf, openSource, openWebhooks, totalTimeoutMs } from './resources.ts';
 
 export type WorkerConfig = Config<
   'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'admin' | 'webhooks' | 'extract'

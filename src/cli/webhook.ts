@@ -45,12 +45,10 @@ function toNew(advertiser: string, name: string): WebhookStatus {
 
 async function ping({ env, terminal }: Context, name: string) {
   const config: Config<'webhooks'> = await loadCommandConfig(env, { needs: ['webhooks'] });
-  requireWebhook(config, name);
-  const { openWebhooks } = await import('../app/webhooks.ts');
-  await using stack = new AsyncDisposableStack();
-  const client = openWebhooks(config, stack).find((one) => one.name === name);
-  const answer = await client?.send(toPing(name, new Date()));
-  if (answer === undefined) throw new Misuse(`There is no webhook "${name}".`);
+  const endpoint = requireWebhook(config, name);
+  const { openWebhook } = await import('../app/resources.ts');
+  await using client = openWebhook(endpoint, config);
+  const answer = await client.send(toPing(name, new Date()));
   const delivered = isDelivered(answer);
   const words = describeAnswer(answer);
   terminal.result({ webhook: name, delivered, status: answer.status, answer: words }, () =>
