@@ -37,10 +37,10 @@ async function list({ env, signal, terminal }: Context) {
   return exitCodes.done;
 }
 
-/** An endpoint that no worker knows yet. */
+/** An endpoint that no worker knows yet: none has started with it, or the account has read nothing so far. */
 function toNew(advertiser: string, name: string): WebhookStatus {
   const none = { behindSince: null, failingSince: null, nextAt: null, stop: null, lastAnswer: null, answeredAt: null };
-  return { advertiser, name, position: 0n, behind: 0, failures: 0, ...none };
+  return { advertiser, name, position: null, behind: 0, failures: 0, ...none };
 }
 
 async function ping({ env, terminal }: Context, name: string) {

@@ -288,7 +288,7 @@ export function toReport(status: Status): object {
     advertiserId: one.advertiserId?.toString() ?? null,
     cursor: one.cursor && { ...one.cursor, afterId: one.cursor.afterId.toString() },
   }));
-  const webhooks = status.webhooks.map((one) => ({ ...one, position: one.position.toString() }));
+  const webhooks = status.webhooks.map((one) => ({ ...one, position: one.position?.toString() ?? null }));
   return { ...status, healthy: isHealthy(status), webhooks, advertisers };
 }
 

@@ -171,7 +171,7 @@ test('an operator lists endpoints, sends a ping, and continues one that was disa
   const { said } = await call('webhook', 'list');
   expect(said.webhooks).toMatchObject([
     { advertiser: 'acme', name: 'ats', position: '41', behind: 1, stop: 'gone' },
-    { advertiser: 'acme', name: 'crm', position: '0', behind: 0, stop: null },
+    { advertiser: 'acme', name: 'crm', position: null, behind: 0, stop: null },
   ]);
   const status = await call('status');
   expect(status.said.problems).toContainEqual({
@@ -182,6 +182,7 @@ test('an operator lists endpoints, sends a ping, and continues one that was disa
   });
   const { stdout } = await callIntake(['webhook', 'list'], env);
   expect(stdout).toMatch(/ats .* acme .* disabled .* 41 /);
+  expect(stdout).toMatch(/crm .* acme .* new /);
   expect(stdout).not.toContain(new URL(receiver.url).port);
 
   // The doctor looks at addresses and rows, and sends nothing.
