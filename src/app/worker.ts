@@ -146,7 +146,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
       runDownloads: (watch) =>
         downloadDue(config, store, accounts, { ...watch, memory, crashPoint, onClaimed: metrics.observeWaits }),
       untilQueued: queued.until,
-      ...{ webhooks, untilEvents: events.until, crashPoint },
+      ...{ webhooks, untilEvents: events.until, onDelivered: metrics.observeDelivered, crashPoint },
       maintenance: [
         ...createMaintenance(config, store),
         ...createPrivacyMaintenance(config, store, log),

@@ -14,7 +14,7 @@ export interface WebhookStatus {
   readonly behind: number;
   /** When the first of them happened; null when there is none. */
   readonly behindSince: Date | null;
-  /** Failed attempts in a row at the next event. */
+  /** Attempts in a row at the next event that it did not take, with the one under way. */
   readonly failures: number;
   readonly failingSince: Date | null;
   /** When the next event is tried again; null when nothing failed. */

@@ -108,8 +108,8 @@ export const planted: Readonly<Record<string, Planted>> = {
     edits: [
       {
         file: 'src/sync/accounts/webhooks.ts',
-        before: '{ position, answer, failure: { waitMs,',
-        after: '{ position: event.eventId, answer, failure: { waitMs,',
+        before: '{ position, answer, failure: { failures, waitMs,',
+        after: '{ position: event.eventId, answer, failure: { failures, waitMs,',
       },
     ],
     seed: 1204,
