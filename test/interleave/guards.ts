@@ -196,12 +196,6 @@ export const guards: readonly Guard[] = [
     /OR EXISTS \(SELECT 1 FROM intake\.prefills p WHERE p\.advertiser_id = \$1 AND p\.resume_sha256 = b\.sha256\)/,
   ),
   guard(
-    'a resume is put only when no delete of its bytes is begun',
-    'blobs',
-    'lapse-resume',
-    /WHEN \(b\.delete_until .*?'\) THEN 'deleting'/,
-  ),
-  guard(
     'a closed erasure is not opened by its files',
     'erasure-jobs',
     'erase-twice',
