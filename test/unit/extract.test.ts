@@ -82,8 +82,10 @@ describe('the answer of a copy', () => {
 
   it.each([
     '[{}]',
+    '[null]',
     '{',
     'a,b\n1,2',
+    'Error: there is no table of this name',
     JSON.stringify([{ ...row, step: '4' }]),
     JSON.stringify([row, { ...row, step: '1' }]),
   ])('is refused: %s', (text) => {
