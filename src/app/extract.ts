@@ -83,8 +83,12 @@ export interface ExtractRun
 
 export async function runExtract(config: ExtractConfig, run: ExtractRun): Promise<ExtractSummary> {
   const { place, onRows, crashPoint, signal, ...chosen } = run;
-  const unknown = chosen.views?.find((view) => ![...anonymousViews, ...personalViews].includes(view));
-  if (unknown !== undefined) throw new SettingTrouble(`There is no view "${unknown.slice(0, 100)}" to extract.`);
+  const known = chosen.withPeople ? [...anonymousViews, ...personalViews] : anonymousViews;
+  const unknown = chosen.views?.find((view) => !known.includes(view));
+  if (unknown !== undefined) {
+    const named = unknown.slice(0, 100);
+    throw new SettingTrouble(`There is no view "${named}" that names nobody. People's columns need --with-people.`);
+  }
   await using stack = new AsyncDisposableStack();
   const { store } = stack.use(await openStoreOf(config, 'extract', signal, { statementTimeoutMs }));
   const target = stack.use(await openTarget(config, place));

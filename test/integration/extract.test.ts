@@ -128,9 +128,16 @@ test('erasures know an extract with people before it reads anybody', async ({ da
   ).rejects.toThrow(`file:${target}`);
 });
 
-describe('a killed extract', () => {
-  const env = (database: TestDatabase) => ({ DATABASE_URL: database.url, PRIVACY_KEY: testPrivacyKey, LEASE: '1s' });
+const env = (database: TestDatabase) => ({ DATABASE_URL: database.url, PRIVACY_KEY: testPrivacyKey, LEASE: '1s' });
 
+test("people's columns are not extracted by the names of their views alone", async ({ database, demo: _, target }) => {
+  const args = ['extract', '--to', `file:${target}`, '--views', 'jobs,applications'];
+  const { code, stderr } = await callIntake(args, env(database));
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('need --with-people') });
+  expect(await listObjects(target)).toEqual([]);
+});
+
+describe('a killed extract', () => {
   const name = 'at %s shows the snapshot before or its own, whole, and leaves nothing after the next one';
   const killAt = async (point: string, { database, demo: _, target }: Fixtures) => {
     const views = point === 'extractDescribed' ? 'jobs' : 'applications_anonymous,jobs';
