@@ -26,8 +26,8 @@ async function openTarget({ blobs }: Config<'blobs'>, place: Place): Promise<Blo
 /** Few objects are written at once, and each is large. */
 const targetLimits = { source: { concurrency: 4, idleTimeoutMs: 60_000 } };
 
-/** Summaries of millions of rows take longer than any statement of a worker. */
-const statementTimeoutMs = 1_800_000;
+/** Summaries of millions of rows take longer than any other statement. The watchdog of a worker waits for fifteen minutes. */
+const statementTimeoutMs = 600_000;
 
 /** How long a dead process that erased from a target keeps others from it. */
 const erasureLeaseMs = 30_000;

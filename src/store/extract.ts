@@ -41,6 +41,8 @@ export interface Snapshot {
 
 export interface SinceEvent {
   readonly position: bigint;
+  /** When the snapshot before was taken. */
+  readonly time: string;
   readonly ranges: readonly { readonly month: string; readonly low: bigint; readonly high: bigint }[];
 }
 
@@ -57,9 +59,10 @@ const bucketOf = (id: string) => `lpad((get_byte(decode(md5(${id}::text), 'hex')
 export async function withSnapshot<T>(db: Database, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
   return await db.transaction(async (tx) => {
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    await tx.query(`SELECT set_config('statement_timeout', '30min', true), set_config('idle_in_transaction_session_timeout', '30min', true),
-       set_config('cursor_tuple_fraction', '1', true)`);
-    const [time] = await tx.query<{ at: Date }>(`SELECT now() AS at`);
+    await tx.query(
+      `SELECT set_config('idle_in_transaction_session_timeout', '30min', true), set_config('cursor_tuple_fraction', '1', true)`,
+    );
+    const [time] = await tx.query<{ at: Date }>(`SELECT clock_timestamp() AS at`);
     const columns = await loadColumns(tx);
     return await work({
       at: time?.at ?? new Date(),
@@ -120,13 +123,14 @@ async function loadMonths(tx: Queryable, advertiserId: bigint): Promise<string[]
 
 /**
  * The partitions of the applications with an event after this one. An application that waits for its files changes without events until
- * it is ready, so it counts as changed. Null if the events after this one may have been pruned.
+ * it is ready, so it counts as changed. Null if the events after this one may have been pruned, or if this one is later than the snapshot
+ * before: a restored database gives numbers again.
  */
 async function loadChanged(tx: Queryable, advertiserId: bigint, since: SinceEvent): Promise<Changed | null> {
-  const [known] = await tx.query(`SELECT 1 FROM intake.events WHERE advertiser_id = $1 AND event_id = $2`, [
-    advertiserId,
-    since.position,
-  ]);
+  const [known] = await tx.query(
+    `SELECT 1 FROM intake.events WHERE advertiser_id = $1 AND event_id = $2 AND at <= $3::timestamptz`,
+    [advertiserId, since.position, since.time],
+  );
   if (!known) return null;
   const changed = `WITH changed AS MATERIALIZED (
        SELECT application_id FROM intake.events WHERE advertiser_id = $1 AND event_id > $2

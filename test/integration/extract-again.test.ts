@@ -94,6 +94,23 @@ describe('--since-last', () => {
     await compareRows(database, target, second);
   });
 
+  test('writes everything where a restored database has given the last number again', async ({
+    database,
+    demo: _,
+    target,
+  }) => {
+    await database.query(`UPDATE intake.applications SET ready_at = now() WHERE ready_at IS NULL`);
+    await extract(database, target, '--views', 'applications_anonymous');
+    // What the restore took back has no event, and the event of that number is another one.
+    const quiet = await findReady(database, '2026-05');
+    await database.query(`UPDATE intake.applications SET job_reference = 'older' WHERE application_id = $1`, [quiet]);
+    await database.query(
+      `UPDATE intake.events SET at = clock_timestamp() WHERE event_id = (SELECT max(event_id) FROM intake.events)`,
+    );
+    const second = await extract(database, target, '--since-last');
+    expect(ownFiles(second).map(({ partition }) => partition)).toEqual(['2026-05']);
+  });
+
   test('keeps as many snapshots as EXTRACT_KEEP says', { tags: ['slow'] }, async ({ database, demo: _, target }) => {
     for (let times = 0; times < 4; times++) await extract(database, target, '--views', 'jobs');
     const env = { DATABASE_URL: database.url, PRIVACY_KEY: testPrivacyKey, EXTRACT_KEEP: '2' };

@@ -154,7 +154,7 @@ async function findChanged(
   const known = previous.advertisers.some((one) => one.advertiser_id === id && one.name === name);
   if (!known) return null;
   const position = BigInt(previous.event_position[id] ?? 0);
-  return await snapshot.loadChanged(advertiserId, { position, ranges: toMonthRanges(earlier) });
+  return await snapshot.loadChanged(advertiserId, { position, time: previous.time, ranges: toMonthRanges(earlier) });
 }
 
 function describeAdvertiser(one: SnapshotAdvertiser): ExtractedAdvertiser {
