@@ -32,7 +32,10 @@ const statementTimeoutMs = 600_000;
 /** How long a dead process that erased from a target keeps others from it. */
 const erasureLeaseMs = 30_000;
 
-/** Takes the people of an erasure out of every target that may hold them. Returns how many versions of files the targets keep. */
+/**
+ * Takes the people of an erasure out of every target that may hold them. Returns how many versions of files the targets keep. A target that
+ * fails does not stop the others; it is thrown at the end.
+ */
 export function createExtractErasure(
   config: Config<'blobs'>,
   store: Store,
@@ -41,20 +44,30 @@ export function createExtractErasure(
   return async (job, signal) => {
     const { advertiserId, applicationIds, counts } = job;
     const onDelete = (paths: readonly string[]) => store.erasures.noteExtractFiles(job, paths);
-    let keptVersions = 0;
-    for (const { location, ...known } of await store.extracts.loadPeoplePlaces()) {
+    const eraseAt = async (location: string) => {
       const place = parsePlace(location);
       if (place === null) throw new SettingTrouble(`The extract at ${location} cannot be opened.`);
       await using target = await openTarget(config, place);
-      keptVersions += await erasePeople(
+      return await erasePeople(
         { store, target, spool: openSpoolOf(), onDelete, crashPoint },
         {
-          ...{ advertiserId, location, ...known, owner: toOwner('erasure'), leaseMs: erasureLeaseMs, signal },
+          ...{ advertiserId, location, owner: toOwner('erasure'), leaseMs: erasureLeaseMs, signal },
           applicationIds: applicationIds ?? [],
           deletedBefore: counts.extractFiles ?? [],
         },
       );
+    };
+    let keptVersions = 0;
+    const failed: unknown[] = [];
+    for (const location of await store.extracts.loadPeoplePlaces()) {
+      try {
+        keptVersions += await eraseAt(location);
+      } catch (error) {
+        signal.throwIfAborted();
+        failed.push(error);
+      }
     }
+    if (failed.length > 0) throw failed[0];
     return keptVersions;
   };
 }

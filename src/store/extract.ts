@@ -259,12 +259,26 @@ export async function loadExtractStatus(
   return { ...watched, publishedAt: row?.published_at ?? null };
 }
 
-/** The places that may hold people's columns, the snapshot that was begun there last, and whether one was ever published there. */
-export async function loadPeoplePlaces(
-  db: Queryable,
-): Promise<{ location: string; begunId: string; isPublished: boolean }[]> {
-  return await db.query<Columns<'extracts', 'location'> & { begunId: string; isPublished: boolean }>(
-    `SELECT location, snapshot_id AS "begunId", published_at IS NOT NULL AS "isPublished"
-     FROM intake.extracts WHERE with_people ORDER BY location`,
+/** What is recorded of a place. */
+export interface ExtractPlace {
+  /** The snapshot that was begun there last, which a killed extract may have left files of; empty where none was. */
+  readonly begunId: string;
+  /** A snapshot was published there: a target without one is another folder under the same name. */
+  readonly isPublished: boolean;
+}
+
+export async function loadPlace(db: Queryable, location: string): Promise<ExtractPlace> {
+  const [row] = await db.query<Columns<'extracts', 'snapshot_id' | 'published_at'>>(
+    `SELECT snapshot_id, published_at FROM intake.extracts WHERE location = $1`,
+    [location],
   );
+  return { begunId: row?.snapshot_id ?? '', isPublished: (row?.published_at ?? null) !== null };
+}
+
+/** The places that may hold people's columns. */
+export async function loadPeoplePlaces(db: Queryable): Promise<string[]> {
+  const rows = await db.query<Columns<'extracts', 'location'>>(
+    `SELECT location FROM intake.extracts WHERE with_people ORDER BY location`,
+  );
+  return rows.map(({ location }) => location);
 }

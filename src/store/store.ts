@@ -299,6 +299,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         loadFingerprints: extracts.loadFingerprints,
         record: extracts.recordExtract,
         recordPublished: extracts.recordPublished,
+        loadPlace: extracts.loadPlace,
         loadPeoplePlaces: extracts.loadPeoplePlaces,
         loadStatus: extracts.loadExtractStatus,
       }),

@@ -158,6 +158,24 @@ describe('a killed extract', () => {
   test.for(['extractDescribed'])(name, killAt);
   test.for(['extractPut:3', 'extractWritten', 'extractPublished'])(name, { tags: ['slow'] }, killAt);
 
+  test('that began while the clock was ahead leaves nothing after the next one either', async ({
+    database,
+    demo: _,
+    target,
+  }) => {
+    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
+    await using blobs = await openDiskBlobs(target);
+    const [snapshotId, bytes] = ['29990101T000000000Z', Buffer.from('left')];
+    const facts = { sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+    const request = toRequest(target);
+    await store.extracts.record({ location: request.location, withPeople: true, snapshotId });
+    await blobs.put(`people/applications/1/00/${snapshotId}.parquet`, bytes, facts, request.signal);
+    const { manifest } = await runExtract({ store, target: blobs, spool: openSpool(target) }, request);
+    expect(manifest.snapshot_id > snapshotId).toBe(true);
+    const own = [`snapshots/${manifest.snapshot_id}.json`, ...manifest.files.map(({ path }) => path)];
+    expect(await listObjects(target)).toEqual(['latest.json', ...own].sort());
+  });
+
   test('that comes back after another has published shows nothing of itself', async ({ database, demo: _, target }) => {
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
     await using blobs = await openDiskBlobs(target);

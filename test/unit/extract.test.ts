@@ -12,7 +12,7 @@ const toFile = (path: string, more: Partial<ExtractFile> = {}): ExtractFile => (
 
 describe('the id of a snapshot', () => {
   it('rises also when the clock was set back', () => {
-    const first = toSnapshotId(new Date('2026-11-18T02:41:00.999Z'), null);
+    const first = toSnapshotId(new Date('2026-11-18T02:41:00.999Z'), '');
     expect(first).toBe('20261118T024100999Z');
     expect(toSnapshotId(new Date('2026-11-17T00:00:00Z'), first)).toBe('20261118T024101000Z');
     expect(toSnapshotId(new Date('2026-11-18T02:41:00.999Z'), first)).toBe('20261118T024101000Z');
