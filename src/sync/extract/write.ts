@@ -110,11 +110,8 @@ export async function writePart(
   const ids = trackIds();
   for await (const rows of batches) {
     signal.throwIfAborted();
-    for (const row of rows) {
-      parquet.add(row);
-      ids.add(row.application_id);
-    }
-    await parquet.flush();
+    for (const row of rows) ids.add(row.application_id);
+    await parquet.write(rows);
     deps.onRows?.(view, rows.length);
   }
   await parquet.finish();
