@@ -2,7 +2,6 @@
 import { type Config, parsePlace, toLocation } from '../config.ts';
 import type { BlobStore } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
-import type { ErasureJob } from '../domain/erasure.ts';
 import { SettingTrouble } from '../domain/trouble.ts';
 import { version } from '../domain/version.ts';
 import { anonymousViews, personalViews } from '../store/postgres/grants.ts';
@@ -10,6 +9,7 @@ import type { Store } from '../store/store.ts';
 import { erasePeople } from '../sync/extract/erase-people.ts';
 import { type ExtractRequest, type ExtractSummary, extract } from '../sync/extract/extract.ts';
 import type { WriteDeps } from '../sync/extract/write.ts';
+import type { EraseExtracts } from '../sync/privacy/erase.ts';
 import type { MaintenanceTask } from '../sync/worker/maintenance.ts';
 import { toOwner } from './actor.ts';
 import { openStoreOf } from './database.ts';
@@ -40,8 +40,8 @@ export function createExtractErasure(
   config: Config<'blobs'>,
   store: Store,
   crashPoint?: PassCrashPoint,
-): (job: ErasureJob, signal: AbortSignal) => Promise<number> {
-  return async (job, signal) => {
+): EraseExtracts {
+  return async (job, signal, onStep) => {
     const { advertiserId, applicationIds, counts } = job;
     const onDelete = (paths: readonly string[]) => store.erasures.noteExtractFiles(job, paths);
     const eraseAt = async (location: string) => {
@@ -49,7 +49,7 @@ export function createExtractErasure(
       if (place === null) throw new SettingTrouble(`The extract at ${location} cannot be opened.`);
       await using target = await openTarget(config, place);
       return await erasePeople(
-        { store, target, spool: openSpoolOf(), onDelete, crashPoint },
+        { store, target, spool: openSpoolOf(), onDelete, onStep, crashPoint },
         {
           ...{ advertiserId, location, owner: toOwner('erasure'), leaseMs: erasureLeaseMs, signal },
           applicationIds: applicationIds ?? [],

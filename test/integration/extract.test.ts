@@ -9,7 +9,9 @@ import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import type { Manifest } from '../../src/domain/extract/manifest.ts';
 import { anonymousViews, personalViews } from '../../src/store/postgres/grants.ts';
 import { openStore } from '../../src/store/store.ts';
-import { extract as runExtract } from '../../src/sync/extract/extract.ts';
+import { holdLane } from '../../src/sync/accounts/held-lane.ts';
+import { erasePeople } from '../../src/sync/extract/erase-people.ts';
+import { extract as runExtract, toLane } from '../../src/sync/extract/extract.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
 import { fillFromDemoBoard } from '../support/demo-board.ts';
 import { loadLatest } from '../support/duck.ts';
@@ -17,6 +19,7 @@ import { compareRows, extract, extractTest, readWhole } from '../support/extract
 import { callIntake, runIntake } from '../support/intake.ts';
 import { testPrivacyKey } from '../support/syncing.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 
 const test = extractTest.extend('demo', { scope: 'file' }, async ({ database }) => {
   return await fillFromDemoBoard(database, { applications: 200 });
@@ -114,6 +117,28 @@ const listObjects = async (folder: string) =>
 const toRequest = (target: string) => ({
   ...{ location: `file:${target}`, views: ['jobs'], anonymousViews, personalViews, withPeople: false },
   ...{ sinceLast: false, keep: 2, version: '0', owner: 'test', leaseMs: 30_000, signal: AbortSignal.timeout(600_000) },
+});
+
+test('an erasure reports progress while it waits for an extract, and goes on after it', async ({
+  database,
+  target,
+}) => {
+  await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
+  await using blobs = await openDiskBlobs(target);
+  const { location, signal } = toRequest(target);
+  let steps = 0;
+  const onStep = () => {
+    steps += 1;
+  };
+  const deps = { store, target: blobs, spool: openSpool(target), onDelete: async () => {}, onStep };
+  const request = { location, advertiserId: 1n, applicationIds: [], deletedBefore: [], leaseMs: 600, signal };
+  let erased: Promise<number>;
+  {
+    await using _lane = await holdLane(store, { ...toLane(location), owner: 'extract', leaseMs: 600, signal });
+    erased = erasePeople(deps, { ...request, owner: 'erasure' });
+    await until(() => steps > 0);
+  }
+  expect(await erased).toBe(0);
 });
 
 test('erasures know an extract with people before it reads anybody', async ({ database, demo: _, target }) => {

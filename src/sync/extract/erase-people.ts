@@ -19,6 +19,8 @@ export interface ErasePeopleDeps {
   readonly spool: Spool;
   /** Called with the files of people's columns before they are deleted, so that the receipt names them whatever happens. */
   readonly onDelete: (paths: readonly string[]) => Promise<void>;
+  /** Called when a file is written, and during the wait for an extract, which may take longer than a watchdog does. */
+  readonly onStep: () => void;
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
@@ -33,7 +35,7 @@ export interface ErasePeopleRequest extends Omit<LaneRequest, 'name' | 'lane'> {
 /** Returns how many versions of deleted files the store does not let Intake delete. */
 export async function erasePeople(deps: ErasePeopleDeps, request: ErasePeopleRequest): Promise<number> {
   const { store, target } = deps;
-  await using lane = await awaitLane(store, request);
+  await using lane = await awaitLane(deps, request);
   const { signal } = lane;
   const published = await loadPublished(store, target, request.location, signal);
   const { pointer, chain, begunId, snapshotId } = published;
@@ -79,12 +81,13 @@ const explainAbsence = (location: string) =>
   `${location} holds people's columns of an extract, but nothing is there for this process. Mount or open it here; if it was deleted, delete its row in intake.extracts.`;
 
 /** Waits until an extract to the same target has ended: it may be about to publish what is being erased. */
-async function awaitLane(store: ErasePeopleDeps['store'], request: ErasePeopleRequest): Promise<HeldLane> {
+async function awaitLane({ store, onStep }: ErasePeopleDeps, request: ErasePeopleRequest): Promise<HeldLane> {
   for (;;) {
     try {
       return await holdLane(store, { ...request, ...toLane(request.location) });
     } catch (error) {
       if (!(error instanceof LaneHeld)) throw error;
+      onStep();
       await sleep(1_000, undefined, { signal: request.signal });
     }
   }
@@ -92,7 +95,7 @@ async function awaitLane(store: ErasePeopleDeps['store'], request: ErasePeopleRe
 
 /** Writes a file again without these applications. Undefined if it holds none of them. */
 async function writeWithout(
-  { target, spool, crashPoint }: ErasePeopleDeps,
+  { target, spool, onStep, crashPoint }: ErasePeopleDeps,
   { columns }: Manifest,
   file: ExtractFile,
   erased: ReadonlySet<unknown>,
@@ -106,7 +109,10 @@ async function writeWithout(
   if (others.length === rows.length) return undefined;
   const { view, partition } = file;
   const request = { view, columns: columns[view] ?? [], division: 'bucket', snapshotId, earlier: [], signal } as const;
-  const deps = { target, spool, onPut: () => crashPoint?.('extractPut') };
+  const onPut = () => {
+    onStep();
+    crashPoint?.('extractPut');
+  };
   const advertiserId = BigInt(file.advertiser_id);
-  return await writePart(deps, { ...request, advertiserId }, { partition, batches: [others] });
+  return await writePart({ target, spool, onPut }, { ...request, advertiserId }, { partition, batches: [others] });
 }
