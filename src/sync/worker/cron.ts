@@ -1,6 +1,6 @@
 // Runs work by cron schedules. If the time of a run passed while the process was busy, suspended or asleep, the run starts once, as soon as
 // possible. If the clock is set back, the schedules do not wait until it has caught up. Knows nothing about what a run does.
-import { type ScheduledTask, schedule, type TaskContext } from 'node-cron';
+import { createTask } from 'node-cron';
 import type { WorkerLog } from './download-loop.ts';
 
 /** When to run, as cron text (null is never), and what to run. */
@@ -8,59 +8,61 @@ export type Schedule = readonly [when: string | null, take: () => unknown];
 
 /** Starts every schedule. Runs of one schedule do not overlap. */
 export function startSchedules(schedules: readonly Schedule[], log: WorkerLog) {
-  const tasks = schedules.flatMap(([when, take]) => (when === null ? [] : [toTask(when, take, log)]));
-  let offsetMs = toOffsetMs();
-  const watching = setInterval(() => {
-    const before = offsetMs;
-    offsetMs = toOffsetMs();
-    if (before - offsetMs < setBackMs) return;
-    log.warn({ byMs: Math.round(before - offsetMs) }, 'the clock was set back; schedules restarted');
-    for (const task of tasks) {
-      void task.stop();
-      void task.start();
-    }
-  }, lookEveryMs);
+  const started = schedules.flatMap(([when, take]) => (when === null ? [] : [startSchedule(when, take, log)]));
   return {
     /** Prevents further runs; does not wait for those in progress. */
-    async stop(): Promise<void> {
-      clearInterval(watching);
-      for (const task of tasks) await task.destroy();
+    stop(): void {
+      for (const { stop } of started) stop();
     },
   };
 }
 
-/** Schedules restart when the clock was set back by this much. node-cron keeps its next date: with a clock a day behind, it waits a day. */
-const setBackMs = 30_000;
+/** A timer does not notice that the machine slept or that the clock was set, so the clock is looked at this often. */
 const lookEveryMs = 60_000;
 /** Log runs that start later than this. A delay of a second or two is not worth a warning. */
 const lateMs = 10_000;
 
-function toTask(when: string, take: () => unknown, log: WorkerLog): ScheduledTask {
-  async function runOnTime({ date, triggeredAt }: TaskContext): Promise<void> {
-    const byMs = triggeredAt.getTime() - date.getTime();
-    if (byMs >= lateMs) log.warn({ schedule: when, byMs }, 'scheduled run late: the process was busy or paused');
-    await take();
+/**
+ * Each look counts the next run from its own time. node-cron only parses: its timer goes through every run that was missed, which takes 43 s
+ * when a clock jumps by two days under a schedule of seconds, and after a clock was set back it waits for the date that it had.
+ */
+function startSchedule(when: string, take: () => unknown, log: WorkerLog) {
+  const cron = createTask(when, () => {});
+  let isRunning = false;
+  let [due, lookAt] = [findNext(), 0];
+  let timer = wait();
+
+  function findNext(): number {
+    return cron.getNextRuns(1)[0]?.getTime() ?? Number.POSITIVE_INFINITY;
   }
-  return schedule(when, runOnTime, {
-    noOverlap: true,
-    // By default node-cron skips a run that is more than a second late, although the next one may be a day away.
-    missedExecutionTolerance: Number.POSITIVE_INFINITY,
-    // node-cron would log a line for each second of a pause. `runOnTime` logs the delay once.
-    suppressMissedWarning: true,
-    logger: toCronLog(when, log),
-  });
-}
 
-/** Sends node-cron's messages to the worker's log, errors without their text. By default both go to the console. */
-function toCronLog(when: string, log: WorkerLog) {
-  const tell = (level: keyof WorkerLog) => (said: string | Error, error?: Error) => {
-    const err = said instanceof Error ? said : error;
-    log[level]({ schedule: when, ...(err && { err }) }, said instanceof Error ? 'scheduled run failed' : said);
-  };
-  return { info: tell('info'), warn: tell('warn'), error: tell('warn'), debug: tell('debug') };
-}
+  function wait(): NodeJS.Timeout {
+    lookAt = Math.min(due, Date.now() + lookEveryMs);
+    return setTimeout(look, lookAt - Date.now());
+  }
 
-/** The difference between the system clock and the monotonic clock. It shrinks when the system clock is set back. */
-function toOffsetMs(): number {
-  return Date.now() - performance.now();
+  function look(): void {
+    const now = Date.now();
+    const next = findNext();
+    if (now >= due) void run(now - due);
+    else if (next < due)
+      log.warn({ byMs: lookAt - now, schedule: when }, 'the clock was set back; next run moved ahead');
+    due = next;
+    timer = wait();
+  }
+
+  async function run(byMs: number): Promise<void> {
+    if (isRunning) return log.warn({ schedule: when }, 'scheduled run skipped: the one before is still running');
+    if (byMs >= lateMs) log.warn({ schedule: when, byMs }, 'scheduled run late: the process was busy or paused');
+    isRunning = true;
+    try {
+      await take();
+    } catch (err) {
+      log.warn({ schedule: when, err }, 'scheduled run failed');
+    } finally {
+      isRunning = false;
+    }
+  }
+
+  return { stop: () => clearTimeout(timer) };
 }

@@ -243,7 +243,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
 
   async function end(): Promise<void> {
     clearInterval(confirming);
-    await schedules.stop();
+    schedules.stop();
     await Promise.allSettled([downloadLoop.ended, webhookLoop, queues.untilIdle(), ...maintenance.values()]);
     await Promise.all([confirm(), troubles.untilWritten()]);
   }
