@@ -12,6 +12,7 @@ import { checkDatabase } from '../../src/sync/worker/health-checks.ts';
 import { callIntake } from '../support/intake.ts';
 import { testPrivacyKey } from '../support/syncing.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 
 const ours = `('intake', 'intake_analytics')`;
 /** Tables that hold no advertiser's data: names, claims, which store is ours, where extracts are, and the migrations' own table. */
@@ -197,6 +198,62 @@ describe('migrations', () => {
     }
     expect(await migrate(older.url, { migrations })).toHaveLength(1);
     expect(await older.query(isValid)).toEqual([{ indisvalid: true }]);
+  });
+
+  test('a process that waits for its turn does not keep another one from building an index', async () => {
+    await using older = await openTestDatabase();
+    const statements = [
+      'DROP INDEX CONCURRENTLY IF EXISTS intake.beside',
+      'CREATE INDEX CONCURRENTLY IF NOT EXISTS beside ON intake.advertisers (state)',
+    ];
+    const migrations = [...loadMigrations(), { ...toMigration(1, ...statements), inTransaction: false }];
+    const migrating = `SELECT query FROM pg_stat_activity
+      WHERE datname = current_database() AND application_name = 'intake migrate' AND query LIKE `;
+    const writer = new pg.Client({ connectionString: older.url });
+    await writer.connect();
+    try {
+      // The build waits for it first, and then for every statement that has begun meanwhile.
+      await writer.query(`BEGIN; LOCK TABLE intake.advertisers IN ROW EXCLUSIVE MODE`);
+      const building = migrate(older.url, { migrations });
+      await until(async () => (await older.query(`${migrating} 'CREATE INDEX%'`)).length === 1);
+      const waiting = migrate(older.url, { migrations });
+      await until(async () => (await older.query(`${migrating} '%advisory_lock%'`)).length === 1);
+      await writer.query('COMMIT');
+      expect(await Promise.all([building, waiting])).toEqual([['0101_later'], []]);
+    } finally {
+      await writer.end();
+    }
+  });
+
+  test('one that a deadlock with a worker ends begins again', { tags: ['slow'] }, async () => {
+    await using older = await openTestDatabase();
+    // A server that looks for deadlocks sooner than a migration gives up, and at first in the migration.
+    const url = Object.assign(new URL(older.url), { search: '?options=-c%20deadlock_timeout%3D100' });
+    const locks = ['applications', 'events'].map((table) => `LOCK TABLE intake.${table} IN ACCESS EXCLUSIVE MODE`);
+    const worker = new pg.Client({ connectionString: older.url });
+    await worker.connect();
+    try {
+      await worker.query(`SET deadlock_timeout = '10min'; BEGIN; LOCK TABLE intake.events IN ROW EXCLUSIVE MODE`);
+      let statements = 0;
+      let committed: Promise<unknown> = Promise.resolve();
+      const crashPoint = () => {
+        // After BEGIN and the first lock.
+        if (++statements === 3)
+          committed = worker.query('LOCK TABLE intake.applications IN ROW EXCLUSIVE MODE; COMMIT');
+      };
+      const ended = migrate(url.href, { migrations: [...loadMigrations(), toMigration(1, ...locks)], crashPoint });
+      expect(await ended).toEqual(['0101_later']);
+      await committed;
+    } finally {
+      await worker.end();
+    }
+  });
+
+  test('limits that the role has for its statements are not for migrations', async () => {
+    await using older = await openTestDatabase();
+    const url = Object.assign(new URL(older.url), { search: '?options=-c%20statement_timeout%3D200' });
+    const slow = toMigration(1, 'SELECT pg_sleep(0.3)');
+    expect(await migrate(url.href, { migrations: [...loadMigrations(), slow] })).toEqual([slow.name]);
   });
 
   test('can be read and tried before they run', async () => {

@@ -15,11 +15,13 @@ import { keepOutOlder } from './processes.ts';
 const lockKey = 7_400_105;
 const lockTimeoutMs = 1_000;
 const pauseMs = 5_000;
+const turnMs = 500;
 /** A process that is suspended amid a migration, or cut off from the server, keeps its locks no longer than this. */
 const longestSilenceMs = 5_000;
 /** How long a transaction of somebody else may keep a migration from its lock. */
 const longestBlockMs = 600_000;
-const lockNotAvailable = '55P03';
+/** Lock not available, deadlock detected: another transaction is in the way. */
+const gaveWay = new Set(['55P03', '40P01']);
 
 /**
  * Those that the schema lacks. First the ones that expand it, which need no breaking one before them; then, to finish, the breaking ones. A
@@ -77,7 +79,6 @@ export async function migrate(url: DatabaseUrl, options: MigrateOptions = {}): P
   const { rows } = await client.query<{ encoding: string }>(`SELECT current_setting('server_encoding') AS encoding`);
   const trouble = toEncodingTrouble(rows[0]?.encoding ?? 'unknown');
   if (trouble !== null) throw trouble;
-  await whileReporting(session, () => client.query('SELECT pg_advisory_lock($1)', [lockKey]));
   const applied = await loadApplied(toQueryable(client));
   const missing = toPending(applied, options.finish ?? false, options.migrations);
   const plan = options.dryRun ? [toTrial(missing)] : missing.map(toSteps);
@@ -87,7 +88,7 @@ export async function migrate(url: DatabaseUrl, options: MigrateOptions = {}): P
   return missing.map(({ name }) => name);
 }
 
-/** The connection that migrates, and the one that sees what it waits for. */
+/** The connection whose turn it is to migrate, and the one that sees what it waits for. */
 interface Session extends AsyncDisposable {
   readonly client: pg.Client;
   readonly watch: LockWatch;
@@ -100,13 +101,32 @@ async function openSession(url: DatabaseUrl, options: MigrateOptions): Promise<S
   await client.connect();
   // Closing the connection releases the advisory lock, whatever state the connection is in.
   stack.defer(() => client.end());
-  // The role may have a limit of its own, which is not for the wait for another process that migrates.
-  await client.query('SET lock_timeout = 0');
+  // Limits of the role are for its queries. Not every server knows all of them.
+  await client.query(
+    `SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('statement_timeout', 'transaction_timeout')`,
+  );
   await client.query(`SET idle_in_transaction_session_timeout = ${longestSilenceMs}`);
+  await takeTurn(client, options);
   const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   const watch = stack.use(await openLockWatch(url, rows[0]?.pid ?? 0));
   const owned = stack.move();
   return { client, watch, options, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/**
+ * Waits until no other process migrates. With statements that end at once: an index that the other one builds CONCURRENTLY would wait for the
+ * end of a statement that waits, and so for itself.
+ */
+async function takeTurn(client: pg.Client, { signal, onWait }: MigrateOptions): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    signal?.throwIfAborted();
+    const { rows } = await client.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [lockKey]);
+    if (rows[0]?.taken) return;
+    if (attempt % 10 === 0) {
+      onWait?.(new Trouble('local', 'Another process migrates the database.', { at: 'database' }), turnMs, attempt);
+    }
+    await sleep(turnMs, undefined, { signal });
+  }
 }
 
 /** What one migration sends. */
@@ -128,7 +148,7 @@ function toTrial(missing: readonly Migration[]): Steps {
   return { statements: ['BEGIN', ...statements, 'ROLLBACK'], inTransaction: true, lowest: lowests.at(-1) ?? null };
 }
 
-/** Retries for as long as another transaction holds a lock; throws SchemaTrouble after ten minutes. */
+/** Retries for as long as another transaction is in the way; throws SchemaTrouble after ten minutes. */
 async function applyInTime(session: Session, steps: Steps): Promise<void> {
   const { client, watch, options } = session;
   const until = performance.now() + longestBlockMs;
@@ -137,7 +157,7 @@ async function applyInTime(session: Session, steps: Steps): Promise<void> {
     try {
       return await apply(session, steps);
     } catch (error) {
-      if (sqlState(error) !== lockNotAvailable) throw error;
+      if (!gaveWay.has(sqlState(error) ?? '')) throw error;
       await client.query('ROLLBACK');
       const blocker = watch.take();
       const happened = `A migration waits for a lock. ${describeBlocker(blocker)}`;
