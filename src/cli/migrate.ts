@@ -24,9 +24,9 @@ export const migrate = command<{ readonly print: boolean; readonly dryRun: boole
     if (print && dryRun) throw new Misuse('--print and --dry-run exclude each other.');
     const config = await loadCommandConfig(env, { needs: ['database'] });
     const { openPlace } = await import('../app/database.ts');
-    const { loadApplied, migrate: apply, toPending } = await import('../store/postgres/apply-migrations.ts');
+    const { loadApplied, toPending } = await import('../store/postgres/apply-migrations.ts');
     const { openDatabase } = await import('../store/postgres/database.ts');
-    const { ensureSchema, finishSchema } = await import('../store/postgres/migrations.ts');
+    const { applyMigrations, ensureSchema } = await import('../store/postgres/migrations.ts');
     await using place = await openPlace(config);
     await using db = openDatabase({ url: place.url, role: 'migrate' });
     if (print) {
@@ -39,7 +39,7 @@ export const migrate = command<{ readonly print: boolean; readonly dryRun: boole
     // Says which transaction keeps a migration from its lock.
     const onWait = (trouble: Trouble) => terminal.note(trouble.message);
     if (dryRun) {
-      const migrations = await apply(place.directUrl, { dryRun, finish, signal, onWait });
+      const migrations = await applyMigrations(place.directUrl, { dryRun, finish, signal, onWait });
       terminal.result({ migrations }, () =>
         migrations.length === 0
           ? 'The schema is up to date.'
@@ -48,7 +48,7 @@ export const migrate = command<{ readonly print: boolean; readonly dryRun: boole
       return exitCodes.done;
     }
     await ensureSchema(db, { directUrl: place.directUrl, signal, onWait, retryForMs: 0 });
-    if (finish) await finishSchema(place.directUrl, { signal, onWait });
+    if (finish) await applyMigrations(place.directUrl, { finish, signal, onWait });
     const isFinished = toPending(await loadApplied(db), true).length === 0;
     terminal.result({ schema: 'current', finished: isFinished }, () =>
       isFinished

@@ -109,6 +109,13 @@ describe('migrations', () => {
     ).toEqual([{ relname: 'sweeps' }]);
   });
 
+  test('one that would fail is named by a trial', async () => {
+    await using broken = await openTestDatabase();
+    await broken.query(`DROP SCHEMA intake CASCADE; CREATE SCHEMA intake; CREATE TABLE intake.sweeps (a int)`);
+    const { code, stderr } = await callIntake(['migrate', '--dry-run'], { DATABASE_URL: broken.url });
+    expect({ code, stderr }).toEqual({ code: 7, stderr: expect.stringContaining('A migration failed (42P07)') });
+  });
+
   test('one that has to wait for a lock lets others pass, names who is in the way, and begins again', {
     tags: ['slow'],
   }, async () => {

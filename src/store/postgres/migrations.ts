@@ -81,10 +81,10 @@ export async function ensureSchema(db: Queryable, request: SchemaRequest): Promi
   }
 }
 
-/** Applies the breaking migrations as well. Throws SchemaTrouble while a process is alive that is too old for them. */
-export async function finishSchema(directUrl: DatabaseUrl, options: MigrateOptions): Promise<void> {
+/** Applies missing migrations as the options say, and returns their names. Throws SchemaTrouble where one fails or may not be applied. */
+export async function applyMigrations(directUrl: DatabaseUrl, options: MigrateOptions): Promise<string[]> {
   try {
-    await migrate(directUrl, { ...options, finish: true });
+    return await migrate(directUrl, options);
   } catch (error) {
     throw toMigrationTrouble(error, 'current', directUrl);
   }
