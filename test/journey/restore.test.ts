@@ -2,11 +2,13 @@
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { describe, expect } from 'vitest';
 import { syncOnce } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { openScratch } from '../support/blob-stores.ts';
+import { openRestored } from '../support/dump-database.ts';
 import { findDifferences } from '../support/equality.ts';
 import { callIntake } from '../support/intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
@@ -86,6 +88,59 @@ describe('after a restore', { tags: ['slow'] }, () => {
     expect(await findUnheld(database, olderBucket)).toEqual([]);
     expect(await findDifferences(database, board)).toEqual([]);
     expect(await loadStates(database)).toEqual([{ state: 'stored' }]);
+  });
+
+  // Written by the code of 53fc94d: 20 applications of the sandbox with their files, one of them replaced, an element without an id, a
+  // person erased. The bucket is not part of it.
+  test('a backup of before the first release is upgraded, complete again, and the erased stay erased', async () => {
+    await using database = await openRestored(
+      gunzipSync(readFileSync('test/support/database-53fc94d.sql.gz')).toString('utf8'),
+    );
+    const tables = [
+      'applications',
+      'attachments',
+      'attachment_versions',
+      'erasures',
+      'events',
+      'quarantine',
+      'screens',
+    ];
+    const count = () =>
+      Promise.all(
+        tables.map((table) => database.query(`SELECT '${table}' AS held, count(*) AS n FROM intake.${table}`)),
+      );
+    const before = await count();
+    expect(before.flat().filter(({ n }) => n === '0')).toEqual([]);
+    const [last] = await database.query<{ id: string }>(`SELECT max(event_id) AS id FROM intake.events`);
+    const erased = await database.query<{ id: string }>(
+      `SELECT application_id AS id FROM intake.applications WHERE erased_at IS NOT NULL`,
+    );
+    expect(erased).toHaveLength(1);
+
+    await using board = await openSandbox({ applications: 20, weeks: 5, now: () => Date.UTC(2026, 10, 17, 8) });
+    await using scratch = await openScratch();
+    const bucket = join(scratch.path, 'blobs');
+    const env = toEnvironment(database, board, bucket);
+    expect(await callIntake(['migrate'], env)).toMatchObject({ code: 0 });
+    expect(await count()).toEqual(before);
+    board.add(3);
+    expect(await callIntake(['adopt-store', '--yes'], env)).toMatchObject({ code: 0 });
+    const operator = toOperator(database, board, bucket);
+    await operator.sync({ recheck: true });
+    await operator.verify();
+    await operator.sync();
+    expect(await operator.verify()).toMatchObject({ missing: 0, damaged: 0 });
+
+    const truth = () => [...board.truth()].filter(({ id }) => String(id) !== erased[0]?.id);
+    expect(await findDifferences(database, { advertiserId: board.advertiserId, truth })).toEqual([]);
+    expect(await findUnheld(database, bucket)).toEqual([]);
+    // A consumer goes on behind the events of the backup.
+    const received = await database.query(
+      `SELECT 1 FROM intake.events WHERE event_id > $1 AND type = 'application.received'`,
+      [last?.id],
+    );
+    expect(received).toHaveLength(3);
+    expect(await callIntake(['prove', '--check'], env)).toMatchObject({ code: 0 });
   });
 });
 
