@@ -68,7 +68,8 @@ async function play(): Promise<void> {
     console.log(`  plan: ${JSON.stringify({ ...plan, firstId: String(plan.firstId), schedule: undefined })}`);
     for (const { atMs, name, forMs } of plan.schedule) console.log(`  ${atMs} ms: ${name}, ${forMs} ms`);
     const only = options.faults ? ` --faults ${options.faults}` : '';
-    console.log(`  repeat: npm run chaos -- --seed ${seed} --seconds ${seconds}${only}`);
+    const beside = before === null ? '' : ` --before ${before}`;
+    console.log(`  repeat: npm run chaos -- --seed ${seed} --seconds ${seconds}${only}${beside}`);
   }
   report(verdicts);
   if (verdicts.every(({ broken }) => broken === null)) rmSync(folder, { recursive: true, force: true });

@@ -1,5 +1,5 @@
 // What is deployed names only what exists: settings, routes, images, users. Files are read as the tools that use them would.
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { settings } from '../../src/config/settings.ts';
@@ -203,5 +203,22 @@ describe('the workflows', () => {
       const text = readFileSync(`.github/workflows/${name}.yml`, 'utf8');
       expect(text.match(/uses: .+/g)?.filter((use) => !/@[0-9a-f]{40} # v\d/.test(use))).toEqual([]);
     }
+  });
+
+  it('run commands that the checkout has, and give the image arguments that it has', () => {
+    const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'));
+    const jobs = ['ci', 'image'].flatMap((name) => Object.values<{ steps: { run?: string }[] }>(load(name).jobs));
+    const lines = jobs.flatMap(({ steps }) => steps.flatMap(({ run }) => run?.trim().split('\n') ?? []));
+    expect(lines.length).toBeGreaterThan(5);
+    for (const line of lines) {
+      const [command = '', script = ''] = line.split(' ');
+      if (command.startsWith('.')) expect(statSync(command).mode & 0o111, line).not.toBe(0);
+      else if (command === 'npm' && script !== 'ci') expect(scripts, line).toHaveProperty(script);
+      else expect(command, line).toMatch(/^(?:npm|echo|test|base=.*|digest=.*)$/);
+    }
+    const dockerfile = readFileSync('Dockerfile', 'utf8');
+    const build = load('image').jobs.image.steps.find(({ id }: { id?: string }) => id === 'build').with;
+    const given: string[] = build['build-args'].match(/^\w+(?==)/gm);
+    expect(given.filter((name) => !new RegExp(`^ARG ${name}=`, 'm').test(dockerfile))).toEqual([]);
   });
 });
