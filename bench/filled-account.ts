@@ -20,12 +20,16 @@ export async function fillAccount(
       const { rowCount } = await client.query(sql.replaceAll(':n', String(applications)));
       onStep(`${what}: ${rowCount} rows, ${((performance.now() - begunAt) / 1000).toFixed(1)} s`);
     }
-    await client.query(
-      `INSERT INTO intake.tallies (advertiser_id, what, n) SELECT advertiser_id, what, n FROM intake.recounted`,
-    );
     await client.query('ANALYZE');
-    await markAllDays({ query: async (sql, values) => (await client.query(sql, [...(values ?? [])])).rows });
-    await client.query('SELECT intake.count_stale_days(1000000)');
+    // An earlier schema counts nothing.
+    const { rows } = await client.query(`SELECT 1 FROM pg_class WHERE oid = to_regclass('intake.stale_days')`);
+    if (rows.length > 0) {
+      await client.query(
+        `INSERT INTO intake.tallies (advertiser_id, what, n) SELECT advertiser_id, what, n FROM intake.recounted`,
+      );
+      await markAllDays({ query: async (sql, values) => (await client.query(sql, [...(values ?? [])])).rows });
+      await client.query('SELECT intake.count_stale_days(1000000)');
+    }
     await client.query('VACUUM (ANALYZE)');
   } finally {
     await client.end();

@@ -1,6 +1,8 @@
 // Measures how long a worker waits for locks during an upgrade: node bench/upgrade.ts [APPLICATIONS] [CHECKOUT OF THE RELEASE BEFORE]
 // That release creates the schema, and its worker polls every second while somebody applies. A reader holds intake.applications for a
 // minute. Meanwhile this release migrates, and then a later one that alters the very table that is held.
+// `longestPoll` is the longest time in which the locks of a poll could be had. It also counts for a checkout before 1.0.0, whose worker cannot
+// go on beside this release.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,6 +21,8 @@ const applications = Number(process.argv[2] ?? 100_000);
 const before = resolve(process.argv[3] ?? '.');
 const heldSeconds = 60;
 const lookMs = 20;
+/** What a poll and its downloads write to. */
+const polledTables = ['applications', 'attachments', 'blobs', 'cursors', 'downloads', 'events', 'leases', 'sweeps'];
 
 /** What a later release might do to the table that is held: add a column, then an index in a step of its own. */
 const later: readonly Migration[] = [
@@ -46,6 +50,7 @@ const [created] = await once(startIntake(['migrate']), 'exit');
 if (created !== 0) throw new Error(`intake migrate ended with ${created}.`);
 await fillAccount(url, applications, (said) => console.error(said));
 const db = await openClient(url);
+const poller = await openClient(url);
 // The filled account's keys are of no PRIVACY_KEY, and a worker refuses them.
 await db.query(`SET session_replication_role = replica; UPDATE intake.applications SET person_key = NULL`);
 await db.query('VACUUM (ANALYZE) intake.applications');
@@ -97,13 +102,34 @@ console.log(
   JSON.stringify({ applications, heldSeconds, ...done, waits, quiet: quiet.seen, upgrade: upgraded.seen }, null, 2),
 );
 
+/** Takes the locks of a poll ten times a second; answers how long that took at most, in milliseconds. */
+async function takeLocks(isOver: () => boolean): Promise<number> {
+  const tables = polledTables.map((table) => `intake.${table}`).join(', ');
+  let longest = 0;
+  for (; !isOver(); await sleep(100)) {
+    const begunAt = performance.now();
+    // One that a deadlock with the migration ends begins again, as a worker's transaction does.
+    for (let isTaken = false; !isTaken; ) {
+      const taking = poller.query(`BEGIN; LOCK TABLE ${tables} IN ROW EXCLUSIVE MODE`);
+      isTaken = await taking.then(
+        () => true,
+        () => false,
+      );
+      await poller.query('ROLLBACK');
+    }
+    longest = Math.max(longest, Math.round(performance.now() - begunAt));
+  }
+  return longest;
+}
+
 /** Looks at locks and the cursor until the work ends. Times in milliseconds. */
 async function watch<T>(work: Promise<T>) {
   let isOver = false;
   const ended = work.finally(() => {
     isOver = true;
   });
-  const seen = { longestLockWait: 0, longestBetweenPolls: 0, polls: 0, stored: await countPolled() };
+  const polling = takeLocks(() => isOver);
+  const seen = { longestPoll: 0, longestLockWait: 0, longestBetweenPolls: 0, polls: 0, stored: await countPolled() };
   let [last, lastAt] = [0, performance.now()];
   for (; !isOver; await sleep(lookMs)) {
     const { rows } = await db.query<{ waited: number; polled: number }>(
@@ -122,6 +148,7 @@ async function watch<T>(work: Promise<T>) {
     [last, lastAt] = [polled, performance.now()];
   }
   seen.stored = (await countPolled()) - seen.stored;
+  seen.longestPoll = await polling;
   return { result: await ended, seen };
 }
 
