@@ -25,8 +25,8 @@ test('a rolling update of three workers and two public processes drops no event 
 }) => {
   await using stack = new AsyncDisposableStack();
   const balancer = stack.use(await openBalancer());
-  // An event is almost always on the way when a worker ends.
-  const receiver = stack.use(await openReceiver(() => sleep(60, 204)));
+  // Slower than events come, so that several wait behind the one that is on its way when a worker ends.
+  const receiver = stack.use(await openReceiver(() => sleep(100, 204)));
   const blobs = stack.use(await openScratch());
   const redirectUri = `${balancer.url}/prefill/callback`;
   const board = stack.use(
