@@ -68,10 +68,10 @@ export async function syncOnce(
   config: ReadConfig,
   request: ReadRequest & { readonly recheck: boolean },
 ): Promise<ReadOutcome> {
-  return await overAdvertisers(config, 'sync', request, async (deps, account, owner) => {
+  return await overAdvertisers(config, 'sync', request, async (deps, account, process) => {
     const { leaseMs, lagMs, startAt } = config.sync;
-    const { recheck, signal } = request;
-    return await syncAccount(deps, { ...account, owner, leaseMs, lagMs, startAt, recheck, retryForMs, signal });
+    const { recheck } = request;
+    return await syncAccount(deps, { ...account, ...process, leaseMs, lagMs, startAt, recheck, retryForMs });
   });
 }
 
@@ -80,10 +80,10 @@ export async function backfillOnce(
   config: ReadConfig,
   request: ReadRequest & { readonly range: BackfillRange; readonly restart: boolean },
 ): Promise<ReadOutcome> {
-  return await overAdvertisers(config, 'backfill', request, async (deps, account, owner) => {
-    const { range, restart, signal } = request;
+  return await overAdvertisers(config, 'backfill', request, async (deps, account, process) => {
+    const { range, restart } = request;
     const { leaseMs, lagMs } = config.sync;
-    const read = { ...account, owner, leaseMs, lagMs, range, restart, retryForMs, signal };
+    const read = { ...account, ...process, leaseMs, lagMs, range, restart, retryForMs };
     return await backfill(deps, { ...read, parallel: backfillParallel });
   });
 }
@@ -96,24 +96,30 @@ async function overAdvertisers(
   config: ReadConfig,
   role: string,
   request: ReadRequest,
-  work: (deps: SweepDeps, account: ConfiguredAdvertiser, owner: string) => Promise<readonly SweepSummary[]>,
+  work: (
+    deps: SweepDeps,
+    account: ConfiguredAdvertiser,
+    process: { readonly owner: string; readonly signal: AbortSignal },
+  ) => Promise<readonly SweepSummary[]>,
 ): Promise<ReadOutcome> {
-  const { signal, crashPoint } = request;
+  const { crashPoint } = request;
   const onWait: RetryOptions['onWait'] = (trouble, waitMs, attempt) =>
     request.onWait?.('database', trouble, waitMs, attempt);
-  const retryOptions = { retryForMs, signal, onWait };
+  const opening = { retryForMs, signal: request.signal, onWait };
   const watchdog = createWatchdog({ now: () => performance.now(), stuckMs: Number.POSITIVE_INFINITY });
   await using _watch = watchdog.start(request.ending ?? null);
   using heartbeat = watchdog.begin({ task: role });
-  await using app = await openStoreOf(config, role, signal, { ...retryOptions, crashPoint, schema: 'migrate' });
-  await retry(retryOptions, () => requireKey(app.store));
+  await using app = await openStoreOf(config, role, request.signal, { ...opening, crashPoint, schema: 'migrate' });
+  await retry(opening, () => requireKey(app.store));
+  const owner = toOwner(role);
+  await using presence = await retry(opening, () => startPresence(app.store, owner));
+  const signal = AbortSignal.any([request.signal, presence.outdated]);
+  const retryOptions = { ...opening, signal };
   await using connections = openConnectionsOf(config);
   await using recall = startRecall(
     { store: app.store, openBlobs: (until) => openBlobsOf(config, app.store, until) },
     signal,
   );
-  const owner = toOwner(role);
-  await using _presence = await retry(retryOptions, () => startPresence(app.store, owner));
   const troubles = createTroubles(app.store);
   const limiters = new Map<string, TakeSlot>();
   const outcomes: Outcome[] = [];
@@ -137,7 +143,7 @@ async function overAdvertisers(
       },
     };
     try {
-      const sweeps = await work(deps, account, owner);
+      const sweeps = await work(deps, account, { owner, signal });
       const { advertiserId } = await retry(retryOptions, () =>
         app.store.advertisers.ensure(name, account.advertiserId),
       );
