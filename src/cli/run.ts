@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { CommanderError } from 'commander';
+import { toJson } from '../domain/format.ts';
 import { version } from '../domain/version.ts';
 import type { SafeError } from '../log.ts';
 import { createProgram, type Definition } from './command.ts';
@@ -12,7 +13,7 @@ import { commands } from './commands.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { Failure, Interrupted, Misuse, toFailure } from './failure.ts';
 import type { Output } from './progress.ts';
-import { createTerminal, isColoured, toJson } from './terminal.ts';
+import { createTerminal, isColoured } from './terminal.ts';
 
 /** Runs the CLI on the real process: two signals, two streams, one exit code. */
 export async function runProcess(host: NodeJS.Process, definitions = commands): Promise<void> {

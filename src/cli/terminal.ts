@@ -2,6 +2,7 @@
 // Knows streams and colours, no command. Text from outside goes through `toPrintable` before it is shown.
 
 import { styleText } from 'node:util';
+import { toJson } from '../domain/format.ts';
 import type { Output, Progress } from './progress.ts';
 
 export interface Terminal {
@@ -41,11 +42,6 @@ export function isColoured(output: Output, env: Colouring): boolean {
   if (env.NO_COLOR) return false;
   if (env.FORCE_COLOR) return env.FORCE_COLOR !== '0';
   return output.isTTY === true && env.TERM !== 'dumb';
-}
-
-/** JSON on one line. A bigint becomes a string, so that ids beyond 2^53 keep their digits. */
-export function toJson(value: object): string {
-  return JSON.stringify(value, (_, member) => (typeof member === 'bigint' ? member.toString() : member));
 }
 
 /** Text that cannot control a terminal: a name may hold escape sequences, and right-to-left marks reorder a line. */

@@ -1,4 +1,4 @@
-// Formats counts, bytes and time spans for every sentence, table and chart.
+// Formats counts, bytes and time spans for every sentence, table and chart, and values for programs.
 
 /** 12,345; with a thing: 1 request, 12,345 requests. `many` is for irregular plurals. */
 export function formatCount(count: number, thing?: string, many = `${thing}s`): string {
@@ -40,6 +40,11 @@ const byteUnits = [
   ['TB', 1e12],
   ['PB', 1e15],
 ] as const;
+
+/** JSON on one line. A bigint becomes a string, so that ids beyond 2^53 keep their digits. */
+export function toJson(value: object): string {
+  return JSON.stringify(value, (_, member) => (typeof member === 'bigint' ? member.toString() : member));
+}
 
 const spanUnits = [
   ['y', 365 * 86_400_000],

@@ -281,15 +281,10 @@ export function isUpToDate({ halt, readAt }: AdvertiserStatus, { at, staleAfterM
   return staleAfterMs === null || at.getTime() - readAt.getTime() <= staleAfterMs;
 }
 
-/** The status for programs: ids as text, and without the arrival times, which serve only to detect a silence. */
+/** The status for programs, without the arrival times, which serve only to detect a silence. */
 export function toReport(status: Status): object {
-  const advertisers = status.advertisers.map(({ submittedAt: _, ...one }) => ({
-    ...one,
-    advertiserId: one.advertiserId?.toString() ?? null,
-    cursor: one.cursor && { ...one.cursor, afterId: one.cursor.afterId.toString() },
-  }));
-  const webhooks = status.webhooks.map((one) => ({ ...one, position: one.position?.toString() ?? null }));
-  return { ...status, healthy: isHealthy(status), webhooks, advertisers };
+  const advertisers = status.advertisers.map(({ submittedAt: _, ...one }) => one);
+  return { ...status, healthy: isHealthy(status), advertisers };
 }
 
 function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null, isWaiting: boolean): Problem[] {

@@ -1,10 +1,12 @@
 // The admin port as browsers, probes and scrapers meet it: what it answers, to whom, and what it never says.
 import { request } from 'node:http';
 import { describe, expect } from 'vitest';
+import { toStatus } from '../../src/domain/status.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import type { Finding } from '../../src/sync/worker/health-checks.ts';
 import { type AdminDeps, createAdmin } from '../../src/web/admin/routes.ts';
 import { fillMonth, openTestAdmin } from '../support/admin.ts';
+import { anAdvertiserStatus } from '../support/advertiser-status.ts';
 import { test as base, openTestDatabase } from '../support/test-database.ts';
 
 const test = base
@@ -68,6 +70,17 @@ describe('an operator with the password', () => {
     expect([...page.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, to]) => to)).not.toContainEqual(
       expect.stringMatching(/^(?!\/(?!\/))/),
     );
+  });
+
+  test('finds the status for programs while an id cannot be read, with every digit of it', async ({ month }) => {
+    const unreadable = [{ id: 9_007_199_254_740_993n, reason: 'the answer is cut off', since: new Date(), tries: 3 }];
+    await using admin = await openTestAdmin(month, {
+      loadStatus: async () => toStatus(new Date(), [anAdvertiserStatus(new Date(), { unreadable })], null),
+    });
+    const answer = await fetch(`${admin.url}/api/status`);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('content-type')).toBe('application/json');
+    expect(await answer.json()).toMatchObject({ advertisers: [{ unreadable: [{ id: '9007199254740993' }] }] });
   });
 
   test('is shown names from outside as text', async ({ month }) => {

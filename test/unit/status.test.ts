@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { renderStatus } from '../../src/cli/render-status.ts';
 import { tooManyAbsent } from '../../src/domain/coverage/certificate.ts';
+import { toJson } from '../../src/domain/format.ts';
 import {
   type AdvertiserStatus,
   isHealthy,
@@ -275,7 +276,7 @@ describe('an advertiser is up to date', () => {
 
 describe('for programs', () => {
   it('status keeps every digit of an id, says whether it is healthy, and leaves arrival times out', () => {
-    const report = JSON.parse(JSON.stringify(toReport(statusOf({}))));
+    const report = JSON.parse(toJson(toReport(statusOf({}))));
     expect(report).toMatchObject({
       healthy: true,
       advertisers: [{ advertiserId: '9007199254740993', cursor: { afterId: '9007199254740995' } }],

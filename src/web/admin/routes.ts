@@ -8,6 +8,7 @@ import { basicAuth } from 'hono/basic-auth';
 import { HTTPException } from 'hono/http-exception';
 import { secureHeaders } from 'hono/secure-headers';
 import { auth } from 'hono/utils/basic-auth';
+import { toJson } from '../../domain/format.ts';
 import type { History, Period } from '../../domain/history.ts';
 import { type Status, toReport } from '../../domain/status.ts';
 import { Trouble } from '../../domain/trouble.ts';
@@ -98,7 +99,7 @@ export function createAdmin(deps: AdminDeps): Hono {
   );
   app.get('/api/status', (context) =>
     loadStatus().then(
-      (status) => context.json(toReport(status)),
+      (status) => context.body(toJson(toReport(status)), 200, { 'Content-Type': 'application/json' }),
       (error: unknown) => {
         const reason = toReason(error);
         return context.json({ error: 'The database does not answer.', reason, waits: deps.loadOwnWaits() }, 503);
