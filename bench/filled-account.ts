@@ -2,7 +2,7 @@
 // SQL. A million applications take some minutes and about 5 GB of disk.
 
 import pg from 'pg';
-import { markAllDays } from '../src/store/reports/days.ts';
+import { markAllDays } from '../src/store/reports/counts.ts';
 
 /** A year of applications, distributed as in an account with 5,000 ads: the busiest ad gets one application in thirty. */
 export async function fillAccount(

@@ -5,8 +5,7 @@ import { type Conclusion, tooManyAbsent } from './coverage/certificate.ts';
 import { formatCount, formatSpan } from './format.ts';
 import { describeSchema, isUsable, type Schema } from './schema.ts';
 import { toUnusualSilence } from './silence.ts';
-import type { Dependency } from './trouble.ts';
-import type { Wait } from './wait.ts';
+import type { Dependency, Wait } from './trouble.ts';
 import { toWebhookProblems, type WebhookStatus } from './webhook-status.ts';
 
 /** The state of one advertiser, as the database shows it at one moment. */

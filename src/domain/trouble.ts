@@ -13,6 +13,20 @@ export type TroubleKind = 'unreachable' | 'throttled' | 'refused' | 'missing' | 
 /** A service that Intake depends on, and waits for while it is unavailable. */
 export type Dependency = 'source' | 'database' | 'storage';
 
+/** Work that waits for a dependency. Each kind goes on while the others wait. */
+export type WaitingTask = 'reading' | 'downloads' | 'deletion';
+
+/** What the work of an account waits for. */
+export interface Wait {
+  /** The account, by its configured name. */
+  readonly advertiser: string;
+  readonly task: WaitingTask;
+  readonly dependency: Dependency;
+  /** The failure in words: host, port and error code, never a payload. */
+  readonly reason: string;
+  readonly since: Date;
+}
+
 export interface TroubleFacts {
   /** The dependency that failed, set by the code that throws. */
   readonly at?: Dependency;

@@ -1,6 +1,5 @@
 // Writes why the work of an account waits to its row, where the status of every process finds it.
-import type { Trouble } from '../domain/trouble.ts';
-import type { WaitingTask } from '../domain/wait.ts';
+import type { Trouble, WaitingTask } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
 
 export function createTroubles({ advertisers }: Pick<Store, 'advertisers'>) {

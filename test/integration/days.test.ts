@@ -1,7 +1,7 @@
 // The counts by day that analysts' views read are those of the applications, whatever was changed and counted before.
 import pg from 'pg';
 import { describe, expect } from 'vitest';
-import { countStaleDays, markAllDays } from '../../src/store/reports/days.ts';
+import { countStaleDays, markAllDays } from '../../src/store/reports/counts.ts';
 import { createRandom } from '../support/random.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
 import { wrongDaysSql } from '../support/wrong-days.ts';

@@ -1,5 +1,5 @@
 // The last trouble of an account, on its row: why its reading, its downloads or the deletion of its infected files waits.
-import type { Wait } from '../../domain/wait.ts';
+import type { Wait } from '../../domain/trouble.ts';
 import type { Queryable } from '../postgres/database.ts';
 
 /** Trouble that is not noted again holds until its next try, and this much longer: a request to the source may take ten minutes. */

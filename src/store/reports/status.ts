@@ -7,7 +7,7 @@ import { volatileNames } from '../applications/volatile.ts';
 import { isUnrepaired } from '../files/verify-blobs.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull, OrNull } from '../schema/rows.ts';
-import { loadTallies, type Tallies } from './tallies.ts';
+import { loadTallies, type Tallies } from './counts.ts';
 
 /** A later time came from a wrong clock. */
 const soon = `now() + interval '1 minute'`;

@@ -2,24 +2,22 @@
 // Types only: importing a table at run time would load drizzle, which takes 0.7 s.
 import type { Column, Table } from 'drizzle-orm';
 import type * as applications from './applications.ts';
-import type * as days from './days.ts';
+import type * as counts from './counts.ts';
 import type * as extracts from './extracts.ts';
 import type * as files from './files.ts';
 import type * as prefills from './prefills.ts';
 import type * as privacy from './privacy.ts';
 import type * as screens from './screens.ts';
 import type * as sweeps from './sweeps.ts';
-import type * as tallies from './tallies.ts';
 
 type Modules = typeof applications &
-  typeof days &
+  typeof counts &
   typeof extracts &
   typeof files &
   typeof prefills &
   typeof privacy &
   typeof screens &
-  typeof sweeps &
-  typeof tallies;
+  typeof sweeps;
 type AnyTable = Extract<Modules[keyof Modules], Table>;
 type ColumnOf<T extends Table> = T['_']['columns'][keyof T['_']['columns']];
 type NullOf<C extends Column> = C['_']['notNull'] extends true ? never : null;

@@ -1,8 +1,7 @@
 // The worker: schedules make tasks due for accounts and start maintenance tasks, the download loop follows the queue, and the webhook loop
 // the events. A failure pauses only its own account. The worker only schedules; run-task.ts and download-run.ts do the work. It retries without end.
 import { createTask } from 'node-cron';
-import { LeaseLost, type Trouble } from '../../domain/trouble.ts';
-import type { Wait } from '../../domain/wait.ts';
+import { LeaseLost, type Trouble, type Wait } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 import { backoffAfter, toTrouble } from '../retry.ts';
 import { createTroubles } from '../troubles.ts';

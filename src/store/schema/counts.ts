@@ -1,9 +1,27 @@
-// The counts by day that analysts' views read, so that a view costs the same however much is stored. A row is right unless its day is
-// stale. Triggers mark the days of everything that a statement changes, in the same transaction. The views count stale days from the
-// applications, and a task of the worker counts them again (reports/days.ts).
+// The counts that reports and analysts' views read, so that both cost the same however much is stored. Triggers keep them in the
+// transaction that changes the counted rows.
 import { date, index, numeric, primaryKey, text } from 'drizzle-orm/pg-core';
 import { at, id64, intake } from './columns.ts';
 
+/**
+ * The counts of reports: a row for each statement that changes a count; the sum of the rows is the count. Rows are added rather than updated,
+ * so that no transaction waits for another one. From time to time a trigger replaces the rows of an account by their sums.
+ */
+export const tallies = intake.table(
+  'tallies',
+  {
+    advertiserId: id64('advertiser_id').notNull(),
+    tallyId: id64('tally_id').notNull().generatedAlwaysAsIdentity(),
+    what: text().notNull(),
+    n: id64('n').notNull(),
+  },
+  (t) => [primaryKey({ name: 'tallies_pkey', columns: [t.advertiserId, t.tallyId] })],
+);
+
+/**
+ * The counts of a day. A row is right unless its day is stale. The views count stale days from the applications, and a task of the worker
+ * counts them again (reports/counts.ts).
+ */
 export const jobDays = intake.table(
   'job_days',
   {
