@@ -1,13 +1,12 @@
 // Which advertisers hold data about a person.
-import type { Config } from '../config.ts';
 import { isNothing, type Sought } from '../domain/erasure.ts';
 import { SeveralFit } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
-import { loadKnown } from './resources.ts';
+import type { KnownAccounts } from './resources.ts';
 
 /** The named advertiser, or all that may hold data. Accounts no longer configured count too: a person's rights do not end with them. */
-export async function loadHolders(config: Config<'source'>, store: Store, name: string | undefined): Promise<bigint[]> {
-  const configured = (await loadKnown(config, store, name)).map(({ advertiserId }) => advertiserId);
+export async function loadHolders({ store, accounts }: KnownAccounts, name: string | undefined): Promise<bigint[]> {
+  const configured = accounts.map(({ advertiserId }) => advertiserId);
   return name === undefined ? [...new Set([...configured, ...(await store.advertisers.loadIds())])] : configured;
 }
 

@@ -30,6 +30,7 @@ export interface Chosen {
   /** Only this one of the configured advertisers; undefined is all. */
   readonly advertiser?: string | undefined;
   readonly signal: AbortSignal;
+  readonly crashPoint?: PassCrashPoint | undefined;
 }
 
 /** All configured accounts, or the named one. */
@@ -38,51 +39,27 @@ export function toChosen(config: Config<'source'>, name: string | undefined): re
   return name === undefined ? advertisers : advertisers.filter((advertiser) => advertiser.name === name);
 }
 
-export interface KnownAccount {
-  readonly name: string;
-  readonly advertiserId: bigint;
+/** An open store, and those of the chosen accounts whose ids are known. */
+export interface KnownAccounts extends AsyncDisposable {
+  readonly store: Store;
+  readonly accounts: readonly { readonly name: string; readonly advertiserId: bigint }[];
 }
 
-/** Those of the chosen accounts whose ids are known. Throws if the configuration contradicts the database. */
-export async function loadKnown(
-  config: Config<'source'>,
-  store: Store,
-  name: string | undefined,
-): Promise<KnownAccount[]> {
-  const known: KnownAccount[] = [];
-  for (const account of toChosen(config, name)) {
-    const { advertiserId } = await store.advertisers.lookUp(account.name, account.advertiserId);
-    if (advertiserId !== null) known.push({ name: account.name, advertiserId });
-  }
-  return known;
-}
-
-/** Opens the store for a command that acts on stored rows of the chosen accounts. */
+/** Opens the store for a command that acts on stored rows. Throws if the configuration contradicts the database. */
 export async function openKnown(
   config: Config<'database' | 'source' | 'privacy'>,
   role: string,
-  { advertiser, signal, crashPoint }: Chosen & { readonly crashPoint?: PassCrashPoint | undefined },
-) {
+  { advertiser, signal, crashPoint }: Chosen,
+): Promise<KnownAccounts> {
   await using stack = new AsyncDisposableStack();
   const { store } = stack.use(await openStoreOf(config, role, signal, { crashPoint }));
-  const accounts = await loadKnown(config, store, advertiser);
+  const accounts = [];
+  for (const { name, advertiserId: configuredId } of toChosen(config, advertiser)) {
+    const { advertiserId } = await store.advertisers.lookUp(name, configuredId);
+    if (advertiserId !== null) accounts.push({ name, advertiserId });
+  }
   const owned = stack.move();
   return { store, accounts, [Symbol.asyncDispose]: () => owned.disposeAsync() };
-}
-
-/** Opens the store and the blob store, and loads the ids of the chosen advertisers. */
-export async function openHeld(
-  config: FilesConfig,
-  role: string,
-  request: Chosen & { readonly crashPoint?: PassCrashPoint | undefined },
-  use: BlobsUse,
-) {
-  await using stack = new AsyncDisposableStack();
-  const { store, accounts } = stack.use(await openKnown(config, role, request));
-  const blobs = stack.use(await openBlobsOf(config, store, request.signal, use));
-  const advertisers = accounts.map(({ advertiserId }) => advertiserId);
-  const owned = stack.move();
-  return { store, blobs, advertisers, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
 /** The client of one account for read-only commands. It records only the shared rate limit and Retry-After. */
@@ -141,14 +118,13 @@ export function openSource(
  * may read; `erase` checks nothing, because what cannot be deleted there must not keep the rows from being erased.
  */
 const checks = { own: ensureOwned, add: requireOwned, read: requireOnceOwned, erase: async () => {} };
-export type BlobsUse = keyof typeof checks;
 
 /** Opens the configured blob store. Its puts and deletes check again that this database owns it. */
 export async function openBlobsOf(
   config: BlobsConfig,
   store: Store,
   signal: AbortSignal,
-  use: BlobsUse = 'own',
+  use: keyof typeof checks = 'own',
 ): Promise<BlobStore> {
   const blobs = await openConfiguredBlobs(config);
   try {

@@ -64,7 +64,7 @@ export const erase = command<EraseOptions>({
       await using app = await openKnown(config, 'erase', { advertiser, signal });
       const found: (Pick<ErasureJob, 'advertiserId' | 'counts'> & { readonly applicationIds: readonly bigint[] })[] =
         [];
-      for (const advertiserId of await loadHolders(config, app.store, advertiser)) {
+      for (const advertiserId of await loadHolders(app, advertiser)) {
         const { applicationIds, counts } = await app.store.privacy.findPerson(advertiserId, sought);
         found.push({ advertiserId, applicationIds, counts });
       }
@@ -121,10 +121,12 @@ async function eraseAll(
   const { toActor } = await import('../app/actor.ts');
   const { createExtractErasure } = await import('../app/extract.ts');
   const { findHolder, loadHolders } = await import('../app/holders.ts');
-  const { openHeld } = await import('../app/resources.ts');
+  const { openBlobsOf, openKnown } = await import('../app/resources.ts');
   const { erase: erasePerson, finishBegun, retain } = await import('../sync/privacy/erase.ts');
   const crashPoint = createCrashPoint(env.INTAKE_CRASH_AT);
-  await using held = await openHeld(config, 'erase', { advertiser, signal, crashPoint }, 'erase');
+  await using app = await openKnown(config, 'erase', { advertiser, signal, crashPoint });
+  const { store } = app;
+  await using blobs = await openBlobsOf(config, store, signal, 'erase');
   using progress = await terminal.openProgress('erasures');
   const closed = new Set<string>();
   const onStep = (job: ErasureJob) => {
@@ -133,9 +135,8 @@ async function eraseAll(
     const left = `rows and files are deleted; ${Math.ceil(job.checkAgainInMs / 1_000)} s until everything that ran before has expired`;
     progress.update(closed.size, null, waits ? left : job.step === 'bytes' ? 'rows are deleted, deleting files' : '');
   };
-  const { store } = held;
-  const deps = { ...held, crashPoint, onStep, eraseExtracts: createExtractErasure(config, store, crashPoint) };
-  const advertisers = await loadHolders(config, store, advertiser);
+  const deps = { store, blobs, crashPoint, onStep, eraseExtracts: createExtractErasure(config, store, crashPoint) };
+  const advertisers = await loadHolders(app, advertiser);
   const by = toActor();
   if (sought.by === 'retention') {
     // An operator has confirmed it, so the brake does not apply.

@@ -28,13 +28,16 @@ export const exportCommand = command<{ readonly to?: string; readonly advertiser
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
     const { toActor } = await import('../app/actor.ts');
     const { findHolder, loadHolders } = await import('../app/holders.ts');
-    const { openHeld } = await import('../app/resources.ts');
+    const { openBlobsOf, openKnown } = await import('../app/resources.ts');
     const { exportPerson } = await import('../sync/privacy/export.ts');
-    await using held = await openHeld(config, 'export', { advertiser, signal }, 'read');
-    const holders = await loadHolders(config, held.store, advertiser);
-    const [advertiserId] = await findHolder(held.store, holders, { by: 'application', applicationId });
+    await using app = await openKnown(config, 'export', { advertiser, signal });
+    const { store } = app;
+    await using blobs = await openBlobsOf(config, store, signal, 'read');
+    const holders = await loadHolders(app, advertiser);
+    const [advertiserId] = await findHolder(store, holders, { by: 'application', applicationId });
     const request = { applicationId, folder, by: toActor(), signal };
-    const written = advertiserId === undefined ? null : await exportPerson(held, { ...request, advertiserId });
+    const written =
+      advertiserId === undefined ? null : await exportPerson({ store, blobs }, { ...request, advertiserId });
     if (written === null) {
       throw new Failure(exitCodes.usage, `Application ${applicationId} is not stored, or it was erased.`, {
         kept: 'Everything, untouched.',

@@ -17,11 +17,13 @@ export const reparse = command<{ readonly all: boolean; readonly advertiser?: st
       .option('--advertiser <name>', 'only this account, where several are configured'),
   async run({ env, signal, terminal }, { all, advertiser }) {
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
-    const { openHeld } = await import('../app/resources.ts');
+    const { openBlobsOf, openKnown } = await import('../app/resources.ts');
     const { parseScreens, screenParserVersion } = await import('../source/parse/screen.ts');
     const { reparse: parseAgain } = await import('../sync/files/reparse.ts');
-    await using held = await openHeld(config, 'reparse', { advertiser, signal }, 'read');
-    const { store, blobs, advertisers } = held;
+    await using app = await openKnown(config, 'reparse', { advertiser, signal });
+    const { store, accounts } = app;
+    await using blobs = await openBlobsOf(config, store, signal, 'read');
+    const advertisers = accounts.map(({ advertiserId }) => advertiserId);
     const parserVersion = all ? null : screenParserVersion;
     const found = await parseAgain({ store, blobs, parseScreens }, { advertisers, parserVersion, signal });
     terminal.result(

@@ -30,19 +30,21 @@ export const url = command<{ readonly advertiser?: string; readonly all?: boolea
     const kind = kindText === undefined ? null : toKind(kindText);
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
     const { toActor } = await import('../app/actor.ts');
-    const { openHeld } = await import('../app/resources.ts');
-    await using app = await openHeld(config, 'url', { advertiser, signal }, 'read');
+    const { openBlobsOf, openKnown } = await import('../app/resources.ts');
+    await using app = await openKnown(config, 'url', { advertiser, signal });
     const { files, privacy } = app.store;
+    await using blobs = await openBlobsOf(config, app.store, signal, 'read');
     const recordUse = (advertiserId: bigint, facts: { readonly kind: string; readonly files?: number }) =>
       privacy.recordAudit({ advertiserId, action: 'url', applicationId, by: toActor(), facts });
     const toUrl = (key: string, file: Named & { readonly kind: string }) =>
-      app.blobs.url(key, {
+      blobs.url(key, {
         fileName: file.fileName ?? `${file.kind}-${applicationId}`,
         contentType: file.contentType ?? 'application/octet-stream',
         expiresInMs,
       });
     const of = `application ${applicationId}`;
-    const found = [...(await files.load(app.advertisers, applicationId))];
+    const advertisers = app.accounts.map(({ advertiserId }) => advertiserId);
+    const found = [...(await files.load(advertisers, applicationId))];
     if (kind !== null) {
       const one = requireOne(
         found.flatMap(([advertiserId, all]) =>

@@ -36,11 +36,13 @@ export const verify = command<VerifyOptions>({
   async run({ env, signal, terminal }, { sample, full, collect, advertiser }) {
     const share = full ? 1 : toShare(sample);
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
-    const { openHeld } = await import('../app/resources.ts');
+    const { openBlobsOf, openKnown } = await import('../app/resources.ts');
     const { verify: compare } = await import('../sync/files/verify.ts');
     const crashPoint = createCrashPoint(env.INTAKE_CRASH_AT);
-    await using held = await openHeld(config, 'verify', { advertiser, signal, crashPoint }, 'own');
-    const { store, blobs, advertisers } = held;
+    await using app = await openKnown(config, 'verify', { advertiser, signal, crashPoint });
+    const { store, accounts } = app;
+    await using blobs = await openBlobsOf(config, store, signal);
+    const advertisers = accounts.map(({ advertiserId }) => advertiserId);
     const miscounted = share === 1 ? await store.reports.repairTallies() : 0;
     if (share === 1) await store.reports.markAllDays();
     const progress = await terminal.openProgress('blobs');
