@@ -1,7 +1,7 @@
 // Composes the commands that read once: opens their resources, reads one advertiser after the other, then downloads the files of all of them.
 import { toOwner } from './app/actor.ts';
 import { openStoreOf } from './app/database.ts';
-import { downloadFiles, type FilesRequest } from './app/files.ts';
+import { downloadFiles } from './app/files.ts';
 import {
   type Chosen,
   type ConfiguredAdvertiser,
@@ -11,8 +11,10 @@ import {
   toChosen,
 } from './app/resources.ts';
 import type { Config } from './config.ts';
+import type { PassCrashPoint } from './domain/crash-point.ts';
 import type { ProvenVerdict } from './domain/status.ts';
-import type { DownloadAccount, DownloadSummary } from './sync/files/download-run.ts';
+import type { Trouble } from './domain/trouble.ts';
+import type { DownloadAccount, DownloadSummary, DownloadTotals } from './sync/files/download-run.ts';
 import { startRecall } from './sync/files/recall.ts';
 import { startPresence } from './sync/presence.ts';
 import { requireKey } from './sync/privacy/privacy-key.ts';
@@ -23,11 +25,12 @@ import { type RetryOptions, retry } from './sync/retry.ts';
 import { createTroubles } from './sync/troubles.ts';
 import { createWatchdog, type Ending } from './sync/worker/watchdog.ts';
 
-/** Progress events of a long command. */
-export interface ReadEvents extends Pick<FilesRequest, 'onFiles' | 'crashPoint'> {
+export interface ReadEvents {
   readonly onStep?: (name: string, totals: SweepTotals) => void;
-  /** `name` says what waits: an account, the database or the files. */
-  readonly onWait?: (name: string, ...wait: Parameters<NonNullable<FilesRequest['onWait']>>) => void;
+  readonly onFiles?: (totals: DownloadTotals, queued: number) => void;
+  /** `name` says what waits: an account, the database or the files. Without an attempt, a request still waits for its answer. */
+  readonly onWait?: (name: string, trouble: Trouble, waitMs: number, attempt?: number) => void;
+  readonly crashPoint?: PassCrashPoint | undefined;
   /** Ends the process when its event loop stands still. */
   readonly ending?: Ending;
 }
@@ -52,7 +55,6 @@ export type Outcome = { readonly name: string } & (
 /** The outcome of all downloads; null if none were requested. */
 export type FilesOutcome = { readonly summary: DownloadSummary } | { readonly trouble: unknown } | null;
 
-/** The outcome of a command that reads. */
 export interface ReadOutcome {
   readonly advertisers: readonly Outcome[];
   readonly files: FilesOutcome;
@@ -63,7 +65,6 @@ export type ReadConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'bl
 /** How long one-shot commands wait for an unavailable database or source. */
 const retryForMs = 120_000;
 
-/** One complete sync of the configured advertisers. */
 export async function syncOnce(
   config: ReadConfig,
   request: ReadRequest & { readonly recheck: boolean },
@@ -75,7 +76,6 @@ export async function syncOnce(
   });
 }
 
-/** One backfill of a chosen range. */
 export async function backfillOnce(
   config: ReadConfig,
   request: ReadRequest & { readonly range: BackfillRange; readonly restart: boolean },

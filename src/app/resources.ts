@@ -77,7 +77,6 @@ export function openSourceToLook(
   return openSource(config, store, account, takeSlot, { connections, memory });
 }
 
-/** Connections for the accounts of a command. */
 export function openConnectionsOf({ source }: Config<'source'>): Connections {
   return openConnections(source.concurrency, source.idleTimeoutMs);
 }

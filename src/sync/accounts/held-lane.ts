@@ -13,12 +13,16 @@ export interface HeldLane extends AsyncDisposable {
   markDone(): void;
 }
 
-export interface LaneRequest {
-  readonly name: string;
-  readonly lane: Lane;
+/** The process that takes a lane, and how long the lane stays its own if it dies. */
+export interface LaneHolder {
   readonly owner: string;
   readonly leaseMs: number;
   readonly signal: AbortSignal;
+}
+
+export interface LaneRequest extends LaneHolder {
+  readonly name: string;
+  readonly lane: Lane;
 }
 
 /** Takes the lane if it is free and its work was not done within `skipIfDoneWithinMs`; null otherwise. */

@@ -4,18 +4,22 @@ import { wholeAxis } from '../../domain/coverage/position.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { ReadRange } from '../../store/sweeps/sweeps.ts';
 import { requireIdentity } from '../accounts/account-identity.ts';
-import { holdLane, type LaneRequest } from '../accounts/held-lane.ts';
+import { holdLane, type LaneHolder } from '../accounts/held-lane.ts';
 import { retry } from '../retry.ts';
 import { readDates } from './read-dates.ts';
 import { readToProof, readUnfinishedFirst } from './read-tasks.ts';
-import { hasReachedEnd, type ReadContext, type SweepDeps, type SweepSummary } from './sweep.ts';
+import { hasReachedEnd, type SweepDeps, type SweepSummary } from './sweep.ts';
 
-interface ReadAccountRequest extends Omit<LaneRequest, 'lane'>, Pick<ReadContext, 'lagMs' | 'retryForMs'> {
+interface ReadAccountRequest extends LaneHolder {
+  readonly name: string;
   /** Null: taken from the first answer. */
   readonly advertiserId: bigint | null;
+  readonly lagMs: number;
+  readonly retryForMs: number;
 }
 
-export interface SyncAccountRequest extends ReadAccountRequest, Pick<ReadContext, 'startAt'> {
+export interface SyncAccountRequest extends ReadAccountRequest {
+  readonly startAt: number | null;
   readonly recheck: boolean;
 }
 

@@ -5,7 +5,7 @@ import { type Applicant, isSomebodyElse } from '../../domain/copies.ts';
 import type { ReadPage } from '../../store/applications/diff-page.ts';
 import type { QuarantinedText } from '../../store/applications/quarantine.ts';
 import type { Store } from '../../store/store.ts';
-import { holdLane, type LaneRequest } from '../accounts/held-lane.ts';
+import { holdLane, type LaneHolder } from '../accounts/held-lane.ts';
 import { commitApplications } from './commit-answer.ts';
 
 export interface ReplayDeps {
@@ -14,7 +14,8 @@ export interface ReplayDeps {
   readonly parseElement: (text: string) => Application | Reject;
 }
 
-export interface ReplayRequest extends Omit<LaneRequest, 'lane'> {
+export interface ReplayRequest extends LaneHolder {
+  readonly name: string;
   readonly advertiserId: bigint;
   /** Only this element; null is all. */
   readonly id: string | null;

@@ -1,6 +1,6 @@
 // A sweep: one pass over a range until it is read. It sends questions to the source and commits each answer together with what follows from
 // it. What to ask and what an answer means is decided by ids (read-ids.ts) or by dates (read-dates.ts).
-import type { SweepEnd } from '../../domain/coverage/certificate.ts';
+import type { Conclusion, SweepEnd } from '../../domain/coverage/certificate.ts';
 import { rangeOf } from '../../domain/coverage/covered.ts';
 import { contains } from '../../domain/coverage/position.ts';
 import type { Question } from '../../domain/coverage/question.ts';
@@ -43,7 +43,9 @@ export interface SweepTotals {
   readonly bytes: number;
 }
 
-export interface SweepSummary extends SweepTotals, Omit<SweepEnd, 'absent' | 'pages' | 'completeThrough'> {
+export interface SweepSummary extends SweepTotals, Conclusion {
+  readonly openRanges: number;
+  readonly tryDates: boolean;
   readonly stopped: StopReason | null;
 }
 
