@@ -1,6 +1,6 @@
 // `intake accept-deletions` and `intake accept-unreadable`: an operator decides that ids no longer hold a certificate back. Without --yes they
 // only show what would be accepted.
-import { formatCount } from '../domain/format.ts';
+import { formatCount, formatIds } from '../domain/format.ts';
 import { toId } from './arguments.ts';
 import { type Context, command } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
@@ -10,8 +10,6 @@ interface AcceptOptions {
   readonly yes: boolean;
   readonly advertiser?: string;
 }
-
-const mostShown = 20;
 
 async function decide(context: Context, { yes, advertiser }: AcceptOptions, id: bigint | null): Promise<ExitCode> {
   const { env, signal, terminal } = context;
@@ -54,13 +52,12 @@ function render({ name, ids, since, reason, accepted }: Decided, id: bigint | nu
     return id === null
       ? `${name}: the source shows every stored application.`
       : `${name}: id ${id} is not among those that could not be read.`;
-  const more = ids.length > mostShown ? ` and ${ids.length - mostShown} more` : '';
   const what =
     id === null
       ? `${formatCount(ids.length, 'application is', 'applications are')} gone at the source since ${since?.toISOString()}`
       : `id ${id} could not be read since ${since?.toISOString()} (${reason})`;
   const result = accepted > 0 ? '; accepted and recorded. intake sync --recheck proves the rest.' : ':';
-  return [`${name}: ${what}${result}`, `  ${ids.slice(0, mostShown).join(', ')}${more}`].join('\n');
+  return `${name}: ${what}${result}\n  ${formatIds(ids)}`;
 }
 
 export const acceptDeletions = command<AcceptOptions>({

@@ -2,7 +2,7 @@
 
 import type { FilesConfig } from '../app/resources.ts';
 import { type ErasedCounts, type ErasureCounts, type ErasureJob, isNothing, type Sought } from '../domain/erasure.ts';
-import { formatCount } from '../domain/format.ts';
+import { formatCount, formatIds } from '../domain/format.ts';
 import { parseAddress, toAccountId } from '../domain/person.ts';
 import { toId } from './arguments.ts';
 import { type Context, command } from './command.ts';
@@ -70,9 +70,10 @@ export const erase = command<EraseOptions>({
       }
       terminal.result({ erased: false, advertisers: found }, () =>
         [
-          ...found.map(({ advertiserId, applicationIds, counts }) =>
-            [`Advertiser ${advertiserId}: ${toWords(counts)}.`, ...toIdLines(applicationIds)].join('\n'),
-          ),
+          ...found.map(({ advertiserId, applicationIds, counts }) => {
+            const ids = applicationIds.length > 0 ? `\n  ${formatIds(applicationIds)}` : '';
+            return `Advertiser ${advertiserId}: ${toWords(counts)}.${ids}`;
+          }),
           options.dryRun
             ? 'Nothing was erased.'
             : 'Nothing was erased. Repeat with --yes to erase; it cannot be undone.',
@@ -196,12 +197,4 @@ function toWords(counts: ErasedCounts): string {
   const kept = formatCount(keptVersions, 'version');
   const extracted = extractFiles.length > 0 ? `; deleted from extracts: ${extractFiles.join(', ')}` : '';
   return `${parts.join(', ')}${others}${extracted}${keptVersions > 0 ? `; ${kept} of deleted files remain: the storage does not let Intake delete them` : ''}`;
-}
-
-const mostShown = 20;
-
-function toIdLines(ids: readonly bigint[]): string[] {
-  if (ids.length === 0) return [];
-  const more = ids.length > mostShown ? ` and ${ids.length - mostShown} more` : '';
-  return [`  ${ids.slice(0, mostShown).join(', ')}${more}`];
 }

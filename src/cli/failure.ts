@@ -35,7 +35,7 @@ export class Failure extends Error {
   }
 }
 
-/** A wrong command line. Where `next` is empty, the report refers to the help of the command. */
+/** A wrong command line, or a setting that keeps a command from starting. Where `next` is empty, the report refers to the help of the command. */
 export class Misuse extends Failure {
   constructor(happened: string, next = '') {
     super(exitCodes.usage, happened, { kept: unchanged, next });
@@ -64,16 +64,14 @@ export async function toFailure(error: unknown, signal: AbortSignal): Promise<Fa
     return new Failure(exitCodes.temporary, by, { kept: committed, next: again });
   }
   if (error instanceof SchemaTrouble) {
-    return new Failure(exitCodes.schema, error.message, {
-      kept: 'Everything that is stored.',
-      next: error.next,
-      cause: error,
-    });
+    const kept = 'Everything that is stored.';
+    return new Failure(exitCodes.schema, error.message, { kept, next: error.next, cause: error });
   }
   if (error instanceof Trouble) {
-    const advice = (error.kind === 'local' && error.at && localAdvice[error.at]) || troubleAdvice[error.kind];
+    const [usual, advice] = kinds[error.kind];
+    const local = error.kind === 'local' && error.at ? localAdvice[error.at] : undefined;
     const known = reports.find(([type]) => error instanceof type);
-    const [, code, kept, next] = known ?? [Trouble, troubleCodes[error.kind], committed, advice];
+    const [, code, kept, next] = known ?? [Trouble, usual, committed, local ?? advice];
     return new Failure(code, error.message, { kept, next, cause: error });
   }
   // By name: importing its class would load the whole configuration before every --help.
@@ -119,30 +117,21 @@ const reports: readonly (readonly [type: new (...args: never[]) => Trouble, Exit
   ],
 ];
 
-const troubleCodes: Record<TroubleKind, ExitCode> = {
-  unreachable: exitCodes.temporary,
-  throttled: exitCodes.temporary,
-  refused: exitCodes.refused,
-  missing: exitCodes.usage,
-  malformed: exitCodes.temporary,
-  mismatch: exitCodes.refused,
-  local: exitCodes.temporary,
-};
-
-const troubleAdvice: Record<TroubleKind, string> = {
-  unreachable: 'Check SOURCE_URL and the network, then run the same command again.',
-  throttled: 'Run the same command again later, or lower SOURCE_RATE.',
-  refused: 'Check SOURCE_CREDENTIAL, and that it belongs to SOURCE_URL.',
-  missing: 'Check SOURCE_URL: the address without /v1.',
-  malformed:
+const kinds: Record<TroubleKind, readonly [code: ExitCode, next: string]> = {
+  unreachable: [exitCodes.temporary, 'Check SOURCE_URL and the network, then run the same command again.'],
+  throttled: [exitCodes.temporary, 'Run the same command again later, or lower SOURCE_RATE.'],
+  refused: [exitCodes.refused, 'Check SOURCE_CREDENTIAL, and that it belongs to SOURCE_URL.'],
+  missing: [exitCodes.usage, 'Check SOURCE_URL: the address without /v1.'],
+  malformed: [
+    exitCodes.temporary,
     'Check SOURCE_URL. If it is right, run the same command again later: the answer did not come from the API.',
-  mismatch: 'Check that SOURCE_CREDENTIAL belongs to the configured advertiser.',
-  local: 'Check the database, the disk and the storage, then run the same command again.',
+  ],
+  mismatch: [exitCodes.refused, 'Check that SOURCE_CREDENTIAL belongs to the configured advertiser.'],
+  local: [exitCodes.temporary, 'Check the database, the disk and the storage, then run the same command again.'],
 };
 
 /** Advice for trouble with a dependency of the operator's own. */
-const localAdvice: Record<Dependency, string> = {
-  source: troubleAdvice.unreachable,
+const localAdvice: Partial<Record<Dependency, string>> = {
   database: 'Check the database and DATABASE_URL, then run the same command again.',
   storage: 'Check the storage and its free space, BLOBS_URL and S3_ENDPOINT, then run the same command again.',
 };

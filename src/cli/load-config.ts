@@ -17,39 +17,35 @@ export async function loadCommandConfig<const N extends Need>(
 ): Promise<Config<N>> {
   const { loadConfig } = await import('../config.ts');
   const config = loadConfig(env, { ...request, openEmbedded });
-  if (advertiser !== undefined && 'source' in config) requireAdvertiser(config.source as Config['source'], advertiser);
+  if (advertiser !== undefined && 'source' in config) {
+    requireNamed('advertiser', (config.source as Config['source']).advertisers, advertiser);
+  }
   return config;
 }
 
-/** Throws for an `--advertiser` that is not configured, and lists the configured names. */
-function requireAdvertiser({ advertisers }: Config['source'], name: string): void {
-  const names = advertisers.map((advertiser) => advertiser.name);
-  if (names.includes(name)) return;
-  throw new Misuse(
-    `There is no advertiser "${name.slice(0, 100)}" in the configuration.`,
-    `Use a name that is configured: ${names.join(', ')}.`,
-  );
+/** The endpoint of this name. Throws for one that is not configured. */
+export function requireWebhook({ webhooks: { endpoints } }: Config<'webhooks'>, name: string) {
+  const advice = 'Set WEBHOOK_URL and WEBHOOK_SECRET, or name webhooks in ADVERTISERS_FILE.';
+  return requireNamed('webhook', endpoints, name, endpoints.length === 0 ? advice : undefined);
 }
 
-/** The endpoint of this name; throws for one that is not configured, and lists the configured names. */
-export function requireWebhook({ webhooks }: Config<'webhooks'>, name: string) {
-  const found = webhooks.endpoints.find((one) => one.name === name);
+/** The one of this name. Throws for a name that is not configured, and lists the configured ones. */
+function requireNamed<T extends { readonly name: string }>(
+  what: string,
+  all: readonly T[],
+  name: string,
+  advice = `Use a name that is configured: ${all.map((one) => one.name).join(', ')}.`,
+): T {
+  const found = all.find((one) => one.name === name);
   if (found) return found;
-  const names = webhooks.endpoints.map((one) => one.name);
-  throw new Misuse(
-    `There is no webhook "${name.slice(0, 100)}" in the configuration.`,
-    names.length === 0
-      ? 'Set WEBHOOK_URL and WEBHOOK_SECRET, or name webhooks in ADVERTISERS_FILE.'
-      : `Use a name that is configured: ${names.join(', ')}.`,
-  );
+  throw new Misuse(`There is no ${what} "${name.slice(0, 100)}" in the configuration.`, advice);
 }
 
 /** The configuration of a command that reads once, as a worker does for ever; tells its warnings, which a worker logs. */
 export async function loadReadConfig({ env, terminal }: Context, advertiser: string | undefined) {
   const needs = ['database', 'source', 'sync', 'privacy', 'blobs'] as const;
-  const config = await loadCommandConfig(env, { needs });
+  const config = await loadCommandConfig(env, { needs, advertiser });
   for (const warning of config.warnings) terminal.note(`Warning: ${warning}.`);
-  if (advertiser !== undefined) requireAdvertiser(config.source, advertiser);
   return config;
 }
 

@@ -1,7 +1,7 @@
 // `intake prefill`: the candidate routes on the public port, a process of its own beside the workers. SIGTERM ends it.
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { Failure } from './failure.ts';
+import { Misuse } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 
 export const prefill = command({
@@ -11,10 +11,8 @@ export const prefill = command({
   async run({ env, signal, terminal }) {
     const config = await loadCommandConfig(env, { needs: ['database', 'accounts', 'privacy', 'blobs', 'prefill'] });
     if (config.prefill === null) {
-      throw new Failure(exitCodes.usage, 'Prefill is off: none of its settings is set.', {
-        kept: 'Nothing was started or changed.',
-        next: 'Set AUTH_URL and the settings beside it: docs/prefill.md.',
-      });
+      const next = 'Set AUTH_URL and the settings beside it: docs/prefill.md.';
+      throw new Misuse('Prefill is off: none of its settings is set.', next);
     }
     const { createLog } = await import('../log.ts');
     const log = await createLog(config.log);

@@ -11,7 +11,7 @@ import type { SafeError } from '../log.ts';
 import { createProgram, type Definition } from './command.ts';
 import { commands } from './commands.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
-import { Failure, Interrupted, Misuse, toFailure } from './failure.ts';
+import { Interrupted, Misuse, toFailure } from './failure.ts';
 import type { Output } from './progress.ts';
 import { createTerminal, isColoured } from './terminal.ts';
 
@@ -47,17 +47,17 @@ export async function runProcess(host: NodeJS.Process, definitions = commands): 
 }
 
 /** Loads settings from a `.env` in the working folder; variables that are already set take precedence. */
-function loadSettingsFile(env: NodeJS.ProcessEnv): Failure | null {
+function loadSettingsFile(env: NodeJS.ProcessEnv): Misuse | null {
   try {
     for (const [name, value] of Object.entries(parseEnv(readFileSync('.env', 'utf8')))) env[name] ??= value;
     return null;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return null;
-    return new Failure(exitCodes.usage, `The settings in ${resolve('.env')} cannot be read (${code}).`, {
-      kept: 'Nothing was started or changed.',
-      next: 'Make it a file that this user may read, or remove it: settings can come from the environment alone.',
-    });
+    return new Misuse(
+      `The settings in ${resolve('.env')} cannot be read (${code}).`,
+      'Make it a file that this user may read, or remove it: settings can come from the environment alone.',
+    );
   }
 }
 

@@ -1,5 +1,5 @@
 // The output of a command: its result on stdout, as text or as JSON; everything else on stderr.
-// Knows streams and colours, no command. Text from outside goes through `toPrintable` before it is shown.
+// Text from outside goes through `toPrintable` before it is shown.
 
 import { styleText } from 'node:util';
 import { toJson } from '../domain/format.ts';

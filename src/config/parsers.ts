@@ -19,7 +19,6 @@ export const timeout = value('must be a time of at most 1d', (text) => toDuratio
 /** A duration of at least two days, so that it contains two nights. */
 export const nights = value('must be a time of at least 2d', (text) => toDurationMs(text, 2 * dayMs));
 
-/** A duration, or null for `off`. */
 export const durationOrOff = value('must be a time (a number and ms, s, m, h or d, at most 36500d) or off', (text) =>
   text === 'off' ? null : toDurationMs(text),
 );
@@ -41,7 +40,6 @@ export const rate = value('must be a rate (a number, then /s, /m or /h), at leas
   return perSecond >= 1_000 / dayMs ? perSecond : undefined;
 });
 
-/** A cron text of five or six fields, or null for `off`. */
 export const schedule = value('must be a cron text of five or six fields, or off', (text) => {
   if (text === 'off') return null;
   return [5, 6].includes(text.split(/\s+/).length) && isCron(text) ? text : undefined;

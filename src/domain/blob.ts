@@ -1,6 +1,5 @@
 // The port that both blob stores implement, the format of keys, and the rule for a full disk.
 // A key consists of the advertiser and the sha256 of the bytes: it reveals no person, no file name and no hash of the source.
-// Knows no file system and no S3.
 
 import { Trouble } from './trouble.ts';
 

@@ -1,5 +1,5 @@
 // Types of an erasure: whom it concerns, what it deleted, and the receipt. Also the limit of retention, which is a pure rule.
-// Knows no table and no clock. The only fact about a person here is the id or address in the request.
+// The only fact about a person here is the id or address in the request.
 import { toAccountId, toBareAddress } from './person.ts';
 
 /** Whom an erasure concerns, as requested. */

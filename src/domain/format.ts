@@ -6,6 +6,14 @@ export function formatCount(count: number, thing?: string, many = `${thing}s`): 
   return thing === undefined ? figure : `${figure} ${count === 1 ? thing : many}`;
 }
 
+/** The first ids of a list, and how many more there are. */
+export function formatIds(ids: readonly bigint[]): string {
+  const more = ids.length > mostShown ? ` and ${ids.length - mostShown} more` : '';
+  return `${ids.slice(0, mostShown).join(', ')}${more}`;
+}
+
+const mostShown = 20;
+
 /** 940 B, 1.2 MB: powers of 1000, one decimal. */
 export function formatBytes(bytes: number): string {
   const unit = byteUnits.findLast(([, size]) => bytes >= size);
@@ -33,6 +41,11 @@ export function formatAgo(at: Date, now: Date): string {
   return ms < 1_000 ? 'just now' : `${formatSpan(ms, 1)} ago`;
 }
 
+/** JSON on one line. A bigint becomes a string, so that ids beyond 2^53 keep their digits. */
+export function toJson(value: object): string {
+  return JSON.stringify(value, (_, member) => (typeof member === 'bigint' ? member.toString() : member));
+}
+
 const byteUnits = [
   ['kB', 1e3],
   ['MB', 1e6],
@@ -40,11 +53,6 @@ const byteUnits = [
   ['TB', 1e12],
   ['PB', 1e15],
 ] as const;
-
-/** JSON on one line. A bigint becomes a string, so that ids beyond 2^53 keep their digits. */
-export function toJson(value: object): string {
-  return JSON.stringify(value, (_, member) => (typeof member === 'bigint' ? member.toString() : member));
-}
 
 const spanUnits = [
   ['y', 365 * 86_400_000],

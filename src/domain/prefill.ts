@@ -1,5 +1,5 @@
 // Types of the candidate side: a careers site's request, the profile that came, and how the prefill ended. Pure rules for addresses and
-// tickets. Knows no cookie, no table and no token.
+// tickets.
 
 import type { Application } from './application.ts';
 import type { BlobBody, BlobFacts } from './blob.ts';

@@ -1,5 +1,5 @@
 // Detects an account that unexpectedly stops receiving applications. A filter that hides its newest applications would look the same.
-// Compares arrival times with the account's own history. Knows no source and no schedule.
+// Compares arrival times with the account's own history.
 
 /** An unusually long silence, and the longest one before it. */
 export interface Silence {

@@ -1,5 +1,5 @@
 // The status is one value that the CLI, the page, the metrics and the probes render. This file holds its type and the rules that turn
-// facts into problems. It loads nothing and knows no clock.
+// facts into problems.
 
 import { type Conclusion, tooManyAbsent } from './coverage/certificate.ts';
 import { formatCount, formatSpan } from './format.ts';
@@ -262,11 +262,9 @@ function toMoment(at: number): string {
 
 /** The status while the database is unavailable. */
 export function toUnknownStatus(at: Date, since: Date, reason: string): Status {
-  const what = `The database has been unreachable since ${toMoment(since.getTime())}: ${reason}`;
-  const problem = { advertiser: null, what, command: 'intake doctor', urgent: true };
-  const headline = `The database has been unreachable since ${toMoment(since.getTime())}.`;
-  const limits = { staleAfterMs: null, proofLimitMs: null, verifyWithinMs: null };
-  return { at, headline, ...limits, problems: [problem], waits: [], webhooks: [], extract: null, advertisers: [] };
+  const what = `The database has been unreachable since ${toMoment(since.getTime())}`;
+  const problem = { advertiser: null, what: `${what}: ${reason}`, command: 'intake doctor', urgent: true };
+  return { ...toStatus(at, [], null), headline: `${what}.`, problems: [problem] };
 }
 
 /** True if at least one advertiser exists and no problem is urgent. */

@@ -1,6 +1,5 @@
 // Whose a blob store is. The store has an identity object that names the database that owns it, and an epoch that rises whenever the
 // ownership moves. The owner keeps the same text. A database with another text neither writes nor deletes there.
-// Knows no table and no store.
 
 /** The owner that an identity names. */
 export interface StoreOwner {

@@ -14,12 +14,8 @@ import { sweepFacts } from './status.ts';
 export async function loadHistory(db: Queryable, period: Period, now: Date): Promise<History> {
   const starts = toStepStarts(period, now);
   const span = [`${steps[period].stepMs} milliseconds`, starts[0], now] as const;
-  const [applications, delays, polls, recentSweeps] = await Promise.all([
-    loadApplications(db, span),
-    loadDelays(db, span),
-    loadPolls(db, span),
-    loadRecentSweeps(db),
-  ]);
+  const applications = await loadApplications(db, span);
+  const delays = await loadDelays(db, span);
   return {
     period,
     steps: starts.map((startAt) => ({
@@ -28,8 +24,8 @@ export async function loadHistory(db: Queryable, period: Period, now: Date): Pro
       delayP50Ms: delays.get(startAt.getTime())?.p50 ?? null,
       delayP95Ms: delays.get(startAt.getTime())?.p95 ?? null,
     })),
-    polls,
-    recentSweeps,
+    polls: await loadPolls(db, span),
+    recentSweeps: await loadRecentSweeps(db),
   };
 }
 
