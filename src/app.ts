@@ -11,8 +11,8 @@ import {
   toChosen,
 } from './app/resources.ts';
 import type { Config } from './config.ts';
+import type { ProvenVerdict } from './domain/advertiser-status.ts';
 import type { PassCrashPoint } from './domain/crash-point.ts';
-import type { ProvenVerdict } from './domain/status.ts';
 import type { Trouble } from './domain/trouble.ts';
 import type { DownloadAccount, DownloadSummary, DownloadTotals } from './sync/files/download-run.ts';
 import { startRecall } from './sync/files/recall.ts';

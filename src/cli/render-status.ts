@@ -1,14 +1,14 @@
 // Renders the status as text: a headline, problems with the command that helps, a table of facts per advertiser.
 import Table from 'cli-table3';
-import { formatAgo, formatBytes, formatCount, formatSpan } from '../domain/format.ts';
 import {
   type AdvertiserStatus,
   type CoverageStatus,
-  type Status,
   type SweepFacts,
   toSweepName,
   toSweepResult,
-} from '../domain/status.ts';
+} from '../domain/advertiser-status.ts';
+import { formatAgo, formatBytes, formatCount, formatSpan } from '../domain/format.ts';
+import type { Status } from '../domain/status.ts';
 import { toWebhookLagMs, toWebhookState, type WebhookStatus } from '../domain/webhook-status.ts';
 import { toPrintable } from './terminal.ts';
 

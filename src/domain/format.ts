@@ -41,6 +41,11 @@ export function formatAgo(at: Date, now: Date): string {
   return ms < 1_000 ? 'just now' : `${formatSpan(ms, 1)} ago`;
 }
 
+/** 2026-11-15 06:37:57 UTC. */
+export function formatMoment(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
 /** JSON on one line. A bigint becomes a string, so that ids beyond 2^53 keep their digits. */
 export function toJson(value: object): string {
   return JSON.stringify(value, (_, member) => (typeof member === 'bigint' ? member.toString() : member));

@@ -1,5 +1,5 @@
 // What happened over a period, in equal steps, and the recent sweeps. It is computed from existing rows and names no person.
-import type { SweepFacts } from './status.ts';
+import type { SweepFacts } from './advertiser-status.ts';
 
 export const periods = ['24h', '30d'] as const;
 

@@ -1,8 +1,8 @@
 // Loads the facts of the status: one statement per kind of fact, whatever the number of advertisers.
+import type { AdvertiserStatus, ProvenVerdict, SweepStatus } from '../../domain/advertiser-status.ts';
 import { mostQuarantined } from '../../domain/application.ts';
 import type { Conclusion } from '../../domain/coverage/certificate.ts';
 import { arrivalSample } from '../../domain/silence.ts';
-import type { AdvertiserStatus, ProvenVerdict, SweepStatus } from '../../domain/status.ts';
 import { volatileNames } from '../applications/volatile.ts';
 import { isUnrepaired } from '../files/verify-blobs.ts';
 import type { Queryable } from '../postgres/database.ts';

@@ -2,8 +2,9 @@
 // their number is bounded whatever the source sends. docs/metrics.md lists every name; a test compares the two, and deploy/ with both.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { AdvertiserStatus } from '../../domain/advertiser-status.ts';
 import { toUnusualSilence } from '../../domain/silence.ts';
-import { type AdvertiserStatus, isHealthy, type Status } from '../../domain/status.ts';
+import { isHealthy, type Status } from '../../domain/status.ts';
 import { toWebhookLagMs, toWebhookState, type WebhookStatus } from '../../domain/webhook-status.ts';
 import { fileOutcomes, type Pass } from '../../sync/worker/pass.ts';
 

@@ -2,8 +2,8 @@
 // inserted values.
 
 import { html } from 'hono/html';
+import type { SweepResult } from '../../domain/advertiser-status.ts';
 import { formatAgo, formatCount } from '../../domain/format.ts';
-import type { SweepResult } from '../../domain/status.ts';
 import type { Html } from './svg-chart.ts';
 
 /** The most rows that a table shows; further rows are only counted. */

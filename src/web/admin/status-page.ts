@@ -2,18 +2,16 @@
 // scripts. Shows counts, configured names and times, never a person; hono's html escapes inserted values.
 
 import { html } from 'hono/html';
-import { formatCount, formatSpan } from '../../domain/format.ts';
-import { type History, type Period, periods, type RecentSweep } from '../../domain/history.ts';
 import {
   type AdvertiserStatus,
   type CoverageStatus,
-  isHealthy,
-  isUpToDate,
   type Problem,
-  type Status,
   toSweepName,
   toSweepResult,
-} from '../../domain/status.ts';
+} from '../../domain/advertiser-status.ts';
+import { formatCount, formatSpan } from '../../domain/format.ts';
+import { type History, type Period, periods, type RecentSweep } from '../../domain/history.ts';
+import { isHealthy, isUpToDate, type Status } from '../../domain/status.ts';
 import { toWebhookLagMs, toWebhookState } from '../../domain/webhook-status.ts';
 import {
   type Frame,
