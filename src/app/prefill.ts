@@ -35,20 +35,15 @@ const openRetryMs = 15_000;
 
 export type PrefillConfig = Config<'database' | 'accounts' | 'blobs' | 'prefill' | 'privacy'>;
 
-export interface PrefillRun {
-  readonly log: Log;
-  readonly signal: AbortSignal;
-  readonly onOpen?: (url: string) => void;
-  /** Ends the process when its event loop stands still. */
-  readonly ending?: Ending;
-}
-
-/** Serves the candidate routes until the signal aborts. Waits for its database, and up to two minutes for the schema. */
-export async function runPrefill(config: PrefillConfig, { log, signal, onOpen, ending }: PrefillRun): Promise<void> {
+/**
+ * Serves the candidate routes until the signal aborts. Waits for its database, and up to two minutes for the schema. `ending` ends the process
+ * when its event loop stands still.
+ */
+export async function runPrefill(config: PrefillConfig, log: Log, ending: Ending, signal: AbortSignal): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const { store } = stack.use(await openAnyStore(config, 'prefill'));
   const watchdog = createWatchdog({ now: () => performance.now(), stuckMs: Number.POSITIVE_INFINITY });
-  stack.use(watchdog.start(ending ?? null));
+  stack.use(watchdog.start(ending));
   const onWait: RetryOptions['onWait'] = (err, waitMs, attempt) =>
     log.warn({ attempt, waitMs: Math.round(waitMs), err }, 'waiting for the database');
   const until = performance.now() + schemaWaitMs;
@@ -60,7 +55,6 @@ export async function runPrefill(config: PrefillConfig, { log, signal, onOpen, e
   stack.use(presence);
   const server = stack.use(await openInTime(config, { log, signal, store }));
   log.info({ prefill: server.url }, 'the public port answers');
-  onOpen?.(server.url);
   const ended = AbortSignal.any([signal, presence.outdated]);
   await new Promise((resolve) => {
     if (ended.aborted) resolve(null);

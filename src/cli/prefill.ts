@@ -18,7 +18,7 @@ export const prefill = command({
     const log = await createLog(config.log);
     for (const warning of config.warnings) log.warn({}, warning);
     const { runPrefill } = await import('../app/prefill.ts');
-    await runPrefill(config, { log, signal, ending: { exitCode: exitCodes.unhealthy } }).catch((error: unknown) => {
+    await runPrefill(config, log, { exitCode: exitCodes.unhealthy }, signal).catch((error: unknown) => {
       // Stopped while it still waited for its database.
       if (!signal.aborted) throw error;
     });
