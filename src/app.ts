@@ -2,14 +2,7 @@
 import { toOwner } from './app/actor.ts';
 import { openStoreOf } from './app/database.ts';
 import { downloadFiles } from './app/files.ts';
-import {
-  type Chosen,
-  type ConfiguredAdvertiser,
-  openBlobsOf,
-  openConnectionsOf,
-  openSource,
-  toChosen,
-} from './app/resources.ts';
+import { type ConfiguredAdvertiser, openBlobsOf, openConnectionsOf, openSource } from './app/resources.ts';
 import type { Config } from './config.ts';
 import type { ProvenVerdict } from './domain/advertiser-status.ts';
 import type { PassCrashPoint } from './domain/crash-point.ts';
@@ -35,7 +28,8 @@ export interface ReadEvents {
   readonly ending?: Ending;
 }
 
-export interface ReadRequest extends ReadEvents, Chosen {
+export interface ReadRequest extends ReadEvents {
+  readonly signal: AbortSignal;
   /** False leaves downloads in the queue. */
   readonly files: boolean;
 }
@@ -91,7 +85,7 @@ export async function backfillOnce(
 /** List requests that a backfill has in flight at once. */
 export const backfillParallel = 4;
 
-/** Does the work for each chosen advertiser in sequence, with its source and the shared store, then downloads the files of all of them. */
+/** Does the work for each advertiser in sequence, with its source and the shared store, then downloads the files of all of them. */
 async function overAdvertisers(
   config: ReadConfig,
   role: string,
@@ -124,7 +118,7 @@ async function overAdvertisers(
   const limiters = new Map<string, TakeSlot>();
   const outcomes: Outcome[] = [];
   const accounts: DownloadAccount[] = [];
-  for (const account of toChosen(config, request.advertiser)) {
+  for (const account of config.source.advertisers) {
     const { name } = account;
     const limiter =
       limiters.get(account.url) ?? createRateLimiter(app.store, account.url, config.source.requestsPerSecond);

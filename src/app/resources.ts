@@ -26,20 +26,7 @@ export type FilesConfig = Config<'database' | 'source' | 'privacy' | 'blobs'>;
 
 export type ConfiguredAdvertiser = Config<'source'>['source']['advertisers'][number];
 
-export interface Chosen {
-  /** Only this one of the configured advertisers; undefined is all. */
-  readonly advertiser?: string | undefined;
-  readonly signal: AbortSignal;
-  readonly crashPoint?: PassCrashPoint | undefined;
-}
-
-/** All configured accounts, or the named one. */
-export function toChosen(config: Config<'source'>, name: string | undefined): readonly ConfiguredAdvertiser[] {
-  const { advertisers } = config.source;
-  return name === undefined ? advertisers : advertisers.filter((advertiser) => advertiser.name === name);
-}
-
-/** An open store, and those of the chosen accounts whose ids are known. */
+/** An open store, and those of the accounts whose ids are known. */
 export interface KnownAccounts extends AsyncDisposable {
   readonly store: Store;
   readonly accounts: readonly { readonly name: string; readonly advertiserId: bigint }[];
@@ -49,12 +36,13 @@ export interface KnownAccounts extends AsyncDisposable {
 export async function openKnown(
   config: Config<'database' | 'source' | 'privacy'>,
   role: string,
-  { advertiser, signal, crashPoint }: Chosen,
+  signal: AbortSignal,
+  crashPoint?: PassCrashPoint,
 ): Promise<KnownAccounts> {
   await using stack = new AsyncDisposableStack();
   const { store } = stack.use(await openStoreOf(config, role, signal, { crashPoint }));
   const accounts = [];
-  for (const { name, advertiserId: configuredId } of toChosen(config, advertiser)) {
+  for (const { name, advertiserId: configuredId } of config.source.advertisers) {
     const { advertiserId } = await store.advertisers.lookUp(name, configuredId);
     if (advertiserId !== null) accounts.push({ name, advertiserId });
   }

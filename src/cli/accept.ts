@@ -16,7 +16,7 @@ async function decide(context: Context, { yes, advertiser }: AcceptOptions, id: 
   const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy'], advertiser });
   const { toActor } = await import('../app/actor.ts');
   const { openKnown } = await import('../app/resources.ts');
-  await using app = await openKnown(config, 'accept', { advertiser, signal });
+  await using app = await openKnown(config, 'accept', signal);
   const { decisions } = app.store;
   const decided: Decided[] = [];
   for (const { name, advertiserId } of app.accounts) {

@@ -49,12 +49,12 @@ export const backfill = command<BackfillOptions>({
   async run(context, options) {
     const range = toRange(options);
     const config = await loadReadConfig(context, options.advertiser);
-    const { advertiser, restart, files } = options;
+    const { restart, files } = options;
     const { signal } = context;
-    if (options.dryRun) return await showEstimates(context, config, range, advertiser);
+    if (options.dryRun) return await showEstimates(context, config, range);
     const { backfillOnce } = await import('../app.ts');
     const outcomes = await showReadProgress(context, (events) =>
-      backfillOnce(config, { ...events, range, restart, files, advertiser, signal }),
+      backfillOnce(config, { ...events, range, restart, files, signal }),
     );
     return await reportOutcomes(context, outcomes);
   },
@@ -93,19 +93,18 @@ async function showEstimates(
   { signal, terminal }: Context,
   config: ReadConfig,
   chosen: BackfillRange,
-  name: string | undefined,
 ): Promise<ExitCode> {
   const { backfillParallel: parallel } = await import('../app.ts');
   const { openStoreOf } = await import('../app/database.ts');
-  const { openConnectionsOf, openSourceToLook, toChosen } = await import('../app/resources.ts');
+  const { openConnectionsOf, openSourceToLook } = await import('../app/resources.ts');
   const { toRanges } = await import('../sync/read/read-account.ts');
   const { estimate } = await import('../sync/read/estimate.ts');
   // An estimate creates a missing schema but does not upgrade an existing one.
   await using app = await openStoreOf(config, 'backfill', signal, { schema: 'create' });
   await using connections = openConnectionsOf(config);
-  const { requestsPerSecond } = config.source;
+  const { advertisers, requestsPerSecond } = config.source;
   const found: { readonly name: string; readonly range: ReadRange; readonly estimate: Estimate }[] = [];
-  for (const account of toChosen(config, name)) {
+  for (const account of advertisers) {
     const source = openSourceToLook(config, app.store, account, connections);
     const { advertiserId } = await app.store.advertisers.lookUp(account.name, account.advertiserId);
     for (const range of await toRanges(app, advertiserId, chosen)) {

@@ -1,5 +1,4 @@
 // `intake doctor`: checks everything that Intake needs, and shows what is wrong and what was learned about the source.
-import type { Chosen } from '../app/resources.ts';
 import type { Config } from '../config.ts';
 import type { Store } from '../store/store.ts';
 import type { Finding } from '../sync/worker/health-checks.ts';
@@ -24,7 +23,7 @@ export const doctor = command<{ readonly advertiser?: string }>({
       advertiser,
     });
     const configuration = { check: 'configuration', ok: true, detail: config.warnings.join(' ') || 'complete' };
-    const found: Finding[] = [configuration, ...(await runChecks(config, { advertiser, signal }))];
+    const found: Finding[] = [configuration, ...(await runChecks(config, signal))];
     const findings = await Promise.all(
       found.map(async ({ check, ok, detail, trouble }) => {
         const failure = trouble === undefined ? null : await toFailure(trouble, signal);
@@ -50,12 +49,10 @@ export const doctor = command<{ readonly advertiser?: string }>({
 /** Runs the checks. They do not change the schema, and a failing check does not stop the others. */
 async function runChecks(
   config: Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'webhooks'>,
-  { advertiser, signal }: Chosen,
+  signal: AbortSignal,
 ): Promise<Finding[]> {
   const { openAnyStore } = await import('../app/database.ts');
-  const { openConfiguredBlobs, openConnectionsOf, openSourceToLook, openWebhooks, toChosen } = await import(
-    '../app/resources.ts'
-  );
+  const { openConfiguredBlobs, openConnectionsOf, openSourceToLook, openWebhooks } = await import('../app/resources.ts');
   const checks = await import('../sync/worker/health-checks.ts');
   await using stack = new AsyncDisposableStack();
   const findings: Finding[] = [];
@@ -77,13 +74,14 @@ async function runChecks(
   const owned = isGood('schema') ? store : null;
   findings.push(...(await checks.checkBlobs(owned, () => openConfiguredBlobs(config), signal)));
   const connections = stack.use(openConnectionsOf(config));
-  for (const account of toChosen(config, advertiser)) {
+  const { advertisers } = config.source;
+  for (const account of advertisers) {
     const source = openSourceToLook(config, store, account, connections);
     findings.push(...(await checks.checkSource(store, source, { ...account, signal })));
   }
-  const chosen = openWebhooks(config, stack).filter(
-    ({ account }) => advertiser === undefined || account === advertiser,
+  const webhooks = openWebhooks(config, stack).filter(({ account }) =>
+    advertisers.some(({ name }) => name === account),
   );
-  findings.push(...(await checks.checkWebhooks(owned, chosen)));
+  findings.push(...(await checks.checkWebhooks(owned, webhooks)));
   return findings;
 }

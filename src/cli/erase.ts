@@ -61,7 +61,7 @@ export const erase = command<EraseOptions>({
     if (options.dryRun || !options.yes) {
       const { loadHolders } = await import('../app/holders.ts');
       const { openKnown } = await import('../app/resources.ts');
-      await using app = await openKnown(config, 'erase', { advertiser, signal });
+      await using app = await openKnown(config, 'erase', signal);
       const found: (Pick<ErasureJob, 'advertiserId' | 'counts'> & { readonly applicationIds: readonly bigint[] })[] =
         [];
       for (const advertiserId of await loadHolders(app, advertiser)) {
@@ -125,7 +125,7 @@ async function eraseAll(
   const { openBlobsOf, openKnown } = await import('../app/resources.ts');
   const { erase: erasePerson, finishBegun, retain } = await import('../sync/privacy/erase.ts');
   const crashPoint = createCrashPoint(env.INTAKE_CRASH_AT);
-  await using app = await openKnown(config, 'erase', { advertiser, signal, crashPoint });
+  await using app = await openKnown(config, 'erase', signal, crashPoint);
   const { store } = app;
   await using blobs = await openBlobsOf(config, store, signal, 'erase');
   using progress = await terminal.openProgress('erasures');

@@ -7,7 +7,7 @@ import { Misuse } from './failure.ts';
 
 const root = join(import.meta.dirname, '../..');
 
-/** Reads the parts that a command needs. `advertiser` is its `--advertiser`, if it was given one. */
+/** Reads the parts that a command needs. With `advertiser`, its `--advertiser`, the configuration holds only that account. */
 export async function loadCommandConfig<const N extends Need>(
   env: Environment,
   {
@@ -17,10 +17,10 @@ export async function loadCommandConfig<const N extends Need>(
 ): Promise<Config<N>> {
   const { loadConfig } = await import('../config.ts');
   const config = loadConfig(env, { ...request, openEmbedded });
-  if (advertiser !== undefined && 'source' in config) {
-    requireNamed('advertiser', (config.source as Config['source']).advertisers, advertiser);
-  }
-  return config;
+  if (advertiser === undefined || !('source' in config)) return config;
+  const source = config.source as Config['source'];
+  const only = requireNamed('advertiser', source.advertisers, advertiser);
+  return { ...config, source: { ...source, advertisers: [only] } };
 }
 
 /** The endpoint of this name. Throws for one that is not configured. */

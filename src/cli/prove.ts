@@ -56,16 +56,17 @@ export const prove = command<ProveOptions>({
     if (typeof check === 'string') return await showCheck(context, resolve(check), noted);
     const config = await loadCommandConfig(context.env, { needs: ['database', 'source', 'privacy'], advertiser });
     const isExport = options.export !== undefined || check !== undefined;
-    if (isExport && advertiser === undefined && config.source.advertisers.length > 1)
+    if (isExport && config.source.advertisers.length > 1)
       throw new Misuse('Several accounts are configured: name one with --advertiser.');
     const at = options.at === undefined ? null : new Date(Number(toSeconds('--at', options.at, 'end')) * 1_000);
     const { signal, terminal } = context;
     const { openStoreOf } = await import('../app/database.ts');
-    const { toChosen } = await import('../app/resources.ts');
     await using app = await openStoreOf(config, 'prove', signal);
     const { advertisers, evidence } = app.store;
     const accounts = [];
-    for (const one of toChosen(config, advertiser)) accounts.push(await advertisers.lookUp(one.name, one.advertiserId));
+    for (const one of config.source.advertisers) {
+      accounts.push(await advertisers.lookUp(one.name, one.advertiserId));
+    }
     if (!isExport) {
       const explained: Explained[] = [];
       for (const { name, advertiserId } of accounts) {

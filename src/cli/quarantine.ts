@@ -40,7 +40,7 @@ export const quarantine = command<QuarantineOptions>({
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'sync'], advertiser });
     const { toActor, toOwner } = await import('../app/actor.ts');
     const { openKnown } = await import('../app/resources.ts');
-    await using app = await openKnown(config, 'quarantine', { advertiser, signal });
+    await using app = await openKnown(config, 'quarantine', signal);
     const recordUse = (advertiserId: bigint, facts: Readonly<Record<string, number>>) =>
       // The id of an element without an application is a hash of its content, and would outlive an erasure in the audit log.
       app.store.privacy.recordAudit({ advertiserId, action: 'quarantine', applicationId: null, by: toActor(), facts });

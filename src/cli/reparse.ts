@@ -20,7 +20,7 @@ export const reparse = command<{ readonly all: boolean; readonly advertiser?: st
     const { openBlobsOf, openKnown } = await import('../app/resources.ts');
     const { parseScreens, screenParserVersion } = await import('../source/parse/screen.ts');
     const { reparse: parseAgain } = await import('../sync/files/reparse.ts');
-    await using app = await openKnown(config, 'reparse', { advertiser, signal });
+    await using app = await openKnown(config, 'reparse', signal);
     const { store, accounts } = app;
     await using blobs = await openBlobsOf(config, store, signal, 'read');
     const advertisers = accounts.map(({ advertiserId }) => advertiserId);

@@ -49,7 +49,7 @@ async function retryFiles({ env, signal, terminal }: Context, { application, kin
   const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy'], advertiser });
   const { toActor } = await import('../app/actor.ts');
   const { openKnown } = await import('../app/resources.ts');
-  await using app = await openKnown(config, 'retry', { advertiser, signal });
+  await using app = await openKnown(config, 'retry', signal);
   let downloads = 0;
   for (const { advertiserId } of app.accounts) {
     const due = await app.store.downloads.retry(advertiserId, choice);

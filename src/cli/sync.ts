@@ -29,7 +29,7 @@ export const sync = command<SyncOptions>({
     const { syncOnce } = await import('../app.ts');
     const { signal } = context;
     const outcomes = await showReadProgress(context, (events) =>
-      syncOnce(config, { ...events, recheck, files, advertiser, signal }),
+      syncOnce(config, { ...events, recheck, files, signal }),
     );
     return await reportOutcomes(context, outcomes);
   },

@@ -17,7 +17,7 @@ export const unhalt = command<{ readonly advertiser?: string }>({
     await using app = await openStoreOf(config, 'unhalt', signal);
     const ended: string[] = [];
     for (const { name } of config.source.advertisers) {
-      if (name === (advertiser ?? name) && (await app.store.advertisers.unhalt(name))) ended.push(name);
+      if (await app.store.advertisers.unhalt(name)) ended.push(name);
     }
     terminal.result({ unhalted: ended }, () =>
       ended.length === 0 ? 'No advertiser is halted.' : `Active again: ${ended.join(', ')}. The next sync reads them.`,

@@ -31,7 +31,7 @@ export const url = command<{ readonly advertiser?: string; readonly all?: boolea
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
     const { toActor } = await import('../app/actor.ts');
     const { openBlobsOf, openKnown } = await import('../app/resources.ts');
-    await using app = await openKnown(config, 'url', { advertiser, signal });
+    await using app = await openKnown(config, 'url', signal);
     const { files, privacy } = app.store;
     await using blobs = await openBlobsOf(config, app.store, signal, 'read');
     const recordUse = (advertiserId: bigint, facts: { readonly kind: string; readonly files?: number }) =>

@@ -39,7 +39,7 @@ export const verify = command<VerifyOptions>({
     const { openBlobsOf, openKnown } = await import('../app/resources.ts');
     const { verify: compare } = await import('../sync/files/verify.ts');
     const crashPoint = createCrashPoint(env.INTAKE_CRASH_AT);
-    await using app = await openKnown(config, 'verify', { advertiser, signal, crashPoint });
+    await using app = await openKnown(config, 'verify', signal, crashPoint);
     const { store, accounts } = app;
     await using blobs = await openBlobsOf(config, store, signal);
     const advertisers = accounts.map(({ advertiserId }) => advertiserId);
