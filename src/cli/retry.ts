@@ -76,14 +76,8 @@ async function retryWebhook({ env, signal, terminal }: Context, name: string) {
   const { advertiserId } = await app.store.advertisers.lookUp(account, null);
   const resumed = advertiserId !== null && (await app.store.webhooks.resume({ advertiserId, name }));
   if (resumed) {
-    const use = {
-      advertiserId,
-      action: 'retry',
-      applicationId: null,
-      by: toActor(),
-      facts: { webhook: name },
-    } as const;
-    await app.store.privacy.recordAudit(use);
+    const facts = { webhook: name };
+    await app.store.privacy.recordAudit({ advertiserId, action: 'retry', applicationId: null, by: toActor(), facts });
   }
   terminal.result({ webhooks: resumed ? 1 : 0 }, () =>
     resumed

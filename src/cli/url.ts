@@ -1,5 +1,6 @@
 // `intake url`: prints an address at which a stored file can be opened; a presigned one expires after five minutes.
 import { formatBytes } from '../domain/format.ts';
+import type { ApplicationFile } from '../store/files/stored-files.ts';
 import { toId, toKind } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -36,7 +37,7 @@ export const url = command<{ readonly advertiser?: string; readonly all?: boolea
     await using blobs = await openBlobsOf(config, app.store, signal, 'read');
     const recordUse = (advertiserId: bigint, facts: { readonly kind: string; readonly files?: number }) =>
       privacy.recordAudit({ advertiserId, action: 'url', applicationId, by: toActor(), facts });
-    const toUrl = (key: string, file: Named & { readonly kind: string }) =>
+    const toUrl = (key: string, file: Described) =>
       blobs.url(key, {
         fileName: file.fileName ?? `${file.kind}-${applicationId}`,
         contentType: file.contentType ?? 'application/octet-stream',
@@ -82,23 +83,10 @@ function requireOne<T>(found: readonly T[], words: { readonly none: string; read
   });
 }
 
-interface Named {
-  readonly fileName: string | null;
-  readonly contentType: string | null;
-}
+type Described = Omit<ApplicationFile, 'key'>;
 
 /** A file that is not stored has no address, size or sha256. */
-interface FileUrl extends Named {
-  readonly kind: string;
-  readonly state: string;
-  readonly reason: string | null;
-  readonly detectedType: string | null;
-  readonly url: string | null;
-  readonly sizeBytes: number | null;
-  readonly sha256: string | null;
-}
-
-function renderFiles(files: readonly FileUrl[]): string {
+function renderFiles(files: readonly (Described & { readonly url: string | null })[]): string {
   if (files.length === 0) return 'The application has no files.';
   return files
     .map(({ kind, url, ...file }) => {

@@ -37,13 +37,7 @@ export async function clearTrouble(db: Queryable, names: readonly string[], task
 }
 
 export async function loadWaits(db: Queryable): Promise<Wait[]> {
-  return await db.query<{
-    advertiser: string;
-    task: Wait['task'];
-    dependency: Wait['dependency'];
-    reason: string;
-    since: Date;
-  }>(
+  return await db.query<Wait>(
     `SELECT v.name AS advertiser, task, t ->> 'dependency' AS dependency, t ->> 'reason' AS reason, (t ->> 'since')::timestamptz AS since
      FROM intake.advertisers v CROSS JOIN jsonb_each(v.troubles) AS each (task, t)
      WHERE ${holds('t')} ORDER BY since, advertiser, task`,

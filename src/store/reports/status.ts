@@ -147,12 +147,7 @@ type StatusRow = Pick<
 
 /** The verdict of all sweeps of one account. */
 export async function loadVerdict(db: Queryable, name: string): Promise<ProvenVerdict> {
-  const [verdict] = await db.query<{
-    certificate: Conclusion['certificate'];
-    risk: Conclusion['risk'];
-    reason: string;
-    evidence: string[];
-  }>(
+  const [verdict] = await db.query<ProvenVerdict>(
     `SELECT certificate, risk, reason, coalesce(evidence, '{}') AS evidence FROM intake_analytics.completeness WHERE advertiser = $1`,
     [name],
   );
