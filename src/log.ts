@@ -1,7 +1,7 @@
 // The log: one line per event on stderr, with ids and counts, never a payload.
-// This file removes from errors what may contain a payload (rows, parameters, headers, queries), for every caller.
 
 import pino, { type DestinationStream, type LogFn, type Logger } from 'pino';
+import { longestText, type SafeError, toSafeError } from './domain/safe-error.ts';
 
 /** pino's logger. The fields of a child may be ids only, since pino does not pass them through its formatters. */
 export type Log = Omit<Logger, 'child'> & { child(ids: Readonly<Record<string, string | number>>): Log };
@@ -28,68 +28,6 @@ export interface LogOptions {
   readonly format: 'auto' | 'json' | 'pretty';
 }
 
-/** The parts of an error that may be logged. */
-export interface SafeError {
-  readonly name: string;
-  readonly kind?: string;
-  readonly code?: string;
-  readonly status?: number;
-  readonly message: string;
-  /** The frames only: the first line of a stack repeats the message. */
-  readonly stack: string;
-  readonly cause?: SafeError;
-}
-
-/** The parts of a thrown value that contain no payload, including its chain of causes. */
-export function toSafeError(thrown: unknown, depth = 0): SafeError {
-  if (!(thrown instanceof Error))
-    return { name: typeof thrown, message: 'a value that is not an Error was thrown', stack: '' };
-  const { kind, code, status, statusCode = status }: Record<string, unknown> = { ...thrown };
-  const first = thrown instanceof AggregateError ? thrown.errors[0] : undefined;
-  const cause = thrown.cause ?? first;
-  return {
-    name: thrown.name,
-    ...(typeof kind === 'string' && { kind }),
-    ...(typeof code === 'string' && { code }),
-    ...(typeof statusCode === 'number' && { status: statusCode }),
-    message: toSafeMessage(thrown),
-    stack: toFrames(thrown),
-    ...(cause !== undefined && depth < 5 && { cause: toSafeError(cause, depth + 1) }),
-  };
-}
-
-const longest = 300;
-
-function toSafeMessage(error: Error): string {
-  // Truncated first: the expressions below are quadratic in the worst case (measured: 100,000 letters took 48 s).
-  return toOwnWords(error)
-    .slice(0, 2_000)
-    .replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi, '$1')
-    .replace(/(\/\/[^\s?#]*)[?#]\S*/g, '$1')
-    .replace(/[^\s"'<(]+@[^\s"'>)]+/g, '[address]')
-    .slice(0, longest);
-}
-
-/** A message may contain lines that look like frames, so it is removed first. A frame ends with a line and a column number. */
-function toFrames({ stack = '', message }: Error): string {
-  const lines = stack.slice(Math.max(0, stack.indexOf(message)) + message.length).split('\n');
-  return lines
-    .filter((line) => /^ {4}at .*:\d+:\d+\)?$/.test(line))
-    .slice(0, 20)
-    .join('\n');
-}
-
-/** The message without the values that it quotes. */
-function toOwnWords(error: Error): string {
-  // drizzle: "Failed query: insert ... params: ..."; the cause has the database's message.
-  if ('query' in error && 'params' in error) return 'Failed query';
-  // Postgres: `invalid input syntax for type bigint: "..."`. No colon precedes the quoted names of tables and columns.
-  if ('severity' in error) return error.message.replace(/: ".*$/s, '');
-  // JSON.parse: `Unexpected token 'x', "..." is not valid JSON`.
-  if (error instanceof SyntaxError) return error.message.replace(/(?:token )?['"`].*['"`]/s, '[text]');
-  return error.message;
-}
-
 /** The fields of a line: scalars and errors only. An object may contain anything, so only its name is logged. */
 function toFlat(fields: object): Record<string, unknown> {
   return Object.fromEntries(
@@ -114,7 +52,7 @@ function withoutStack({ stack: _, cause, ...rest }: SafeError): LoggedTrouble {
 function toScalar(value: unknown): unknown {
   if (value instanceof Error) return toLogged(value);
   if (typeof value === 'bigint') return value.toString();
-  if (typeof value === 'string') return value.slice(0, longest);
+  if (typeof value === 'string') return value.slice(0, longestText);
   return typeof value === 'object' && value !== null ? '[left out]' : value;
 }
 

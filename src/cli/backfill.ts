@@ -56,7 +56,7 @@ export const backfill = command<BackfillOptions>({
     const outcomes = await showReadProgress(context, (events) =>
       backfillOnce(config, { ...events, range, restart, files, signal }),
     );
-    return await reportOutcomes(context, outcomes);
+    return reportOutcomes(context, outcomes);
   },
 });
 

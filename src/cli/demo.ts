@@ -2,6 +2,7 @@
 // a table of the busiest ads, then a live worker until Ctrl-C. It keeps its state in .intake/demo, and the next demo continues from there.
 // Its board, ports, careers site and receiver of webhooks are in src/dev/demo, which the production image does not have.
 import { join } from 'node:path';
+import type { WorkerConfig } from '../app/worker.ts';
 import type { Board } from '../dev/demo/board.ts';
 import { formatCount } from '../domain/format.ts';
 import { toCount } from './arguments.ts';
@@ -80,7 +81,7 @@ export const demo = command<{ readonly once: boolean; readonly applications?: st
     const outcomes = await showReadProgress(context, (events) =>
       syncOnce(config, { ...events, recheck: false, files: true, signal: context.signal }),
     );
-    const code = await reportOutcomes(context, outcomes);
+    const code = reportOutcomes(context, outcomes);
     await showAds(context, databaseUrl);
     terminal.note(toNextSteps(databaseUrl, options.once));
     if (code !== exitCodes.done || options.once) return code;
@@ -94,8 +95,6 @@ export const demo = command<{ readonly once: boolean; readonly applications?: st
     return await keepLive(context, config, board);
   },
 });
-
-type DemoConfig = Parameters<typeof import('../app/worker.ts').runWorker>[0];
 
 async function showAds({ terminal }: Context, url: string): Promise<void> {
   const { loadBusiestAds } = await import('../dev/demo/busiest-ads.ts');
@@ -143,7 +142,7 @@ function toNextSteps(databaseUrl: string, once: boolean): string {
 }
 
 /** Runs a worker, and new arrivals on the board, until Ctrl-C. The prefill routes run beside it. */
-async function keepLive({ signal, terminal }: Context, config: DemoConfig, board: Board): Promise<ExitCode> {
+async function keepLive({ signal, terminal }: Context, config: WorkerConfig, board: Board): Promise<ExitCode> {
   const { createLog } = await import('../log.ts');
   const { runWorker } = await import('../app/worker.ts');
   const log = await createLog({ level: 'warn', format: 'auto' });

@@ -24,14 +24,12 @@ export const doctor = command<{ readonly advertiser?: string }>({
     });
     const configuration = { check: 'configuration', ok: true, detail: config.warnings.join(' ') || 'complete' };
     const found: Finding[] = [configuration, ...(await runChecks(config, signal))];
-    const findings = await Promise.all(
-      found.map(async ({ check, ok, detail, trouble }) => {
-        const failure = trouble === undefined ? null : await toFailure(trouble, signal);
-        // Subclasses of Trouble already say in their message what to do.
-        const next = trouble instanceof Error && trouble.name === 'Trouble' ? failure?.next : undefined;
-        return { check, ok, detail, next, exitCode: failure?.exitCode };
-      }),
-    );
+    const findings = found.map(({ check, ok, detail, trouble }) => {
+      const failure = trouble === undefined ? null : toFailure(trouble, signal);
+      // Subclasses of Trouble already say in their message what to do.
+      const next = trouble instanceof Error && trouble.name === 'Trouble' ? failure?.next : undefined;
+      return { check, ok, detail, next, exitCode: failure?.exitCode };
+    });
     terminal.result({ findings: findings.map(({ check, ok, detail }) => ({ check, ok, detail })) }, () =>
       findings
         .flatMap(({ check, ok, detail, next }) => {

@@ -1,6 +1,7 @@
 // One form for every error that a user sees: what happened, what was kept, what to do next, and the exit code.
 // Turns errors of the lower layers into that form. A stack is shown for unexpected errors only.
 
+import { toSafeError } from '../domain/safe-error.ts';
 import {
   CertificateTrouble,
   type Dependency,
@@ -57,7 +58,7 @@ export class Interrupted extends Error {
   }
 }
 
-export async function toFailure(error: unknown, signal: AbortSignal): Promise<Failure> {
+export function toFailure(error: unknown, signal: AbortSignal): Failure {
   if (error instanceof Failure) return error;
   if (signal.aborted && isAbort(error, signal)) {
     const by = signal.reason instanceof Interrupted ? signal.reason.message : 'Interrupted';
@@ -82,7 +83,6 @@ export async function toFailure(error: unknown, signal: AbortSignal): Promise<Fa
       details: { problems: error.problems },
     });
   }
-  const { toSafeError } = await import('../log.ts');
   return new Failure(exitCodes.unexpected, `Unexpected: ${toSafeError(error).message}`, {
     kept: committed,
     next: 'This is a bug in Intake. Run the command again with LOG_LEVEL=debug and report what it prints.',

@@ -49,15 +49,12 @@ export async function showReadProgress<T>(
 }
 
 /** Prints the outcome of each advertiser and of the files. Returns the worst exit code. */
-export async function reportOutcomes(
-  { signal, terminal }: Context,
-  { advertisers: outcomes, files }: ReadOutcome,
-): Promise<ExitCode> {
+export function reportOutcomes({ signal, terminal }: Context, { advertisers: outcomes, files }: ReadOutcome): ExitCode {
   const troubles = [
     ...outcomes.flatMap((outcome) => (outcome.trouble === null ? [] : [outcome.trouble])),
     ...(files && 'trouble' in files ? [files.trouble] : []),
   ];
-  const failures = await Promise.all(troubles.map((trouble) => toFailure(trouble, signal)));
+  const failures = troubles.map((trouble) => toFailure(trouble, signal));
   const [only] = failures;
   if (only && outcomes.length === 1 && outcomes[0]?.sweeps === null) throw only;
   terminal.result({ advertisers: outcomes.map(toJsonOutcome), files: toJsonFiles(files) }, () =>

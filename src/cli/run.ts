@@ -6,8 +6,8 @@ import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { CommanderError } from 'commander';
 import { toJson } from '../domain/format.ts';
+import { type SafeError, toSafeError } from '../domain/safe-error.ts';
 import { version } from '../domain/version.ts';
-import type { SafeError } from '../log.ts';
 import { createProgram, type Definition } from './command.ts';
 import { commands } from './commands.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
@@ -31,16 +31,14 @@ export async function runProcess(host: NodeJS.Process, definitions = commands): 
   host.stdout.on('error', (error) => stop.abort(isClosedPipe(error) ? new Interrupted('a closed pipe') : error));
   host.stderr.on('error', () => {});
   const io: CliHost = { env: host.env, stdout: host.stdout, stderr: host.stderr, signal: stop.signal };
-  host.on('uncaughtException', (error) => {
-    void reportFailure(error, io).then((code) => host.exit(code));
-  });
+  host.on('uncaughtException', (error) => host.exit(reportFailure(error, io)));
 
   const argv = host.argv.slice(2);
   const unreadable = loadSettingsFile(host.env);
   const code =
     unreadable === null
       ? await runCli(argv, definitions, io)
-      : await reportFailure(unreadable, io, { json: argv.includes('--json') });
+      : reportFailure(unreadable, io, { json: argv.includes('--json') });
   host.exitCode = code;
   // A leaked handle must not keep a finished command alive.
   setTimeout(() => host.exit(code), 2_000).unref();
@@ -107,19 +105,18 @@ export async function runCli(
   }
 }
 
-async function reportFailure(
+function reportFailure(
   error: unknown,
   { env, stdout, stderr, signal }: CliHost,
   { command, json = false }: { readonly command?: string | undefined; readonly json?: boolean } = {},
-): Promise<ExitCode> {
-  const failure = await toFailure(error, signal);
+): ExitCode {
+  const failure = toFailure(error, signal);
   const { exitCode, message: happened, kept, details } = failure;
   const help = command ? `intake help ${command} shows its options and examples.` : 'intake --help lists the commands.';
   const next = failure.next || help;
   if (json) stdout.write(`${toJson({ error: { exitCode, happened, kept, next, ...details } })}\n`);
   stderr.write(`${happened}\n  Kept: ${kept}\n  Next: ${next}\n`);
   if (exitCode === exitCodes.unexpected || env.LOG_LEVEL === 'debug') {
-    const { toSafeError } = await import('../log.ts');
     for (let seen: SafeError | undefined = toSafeError(failure.cause ?? failure); seen; seen = seen.cause) {
       stderr.write(`${seen.name}: ${seen.message}\n${seen.stack}\n`);
     }

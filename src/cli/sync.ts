@@ -31,6 +31,6 @@ export const sync = command<SyncOptions>({
     const outcomes = await showReadProgress(context, (events) =>
       syncOnce(config, { ...events, recheck, files, signal }),
     );
-    return await reportOutcomes(context, outcomes);
+    return reportOutcomes(context, outcomes);
   },
 });

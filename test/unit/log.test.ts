@@ -5,8 +5,9 @@ import { DrizzleQueryError } from 'drizzle-orm/errors';
 import { DatabaseError } from 'pg';
 import { errors } from 'undici';
 import { describe, expect, it } from 'vitest';
+import { toSafeError } from '../../src/domain/safe-error.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
-import { createLog, toSafeError } from '../../src/log.ts';
+import { createLog } from '../../src/log.ts';
 
 const marker = 'xMARKERx';
 
