@@ -3,7 +3,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
-import { toStatus } from '../domain/status.ts';
 import type { Wait } from '../domain/trouble.ts';
 import { version } from '../domain/version.ts';
 import type { Log } from '../log.ts';
@@ -32,6 +31,7 @@ import { createExtractTask } from './extract.ts';
 import { downloadFiles, type FilesRequest } from './files.ts';
 import { createMaintenance, createPrivacyMaintenance } from './maintenance.ts';
 import { openBlobsOf, openSource, openWebhooks, totalTimeoutMs } from './resources.ts';
+import { loadStatus } from './status.ts';
 
 export type WorkerConfig = Config<
   'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'admin' | 'webhooks' | 'extract'
@@ -175,26 +175,13 @@ function createWaker(everyMs: number | undefined) {
   };
 }
 
-function toAdminOptions(
-  { admin, sync, extract, trustedProxies }: WorkerConfig,
-  store: Store,
-  loadOwnWaits: () => readonly Wait[],
-) {
-  const { host, port, login } = admin;
-  const { staleAfterMs, proofLimit, verifyWithinMs } = sync;
+function toAdminOptions(config: WorkerConfig, store: Store, loadOwnWaits: () => readonly Wait[]) {
+  const { trustedProxies } = config;
+  const { host, port, login } = config.admin;
   return {
     ...{ host, port, version, trustedProxies, now: Date.now },
     login: login && { user: login.user, password: () => login.password.current() },
-    loadStatus: async () => {
-      const advertisers = await store.reports.loadStatus();
-      return toStatus(new Date(), advertisers, staleAfterMs, {
-        webhooks: await store.webhooks.load(),
-        extract: await store.extracts.loadStatus(extract.watched),
-        waits: [...loadOwnWaits(), ...(await store.advertisers.loadWaits())],
-        proofLimit,
-        verifyWithinMs,
-      });
-    },
+    loadStatus: () => loadStatus(store, config, loadOwnWaits()),
     loadOwnWaits,
     loadHistory: (period) => store.reports.loadHistory(period, new Date()),
     loadProof: (advertiser) => store.reports.loadProof(advertiser),

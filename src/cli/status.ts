@@ -38,7 +38,7 @@ export const status = command<{ readonly check: boolean; readonly watch: boolean
     for (;;) {
       let value: Status;
       try {
-        value = await loadStatus(app.store, config);
+        value = await loadAnyStatus(app.store, config);
         awaySince = null;
       } catch (error) {
         if (!watch || !isTemporary(error)) throw error;
@@ -54,19 +54,18 @@ export const status = command<{ readonly check: boolean; readonly watch: boolean
 });
 
 /** The status, as far as the schema supports it. Throws SchemaTrouble if the schema is absent or too different. */
-async function loadStatus(store: Store, config: Config<'sync' | 'extract'>): Promise<Status> {
-  const { staleAfterMs, ...limits } = config.sync;
+async function loadAnyStatus(store: Store, config: Config<'sync' | 'extract'>): Promise<Status> {
+  const { loadStatus } = await import('../app/status.ts');
   const { isUsable, toSchemaTrouble } = await import('../domain/schema.ts');
   const { toStatus } = await import('../domain/status.ts');
   const { Trouble } = await import('../domain/trouble.ts');
   const schema = await store.schema.load();
+  if (isUsable(schema)) return await loadStatus(store, config);
   if (schema.state === 'absent') throw toSchemaTrouble(schema);
+  // An older schema may not have what the rest of the status needs.
   const advertisers = await store.reports.loadStatus().catch((error: unknown) => {
-    throw isUsable(schema) || error instanceof Trouble ? error : toSchemaTrouble(schema);
+    throw error instanceof Trouble ? error : toSchemaTrouble(schema);
   });
-  // An older schema may not have these yet.
-  const waits = isUsable(schema) ? await store.advertisers.loadWaits() : [];
-  const webhooks = isUsable(schema) ? await store.webhooks.load() : [];
-  const extract = isUsable(schema) ? await store.extracts.loadStatus(config.extract.watched) : null;
-  return toStatus(new Date(), advertisers, staleAfterMs, { schema, waits, webhooks, extract, ...limits });
+  const { staleAfterMs, ...limits } = config.sync;
+  return toStatus(new Date(), advertisers, staleAfterMs, { schema, ...limits });
 }

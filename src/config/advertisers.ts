@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
+import { type Detail, type EventType, eventTypes } from '../domain/webhook.ts';
 import * as read from './parsers.ts';
 import { explainUnreadable, loadSecret, Secret } from './secret.ts';
 
@@ -69,7 +70,7 @@ export interface WebhookEndpoint {
   /** Null: every type. */
   readonly types: readonly EventType[] | null;
   /** Which row of the application a message holds; null: none. */
-  readonly detail: 'anonymous' | 'personal' | null;
+  readonly detail: Detail | null;
 }
 
 /** Reads the endpoints of a file, and the names of its accounts. */
@@ -118,11 +119,7 @@ const path = z.string('must be a path').min(1, 'must be a path');
 /** The words with which an operator says that people's data goes to an endpoint. */
 const withPeople = 'with personal data';
 
-const eventType = z.enum(
-  ['application.received', 'application.changed', 'application.ready', 'application.missing', 'application.erased'],
-  'must be types of events (docs/integrate.md)',
-);
-type EventType = z.output<typeof eventType>;
+const eventType = z.enum(eventTypes, 'must be types of events (docs/integrate.md)');
 
 const webhook = z
   .strictObject(
