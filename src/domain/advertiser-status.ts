@@ -4,33 +4,17 @@ import { type Conclusion, tooManyAbsent } from './coverage/certificate.ts';
 import { formatCount, formatMoment, formatSpan } from './format.ts';
 import { toUnusualSilence } from './silence.ts';
 
-/** The state of one advertiser, as the database shows it at one moment. */
-export interface AdvertiserStatus {
+/** What one statement tells of an advertiser. */
+export interface AdvertiserFacts {
   readonly name: string;
   /** Null until the first answer. */
   readonly advertiserId: bigint | null;
-  readonly halt: { readonly kind: 'refused' | 'mismatch'; readonly reason: string; readonly since: Date } | null;
-  readonly applications: number;
   readonly newestSubmittedAt: Date | null;
-  readonly cursor: { readonly afterId: bigint; readonly asOf: Date } | null;
   /** When the last poll reached the end of the list; null before the first one. */
   readonly readAt: Date | null;
-  /** Downloads in the queue. */
-  readonly waiting: number;
   /** Queued downloads that could be fetched now, and since when the oldest of them could. */
   readonly due: number;
   readonly oldestDueAt: Date | null;
-  /** Queued downloads of files that the source does not have yet. */
-  readonly notThere: number;
-  /** Queued downloads whose claim has expired: a process ended while it fetched them. */
-  readonly suspects: number;
-  readonly attachments: Readonly<Record<string, number>>;
-  /** Rejected attachments that wait for a virus flag that can be read. */
-  readonly withheld: number;
-  /** Distinct stored files, and their bytes. */
-  readonly blobs: { readonly count: number; readonly bytes: number };
-  /** Screens that are stored but cannot be parsed. */
-  readonly unreadableScreens: number;
   /** Blobs that verify found damaged and that have not been fetched again yet. */
   readonly damagedBlobs: number;
   /** Infected files that are deleted, and of which the blob store keeps versions that it does not let Intake delete. */
@@ -42,8 +26,6 @@ export interface AdvertiserStatus {
   readonly quarantined: number;
   /** Elements that were not kept, because as many as may be wait in quarantine already. */
   readonly unkept: number;
-  /** Members that differ in every answer and therefore are no change. At most 20 are listed. */
-  readonly volatile: readonly string[];
   /** How often an application, an element or a prefill of an erased person was kept out. */
   readonly keptOut: number;
   /** Records due for RETENTION that its limit holds back; null when none. */
@@ -52,17 +34,39 @@ export interface AdvertiserStatus {
   readonly erasingSince: Date | null;
   /** Why the files of an erasure cannot be deleted; null where they can. */
   readonly erasingTrouble: string | null;
+  /** Id ranges that are open: never read, or left as gaps by a sweep that ended. */
+  readonly openRanges: number;
+  /** The greatest delay in milliseconds at which a poll found an application that the source showed late; null when there was none. */
+  readonly latenessMs: number | null;
+}
+
+/** The state of one advertiser, as the database shows it at one moment. */
+export interface AdvertiserStatus extends AdvertiserFacts {
+  readonly halt: { readonly kind: 'refused' | 'mismatch'; readonly reason: string; readonly since: Date } | null;
+  readonly applications: number;
+  readonly cursor: { readonly afterId: bigint; readonly asOf: Date } | null;
+  /** Downloads in the queue. */
+  readonly waiting: number;
+  /** Queued downloads of files that the source does not have yet. */
+  readonly notThere: number;
+  /** Queued downloads whose claim has expired: a process ended while it fetched them. */
+  readonly suspects: number;
+  readonly attachments: Readonly<Record<string, number>>;
+  /** Rejected attachments that wait for a virus flag that can be read. */
+  readonly withheld: number;
+  /** Distinct stored files, and their bytes. */
+  readonly blobs: { readonly count: number; readonly bytes: number };
+  /** Screens that are stored but cannot be parsed. */
+  readonly unreadableScreens: number;
+  /** Members that differ in every answer and therefore are no change. At most 20 are listed. */
+  readonly volatile: readonly string[];
   readonly lastSweep: SweepStatus | null;
   /** Sweeps that were interrupted and will continue automatically. */
   readonly unfinished: readonly { readonly purpose: string; readonly startedAt: Date; readonly reason: string }[];
   /** What all sweeps together prove. */
   readonly coverage: CoverageStatus | null;
-  /** Id ranges that are open: never read, or left as gaps by a sweep that ended. */
-  readonly openRanges: number;
   /** Ids for which the source fails while it serves others, and that no operator has accepted. */
   readonly unreadable: readonly UnreadableId[];
-  /** The greatest delay in milliseconds at which a poll found an application that the source showed late; null when there was none. */
-  readonly latenessMs: number | null;
   /** Submission times in milliseconds since the epoch: the sample that silence.ts needs. */
   readonly submittedAt: readonly number[];
 }

@@ -1,5 +1,5 @@
 // Loads the facts of the status: one statement per kind of fact, whatever the number of advertisers.
-import type { AdvertiserStatus, ProvenVerdict, SweepStatus } from '../../domain/advertiser-status.ts';
+import type { AdvertiserFacts, AdvertiserStatus, ProvenVerdict, SweepStatus } from '../../domain/advertiser-status.ts';
 import { mostQuarantined } from '../../domain/application.ts';
 import type { Conclusion } from '../../domain/coverage/certificate.ts';
 import { arrivalSample } from '../../domain/silence.ts';
@@ -112,28 +112,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
   });
 }
 
-/** The members of the status that the statement returns as they are, and the parts of others. */
-type StatusRow = Pick<
-  AdvertiserStatus,
-  | 'name'
-  | 'advertiserId'
-  | 'newestSubmittedAt'
-  | 'readAt'
-  | 'due'
-  | 'oldestDueAt'
-  | 'damagedBlobs'
-  | 'keptInfected'
-  | 'keptDeleted'
-  | 'verifiedSince'
-  | 'quarantined'
-  | 'unkept'
-  | 'keptOut'
-  | 'retentionDue'
-  | 'erasingSince'
-  | 'erasingTrouble'
-  | 'latenessMs'
-  | 'openRanges'
-> &
+type StatusRow = AdvertiserFacts &
   Columns<'advertisers', 'halt_kind' | 'reason' | 'halted_at'> &
   OrNull<Columns<'cursors', 'after_id' | 'as_of'>> &
   Pick<Conclusion, 'certificate' | 'risk'> & {
