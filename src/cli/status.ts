@@ -1,7 +1,9 @@
 // `intake status`: prints the status as text or JSON; once, as a check for cron jobs, or repeatedly.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
-import type { Status } from '../domain/status.ts';
+import { isUsable, toSchemaTrouble } from '../domain/schema.ts';
+import { isHealthy, type Status, toReport, toStatus, toUnknownStatus } from '../domain/status.ts';
+import { Trouble } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -30,7 +32,6 @@ export const status = command<{ readonly check: boolean; readonly watch: boolean
   async run({ env, signal, terminal }, { check, watch }) {
     const config = await loadCommandConfig(env, { needs: ['database', 'privacy', 'sync', 'extract'] });
     const { openAnyStore } = await import('../app/database.ts');
-    const { isHealthy, toReport, toUnknownStatus } = await import('../domain/status.ts');
     const { isTemporary } = await import('../sync/retry.ts');
     const { renderStatus } = await import('./render-status.ts');
     await using app = await openAnyStore(config, 'status');
@@ -56,9 +57,6 @@ export const status = command<{ readonly check: boolean; readonly watch: boolean
 /** The status, as far as the schema supports it. Throws SchemaTrouble if the schema is absent or too different. */
 async function loadAnyStatus(store: Store, config: Config<'sync' | 'extract'>): Promise<Status> {
   const { loadStatus } = await import('../app/status.ts');
-  const { isUsable, toSchemaTrouble } = await import('../domain/schema.ts');
-  const { toStatus } = await import('../domain/status.ts');
-  const { Trouble } = await import('../domain/trouble.ts');
   const schema = await store.schema.load();
   if (isUsable(schema)) return await loadStatus(store, config);
   if (schema.state === 'absent') throw toSchemaTrouble(schema);
