@@ -11,6 +11,7 @@ import { claimLease } from '../support/leases.ts';
 import { test, toResult } from '../support/site.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { openTestDatabase } from '../support/test-database.ts';
+import { openSettings } from '../support/worker.ts';
 
 describe('intake sync', () => {
   test('brings the board into the database, says so, and status shows it', async ({ openSite }) => {
@@ -41,6 +42,23 @@ describe('intake sync', () => {
       advertisers: [{ openRanges: 0, coverage: { certificate: 'assumed' } }],
       problems: [],
     });
+  });
+
+  test('of several accounts reads the one that --advertiser names, and the other commands act on it alone', async () => {
+    await using database = await openTestDatabase();
+    await using board = await openSandbox({ applications: 3, advertisers: [{ applications: 2 }] });
+    await using settings = await openSettings(database, board);
+    const read = async (line: string) => toResult(await callIntake([...line.split(' '), '--json'], settings.env));
+    const only = [{ name: 'account-2', added: 2 }];
+    expect(await read('sync --no-files --advertiser account-2')).toMatchObject({ advertisers: only });
+    expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([{ n: 2 }]);
+    expect(await read('backfill --dry-run --advertiser account-2')).toMatchObject({
+      estimates: [{ name: 'account-2' }],
+    });
+    expect(await read('prove --advertiser account-2')).toMatchObject({ advertisers: [{ name: 'account-2' }] });
+    await database.query(`UPDATE intake.advertisers SET state = 'halted', halt_kind = 'mismatch', reason = 'a test'`);
+    expect(await read('unhalt --advertiser account-1')).toEqual({ unhalted: [] });
+    expect(await read('unhalt --advertiser account-2')).toEqual({ unhalted: ['account-2'] });
   });
 
   test('without settings ends with 2 and one block that names each, with an example', async () => {
