@@ -1,4 +1,4 @@
-// Measures how many events a second one endpoint of webhooks takes, with a receiver that needs 5 ms: npx node bench/webhooks.ts [events].
+// Measures how many events a second one endpoint of webhooks takes: npx node bench/webhooks.ts [events] [milliseconds that it needs].
 // The anchor is the same number of bare requests, one after the other, over one connection: order allows no more than that.
 
 import { spawn } from 'node:child_process';
@@ -18,16 +18,16 @@ import { openStore } from '../src/store/store.ts';
 import { deliver } from '../src/sync/accounts/webhooks.ts';
 import { openWebhookClient } from '../src/webhooks/send.ts';
 
-const latencyMs = 5;
 const secret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
 
-if (process.argv[2] === 'receiver') await receive();
-else await measure(Number(process.argv[2] ?? 2_000));
+const [, , what = '2000', latency = '5'] = process.argv;
+if (what === 'receiver') await receive(Number(latency));
+else await measure(Number(what), latency);
 
-async function receive(): Promise<void> {
+async function receive(latencyMs: number): Promise<void> {
   const server = createServer((request, response) => {
     request.resume().once('end', async () => {
-      await sleep(latencyMs);
+      if (latencyMs > 0) await sleep(latencyMs);
       response.writeHead(204).end();
     });
   }).listen(0, '127.0.0.1');
@@ -37,8 +37,8 @@ async function receive(): Promise<void> {
   process.exit();
 }
 
-async function measure(count: number): Promise<void> {
-  const receiver = spawn(process.execPath, [import.meta.filename, 'receiver'], {
+async function measure(count: number, latencyMs: string): Promise<void> {
+  const receiver = spawn(process.execPath, [import.meta.filename, 'receiver', latencyMs], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
   const [port] = await once(receiver, 'message');

@@ -4,7 +4,7 @@
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 
 interface Message {
@@ -50,6 +50,7 @@ function take(message: Message): void {
 }
 
 const toleranceSeconds = 300;
+const mostBytes = 1_000_000;
 
 /** True for a message that was signed with the secret within the last five minutes. */
 function isGenuine(headers: IncomingHttpHeaders, body: string): boolean {
@@ -68,14 +69,21 @@ function answer(response: ServerResponse, status: number, type = 'text/plain', b
   response.writeHead(status, { 'content-type': `${type}; charset=utf-8` }).end(body);
 }
 
-const server = createServer(async (request, response) => {
+async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
   if (request.method === 'GET') return answer(response, 200, 'text/html', toPage());
+  // A stranger could send without end.
+  if (!(Number(request.headers['content-length']) <= mostBytes)) return answer(response, 413);
   const body = await text(request);
   if (!isGenuine(request.headers, body)) return answer(response, 401);
   const message = JSON.parse(body) as Message;
   // Answer only when the event is safe: whatever is not answered with 2xx comes again.
   if (message.type.startsWith('application.')) take(message);
   answer(response, 204);
+}
+
+// A sender that hangs up fails only its own request.
+const server = createServer((request, response) => {
+  receive(request, response).catch(() => response.destroy());
 });
 
 /** Types, numbers and times only, so nothing has to be escaped. */

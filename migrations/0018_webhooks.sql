@@ -21,13 +21,13 @@ COMMENT ON COLUMN intake.webhooks.advertiser_id IS 'The advertiser whose events 
 --> statement-breakpoint
 COMMENT ON COLUMN intake.webhooks.name IS 'Its name in the configuration.';
 --> statement-breakpoint
-COMMENT ON COLUMN intake.webhooks.position IS 'The last event that it took; 0 before the first. Written after its answer, so that a crash repeats events and skips none.';
+COMMENT ON COLUMN intake.webhooks.position IS 'The last event that it took or passed: of a type that it does not want, or older than four weeks when it was new; 0 if there is none. Written after its answer, so that a crash repeats events and skips none.';
 --> statement-breakpoint
-COMMENT ON COLUMN intake.webhooks.failures IS 'Failed attempts in a row at the next event.';
+COMMENT ON COLUMN intake.webhooks.failures IS 'Attempts in a row at the next event that it did not take, with the one under way.';
 --> statement-breakpoint
-COMMENT ON COLUMN intake.webhooks.failing_since IS 'When the first of them failed. After 75 hours the endpoint counts as halted.';
+COMMENT ON COLUMN intake.webhooks.failing_since IS 'When it first answered one of them with a failure. After 75 hours the endpoint counts as halted.';
 --> statement-breakpoint
-COMMENT ON COLUMN intake.webhooks.next_at IS 'When the next event is tried again; null when nothing failed.';
+COMMENT ON COLUMN intake.webhooks.next_at IS 'When the next event is tried again, unless an attempt under way succeeds; null after it took the last one.';
 --> statement-breakpoint
 COMMENT ON COLUMN intake.webhooks.stop IS 'Why only intake retry --webhook continues: gone (it answered 410) or lost (events were deleted before it took them).';
 --> statement-breakpoint

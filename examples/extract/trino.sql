@@ -1,5 +1,6 @@
 -- Reads an extract with Trino's Hive connector (written for Trino 470, not run by the tests). The folder holds files of several snapshots,
--- so the view asks for those that the manifest names. Needs hive.recursive-directories=true.
+-- so the view asks for those that the manifest names. Needs hive.recursive-directories=true and
+-- hive.timestamp-precision=MICROSECONDS.
 CREATE TABLE hive.intake.applications_anonymous_files (
   advertiser_id bigint, application_id bigint, person_key varchar, job_reference varchar,
   submitted_at timestamp(6), submitted_local timestamp(6), source_offset varchar,

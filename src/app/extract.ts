@@ -2,7 +2,6 @@
 import { type Config, parsePlace, toLocation } from '../config.ts';
 import type { BlobStore } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
-import type { ErasureJob } from '../domain/erasure.ts';
 import { SettingTrouble } from '../domain/trouble.ts';
 import { version } from '../domain/version.ts';
 import { anonymousViews, personalViews } from '../store/postgres/grants.ts';
@@ -10,6 +9,7 @@ import type { Store } from '../store/store.ts';
 import { erasePeople } from '../sync/extract/erase-people.ts';
 import { type ExtractRequest, type ExtractSummary, extract } from '../sync/extract/extract.ts';
 import type { WriteDeps } from '../sync/extract/write.ts';
+import type { EraseExtracts } from '../sync/privacy/erase.ts';
 import type { MaintenanceTask } from '../sync/worker/maintenance.ts';
 import { toOwner } from './actor.ts';
 import { openStoreOf } from './database.ts';
@@ -26,35 +26,48 @@ async function openTarget({ blobs }: Config<'blobs'>, place: Place): Promise<Blo
 /** Few objects are written at once, and each is large. */
 const targetLimits = { source: { concurrency: 4, idleTimeoutMs: 60_000 } };
 
-/** Summaries of millions of rows take longer than any statement of a worker. */
-const statementTimeoutMs = 1_800_000;
+/** Summaries of millions of rows take longer than any other statement. The watchdog of a worker waits for fifteen minutes. */
+const statementTimeoutMs = 600_000;
 
 /** How long a dead process that erased from a target keeps others from it. */
 const erasureLeaseMs = 30_000;
 
-/** Takes the people of an erasure out of every target that may hold them. Returns how many versions of files the targets keep. */
+/**
+ * Takes the people of an erasure out of every target that may hold them. Returns how many versions of files the targets keep. A target that
+ * fails does not stop the others; it is thrown at the end.
+ */
 export function createExtractErasure(
   config: Config<'blobs'>,
   store: Store,
   crashPoint?: PassCrashPoint,
-): (job: ErasureJob, signal: AbortSignal) => Promise<number> {
-  return async (job, signal) => {
+): EraseExtracts {
+  return async (job, signal, onStep) => {
     const { advertiserId, applicationIds, counts } = job;
     const onDelete = (paths: readonly string[]) => store.erasures.noteExtractFiles(job, paths);
-    let keptVersions = 0;
-    for (const { location, ...known } of await store.extracts.loadPeoplePlaces()) {
+    const eraseAt = async (location: string) => {
       const place = parsePlace(location);
       if (place === null) throw new SettingTrouble(`The extract at ${location} cannot be opened.`);
       await using target = await openTarget(config, place);
-      keptVersions += await erasePeople(
-        { store, target, spool: openSpoolOf(), onDelete, crashPoint },
+      return await erasePeople(
+        { store, target, spool: openSpoolOf(), onDelete, onStep, crashPoint },
         {
-          ...{ advertiserId, location, ...known, owner: toOwner('erasure'), leaseMs: erasureLeaseMs, signal },
+          ...{ advertiserId, location, owner: toOwner('erasure'), leaseMs: erasureLeaseMs, signal },
           applicationIds: applicationIds ?? [],
           deletedBefore: counts.extractFiles ?? [],
         },
       );
+    };
+    let keptVersions = 0;
+    const failed: unknown[] = [];
+    for (const location of await store.extracts.loadPeoplePlaces()) {
+      try {
+        keptVersions += await eraseAt(location);
+      } catch (error) {
+        signal.throwIfAborted();
+        failed.push(error);
+      }
     }
+    if (failed.length > 0) throw failed[0];
     return keptVersions;
   };
 }
@@ -83,8 +96,12 @@ export interface ExtractRun
 
 export async function runExtract(config: ExtractConfig, run: ExtractRun): Promise<ExtractSummary> {
   const { place, onRows, crashPoint, signal, ...chosen } = run;
-  const unknown = chosen.views?.find((view) => ![...anonymousViews, ...personalViews].includes(view));
-  if (unknown !== undefined) throw new SettingTrouble(`There is no view "${unknown.slice(0, 100)}" to extract.`);
+  const known = chosen.withPeople ? [...anonymousViews, ...personalViews] : anonymousViews;
+  const unknown = chosen.views?.find((view) => !known.includes(view));
+  if (unknown !== undefined) {
+    const named = unknown.slice(0, 100);
+    throw new SettingTrouble(`There is no view "${named}" that names nobody. People's columns need --with-people.`);
+  }
   await using stack = new AsyncDisposableStack();
   const { store } = stack.use(await openStoreOf(config, 'extract', signal, { statementTimeoutMs }));
   const target = stack.use(await openTarget(config, place));

@@ -1,16 +1,18 @@
-// Opens the configured resources beside the database: source, blob store and spool.
+// Opens the configured resources beside the database: source, blob store, spool and the clients of webhooks.
 import { tmpdir } from 'node:os';
 import { loadFreeBytes, openDiskBlobs } from '../blobs/disk.ts';
-import type { Config } from '../config.ts';
+import { type Config, toWebhookSecrets } from '../config.ts';
 import type { BlobStore, Spool } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { version } from '../domain/version.ts';
 import { createSource, type Source, type SourceOptions } from '../source/client.ts';
 import { type Connections, openConnections } from '../source/http.ts';
 import type { Store } from '../store/store.ts';
+import type { Webhook } from '../sync/accounts/webhooks.ts';
 import { openSpool } from '../sync/files/spool.ts';
 import { ensureOwned, guardStore, requireOnceOwned, requireOwned } from '../sync/files/store-owner.ts';
 import { createRateLimiter, honourRetryAfter } from '../sync/rate-limiter.ts';
+import { openWebhookClient, type WebhookClient } from '../webhooks/send.ts';
 import { openStoreOf } from './database.ts';
 
 /** A larger list answer is abandoned and requested in smaller ranges, so that memory stays bounded whatever the source sends. */
@@ -185,4 +187,26 @@ const checksums = { required: 'WHEN_REQUIRED', supported: 'WHEN_SUPPORTED', off:
 /** The spool, where files wait on their way to the blob store. */
 export function openSpoolOf(): Spool {
   return openSpool(tmpdir(), () => loadFreeBytes(tmpdir()));
+}
+
+/** The client of an endpoint of webhooks. Nothing is sent yet. */
+export function openWebhook(
+  { url, secret }: Config<'webhooks'>['webhooks']['endpoints'][number],
+  { webhooks }: Config<'webhooks'>,
+): WebhookClient {
+  return openWebhookClient({
+    url,
+    secrets: () => toWebhookSecrets(secret),
+    allowPrivate: webhooks.allowPrivate,
+    userAgent: `intake/${version}`,
+  });
+}
+
+/** A client per endpoint, so that none waits for another. */
+export function openWebhooks(config: Config<'webhooks'>, stack: AsyncDisposableStack) {
+  return config.webhooks.endpoints.map((endpoint) => {
+    const { account, name, types, detail } = endpoint;
+    const { send, look } = stack.use(openWebhook(endpoint, config));
+    return { account, name, types, detail, send, look } satisfies Webhook & Pick<WebhookClient, 'look'>;
+  });
 }

@@ -31,8 +31,7 @@ import { openAnyStore } from './database.ts';
 import { createExtractTask } from './extract.ts';
 import { downloadFiles, type FilesRequest } from './files.ts';
 import { createMaintenance, createPrivacyMaintenance } from './maintenance.ts';
-import { openBlobsOf, openSource, totalTimeoutMs } from './resources.ts';
-import { openWebhooks } from './webhooks.ts';
+import { openBlobsOf, openSource, openWebhooks, totalTimeoutMs } from './resources.ts';
 
 export type WorkerConfig = Config<
   'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'admin' | 'webhooks' | 'extract'
@@ -147,7 +146,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
       runDownloads: (watch) =>
         downloadDue(config, store, accounts, { ...watch, memory, crashPoint, onClaimed: metrics.observeWaits }),
       untilQueued: queued.until,
-      ...{ webhooks, untilEvents: events.until, crashPoint },
+      ...{ webhooks, untilEvents: events.until, onDelivered: metrics.observeDelivered, crashPoint },
       maintenance: [
         ...createMaintenance(config, store),
         ...createPrivacyMaintenance(config, store, log),

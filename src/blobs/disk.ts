@@ -25,6 +25,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   const toPath = (key: string) => join(root, parseBlobKey(key));
   /** A folder that is not mounted must not look like missing blobs (guardStore checks it as well), nor a delete in it like a success. */
   const requireFolder = () => stat(aside);
+  const inFolder = <T>(verb: string, work: () => Promise<T>) => guard(verb, () => requireFolder().then(work));
 
   let leftovers: Promise<void> | null = null;
   const clean = () => {
@@ -70,9 +71,8 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
     },
 
     delete: (keys, signal) =>
-      guard('deleted', async () => {
+      inFolder('deleted', async () => {
         const paths = new Map(keys.map((key) => [key, toPath(key)]));
-        await requireFolder();
         await clean();
         const refused: RefusedDelete[] = [];
         for (const [key, path] of paths) {
@@ -102,16 +102,11 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
 
     freeBytes: () => loadFreeBytes(root),
 
-    loadText: (name) =>
-      guard('read', async () => {
-        await requireFolder();
-        return loadText(toPath(name));
-      }),
+    loadText: (name) => inFolder('read', () => loadText(toPath(name))),
 
     // The rename does not compare: callers exclude each other (a lease), and the comparison finds one whose lease has ended.
     replaceText: (name, before, text, signal) =>
-      guard('written', async () => {
-        await requireFolder();
+      inFolder('written', async () => {
         const path = toPath(name);
         await using fresh = await writeTextAside(aside, text, signal);
         if ((await loadText(path)) !== before) return false;
@@ -120,15 +115,10 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
         return true;
       }),
 
-    loadIdentity: () =>
-      guard('read', async () => {
-        await requireFolder();
-        return (await loadIdentity(root)).text;
-      }),
+    loadIdentity: () => inFolder('read', async () => (await loadIdentity(root)).text),
 
     replaceIdentity: (before, identity, signal) =>
-      guard('written', async () => {
-        await requireFolder();
+      inFolder('written', async () => {
         const { text, next } = await loadIdentity(root);
         if (text !== before) return false;
         await using fresh = await writeTextAside(aside, identity, signal);

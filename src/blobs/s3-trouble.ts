@@ -69,10 +69,6 @@ function toWord(text: unknown): string {
   return typeof text === 'string' && /^[A-Za-z0-9_]{1,60}$/.test(text) && text !== 'Error' ? text : '';
 }
 
-export function isMissing(error: unknown): boolean {
-  return error instanceof Trouble && error.kind === 'missing';
-}
-
 /** True when the store answered that it does not support this request, or does not permit it. */
 export function isUnsupported(error: unknown): boolean {
   if (!(error instanceof Trouble) || error.status === undefined || error.kind === 'throttled') return false;

@@ -30,9 +30,9 @@ import {
   type RefusedDelete,
 } from '../domain/blob.ts';
 import { toHostAndPort } from '../domain/connection-error.ts';
-import { Trouble } from '../domain/trouble.ts';
+import { isMissing, Trouble } from '../domain/trouble.ts';
 import { buildPut } from './s3-put.ts';
-import { isMissing, isUnsupported, toTrouble } from './s3-trouble.ts';
+import { isUnsupported, toTrouble } from './s3-trouble.ts';
 
 export interface S3Settings {
   readonly bucket: string;

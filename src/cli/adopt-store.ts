@@ -21,7 +21,8 @@ export const adoptStore = command<{ readonly yes: boolean }>({
     await using app = await openStoreOf(config, 'adopt-store', signal);
     await using blobs = await openConfiguredBlobs(config);
     const deps = { store: app.store, blobs };
-    const { owner: former, isOwn: wasOwn } = await loadOwner(deps, signal);
+    const { owner: former, refusal } = await loadOwner(deps, signal);
+    const wasOwn = former !== null && refusal === null;
     if (yes) await adopt(deps, signal);
     const owner = yes ? (await loadOwner(deps, signal)).owner : null;
     const adoption = { location: blobs.location, former, wasOwn, owner };

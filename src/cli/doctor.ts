@@ -53,8 +53,9 @@ async function runChecks(
   { advertiser, signal }: Chosen,
 ): Promise<Finding[]> {
   const { openAnyStore } = await import('../app/database.ts');
-  const { openConfiguredBlobs, openConnectionsOf, openSourceToLook, toChosen } = await import('../app/resources.ts');
-  const { openWebhooks } = await import('../app/webhooks.ts');
+  const { openConfiguredBlobs, openConnectionsOf, openSourceToLook, openWebhooks, toChosen } = await import(
+    '../app/resources.ts'
+  );
   const checks = await import('../sync/worker/health-checks.ts');
   await using stack = new AsyncDisposableStack();
   const findings: Finding[] = [];

@@ -37,20 +37,18 @@ async function list({ env, signal, terminal }: Context) {
   return exitCodes.done;
 }
 
-/** An endpoint that no worker knows yet. */
+/** An endpoint that no worker knows yet: none has started with it, or the account has read nothing so far. */
 function toNew(advertiser: string, name: string): WebhookStatus {
   const none = { behindSince: null, failingSince: null, nextAt: null, stop: null, lastAnswer: null, answeredAt: null };
-  return { advertiser, name, position: 0n, behind: 0, failures: 0, ...none };
+  return { advertiser, name, position: null, behind: 0, failures: 0, ...none };
 }
 
 async function ping({ env, terminal }: Context, name: string) {
   const config: Config<'webhooks'> = await loadCommandConfig(env, { needs: ['webhooks'] });
-  requireWebhook(config, name);
-  const { openWebhooks } = await import('../app/webhooks.ts');
-  await using stack = new AsyncDisposableStack();
-  const client = openWebhooks(config, stack).find((one) => one.name === name);
-  const answer = await client?.send(toPing(name, new Date()));
-  if (answer === undefined) throw new Misuse(`There is no webhook "${name}".`);
+  const endpoint = requireWebhook(config, name);
+  const { openWebhook } = await import('../app/resources.ts');
+  await using client = openWebhook(endpoint, config);
+  const answer = await client.send(toPing(name, new Date()));
   const delivered = isDelivered(answer);
   const words = describeAnswer(answer);
   terminal.result({ webhook: name, delivered, status: answer.status, answer: words }, () =>

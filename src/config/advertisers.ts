@@ -141,6 +141,9 @@ const webhook = z
   })
   .refine(({ secret }) => secret === undefined || read.webhookSecrets.safeParse(secret).success, {
     error: 'has a secret that is not whsec_ and 24 to 64 bytes in base64',
+  })
+  .refine(({ events, full }) => full !== withPeople || (events?.includes('application.erased') ?? true), {
+    error: 'sends personal data, so its events must include application.erased',
   });
 
 const account = z

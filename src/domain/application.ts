@@ -86,6 +86,15 @@ export interface Reject extends Pick<Application, 'raw' | 'rawText'> {
 /** The reason of an element whose id is stored for another person: the id alone would make it that application. */
 export const sharedId = 'ID names another person as well';
 
+/** The reason of an element whose id is a fraction, a text, or a number that was rounded. */
+export const inexactId = 'ID is not an exact integer';
+
+/** One of several copies of an id, and the element that it is where the id is another person's. */
+export interface Copy {
+  readonly application: Application;
+  readonly reject: Reject;
+}
+
 /** The most elements of an advertiser that wait in quarantine. Further ones are counted, and the status reports them. */
 export const mostQuarantined = 10_000;
 
@@ -102,6 +111,8 @@ export interface Page {
   /** Every usable id in the order of the answer, repeated where the answer repeats it. */
   readonly ids: readonly bigint[];
   readonly rejects: readonly Reject[];
+  /** All copies of the ids that name several people. One of each is among the applications, the others are rejects. */
+  readonly shared: readonly Copy[];
   readonly echo: {
     readonly afterId: Echo<bigint>;
     readonly beforeId: Echo<bigint>;

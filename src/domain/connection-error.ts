@@ -7,7 +7,7 @@ export function toConnectionReason(code: string): string {
 }
 
 const meanings: readonly (readonly [RegExp, string])[] = [
-  [/^(ENOTFOUND|EAI_AGAIN)$/, 'the name does not resolve'],
+  [/^(ENOTFOUND|EAI_AGAIN|ENODATA|ESERVFAIL|ETIMEOUT)$/, 'the name does not resolve'],
   // A server without TLS answers the handshake with something else.
   [/^(EPROTO|ERR_SSL_)/, 'it does not speak TLS, or another version of it'],
 ];

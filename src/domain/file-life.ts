@@ -39,8 +39,8 @@ export const blobLife: readonly Transition<BlobState>[] = [
   {
     from: ['deleting'],
     to: 'writing',
-    when: 'a download announces equal bytes, and no run holds the token of the delete',
-    by: ['files/blobs.ts announceBlobs'],
+    when: 'a download or a prefill announces equal bytes, and no run holds the token of the delete',
+    by: ['files/blobs.ts announceBlobs', 'prefill/prefills.ts announceResume'],
   },
   {
     from: [null, 'deleting', ...living],
@@ -93,7 +93,7 @@ export const blobLife: readonly Transition<BlobState>[] = [
   {
     from: ['deleting'],
     to: null,
-    when: 'the object is deleted, by the run that holds the token, or by a later run after the token has expired',
+    when: 'the object is deleted, by the run that holds the token, or by a later one after it has expired, and no version of it is kept',
     by: ['files/delete-blobs.ts confirmDeletion'],
   },
 ];

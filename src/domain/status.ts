@@ -40,6 +40,8 @@ export interface AdvertiserStatus {
   readonly damagedBlobs: number;
   /** Infected files that are deleted, and of which the blob store keeps versions that it does not let Intake delete. */
   readonly keptInfected: number;
+  /** The same, of other deleted files. */
+  readonly keptDeleted: number;
   /** Every stored byte has been verified at or after this time; storing counts. Null while nothing is stored. */
   readonly verifiedSince: Date | null;
   readonly quarantined: number;
@@ -286,7 +288,7 @@ export function toReport(status: Status): object {
     advertiserId: one.advertiserId?.toString() ?? null,
     cursor: one.cursor && { ...one.cursor, afterId: one.cursor.afterId.toString() },
   }));
-  const webhooks = status.webhooks.map((one) => ({ ...one, position: one.position.toString() }));
+  const webhooks = status.webhooks.map((one) => ({ ...one, position: one.position?.toString() ?? null }));
   return { ...status, healthy: isHealthy(status), webhooks, advertisers };
 }
 
@@ -366,9 +368,12 @@ function toProblems(a: AdvertiserStatus, now: Date, staleAfterMs: number | null,
       'intake sync',
     );
   }
-  if (a.keptInfected > 0) {
-    const files = formatCount(a.keptInfected, 'infected file is', 'infected files are');
-    add(`${files} deleted, but the storage keeps versions and does not let Intake delete them.`, 'intake doctor');
+  for (const files of [
+    a.keptInfected > 0 && formatCount(a.keptInfected, 'infected file is', 'infected files are'),
+    a.keptDeleted > 0 && formatCount(a.keptDeleted, 'file is', 'files are'),
+  ]) {
+    const kept = `${files} deleted, but the storage keeps versions and does not let Intake delete them.`;
+    if (files) add(kept, 'intake doctor');
   }
   if (a.withheld > 0) {
     const files = formatCount(a.withheld, 'file is', 'files are');

@@ -53,7 +53,8 @@ export function isOwnStore(recorded: RecordedStore | null, identity: string | nu
 /** Why a store is refused. Names both databases. */
 export function explainRefusal(location: string, recorded: RecordedStore | null, identity: string | null): string {
   const own = recorded?.location;
-  if (isOwnStore(recorded, identity)) return `${location} has no owner yet: a worker takes it at its first start.`;
+  if (isOwnStore(recorded, identity))
+    return `${location} holds files and does not name the database that owns them. This database has no store yet.`;
   if (identity === null)
     return `${location} does not hold the files of this database: they are in ${own ?? 'another store'}.`;
   const owner = parseIdentity(identity);

@@ -105,6 +105,11 @@ export class SweepDropped extends Trouble {
   }
 }
 
+/** The file or the object does not exist, or no longer. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof Trouble && error.kind === 'missing';
+}
+
 /** The configured blob store does not belong to this database. Waiting does not help. */
 export class WrongStore extends Trouble {
   constructor(message: string) {

@@ -5,13 +5,16 @@ import { retryForMs } from './webhook.ts';
 export interface WebhookStatus {
   readonly advertiser: string;
   readonly name: string;
-  /** The last event that the endpoint took, or that was too old for it when it was new; 0 if there is none. */
-  readonly position: bigint;
+  /**
+   * The last event that the endpoint took or passed: of another type, or too old when it was new. 0 if there is none, null before a worker
+   * knows the endpoint.
+   */
+  readonly position: bigint | null;
   /** Events after the position, counted up to 10,000. */
   readonly behind: number;
   /** When the first of them happened; null when there is none. */
   readonly behindSince: Date | null;
-  /** Failed attempts in a row at the next event. */
+  /** Attempts in a row at the next event that it did not take, with the one under way. */
   readonly failures: number;
   readonly failingSince: Date | null;
   /** When the next event is tried again; null when nothing failed. */
@@ -23,9 +26,10 @@ export interface WebhookStatus {
   readonly answeredAt: Date | null;
 }
 
-export type WebhookState = 'up to date' | 'delivering' | 'failing' | 'halted' | 'disabled';
+export type WebhookState = 'new' | 'up to date' | 'delivering' | 'failing' | 'halted' | 'disabled';
 
 export function toWebhookState(one: WebhookStatus, now: Date): WebhookState {
+  if (one.position === null) return 'new';
   if (one.stop !== null) return 'disabled';
   if (one.failingSince === null) return one.behind === 0 ? 'up to date' : 'delivering';
   return now.getTime() - one.failingSince.getTime() < retryForMs ? 'failing' : 'halted';

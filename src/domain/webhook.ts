@@ -84,19 +84,23 @@ export const retryForMs = 75 * 3_600_000;
 const whileFailing: BackoffRange = { minMs: 1_000, baseMs: 5_000, maxMs: 3_600_000 };
 const whileHalted: BackoffRange = { minMs: 3 * 3_600_000, baseMs: 6 * 3_600_000, maxMs: 6 * 3_600_000 };
 
-/** Earlier failures of the same event in a row, and for how long they have lasted. */
+/** Earlier attempts at the same event that it did not take, and for how long it has failed. */
 export interface Failing {
   readonly failures: number;
   readonly forMs: number;
 }
 
+/** How long to wait after one more attempt. */
+export function toPauseMs({ failures, forMs }: Failing, random: number): number {
+  return backoff(failures + 1, forMs < retryForMs ? whileFailing : whileHalted, random);
+}
+
 /** The failure that an answer means; null where the message was delivered. */
-export function findFailure(answer: Answer, { failures, forMs }: Failing, random: number): DeliveryFailure | null {
+export function findFailure(answer: Answer, failing: Failing, random: number): DeliveryFailure | null {
   if (isDelivered(answer)) return null;
-  const range = forMs < retryForMs ? whileFailing : whileHalted;
   const demandedMs = answer.status === null ? 0 : (answer.retryAfterMs ?? 0);
   // An endpoint can make the pause longer, not shorter: one that asks for a second for ever would be sent a message a second.
-  const waitMs = Math.max(demandedMs, backoff(failures + 1, range, random));
+  const waitMs = Math.max(demandedMs, toPauseMs(failing, random));
   return { reason: describeAnswer(answer), waitMs, isGone: answer.status === 410 };
 }
 

@@ -3,7 +3,7 @@
 
 import { pipeline } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
-import { Trouble } from '../domain/trouble.ts';
+import { refuse } from './parse/values.ts';
 
 const inflaters = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createInflate, br: createBrotliDecompress };
 
@@ -30,14 +30,13 @@ export async function readBody(
 export async function* inflate(body: AsyncIterable<Uint8Array>, contentEncoding = 'identity') {
   const encoding = contentEncoding.trim().toLowerCase();
   if (encoding === 'identity' || encoding === '') return yield* body;
-  if (!Object.hasOwn(inflaters, encoding))
-    throw new Trouble('malformed', 'The answer has an unsupported Content-Encoding.');
+  if (!Object.hasOwn(inflaters, encoding)) refuse('has an unsupported Content-Encoding');
   const inflater = inflaters[encoding as keyof typeof inflaters]();
   try {
     // The iteration throws the errors; pipeline requires a callback all the same.
     yield* pipeline(body, inflater, () => undefined) as AsyncIterable<Uint8Array>;
   } catch (error) {
     if (typeof (error as { errno?: unknown }).errno !== 'number') throw error;
-    throw new Trouble('malformed', 'The compressed answer is truncated or damaged.');
+    refuse('is compressed, and truncated or damaged');
   }
 }

@@ -70,9 +70,7 @@ export function createSource(options: SourceOptions): Source {
     const path = `v1/advertiser/applications?${toQuery(filters)}`;
     const request = { path, accept, signal, ...(how?.tries === 'one' && { retries: 0 }) };
     try {
-      const answer = await http.get(request, (opened) =>
-        readList(opened, maxBytes, isCached(opened.headers), options.onListBytes),
-      );
+      const answer = await http.get(request, (opened) => readList(opened, maxBytes));
       if (!hasAnswered) await options.memory?.noteAnswered();
       hasAnswered = true;
       return answer;
@@ -85,6 +83,19 @@ export function createSource(options: SourceOptions): Source {
         status: 404,
       });
     }
+  }
+
+  async function readList({ headers, body }: HttpAnswer, maxBytes: number): Promise<ListAnswer> {
+    const cached = isCached(headers);
+    const { bytes, whole } = await readBody(body, headers['content-encoding'], maxBytes, options.onListBytes);
+    if (!whole) {
+      // One character per byte is enough: ids are ASCII. In UTF-16 each digit has a zero byte beside it, which is removed.
+      const prefix = bytes.toString('latin1').replaceAll('\0', '');
+      return { kind: 'overflow', ids: scanIds(prefix), bytes: bytes.length };
+    }
+    const sunsetAt = Date.parse(headers.sunset ?? '') || null;
+    const page = bytes.length === 0 ? toEmptyPage() : parsePage(decodeText(bytes, headers['content-type']));
+    return { kind: 'page', page: { ...page, bytes: bytes.length, cached, sunsetAt } };
   }
 
   return {
@@ -108,23 +119,6 @@ function toQuery(filters: ListFilters): URLSearchParams {
   if (filters.beforeDate !== undefined) query.set('beforedate', toFilterDate(filters.beforeDate));
   query.set('include', 'primaryjobseekinginfo');
   return query;
-}
-
-async function readList(
-  { headers, body }: HttpAnswer,
-  maxBytes: number,
-  cached: boolean,
-  onBytes: SourceOptions['onListBytes'],
-): Promise<ListAnswer> {
-  const { bytes, whole } = await readBody(body, headers['content-encoding'], maxBytes, onBytes);
-  if (!whole) {
-    // One character per byte is enough: ids are ASCII. In UTF-16 each digit has a zero byte beside it, which is removed.
-    const prefix = bytes.toString('latin1').replaceAll('\0', '');
-    return { kind: 'overflow', ids: scanIds(prefix), bytes: bytes.length };
-  }
-  const sunsetAt = Date.parse(headers.sunset ?? '') || null;
-  const page = bytes.length === 0 ? toEmptyPage() : parsePage(decodeText(bytes, headers['content-type']));
-  return { kind: 'page', page: { ...page, bytes: bytes.length, cached, sunsetAt } };
 }
 
 /** An answer whose Date is this far behind the Date of earlier answers was not generated now. */

@@ -7,7 +7,7 @@ import { Agent, type Dispatcher } from 'undici';
 import { toCertificateProblem, toConnectionReason, toHostAndPort } from '../domain/connection-error.ts';
 import type { Delay } from '../domain/delay.ts';
 import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
-import { isRedirect, isRetryable, toStatusTrouble } from './status.ts';
+import { isRetryable, toStatusTrouble } from './status.ts';
 
 export interface HttpOptions {
   readonly url: string;
@@ -79,6 +79,7 @@ export function openConnections(most: number, idleTimeoutMs: number): Connection
   return { agent, [Symbol.asyncDispose]: () => agent.destroy() };
 }
 
+const redirects = [301, 302, 303, 307, 308];
 const usualRetries = 3;
 const discardedBytes = 65_536;
 
@@ -115,7 +116,7 @@ export function createHttp(options: HttpOptions): Http {
   async function openOnce(request: HttpRequest): Promise<HttpAnswer> {
     const first = new URL(request.path, base);
     let response = await requestOnce(first, request);
-    if (isRedirect(response.statusCode) && request.authorization === undefined) {
+    if (redirects.includes(response.statusCode) && request.authorization === undefined) {
       response = await requestOnce(toRedirectTarget(response, first, address), request);
     }
     const answer = toAnswer(response, request.signal, address);
@@ -128,10 +129,7 @@ export function createHttp(options: HttpOptions): Http {
     throw trouble;
   }
 
-  function retrying<T>(
-    { signal, retries = usualRetries }: Pick<HttpRequest, 'signal' | 'retries'>,
-    attempt: () => Promise<T>,
-  ): Promise<T> {
+  function retrying<T>({ signal, retries = usualRetries }: HttpRequest, attempt: () => Promise<T>): Promise<T> {
     return pRetry(attempt, {
       retries,
       minTimeout: options.retryDelayMs ?? 300,
@@ -177,22 +175,18 @@ function toAnswer(response: Dispatcher.ResponseData, signal: AbortSignal, addres
     status: response.statusCode,
     headers: Object.fromEntries(headers),
     isFramed: 'content-length' in response.headers || /\bchunked\s*$/i.test(`${response.headers['transfer-encoding']}`),
-    body: toBytes(response, signal, address),
+    body: toBytes(response.body, (error) => toTrouble(error, signal, address)),
     async [Symbol.asyncDispose]() {
       response.body.on('error', () => undefined).destroy();
     },
   };
 }
 
-async function* toBytes(
-  response: Dispatcher.ResponseData,
-  signal: AbortSignal,
-  address: string,
-): AsyncGenerator<Uint8Array> {
+async function* toBytes(body: AsyncIterable<Uint8Array>, translate: (error: unknown) => unknown) {
   try {
-    yield* response.body as AsyncIterable<Uint8Array>;
+    yield* body;
   } catch (error) {
-    throw toTrouble(error, signal, address);
+    throw translate(error);
   }
 }
 

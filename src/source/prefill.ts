@@ -5,11 +5,11 @@ import type { Spool } from '../domain/blob.ts';
 import { CodeSpent, type PrefillRequest, type Profile, type Resume } from '../domain/prefill.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { readBody } from './body.ts';
-import { createHttp, type Http, type HttpAnswer, type HttpOptions } from './http.ts';
+import { createHttp, type HttpAnswer, type HttpOptions } from './http.ts';
 import { decodeText } from './parse/charset.ts';
 import { parseJson } from './parse/json.ts';
 import { findAccountIds, parseProfile } from './parse/profile.ts';
-import { isObject, toScalarText } from './parse/values.ts';
+import { isObject, refuse, toScalarText } from './parse/values.ts';
 import { readResume } from './resume.ts';
 import { toStatusTrouble } from './status.ts';
 
@@ -44,52 +44,7 @@ const profileMaxBytes = 2_000_000;
 export function createPrefillSource(options: PrefillSourceOptions): PrefillSource {
   const auth = createHttp({ ...options, url: options.authUrl });
   const api = createHttp(options);
-  return {
-    toAuthorizeUrl: (state, advertiserId) => toAuthorizeUrl(options, state, advertiserId),
-    async openSession(code, signal) {
-      const { clientId, clientSecret, redirectUri } = options;
-      const { token, accountIds } = await auth.post(
-        {
-          path: 'api/iam/oauth2/token',
-          accept: 'application/json',
-          // Spec: base64(client_id:client_secret), both unencoded; RFC 6749 would percent-encode them first.
-          authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret()}`).toString('base64')}`,
-          contentType: 'application/x-www-form-urlencoded',
-          body: new URLSearchParams({
-            code,
-            redirect_uri: redirectUri,
-            grant_type: 'authorization_code',
-          }).toString(),
-          signal,
-        },
-        readToken,
-      );
-      return createSession(api, `Bearer ${token}`, accountIds, options);
-    },
-  };
-}
-
-/** Spec: six query parameters. */
-function toAuthorizeUrl(options: PrefillSourceOptions, state: string, advertiserId: bigint): string {
-  const url = new URL(`${options.authUrl.replace(/\/$/, '')}/api/iam/oauth2/authorize`);
-  url.search = new URLSearchParams({
-    client_id: options.clientId,
-    redirect_uri: options.redirectUri,
-    state,
-    scope: 'r_profile_apply',
-    response_type: 'code',
-    advertiser_id: String(advertiserId),
-  }).toString();
-  return url.href;
-}
-
-function createSession(
-  api: Http,
-  authorization: string,
-  accountIds: readonly string[],
-  options: PrefillSourceOptions,
-): CandidateSession {
-  return {
+  const createSession = (authorization: string, accountIds: readonly string[]): CandidateSession => ({
     loadProfile: (request, signal) =>
       api.post(
         {
@@ -106,7 +61,40 @@ function createSession(
       api.get({ path: `v2/resumes/${resumeId}`, accept: 'application/octet-stream', authorization, signal }, (answer) =>
         readResume(answer, spool, options.resumeMaxBytes),
       ),
+  });
+  return {
+    toAuthorizeUrl: (state, advertiserId) => toAuthorizeUrl(options, state, advertiserId),
+    async openSession(code, signal) {
+      const { clientId, clientSecret, redirectUri } = options;
+      const { token, accountIds } = await auth.post(
+        {
+          path: 'api/iam/oauth2/token',
+          accept: 'application/json',
+          // Spec: base64(client_id:client_secret), both unencoded; RFC 6749 would percent-encode them first.
+          authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret()}`).toString('base64')}`,
+          contentType: 'application/x-www-form-urlencoded',
+          body: new URLSearchParams({ code, redirect_uri: redirectUri, grant_type: 'authorization_code' }).toString(),
+          signal,
+        },
+        readToken,
+      );
+      return createSession(`Bearer ${token}`, accountIds);
+    },
   };
+}
+
+/** Spec: six query parameters. */
+function toAuthorizeUrl(options: PrefillSourceOptions, state: string, advertiserId: bigint): string {
+  const url = new URL(`${options.authUrl.replace(/\/$/, '')}/api/iam/oauth2/authorize`);
+  url.search = new URLSearchParams({
+    client_id: options.clientId,
+    redirect_uri: options.redirectUri,
+    state,
+    scope: 'r_profile_apply',
+    response_type: 'code',
+    advertiser_id: String(advertiserId),
+  }).toString();
+  return url.href;
 }
 
 // Spec: Prefill request body. Spec silent: which fields are required; empty fields are left out.
@@ -159,6 +147,6 @@ async function readProfile(answer: HttpAnswer, baseUrl: string, accountIds: read
 
 async function readJson(answer: HttpAnswer, maxBytes: number): Promise<unknown> {
   const { bytes, whole } = await readBody(answer.body, answer.headers['content-encoding'], maxBytes);
-  if (!whole) throw new Trouble('malformed', `The answer is larger than ${maxBytes} bytes.`);
+  if (!whole) refuse(`is larger than ${maxBytes} bytes`);
   return parseJson(decodeText(bytes, answer.headers['content-type'])).value;
 }

@@ -27,11 +27,6 @@ export function toStatusTrouble({ status, headers }: Answered, nowMs: number, ad
   return new Trouble('unreachable', `${source} answered with an unexpected status (${status}).`, { status });
 }
 
-/** True for a redirect to another address. */
-export function isRedirect(status: number): boolean {
-  return status === 301 || status === 302 || status === 303 || status === 307 || status === 308;
-}
-
 /** True when a retry within seconds may help: after connection resets, 408, 5xx, short waits and unparseable bodies. */
 export function isRetryable(trouble: Trouble): boolean {
   const { kind, status, retryAfterMs } = trouble;

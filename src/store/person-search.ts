@@ -40,7 +40,7 @@ export function isAccount(column: string): string {
   return `${accountIn(column)} !~* '^(?:(?:0|[^[:alnum:]])*|${nobody.join('|')})$'`;
 }
 
-/** What JavaScript's trim removes. Postgres's \s depends on the locale. */
+/** What JavaScript's trim removes. Postgres's \s depends on the locale, and JSON writes some of it as an escape. */
 const blank = '[\\u0009-\\u000d \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]';
 
 /** A column's id without invisible characters and surrounding white space, as by toAccountId. */
@@ -56,7 +56,7 @@ export function isAccountInJson(json: string, patterns: string): string {
 /** The id may be a string or a number, also inside lists and objects, and its member's name may be in any case. */
 export function toAccountPattern(account: string): string {
   const id = quote(JSON.stringify(account).slice(1, -1));
-  const blanks = '(?:[\\s\u00a0]|\\\\[nrt])*';
+  const blanks = `(?:${blank}|\\\\(?:[fnrt]|u000b))*`;
   return `"[Jj][Oo][Bb][Ss][Ee][Ee][Kk][Ee][Rr][Ii][Dd]"\\s*:\\s*${within}(?:"${blanks}${id}${blanks}"(?!\\s*:)|(?<![\\w.+-])${id}(?=\\s*[],}]))`;
 }
 

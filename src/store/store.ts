@@ -9,7 +9,7 @@ import * as leases from './accounts/leases.ts';
 import * as troubles from './accounts/troubles.ts';
 import * as webhooks from './accounts/webhooks.ts';
 import { commitPage, type PageProgress } from './applications/commit-page.ts';
-import { diffPage, loadSurroundings, type PageDiff, type ReadPage } from './applications/diff-page.ts';
+import { diffPage, loadApplicants, loadSurroundings, type PageDiff, type ReadPage } from './applications/diff-page.ts';
 import * as quarantine from './applications/quarantine.ts';
 import { loadVolatile } from './applications/volatile.ts';
 import { pruneEvents } from './events.ts';
@@ -166,6 +166,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         loadRecentFrom: sweepStates.loadRecentFrom,
       }),
       diffPage: (page: ReadPage) => diffPage(db, page, loadAround),
+      loadApplicants: (advertiserId: bigint, ids: readonly bigint[]) => loadApplicants(db, advertiserId, ids),
       async commitPage(page: ReadPage, diff: PageDiff, progress: PageProgress | null) {
         await statistics.ensure();
         const summary = await commitPage(db, privacyKey, page, diff, progress, crashPoint);
@@ -298,6 +299,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         loadFingerprints: extracts.loadFingerprints,
         record: extracts.recordExtract,
         recordPublished: extracts.recordPublished,
+        loadPlace: extracts.loadPlace,
         loadPeoplePlaces: extracts.loadPeoplePlaces,
         loadStatus: extracts.loadExtractStatus,
       }),

@@ -23,9 +23,9 @@ const portLimits = {
   connectionsCheckingInterval: 5_000,
 };
 
-/** Starts listening; port 0 takes a free port. */
-export async function openServer(options: {
+interface PortOptions {
   readonly host: string;
+  /** 0 takes a free port. */
   readonly port: number;
   readonly fetch: Parameters<typeof getRequestListener>[0];
   /** The setting that names the port, for the error when it is taken. */
@@ -34,8 +34,10 @@ export async function openServer(options: {
   readonly closingMs: number;
   /** A connection is closed after this long without a byte, one whose answer is not read after twice that. A prefill callback takes 60 s. */
   readonly silenceMs?: number;
-}): Promise<HttpServer> {
-  const { host, port, fetch, setting, closingMs, silenceMs = 75_000 } = options;
+}
+
+export async function openServer(options: PortOptions): Promise<HttpServer> {
+  const { host, port, fetch, closingMs, silenceMs = 75_000 } = options;
   const answer = getRequestListener(fetch);
   const server = createServer(portLimits, (request, response) => {
     if (isPlain(request)) void answer(request, response);
@@ -61,8 +63,7 @@ export async function openServer(options: {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, host.replace(/^\[|\]$/g, ''), resolve);
   }).catch((cause: NodeJS.ErrnoException) => {
-    const problem = toListenProblem(cause.code, setting, options);
-    throw new SettingTrouble(`${problem} (${cause.code}).`, cause);
+    throw new SettingTrouble(`${toListenProblem(cause.code, options)} (${cause.code}).`, cause);
   });
   const { port: taken } = server.address() as AddressInfo;
   return {
@@ -86,11 +87,7 @@ function isPlain({ headers, url }: IncomingMessage): boolean {
   return url?.startsWith('/') === true && /^[\w.:[\]-]{1,255}$/.test(headers.host ?? '');
 }
 
-function toListenProblem(
-  code: string | undefined,
-  setting: string,
-  { host, port }: { readonly host: string; readonly port: number },
-): string {
+function toListenProblem(code: string | undefined, { setting, host, port }: PortOptions): string {
   if (code === 'EADDRINUSE') return `${setting}: port ${port} of ${host} is taken by another process`;
   if (code === 'EADDRNOTAVAIL') return `${setting.replace('PORT', 'HOST')}: ${host} is not an address of this machine`;
   return `${setting}: port ${port} cannot be opened on ${host}`;

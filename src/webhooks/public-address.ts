@@ -8,6 +8,8 @@ const notPublic4 = toList('ipv4', [
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
+  // Every machine in Azure reaches its host at this address.
+  '168.63.129.16/32',
   '169.254.0.0/16',
   '172.16.0.0/12',
   '192.0.0.0/24',

@@ -1,9 +1,9 @@
 // Sends one message to an endpoint and tells what it answered. It trusts nothing of the endpoint: it follows no redirect, reads a bounded
 // part of the answer within a bounded time, and connects only to addresses that were checked. Never throws for what an endpoint does.
-import { type LookupAddress, lookup as lookUp } from 'node:dns';
+import { promises as dns, type LookupAddress, lookup as lookUp } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { Agent } from 'undici';
-import { toCertificateProblem, toConnectionReason } from '../domain/connection-error.ts';
+import { toCertificateProblem, toConnectionReason, toHostAndPort } from '../domain/connection-error.ts';
 import { parseRetryAfter } from '../domain/delay.ts';
 import type { Answer, WebhookMessage } from '../domain/webhook.ts';
 import { isPublic } from './public-address.ts';
@@ -46,11 +46,11 @@ export function openWebhookClient(options: WebhookClientOptions): WebhookClient 
   const { allowPrivate, secrets, userAgent, timeoutMs = usualTimeoutMs } = options;
   const url = new URL(options.url);
   const host = url.hostname.replace(/^\[|\]$/g, '');
-  const address = `${url.hostname}:${url.port || (url.protocol === 'https:' ? 443 : 80)}`;
+  const address = toHostAndPort(url);
   /** Null where the socket may connect to whatever the name resolves to. */
-  const lookup = allowPrivate ? null : createPublicLookup(options.resolve ?? lookUp);
-  // A host that is an address is not looked up.
-  const isRefused = !allowPrivate && isIP(host) !== 0 && !isPublic(host);
+  const lookup = allowPrivate ? null : createPublicLookup(options.resolve ?? askServers);
+  // A host that is an address is not looked up. Name servers do not know localhost.
+  const isRefused = !allowPrivate && (/(?:^|\.)localhost\.?$/.test(host) || (isIP(host) !== 0 && !isPublic(host)));
   const agent = new Agent({
     connections: 1,
     pipelining: 1,
@@ -96,6 +96,21 @@ export function openWebhookClient(options: WebhookClientOptions): WebhookClient 
     [Symbol.asyncDispose]: () => agent.destroy(),
   };
 }
+
+/**
+ * Asks the name servers. The system's resolver, which `lookup` calls, would hold one of the four threads that files need for as long as a
+ * name server does not answer. It also knows the names of private networks, which lead to no public address.
+ */
+const askServers: Resolve = async (hostname, _options, done) => {
+  const resolver = new dns.Resolver({ timeout: 2_000, tries: 2 });
+  const [four, six] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+  if (four.status === 'rejected' && six.status === 'rejected') return done(four.reason, []);
+  const addresses = [four, six].flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+  done(
+    null,
+    addresses.map((address) => ({ address, family: isIP(address) })),
+  );
+};
 
 /** Gives the socket only public addresses, so that what was checked is what is connected to, whatever the name resolves to later. */
 export function createPublicLookup(resolve: Resolve): LookupFunction {

@@ -80,8 +80,8 @@ export const planted: Readonly<Record<string, Planted>> = {
       },
       {
         file: 'src/sync/files/delete-objects.ts',
-        before: 'for (const blob of await store.deletions.confirm(gone, deleted.kept)) {',
-        after: 'for (const blob of (await store.deletions.confirm(gone, deleted.kept)).slice(0, 0)) {',
+        before: 'of await store.deletions.confirm({ ...deletion, blobs: gone }, kept)) {',
+        after: 'of (await store.deletions.confirm({ ...deletion, blobs: gone }, kept)).slice(0, 0)) {',
       },
     ],
     seed: 1204,
@@ -94,7 +94,7 @@ export const planted: Readonly<Record<string, Planted>> = {
     edits: [
       {
         file: 'src/store/applications/update.ts',
-        before: 'await tx.query(nameAnnouncedSql, [context.advertiserId, rows]);',
+        before: 'await replaceBytes(tx, context.advertiserId, inTransfer);',
         after: '',
       },
     ],
@@ -108,8 +108,8 @@ export const planted: Readonly<Record<string, Planted>> = {
     edits: [
       {
         file: 'src/sync/accounts/webhooks.ts',
-        before: '{ position, answer, failure: { waitMs,',
-        after: '{ position: event.eventId, answer, failure: { waitMs,',
+        before: '{ position, answer, failure: { failures, waitMs,',
+        after: '{ position: event.eventId, answer, failure: { failures, waitMs,',
       },
     ],
     seed: 1204,

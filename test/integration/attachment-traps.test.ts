@@ -223,6 +223,53 @@ describe('A1 HasVirus', () => {
     },
   );
 
+  testFirst([
+    'before they are announced',
+    'before they are put',
+    'after they are put',
+    'and the process dies',
+  ] as const)(
+    'true while other bytes of the same upload are fetched because Hash has changed, %s: all of them go, everywhere',
+    async (moment) => {
+      await using intake = await open();
+      const { board } = intake;
+      const uploadedAt = 1_700_000_000_000;
+      const show = (content: string, hasVirus: boolean | null) => ({
+        attachments: [resume(content, { hasVirus, uploadedAt })],
+      });
+      const [id = 0n] = board.add([show('bytes A', null), show('bytes A', null), show('bytes B', null)]);
+      await intake.sweep();
+      await intake.runDownloads();
+      board.change(id, show('bytes B', null));
+      await intake.sweep(true);
+      const flag = async () => {
+        board.change(id, show('bytes B', true));
+        await intake.sweep(true);
+      };
+      const put: typeof intake.blobs.put = async (...args) => {
+        if (moment === 'before they are put' || moment === 'and the process dies') await flag();
+        if (moment === 'and the process dies') throw new Error('killed');
+        const stored = await intake.blobs.put(...args);
+        if (moment === 'after they are put') await flag();
+        return stored;
+      };
+      const announce: typeof intake.store.blobs.announce = async (...args) => {
+        if (moment === 'before they are announced') await flag();
+        return await intake.store.blobs.announce(...args);
+      };
+      const store = { ...intake.store, blobs: { ...intake.store.blobs, announce } };
+      await intake.runDownloads({ deps: { blobs: { ...intake.blobs, put }, store } });
+      await deleteDue(intake, AbortSignal.timeout(600_000));
+      expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected', 'infected']);
+      expect(await intake.keys()).toEqual([]);
+      board.change(id, show('bytes B', false));
+      await intake.sweep(true);
+      await intake.runDownloads();
+      expect((await intake.files()).map((row) => row.state)).toEqual(['stored', 'stored', 'stored']);
+      expect(await intake.keys()).toHaveLength(2);
+    },
+  );
+
   test('true before the only download of its bytes has announced them: they are refused when they come again', {
     tags: ['slow'],
   }, async () => {

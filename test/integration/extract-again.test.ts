@@ -11,7 +11,7 @@ import { loadLatest } from '../support/duck.ts';
 import { compareRows, extract, extractTest, readWhole } from '../support/extracting.ts';
 import { callIntake, runIntake } from '../support/intake.ts';
 import { testPrivacyKey } from '../support/syncing.ts';
-import type { TestDatabase } from '../support/test-database.ts';
+import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 const test = extractTest.extend('demo', { scope: 'file' }, async ({ database }) => {
   return await fillFromDemoBoard(database, { applications: 200 });
@@ -92,6 +92,23 @@ describe('--since-last', () => {
     expect(ownFiles(second).map(({ partition }) => partition)).toEqual(['2026-04']);
     expect(second.files.length).toBeGreaterThan(5);
     await compareRows(database, target, second);
+  });
+
+  test('writes everything where a restored database has given the last number again', async ({
+    database,
+    demo: _,
+    target,
+  }) => {
+    await database.query(`UPDATE intake.applications SET ready_at = now() WHERE ready_at IS NULL`);
+    await extract(database, target, '--views', 'applications_anonymous');
+    // What the restore took back has no event, and the event of that number is another one.
+    const quiet = await findReady(database, '2026-05');
+    await database.query(`UPDATE intake.applications SET job_reference = 'older' WHERE application_id = $1`, [quiet]);
+    await database.query(
+      `UPDATE intake.events SET at = clock_timestamp() WHERE event_id = (SELECT max(event_id) FROM intake.events)`,
+    );
+    const second = await extract(database, target, '--since-last');
+    expect(ownFiles(second).map(({ partition }) => partition)).toEqual(['2026-05']);
   });
 
   test('keeps as many snapshots as EXTRACT_KEEP says', { tags: ['slow'] }, async ({ database, demo: _, target }) => {
@@ -215,6 +232,43 @@ describe('an erasure', () => {
   test.for(['extractErased'])(name, killAt);
   test.for(['extractPut', 'extractDescribed', 'extractPublished'])(name, { tags: ['slow'] }, killAt);
 
+  test('reaches every target that is there while another one is not', async ({ database, demo, target }) => {
+    const person = await choosePerson(database, demo);
+    await extract(database, target, ...people);
+    expect(await findPerson(target, person)).not.toEqual([]);
+    await database.query(
+      `INSERT INTO intake.extracts (location, with_people, snapshot_id, published_at) VALUES ('away', true, '', now())`,
+    );
+    const env = toEnv(database, target);
+    const { code, stderr } = await callIntake(toArgs(person), env);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('The extract at away') });
+    expect(await findPerson(target, person)).toEqual([]);
+    await database.query(`DELETE FROM intake.extracts WHERE location = 'away'`);
+    expect(await callIntake(toArgs(person), env)).toMatchObject({ code: 0 });
+  });
+
+  test('of the only person leaves a file without rows, so that readers find its columns', async ({ target }) => {
+    await using database = await openTestDatabase();
+    await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('default', 1)`);
+    const person = await insertPerson(database);
+    const env = toEnv(database, target);
+    // Nothing is proven of this account.
+    expect(await callIntake(['extract', '--to', `file:${target}`, ...people], env)).toMatchObject({ code: 3 });
+    expect(await callIntake(toArgs(person), env)).toMatchObject({ code: 0 });
+    const own = readWhole(target).files.filter(({ view }) => view === 'applications');
+    expect(own).toMatchObject([{ rows: 0, min_id: null, max_id: null }]);
+  });
+
+  async function insertPerson(database: TestDatabase): Promise<Person> {
+    const person = { id: 999_999_999n, email: 'qzjxkvw.pflmb@example.com' };
+    await database.query(
+      `INSERT INTO intake.applications (advertiser_id, application_id, submitted_at, email, raw, content_hash, observed_seq, changed_at)
+       SELECT advertiser_id, $1, now(), $2, '{}', '', 1, now() FROM intake.advertisers`,
+      [person.id, person.email],
+    );
+    return person;
+  }
+
   test('reaches what a killed extract left, of a person whom no snapshot holds, and keeps the snapshots', async ({
     database,
     demo: _,
@@ -224,12 +278,7 @@ describe('an erasure', () => {
     const first = await extract(database, target, ...people);
     // It refers to the same files, so neither of them may hold the person.
     const second = await extract(database, target, '--since-last');
-    const person = { id: 999_999_999n, email: 'qzjxkvw.pflmb@example.com' };
-    await database.query(
-      `INSERT INTO intake.applications (advertiser_id, application_id, submitted_at, email, raw, content_hash, observed_seq, changed_at)
-       SELECT advertiser_id, $1, now(), $2, '{}', '', 1, now() FROM intake.advertisers`,
-      [person.id, person.email],
-    );
+    const person = await insertPerson(database);
     const env = toEnv(database, target);
     const args = ['extract', '--to', `file:${target}`, ...people];
     expect((await runIntake(args, { ...env, INTAKE_CRASH_AT: 'extractWritten' })).code).toBeNull();

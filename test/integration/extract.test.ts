@@ -9,7 +9,9 @@ import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import type { Manifest } from '../../src/domain/extract/manifest.ts';
 import { anonymousViews, personalViews } from '../../src/store/postgres/grants.ts';
 import { openStore } from '../../src/store/store.ts';
-import { extract as runExtract } from '../../src/sync/extract/extract.ts';
+import { holdLane } from '../../src/sync/accounts/held-lane.ts';
+import { erasePeople } from '../../src/sync/extract/erase-people.ts';
+import { extract as runExtract, toLane } from '../../src/sync/extract/extract.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
 import { fillFromDemoBoard } from '../support/demo-board.ts';
 import { loadLatest } from '../support/duck.ts';
@@ -17,6 +19,7 @@ import { compareRows, extract, extractTest, readWhole } from '../support/extract
 import { callIntake, runIntake } from '../support/intake.ts';
 import { testPrivacyKey } from '../support/syncing.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 
 const test = extractTest.extend('demo', { scope: 'file' }, async ({ database }) => {
   return await fillFromDemoBoard(database, { applications: 200 });
@@ -116,6 +119,28 @@ const toRequest = (target: string) => ({
   ...{ sinceLast: false, keep: 2, version: '0', owner: 'test', leaseMs: 30_000, signal: AbortSignal.timeout(600_000) },
 });
 
+test('an erasure reports progress while it waits for an extract, and goes on after it', async ({
+  database,
+  target,
+}) => {
+  await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
+  await using blobs = await openDiskBlobs(target);
+  const { location, signal } = toRequest(target);
+  let steps = 0;
+  const onStep = () => {
+    steps += 1;
+  };
+  const deps = { store, target: blobs, spool: openSpool(target), onDelete: async () => {}, onStep };
+  const request = { location, advertiserId: 1n, applicationIds: [], deletedBefore: [], leaseMs: 600, signal };
+  let erased: Promise<number>;
+  {
+    await using _lane = await holdLane(store, { ...toLane(location), owner: 'extract', leaseMs: 600, signal });
+    erased = erasePeople(deps, { ...request, owner: 'erasure' });
+    await until(() => steps > 0);
+  }
+  expect(await erased).toBe(0);
+});
+
 test('erasures know an extract with people before it reads anybody', async ({ database, demo: _, target }) => {
   await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
   await using blobs = await openDiskBlobs(target);
@@ -128,9 +153,16 @@ test('erasures know an extract with people before it reads anybody', async ({ da
   ).rejects.toThrow(`file:${target}`);
 });
 
-describe('a killed extract', () => {
-  const env = (database: TestDatabase) => ({ DATABASE_URL: database.url, PRIVACY_KEY: testPrivacyKey, LEASE: '1s' });
+const env = (database: TestDatabase) => ({ DATABASE_URL: database.url, PRIVACY_KEY: testPrivacyKey, LEASE: '1s' });
 
+test("people's columns are not extracted by the names of their views alone", async ({ database, demo: _, target }) => {
+  const args = ['extract', '--to', `file:${target}`, '--views', 'jobs,applications'];
+  const { code, stderr } = await callIntake(args, env(database));
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('need --with-people') });
+  expect(await listObjects(target)).toEqual([]);
+});
+
+describe('a killed extract', () => {
   const name = 'at %s shows the snapshot before or its own, whole, and leaves nothing after the next one';
   const killAt = async (point: string, { database, demo: _, target }: Fixtures) => {
     const views = point === 'extractDescribed' ? 'jobs' : 'applications_anonymous,jobs';
@@ -150,6 +182,24 @@ describe('a killed extract', () => {
   };
   test.for(['extractDescribed'])(name, killAt);
   test.for(['extractPut:3', 'extractWritten', 'extractPublished'])(name, { tags: ['slow'] }, killAt);
+
+  test('that began while the clock was ahead leaves nothing after the next one either', async ({
+    database,
+    demo: _,
+    target,
+  }) => {
+    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
+    await using blobs = await openDiskBlobs(target);
+    const [snapshotId, bytes] = ['29990101T000000000Z', Buffer.from('left')];
+    const facts = { sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+    const request = toRequest(target);
+    await store.extracts.record({ location: request.location, withPeople: true, snapshotId });
+    await blobs.put(`people/applications/1/00/${snapshotId}.parquet`, bytes, facts, request.signal);
+    const { manifest } = await runExtract({ store, target: blobs, spool: openSpool(target) }, request);
+    expect(manifest.snapshot_id > snapshotId).toBe(true);
+    const own = [`snapshots/${manifest.snapshot_id}.json`, ...manifest.files.map(({ path }) => path)];
+    expect(await listObjects(target)).toEqual(['latest.json', ...own].sort());
+  });
 
   test('that comes back after another has published shows nothing of itself', async ({ database, demo: _, target }) => {
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });

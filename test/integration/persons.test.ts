@@ -284,6 +284,20 @@ describe('a jobseeker account', () => {
     },
   );
 
+  test('is found in JSON within every white space that the program trims', async () => {
+    await using intake = await openSmallIntake({ database });
+    intake.board.add([{ attachments: [] }]);
+    const points = Array.from({ length: 0xffff }, (_, at) => String.fromCharCode(at));
+    const blanks = points.filter((one) => one.trim() === '' && !/\p{Default_Ignorable_Code_Point}/u.test(one));
+    for (const blank of blanks) {
+      const json = JSON.stringify({ ID: `none ${blank.charCodeAt(0)}`, JobSeekerID: `${blank}7799${blank}` });
+      intake.board.fault({ kind: 'poison', on: 'list', times: 1, json });
+    }
+    await intake.sweep();
+    const { fingerprints } = await find(intake, { by: 'jobseeker', jobSeekerId: '7799' });
+    expect([fingerprints.length, blanks.length]).toEqual([blanks.length, 24]);
+  });
+
   test.for(['["7788"]', '{"Value":" 7788"}', '[{"ID":7788}]'])(
     'is found where the source gives no text: %s',
     async (account) => {

@@ -7,7 +7,8 @@ import { openStore } from '../../src/store/store.ts';
 import { replay } from '../../src/sync/read/replay-quarantine.ts';
 import { aPage, commitPage, commitPageOf } from '../support/applications.ts';
 import { openAccount, takeLease } from '../support/leases.ts';
-import { test } from '../support/test-database.ts';
+import { openSmallIntake } from '../support/small-intake.ts';
+import { type TestDatabase, test } from '../support/test-database.ts';
 
 const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 
@@ -168,6 +169,51 @@ describe('a replay', () => {
     expect(await store.quarantine.load(advertiserId, { resolved: false, limit: 10 })).toEqual([]);
   });
 
+  /** Elements as an earlier version stored them, beside an application of Ann with the id 556. */
+  async function replayAll(database: TestDatabase, advertiserId: bigint, raws: readonly string[]) {
+    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
+    const name = `before ${advertiserId}`;
+    await store.advertisers.ensure(name, advertiserId);
+    const lease = await store.leases.claim({ name, lane: 'live', owner: 'test', leaseMs: 60_000 });
+    if (!lease) throw new Error('The lane was not free.');
+    const rejects = raws.map((raw, nth) => {
+      const reason = 'ID is not an exact integer';
+      return { reason, identity: `${nth}`, applicant: null, members: { ID: `${nth}` }, raw, rawText: null };
+    });
+    const { applications } = parsePage('[{"ID":556,"Email":"ann@example.com"}]');
+    await commitPageOf(store, aPage(lease, applications, { advertiserId, rejects }));
+    const whose = { name, advertiserId, id: null, owner: 'test', leaseMs: 60_000 };
+    const summary = await replay({ store, parseElement }, { ...whose, signal: AbortSignal.timeout(600_000) });
+    const stored = await database.query<{ id: string; email: string }>(
+      `SELECT application_id AS id, email FROM intake.applications WHERE advertiser_id = $1 ORDER BY 1`,
+      [advertiserId],
+    );
+    const open = await store.quarantine.load(advertiserId, { resolved: false, limit: 10 });
+    return { summary, stored: stored.map(({ id, email }) => `${id} ${email}`), open: open.length };
+  }
+
+  test('does not take a rounded id for one, of which jsonb has written out the digits', async ({ database }) => {
+    expect(await replayAll(database, 203n, ['{"ID":1.00122e+05,"Email":"jo@example.com"}'])).toEqual({
+      summary: { read: 0, added: 0, unusable: 1 },
+      stored: ['556 ann@example.com'],
+      open: 1,
+    });
+  });
+
+  test('resolves the person whose id it is, and nobody else with it', async ({ database }) => {
+    const large = 2n ** 53n + 1n;
+    const raws = [
+      '{"ID":556,"Email":"ann@example.com","X":1}',
+      '{"ID":556,"Email":"jo@example.com"}',
+      `{"ID":${large},"Email":"kim@example.com"}`,
+      `{"ID":${large},"Email":"lee@example.com"}`,
+    ];
+    const { summary, stored, open } = await replayAll(database, 204n, raws);
+    expect(summary).toEqual({ read: 2, added: 1, unusable: 2 });
+    expect(stored).toEqual(['556 ann@example.com', expect.stringMatching(/^9007199254740993 (kim|lee)@example.com$/)]);
+    expect(open).toBe(2);
+  });
+
   test('does not resolve a person whose id belongs to another', async ({ database }) => {
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
     const advertiserId = 202n;
@@ -181,4 +227,31 @@ describe('a replay', () => {
     expect(summary).toEqual({ read: 0, added: 0, unusable: 1 });
     expect(await store.quarantine.load(advertiserId, { resolved: false, limit: 10 })).toHaveLength(1);
   });
+});
+
+describe('an id that names a second person', () => {
+  // The copies are ranked by their hashes, so either of them may come first.
+  test.for(['a', 'b', 'c', 'd'])(
+    'does not pass on the row of the first, nor her files: %s',
+    async (x, { database }) => {
+      await using intake = await openSmallIntake({ database });
+      const email = `ann.${x}@example.com`;
+      intake.board.add([{ email, attachments: [{ kind: 'resume', content: x }] }]);
+      await intake.sweep();
+      await intake.runDownloads();
+      intake.board.fault({ kind: 'duplicate', on: 'list', times: null, differing: true });
+      await intake.sweep(true);
+      await intake.sweep(true);
+      expect(
+        await database.query(
+          `SELECT a.email, f.state, (SELECT count(*)::int FROM intake.attachment_versions) AS versions,
+           (SELECT count(*)::int FROM intake.events WHERE type = 'application.changed') AS changes
+         FROM intake.applications a JOIN intake.attachments f USING (advertiser_id, application_id)`,
+        ),
+      ).toEqual([{ email, state: 'stored', versions: 0, changes: 0 }]);
+      expect(await database.query(`SELECT raw ->> 'Email' AS email, reason FROM intake.quarantine`)).toEqual([
+        { email: 'twice@example.com', reason: 'ID names another person as well' },
+      ]);
+    },
+  );
 });

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import type { Sought } from '../../src/domain/erasure.ts';
+import { toStatus } from '../../src/domain/status.ts';
 import { parseProfile } from '../../src/source/parse/profile.ts';
 import type { PrefillSource } from '../../src/source/prefill.ts';
 import { deleteDue, deleteUnneeded } from '../../src/sync/files/delete-objects.ts';
@@ -654,6 +655,23 @@ describe('a resume has the life of every other file', () => {
     await until(async () => (await outcomes()).at(-1) === 'prefilled');
     await lapse(intake);
     await later;
+    expect([await outcomes(), await intake.keys()]).toEqual([['lapsed', 'prefilled'], [key(intake)]]);
+  });
+
+  test('versions of it that the store keeps are told when it has lapsed, and equal bytes can still come', async () => {
+    await using intake = await openSmallIntake({ database });
+    await visit(intake, { profile: { ...zelda, link } });
+    await database.query(isOver);
+    const keeping: BlobStore['delete'] = async (keys, signal) => ({
+      ...(await intake.blobs.delete(keys, signal)),
+      kept: keys.map((one) => ({ key: one, versions: 1 })),
+    });
+    await lapse({ ...intake, blobs: { ...intake.blobs, delete: keeping } });
+    const problems = async () => toStatus(new Date(), await intake.store.reports.loadStatus(), null).problems;
+    const told = { what: expect.stringContaining('1 file is deleted, but the storage keeps versions') };
+    expect(await problems()).toContainEqual(expect.objectContaining(told));
+    await visit(intake, { profile: { ...zelda, link } });
+    expect(await problems()).not.toContainEqual(expect.objectContaining(told));
     expect([await outcomes(), await intake.keys()]).toEqual([['lapsed', 'prefilled'], [key(intake)]]);
   });
 

@@ -282,6 +282,7 @@ test('a poll that keeps failing backs off, and the other due tasks of its accoun
       untilQueued: (_, ended) => new Promise((resolve) => ended.addEventListener('abort', () => resolve())),
       webhooks: [],
       untilEvents: async () => {},
+      onDelivered: () => {},
     },
     {
       ...{ schedule: '* * * * * *', recheckSchedule: '* * * * * *', auditSchedule: '* * * * * *' },

@@ -1,12 +1,13 @@
 // One owner for every blob store: another database neither writes nor deletes there, adopt-store moves the ownership, and a former owner
 // stops. The same on a folder and on S3.
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, vi } from 'vitest';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { adoptStore, ensureOwned, guardStore } from '../../src/sync/files/store-owner.ts';
+import { verify } from '../../src/sync/files/verify.ts';
 import { createBytes, loadBlobPlaces, openScratch } from '../support/blob-stores.ts';
 import { callIntake } from '../support/intake.ts';
 import { testPrivacyKey, toEnvironment } from '../support/syncing.ts';
@@ -143,6 +144,27 @@ describe('a store that belongs to a database', () => {
   });
 });
 
+describe('a store that has files and has lost its identity', () => {
+  test('is not taken by a database without a store, which deletes nothing; its owner adopts it again', async () => {
+    await using board = await openSandbox({ applications: 2 });
+    await using owner = await openOwner(board);
+    rmSync(join(owner.folder, '.intake-store'));
+    const before = owner.files();
+    await using staging = await openTestDatabase();
+    for (const command of [['sync'], ['verify', '--collect'], ['doctor']]) {
+      const { code, stdout, stderr } = await owner.run(command, staging);
+      expect({ command, code }).toEqual({ command, code: 2 });
+      expect(stdout + stderr).toContain('holds files and does not name the database that owns them');
+    }
+    expect(existsSync(join(owner.folder, '.intake-store'))).toBe(false);
+    expect(owner.files()).toEqual(before);
+    expect(await owner.run(['verify'])).toMatchObject({ code: 2, stderr: expect.stringContaining('adopt-store') });
+    expect(await owner.run(['adopt-store', '--yes'])).toMatchObject({ code: 0 });
+    expect(await owner.run(['verify', '--full'])).toMatchObject({ code: 0 });
+    expect(owner.files()).toEqual(before);
+  });
+});
+
 describe('an erasure by a former owner', () => {
   test('erases the rows, says that the files stay, and is finished once the store is its own again', async () => {
     await using board = await openSandbox({ applications: 2 });
@@ -215,6 +237,49 @@ for (const place of await loadBlobPlaces()) {
           together: true,
         });
       }
+    });
+
+    test('of two adoptions in one database, the other one goes on when one dies before it has written', async () => {
+      await using one = await openTestDatabase();
+      await using open = await openPlace([one, one]);
+      const [first, second] = open.deps;
+      if (!first || !second) throw new Error('Two were opened.');
+      await ensureOwned(first, signal);
+      const dying = {
+        ...second,
+        blobs: { ...second.blobs, replaceIdentity: () => Promise.reject(new Error('killed')) },
+      };
+      let deaths = 0;
+      const replaceIdentity: BlobStore['replaceIdentity'] = async (...args) => {
+        if (deaths++ === 0) await expect(adoptStore(dying, signal)).rejects.toThrow('killed');
+        return await first.blobs.replaceIdentity(...args);
+      };
+      await adoptStore({ ...first, blobs: { ...first.blobs, replaceIdentity } }, signal);
+      for (const deps of open.deps) await ensureOwned(deps, signal);
+      const [row] = await one.query(`SELECT identity, next_identity FROM intake.blob_store`);
+      expect(row).toEqual({ identity: await first.blobs.loadIdentity(signal), next_identity: null });
+    });
+
+    test('a verify that loses the store deletes no further resumes of an earlier release', async () => {
+      await using one = await openTestDatabase();
+      await using two = await openTestDatabase();
+      await using open = await openPlace([one, two]);
+      const [former, next] = open.deps;
+      if (!former || !next) throw new Error('Two were opened.');
+      await ensureOwned(former, signal);
+      for (let nth = 10; nth < 35; nth++) {
+        const { bytes, facts } = createBytes(10);
+        await former.blobs.put(`prefills/5/00000000-0000-4000-8000-0000000000${nth}`, bytes, facts, signal);
+      }
+      const moved: BlobStore['delete'] = async (...args) => {
+        const deleted = await former.blobs.delete(...args);
+        await adoptStore(next, signal);
+        return deleted;
+      };
+      const blobs = guardStore({ ...former, blobs: { ...former.blobs, delete: moved } });
+      const request = { advertisers: [], amount: { share: 0 }, signal };
+      await expect(verify({ ...former, blobs }, request)).rejects.toMatchObject({ name: 'WrongStore' });
+      expect(await Array.fromAsync(next.blobs.list('prefills/', signal))).toHaveLength(15);
     });
 
     test('a store in use stops putting ten seconds after it has been adopted, and deleting at once', async () => {

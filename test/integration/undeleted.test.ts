@@ -67,6 +67,40 @@ describe('an erasure', () => {
   });
 });
 
+describe('files that nothing refers to any more', () => {
+  test('of which the storage keeps versions are a problem until the versions are gone', async () => {
+    await using intake = await openOne();
+    const { advertiserId } = intake.board;
+    const keeping: BlobStore = {
+      ...intake.blobs,
+      delete: async (keys, signal) => ({
+        ...(await intake.blobs.delete(keys, signal)),
+        kept: keys.map((key) => ({ key, versions: 2 })),
+      }),
+    };
+    // As the resume of a prefill that lapsed, or an orphan.
+    await database.query(`DELETE FROM intake.attachments`);
+    await database.query(`UPDATE intake.blobs SET intended_at = now() - interval '2 days'`);
+    const check = (blobs: BlobStore) =>
+      verify(
+        { store: intake.store, blobs },
+        { advertisers: [advertiserId], amount: { share: 0 }, signal: AbortSignal.timeout(600_000) },
+      );
+    const problems = async () => toStatus(new Date(), await intake.store.reports.loadStatus(), null).problems;
+    for (const time of [1, 2]) {
+      await check(keeping);
+      expect({ time, problems: await problems() }).toMatchObject({
+        time,
+        problems: [{ what: expect.stringContaining('1 file is deleted, but the storage keeps versions') }],
+      });
+      expect(await intake.store.deletions.hasDueDeletes()).toBe(false);
+    }
+    await check(intake.blobs);
+    expect(await problems()).toEqual([]);
+    expect(await database.query(`SELECT 1 FROM intake.blobs`)).toEqual([]);
+  });
+});
+
 describe('infected files', () => {
   test('of which the storage keeps versions are a problem until the versions are gone', async () => {
     await using intake = await openOne();

@@ -8,7 +8,7 @@ import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import { largestScreenBytes } from '../../src/domain/screen.ts';
 import { parseScreens, screenParserVersion } from '../../src/source/parse/screen.ts';
 import { reparse } from '../../src/sync/files/reparse.ts';
-import { ensureOwned, guardStore } from '../../src/sync/files/store-owner.ts';
+import { adoptStore, guardStore } from '../../src/sync/files/store-owner.ts';
 import { type VerifyRequest, verify } from '../../src/sync/files/verify.ts';
 import { findFileDifferences } from '../support/file-equality.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
@@ -155,7 +155,7 @@ describe('verify', () => {
     const [one] = [...intake.board.truth()];
     await intake.changeWithFiles(one?.id ?? 0n, { attachments: [{ kind: 'resume', content: 'another' }] });
     const signal = AbortSignal.timeout(600_000);
-    await ensureOwned(intake, signal);
+    await adoptStore(intake, signal);
     const guarded = { ...intake, blobs: guardStore(intake) };
     const folder = join(intake.folder, 'blobs');
     renameSync(folder, `${folder}.mounted`);

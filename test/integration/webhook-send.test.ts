@@ -100,6 +100,13 @@ describe('a message', () => {
 });
 
 describe('a look at an endpoint', () => {
+  test('asks the name servers, and holds no thread that files need', async () => {
+    await using client = open('http://hook.invalid/', { allowPrivate: false });
+    // What they answer, and when, is not this test's concern.
+    void client.look();
+    expect(process.getActiveResourcesInfo()).not.toContain('GetAddrInfoReqWrap');
+  });
+
   test('says whether its address can be used, and connects to nothing', async () => {
     await using receiver = await openReceiver();
     const { port } = new URL(receiver.url);

@@ -6,23 +6,16 @@ import { toWebhookState } from '../../src/domain/webhook-status.ts';
 import { appendEvents, pruneEvents } from '../../src/store/events.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import type { Store } from '../../src/store/store.ts';
-import { deliver, type Webhook } from '../../src/sync/accounts/webhooks.ts';
-import type { Pass } from '../../src/sync/worker/pass.ts';
+import { type DeliverDeps, deliver, type Webhook } from '../../src/sync/accounts/webhooks.ts';
 import { createWatchdog } from '../../src/sync/worker/watchdog.ts';
 import { runWebhookLoop } from '../../src/sync/worker/webhook-loop.ts';
 import { openWebhookClient } from '../../src/webhooks/send.ts';
 import { newWebhookSecret, openReceiver, type Receiver, webhookSecret } from '../support/receiver.ts';
 import { openSharedStore } from '../support/small-intake.ts';
-import { type TestDatabase, test } from '../support/test-database.ts';
+import { test as base, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
 const advertiserId = 7n;
-
-/** A database with two accounts. */
-async function prepare(database: TestDatabase): Promise<Store> {
-  await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('acme', 7), ('other', 8)`);
-  return openSharedStore(database);
-}
 
 /** Commits events; returns their ids. */
 async function append(database: TestDatabase, types: readonly EventType[], account = advertiserId): Promise<number[]> {
@@ -49,7 +42,24 @@ function openEndpoint(
   return { webhook, [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() };
 }
 
-const request = (owner = 'one') => ({ advertiserId, owner, leaseMs: 30_000, signal: AbortSignal.timeout(600_000) });
+type Changed = Partial<DeliverDeps & Webhook & { readonly owner: string }>;
+
+/**
+ * `ats`: a database with two accounts, a receiver that takes everything, the endpoint `ats` of the first account there, and `run`, which
+ * delivers to it.
+ */
+const test = base.extend('ats', async ({ emptied: database }, { onCleanup }) => {
+  await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('acme', 7), ('other', 8)`);
+  const store = openSharedStore(database);
+  const stack = new AsyncDisposableStack();
+  onCleanup(() => stack.disposeAsync());
+  const receiver = stack.use(await openReceiver());
+  const { webhook } = stack.use(openEndpoint(receiver));
+  const request = { advertiserId, owner: 'one', leaseMs: 30_000, signal: AbortSignal.timeout(600_000) };
+  const run = async (changed: Changed = {}) =>
+    await deliver({ store, ...changed }, { ...webhook, ...changed }, { ...request, ...changed });
+  return { database, store, receiver, webhook, run };
+});
 
 const loadRow = async (store: Store) => (await store.webhooks.load())[0];
 
@@ -57,165 +67,164 @@ const loadRow = async (store: Store) => (await store.webhooks.load())[0];
 const hasten = (database: TestDatabase) => database.query(`UPDATE intake.webhooks SET next_at = now()`);
 
 describe('an endpoint', () => {
-  test('gets every event that is kept, in order, once, over one connection', async ({ emptied: database }) => {
-    const store = await prepare(database);
+  test('gets every event that is kept, in order, once, over one connection', async ({ ats }) => {
+    const { database, store, receiver, run } = ats;
     const ids = await append(database, received(120));
     await append(database, received(3), 8n);
-    await using receiver = await openReceiver();
-    await using endpoint = openEndpoint(receiver);
-    expect(await deliver({ store }, endpoint.webhook, request())).toEqual({ delivered: 120, failure: null });
+    expect(await run()).toEqual({ delivered: 120, failure: null });
     expect(receiver.taken()).toEqual(ids);
     expect(receiver.connections()).toBe(1);
-    expect(await deliver({ store }, endpoint.webhook, request())).toEqual({ delivered: 0, failure: null });
+    expect(await run()).toEqual({ delivered: 0, failure: null });
     const more = await append(database, received(2));
-    await deliver({ store }, endpoint.webhook, request());
+    await run();
     expect(receiver.taken()).toEqual([...ids, ...more]);
     const row = await loadRow(store);
     expect(row).toMatchObject({ position: BigInt(more[1] ?? 0), behind: 0, lastAnswer: 'it answered 204' });
     expect(row && toWebhookState(row, new Date())).toBe('up to date');
   });
 
-  test('that fails stops there: nothing behind overtakes, and a repetition has the same id', async ({
-    emptied: database,
-  }) => {
-    const store = await prepare(database);
+  test('that fails stops there: nothing behind overtakes, and a repetition has the same id', async ({ ats }) => {
+    const { database, store, receiver, webhook, run } = ats;
     const ids = await append(database, received(5));
     let failures = 3;
-    await using receiver = await openReceiver(({ message }) =>
-      message.data.event_id === ids[2] && failures-- > 0 ? 500 : 204,
-    );
-    await using endpoint = openEndpoint(receiver);
+    receiver.answer = ({ message }) => (message.data.event_id === ids[2] && failures-- > 0 ? 500 : 204);
     for (let attempt = 1; attempt <= 3; attempt++) {
-      const summary = await deliver({ store }, endpoint.webhook, request());
+      const summary = await run();
       expect(summary?.failure).toMatchObject({ eventId: BigInt(ids[2] ?? 0), attempt, reason: 'it answered 500' });
       expect(await loadRow(store)).toMatchObject({ position: BigInt(ids[1] ?? 0), failures: attempt, behind: 3 });
       // It waits: another try before its time does nothing.
-      expect(await deliver({ store }, endpoint.webhook, request('two'))).toEqual({ delivered: 0, failure: null });
-      expect(await store.webhooks.findDue([endpoint.webhook])).toEqual([]);
+      expect(await run({ owner: 'two' })).toEqual({ delivered: 0, failure: null });
+      expect(await store.webhooks.findDue([webhook])).toEqual([]);
       await hasten(database);
-      expect(await store.webhooks.findDue([endpoint.webhook])).toEqual([{ advertiserId, name: 'ats' }]);
+      expect(await store.webhooks.findDue([webhook])).toEqual([{ advertiserId, name: 'ats' }]);
     }
-    await deliver({ store }, endpoint.webhook, request());
+    await run();
     expect(receiver.taken()).toEqual(ids);
     const tries = receiver.received.filter(({ message }) => message.data.event_id === ids[2]);
     expect([tries.length, new Set(tries.map(({ id }) => id)).size]).toEqual([4, 1]);
     expect(await loadRow(store)).toMatchObject({ failures: 0, failingSince: null, nextAt: null });
   });
 
-  test('gets the time of the database, whatever the clock of the worker says', async ({ emptied: database }) => {
-    const store = await prepare(database);
+  test('gets the time of the database, whatever the clock of the worker says', async ({ ats }) => {
+    const { database, receiver, run } = ats;
     await append(database, received(1));
-    await using receiver = await openReceiver();
-    await using endpoint = openEndpoint(receiver);
     vi.setSystemTime(Date.now() + 9 * 3_600_000);
-    await deliver({ store }, endpoint.webhook, request()).finally(() => vi.useRealTimers());
+    await run().finally(() => vi.useRealTimers());
     const [row] = await database.query<{ now: number }>(`SELECT extract(epoch FROM now())::int AS now`);
     expect(Math.abs(Number(receiver.received[0]?.headers['webhook-timestamp']) - (row?.now ?? 0))).toBeLessThan(600);
   });
 
-  test('that asks for a pause gets it', async ({ emptied: database }) => {
-    const store = await prepare(database);
+  test('that asks for a pause gets it', async ({ ats }) => {
+    const { database, receiver, run } = ats;
     await append(database, received(1));
-    await using receiver = await openReceiver(() => ({ status: 503, headers: { 'retry-after': '7200' } }));
-    await using endpoint = openEndpoint(receiver);
-    await deliver({ store }, endpoint.webhook, request());
+    receiver.answer = () => ({ status: 503, headers: { 'retry-after': '7200' } });
+    await run();
     const [row] = await database.query<{ seconds: number }>(
       `SELECT extract(epoch FROM next_at - answered_at)::int AS seconds FROM intake.webhooks`,
     );
     expect(row?.seconds).toBe(7_200);
   });
 
-  test('waits no longer where the clock was set back', async ({ emptied: database }) => {
-    const store = await prepare(database);
+  test('waits no longer where the clock was set back', async ({ ats }) => {
+    const { database, store, receiver, webhook, run } = ats;
     await append(database, received(1));
-    await using receiver = await openReceiver(() => ({ status: 503, headers: { 'retry-after': '7200' } }));
-    await using endpoint = openEndpoint(receiver);
-    await deliver({ store }, endpoint.webhook, request());
-    expect(await store.webhooks.findDue([endpoint.webhook])).toEqual([]);
+    receiver.answer = () => ({ status: 503, headers: { 'retry-after': '7200' } });
+    await run();
+    expect(await store.webhooks.findDue([webhook])).toEqual([]);
     await database.query(`UPDATE intake.webhooks SET next_at = next_at + interval '9 hours', answered_at = answered_at + interval '9 hours',
       failing_since = failing_since + interval '9 hours'`);
-    expect(await store.webhooks.findDue([endpoint.webhook])).toHaveLength(1);
+    expect(await store.webhooks.findDue([webhook])).toHaveLength(1);
     receiver.answer = () => 204;
-    expect(await deliver({ store }, endpoint.webhook, request())).toEqual({ delivered: 1, failure: null });
+    expect(await run()).toEqual({ delivered: 1, failure: null });
   });
 
-  test('that answers 410 is disabled until a person continues, where it stood', async ({ emptied: database }) => {
-    const store = await prepare(database);
+  test('that answers 410 is disabled until a person continues, where it stood', async ({ ats }) => {
+    const { database, store, receiver, run } = ats;
     const ids = await append(database, received(3));
-    await using receiver = await openReceiver(({ message }) => (message.data.event_id === ids[1] ? 410 : 204));
-    await using endpoint = openEndpoint(receiver);
-    await deliver({ store }, endpoint.webhook, request());
+    receiver.answer = ({ message }) => (message.data.event_id === ids[1] ? 410 : 204);
+    await run();
     await hasten(database);
-    expect(await deliver({ store }, endpoint.webhook, request())).toEqual({ delivered: 0, failure: null });
+    expect(await run()).toEqual({ delivered: 0, failure: null });
     expect(await loadRow(store)).toMatchObject({ stop: 'gone', position: BigInt(ids[0] ?? 0) });
     // A person who continues too early disables nothing for ever.
     expect(await store.webhooks.resume({ advertiserId, name: 'ats' })).toBe(true);
-    await deliver({ store }, endpoint.webhook, request());
+    await run();
     expect(await loadRow(store)).toMatchObject({ stop: 'gone', position: BigInt(ids[0] ?? 0), failures: 1 });
     receiver.answer = () => 204;
     expect(await store.webhooks.resume({ advertiserId, name: 'ats' })).toBe(true);
-    await deliver({ store }, endpoint.webhook, request());
+    await run();
     expect(receiver.taken()).toEqual(ids);
   });
 
-  test('that has failed for 75 hours is halted, still tried, and continues by itself', async ({
-    emptied: database,
-  }) => {
-    const store = await prepare(database);
+  test('that has failed for 75 hours is halted, still tried, and continues by itself', async ({ ats }) => {
+    const { database, store, receiver, run } = ats;
     const ids = await append(database, received(2));
-    await using receiver = await openReceiver(() => 500);
-    await using endpoint = openEndpoint(receiver);
-    await deliver({ store }, endpoint.webhook, request());
+    receiver.answer = () => 500;
+    await run();
     await database.query(`UPDATE intake.webhooks SET next_at = now(), failing_since = now() - interval '75 hours'`);
-    const summary = await deliver({ store }, endpoint.webhook, request());
+    const summary = await run();
     expect(summary?.failure?.waitMs).toBeGreaterThanOrEqual(3 * 3_600_000);
     const row = await loadRow(store);
     expect(row && toWebhookState(row, new Date())).toBe('halted');
     await hasten(database);
     receiver.answer = () => 200;
-    await deliver({ store }, endpoint.webhook, request());
+    await run();
     expect(receiver.taken()).toEqual(ids);
   });
 
-  test('of some types gets only these, and its position passes the others', async ({ emptied: database }) => {
-    const store = await prepare(database);
+  test('of some types gets only these, and its position passes the others', async ({ ats }) => {
+    const { database, store, receiver, run } = ats;
     const types = ['application.received', 'application.ready', 'application.ready', 'application.changed'] as const;
     const ids = await append(database, types);
-    await using receiver = await openReceiver();
-    await using endpoint = openEndpoint(receiver, { types: ['application.ready'] });
-    await deliver({ store }, endpoint.webhook, request());
+    await run({ types: ['application.ready'] });
     expect(receiver.taken()).toEqual(ids.slice(1, 3));
     expect(await loadRow(store)).toMatchObject({ position: BigInt(ids[3] ?? 0), behind: 0 });
   });
 
   test('of some types that fails keeps its place behind those it passed, and repeats only the failed one', async ({
-    emptied: database,
+    ats,
   }) => {
-    const store = await prepare(database);
+    const { database, store, receiver, run } = ats;
     const types = ['application.ready', 'application.changed', 'application.ready', 'application.changed'] as const;
     const ids = await append(database, types);
-    await using receiver = await openReceiver(({ message }) => (message.data.event_id === ids[2] ? 500 : 204));
-    await using endpoint = openEndpoint(receiver, { types: ['application.ready'] });
-    await deliver({ store }, endpoint.webhook, request());
+    receiver.answer = ({ message }) => (message.data.event_id === ids[2] ? 500 : 204);
+    await run({ types: ['application.ready'] });
     expect(await loadRow(store)).toMatchObject({ position: BigInt(ids[1] ?? 0), failures: 1, behind: 2 });
     receiver.answer = () => 204;
     await hasten(database);
-    await deliver({ store }, endpoint.webhook, request());
+    await run({ types: ['application.ready'] });
     expect(receiver.taken()).toEqual([ids[0], ids[2]]);
     expect(await loadRow(store)).toMatchObject({ position: BigInt(ids[3] ?? 0), failures: 0, behind: 0 });
   });
 
-  test('takes its messages by the old secret and by the new one while it is rotated', async ({ emptied: database }) => {
-    const store = await prepare(database);
+  test('that is slow makes no more rows be read than it can be sent while they are fresh', async ({ ats }) => {
+    const { database, store, receiver, run } = ats;
+    const ids = await append(database, received(20));
+    receiver.answer = async () => {
+      if (receiver.received.length === 0) await sleep(1_100);
+      return 204;
+    };
+    const limits: number[] = [];
+    const loadEvents: Store['webhooks']['loadEvents'] = (wanted) => {
+      limits.push(wanted.limit);
+      return store.webhooks.loadEvents(wanted);
+    };
+    await run({ store: { ...store, webhooks: { ...store.webhooks, loadEvents } } });
+    expect(receiver.taken()).toEqual(ids);
+    expect(limits.slice(0, 5)).toEqual([10, 2, 4, 8, 16]);
+  });
+
+  test('takes its messages by the old secret and by the new one while it is rotated', async ({ ats }) => {
+    const { database, receiver, run } = ats;
     const ids: number[] = [];
     let secrets = [webhookSecret];
-    await using receiver = await openReceiver();
     await using endpoint = openEndpoint(receiver, { secrets: () => secrets });
+    const { send } = endpoint.webhook;
     const step = async (sender: string[], known: string) => {
       secrets = sender;
       receiver.secret = known;
       ids.push(...(await append(database, received(2))));
-      await deliver({ store }, endpoint.webhook, request());
+      await run({ send });
     };
     await step([webhookSecret], webhookSecret);
     await step([newWebhookSecret, webhookSecret], webhookSecret);
@@ -228,7 +237,7 @@ describe('an endpoint', () => {
     expect(receiver.received.at(-1)?.status).toBe(401);
     await hasten(database);
     receiver.secret = newWebhookSecret;
-    await deliver({ store }, endpoint.webhook, request());
+    await run({ send });
     expect(receiver.taken()).toEqual(ids);
   });
 });
@@ -240,18 +249,16 @@ describe('a message says how the application is now', () => {
        VALUES (7, 1, '', 1, 'Zelda', 'JOB-1', 'p1')`,
     );
 
-  test('with the row of a view where the operator wants it', async ({ emptied: database }) => {
-    const store = await prepare(database);
+  test('with the row of a view where the operator wants it', async ({ ats }) => {
+    const { database, receiver, run } = ats;
     await insert(database);
     await append(database, received(1));
-    await using receiver = await openReceiver();
     for (const [name, detail] of [
       ['thin', null],
       ['anonymous', 'anonymous'],
       ['personal', 'personal'],
     ] as const) {
-      await using endpoint = openEndpoint(receiver, { name, detail });
-      await deliver({ store }, endpoint.webhook, request());
+      await run({ name, detail });
     }
     const [thin, anonymous, personal] = receiver.received.map(({ message }) => message.data);
     expect(thin).toEqual({ event_id: expect.any(Number), advertiser_id: 7, application_id: 1, state: 'stored' });
@@ -261,20 +268,19 @@ describe('a message says how the application is now', () => {
   });
 
   test('and nothing of a person who was erased meanwhile, while it waited or while others were sent', async ({
-    emptied: database,
+    ats,
   }) => {
-    const store = await prepare(database);
+    const { database, receiver, run } = ats;
     await insert(database);
     // The events before the one of the person, in the same batch, take longer than a batch stays fresh.
     await append(database, ['application.received']);
     await append(database, ['application.ready']);
-    await using receiver = await openReceiver(async () => {
+    receiver.answer = async () => {
       await database.query(`UPDATE intake.applications SET first_name = NULL, job_reference = NULL, erased_at = now()`);
       if (receiver.received.length === 0) await sleep(1_100);
       return 204;
-    });
-    await using endpoint = openEndpoint(receiver, { detail: 'personal' });
-    await deliver({ store }, endpoint.webhook, request());
+    };
+    await run({ detail: 'personal' });
     const [, second] = receiver.received;
     expect(second?.message.data).toMatchObject({ state: 'erased', application: null });
     expect(second?.text).not.toMatch(/Zelda|JOB-1/);
@@ -282,19 +288,18 @@ describe('a message says how the application is now', () => {
 });
 
 describe('a worker that dies', () => {
-  test('between an answer and its record repeats at most two events, and skips none', async ({ emptied: database }) => {
-    const store = await prepare(database);
+  test('between an answer and its record repeats at most two events, and skips none', async ({ ats }) => {
+    const { database, receiver, run } = ats;
     const ids = await append(database, received(12));
-    await using receiver = await openReceiver();
-    await using endpoint = openEndpoint(receiver);
     for (const [life, count] of [1, 3, 2, 4].entries()) {
       let left = count;
       const crashPoint = () => {
         if (--left === 0) throw new Error('died');
       };
-      await expect(deliver({ store, crashPoint }, endpoint.webhook, request(`life ${life}`))).rejects.toThrow('died');
+      await expect(run({ owner: `life ${life}`, crashPoint })).rejects.toThrow('died');
+      await hasten(database);
     }
-    await deliver({ store }, endpoint.webhook, request('last'));
+    await run({ owner: 'last' });
     const taken = receiver.taken();
     // A consumer that keeps the last id applies each once, in order.
     const applied = taken.filter((id, index) => taken.slice(0, index).every((earlier) => earlier < id));
@@ -302,15 +307,33 @@ describe('a worker that dies', () => {
     expect(taken.length).toBeGreaterThan(ids.length);
     expect(taken.length).toBeLessThanOrEqual(ids.length + 2 * 4);
   });
+
+  test('at each answer leaves an attempt behind that counts: the endpoint is not asked again at once', async ({
+    ats,
+  }) => {
+    const { database, store, receiver, webhook, run } = ats;
+    await append(database, received(2));
+    const crashPoint = () => {
+      throw new Error('died');
+    };
+    for (let life = 1; life <= 3; life++) {
+      await expect(run({ owner: `life ${life}`, crashPoint })).rejects.toThrow('died');
+      expect(await loadRow(store)).toMatchObject({ position: 0n, failures: life, failingSince: null, nextAt: null });
+      expect(await store.webhooks.findDue([webhook])).toEqual([]);
+      expect(await run({ owner: 'another' })).toEqual({ delivered: 0, failure: null });
+      expect(receiver.received).toHaveLength(life);
+      await hasten(database);
+    }
+    expect(await run()).toEqual({ delivered: 2, failure: null });
+    expect(await loadRow(store)).toMatchObject({ failures: 0, behind: 0 });
+  });
 });
 
 test('a delivery that ends by an error leaves no write behind, which would take the endpoint again', async ({
-  emptied: database,
+  ats,
 }) => {
-  const store = await prepare(database);
+  const { database, store, receiver, run } = ats;
   const ids = await append(database, received(3));
-  await using receiver = await openReceiver();
-  await using endpoint = openEndpoint(receiver);
   let written = Promise.resolve();
   const record: Store['webhooks']['record'] = (...args) => {
     written = sleep(100).then(() => store.webhooks.record(...args));
@@ -321,47 +344,43 @@ test('a delivery that ends by an error leaves no write behind, which would take 
   const crashPoint = () => {
     if (++answers === 2) throw new Error('spoilt');
   };
-  await expect(deliver({ store: late, crashPoint }, endpoint.webhook, request('one'))).rejects.toThrow('spoilt');
+  await expect(run({ store: late, crashPoint })).rejects.toThrow('spoilt');
   await written;
-  expect(await deliver({ store }, endpoint.webhook, request('two'))).toEqual({ delivered: 2, failure: null });
+  expect(await run({ owner: 'two' })).toEqual({ delivered: 2, failure: null });
   expect(receiver.taken()).toEqual([ids[0], ids[1], ids[1], ids[2]]);
 });
 
 describe('two workers', () => {
-  test('do not deliver to an endpoint at the same time', async ({ emptied: database }) => {
-    const store = await prepare(database);
+  test('do not deliver to an endpoint at the same time', async ({ ats }) => {
+    const { database, receiver, run } = ats;
     const ids = await append(database, received(3));
     const open = Promise.withResolvers<void>();
-    await using receiver = await openReceiver(async () => {
+    receiver.answer = async () => {
       await open.promise;
       return 204;
-    });
-    await using endpoint = openEndpoint(receiver);
-    const first = deliver({ store }, endpoint.webhook, request('one'));
+    };
+    const first = run({ owner: 'one' });
     await until(() => receiver.connections() > 0);
-    expect(await deliver({ store }, endpoint.webhook, request('two'))).toBeNull();
+    expect(await run({ owner: 'two' })).toBeNull();
     open.resolve();
     await first;
     expect(receiver.taken()).toEqual(ids);
   });
 
-  test('of which the first was paused: what it still writes does not move the position back', async ({
-    emptied: database,
-  }) => {
-    const store = await prepare(database);
+  test('of which the first was paused: what it still writes does not move the position back', async ({ ats }) => {
+    const { database, store, receiver, run } = ats;
     const ids = await append(database, received(4));
     const paused = Promise.withResolvers<Answer>();
-    await using receiver = await openReceiver();
-    await using endpoint = openEndpoint(receiver);
     const sent = Promise.withResolvers<void>();
     const send: Webhook['send'] = () => {
       sent.resolve();
       return paused.promise;
     };
-    const stale = deliver({ store }, { ...endpoint.webhook, send }, request('one'));
+    const stale = run({ send });
     await sent.promise;
     await database.query(`UPDATE intake.leases SET expires_at = '-infinity'`);
-    await deliver({ store }, endpoint.webhook, request('two'));
+    await hasten(database);
+    await run({ owner: 'two' });
     paused.resolve({ status: 200 });
     await expect(stale).rejects.toThrow('taken over by another process');
     expect(receiver.taken()).toEqual(ids);
@@ -371,32 +390,28 @@ describe('two workers', () => {
 
 describe('pruning', () => {
   test('of an event that an endpoint has not taken stops it, and a person continues with what is kept', async ({
-    emptied: database,
+    ats,
   }) => {
-    const store = await prepare(database);
+    const { database, store, receiver, run } = ats;
     const [first] = await append(database, received(1));
-    await using receiver = await openReceiver();
-    await using endpoint = openEndpoint(receiver);
-    await deliver({ store }, endpoint.webhook, request());
+    await run();
     const [lost, kept] = await append(database, received(2));
     await database.query(`UPDATE intake.events SET at = now() - interval '31 days' WHERE event_id < $1`, [kept]);
     await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
     expect(await pruneEvents(db)).toBe(2);
     expect(await loadRow(store)).toMatchObject({ stop: 'lost', position: BigInt(first ?? 0) });
-    await deliver({ store }, endpoint.webhook, request());
+    await run();
     expect(receiver.taken()).toEqual([first]);
     await store.webhooks.resume({ advertiserId, name: 'ats' });
-    await deliver({ store }, endpoint.webhook, request());
+    await run();
     expect(receiver.taken()).toEqual([first, kept]);
     expect(receiver.taken()).not.toContain(lost);
   });
 
-  test('of events that it has taken does not', async ({ emptied: database }) => {
-    const store = await prepare(database);
+  test('of events that it has taken does not', async ({ ats }) => {
+    const { database, store, run } = ats;
     await append(database, received(2));
-    await using receiver = await openReceiver();
-    await using endpoint = openEndpoint(receiver);
-    await deliver({ store }, endpoint.webhook, request());
+    await run();
     await database.query(`UPDATE intake.events SET at = now() - interval '31 days'`);
     await append(database, received(1));
     await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
@@ -404,15 +419,12 @@ describe('pruning', () => {
     expect(await loadRow(store)).toMatchObject({ stop: null, behind: 1 });
   });
 
-  test('of events that an endpoint never took because it failed from the first on stops it, too', async ({
-    emptied: database,
-  }) => {
-    const store = await prepare(database);
-    await using receiver = await openReceiver(() => 500);
-    await using endpoint = openEndpoint(receiver);
-    await store.webhooks.declare(['acme'], [endpoint.webhook]);
+  test('of events that an endpoint never took because it failed from the first on stops it, too', async ({ ats }) => {
+    const { database, store, receiver, webhook, run } = ats;
+    receiver.answer = () => 500;
+    await store.webhooks.declare(['acme'], [webhook]);
     const [, kept] = await append(database, received(2));
-    await deliver({ store }, endpoint.webhook, request());
+    await run();
     await database.query(`UPDATE intake.events SET at = now() - interval '31 days' WHERE event_id < $1`, [kept]);
     await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
     expect(await pruneEvents(db)).toBe(1);
@@ -420,26 +432,22 @@ describe('pruning', () => {
   });
 
   test('while an endpoint is not configured is told when it comes back: it does not skip in silence', async ({
-    emptied: database,
+    ats,
   }) => {
-    const store = await prepare(database);
+    const { database, store, webhook, run } = ats;
     await append(database, received(1));
-    await using receiver = await openReceiver();
-    await using endpoint = openEndpoint(receiver);
-    await deliver({ store }, endpoint.webhook, request());
+    await run();
     await store.webhooks.declare(['acme'], []);
     const [, kept] = await append(database, received(2));
     await database.query(`UPDATE intake.events SET at = now() - interval '31 days' WHERE event_id < $1`, [kept]);
     await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
     await pruneEvents(db);
-    await store.webhooks.declare(['acme'], [endpoint.webhook]);
+    await store.webhooks.declare(['acme'], [webhook]);
     expect(await loadRow(store)).toMatchObject({ stop: 'lost' });
   });
 
-  test('while a new endpoint catches up does not stop it: it begins with the last four weeks', async ({
-    emptied: database,
-  }) => {
-    const store = await prepare(database);
+  test('while a new endpoint catches up does not stop it: it begins with the last four weeks', async ({ ats }) => {
+    const { database, store, receiver, webhook, run } = ats;
     const ids = await append(database, received(6));
     const age = (days: number, through: number | undefined) =>
       database.query(`UPDATE intake.events SET at = now() - $1 * interval '1 day' WHERE event_id <= $2`, [
@@ -448,14 +456,12 @@ describe('pruning', () => {
       ]);
     await age(27, ids[3]);
     await age(29, ids[1]);
-    await using receiver = await openReceiver();
-    await using endpoint = openEndpoint(receiver);
-    await store.webhooks.declare(['acme'], [endpoint.webhook]);
+    await store.webhooks.declare(['acme'], [webhook]);
     expect(await loadRow(store)).toMatchObject({ position: BigInt(ids[1] ?? 0), behind: 4 });
     await age(31, ids[1]);
     await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
     expect(await pruneEvents(db)).toBe(2);
-    await deliver({ store }, endpoint.webhook, request());
+    await run();
     expect(receiver.taken()).toEqual(ids.slice(2));
     expect(await loadRow(store)).toMatchObject({ stop: null, behind: 0 });
     // One that is new where nothing has happened for weeks waits for the next event.
@@ -469,11 +475,12 @@ describe('the loop of a worker', () => {
   /** A loop over endpoints, which is woken by `wake`. */
   function startLoop(store: Store, webhooks: readonly Webhook[]) {
     const stop = new AbortController();
-    const passes: Pass[] = [];
+    let taken = 0;
     let wake = () => {};
     const ended = runWebhookLoop(
       {
-        ...{ store, webhooks, log: { debug() {}, info() {}, warn() {} }, onPass: (pass: Pass) => passes.push(pass) },
+        ...{ store, webhooks, log: { debug() {}, info() {}, warn() {} }, onPass() {} },
+        onDelivered: () => taken++,
         watchdog: createWatchdog({ now: () => 0, stuckMs: 1 }),
         untilEvents: (_, signal) =>
           new Promise((resolve) => {
@@ -484,7 +491,7 @@ describe('the loop of a worker', () => {
       { owner: 'worker', leaseMs: 30_000, signal: stop.signal },
     );
     return {
-      passes,
+      taken: () => taken,
       wake: () => wake(),
       async [Symbol.asyncDispose]() {
         stop.abort();
@@ -493,8 +500,8 @@ describe('the loop of a worker', () => {
     };
   }
 
-  test('delivers to a quick endpoint while a slow one hangs', async ({ emptied: database }) => {
-    const store = await prepare(database);
+  test('delivers to a quick endpoint while a slow one hangs', async ({ ats }) => {
+    const { database, store } = ats;
     const ids = await append(database, received(2));
     const open = Promise.withResolvers<void>();
     await using slow = await openReceiver(async () => {
@@ -512,34 +519,46 @@ describe('the loop of a worker', () => {
     expect([slow.connections(), slow.taken().length]).toEqual([1, 0]);
     open.resolve();
     await expect.poll(() => slow.taken()).toEqual([...ids, ...more]);
-    expect(loop.passes.reduce((sum, { delivered = 0 }) => sum + delivered, 0)).toBeGreaterThanOrEqual(4);
+    await expect.poll(loop.taken).toBe(8);
+  });
+
+  test('counts an event when it is taken, not when the delivery ends', async ({ ats }) => {
+    const { database, store, receiver, webhook } = ats;
+    await append(database, received(3));
+    const open = Promise.withResolvers<void>();
+    receiver.answer = async () => {
+      if (receiver.received.length === 2) await open.promise;
+      return 204;
+    };
+    await using loop = startLoop(store, [webhook]);
+    await expect.poll(loop.taken).toBe(2);
+    open.resolve();
+    await expect.poll(loop.taken).toBe(3);
   });
 });
 
 describe('the rows of endpoints', () => {
   test('follow the settings: a new one is shown, a removed one is not, and comes back where it stood', async ({
-    emptied: database,
+    ats,
   }) => {
-    const store = await prepare(database);
+    const { database, store, webhook, run } = ats;
     await append(database, received(1));
-    await using receiver = await openReceiver();
-    await using endpoint = openEndpoint(receiver);
     const names = async () => (await store.webhooks.load()).map(({ name, position }) => [name, Number(position)]);
-    await store.webhooks.declare(['acme'], [endpoint.webhook, { account: 'acme', name: 'crm' }]);
+    await store.webhooks.declare(['acme'], [webhook, { account: 'acme', name: 'crm' }]);
     expect(await names()).toEqual([
       ['ats', 0],
       ['crm', 0],
     ]);
-    await deliver({ store }, endpoint.webhook, request());
+    await run();
     await store.webhooks.declare(['acme'], [{ account: 'acme', name: 'crm' }]);
     expect(await names()).toEqual([['crm', 0]]);
     // A worker with the settings of before ends only now: what it still delivers does not bring the endpoint back.
     const [later] = await append(database, received(1));
-    await deliver({ store }, endpoint.webhook, request());
+    await run();
     expect(await names()).toEqual([['crm', 0]]);
     // Settings of another account do not touch them.
     await store.webhooks.declare(['other'], []);
-    await store.webhooks.declare(['acme'], [endpoint.webhook, { account: 'acme', name: 'crm' }]);
+    await store.webhooks.declare(['acme'], [webhook, { account: 'acme', name: 'crm' }]);
     expect(await names()).toEqual([
       ['ats', later],
       ['crm', 0],

@@ -96,7 +96,7 @@ export const guards: readonly Guard[] = [
   guard('the number of the last change', 'update', 'one-lane', /observed_seq > \$3 OR/, 'false OR'),
   known(
     'delete2.fetch12.delete14.delete!',
-    guard('the token of a delete', 'blobs', 'orphan', /WHEN delete_token IS NOT NULL THEN 'deleting'/),
+    guard('the token of a delete', 'blobs', 'orphan', /WHEN \(b\.delete_until .*?'\) THEN 'deleting'/),
   ),
   guard(
     'the lock of the application of a completed file',
@@ -177,12 +177,6 @@ export const guards: readonly Guard[] = [
     /OR EXISTS \(SELECT 1 FROM intake\.prefills p WHERE p\.advertiser_id = \$1 AND p\.resume_sha256 = b\.sha256\)/,
   ),
   guard(
-    'a resume is put only when no delete of its bytes is begun',
-    'prefills',
-    'lapse-resume',
-    /WHEN b\.state = 'deleting' OR .* THEN 'deleting'/s,
-  ),
-  guard(
     'a closed erasure is not opened by its files',
     'erasure-jobs',
     'erase-twice',
@@ -240,8 +234,8 @@ export const guards: readonly Guard[] = [
       'the confirmation asks for its token, and whether it has expired',
       'delete-blobs',
       'orphan-late',
-      /b\.delete_token = \$3(?= AND b\.state = 'deleting')|b\.delete_token = \$3 AND \(b\.state = 'infected' OR .*?'\)\)/gs,
-      '$3::uuid IS NOT NULL',
+      /b\.delete_token = \$4(?= AND b\.state = 'deleting')|b\.delete_token = \$4 AND \(b\.state = 'infected' OR .*?'\)\)/gs,
+      '$4::uuid IS NOT NULL',
     ),
   ),
   known(
@@ -318,6 +312,12 @@ export const guards: readonly Guard[] = [
     /(?<=FROM intake\.hash_trust WHERE advertiser_id = \$1) FOR NO KEY UPDATE/,
   ),
   guard('the lock of bytes that are dropped', 'delete-blobs', 'drop', /(?<=ORDER BY sha256) FOR UPDATE/),
+  guard(
+    'verify leaves a delete to the run that has it in hand',
+    'delete-blobs',
+    'orphan-lifted',
+    /(?<=AND NOT EXISTS .*) AND \(b\.delete_until [^']*'[^']*'\) IS NOT TRUE(?= AND b\.intended_at)/s,
+  ),
   guard('SKIP LOCKED of bytes to delete', 'delete-blobs', 'deleters', /(?<=LIMIT 10 FOR UPDATE) SKIP LOCKED/),
   guard(
     'SKIP LOCKED of downloads that are brought forward',

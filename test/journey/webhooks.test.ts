@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
@@ -110,6 +111,19 @@ test('the example receiver takes the events of a restored database, whose number
   expect(example.printed().match(/was restored/g)).toHaveLength(1);
 });
 
+test('the example receiver outlives a sender that hangs up, and refuses a body without a bound', async () => {
+  await using scratch = await openScratch();
+  await using example = await openExample(join(scratch.path, 'inbox.ndjson'));
+  const socket = connect(Number(new URL(example.url).port), '127.0.0.1');
+  await once(socket, 'connect');
+  socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf of it');
+  // The answer to another request shows that the first one has begun.
+  expect((await fetch(example.url)).status).toBe(200);
+  socket.resetAndDestroy();
+  const endless = { method: 'POST', body: new Blob(['{}']).stream(), duplex: 'half' as const };
+  expect((await fetch(example.url, endless)).status).toBe(413);
+});
+
 test('an operator lists endpoints, sends a ping, and continues one that was disabled', async ({
   emptied: database,
 }) => {
@@ -157,7 +171,7 @@ test('an operator lists endpoints, sends a ping, and continues one that was disa
   const { said } = await call('webhook', 'list');
   expect(said.webhooks).toMatchObject([
     { advertiser: 'acme', name: 'ats', position: '41', behind: 1, stop: 'gone' },
-    { advertiser: 'acme', name: 'crm', position: '0', behind: 0, stop: null },
+    { advertiser: 'acme', name: 'crm', position: null, behind: 0, stop: null },
   ]);
   const status = await call('status');
   expect(status.said.problems).toContainEqual({
@@ -168,6 +182,7 @@ test('an operator lists endpoints, sends a ping, and continues one that was disa
   });
   const { stdout } = await callIntake(['webhook', 'list'], env);
   expect(stdout).toMatch(/ats .* acme .* disabled .* 41 /);
+  expect(stdout).toMatch(/crm .* acme .* new /);
   expect(stdout).not.toContain(new URL(receiver.url).port);
 
   // The doctor looks at addresses and rows, and sends nothing.

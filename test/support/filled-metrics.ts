@@ -29,7 +29,8 @@ export function createFilled() {
     fileBytes: 77,
   });
   metrics.observePass({ pass: 'live', outcome: 'failed', durationMs: 5, kind: 'refused' });
-  metrics.observePass({ pass: 'webhooks', outcome: 'done', durationMs: 5, delivered: 6 });
+  metrics.observePass({ pass: 'webhooks', outcome: 'done', durationMs: 5 });
+  for (let n = 0; n < 6; n++) metrics.observeDelivered();
   metrics.observeWaits([50, 2_000]);
   const proofLimit = { ms: 173_400_000, isScheduled: true };
   const status = toStatus(at, [advertiser], 1_200_000, {

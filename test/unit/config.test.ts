@@ -868,6 +868,10 @@ describe('webhooks', () => {
     [{ ...hook, events: ['application.read'] }, /must be types of events/],
     [{ ...hook, full: 'personal' }, /must be true, false or "with personal data"/],
     [{ ...hook, ful: true }, /has an unknown member ful/],
+    [
+      { ...hook, full: 'with personal data', events: ['application.ready'] },
+      /sends personal data, so its events must include application\.erased/,
+    ],
     [{ url: hook.url, secretFile: 'absent' }, /does not exist/],
   ])('refuse %j, once, and tell no secret', (wrong, why) => {
     const env = { ...list([{ name: 'north', credential: 'x', url: 'https://a.example', webhooks: [wrong] }]) };

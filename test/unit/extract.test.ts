@@ -12,7 +12,7 @@ const toFile = (path: string, more: Partial<ExtractFile> = {}): ExtractFile => (
 
 describe('the id of a snapshot', () => {
   it('rises also when the clock was set back', () => {
-    const first = toSnapshotId(new Date('2026-11-18T02:41:00.999Z'), null);
+    const first = toSnapshotId(new Date('2026-11-18T02:41:00.999Z'), '');
     expect(first).toBe('20261118T024100999Z');
     expect(toSnapshotId(new Date('2026-11-17T00:00:00Z'), first)).toBe('20261118T024101000Z');
     expect(toSnapshotId(new Date('2026-11-18T02:41:00.999Z'), first)).toBe('20261118T024101000Z');
@@ -82,8 +82,10 @@ describe('the answer of a copy', () => {
 
   it.each([
     '[{}]',
+    '[null]',
     '{',
     'a,b\n1,2',
+    'Error: there is no table of this name',
     JSON.stringify([{ ...row, step: '4' }]),
     JSON.stringify([row, { ...row, step: '1' }]),
   ])('is refused: %s', (text) => {

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { Page } from '../../src/domain/application.ts';
+import { chooseCopy } from '../../src/domain/copies.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { parsePage, scanIds } from '../../src/source/parse/list.ts';
 import { applicationShape } from '../../src/source/parse/members.ts';
@@ -275,6 +276,23 @@ describe('L10: the same id twice', () => {
     }
   });
 
+  test('of two people with one id, the one whom the stored row names is the application', () => {
+    const elements = ['"JobSeekerID":"7","Email":"ann@example.com"', '"JobSeekerID":"8","Email":"jo@example.com"'];
+    const row = { jobSeekerId: null, email: null, phone: null, firstName: null, lastName: null };
+    for (const copies of [elements, elements.toReversed()])
+      for (const [facts, name] of [
+        [{ email: 'Ann <ANN@example.com>' }, 'ann'],
+        [{ jobSeekerId: '7', email: 'before@example.com' }, 'ann'],
+        [{ jobSeekerId: '8', email: 'ann@example.org' }, 'jo'],
+        [{ email: 'jo@example.com' }, 'jo'],
+      ] as const) {
+        const { shared } = list([...copies, '"X":1'].map((members) => `{"ID":1,${members}}`).join());
+        const { application, others } = chooseCopy(shared, { ...row, ...facts });
+        expect(application.email).toBe(`${name}@example.com`);
+        expect(others.map(({ raw }) => raw)).toEqual([expect.stringContaining(name === 'jo' ? 'ann@' : 'jo@')]);
+      }
+  });
+
   test('copies that may be of one person are one application, and nobody is a reject', () => {
     const ann = '{"ID":1,"Email":"Ann <ANN@example.com>","JobSeekerID":"7"}';
     for (const other of ['"Email":"ann@example.com"', '"JobSeekerID":7', '"JobSeekerID":"none"', '"Email":"x"']) {
@@ -515,6 +533,19 @@ describe('L18: XML', () => {
   ] as const)('%s does not pass for a file without a virus', ([attachment, hasVirus]) => {
     const page = inList(`<JobApplication><ID>1</ID><Attachments>${attachment}</Attachments></JobApplication>`);
     expect(page.applications[0]?.attachments).toMatchObject([{ kind: 'resume', hasVirus }]);
+  });
+
+  test.for([
+    ['<Attachments HasVirus="true">', '', true],
+    ['<Attachments hasvirus="perhaps">', '', 'unreadable'],
+    ['<Attachments HasVirus="true">', '<HasVirus>false</HasVirus>', true],
+    ['<Attachments HasVirus="false" count="2">', '<HasVirus>true</HasVirus>', true],
+  ] as const)('a virus flag at a list of attachments counts for each of them: %s, %s', ([list, own, hasVirus]) => {
+    const both = ['resume', 'screen'].map((type) => `<Attachment><Type>${type}</Type>${own}</Attachment>`).join('');
+    const page = inList(`<JobApplication><ID>1</ID>${list}${both}</Attachments></JobApplication>`);
+    expect(page.applications[0]?.attachments).toMatchObject([{ hasVirus }, { hasVirus }]);
+    expect(page.applications[0]?.raw).toMatch(/"@HasVirus":"/i);
+    expect(page.applications[0]?.raw).not.toContain('count');
   });
 
   test('a virus flag at an attachment without the element around it counts', () => {

@@ -64,6 +64,13 @@ describe('an id', () => {
     expect(parseElement(reject?.rawText ?? '')).toMatchObject({ reason: 'ID is not an exact integer' });
   });
 
+  test('in a text that is no JSON is none, and what a search takes long for is cut', () => {
+    const reject = parseElement(`{"ID":1,"X":"a${'\u0301'.repeat(200)}`);
+    expect(reject).toMatchObject({ reason: 'is not valid JSON', rawText: null });
+    expect(reject.raw).toContain('X');
+    expect(reject.raw).not.toMatch(/\u0301{31}/);
+  });
+
   test('missing makes its element a reject', () => {
     expect(read('{"Email":"a@example.com"}').reject).toMatchObject({
       reason: 'ID is missing',

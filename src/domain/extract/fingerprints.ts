@@ -75,15 +75,17 @@ function parseRows(text: string): readonly Cells[] | null {
     if (text.startsWith('{')) return lines.map((line) => JSON.parse(line) as Cells);
     const [header = '', ...rest] = lines.map((line) => line.replaceAll('"', ''));
     const names = header.split(',').map((name) => name.trim());
+    // An engine's error message is no empty copy.
+    if (text !== '' && !/,fingerprint/i.test(header)) return null;
     return rest.map((line) => Object.fromEntries(line.split(',').map((cell, at) => [names[at] ?? '', cell.trim()])));
   } catch {
     return null;
   }
 }
 
-function toRow(cells: Cells): (Fingerprint & { readonly step: Step }) | null {
+function toRow(cells: Cells | null): (Fingerprint & { readonly step: Step }) | null {
   // Engines differ in the case of names.
-  const lower = Object.fromEntries(Object.entries(cells).map(([name, value]) => [name.toLowerCase(), value]));
+  const lower = Object.fromEntries(Object.entries(cells ?? {}).map(([name, value]) => [name.toLowerCase(), value]));
   const names = ['step', 'width', 'advertiser_id', 'from_id', 'applications', 'fingerprint'];
   const texts = names.map((name) => String(lower[name] ?? ''));
   if (!texts.every((text) => /^\d+$/.test(text))) return null;

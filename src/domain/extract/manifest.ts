@@ -107,12 +107,11 @@ function toUnreadable(path: string, cause?: unknown): Trouble {
 
 /**
  * The id of a snapshot: its time. Later snapshots have greater ids, also when the clock was set back, because a snapshot deletes only what
- * has a smaller id than its own.
+ * has a smaller id than its own. `before`: the greatest id so far; empty where there is none.
  */
-export function toSnapshotId(at: Date, previous: string | null): string {
+export function toSnapshotId(at: Date, before: string): string {
   const id = toCompact(at);
-  if (previous === null || id > previous) return id;
-  return toCompact(new Date(fromCompact(previous).getTime() + 1));
+  return id > before ? id : toCompact(new Date(fromCompact(before).getTime() + 1));
 }
 
 const toCompact = (at: Date) => at.toISOString().replaceAll(/[-:.]/g, '');

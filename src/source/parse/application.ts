@@ -7,7 +7,7 @@ import { toAttachments } from './attachments.ts';
 import { parseDate } from './dates.ts';
 import { toApplicant, toIdentity } from './identity.ts';
 import { applicationShape, jobSeekingInfoShape, readMembers } from './members.ts';
-import { byText, type ParseFindings, recordUnknown, toMemberHashes, toMemberTexts } from './notes.ts';
+import { type ParseFindings, recordUnknown, toMemberHashes, toMemberTexts } from './notes.ts';
 import { toRaw } from './raw.ts';
 import { addNote, isObject, parseId, readBoolean, readCount, readEmail, readIdentifier, readText } from './values.ts';
 
@@ -78,7 +78,7 @@ type ParsedFacts = Omit<Application, 'notes' | 'raw' | 'rawText' | keyof Hashes>
 // XML has only texts, and the element names of its lists have no counterpart in JSON.
 function toHashes(facts: ParsedFacts, unknown: ParseFindings['unknown']): Hashes {
   const info = facts.jobSeekingInfo;
-  const attachments = facts.attachments.toSorted((a, b) => byText(a.kind, b.kind));
+  const attachments = facts.attachments.toSorted((a, b) => (a.kind < b.kind ? -1 : 1));
   const toText = (listed: readonly (readonly unknown[])[], others: readonly string[]) =>
     JSON.stringify([
       String(facts.id),
@@ -96,7 +96,7 @@ function toHashes(facts: ParsedFacts, unknown: ParseFindings['unknown']): Hashes
     ]);
   const toHash = (text: string) => hash('sha256', text).slice(0, 32);
   const factsHash = toHash(toText(attachments.map(toStableParts), []));
-  const texts = unknown.map(([, text]) => text).sort(byText);
+  const texts = unknown.map(([, text]) => text).sort();
   const contentHash = hash('sha256', toText(attachments.map(toAllParts), texts));
   if (texts.length === 0) return { contentHash, factsHash, members: {} };
   // Without unknown members, another contentHash with the same facts means another Hash or Href. Beside them only this hash tells it.

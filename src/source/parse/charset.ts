@@ -4,7 +4,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import { TextDecoder } from 'node:util';
-import { Trouble } from '../../domain/trouble.ts';
+import { refuse } from './values.ts';
 
 /** Decodes by byte order mark; without one as UTF-16 if zero bytes indicate it, as UTF-8 if that is valid, else as declared. */
 export function decodeText(bytes: Uint8Array, contentType: string | undefined): string {
@@ -87,7 +87,7 @@ function keepInvalid(text: string, body: Uint8Array): string {
       ? Buffer.from(bytes).toString()
       : putInto(text.slice(first, from), standIns.slice(firstByte, byteFrom).replace(/[\0-\x7f]+/g, ''));
     invalid += word.length;
-    if (invalid > mostInvalid) throw new Trouble('malformed', 'The answer is not text in its charset.');
+    if (invalid > mostInvalid) refuse('is not text in its charset');
     parts.push(text.slice(copied, first), word);
     copied = from;
     // A part takes more memory than its text, and there may be millions.

@@ -20,11 +20,10 @@ const isoDate = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{
 const earliestMs = Date.parse('0002-01-01T00:00:00Z');
 const latestMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 const standardOffsetMs = 10 * 3_600_000;
-const none: SourceDate = { at: null, offset: null, problem: null };
 
 /** Parses a date member. An absent or null member is not a problem; an invalid one is. */
 export function parseDate(value: unknown): SourceDate {
-  if (value === null || value === undefined) return none;
+  if (value === null || value === undefined) return broken(null);
   if (typeof value !== 'string') return broken('is not a date text');
   const text = value.trim();
   const slash = slashDate.exec(text);
@@ -84,6 +83,6 @@ function toOffsetMs(zone: string): number | null {
   return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes) * 60_000;
 }
 
-function broken(problem: string): SourceDate {
+function broken(problem: string | null): SourceDate {
   return { at: null, offset: null, problem };
 }

@@ -23,7 +23,7 @@ export async function describeFile(
   const encoding = toText(headers['content-encoding']?.toLowerCase(), 50);
   return {
     contentType,
-    detectedType: (await detectType(head)) ?? (isText(head) ? 'text/plain' : null),
+    detectedType: (await detectType(head)) ?? (head.length > 0 && !head.includes(0) ? 'text/plain' : null),
     fileName,
     encoding: encoding === 'identity' ? null : encoding,
     // Spec: rule 3 shows Content-Disposition on every attachment; an error page has none.
@@ -54,16 +54,13 @@ export function parseFileName(header = ''): string | null {
 function readName(header: string): string | undefined {
   try {
     const filename: string | undefined = parseDisposition(header).parameters.filename;
-    if (filename !== undefined && !isCutAtSpace(header, filename)) return filename;
+    const isCutAtSpace = header.includes(`filename=${filename} `) && !header.includes('filename*');
+    if (filename !== undefined && !isCutAtSpace) return filename;
   } catch {
     // The expression below reads the name from an invalid header.
   }
   // An unquoted name with spaces is invalid, but common.
   return /filename\s*=\s*"?([^";]+)/i.exec(header)?.[1];
-}
-
-function isCutAtSpace(header: string, filename: string): boolean {
-  return header.includes(`filename=${filename} `) && !header.includes('filename*');
 }
 
 /** Node gives a header as Latin-1, one character per byte. Bytes that are valid UTF-8 are decoded as such. */
@@ -95,8 +92,4 @@ export function isHtml(start: string): boolean {
     rest = rest.slice(end + 3).trimStart();
   }
   return /^<(?:!doctype\s+html|html|head|body)\b/i.test(rest);
-}
-
-function isText(head: Uint8Array): boolean {
-  return head.length > 0 && !head.includes(0);
 }

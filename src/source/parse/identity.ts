@@ -26,8 +26,8 @@ function toPerson(known: Readonly<Record<string, unknown>>): readonly string[] |
 
 /** Who applied for what; null where nobody is named. */
 export function toApplicant(known: Readonly<Record<string, unknown>>): string | null {
-  const { ID, JobReference, JobSeekerID, Email, Phone, FirstName, LastName } = known;
-  const texts = [ID, JobReference, JobSeekerID, Email, Phone, FirstName, LastName].map(readWord);
+  const names = ['ID', 'JobReference', 'JobSeekerID', 'Email', 'Phone', 'FirstName', 'LastName'];
+  const texts = names.map((name) => readWord(known[name]));
   return toPerson(known) === null ? null : JSON.stringify(texts);
 }
 

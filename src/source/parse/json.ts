@@ -2,8 +2,7 @@
 // Invalid JSON is rejected as a whole. Does not know applications.
 
 import { randomUUID } from 'node:crypto';
-import { Trouble } from '../../domain/trouble.ts';
-import { mostValues } from './values.ts';
+import { mostValues, refuse } from './values.ts';
 
 declare global {
   interface JSON {
@@ -30,7 +29,7 @@ const uncounted = 3_000_000;
  */
 export function parseJson(text: string, everyDigit = false): { readonly value: unknown; readonly exact: boolean } {
   if ((everyDigit || text.length > uncounted) && countValues(text) > mostValues)
-    throw new Trouble('malformed', `The answer has more than ${mostValues} values.`);
+    refuse(`has more than ${mostValues} values`);
   const exact = everyDigit || risky.test(text);
   const keep = everyDigit ? keepSpelling : keepDigits;
   try {
@@ -40,7 +39,7 @@ export function parseJson(text: string, everyDigit = false): { readonly value: u
     const escaped = escapeControls(text);
     if (escaped !== text) return parseJson(escaped, everyDigit);
     // V8's message quotes the text around the error, which may be personal data, so it is dropped.
-    throw new Trouble('malformed', 'The answer is not whole, valid JSON.');
+    return refuse('is not whole, valid JSON');
   }
 }
 
@@ -108,8 +107,7 @@ function escapeControls(text: string): string {
     else if (isInText && code < 0x20) {
       parts.push(text.slice(from, at), `\\u${code.toString(16).padStart(4, '0')}`);
       from = at + 1;
-      if (parts.length > 2 * mostControls)
-        throw new Trouble('malformed', `The answer has more than ${mostControls} bare control characters.`);
+      if (parts.length > 2 * mostControls) refuse(`has more than ${mostControls} bare control characters`);
     }
   }
   return from === 0 ? text : parts.join('') + text.slice(from);

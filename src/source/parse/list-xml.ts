@@ -1,9 +1,9 @@
 // Converts a list in XML to the JSON shape of the spec, with the types of members.ts, so that one parser serves both.
 // A text that does not fit its member's type stays text; the parser in application.ts notes it.
 
-import { Trouble } from '../../domain/trouble.ts';
 import { parseDate, toDateText } from './dates.ts';
 import { applicationShape, envelopeShape, type MemberType, type ObjectShape } from './members.ts';
+import { refuse } from './values.ts';
 import { isNil, parseXml, toJsonShape, toObject, type XmlElement } from './xml.ts';
 
 /** Parses a list document into the value that the same list in JSON would have. */
@@ -14,7 +14,7 @@ export function parseListXml(text: string): unknown {
   if (name === 'jobapplications') return toValue(root, { object: envelopeShape });
   if (name === 'jobapplicationslist' || name === 'arrayofjobapplication')
     return toValue(root, { listOf: applicationShape });
-  throw new Trouble('malformed', 'The answer is XML, but not a list of applications.');
+  return refuse('is XML, but not a list of applications');
 }
 
 function toValue(element: XmlElement, type: MemberType | undefined): unknown {
@@ -38,7 +38,11 @@ function toOthers({ attributes }: XmlElement): [string, string][] {
 function toList(element: XmlElement, shape: ObjectShape): unknown[] {
   // Members in place of elements: a list of one, without the element around it.
   if (element.children.some(({ name }) => shape.names.has(name.toLowerCase()))) return [toMembers(element, shape)];
-  const values = element.children.map((child) => toValue(child, { object: shape }));
+  // An attribute of the list that is named as a member is said of each of its elements.
+  const said = [...element.attributes].filter(([name]) => shape.names.has(name.toLowerCase()));
+  const values = element.children.map((child) =>
+    toValue({ ...child, attributes: new Map([...said, ...child.attributes]) }, { object: shape }),
+  );
   return element.text.trim() === '' ? values : [...values, element.text];
 }
 

@@ -1,19 +1,18 @@
 // Parses the text of a list answer into a Page: the envelope in any of its forms, then element by element.
 // An invalid envelope rejects the whole page (Trouble malformed); an invalid element affects only itself. Does not know HTTP.
 
-import { type Application, type Echo, type Page, type Reject, sharedId } from '../../domain/application.ts';
-import { parseAddress, toAccountId } from '../../domain/person.ts';
+import { type Application, type Copy, type Echo, type Page, type Reject, sharedId } from '../../domain/application.ts';
+import { chooseCopy } from '../../domain/copies.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import { parseApplication, toReject, withAttachments } from './application.ts';
 import { toWorstFlag } from './attachments.ts';
 import { noDate, parseDate } from './dates.ts';
 import { isHtml } from './file-description.ts';
-import { toApplicant } from './identity.ts';
 import { parseJson } from './json.ts';
 import { parseListXml } from './list-xml.ts';
 import { envelopeShape, type Members, readMembers } from './members.ts';
 import { toLeaves } from './notes.ts';
-import { isNothing, isObject, parseId, readIdentifier, toBigInt, toList, toScalarText } from './values.ts';
+import { isNothing, isObject, parseId, readIdentifier, refuse, toBigInt, toList, toScalarText } from './values.ts';
 
 /** The part of a Page that comes from its text alone. */
 export type PageFacts = Omit<Page, 'bytes' | 'cached' | 'sunsetAt'>;
@@ -25,12 +24,7 @@ export function parsePage(text: string): PageFacts {
     const { value, exact } = parseJson(text);
     return toPage(value, exact);
   }
-  if (isHtml(start)) {
-    throw new Trouble(
-      'malformed',
-      'The source answered with an HTML page instead of a list (a login page or a proxy?).',
-    );
-  }
+  if (isHtml(start)) refuse('is an HTML page instead of a list (a login page or a proxy?)');
   return toPage(parseListXml(text), false);
 }
 
@@ -40,8 +34,7 @@ export function parseElement(text: string): Application | Reject {
     const { value, exact } = parseJson(text);
     return parseApplication(value, exact);
   } catch (error) {
-    if (error instanceof Trouble)
-      return { reason: 'is not valid JSON', identity: '', applicant: null, members: {}, raw: 'null', rawText: text };
+    if (error instanceof Trouble) return toReject(text, false, 'is not valid JSON');
     throw error;
   }
 }
@@ -60,13 +53,10 @@ export function scanIds(prefix: string): bigint[] {
 function toPage(value: unknown, exact: boolean): PageFacts {
   const { known, unknown } = toEnvelope(value);
   const advertiserId = (known.AdvertiserID ?? null) === null ? null : parseId(known.AdvertiserID);
-  if (advertiserId !== null && typeof advertiserId !== 'bigint') {
-    throw new Trouble('malformed', 'The answer names an AdvertiserID that is not an integer.');
-  }
+  if (advertiserId !== null && typeof advertiserId !== 'bigint')
+    return refuse('names an AdvertiserID that is not an integer');
   const list = known.JobApplicationsList ?? [];
-  if (!Array.isArray(list) && !isObject(list)) {
-    throw new Trouble('malformed', 'JobApplicationsList is neither a list nor an object.');
-  }
+  if (!Array.isArray(list) && !isObject(list)) refuse('has a JobApplicationsList that is neither a list nor an object');
   return {
     advertiserId,
     agentId: readIdentifier(known.AgentID, 'AgentID', []),
@@ -85,7 +75,7 @@ function toPage(value: unknown, exact: boolean): PageFacts {
 /** The most elements of a list: in 3 MB, each would have 30 bytes. */
 const mostElements = 100_000;
 
-const strange = 'The answer is an object, but not a list of applications.';
+const strange = 'is an object, but not a list of applications';
 
 /** True for a member with a value; XML attributes and type hints do not count. */
 function hasValue([name, member]: readonly [string, unknown]): boolean {
@@ -100,14 +90,12 @@ function toEnvelope(top: unknown): Members {
   const beside = wrapper ? Object.entries(top).filter(([key]) => key !== wrapper) : [];
   const members = isObject(value) ? readMembers(value, envelopeShape.names) : { known: {}, unknown: [] };
   for (const member of [...beside, ...members.unknown]) refuseOthers(member);
-  if (value === null && beside.some(hasValue)) throw new Trouble('malformed', strange);
+  if (value === null && beside.some(hasValue)) refuse(strange);
   if (value === null) return members;
   if (Array.isArray(value)) return { known: { JobApplicationsList: value }, unknown: [] };
-  if (!isObject(value)) throw new Trouble('malformed', 'The answer is neither an object nor a list.');
+  if (!isObject(value)) refuse('is neither an object nor a list');
   // An object with only unknown members is another message, most likely an error. Parsing it as an empty list would hide that.
-  if (Object.keys(members.known).length === 0 && members.unknown.length > 0) {
-    throw new Trouble('malformed', strange);
-  }
+  if (Object.keys(members.known).length === 0 && members.unknown.length > 0) refuse(strange);
   return members;
 }
 
@@ -117,7 +105,7 @@ function refuseOthers([name, member]: readonly [string, unknown]): void {
   const isError = /error|(?<!de)fault/i.test(name) && toLeaves(member).some(isSaid);
   if (!isError && !hasApplication(member)) return;
   const what = isError ? 'reports errors' : 'holds applications outside of JobApplicationsList';
-  throw new Trouble('malformed', `The answer ${what} (member ${name.slice(0, 60).replace(/\W/g, '_')}).`);
+  refuse(`${what} (member ${name.slice(0, 60).replace(/\W/g, '_')})`);
 }
 
 /** True where an application lies at any depth. Without recursion: a value may be 200,000 levels deep. */
@@ -132,8 +120,11 @@ function hasApplication(value: unknown): boolean {
   return false;
 }
 
-function toElements(list: readonly unknown[], exact: boolean): Pick<PageFacts, 'applications' | 'ids' | 'rejects'> {
-  if (list.length > mostElements) throw new Trouble('malformed', `The list has more than ${mostElements} elements.`);
+function toElements(
+  list: readonly unknown[],
+  exact: boolean,
+): Pick<PageFacts, 'applications' | 'ids' | 'rejects' | 'shared'> {
+  if (list.length > mostElements) refuse(`has a list of more than ${mostElements} elements`);
   const byContent = new Map<string, Application>();
   const ids: bigint[] = [];
   const rejects: Reject[] = [];
@@ -145,47 +136,34 @@ function toElements(list: readonly unknown[], exact: boolean): Pick<PageFacts, '
     } else rejects.push(read);
   }
   const applications: Application[] = [];
+  const shared: Copy[] = [];
   for (const copies of Map.groupBy(byContent.values(), ({ id }) => id).values()) {
-    // Spec silent: the same id twice. The choice must not depend on the order of the copies, or a list in random order would change the
-    // row with every sweep.
-    const kept = copies.reduce((a, b) => (toRank(a) > toRank(b) ? a : b));
-    applications.push(copies.length === 1 ? kept : mergeCopies(kept, copies));
-    for (const { raw, rawText } of copies.filter((copy) => isSomebodyElse(kept, copy))) {
-      const { value, exact } = parseJson(rawText ?? raw);
-      rejects.push(toReject(value, exact, sharedId));
-    }
+    const merged = copies.length > 1 ? mergeCopies(copies) : [];
+    const { application, others } = merged.length > 0 ? chooseCopy(merged) : { application: copies[0], others: [] };
+    if (application !== undefined) applications.push(application);
+    for (const other of others) rejects.push(other);
+    if (others.length > 0) for (const copy of merged) shared.push(copy);
   }
-  return { applications, ids, rejects };
+  return { applications, ids, rejects, shared };
 }
 
-/** A copy that names nobody may be anybody's, so it comes last. */
-const toRank = (copy: Application) => `${nameOf(copy) === null ? 0 : 1}${copy.contentHash}`;
-
-/** The kept copy, with the worst virus flag of any copy for each kind: one path serves them all. */
-function mergeCopies(kept: Application, copies: readonly Application[]): Application {
-  const listed = copies.flatMap(({ attachments }) => attachments);
-  const attachments = kept.attachments.map((one) => {
-    const flags = listed.flatMap(({ kind, hasVirus }) => (kind === one.kind ? [hasVirus] : []));
-    return { ...one, hasVirus: toWorstFlag([one.hasVirus, ...flags]) };
+/** Spec silent: the same id twice. Each copy has the worst virus flag of any copy for each kind: one path serves them all. */
+function mergeCopies(copies: readonly Application[]): Copy[] {
+  const listed = Map.groupBy(
+    copies.flatMap(({ attachments }) => attachments),
+    ({ kind }) => kind,
+  );
+  const worst = new Map(
+    Array.from(listed, ([kind, all]) => [kind, toWorstFlag(all.map(({ hasVirus }) => hasVirus))] as const),
+  );
+  return copies.map((copy) => {
+    const attachments = copy.attachments.map((one) => {
+      return { ...one, hasVirus: toWorstFlag([one.hasVirus, worst.get(one.kind) ?? null]) };
+    });
+    const notes = [...copy.notes, { field: 'ID', reason: 'came more than once in a page with different content' }];
+    const { value, exact } = parseJson(copy.rawText ?? copy.raw);
+    return { application: withAttachments({ ...copy, notes }, attachments), reject: toReject(value, exact, sharedId) };
   });
-  const notes = [...kept.notes, { field: 'ID', reason: 'came more than once in a page with different content' }];
-  return withAttachments({ ...kept, notes }, attachments);
-}
-
-/** True where copies differ in an account or an address that both have; without one, where they name somebody differently. */
-function isSomebodyElse(a: Application, b: Application): boolean {
-  const accounts = [a, b].map((copy) => toAccountId(copy.jobSeekerId));
-  const addresses = [a, b].map((copy) => parseAddress(copy.email ?? ''));
-  const names = [nameOf(a), nameOf(b)];
-  const shared = [accounts, addresses].filter((pair) => !pair.includes(null));
-  const compared = shared.length > 0 ? shared : [names];
-  return compared.some(([one, other]) => one !== null && other !== null && one !== other);
-}
-
-/** Who applied; null where nobody is named. */
-function nameOf(copy: Application): string | null {
-  const { jobSeekerId: JobSeekerID, phone: Phone, firstName: FirstName, lastName: LastName } = copy;
-  return toApplicant({ JobSeekerID, Email: parseAddress(copy.email ?? ''), Phone, FirstName, LastName });
 }
 
 function toIdEcho(value: unknown): Echo<bigint> {

@@ -24,7 +24,6 @@ export interface ObjectShape {
   readonly types: Readonly<Record<string, MemberType>>;
 }
 
-/** One attachment. Spec: Attachment. */
 export const attachmentShape = shapeOf({
   DateUploaded: 'date',
   HasVirus: 'boolean',
@@ -33,14 +32,12 @@ export const attachmentShape = shapeOf({
   Size: 'integer',
   Type: 'text',
 });
-/** The job-seeking info. Spec: PrimaryJobSeekingInfo. */
 export const jobSeekingInfoShape = shapeOf({
   JobTitle: 'text',
   CompanyName: 'text',
   TimeInRole: 'integer',
   IsNewToWorkForce: 'boolean',
 });
-/** One application. Spec: Job application. */
 export const applicationShape = shapeOf({
   ID: 'integer',
   DateSubmitted: 'date',
@@ -53,7 +50,6 @@ export const applicationShape = shapeOf({
   Attachments: { listOf: attachmentShape },
   PrimaryJobSeekingInfo: { object: jobSeekingInfoShape },
 });
-/** The list's envelope. Spec: Job applications result. */
 export const envelopeShape = shapeOf({
   AdvertiserID: 'integer',
   AgentID: 'text',

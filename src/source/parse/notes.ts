@@ -41,19 +41,15 @@ export function toMemberHashes(members: readonly MemberText[]): MemberHashes {
   return Object.fromEntries(Array.from(texts, ([name, text]) => [name, hash('sha256', text).slice(0, 16)]));
 }
 
-/** Compares texts by code units: the order is the same on every machine. */
-export function byText(a: string, b: string): number {
-  return a === b ? 0 : a < b ? -1 : 1;
-}
-
 /** The scalars of a value, sorted by the names of its members. Without recursion: a value may be 200,000 levels deep. */
 export function toLeaves(value: unknown): unknown[] {
   const leaves: unknown[] = [];
   const open: unknown[] = [value];
+  const byTextDown = (a: string, b: string) => (a < b ? 1 : -1);
   while (open.length > 0) {
     const next = open.pop();
     if (Array.isArray(next)) for (let i = next.length - 1; i >= 0; i--) open.push(next[i]);
-    else if (isObject(next)) for (const key of Object.keys(next).sort(byText).reverse()) open.push(next[key]);
+    else if (isObject(next)) for (const key of Object.keys(next).sort(byTextDown)) open.push(next[key]);
     else leaves.push(next);
   }
   return leaves;

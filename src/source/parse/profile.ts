@@ -69,14 +69,9 @@ export function findAccountIds(profile: Record<string, unknown>): string[] {
 }
 
 function findMember(profile: Record<string, unknown>, names: readonly string[]): unknown {
-  const objects = ownObjects(profile);
-  for (const name of names) {
-    for (const object of objects) {
-      const key = Object.keys(object).find((one) => one.toLowerCase() === name);
-      if (key !== undefined && object[key] !== null) return object[key];
-    }
-  }
-  return undefined;
+  const members = ownObjects(profile).flatMap((object) => Object.entries(object));
+  const find = (name: string) => members.find(([key, value]) => key.toLowerCase() === name && value !== null)?.[1];
+  return names.map(find).find((value) => value !== undefined);
 }
 
 // Spec silent: which member has the id of a resume. It is taken from the link that ends in /v2/resumes/<id>, whatever its member is called;

@@ -2,23 +2,16 @@
 // jsonb rejects NUL, lone surrogates, numbers beyond numeric, and nesting deeper than the server's stack. Runs of combining marks are cut,
 // since a search takes quadratic time on them.
 
+import type { Reject } from '../../domain/application.ts';
 import { cutMarks } from '../../domain/person.ts';
 import { toLeaves } from './notes.ts';
-import { isExactNumber, isObject, replaced } from './values.ts';
-
-/** One element of the list as text: `raw` for jsonb, `rawText` the unaltered value where jsonb cannot hold it. */
-export interface RawElement {
-  readonly raw: string;
-  readonly rawText: string | null;
-  /** Why `raw` and the original differ; null when they do not. */
-  readonly reason: string | null;
-}
+import { isObject, replaced } from './values.ts';
 
 const deepest = 1000;
 const unholdable = /\\(?:\\|u0000|ud[89a-f][0-9a-f]{2})/g;
 
-/** Renders an element of the list for storage. `exact`: it may contain number literals that a double cannot hold. */
-export function toRaw(element: unknown, exact: boolean): RawElement {
+/** The `raw`, `rawText` and why they differ. `exact`: the element may contain number literals that a double cannot hold. */
+export function toRaw(element: unknown, exact: boolean): Pick<Reject, 'raw' | 'rawText'> & { reason: string | null } {
   const isDeep = depthOf(element) > deepest;
   // JSON.stringify is recursive and overflows the stack at some thousands of levels; JSON.parse is not.
   const all = isDeep ? renderDeep(element) : JSON.stringify(element);
@@ -80,7 +73,7 @@ const mostDigits = 1_000_000;
 function toFitNumber() {
   let written = 0;
   return (_key: string, value: unknown): unknown => {
-    const literal = typeof value === 'number' ? String(value) : isExactNumber(value) ? value.rawJSON : null;
+    const literal = typeof value === 'number' ? String(value) : JSON.isRawJSON(value) ? value.rawJSON : null;
     if (literal === null) return value;
     const parts = /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(literal);
     const exponent = Number(parts?.[3] ?? 0);

@@ -13,8 +13,8 @@ import {
 import { decodeText } from './charset.ts';
 import { parseJson } from './json.ts';
 import { namesOf, readMembers } from './members.ts';
-import { addNote, isNothing, isObject, readBoolean, readText, toList } from './values.ts';
-import { parseXml, refuse, toJsonShape } from './xml.ts';
+import { addNote, isNothing, isObject, readBoolean, readText, refuse, toList } from './values.ts';
+import { parseXml, toJsonShape } from './xml.ts';
 
 /** Incremented by every change of this parser that gives different rows for the same bytes. */
 export const screenParserVersion = 2;

@@ -1,15 +1,21 @@
 // Parses single values of the source: ids, texts, numbers and booleans, in any of their forms.
 // A value that cannot be kept becomes null or is visibly altered, with a note that names the member and never its content.
 
-import type { Note, VirusFlag } from '../../domain/application.ts';
+import { inexactId, type Note, type VirusFlag } from '../../domain/application.ts';
 import { firstPosition, lastPosition } from '../../domain/coverage/position.ts';
 import { cutMarks, longestIdentifier } from '../../domain/person.ts';
+import { Trouble } from '../../domain/trouble.ts';
 
 const replacement = '\ufffd';
 export const replaced = 'NUL, lone surrogates or invalid bytes replaced by U+FFFD';
 
 /** The most values of an answer. Each takes memory and time, however short it is; a list of 3 MB has a third of this. */
 export const mostValues = 400_000;
+
+/** Refuses an answer as a whole: it is requested again. The text must not quote it. */
+export function refuse(what: string): never {
+  throw new Trouble('malformed', `The answer ${what}.`);
+}
 
 const mostNotes = 100;
 
@@ -23,7 +29,7 @@ export function addNote(notes: Note[], field: string, reason: string): void {
 export function parseId(value: unknown): bigint | { readonly reason: string } {
   if (value === undefined || value === null) return { reason: 'ID is missing' };
   const id = toBigInt(value);
-  if (id === null) return { reason: 'ID is not an exact integer' };
+  if (id === null) return { reason: inexactId };
   if (id > lastPosition) return { reason: 'ID does not fit 64 bits' };
   return id < firstPosition ? { reason: 'ID is below 1' } : id;
 }
@@ -39,7 +45,7 @@ export function toBigInt(value: unknown): bigint | null {
 export function toScalarText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
-  return isExactNumber(value) ? value.rawJSON : undefined;
+  return JSON.isRawJSON(value) ? value.rawJSON : undefined;
 }
 
 /** Parses a text member; characters that Postgres text cannot hold are replaced by U+FFFD. */
@@ -117,9 +123,4 @@ export function toList(value: unknown): readonly unknown[] {
 /** True for a JSON object: not an array, null or an exact number. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value);
-}
-
-/** True for a number that is kept as its literal because a double cannot hold its digits. */
-export function isExactNumber(value: unknown): value is { readonly rawJSON: string } {
-  return typeof value === 'object' && value !== null && JSON.isRawJSON(value);
 }

@@ -3,7 +3,7 @@
 
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { Trouble } from '../../domain/trouble.ts';
-import { mostValues } from './values.ts';
+import { mostValues, refuse } from './values.ts';
 
 /** An element with its local name; namespace and prefix are dropped. */
 export interface XmlElement {
@@ -174,8 +174,4 @@ function toCharacter(reference: string, hex?: string, decimal?: string, name?: s
   if (name !== undefined) return entities.get(name) ?? reference;
   const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);
   return code > 0x10ffff ? reference : String.fromCodePoint(code);
-}
-
-export function refuse(what: string): never {
-  throw new Trouble('malformed', `The answer ${what}.`);
 }

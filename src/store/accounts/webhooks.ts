@@ -20,7 +20,7 @@ export interface WebhookKey {
 
 /** An answer in the future came before the clock was set back: the time of the next try means nothing then. */
 const isDue = (h: string) =>
-  `${h}.stop IS NULL AND coalesce(${h}.next_at <= now() OR ${h}.answered_at > now() + interval '1 minute', true)`;
+  `${h}.stop IS NULL AND (${h}.next_at IS NULL OR ${h}.next_at <= now() OR ${h}.answered_at > now() + interval '1 minute') IS TRUE`;
 
 /**
  * Makes the rows of these endpoints, and marks those of the same accounts that are no longer configured: the status leaves them out. Their
@@ -122,11 +122,12 @@ export async function loadWebhookEvents(
   );
 }
 
-/** What became of a delivery: the last event that the endpoint took, its answer in words, and where it failed, what follows. */
+/** How far an endpoint is, and its answer in words; null before it has answered. */
 export interface DeliveryRecord {
   readonly position: bigint;
   readonly answer: string | null;
-  readonly failure: { readonly waitMs: number; readonly stop: 'gone' | null } | null;
+  /** Attempts at the next event that it did not take, and how long it waits; null where it took the last one. */
+  readonly failure: { readonly failures: number; readonly waitMs: number; readonly stop: 'gone' | null } | null;
 }
 
 /**
@@ -141,17 +142,17 @@ export async function recordDelivery(
 ): Promise<void> {
   const rows = await db.query(
     `WITH held AS (
-       UPDATE intake.leases SET expires_at = now() + $11 * interval '1 millisecond'
+       UPDATE intake.leases SET expires_at = now() + $12 * interval '1 millisecond'
        WHERE name = $1 AND lane = $2 AND epoch = $3 AND owner = $4 RETURNING 1
      )
      INSERT INTO intake.webhooks AS h (advertiser_id, name, position, failures, failing_since, next_at, stop, last_answer, answered_at)
-     SELECT $5::bigint, $6::text, $7::bigint, ($8::float8 IS NOT NULL)::int, CASE WHEN $8::float8 IS NOT NULL THEN now() END,
-       now() + $8::float8 * interval '1 millisecond', $9::text, $10::text, CASE WHEN $10::text IS NOT NULL THEN now() END
+     SELECT $5::bigint, $6::text, $7::bigint, $8::int, CASE WHEN $8::int > 0 AND $11::text IS NOT NULL THEN now() END,
+       now() + $9::float8 * interval '1 millisecond', $10::text, $11::text, CASE WHEN $11::text IS NOT NULL THEN now() END
      FROM held
      ON CONFLICT (advertiser_id, name) DO UPDATE SET
        position = excluded.position,
-       failures = CASE WHEN excluded.failures = 0 THEN 0 ELSE h.failures + 1 END,
-       failing_since = CASE WHEN excluded.failures = 0 THEN NULL ELSE coalesce(h.failing_since, now()) END,
+       failures = excluded.failures,
+       failing_since = CASE WHEN excluded.failures > 0 THEN coalesce(h.failing_since, excluded.failing_since) END,
        next_at = excluded.next_at,
        stop = coalesce(excluded.stop, h.stop),
        last_answer = coalesce(excluded.last_answer, h.last_answer),
@@ -159,7 +160,7 @@ export async function recordDelivery(
      RETURNING 1`,
     [
       ...[lease.name, lease.lane, lease.epoch, lease.owner, advertiserId, name, position],
-      ...[failure?.waitMs ?? null, failure?.stop ?? null, answer, lease.leaseMs],
+      ...[failure?.failures ?? 0, failure?.waitMs ?? null, failure?.stop ?? null, answer, lease.leaseMs],
     ],
   );
   if (rows.length === 0) throw new LeaseLost(lease.name, lease.lane);
@@ -190,7 +191,7 @@ export async function loadWebhooks(db: Queryable): Promise<WebhookStatus[]> {
     answeredAt: Date | null;
   }>(
     `SELECT v.name AS advertiser, h.name, h.position, w.behind, w.since AS "behindSince", h.failures, h.failing_since AS "failingSince",
-       h.next_at AS "nextAt", h.stop, h.last_answer AS "lastAnswer", h.answered_at AS "answeredAt"
+       CASE WHEN h.failing_since IS NOT NULL THEN h.next_at END AS "nextAt", h.stop, h.last_answer AS "lastAnswer", h.answered_at AS "answeredAt"
      FROM intake.webhooks h JOIN intake.advertisers v ON v.advertiser_id = h.advertiser_id
      CROSS JOIN LATERAL (
        SELECT count(*)::int AS behind, min(n.at) AS since FROM (

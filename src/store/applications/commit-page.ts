@@ -87,7 +87,8 @@ async function write(
   if (diff.returned.length > 0) await unmarkAbsent(tx, page.advertiserId, diff.returned, events);
   // Again: an element whose application the gate has stopped is deleted.
   await resolveElements(tx, page);
-  const quarantined = await quarantine(tx, privacyKey, page, page.sweep.sweepId);
+  const { advertiserId } = page;
+  const quarantined = await quarantine(tx, privacyKey, { advertiserId, rejects: diff.rejects }, page.sweep.sweepId);
   if (diff.otherLane && page.applications.length > 0) await recordRecentPage(tx, page);
   const counts = { added: fresh.length, changed, quarantined };
   const received = page.applications.length;

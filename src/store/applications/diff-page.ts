@@ -1,6 +1,7 @@
 // Compares a page with the stored rows: which of its applications are new, changed or shown again, and which stored ones are not on it.
 // Reads only, so that an unchanged page costs no transaction id. commit-page.ts writes the difference.
-import type { Application, Reject } from '../../domain/application.ts';
+import { type Application, type Copy, type Reject, sharedId } from '../../domain/application.ts';
+import { type Applicant, chooseCopy } from '../../domain/copies.ts';
 import type { Covered } from '../../domain/coverage/covered.ts';
 import { lastPosition } from '../../domain/coverage/position.ts';
 import { type LackingId, mostLacking } from '../../domain/coverage/question.ts';
@@ -18,6 +19,8 @@ export interface ReadPage extends WriteContext {
   readonly sweep: Sweep;
   readonly applications: readonly Application[];
   readonly rejects: readonly Reject[];
+  /** All copies of the ids that name several people. */
+  readonly shared?: readonly Copy[] | undefined;
   /** The quarantined elements that the applications were parsed from. If one is erased meanwhile, its application is not stored. */
   readonly replayed?: readonly Replayed[] | undefined;
   /** When the request was sent, by the database's clock. */
@@ -32,6 +35,8 @@ export interface PageDiff {
   readonly changed: readonly Application[];
   /** Unchanged applications that were marked absent and are shown again. */
   readonly returned: readonly bigint[];
+  /** What goes to quarantine. */
+  readonly rejects: readonly Reject[];
   readonly writes: number;
   /** The first stored ids of the requested range that the page does not show; a test compares the statements with a plain function. */
   readonly lacking: readonly LackingId[];
@@ -48,17 +53,24 @@ export async function diffPage(
 ): Promise<PageDiff> {
   if (page.applications.length + page.rejects.length > 0) return await comparePage(db, page);
   const { otherLane = false, lacking = [] } = (await loadAround(page)) ?? {};
-  return { fresh: [], changed: [], returned: [], writes: 0, lacking, otherLane };
+  return { fresh: [], changed: [], returned: [], rejects: [], writes: 0, lacking, otherLane };
 }
 
 /** True when both diffs of a page are equal. */
 export function isSameDiff(one: PageDiff, other: PageDiff): boolean {
-  const toText = ({ fresh, changed, returned, lacking }: PageDiff) =>
-    [fresh.map((a) => a.id), changed.map((a) => a.id), returned, lacking.map(({ id, old }) => `${id}${old}`)].join(';');
+  const toText = ({ fresh, changed, returned, rejects, lacking }: PageDiff) =>
+    [
+      fresh.map((a) => a.id),
+      changed.map((a) => a.id),
+      returned,
+      rejects.map((reject) => reject.identity),
+      lacking.map(({ id, old }) => `${id}${old}`),
+    ].join(';');
   return toText(one) === toText(other);
 }
 
-async function comparePage(db: Queryable, page: ReadPage): Promise<PageDiff> {
+async function comparePage(db: Queryable, received: ReadPage): Promise<PageDiff> {
+  const page = await chooseCopies(db, received);
   const [{ verdicts, otherLane }, lacking] = await Promise.all([loadVerdicts(db, page), loadLacking(db, page)]);
   const pick = (verdict: 'fresh' | 'changed' | 'returned') =>
     page.applications.filter((_, at) => verdicts[at] === letters[verdict]);
@@ -66,8 +78,38 @@ async function comparePage(db: Queryable, page: ReadPage): Promise<PageDiff> {
   const changed = pick('changed');
   // Elements in quarantine were received earlier: they do not show that the source still has the application.
   const returned = page.replayed === undefined ? pick('returned').map((a) => a.id) : [];
-  const writes = fresh.length + changed.length + returned.length + page.rejects.length;
-  return { fresh, changed, returned, writes, lacking, otherLane };
+  const { rejects } = page;
+  const writes = fresh.length + changed.length + returned.length + rejects.length;
+  return { fresh, changed, returned, rejects, writes, lacking, otherLane };
+}
+
+/** Where an id names several people, its application is the copy of the person whose row it is: a row does not pass to another person. */
+async function chooseCopies(db: Queryable, page: ReadPage): Promise<ReadPage> {
+  const { advertiserId, shared = [] } = page;
+  if (shared.length === 0) return page;
+  const copies = Map.groupBy(shared, ({ application }) => application.id);
+  const rows = await loadApplicants(db, advertiserId, [...copies.keys()]);
+  const chosen = new Map(Array.from(copies, ([id, all]) => [id, chooseCopy(all, rows.get(id))]));
+  const others = [...chosen.values()].flatMap((one) => one.others);
+  return {
+    ...page,
+    applications: page.applications.map((one) => chosen.get(one.id)?.application ?? one),
+    rejects: [...page.rejects.filter(({ reason }) => reason !== sharedId), ...others],
+  };
+}
+
+/** Whom the stored applications among these name. */
+export async function loadApplicants(
+  db: Queryable,
+  advertiserId: bigint,
+  ids: readonly bigint[],
+): Promise<Map<bigint, Applicant>> {
+  const rows = await db.query<Applicant & { readonly id: bigint }>(
+    `SELECT application_id AS id, job_seeker_id AS "jobSeekerId", email, phone, first_name AS "firstName", last_name AS "lastName"
+     FROM intake.applications WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])`,
+    [advertiserId, ids],
+  );
+  return new Map(rows.map((row) => [row.id, row]));
 }
 
 /** Each verdict is one letter, and a page's verdicts are one string: a row for each would cost more than the comparison. */

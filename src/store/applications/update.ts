@@ -6,12 +6,12 @@ import { mostUnchanged } from '../../domain/hash-trust.ts';
 import type { WriteContext } from '../accounts/leases.ts';
 import type { ApplicationEvent } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
-import { markFlagged } from '../files/mark-infected.ts';
-import { updateReady } from '../files/ready.ts';
+import { loadFlagged, markFlagged } from '../files/mark-infected.ts';
+import { type ReplacedBytes, replaceBytes, updateReady } from '../files/ready.ts';
 import { toPersonKey } from '../person-key.ts';
 import type { Queryable } from '../postgres/database.ts';
 import { eraseStopped } from '../privacy/erasure-jobs.ts';
-import type { Columns, NotNull } from '../schema/rows.ts';
+import type { Columns } from '../schema/rows.ts';
 import { withoutErased } from '../tombstones.ts';
 import { toFlagColumn, toPriority, toTime } from './insert.ts';
 import { learnVolatile, toContent, toDiffering } from './volatile.ts';
@@ -40,32 +40,23 @@ export async function applyChanges(
   const announced = ids.filter((id) => !unsaid.has(id));
   await tx.query(updateApplicationsSql, [context.advertiserId, rows, context.seq, announced]);
   await tx.query(mergeJobSeekingInfoSql, [context.advertiserId, rows]);
-  const infected = await loadInfectedOf(tx, context.advertiserId, ids);
+  const flagged = await loadFlagged(tx, context.advertiserId, ids);
   const hashSignals = await loadHashSignal(tx, context.advertiserId);
   const priority = toPriority(context.lease);
   await tx.query(keepVersionsSql, [context.advertiserId, rows, hashSignals]);
   await tx.query(restartDownloadsSql, [context.advertiserId, rows, hashSignals]);
-  await tx.query(nameAnnouncedSql, [context.advertiserId, rows]);
+  const inTransfer = await tx.query<ReplacedBytes>(loadAnnouncedSql, [context.advertiserId, rows]);
+  await replaceBytes(tx, context.advertiserId, inTransfer);
   await tx.query(queueConfirmationsSql, [context.advertiserId, rows, hashSignals, priority]);
   await tx.query(mergeAttachmentsSql, [context.advertiserId, rows, hashSignals]);
   await tx.query(queueDownloadsSql, [context.advertiserId, rows, priority]);
-  const recalled = await markFlagged(tx, context.advertiserId, ids, infected);
+  const recalled = await markFlagged(tx, context.advertiserId, ids, flagged);
   await notifyQueued(tx, context.advertiserId);
   const followed = [...recalled, ...(await updateReady(tx, context.advertiserId, ids))];
   events.push(...announced.map((id): ApplicationEvent => ({ applicationId: id, type: 'application.changed' })));
   const said = new Set(announced);
   events.push(...followed.filter((event) => event.type !== 'application.changed' || !said.has(event.applicationId)));
   return { changed: announced.length, stale };
-}
-
-/** The hashes of these applications' infected files before the change. */
-async function loadInfectedOf(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<string[]> {
-  const rows = await tx.query<NotNull<Columns<'attachments', 'sha256'>>>(
-    `SELECT DISTINCT sha256 FROM intake.attachments
-     WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND state = 'infected' AND has_virus AND sha256 IS NOT NULL`,
-    [advertiserId, ids],
-  );
-  return rows.map((row) => row.sha256);
 }
 
 /**
@@ -283,11 +274,11 @@ const restartDownloadsSql = `
   WHERE d.advertiser_id = $1 AND d.application_id = f.id AND d.kind = f.kind`;
 
 /** A flag on a file whose bytes were announced but not completed applies to these bytes: they may be in the blob store. */
-const nameAnnouncedSql = `
-  UPDATE intake.attachments old SET sha256 = d.sha256
-  FROM ${pageFiles} JOIN intake.downloads d ON d.advertiser_id = $1 AND d.application_id = f.id AND d.kind = f.kind
-  WHERE old.advertiser_id = $1 AND old.application_id = f.id AND old.kind = f.kind AND old.state = 'pending' AND f.has_virus
-    AND d.sha256 IS NOT NULL AND old.uploaded_at IS NOT DISTINCT FROM f.uploaded_at`;
+const loadAnnouncedSql = `
+  SELECT f.id AS "applicationId", f.kind, d.sha256
+  FROM ${storedFiles} JOIN intake.downloads d ON d.advertiser_id = $1 AND d.application_id = f.id AND d.kind = f.kind
+  WHERE f.has_virus AND d.sha256 IS NOT NULL AND d.sha256 IS DISTINCT FROM old.sha256
+    AND old.uploaded_at IS NOT DISTINCT FROM f.uploaded_at`;
 
 /**
  * Queues a file again that is stored, or ended without bytes, and of which only Hash changed. The attachment keeps its state, and

@@ -1,6 +1,6 @@
 // The table of blobs: bytes are announced before they are put, and stored once a download is completed.
 import { type BlobFacts, toBlobKey } from '../../domain/blob.ts';
-import type { Queryable } from '../postgres/database.ts';
+import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { isBeingDeleted, isOrphan } from './delete-blobs.ts';
 import type { Claim } from './download-queue.ts';
@@ -42,6 +42,12 @@ export async function lockHolders(
   );
 }
 
+/** Announces bytes that have a row `b` already: a delete that nobody carries out any more ends, one that is under way has to end first. */
+export const announceKnown = `ON CONFLICT (advertiser_id, sha256) DO UPDATE SET
+    intended_at = CASE WHEN b.state = 'infected' THEN b.intended_at ELSE now() END,
+    state = CASE WHEN b.state = 'deleting' AND ${isBeingDeleted} IS NOT TRUE THEN 'writing' ELSE b.state END
+  RETURNING sha256, CASE WHEN b.state = 'infected' THEN 'infected' WHEN ${isBeingDeleted} THEN 'deleting' ELSE 'put' END AS answer`;
+
 /**
  * Announces bytes of one advertiser before they are put, so that the store holds no unknown bytes. It writes them to the table blobs, and
  * to the rows of their downloads, so that an erasure knows which bytes are in transfer. The commit does not wait for the disk: a database
@@ -52,6 +58,8 @@ export async function announceBlobs(
   announcements: readonly BlobAnnouncement[],
 ): Promise<AnnounceAnswer[]> {
   const advertiserId = announcements[0]?.claim.advertiserId ?? 0n;
+  const toKey = ({ sha256 }: BlobFacts) => toBlobKey(advertiserId, sha256);
+  const intended = announcements.map(({ claim, blob }) => ({ ...claim, ...blob, key: toKey(blob) }));
   const rows = await db.query<{ at: number; answer: AnnounceAnswer }>(
     `WITH unhurried AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), intended AS MATERIALIZED (
        SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::uuid[])
@@ -63,23 +71,10 @@ export async function announceBlobs(
      ), announced AS (
        INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state)
        SELECT DISTINCT ON (c.sha256) $1::bigint, c.sha256, c.size_bytes, c.key, 'writing' FROM unhurried, claimed c ORDER BY c.sha256
-       ON CONFLICT (advertiser_id, sha256) DO UPDATE SET
-         intended_at = CASE WHEN b.state = 'infected' THEN b.intended_at ELSE now() END,
-         state = CASE WHEN b.state = 'deleting' AND ${isBeingDeleted} IS NOT TRUE THEN 'writing' ELSE b.state END,
-         delete_token = CASE WHEN ${isBeingDeleted} THEN b.delete_token END,
-         delete_until = CASE WHEN ${isBeingDeleted} THEN b.delete_until END
-       RETURNING sha256, CASE WHEN state = 'infected' THEN 'infected' WHEN delete_token IS NOT NULL THEN 'deleting' ELSE 'put' END AS answer
+       ${announceKnown}
      )
      SELECT c.at::int - 1 AS at, a.answer FROM claimed c JOIN announced a USING (sha256)`,
-    [
-      advertiserId,
-      announcements.map(({ blob }) => blob.sha256),
-      announcements.map(({ blob }) => blob.sizeBytes),
-      announcements.map(({ blob }) => toBlobKey(advertiserId, blob.sha256)),
-      announcements.map(({ claim }) => claim.applicationId),
-      announcements.map(({ claim }) => claim.kind),
-      announcements.map(({ claim }) => claim.token),
-    ],
+    [advertiserId, ...columnsOf(intended, 'sha256', 'sizeBytes', 'key', 'applicationId', 'kind', 'token')],
   );
   const answers = new Map(rows.map(({ at, answer }) => [at, answer]));
   return announcements.map((_, at) => answers.get(at) ?? 'lost');

@@ -2,7 +2,7 @@
 import type { BlobFacts, FileDescription } from '../../domain/blob.ts';
 import type { HashSetting, HashTrust } from '../../domain/hash-trust.ts';
 import { isAccount } from '../person-search.ts';
-import type { Queryable } from '../postgres/database.ts';
+import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Claim } from './download-queue.ts';
 
 export interface FileFacts {
@@ -58,7 +58,7 @@ export async function loadFileFacts(
          AND o.source_hash = a.source_hash AND o.size_bytes = a.size_bytes
        ORDER BY o.linked LIMIT 1
      ) AS t ON true`,
-    [claims.map((c) => c.advertiserId), claims.map((c) => c.applicationId), claims.map((c) => c.kind)],
+    columnsOf(claims, 'advertiserId', 'applicationId', 'kind'),
   );
   return rows.flatMap(({ at, ...facts }) => claims.slice(at - 1, at).map((claim) => ({ ...facts, claim })));
 }

@@ -6,12 +6,12 @@ import type { FinalState } from '../../domain/download-verdict.ts';
 import { mostUnchanged } from '../../domain/hash-trust.ts';
 import type { ParsedScreens } from '../../domain/screen.ts';
 import { type ApplicationEvent, appendEvents } from '../events.ts';
-import { type Database, pipeline, type Queryable, retryOnConflict } from '../postgres/database.ts';
+import { columnsOf, type Database, pipeline, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import type { Claim } from './download-queue.ts';
 import { sameBytes } from './mark-infected.ts';
-import { reopenAttachments, updateReady } from './ready.ts';
-import { replaceScreens, type ScreenReplacement } from './screens.ts';
+import { reopenAttachments, replaceBytes, updateReady } from './ready.ts';
+import { replaceScreens } from './screens.ts';
 
 export type Completion = StoredFile | { readonly kind: 'final'; readonly state: FinalState; readonly reason: string };
 
@@ -66,22 +66,24 @@ async function write(tx: Queryable, downloads: readonly CompletedClaim[]): Promi
   const ended = won.map((download, at) => ({ ...download, ...toAttachmentEnd(download, infected, checks.get(at)) }));
   const pick = (...wanted: readonly AttachmentEnd['follows'][]) =>
     ended.filter(({ follows }) => wanted.includes(follows));
-  const changed = await openReplaced(tx, advertiserId, pick('replace'));
+  const replaced = pick('replace').map(({ claim }) => claim);
+  await replaceBytes(tx, advertiserId, replaced);
+  const changed = await updateReady(tx, advertiserId, toIds(pick('replace')));
   await noteUnconfirmed(tx, advertiserId, pick('note'));
   const written = pick('write', 'replace');
   const stored = written.filter(isKept);
+  const unkept = written.filter((download) => !isKept(download));
   const same = pick('nothing').filter(isKept);
+  const screens = stored
+    .filter(({ claim }) => claim.kind === 'screen')
+    .map(({ claim, completion }) => ({ ...claim, sha256: completion.blob.sha256, parsed: completion.screens }));
   const isContradicted = stored.some(({ completion }) => completion.compared === 'contradicted');
   const markReady = () => updateReady(tx, advertiserId, toIds(won));
   // `updateReady` reads what the others wrote.
   const [unchanged, , , ready] = await pipeline([
     writeStored(tx, advertiserId, stored),
-    writeEnded(
-      tx,
-      advertiserId,
-      written.filter((download) => !isKept(download)),
-    ),
-    replaceScreens(tx, advertiserId, stored.filter(({ claim }) => claim.kind === 'screen').map(toReplacement)),
+    writeEnded(tx, advertiserId, unkept),
+    replaceScreens(tx, advertiserId, screens),
     // A contradiction reopens linked files below, and their applications are then no longer ready: `ready_at` is updated after that.
     isContradicted ? null : markReady(),
   ]);
@@ -138,33 +140,6 @@ function toIds(downloads: readonly CompletedClaim[]): bigint[] {
   return downloads.map(({ claim }) => claim.applicationId);
 }
 
-/**
- * The bytes did change with Hash: the stored file becomes an earlier version, and the attachment becomes pending for the rest of the
- * transaction. The version has no Hash, because that of the earlier bytes is no longer known.
- */
-async function openReplaced(
-  tx: Queryable,
-  advertiserId: bigint,
-  replaced: readonly CompletedClaim[],
-): Promise<ApplicationEvent[]> {
-  if (replaced.length === 0) return [];
-  await tx.query(
-    `WITH kept AS (
-       INSERT INTO intake.attachment_versions (advertiser_id, application_id, kind, version, state, reason, size_bytes, has_virus,
-         uploaded_at, sha256, content_type, detected_type, file_name, stored_at)
-       SELECT a.advertiser_id, a.application_id, a.kind, a.version, a.state, a.reason, a.size_bytes, a.has_virus,
-         a.uploaded_at, a.sha256, a.content_type, a.detected_type, a.file_name, a.stored_at
-       FROM unnest($2::bigint[], $3::text[]) AS c (application_id, kind) JOIN intake.attachments a
-         ON a.advertiser_id = $1 AND a.application_id = c.application_id AND a.kind = c.kind AND a.sha256 IS NOT NULL
-     )
-     UPDATE intake.attachments a SET state = 'pending', version = a.version + (a.sha256 IS NOT NULL)::int, sha256 = NULL, stored_at = NULL
-     FROM unnest($2::bigint[], $3::text[]) AS c (application_id, kind)
-     WHERE a.advertiser_id = $1 AND a.application_id = c.application_id AND a.kind = c.kind`,
-    toKeys(advertiserId, replaced),
-  );
-  return await updateReady(tx, advertiserId, toIds(replaced));
-}
-
 /** The bytes could not be fetched again: the stored file stays, with a note that its Hash has changed. */
 async function noteUnconfirmed(
   tx: Queryable,
@@ -190,10 +165,6 @@ function isKept(ended: CompletedClaim & AttachmentEnd): ended is Kept & Attachme
 
 function isStored(completion: Completion): completion is StoredFile {
   return completion.kind === 'stored';
-}
-
-function toReplacement({ claim: { applicationId }, completion: { blob, screens } }: Kept): ScreenReplacement {
-  return { applicationId, sha256: blob.sha256, parsed: screens };
 }
 
 /**
@@ -224,7 +195,9 @@ type BlobStateRow = Columns<'blobs', 'sha256' | 'state'>;
 
 /** Also updates the size, which is 0 or wrong in a row without bytes, and clears `deleted_at` of infected ones: the object must be deleted. */
 async function upsertPut(tx: Queryable, advertiserId: bigint, files: readonly StoredFile[]): Promise<BlobStateRow[]> {
-  const blobs = files.filter(({ linkedBy }) => linkedBy === null).map(({ blob }) => blob);
+  const blobs = files
+    .filter(({ linkedBy }) => linkedBy === null)
+    .map(({ blob }) => ({ ...blob, key: toBlobKey(advertiserId, blob.sha256) }));
   if (blobs.length === 0) return [];
   return await tx.query<BlobStateRow>(
     `INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state, verified_at)
@@ -234,12 +207,7 @@ async function upsertPut(tx: Queryable, advertiserId: bigint, files: readonly St
        state = CASE WHEN b.state = 'infected' THEN b.state ELSE 'stored' END, size_bytes = excluded.size_bytes, verified_at = now(),
        deleted_at = CASE WHEN b.state <> 'infected' THEN b.deleted_at END, delete_token = NULL, delete_until = NULL
      RETURNING sha256, state`,
-    [
-      advertiserId,
-      blobs.map(({ sha256 }) => sha256),
-      blobs.map(({ sizeBytes }) => sizeBytes),
-      blobs.map(({ sha256 }) => toBlobKey(advertiserId, sha256)),
-    ],
+    [advertiserId, ...columnsOf(blobs, 'sha256', 'sizeBytes', 'key')],
   );
 }
 
@@ -319,12 +287,7 @@ async function writeEnded(tx: Queryable, advertiserId: bigint, ended: readonly C
     `UPDATE intake.attachments a SET state = f.state, reason = f.reason, sha256 = coalesce(f.sha256, a.sha256)
      FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[]) AS f (application_id, kind, state, reason, sha256)
      WHERE a.advertiser_id = $1 AND a.application_id = f.application_id AND a.kind = f.kind`,
-    [
-      ...toKeys(advertiserId, ended),
-      rows.map((row) => row.state),
-      rows.map((row) => row.reason),
-      rows.map((row) => row.sha256),
-    ],
+    [...toKeys(advertiserId, ended), ...columnsOf(rows, 'state', 'reason', 'sha256')],
   );
 }
 

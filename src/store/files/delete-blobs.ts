@@ -3,10 +3,11 @@
 //   1. begin    one transaction: the row gets a token and the time at which it expires. An unreferenced blob becomes `deleting` (an orphan
 //               is so already); an infected one stays `infected`.
 //   2. delete   the caller deletes the object. No transaction is open, so no server timeout can release a lock in the middle.
-//   3. confirm  one transaction, by the token: deletes the `deleting` row, or sets `deleted_at` on the infected one.
+//   3. confirm  one transaction, by the token: deletes the `deleting` row, or sets `deleted_at` on the infected one. A `deleting` row of
+//               which the store keeps versions stays as well: verify tries again, and the status tells it until they are gone.
 //
 // Why this never deletes an object that an attachment refers to. A download announces its bytes before it puts them (`announceBlobs`): one
-// statement writes the blob's row and the download's sha256.
+// statement writes the blob's row and the download's sha256. A prefill does the same.
 //
 // - The announcement comes before begin. `beginDrop` locks the row and looks for references in a later statement, the download's sha256
 //   among them: it finds the announcement and leaves the blob alone. `dropOrphans` skips the blob, because the announcement has renewed
@@ -14,18 +15,17 @@
 // - It comes between begin and confirm. The announcement finds the token and answers `deleting`. Nothing is put; the download waits and
 //   asks again. The lock on the row allows no third order.
 // - It comes after confirm. The store had answered the delete before confirm, so the put creates a new object.
-// - A blob is flagged as infected while its bytes are being put. The process that completes the download finds the blob infected and
-//   clears the token. Confirm then does not mark the blob as emptied, and the next run deletes again. That process may die after its
-//   put; therefore infected objects are deleted again and again for a day, when no announced put can still be running.
+// - A blob is flagged as infected while its bytes are being put. The process that completes the download clears the token, and the next
+//   run deletes again. That process may die after its put; therefore infected objects are deleted again and again for a day, when no
+//   announced put can still be running.
 // - A flag is lifted while the infected blob is being deleted. A new announcement has to wait for confirm. Downloads that had announced
 //   the same bytes before lose their claims (mark-infected.ts), since their object may be gone.
-// - The process dies, or the delete gets no answer and the store carries it out later. The token stays until it expires, 10 s after the
-//   longest time that a delete may take. Then the next run deletes again, or an announcement takes the row over.
-// - The process is paused for longer than that and then deletes. Its confirm finds another token, none, or one that has expired. The caller
-//   checks whether the object exists; if not, the files that refer to it are fetched again.
+// - The process dies, is paused, or gets no answer, and the store deletes later. The token expires 10 s after the longest time that a
+//   delete may take. Then the next run deletes again, or an announcement takes the row over. The confirm of the first finds that; its
+//   caller checks whether the object exists, and if not, the files that refer to it are fetched again.
 import { randomUUID } from 'node:crypto';
 import { type BlobFacts, type DeleteResult, toBlobKey } from '../../domain/blob.ts';
-import type { Queryable } from '../postgres/database.ts';
+import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
 /** Blobs whose objects the holder of the token deletes. */
@@ -60,7 +60,7 @@ const returned = `b.advertiser_id AS "advertiserId", b.sha256, b.size_bytes::flo
  * is the condition of the index blobs_to_delete.
  */
 const isToBeDeleted = `(b.state = 'infected' AND (b.deleted_at IS NULL OR b.deleted_at - b.intended_at < interval '1 day') OR b.state = 'deleting')
-  AND (b.state = 'deleting' OR b.deleted_at IS NULL OR b.deleted_at > now()
+  AND (b.deleted_at IS NULL OR b.deleted_at > now()
     OR b.deleted_at < now() - greatest(interval '30 seconds', b.deleted_at - b.intended_at - interval '10 minutes'))`;
 
 /** True while bytes are left to be deleted, also where another run holds their tokens: it may have failed. */
@@ -95,7 +95,7 @@ export const isOrphan = `b.advertiser_id = $1 AND b.state NOT IN ('infected', 'd
 /** Leaves orphans to `beginDueDeletes` a day after they were last announced or linked: nobody holds their token. Returns how many. */
 export async function dropOrphans(db: Queryable, advertiserId: bigint): Promise<number> {
   const rows = await db.query(
-    `UPDATE intake.blobs SET state = 'deleting', delete_token = gen_random_uuid(), delete_until = NULL WHERE ctid = ANY (ARRAY(
+    `UPDATE intake.blobs SET state = 'deleting', delete_token = gen_random_uuid(), delete_until = NULL, deleted_at = NULL WHERE ctid = ANY (ARRAY(
        SELECT b.ctid FROM intake.blobs b
        WHERE ${isOrphan} AND ${isBeingDeleted} IS NOT TRUE AND b.intended_at < now() - interval '1 day' FOR UPDATE SKIP LOCKED)) RETURNING 1`,
     [advertiserId],
@@ -141,7 +141,7 @@ export async function beginDrop(tx: Queryable, advertiserId: bigint, unsorted: r
 }
 
 /**
- * Confirms that the objects are deleted, and records how many versions of infected bytes the store keeps. Returns the blobs whose token this
+ * Confirms that the objects are deleted, and records how many versions of them the store keeps. Returns the blobs whose token this
  * run no longer holds, and those that were flagged while this statement waited for their row; the next run deletes these again. The time of
  * an announcement in the future, from a wrong clock, is set to now: otherwise its object would be deleted again until that time has passed.
  */
@@ -151,27 +151,24 @@ export async function confirmDeletion(
   kept: DeleteResult['kept'],
 ): Promise<DeletableBlob[]> {
   const versions = new Map(kept.map((one) => [one.key, one.versions]));
+  const deleted = deletion.blobs.map((blob) => ({ ...blob, kept: versions.get(blob.key) ?? 0 }));
   const rows = await db.query<Columns<'blobs', 'advertiser_id' | 'sha256'>>(
     `WITH d AS MATERIALIZED (
-       SELECT * FROM unnest($1::bigint[], $2::text[], $4::int[]) AS d (advertiser_id, sha256, kept)
+       SELECT * FROM unnest($1::bigint[], $2::text[], $3::int[]) AS d (advertiser_id, sha256, kept)
      ), gone AS (
        DELETE FROM intake.blobs b USING d
-       WHERE b.advertiser_id = d.advertiser_id AND b.sha256 = d.sha256 AND b.delete_token = $3 AND b.state = 'deleting'
+       WHERE b.advertiser_id = d.advertiser_id AND b.sha256 = d.sha256 AND b.delete_token = $4 AND b.state = 'deleting' AND d.kept = 0
        RETURNING b.advertiser_id, b.sha256
      ), emptied AS (
-       UPDATE intake.blobs b SET delete_token = NULL, delete_until = NULL, intended_at = least(b.intended_at, now()),
-         deleted_at = CASE WHEN b.state = 'infected' THEN now() ELSE b.deleted_at END, kept_versions = d.kept FROM d
-       WHERE b.advertiser_id = d.advertiser_id AND b.sha256 = d.sha256 AND b.state <> 'deleting'
-         AND b.delete_token = $3 AND (b.state = 'infected' OR ${isBeingDeleted})
+       UPDATE intake.blobs b SET delete_token = CASE WHEN b.state = 'deleting' THEN b.delete_token END, delete_until = NULL,
+         intended_at = least(b.intended_at, now()),
+         deleted_at = CASE WHEN b.state IN ('infected', 'deleting') THEN now() END, kept_versions = d.kept FROM d
+       WHERE b.advertiser_id = d.advertiser_id AND b.sha256 = d.sha256 AND (b.state <> 'deleting' OR d.kept > 0)
+         AND b.delete_token = $4 AND (b.state = 'infected' OR ${isBeingDeleted})
        RETURNING b.advertiser_id, b.sha256
      )
      SELECT * FROM gone UNION ALL SELECT * FROM emptied`,
-    [
-      deletion.blobs.map((blob) => blob.advertiserId),
-      deletion.blobs.map((blob) => blob.sha256),
-      deletion.token,
-      deletion.blobs.map((blob) => versions.get(blob.key) ?? 0),
-    ],
+    [...columnsOf(deleted, 'advertiserId', 'sha256', 'kept'), deletion.token],
   );
   const confirmed = new Set(rows.map((row) => `${row.advertiser_id} ${row.sha256}`));
   return deletion.blobs.filter((blob) => !confirmed.has(`${blob.advertiserId} ${blob.sha256}`));

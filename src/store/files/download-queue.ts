@@ -3,7 +3,7 @@
 import type { AttachmentKind } from '../../domain/application.ts';
 import type { TroubleKind } from '../../domain/trouble.ts';
 import { longestLease } from '../accounts/leases.ts';
-import type { Queryable } from '../postgres/database.ts';
+import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 
 export interface Claim {
@@ -101,6 +101,7 @@ export async function claimDownloads(
   return { claims, expired: rows.length - claims.length };
 }
 
+const toColumns = (claims: readonly Claim[]) => columnsOf(claims, 'advertiserId', 'applicationId', 'kind', 'token');
 const keyed = `unnest($1::bigint[], $2::bigint[], $3::text[], $4::uuid[]) AS c (advertiser_id, application_id, kind, token)
   WHERE d.advertiser_id = c.advertiser_id AND d.application_id = c.application_id AND d.kind = c.kind AND d.lease_token = c.token`;
 
@@ -187,15 +188,6 @@ export async function loadWaiting(
 /** Wakes workers that wait for downloads, when the transaction commits. */
 export async function notifyQueued(tx: Queryable, advertiserId: bigint): Promise<void> {
   await tx.query(`SELECT pg_notify('intake_downloads', $1::bigint::text)`, [advertiserId]);
-}
-
-function toColumns(claims: readonly Claim[]): unknown[] {
-  return [
-    claims.map((c) => c.advertiserId),
-    claims.map((c) => c.applicationId),
-    claims.map((c) => c.kind),
-    claims.map((c) => c.token),
-  ];
 }
 
 /**

@@ -9,7 +9,21 @@ import type { Columns, NotNull } from '../schema/rows.ts';
 import { lockHolders } from './blobs.ts';
 import type { FileFacts } from './claim-facts.ts';
 import { takeBackAnnounced } from './download-queue.ts';
-import { reopenAttachments } from './ready.ts';
+import { reopenAttachments, replaceBytes } from './ready.ts';
+
+/** The bytes of flagged files of these applications: all that came of a flagged upload, also before its Hash has changed. */
+export async function loadFlagged(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<string[]> {
+  const rows = await tx.query<NotNull<Columns<'attachments', 'sha256'>>>(
+    `WITH flagged AS (
+       SELECT * FROM intake.attachments WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND has_virus
+     )
+     SELECT sha256 FROM flagged WHERE sha256 IS NOT NULL
+     UNION SELECT v.sha256 FROM intake.attachment_versions v JOIN flagged f USING (advertiser_id, application_id, kind)
+     WHERE v.uploaded_at = f.uploaded_at AND v.sha256 IS NOT NULL`,
+    [advertiserId, ids],
+  );
+  return rows.map((row) => row.sha256);
+}
 
 /** Called after applications changed: marks the bytes of their flagged files as infected, and frees bytes of `before` without a flag. */
 export async function markFlagged(
@@ -18,19 +32,14 @@ export async function markFlagged(
   ids: readonly bigint[],
   before: readonly string[],
 ): Promise<ApplicationEvent[]> {
-  const flagged = await tx.query<NotNull<Columns<'attachments', 'sha256'>>>(
-    `SELECT DISTINCT sha256 FROM intake.attachments
-     WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND has_virus AND sha256 IS NOT NULL`,
-    [advertiserId, ids],
-  );
-  const hashes = flagged.map((row) => row.sha256);
+  const hashes = await loadFlagged(tx, advertiserId, ids);
   const recalled = hashes.length > 0 ? await markInfected(tx, advertiserId, hashes) : [];
   const doubtful = before.filter((sha256) => !hashes.includes(sha256));
   return [...recalled, ...(doubtful.length > 0 ? await unmark(tx, advertiserId, doubtful) : [])];
 }
 
 /**
- * Called when a claim was lost while its bytes were fetched. If the file was flagged meanwhile, these are the flagged bytes, and they are
+ * Called when a claim was lost while its bytes were fetched. If the file was flagged meanwhile, these are flagged bytes, and they are
  * marked as infected. A flag on another upload than the fetched one does not apply to them.
  */
 export async function markFetched(
@@ -43,12 +52,14 @@ export async function markFetched(
     db.transaction(async (tx) => {
       await lockHolders(tx, advertiserId, [sha256], [applicationId]);
       const flagged = await tx.query(
-        `UPDATE intake.attachments SET sha256 = $4
-         WHERE advertiser_id = $1 AND application_id = $2 AND kind = $3 AND state = 'infected' AND has_virus AND sha256 IS NULL
-           AND uploaded_at IS NOT DISTINCT FROM $5 RETURNING 1`,
+        `SELECT 1 FROM intake.attachments
+         WHERE advertiser_id = $1 AND application_id = $2 AND kind = $3 AND state = 'infected' AND has_virus
+           AND sha256 IS DISTINCT FROM $4 AND uploaded_at IS NOT DISTINCT FROM $5`,
         [advertiserId, applicationId, kind, sha256, uploadedAt],
       );
-      if (flagged.length > 0) await appendEvents(tx, advertiserId, await markInfected(tx, advertiserId, [sha256]));
+      if (flagged.length === 0) return;
+      await replaceBytes(tx, advertiserId, [{ applicationId, kind, sha256 }]);
+      await appendEvents(tx, advertiserId, await markInfected(tx, advertiserId, [sha256]));
     }),
   );
 }

@@ -2,9 +2,9 @@
 // `ready_at`; one that reopens an attachment clears it. Both append an event.
 import type { AttachmentState } from '../../domain/application.ts';
 import { type ApplicationEvent, type ChangedRow, toEvents } from '../events.ts';
-import type { Queryable } from '../postgres/database.ts';
+import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import { isFree, notifyQueued } from './download-queue.ts';
+import { type Claim, isFree, notifyQueued } from './download-queue.ts';
 
 /**
  * Sets or clears `ready_at` by the current states of the attachments, and returns the events. An application that is no longer ready gets
@@ -16,6 +16,7 @@ export async function updateReady(
   advertiserId: bigint,
   ids: readonly bigint[],
 ): Promise<ApplicationEvent[]> {
+  if (ids.length === 0) return [];
   const rows = await tx.query<ChangedRow & { ready: boolean }>(
     `WITH final AS MATERIALIZED (
        SELECT s.id, f.pending IS NULL AS ready FROM unnest($2::bigint[]) AS s (id) LEFT JOIN LATERAL (
@@ -67,4 +68,37 @@ export async function reopenAttachments(
   const events = await updateReady(tx, advertiserId, ids);
   await notifyQueued(tx, advertiserId);
   return events;
+}
+
+/** With the bytes that came, unless they are about to be written. */
+export type ReplacedBytes = Pick<Claim, 'applicationId' | 'kind'> & { readonly sha256?: string };
+
+/**
+ * Other bytes came of the same upload: those that the attachment has become an earlier version, and the attachment is pending, or stays
+ * flagged. The version has no Hash, because that of the earlier bytes is no longer known.
+ */
+export async function replaceBytes(
+  tx: Queryable,
+  advertiserId: bigint,
+  files: readonly ReplacedBytes[],
+): Promise<void> {
+  if (files.length === 0) return;
+  await tx.query(
+    `WITH came AS (
+       SELECT * FROM unnest($2::bigint[], $3::text[], $4::text[]) AS c (application_id, kind, other)
+     ), kept AS (
+       INSERT INTO intake.attachment_versions (advertiser_id, application_id, kind, version, state, reason, size_bytes, has_virus,
+         uploaded_at, sha256, content_type, detected_type, file_name, stored_at)
+       SELECT a.advertiser_id, a.application_id, a.kind, a.version, a.state, a.reason, a.size_bytes, a.has_virus,
+         a.uploaded_at, a.sha256, a.content_type, a.detected_type, a.file_name, a.stored_at
+       FROM came c JOIN intake.attachments a ON a.advertiser_id = $1 AND a.application_id = c.application_id AND a.kind = c.kind
+       WHERE a.sha256 IS NOT NULL AND a.state <> 'pending' RETURNING application_id, kind
+     )
+     UPDATE intake.attachments a SET sha256 = c.other, stored_at = NULL,
+       state = CASE WHEN a.has_virus AND c.other IS NOT NULL THEN 'infected' ELSE 'pending' END,
+       version = a.version + (kept.kind IS NOT NULL)::int
+     FROM came c LEFT JOIN kept USING (application_id, kind)
+     WHERE a.advertiser_id = $1 AND a.application_id = c.application_id AND a.kind = c.kind`,
+    [advertiserId, ...columnsOf(files, 'applicationId', 'kind', 'sha256')],
+  );
 }

@@ -11,7 +11,7 @@ import { takeBackAnnounced } from './download-queue.ts';
 import { reopenAttachments } from './ready.ts';
 
 export interface BlobRow extends BlobFacts, Readonly<Columns<'blobs', 'key' | 'state'>> {
-  /** Versions of infected bytes that the store kept when they were last deleted. */
+  /** Versions that the store kept when the object was last deleted. */
   readonly keptVersions: number;
 }
 
@@ -144,12 +144,12 @@ export async function loadUnrepaired(db: Queryable, advertiserId: bigint): Promi
 }
 
 /**
- * Marks infected bytes that were found in the store, or of which it keeps versions, to be deleted again. If a run is deleting them now, its
+ * Marks deleted bytes that were found in the store, or of which it keeps versions, to be deleted again. If a run is deleting them now, its
  * confirmation marks them deleted; without a confirmation the next run deletes them.
  */
 export async function markUndeleted(db: Queryable, advertiserId: bigint, sha256: string): Promise<void> {
   await db.query(
-    `UPDATE intake.blobs SET deleted_at = NULL WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'infected'`,
+    `UPDATE intake.blobs SET deleted_at = NULL WHERE advertiser_id = $1 AND sha256 = $2 AND state IN ('infected', 'deleting')`,
     [advertiserId, sha256],
   );
 }

@@ -13,8 +13,7 @@ import {
   stateLifetimeMs,
 } from '../../domain/prefill.ts';
 import { laneLock } from '../accounts/leases.ts';
-import type { AnnounceAnswer } from '../files/blobs.ts';
-import { isBeingDeleted } from '../files/delete-blobs.ts';
+import { type AnnounceAnswer, announceKnown } from '../files/blobs.ts';
 import { toAddressKey, toPersonKeys } from '../person-key.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
@@ -174,21 +173,15 @@ export async function keepProfile(db: Database, privacyKey: KeyObject, kept: Kep
   return rows.length > 0;
 }
 
-/**
- * Announces the bytes of a resume before they are put, like `announceBlobs` for a download. The role of the public port may not end a
- * delete: where one is not finished, the caller waits for the worker that finishes it.
- */
+/** Announces the bytes of a resume before they are put, like `announceBlobs` for a download. */
 export async function announceResume(
   db: Queryable,
   advertiserId: bigint,
   { sha256, sizeBytes }: BlobFacts,
 ): Promise<Exclude<AnnounceAnswer, 'lost'>> {
-  const [row] = await db.query<{ answer: 'put' | 'infected' | 'deleting' }>(
+  const [row] = await db.query<{ sha256: string; answer: 'put' | 'infected' | 'deleting' }>(
     `INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state) VALUES ($1, $2, $3, $4, 'writing')
-     ON CONFLICT (advertiser_id, sha256) DO UPDATE SET
-       intended_at = CASE WHEN b.state = 'infected' THEN b.intended_at ELSE now() END
-     RETURNING CASE WHEN b.state = 'infected' THEN 'infected'
-       WHEN b.state = 'deleting' OR ${isBeingDeleted} IS TRUE THEN 'deleting' ELSE 'put' END AS answer`,
+     ${announceKnown}`,
     [advertiserId, sha256, sizeBytes, toBlobKey(advertiserId, sha256)],
   );
   return row?.answer ?? 'deleting';

@@ -44,6 +44,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
        q.due, q.oldest_due_at AS "oldestDueAt",
        (SELECT count(*) FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id AND ${isUnrepaired})::int AS "damagedBlobs",
        (SELECT count(*) FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id AND b.kept_versions > 0 AND b.state = 'infected')::int AS "keptInfected",
+       (SELECT count(*) FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id AND b.kept_versions > 0 AND b.state = 'deleting')::int AS "keptDeleted",
        (SELECT min(u.verified_at) FROM intake.blobs u WHERE u.advertiser_id = v.advertiser_id AND u.state = 'stored') AS "verifiedSince",
        (SELECT count(*) FROM intake.quarantine q WHERE q.advertiser_id = v.advertiser_id AND resolved_at IS NULL)::int AS quarantined,
        ${volatileNames('v.advertiser_id')} AS volatile,
@@ -122,6 +123,7 @@ type StatusRow = Pick<
   | 'oldestDueAt'
   | 'damagedBlobs'
   | 'keptInfected'
+  | 'keptDeleted'
   | 'verifiedSince'
   | 'quarantined'
   | 'unkept'

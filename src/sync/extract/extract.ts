@@ -7,7 +7,6 @@ import {
   type ExtractFile,
   type Manifest,
   toManifestPath,
-  toSnapshotId,
 } from '../../domain/extract/manifest.ts';
 import {
   type Changed,
@@ -58,12 +57,10 @@ export async function extract(deps: ExtractDeps, request: ExtractRequest): Promi
   const { location, keep } = request;
   await using lane = await holdLane(store, { ...request, ...toLane(location) });
   const { signal } = lane;
-  const { databaseId } = await store.blobStore.ensure();
-  const { pointer, chain } = await loadPublished(target, databaseId, signal);
+  const { databaseId, pointer, chain, snapshotId } = await loadPublished(store, target, location, signal);
   const [last = null] = chain;
   const views = chooseViews(request, last);
   const withPeople = views.some((view) => request.personalViews.includes(view));
-  const snapshotId = toSnapshotId(new Date(), last?.snapshot_id ?? null);
   // Before anything is read: an erasure that the snapshot does not show yet must find this target.
   await store.extracts.record({ location, withPeople, snapshotId });
   const manifest = await store.extracts.withSnapshot(async (snapshot): Promise<Manifest> => {
@@ -154,7 +151,7 @@ async function findChanged(
   const known = previous.advertisers.some((one) => one.advertiser_id === id && one.name === name);
   if (!known) return null;
   const position = BigInt(previous.event_position[id] ?? 0);
-  return await snapshot.loadChanged(advertiserId, { position, ranges: toMonthRanges(earlier) });
+  return await snapshot.loadChanged(advertiserId, { position, time: previous.time, ranges: toMonthRanges(earlier) });
 }
 
 function describeAdvertiser(one: SnapshotAdvertiser): ExtractedAdvertiser {

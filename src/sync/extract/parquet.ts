@@ -1,4 +1,4 @@
-// Encodes rows as one Parquet file, into a spool. Memory holds one row group, whatever the number of rows.
+// Encodes rows as one Parquet file, into a spool. Memory holds one batch of rows, which becomes a row group.
 import { type AsyncBuffer, parquetReadObjects, type SchemaElement } from 'hyparquet';
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 import type { Spooled } from '../../domain/blob.ts';
@@ -6,9 +6,6 @@ import type { ColumnType, ExtractColumn } from '../../domain/extract/manifest.ts
 
 /** Values as Parquet holds them: times are microseconds, dates are days since 1970. */
 export type ParquetRow = Readonly<Record<string, unknown>>;
-
-/** Rows in memory at once. Readers skip whole groups by their statistics, so groups must not be too small either. */
-const groupRows = 10_000;
 
 const elements: Readonly<Record<Exclude<ColumnType, 'text[]'>, Partial<SchemaElement>>> = {
   bigint: { type: 'INT64' },
@@ -72,9 +69,7 @@ const noGroups = Buffer.from([0x16, 0x00, 0x19, 0x00]);
 
 export interface ParquetFile {
   readonly rows: number;
-  add(row: ParquetRow): void;
-  /** Writes the row group if it is full. */
-  flush(): Promise<void>;
+  write(batch: readonly ParquetRow[]): Promise<void>;
   finish(): Promise<void>;
 }
 
@@ -89,32 +84,18 @@ export function openParquet(
 ): ParquetFile {
   const writer = new SpoolWriter(spooled);
   const parquet = new ParquetWriter({ writer, schema: toSchema(columns), statistics });
-  let group: unknown[][] = columns.map(() => []);
   let rows = 0;
-  let waiting = 0;
-
-  async function writeGroup(): Promise<void> {
-    if (waiting === 0) return;
-    const columnData = columns.map(({ name }, at) => ({ name, data: group[at] ?? [] }));
-    await parquet.write({ columnData, rowGroupSize: waiting });
-    group = columns.map(() => []);
-    waiting = 0;
-  }
-
   return {
     get rows() {
       return rows;
     },
-    add(row) {
-      for (const [at, { name }] of columns.entries()) group[at]?.push(row[name] ?? null);
-      rows += 1;
-      waiting += 1;
-    },
-    flush: async () => {
-      if (waiting >= groupRows) await writeGroup();
+    async write(batch) {
+      if (batch.length === 0) return;
+      rows += batch.length;
+      const columnData = columns.map(({ name }) => ({ name, data: batch.map((row) => row[name] ?? null) }));
+      await parquet.write({ columnData, rowGroupSize: batch.length });
     },
     async finish() {
-      await writeGroup();
       await parquet.finish();
       if (rows === 0) writer.typeNoGroups();
       await writer.flush();

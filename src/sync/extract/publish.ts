@@ -11,18 +11,31 @@ import {
   parseManifest,
   renderLatest,
   toManifestPath,
+  toSnapshotId,
 } from '../../domain/extract/manifest.ts';
 import { LeaseLost, Trouble, WrongStore } from '../../domain/trouble.ts';
+import type { ExtractPlace } from '../../store/extract.ts';
+import type { Store } from '../../store/store.ts';
 
-export interface Published {
+export interface Published extends ExtractPlace {
+  readonly databaseId: string;
   /** The text of the pointer; null before the first snapshot. */
   readonly pointer: string | null;
   /** The latest snapshot and those before it, newest first. */
   readonly chain: readonly Manifest[];
+  /** The id of the next snapshot: greater than those of all that was published or begun. */
+  readonly snapshotId: string;
 }
 
-/** Loads the published snapshots. `databaseId`: the target must belong to this database, or to none yet. */
-export async function loadPublished(target: BlobStore, databaseId: string, signal: AbortSignal): Promise<Published> {
+/** Loads what was published at a target, and what was begun. Throws if the target belongs to another database. Needs the target's lane. */
+export async function loadPublished(
+  store: Pick<Store, 'blobStore' | 'extracts'>,
+  target: BlobStore,
+  location: string,
+  signal: AbortSignal,
+): Promise<Published> {
+  const { databaseId } = await store.blobStore.ensure();
+  const place = await store.extracts.loadPlace(location);
   const pointer = await target.loadText(latestName, signal);
   const chain: Manifest[] = [];
   for (let path = pointer === null ? null : parseLatest(pointer); path !== null; ) {
@@ -40,7 +53,8 @@ export async function loadPublished(target: BlobStore, databaseId: string, signa
     chain.push(manifest);
     path = manifest.previous;
   }
-  return { pointer, chain };
+  const ids = [place.begunId, chain[0]?.snapshot_id ?? ''].sort();
+  return { ...place, databaseId, pointer, chain, snapshotId: toSnapshotId(new Date(), ids.at(-1) ?? '') };
 }
 
 /** The bytes of an object; null if it is not there. */

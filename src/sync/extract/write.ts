@@ -32,14 +32,14 @@ export interface ViewRequest {
 /** A source of rows for one file. */
 interface Part {
   readonly partition: string | null;
-  readonly batches: AsyncIterable<readonly Row[]>;
+  readonly batches: AsyncIterable<readonly Row[]> | Iterable<readonly Row[]>;
 }
 
 export async function writeView(deps: WriteDeps, snapshot: Snapshot, request: ViewRequest): Promise<ExtractFile[]> {
   const files: ExtractFile[] = [];
   for await (const part of findParts(snapshot, request)) {
     const file = await writePart(deps, request, part);
-    // A month that has lost its last application has no file, nor has a month that this view knows nothing of.
+    // The month has lost its last application, or this view knows nothing of it.
     if (file.rows > 0 || file.partition === null) files.push(file);
   }
   return files;
@@ -64,10 +64,8 @@ async function* findParts(
 
 /** A file without rows, for a view of which there are none: readers find its columns. */
 export async function writeEmpty(deps: WriteDeps, request: ViewRequest): Promise<ExtractFile> {
-  return await writePart(deps, request, { partition: null, batches: noRows() });
+  return await writePart(deps, request, { partition: null, batches: [] });
 }
-
-async function* noRows(): AsyncGenerator<readonly Row[]> {}
 
 /** Splits rows that come bucket by bucket. Each part must be read to its end before the next one is requested. */
 async function* byBucket(batches: AsyncIterable<readonly Row[]>): AsyncGenerator<Part> {
@@ -100,18 +98,20 @@ async function* byBucket(batches: AsyncIterable<readonly Row[]>): AsyncGenerator
   }
 }
 
-async function writePart(deps: WriteDeps, request: ViewRequest, { partition, batches }: Part): Promise<ExtractFile> {
+/** Writes one file. A month without rows has none. */
+export async function writePart(
+  deps: WriteDeps,
+  request: Omit<ViewRequest, 'partitions'>,
+  { partition, batches }: Part,
+): Promise<ExtractFile> {
   const { view, columns, division, snapshotId, earlier, signal } = request;
   await using spooled = deps.spool.open();
   const parquet = openParquet(spooled, columns, { statistics: division !== 'bucket' });
   const ids = trackIds();
   for await (const rows of batches) {
     signal.throwIfAborted();
-    for (const row of rows) {
-      parquet.add(row);
-      ids.add(row.application_id);
-    }
-    await parquet.flush();
+    for (const row of rows) ids.add(row.application_id);
+    await parquet.write(rows);
     deps.onRows?.(view, rows.length);
   }
   await parquet.finish();
@@ -123,7 +123,7 @@ async function writePart(deps: WriteDeps, request: ViewRequest, { partition, bat
   );
   if (same) return { path: same.path, ...described };
   const path = toFilePath(named, division === 'bucket', snapshotId);
-  if (parquet.rows > 0 || partition === null) {
+  if (parquet.rows > 0 || division !== 'month' || partition === null) {
     await deps.target.put(path, body, facts, signal);
     deps.onPut?.();
   }

@@ -23,33 +23,24 @@ export interface DeletingDeps {
  */
 const longestDeleteMs = 20_000;
 /** As many as are deleted in that time, also where a request is slow and an object has versions. */
-const mostAtOnce = 10;
+export const mostAtOnce = 10;
 const retryMs = 1_000;
 
 /**
  * Deletes infected bytes and orphans of every advertiser, and finishes interrupted deletes. Returns the number of deleted objects. Refused
- * objects keep their token for a while, so the others come first; the first refusal is thrown at the end.
+ * objects keep their token for a while, so the others come first.
  */
 export async function deleteDue(deps: DeletingDeps, signal: AbortSignal): Promise<number> {
-  let deleted = 0;
-  let trouble: Trouble | undefined;
-  for (;;) {
-    signal.throwIfAborted();
-    const giveUpAt = toGiveUpAt(deps);
+  const begin = async () => {
     const deletion = await deps.store.deletions.beginDueDeletes(mostAtOnce);
-    if (deletion.blobs.length === 0) break;
-    const { refused } = await deleteObjects(deps, deletion, giveUpAt, signal);
-    trouble ??= refused[0]?.trouble;
-    deleted += deletion.blobs.length - refused.length;
-  }
-  if (trouble) throw trouble;
-  return deleted;
+    return deletion.blobs.length > 0 ? deletion : null;
+  };
+  return (await deleteBegun(deps, begin, signal)).deleted;
 }
 
 /**
- * Deletes bytes immediately if no file refers to them and no download is about to put them. If the blob store refuses some objects, the
- * others are still deleted; the first refusal is thrown at the end. Returns how many of them are still needed, and how many versions the
- * blob store keeps in spite of the delete.
+ * Deletes bytes immediately if no file refers to them and no download is about to put them. Returns how many of them are still needed, and
+ * how many versions the blob store keeps in spite of the delete.
  */
 export async function deleteUnneeded(
   deps: DeletingDeps,
@@ -58,46 +49,50 @@ export async function deleteUnneeded(
   signal: AbortSignal,
 ): Promise<{ readonly needed: number; readonly keptVersions: number }> {
   let needed = 0;
-  let keptVersions = 0;
-  let trouble: Trouble | undefined;
-  for (let left = hashes; left.length > 0; ) {
-    const giveUpAt = toGiveUpAt(deps);
-    const begun = await deps.store.deletions.beginDrop(advertiserId, left.slice(0, mostAtOnce));
-    const deleted = await deleteObjects(deps, begun.deletion, giveUpAt, signal);
-    keptVersions += countKept(deleted);
-    trouble ??= deleted.refused[0]?.trouble;
-    needed += begun.needed;
-    left = [...left.slice(mostAtOnce), ...begun.busy];
+  let left = hashes;
+  let busy: readonly string[] = [];
+  const begin = async () => {
     // Another run is deleting these objects, or died while doing so. Bytes that were put after its delete must be deleted too.
-    if (begun.busy.length > 0) await sleep(retryMs, undefined, { signal });
-  }
-  if (trouble) throw trouble;
+    if (busy.length > 0) await sleep(retryMs, undefined, { signal });
+    left = [...left, ...busy];
+    if (left.length === 0) return null;
+    const begun = await deps.store.deletions.beginDrop(advertiserId, left.slice(0, mostAtOnce));
+    left = left.slice(mostAtOnce);
+    busy = begun.busy;
+    needed += begun.needed;
+    return begun.deletion;
+  };
+  const { keptVersions } = await deleteBegun(deps, begin, signal);
   return { needed, keptVersions };
 }
 
-function toGiveUpAt({ now = () => performance.now() }: DeletingDeps): number {
-  return now() + longestDeleteMs;
-}
-
-async function deleteObjects(
-  deps: DeletingDeps,
-  deletion: BegunDelete,
-  giveUpAt: number,
-  signal: AbortSignal,
-): Promise<DeleteResult> {
-  const { store, blobs } = deps;
-  if (deletion.blobs.length === 0) return { kept: [], refused: [] };
-  const keys = deletion.blobs.map(({ key }) => key);
-  const deleted = await deleteInTime(deps, keys, giveUpAt, signal);
-  deps.onDeleted?.();
-  const refused = new Set(deleted.refused.map(({ key }) => key));
-  const gone = { ...deletion, blobs: deletion.blobs.filter(({ key }) => !refused.has(key)) };
-  for (const blob of await store.deletions.confirm(gone, deleted.kept)) {
-    // Another run took over while this process was suspended: the same bytes may have been put again and then deleted by this run.
-    const condition = await blobs.verify(blob.key, blob, 'metadata', signal);
-    if (condition === 'missing') await store.blobs.markDamaged(blob.advertiserId, blob.sha256);
+/** If the blob store refuses some objects, the others are still deleted; the first refusal is thrown at the end. */
+async function deleteBegun(deps: DeletingDeps, begin: () => Promise<BegunDelete | null>, signal: AbortSignal) {
+  const { store, blobs, now = () => performance.now() } = deps;
+  let deleted = 0;
+  let keptVersions = 0;
+  let trouble: Trouble | undefined;
+  for (;;) {
+    signal.throwIfAborted();
+    const startedAt = now();
+    const deletion = await begin();
+    if (deletion === null) break;
+    if (deletion.blobs.length === 0) continue;
+    const keys = deletion.blobs.map(({ key }) => key);
+    const { kept, refused } = await deleteInTime(deps, keys, signal, startedAt);
+    deps.onDeleted?.();
+    const gone = deletion.blobs.filter(({ key }) => !refused.some((one) => one.key === key));
+    for (const blob of await store.deletions.confirm({ ...deletion, blobs: gone }, kept)) {
+      // Another run took over while this process was suspended: the same bytes may have been put again and then deleted by this run.
+      const condition = await blobs.verify(blob.key, blob, 'metadata', signal);
+      if (condition === 'missing') await store.blobs.markDamaged(blob.advertiserId, blob.sha256);
+    }
+    deleted += gone.length;
+    keptVersions += countKept({ kept });
+    trouble ??= refused[0]?.trouble;
   }
-  return deleted;
+  if (trouble) throw trouble;
+  return { deleted, keptVersions };
 }
 
 /**
@@ -105,13 +100,13 @@ async function deleteObjects(
  * A request without an answer is not repeated. The store may still carry it out, and a second delete that succeeds would release the token
  * before that. Instead the token expires, and the next run deletes.
  */
-async function deleteInTime(
-  { blobs, now = () => performance.now() }: DeletingDeps,
+export async function deleteInTime(
+  { blobs, now = () => performance.now() }: Pick<DeletingDeps, 'blobs' | 'now'>,
   keys: readonly string[],
-  giveUpAt: number,
   signal: AbortSignal,
+  startedAt = now(),
 ): Promise<DeleteResult> {
-  const leftMs = giveUpAt - now();
+  const leftMs = startedAt + longestDeleteMs - now();
   if (leftMs <= 0) throw toTooSlow(blobs, keys);
   const limit = AbortSignal.timeout(Math.ceil(leftMs));
   const either = AbortSignal.any([signal, limit]);

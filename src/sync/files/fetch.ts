@@ -35,7 +35,7 @@ export interface FetchedFile extends AsyncDisposable {
   readonly notes: readonly Note[];
 }
 
-/** Fetches until there is no doubt, two fetches in a row agree, or the third is not short. Null: the file exceeds `maxBytes`. */
+/** Fetches until there is no doubt, two fetches in a row agree, which overrules Size, or the third is not short. Null: the file exceeds `maxBytes`. */
 export async function fetchFile(deps: FetchDeps, request: FetchRequest): Promise<FetchedFile | null> {
   let before: string | null = null;
   for (let tries = 1; ; tries++) {
@@ -53,7 +53,6 @@ export async function fetchFile(deps: FetchDeps, request: FetchRequest): Promise
   }
 }
 
-/** Two equal fetches in a row overrule the Size in the list. If the first two differ, there is a third. */
 const mostFetches = 3;
 
 async function fetchOnce(

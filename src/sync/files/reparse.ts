@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { type BlobStore, toBlobKey } from '../../domain/blob.ts';
 import { largestScreenBytes } from '../../domain/screen.ts';
-import { Trouble } from '../../domain/trouble.ts';
+import { isMissing } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 import { type FetchDeps, readScreens } from './fetch.ts';
 
@@ -39,7 +39,7 @@ export async function reparse(deps: ReparseDeps, request: ReparseRequest): Promi
       }
       const chunks = await Array.fromAsync(blobs.get(toBlobKey(advertiserId, file.sha256), request.signal)).catch(
         (error: unknown) => {
-          if (error instanceof Trouble && error.kind === 'missing') return null;
+          if (isMissing(error)) return null;
           throw error;
         },
       );

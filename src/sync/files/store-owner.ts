@@ -2,7 +2,7 @@
 // an operator's word. Every delete is preceded by a look at the store's identity, every put by one that is at most ten seconds old.
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { BlobStore } from '../../domain/blob.ts';
+import { type BlobStore, toSha256 } from '../../domain/blob.ts';
 import {
   explainRefusal,
   isOwnStore,
@@ -11,7 +11,7 @@ import {
   renderIdentity,
   toNextOwner,
 } from '../../domain/store-owner.ts';
-import { Trouble, WrongStore } from '../../domain/trouble.ts';
+import { isMissing, Trouble, WrongStore } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 
 export interface OwnerDeps {
@@ -20,83 +20,90 @@ export interface OwnerDeps {
 }
 
 /**
- * Checks that this database owns the store. Takes a store that has no owner: at the first use, or if an earlier release, which named no
- * owner, has recorded it here. A database that has a store takes no other one: an unmounted folder must not be taken for a new store.
+ * Checks that this database owns the store. Takes a store that has no owner: an empty one at the first use, or one that an earlier release,
+ * which named no owner, has recorded here. A database that has a store takes no other one: an unmounted folder is not a new store.
  */
 export async function ensureOwned(deps: OwnerDeps, signal: AbortSignal): Promise<void> {
   const { store, blobs } = deps;
   for (;;) {
     signal.throwIfAborted();
     const recorded = await store.blobStore.ensure();
-    const identity = await blobs.loadIdentity(signal);
-    if (identity !== null && identity === recorded.nextIdentity) {
-      return await store.blobStore.confirm(identity, blobs.location);
-    }
-    if (!isOwnStore(recorded, identity)) {
+    const { identity, owner, refusal } = await look(blobs, recorded, signal);
+    if (refusal !== null) {
       // Another process of this database may have taken the store between the two looks.
       if (!isDeepStrictEqual(recorded, await store.blobStore.ensure())) continue;
-      throw toRefusal(blobs, recorded, identity);
+      throw refusal;
     }
-    if (parseIdentity(identity) !== null || (await take(deps, recorded, identity, recorded.nextIdentity, signal)))
-      return;
+    const isConfirmed = owner !== null && identity !== recorded.nextIdentity;
+    if (isConfirmed || (await take(deps, recorded, identity, signal)) !== null) return;
   }
 }
 
-/** Makes this database the owner in place of any other, and raises the epoch: the former owner, also a copy of this database, refuses. */
+/**
+ * Makes this database the owner in place of any other, and raises the epoch: the former owner, also a copy of this database, refuses. A
+ * planned identity, which another process may be about to write, is written first. A copy may have that plan as well, so a new one follows.
+ */
 export async function adoptStore(deps: OwnerDeps, signal: AbortSignal): Promise<void> {
   for (;;) {
     signal.throwIfAborted();
     const recorded = await deps.store.blobStore.ensure();
     const identity = await deps.blobs.loadIdentity(signal);
-    // A copy of this database may have the recorded plan as well.
-    if (await take(deps, recorded, identity, null, signal)) return;
+    const taken = await take(deps, recorded, identity, signal);
+    if (taken !== null && taken !== recorded.nextIdentity) return;
   }
 }
 
-/** What this database has recorded, and whom the store names. Changes nothing. */
+/** What this database has recorded, whom the store names, and why it is refused. Changes nothing. */
 export async function loadOwner({ store, blobs }: OwnerDeps, signal: AbortSignal) {
   const recorded = await store.blobStore.load();
+  return { recorded, ...(await look(blobs, recorded, signal)) };
+}
+
+/** `refusal` is null where the store belongs to this database, or to none. Files without an owner are those of a lost identity. */
+async function look(blobs: BlobStore, recorded: RecordedStore | null, signal: AbortSignal) {
   const identity = await blobs.loadIdentity(signal);
-  const owner = parseIdentity(identity);
-  return { recorded, identity, owner, isOwn: owner !== null && isOwnStore(recorded, identity) };
+  const isRefused = !isOwnStore(recorded, identity) || (identity === null && (await holdsFiles(blobs, signal)));
+  const refusal = isRefused ? new WrongStore(explainRefusal(blobs.location, recorded, identity)) : null;
+  return { identity, owner: parseIdentity(identity), refusal };
+}
+
+async function holdsFiles(blobs: BlobStore, signal: AbortSignal): Promise<boolean> {
+  for await (const { key } of blobs.list('', signal)) if (toSha256(key) !== null) return true;
+  return false;
 }
 
 /** Checks that this database owns the store, and takes none: for a process whose role may not change the record of it. */
 export async function requireOwned(deps: OwnerDeps, signal: AbortSignal): Promise<void> {
-  const { recorded, identity, isOwn } = await loadOwner(deps, signal);
-  if (!isOwn) throw toRefusal(deps.blobs, recorded, identity);
+  const { owner, refusal } = await loadOwner(deps, signal);
+  if (refusal !== null) throw refusal;
+  const unowned = `${deps.blobs.location} has no owner yet: a worker takes it at its first start.`;
+  if (owner === null) throw new Trouble('local', unowned, { at: 'storage' });
 }
 
 /** Checks that the store holds the files of this database. A former owner may still read. */
 export async function requireOnceOwned(deps: OwnerDeps, signal: AbortSignal): Promise<void> {
-  const { recorded, identity } = await loadOwner(deps, signal);
+  const { recorded, identity, refusal } = await loadOwner(deps, signal);
   const isFormer = identity !== null && recorded?.location === deps.blobs.location;
-  if (!isOwnStore(recorded, identity) && !isFormer) throw toRefusal(deps.blobs, recorded, identity);
+  if (refusal !== null && !isFormer) throw refusal;
 }
 
-/** False if another process has written meanwhile; the caller looks again. */
+/** Writes the planned identity, or a new one. Returns it; null if another process has written meanwhile, and the caller looks again. */
 async function take(
   { store, blobs }: OwnerDeps,
   recorded: RecordedStore,
   identity: string | null,
-  planned: string | null,
   signal: AbortSignal,
-): Promise<boolean> {
-  let next = planned;
-  // A plan of another process of this database serves as well. An older one, of a process that died, may be behind the store.
-  if (next === null || (parseIdentity(next)?.epoch ?? 0) <= (parseIdentity(identity)?.epoch ?? 0)) {
+): Promise<string | null> {
+  let next = recorded.nextIdentity;
+  // A plan is replaced only where the store has passed its epoch: its process can no longer write it.
+  const isPassed = (parseIdentity(next)?.epoch ?? 0) <= (parseIdentity(identity)?.epoch ?? 0);
+  if (next === null || (isPassed && next !== identity)) {
     next = renderIdentity(toNextOwner(recorded, identity), randomUUID());
-    if (!(await store.blobStore.plan(recorded.nextIdentity, next))) return false;
+    if (!(await store.blobStore.plan(recorded.nextIdentity, next))) return null;
   }
-  if (!(await blobs.replaceIdentity(identity, next, signal))) return false;
+  if (next !== identity && !(await blobs.replaceIdentity(identity, next, signal))) return null;
   await store.blobStore.confirm(next, blobs.location);
-  return true;
-}
-
-/** A store without an owner is not a wrong one: a worker takes it. */
-function toRefusal({ location }: BlobStore, recorded: RecordedStore | null, identity: string | null): Trouble {
-  const happened = explainRefusal(location, recorded, identity);
-  return isOwnStore(recorded, identity) ? new Trouble('local', happened, { at: 'storage' }) : new WrongStore(happened);
+  return next;
 }
 
 /** How old the look at the identity may be when a put begins. A former owner may begin puts for this long after an adoption. */
@@ -130,7 +137,7 @@ export function guardStore(
       try {
         yield* blobs.get(key, signal);
       } catch (error) {
-        if (error instanceof Trouble && error.kind === 'missing') await checkOwner(signal);
+        if (isMissing(error)) await checkOwner(signal);
         throw error;
       }
     },

@@ -7,7 +7,7 @@ import { nightMs, toNightBudget } from '../../domain/reread.ts';
 import { Trouble, WrongStore } from '../../domain/trouble.ts';
 import type { BlobRow } from '../../store/files/verify-blobs.ts';
 import type { Store } from '../../store/store.ts';
-import { deleteDue } from './delete-objects.ts';
+import { deleteDue, deleteInTime, mostAtOnce } from './delete-objects.ts';
 
 export interface VerifyDeps {
   readonly store: Pick<Store, 'blobs' | 'deletions'>;
@@ -68,16 +68,18 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
   const counts = { ...nothingFound };
   const onStep = () => deps.onStep?.(counts);
   const troubles: Trouble[] = [];
-  const onward = (work: Promise<void>) => work.catch((error: unknown) => noteTrouble(troubles, error, request.signal));
+  const note = (error: unknown) => noteTrouble(troubles, error, request.signal);
   for (const advertiserId of request.advertisers) {
     counts.unrepaired += await deps.store.blobs.loadUnrepaired(advertiserId);
     const step = { ...deps, ...request, advertiserId, counts, troubles, onStep };
-    await onward(checkEach(step, pairUp(step), ({ row, found }) => compareOne(step, row, found)));
-    await onward(readAgain(step));
-    await onward(collect(step));
+    await checkEach(step, pairUp(step), ({ row, found }) => compareOne(step, row, found)).catch(note);
+    await readAgain(step).catch(note);
+    await collect(step).catch(note);
   }
-  await onward(deleteEarlierResumes(deps.blobs, request.signal, counts));
-  await onward(deleteDropped(deps, request.signal));
+  await deleteEarlierResumes({ ...deps, ...request, counts, troubles, onStep }).catch(note);
+  const onDeleted = () => deps.crashPoint?.('orphansDeleted');
+  const deleted = await deleteDue({ ...deps, onDeleted }, request.signal).catch(note);
+  if (deleted) deps.crashPoint?.('orphansCollected');
   if (troubles[0]) throw troubles[0];
   return counts;
 }
@@ -100,7 +102,7 @@ async function* pairUp(step: Step): AsyncGenerator<{ readonly row: BlobRow; read
 async function compareOne(step: Step, row: BlobRow, found: ListedBlob | null): Promise<void> {
   const { store, blobs, advertiserId, signal, counts } = step;
   counts.blobs += 1;
-  if (row.state === 'infected' && (found || row.keptVersions > 0))
+  if (row.keptVersions > 0 || (row.state === 'infected' && found))
     await store.blobs.markUndeleted(advertiserId, row.sha256);
   if (row.state !== 'stored' || found?.sizeBytes === row.sizeBytes) return;
   const condition = await blobs.verify(row.key, row, 'metadata', signal);
@@ -216,20 +218,19 @@ async function collect(step: Step): Promise<void> {
   crashPoint?.('orphansMarked');
 }
 
-async function deleteDropped({ store, blobs, crashPoint }: VerifyDeps, signal: AbortSignal): Promise<void> {
-  const onDeleted = () => crashPoint?.('orphansDeleted');
-  if ((await deleteDue({ store, blobs, onDeleted }, signal)) > 0) crashPoint?.('orphansCollected');
-}
-
 /** Where earlier releases kept the resumes of prefills. No row refers to them any more (docs/upgrade.md). */
+const keptResumes = 'Resumes are deleted, but the storage keeps versions of them and does not let Intake delete them.';
 const earlierResume = /^prefills\/\d+\/[\da-f-]{36}$/;
 
-async function deleteEarlierResumes(blobs: BlobStore, signal: AbortSignal, counts: VerifyCounts): Promise<void> {
+async function deleteEarlierResumes({ blobs, signal, counts, troubles }: Omit<Step, 'advertiserId'>): Promise<void> {
   const listed = await Array.fromAsync(blobs.list('prefills/', signal), ({ key }) => key);
   const found = listed.filter((key) => earlierResume.test(key));
   counts.foreign += listed.length - found.length;
-  if (found.length === 0) return;
-  const { refused } = await blobs.delete(found, signal);
-  counts.collected += found.length - refused.length;
-  if (refused[0]) throw refused[0].trouble;
+  for (let at = 0; at < found.length; at += mostAtOnce) {
+    const keys = found.slice(at, at + mostAtOnce);
+    const { kept, refused } = await deleteInTime({ blobs }, keys, signal);
+    counts.collected += keys.length - refused.length;
+    troubles.push(...refused.map(({ trouble }) => trouble));
+    if (kept.length > 0) troubles.push(new Trouble('local', keptResumes, { at: 'storage' }));
+  }
 }

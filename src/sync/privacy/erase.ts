@@ -14,11 +14,13 @@ export interface EraseDeps {
   readonly store: Pick<Store, 'blobs' | 'deletions' | 'erasures' | 'privacy'>;
   readonly blobs: BlobStore;
   /** Takes the people of a job out of extracts, and returns the kept versions; absent where a caller has no extracts to reach. */
-  readonly eraseExtracts?: ((job: ErasureJob, signal: AbortSignal) => Promise<number>) | undefined;
+  readonly eraseExtracts?: EraseExtracts | undefined;
   /** Called when a step is reached, and every second during a wait. */
   readonly onStep?: ((job: ErasureJob) => void) | undefined;
   readonly crashPoint?: PassCrashPoint | undefined;
 }
+
+export type EraseExtracts = (job: ErasureJob, signal: AbortSignal, onStep: () => void) => Promise<number>;
 
 /**
  * Erases a person and waits for the receipts: of this request, and of interrupted earlier requests with the same search. A request that
@@ -80,7 +82,7 @@ async function deleteFiles(deps: EraseDeps, job: ErasureJob, signal: AbortSignal
     const { needed, keptVersions } = await deleteUnneeded(deleting, advertiserId, job.hashes ?? [], signal);
     // It is no longer known whose bytes these are.
     await deleteUnneeded(deleting, advertiserId, await store.blobs.loadForgotten(advertiserId), signal);
-    const keptInExtracts = (await deps.eraseExtracts?.(job, signal)) ?? 0;
+    const keptInExtracts = (await deps.eraseExtracts?.(job, signal, () => deps.onStep?.(job))) ?? 0;
     const counts = { shared: needed, keptVersions: keptVersions + keptInExtracts };
     return await store.erasures.recordDeletedFiles(job, counts);
   } catch (error) {

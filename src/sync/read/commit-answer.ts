@@ -64,7 +64,7 @@ export function toLonePage(lane: HeldLane, advertiserId: bigint, answer: Receive
 
 export function toReadPage({ lease }: HeldLane, advertiserId: bigint, sweep: Sweep, answer: ReceivedAnswer): ReadPage {
   const { question, ticket, page } = answer;
-  const { applications = [], rejects = [] } = page ?? {};
+  const { applications = [], rejects = [], shared = [] } = page ?? {};
   const asked = page && question.covers && coveredOf(question.covers);
-  return { lease, advertiserId, seq: ticket.seq, sweep, askedAt: ticket.at, asked, applications, rejects };
+  return { lease, advertiserId, seq: ticket.seq, sweep, askedAt: ticket.at, asked, applications, rejects, shared };
 }

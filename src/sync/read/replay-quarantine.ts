@@ -1,7 +1,9 @@
 // Parses quarantined elements again. An element that this version's parser can read becomes an application, as if a page had just shown it.
 // It is committed like every page (lane, fence, tombstones), but as the oldest answer of all, so it never overwrites a stored application.
-import { type Application, type Reject, sharedId } from '../../domain/application.ts';
+import { type Application, inexactId, type Reject, sharedId } from '../../domain/application.ts';
+import { type Applicant, isSomebodyElse } from '../../domain/copies.ts';
 import type { ReadPage } from '../../store/applications/diff-page.ts';
+import type { QuarantinedText } from '../../store/applications/quarantine.ts';
 import type { Store } from '../../store/store.ts';
 import { holdLane, type LaneRequest } from '../accounts/held-lane.ts';
 import { commitApplications } from './commit-answer.ts';
@@ -36,11 +38,17 @@ export async function replay({ store, parseElement }: ReplayDeps, request: Repla
     lane.signal.throwIfAborted();
     const waiting = await store.quarantine.loadTexts(advertiserId, { id, after, limit: pageSize });
     const readable: { readonly id: string; readonly application: Application }[] = [];
-    for (const element of waiting) {
-      const parsed = parseElement(element.text);
-      if ('id' in parsed && element.reason !== sharedId) readable.push({ id: element.id, application: parsed });
-      else counts.unusable += 1;
+    const parsed = waiting.map((element) => ({ element, application: parseElement(element.text) }));
+    const ids = parsed.flatMap(({ application }) => ('id' in application ? [application.id] : []));
+    const applicants = await store.applications.loadApplicants(advertiserId, ids);
+    for (const { element, application } of parsed) {
       after = element.id;
+      if (!('id' in application) || !isUsable(element, application, applicants.get(application.id))) {
+        counts.unusable += 1;
+        continue;
+      }
+      readable.push({ id: element.id, application });
+      if (!applicants.has(application.id)) applicants.set(application.id, application);
     }
     // Two elements may be the same application, and a page must hold each id only once.
     const chosen = [...new Map(readable.map((one) => [one.application.id, one])).values()];
@@ -66,4 +74,15 @@ export async function replay({ store, parseElement }: ReplayDeps, request: Repla
     }
     if (waiting.length < pageSize) return counts;
   }
+}
+
+/** False where the id is another person's, or not the one that the source wrote. */
+function isUsable({ reason, text }: QuarantinedText, application: Application, row: Applicant | undefined): boolean {
+  if (reason === sharedId) return false;
+  if (row !== undefined) return !isSomebodyElse(row, application);
+  // Of elements that earlier versions stored, only jsonb is left, which writes 1.00122e+05 as 100122. Such an id is rounded: up to 2^53,
+  // every version has read the ids that had all their digits.
+  if (reason !== inexactId) return true;
+  const isWrittenOut = [',', '}'].some((end) => text.toLowerCase().includes(`"id": ${application.id}${end}`));
+  return !isWrittenOut || application.id > BigInt(Number.MAX_SAFE_INTEGER);
 }

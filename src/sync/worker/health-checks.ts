@@ -7,13 +7,14 @@ import { assumptions } from '../../domain/coverage/certificate.ts';
 import type { KnownPages } from '../../domain/coverage/state.ts';
 import { formatAgo, formatCount } from '../../domain/format.ts';
 import { describeSchema, isUsable, toEncodingTrouble, toSchemaTrouble } from '../../domain/schema.ts';
-import { explainRefusal, isOwnStore, parseIdentity } from '../../domain/store-owner.ts';
+import { parseIdentity } from '../../domain/store-owner.ts';
 import { SettingTrouble, Trouble, WrongStore } from '../../domain/trouble.ts';
 import { toWebhookProblems, toWebhookState, type WebhookStatus } from '../../domain/webhook-status.ts';
 import type { Source } from '../../source/client.ts';
 import type { KnownAdvertiser } from '../../store/accounts/advertisers.ts';
 import type { WebhookName } from '../../store/accounts/webhooks.ts';
 import type { Store } from '../../store/store.ts';
+import { loadOwner } from '../files/store-owner.ts';
 import type { WorkerFacts } from './worker.ts';
 
 /** The result of one check. `trouble` is the cause of a failure; the exit code depends on it. */
@@ -74,13 +75,10 @@ export async function checkBlobs(
   const check = 'storage';
   try {
     await using blobs = await open();
-    const recorded = store && (await store.blobStore.load());
-    const identity = await blobs.loadIdentity(signal);
-    const owner = parseIdentity(identity);
-    if (store !== null && !isOwnStore(recorded, identity)) {
-      const trouble = new WrongStore(explainRefusal(blobs.location, recorded, identity));
-      return [bad(check, toWords(trouble), trouble)];
-    }
+    const { owner, refusal } = store
+      ? await loadOwner({ store, blobs }, signal)
+      : { owner: parseIdentity(await blobs.loadIdentity(signal)), refusal: null };
+    if (refusal !== null) return [bad(check, toWords(refusal), refusal)];
     if (store === null && owner !== null) {
       const trouble = new WrongStore(
         `${blobs.location} belongs to the database ${owner.databaseId} (epoch ${owner.epoch}). Whether that is this one cannot be read: nothing was tried.`,

@@ -26,8 +26,6 @@ export interface Pass {
   readonly added?: number;
   readonly changed?: number;
   readonly fileBytes?: number;
-  /** Events that webhook endpoints took. */
-  readonly delivered?: number;
   readonly files?: Readonly<Partial<Record<(typeof fileOutcomes)[number], number>>>;
 }
 

@@ -20,6 +20,8 @@ export interface WebhookLoopDeps extends Pick<DeliverDeps, 'store' | 'crashPoint
   readonly watchdog: Watchdog;
   readonly log: WorkerLog;
   readonly onPass: (pass: Pass) => void;
+  /** Called for each event that an endpoint took. */
+  readonly onDelivered: () => void;
 }
 
 /** How often events are looked for if no notification arrives, and how long an endpoint rests that another process delivers to. */
@@ -44,11 +46,14 @@ export async function runWebhookLoop(
     const tell = createTeller(deps, 'webhooks');
     using heartbeat = watchdog.begin({ task: 'webhooks', ...facts });
     try {
-      const onStep = () => heartbeat.move();
-      const summary = await deliver({ ...deps, onStep }, webhook, { ...request, advertiserId });
+      const onEvent = (isTaken: boolean) => {
+        heartbeat.move();
+        if (isTaken) deps.onDelivered();
+      };
+      const summary = await deliver({ ...deps, onEvent }, webhook, { ...request, advertiserId });
       if (summary === null) return await heartbeat.whileWaiting(rest());
       // An endpoint that fails has metrics of its own.
-      tell('done', { delivered: summary.delivered });
+      tell('done');
       logSummary(log, facts, summary);
     } catch (error) {
       if (error instanceof LeaseLost) return log.warn(facts, 'lease lost');

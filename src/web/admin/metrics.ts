@@ -50,6 +50,9 @@ export function createMetrics({ version }: { readonly version: string }) {
     observeWaits(waitedMs: readonly number[]): void {
       for (const each of waitedMs) downloadWaits.observe(each / 1_000);
     },
+    observeDelivered(): void {
+      delivered.inc();
+    },
     observePass(ended: Pass): void {
       const { pass, outcome, durationMs, kind } = ended;
       passes.inc({ pass, outcome });
@@ -59,7 +62,6 @@ export function createMetrics({ version }: { readonly version: string }) {
       for (const how of ['added', 'changed'] as const) if (ended[how]) taken.inc({ how }, ended[how]);
       for (const name of fileOutcomes) if (ended.files?.[name]) files.inc({ outcome: name }, ended.files[name]);
       if (ended.fileBytes) fileBytes.inc(ended.fileBytes);
-      if (ended.delivered) delivered.inc(ended.delivered);
     },
   };
 }

@@ -186,6 +186,7 @@ function renderLostFiles({ advertisers }: Status): Html {
 }
 
 const webhookMoods = {
+  new: 'fair',
   'up to date': 'good',
   delivering: 'good',
   failing: 'fair',

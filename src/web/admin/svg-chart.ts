@@ -6,12 +6,6 @@ import { curveMonotoneX, line } from 'd3-shape';
 import { html } from 'hono/html';
 import type { HtmlEscapedString } from 'hono/utils/html';
 
-/** One figure per step; null where there is none. */
-export interface Series {
-  readonly name: string;
-  readonly values: readonly (number | null)[];
-}
-
 export interface Chart {
   /** Unique on its page. */
   readonly id: string;
@@ -21,7 +15,8 @@ export interface Chart {
   readonly shape: 'bars' | 'lines';
   readonly startAt: readonly Date[];
   readonly stepMs: number;
-  readonly series: readonly Series[];
+  /** One value per step; null where there is none. */
+  readonly series: readonly { readonly name: string; readonly values: readonly (number | null)[] }[];
   /** Ticks are at whole multiples of this: 60,000 for minutes. */
   readonly unit: number;
   readonly format: (value: number) => string;

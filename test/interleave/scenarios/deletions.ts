@@ -68,6 +68,37 @@ export const deletionScenarios = {
   orphan: (stage) => createOrphanOf(stage, false),
   'orphan-late': (stage) => createOrphanOf(stage, true),
 
+  /** The flag of bytes is lifted while they are being deleted. Then nothing refers to them, verify looks for orphans, and they arrive again. */
+  'orphan-lifted': (stage) => ({
+    name: 'orphans are dropped while one of them is being deleted',
+    promise: 'a file that is called stored has its object (P6)',
+    async open() {
+      const files = await openQueued(stage, [1]);
+      const { advertiserId } = files;
+      const token = crypto.randomUUID();
+      await addBlob(
+        files,
+        `state = 'writing', intended_at = now() - interval '2 days', delete_token = '${token}', delete_until = now() + interval '30 seconds'`,
+      );
+      const blobs = [{ advertiserId, sha256, sizeBytes: content.length, key: toBlobKey(advertiserId, sha256) }];
+      return {
+        programs: {
+          delete: async (actor) => {
+            const { store, ...deps } = toDeleting(files, actor, false);
+            const begun = [{ token, blobs }];
+            const beginDueDeletes = async () => begun.pop() ?? { token, blobs: [] };
+            const deletions = { ...store.deletions, beginDueDeletes };
+            await deleteDue({ ...deps, store: { ...store, deletions } }, never);
+          },
+          verify: (actor) => dropOrphans(stage.database(actor.name), advertiserId),
+          fetch: fetch(files),
+        },
+        mortal: ['delete'],
+        check: checks(files, checkObjects),
+      };
+    },
+  }),
+
   /** Infected bytes are deleted while another person's equal bytes arrive and a page lifts the flag. */
   infected: (stage) => ({
     name: 'equal bytes while infected ones are deleted and their flag is lifted',

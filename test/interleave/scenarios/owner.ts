@@ -17,6 +17,7 @@ import { never } from './objects.ts';
 function toDeps(db: Database, actor: Actor, identities: string[]): OwnerDeps {
   const blobs = {
     location: 'memory',
+    list: async function* () {},
     loadIdentity: () => actor.act('load the identity', () => identities.at(-1) ?? null),
     replaceIdentity: (before: string | null, identity: string) =>
       actor.act('replace the identity', () => {
@@ -34,8 +35,8 @@ function toDeps(db: Database, actor: Actor, identities: string[]): OwnerDeps {
   return { store: { blobStore }, blobs };
 }
 
-/** One process uses a blob store for the first time while another one uses or adopts it; the first may die at any step. */
-function createTakenWith(stage: Stage, other: typeof ensureOwned, what: string): Scenario {
+/** Two processes use a blob store for the first time, or adopt it; the first may die at any step. */
+function createTaken(stage: Stage, first: typeof ensureOwned, other: typeof ensureOwned, what: string): Scenario {
   return {
     name: `two processes ${what} a blob store at once`,
     promise: 'their database owns it afterwards, and nobody fails',
@@ -45,7 +46,7 @@ function createTakenWith(stage: Stage, other: typeof ensureOwned, what: string):
       const run = (take: typeof ensureOwned) => (actor: Actor) =>
         take(toDeps(stage.database(actor.name), actor, identities), never);
       return {
-        programs: { a: run(ensureOwned), b: run(other) },
+        programs: { a: run(first), b: run(other) },
         mortal: ['a'],
         commitsApart: true,
         async check() {
@@ -59,6 +60,7 @@ function createTakenWith(stage: Stage, other: typeof ensureOwned, what: string):
 }
 
 export const ownerScenarios = {
-  'first-use': (stage) => createTakenWith(stage, ensureOwned, 'use'),
-  'adopt-store': (stage) => createTakenWith(stage, adoptStore, 'use and adopt'),
+  'first-use': (stage) => createTaken(stage, ensureOwned, ensureOwned, 'use'),
+  'adopt-store': (stage) => createTaken(stage, ensureOwned, adoptStore, 'use and adopt'),
+  'adopt-twice': (stage) => createTaken(stage, adoptStore, adoptStore, 'adopt'),
 } satisfies Scenarios;
