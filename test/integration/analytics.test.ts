@@ -308,8 +308,7 @@ describe('the views', () => {
       );
     await intake.sweep();
     expect(await locals()).toEqual([{ local: '2026-01-31 16:00:00' }]);
-    intake.board.change(id, { ...upload('+0300'), firstName: 'Another' });
-    await intake.sweep(true);
+    await intake.change(id, { ...upload('+0300'), firstName: 'Another' });
     expect(await locals()).toEqual([{ local: '2026-01-31 17:00:00' }]);
   });
 

@@ -4,6 +4,7 @@ import { hash, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { anApplication, anAttachment, aPage, commitPageOf, loadEventTypes } from '../support/applications.ts';
+import { openAccount } from '../support/leases.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { shareDatabase } from '../support/test-database.ts';
 
@@ -42,8 +43,7 @@ describe('a retry of everything that waits', () => {
   test('does not open a file that is flagged at the same time', async () => {
     await using intake = await openSmallIntake({ database, choices: { virusBody: 'bytes' } });
     const { advertiserId } = intake.board;
-    const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'a virus' }] }]);
-    await intake.sweep();
+    const [id = 0n] = await intake.receive([{ attachments: [{ kind: 'resume', content: 'a virus' }] }]);
     intake.board.change(id, { attachments: [{ kind: 'resume', content: 'a virus', hasVirus: true }] });
     await atOnce(
       advertiserId,
@@ -59,8 +59,7 @@ describe('a retry of everything that waits', () => {
   test('does not open a file that is stored at the same time', async () => {
     await using intake = await openSmallIntake({ database });
     const { advertiserId } = intake.board;
-    intake.board.add([{ attachments: [{ kind: 'resume', content: 'mine' }] }]);
-    await intake.sweep();
+    await intake.receive([{ attachments: [{ kind: 'resume', content: 'mine' }] }]);
     await atOnce(
       advertiserId,
       () => intake.runDownloads(),
@@ -81,16 +80,13 @@ describe('the last event of an erased application is that it was erased', () => 
 
   test('beside a retry', async () => {
     await using intake = await openSmallIntake({ database });
-    const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'mine' }] }]);
-    await intake.sweep();
+    const [id = 0n] = await intake.receive([{ attachments: [{ kind: 'resume', content: 'mine' }] }]);
     await eraseBeside(intake, id, () => intake.store.downloads.retry(intake.board.advertiserId, everything));
   });
 
   test('beside a look at the store that finds its bytes gone', async () => {
     await using intake = await openSmallIntake({ database });
-    const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'mine' }] }]);
-    await intake.sweep();
-    await intake.runDownloads();
+    const [id = 0n] = await intake.receiveWithFiles([{ attachments: [{ kind: 'resume', content: 'mine' }] }]);
     await eraseBeside(intake, id, () =>
       intake.store.blobs.markDamaged(intake.board.advertiserId, hash('sha256', 'mine')),
     );
@@ -115,9 +111,7 @@ describe('the last event of a missing application is that it is missing', () => 
 
   /** Application 1 has the bytes, and the next sweep that ends without it calls it missing. */
   async function openWorld({ store }: SmallIntake) {
-    await store.advertisers.ensure('acme', advertiserId);
-    const lease = await store.leases.claim({ name: 'acme', lane: 'live', owner: 'test', leaseMs: 600_000 });
-    if (!lease) throw new Error('The lane was not free.');
+    const lease = await openAccount(store, 'acme', advertiserId);
     let seq = 1_000n;
     const commit = (applications: Parameters<typeof aPage>[1], progress: object = {}, sweepId = seq + 1n) => {
       seq += 1n;

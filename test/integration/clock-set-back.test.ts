@@ -156,9 +156,7 @@ describe('what was noted by a clock that was a year ahead', { tags: ['slow'] }, 
   test('orphans are collected after their grace', async ({ emptied: database }) => {
     await using intake = await openSmallIntake({ rigor: 'proof', database });
     const { advertiserId } = intake.board;
-    intake.board.add([{ attachments: [{ kind: 'resume', content: 'kept' }] }]);
-    await intake.sweep();
-    await intake.runDownloads();
+    await intake.receiveWithFiles([{ attachments: [{ kind: 'resume', content: 'kept' }] }]);
     const [kept = ''] = await intake.keys();
     const facts = { sizeBytes: 6, sha256: createHash('sha256').update('orphan').digest('hex') };
     const signal = AbortSignal.timeout(600_000);
@@ -194,9 +192,7 @@ describe('what was noted by a clock that was a year ahead', { tags: ['slow'] }, 
   }) => {
     await using intake = await openSmallIntake({ rigor: 'proof', database });
     const resume = { kind: 'resume' as const, content: 'bad', uploadedAt: 1_700_000_000_000 };
-    const [id = 0n] = intake.board.add([{ attachments: [resume] }]);
-    await intake.sweep();
-    await intake.runDownloads();
+    const [id = 0n] = await intake.receiveWithFiles([{ attachments: [resume] }]);
     intake.board.change(id, { attachments: [{ ...resume, hasVirus: true }] });
     await intake.sweep(true);
     await setClockBack(database.query, 365 * dayMs);
@@ -227,11 +223,9 @@ describe('what was noted by a clock that was a year ahead', { tags: ['slow'] }, 
 
   test('the list was not read in the future: the status tells when it was', async ({ emptied: database }) => {
     await using intake = await openSmallIntake({ rigor: 'proof', database });
-    intake.board.add(3);
-    await intake.sweep();
+    await intake.receive(3);
     await setClockBack(database.query, 365 * dayMs);
-    intake.board.add(3);
-    await intake.sweep();
+    await intake.receive(3);
     const [status] = await intake.store.reports.loadStatus();
     const [clock] = await database.query<{ now: Date }>(`SELECT now()`);
     expect(Number(clock?.now) - Number(status?.readAt)).toBeGreaterThanOrEqual(0);

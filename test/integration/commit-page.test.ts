@@ -8,7 +8,7 @@ import { diffPage } from '../../src/store/applications/diff-page.ts';
 import { toCopy } from '../../src/store/postgres/copy.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../support/applications.ts';
-import { claimLease } from '../support/leases.ts';
+import { claimLease, takeLease } from '../support/leases.ts';
 import { test as base, emptyDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
@@ -23,9 +23,7 @@ const test = base
   })
   .extend('live', { scope: 'test' }, async ({ database, db }): Promise<Lease> => {
     await emptyDatabase(database);
-    const lease = await claimLease(db, claim('live'));
-    if (!lease) throw new Error('The lane was not free.');
-    return lease;
+    return await takeLease(db, claim('live'));
   });
 
 describe('a page', () => {

@@ -27,8 +27,7 @@ async function run(intake: SmallIntake, source: Source, name: TaskName, demand: 
 describe('a source that answers date filters', () => {
   test.each([400, 401, 403])('with %i and serves its list is not halted', async (status) => {
     await using intake = await openSmallIntake({ rigor: 'proof', database });
-    intake.board.add([{ attachments: [] }]);
-    await intake.sweep();
+    await intake.receive([{ attachments: [] }]);
     await using inner = intake.openSource('json');
     const source: Source = {
       ...inner,

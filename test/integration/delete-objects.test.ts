@@ -22,9 +22,7 @@ const signal = () => AbortSignal.timeout(600_000);
 /** One person's stored resume. */
 async function openOne(): Promise<SmallIntake & { id: bigint }> {
   const intake = await openSmallIntake({ database });
-  const [id = 0n] = intake.board.add([{ attachments: [resume] }]);
-  await intake.sweep();
-  await intake.runDownloads();
+  const [id = 0n] = await intake.receiveWithFiles([{ attachments: [resume] }]);
   return Object.assign(intake, { id });
 }
 
@@ -61,8 +59,7 @@ const deleters = {
     await verify({ store: intake.store, blobs }, request);
   },
   async recall(intake: SmallIntake & { id: bigint }, blobs: BlobStore) {
-    intake.board.change(intake.id, { attachments: [{ ...resume, hasVirus: true }] });
-    await intake.sweep(true);
+    await intake.change(intake.id, { attachments: [{ ...resume, hasVirus: true }] });
     await deleteDue({ store: intake.store, blobs }, signal());
   },
 };
@@ -87,8 +84,7 @@ async function start(intake: SmallIntake & { id: bigint }, name: keyof typeof de
 async function comeAgain(intake: SmallIntake & { id: bigint }, name: keyof typeof deleters): Promise<void> {
   intake.board.add([{ attachments: [resume] }]);
   if (name === 'recall') intake.board.change(intake.id, { attachments: [resume] });
-  await intake.sweep(true);
-  await intake.runDownloads();
+  await intake.syncWithFiles();
 }
 
 async function expectStored(intake: SmallIntake): Promise<void> {
@@ -194,8 +190,7 @@ test('a verify does not take a delete from the run that has it in hand, also whe
   await using intake = await openOne();
   await database.query(`UPDATE intake.blobs SET intended_at = now() - interval '2 days'`);
   const { deleting, open } = await start(intake, 'recall');
-  intake.board.change(intake.id, { attachments: [resume] });
-  await intake.sweep(true);
+  await intake.change(intake.id, { attachments: [resume] });
   const advertisers = [intake.board.advertiserId];
   await verify(intake, { advertisers, amount: { share: 1 }, signal: signal() });
   await intake.runDownloads();
@@ -219,8 +214,7 @@ describe('infected bytes', () => {
   }
 
   const flag = async (intake: SmallIntake, id: bigint) => {
-    intake.board.change(id, { attachments: [{ ...resume, hasVirus: true }] });
-    await intake.sweep(true);
+    await intake.change(id, { attachments: [{ ...resume, hasVirus: true }] });
   };
 
   /** Half a minute passes. */
@@ -230,8 +224,7 @@ describe('infected bytes', () => {
 
   test('that were put just before the flag was read are deleted, although their process died', async () => {
     await using intake = await openSmallIntake({ database });
-    const [id = 0n] = intake.board.add([{ attachments: [resume] }]);
-    await intake.sweep();
+    const [id = 0n] = await intake.receive([{ attachments: [resume] }]);
     await putAndDie(intake, async (put) => {
       await put();
       await flag(intake, id);
@@ -245,12 +238,10 @@ describe('infected bytes', () => {
     'of %s whose put ends after they were deleted are deleted again within a minute',
     async (whose) => {
       await using intake = await openSmallIntake({ database });
-      const [id = 0n] = intake.board.add([{ attachments: [resume] }]);
-      await intake.sweep();
+      const [id = 0n] = await intake.receive([{ attachments: [resume] }]);
       if (whose !== 'the flagged file') {
         await intake.runDownloads();
-        intake.board.add([{ attachments: [resume] }]);
-        await intake.sweep();
+        await intake.receive([{ attachments: [resume] }]);
       }
       await putAndDie(intake, async (put) => {
         await flag(intake, id);
@@ -266,8 +257,7 @@ describe('infected bytes', () => {
 
   test('whose put took longer than ten minutes, by a process that then died, are deleted again before any verify', async () => {
     await using intake = await openSmallIntake({ database });
-    const [id = 0n] = intake.board.add([{ attachments: [resume] }]);
-    await intake.sweep();
+    const [id = 0n] = await intake.receive([{ attachments: [resume] }]);
     await putAndDie(intake, async (put) => {
       await flag(intake, id);
       for (let halfMinutes = 0; halfMinutes < 60; halfMinutes++) {
@@ -309,15 +299,12 @@ describe('infected bytes', () => {
 
   test('of a replaced file that was announced before are not what a flag on its replacement is about', async () => {
     await using intake = await openSmallIntake({ database });
-    const [id = 0n] = intake.board.add([{ attachments: [resume] }, { attachments: [resume] }]);
-    await intake.sweep();
+    const [id = 0n] = await intake.receive([{ attachments: [resume] }, { attachments: [resume] }]);
     const other = { ...resume, content: 'other bytes of the same person', uploadedAt: resume.uploadedAt + 60_000 };
     const blobs: BlobStore = { ...intake.blobs, put: () => Promise.reject(new Trouble('local', 'not now')) };
     await intake.runDownloads({ deps: { blobs } }).catch(() => {});
-    intake.board.change(id, { attachments: [other] });
-    await intake.sweep(true);
-    intake.board.change(id, { attachments: [{ ...other, hasVirus: true }] });
-    await intake.sweep(true);
+    await intake.change(id, { attachments: [other] });
+    await intake.change(id, { attachments: [{ ...other, hasVirus: true }] });
     await intake.hasten();
     await intake.runDownloads();
     expect((await intake.files()).map(({ state }) => state)).toEqual(['infected', 'stored']);
@@ -328,11 +315,9 @@ describe('infected bytes', () => {
 test('an erasure of many files asks the store for no more at once than it deletes in time', async () => {
   await using intake = await openSmallIntake({ database });
   const person = { email: 'zelda@example.com' };
-  intake.board.add(
+  await intake.receiveWithFiles(
     Array.from({ length: 23 }, (_, at) => ({ ...person, attachments: [{ kind: 'resume', content: `file ${at}` }] })),
   );
-  await intake.sweep();
-  await intake.runDownloads();
   const asked: number[] = [];
   const blobs: BlobStore = {
     ...intake.blobs,

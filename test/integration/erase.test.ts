@@ -40,11 +40,10 @@ const screens = [
 /** A small Intake with Zelda and somebody else; `id` is her application, `sought` asks for it. */
 async function openWithZelda(options: SmallIntakeOptions = {}) {
   const intake = await openSmallIntake({ database, ...options });
-  const [id = 0n] = intake.board.add([
+  const [id = 0n] = await intake.receive([
     { ...zelda, attachments: [zeldaResume, { kind: 'screen' }], screens },
     { attachments: [{ kind: 'resume', content: 'somebody else' }] },
   ]);
-  await intake.sweep();
   return { ...intake, id, sought: { by: 'application', applicationId: id } as const };
 }
 
@@ -139,8 +138,7 @@ describe('an erased person', () => {
     const sweeps = await database.query(`SELECT certificate FROM intake.sweeps ORDER BY sweep_id DESC LIMIT 1`);
     expect(sweeps).toEqual([{ certificate: 'proven' }]);
     // Applying again is a new application.
-    intake.board.add([{ ...zelda, attachments: [] }]);
-    await intake.sweep();
+    await intake.receive([{ ...zelda, attachments: [] }]);
     expect(await findZelda(intake)).not.toEqual([]);
   });
 
@@ -160,9 +158,9 @@ describe('an erased person', () => {
 
   test('leaves a file that others hold too to them', async () => {
     await using intake = await openWithZelda();
-    intake.board.add([{ attachments: [{ kind: 'resume', content: 'zeldas resume', fileName: 'twin.pdf' }] }]);
-    await intake.sweep();
-    await intake.runDownloads();
+    await intake.receiveWithFiles([
+      { attachments: [{ kind: 'resume', content: 'zeldas resume', fileName: 'twin.pdf' }] },
+    ]);
     const [receipt] = await eraseAt(intake, intake.sought);
     expect(receipt?.counts).toMatchObject({ files: 2, shared: 1 });
     const files = await intake.files();
@@ -174,13 +172,11 @@ describe('an erased person', () => {
     await using intake = await openSmallIntake({ database });
     const template = { kind: 'coverLetter', content: 'the same template' } as const;
     const named = 'application/pdf; name="Zelda_Quarlesworth.pdf"';
-    const [id = 0n] = intake.board.add([
+    const [id = 0n] = await intake.receive([
       { attachments: [{ ...template, fileName: 'Zelda_Quarlesworth.pdf', contentType: named }] },
     ]);
-    await intake.sweep();
     await intake.runDownloads({ hash: 'always' });
-    intake.board.add([{ attachments: [{ ...template, fileName: 'Other.pdf' }] }]);
-    await intake.sweep();
+    await intake.receive([{ attachments: [{ ...template, fileName: 'Other.pdf' }] }]);
     await intake.runDownloads({ hash: 'always' });
     expect((await intake.files())[1]).toMatchObject({
       ...{ linked: true, file_name: null, content_type: 'application/pdf' },
@@ -563,8 +559,7 @@ describe('retention', () => {
     await using intake = await openSmallIntake({ database });
     const old = Date.UTC(2020, 1, 1);
     intake.board.add(Array.from({ length: 120 }, (_, at) => ({ attachments: [], submittedAt: old + at * 1_000 })));
-    intake.board.add([{ attachments: [] }]);
-    await intake.sweep();
+    await intake.receive([{ attachments: [] }]);
     await age(10_000);
     const advertisers = [intake.board.advertiserId];
     const request = { advertisers, before: new Date(Date.UTC(2025, 0, 1)), by: 'retention', signal: signal() };
@@ -591,8 +586,7 @@ describe('retention', () => {
     'keeps an application that arrived today with a date of %s, until it has been here as long',
     async ([_, submittedAt]) => {
       await using intake = await openSmallIntake({ database });
-      intake.board.add([{ attachments: [], submittedAt }]);
-      await intake.sweep();
+      await intake.receive([{ attachments: [], submittedAt }]);
       const advertisers = [intake.board.advertiserId];
       const before = new Date(Date.now() - 365 * 86_400_000);
       const request = { advertisers, before, released: false, by: 'retention', signal: signal() };
@@ -607,8 +601,7 @@ describe('retention', () => {
     ['database', 0, 365],
   ] as const)('erases nothing because the clock of the %s is a year ahead', async ([_, aheadMs, days]) => {
     await using intake = await openSmallIntake({ database });
-    intake.board.add([{ attachments: [], submittedAt: Date.now() - 86_400_000 }]);
-    await intake.sweep();
+    await intake.receive([{ attachments: [], submittedAt: Date.now() - 86_400_000 }]);
     // A database whose clock is ahead has times that lie further back.
     await age(days);
     await database.query(`UPDATE intake.applications SET submitted_at = submitted_at - make_interval(days => $1)`, [
@@ -657,8 +650,7 @@ describe('retention', () => {
 describe('retention by the command and by the worker', () => {
   test('reaches accounts that are no longer configured, unless one is named', async () => {
     await using intake = await openSmallIntake({ database });
-    intake.board.add([{ attachments: [], submittedAt: Date.UTC(2020, 1, 1) }]);
-    await intake.sweep();
+    await intake.receive([{ attachments: [], submittedAt: Date.UTC(2020, 1, 1) }]);
     await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('given-up', 8)`);
     await database.query(
       `INSERT INTO intake.applications (advertiser_id, application_id, submitted_at, content_hash, observed_seq)

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { anApplication, anAttachment, aPage, commitPageOf, loadEventTypes } from '../support/applications.ts';
+import { openAccount } from '../support/leases.ts';
 import { testPrivacyKey } from '../support/syncing.ts';
 import { emptyDatabase, openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
@@ -42,9 +43,7 @@ interface Applied {
 /** The source and the store, and what can happen between them. */
 async function openWorld() {
   await emptyDatabase(database);
-  await store.advertisers.ensure('acme', advertiserId);
-  const lease = await store.leases.claim({ name: 'acme', lane: 'live', owner: 'test', leaseMs: 600_000 });
-  if (!lease) throw new Error('The lane was not free.');
+  const lease = await openAccount(store, 'acme', advertiserId);
   const source = new Map<bigint, Applied>();
   let seq = 1_000n;
 

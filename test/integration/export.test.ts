@@ -57,8 +57,7 @@ describe('an account id that names nobody', () => {
 
   test('does not make one person of all who have it', async () => {
     await using intake = await openSmallIntake({ database });
-    intake.board.add([zelda, stranger].map((who) => ({ ...who, jobSeekerId: '0' })));
-    await intake.sweep();
+    await intake.receive([zelda, stranger].map((who) => ({ ...who, jobSeekerId: '0' })));
     const keys = await database.query<{ key: string }>(`SELECT DISTINCT person_key AS key FROM intake.applications`);
     expect(keys).toHaveLength(2);
     expect(keys.every(({ key }) => key !== null)).toBe(true);
@@ -66,8 +65,7 @@ describe('an account id that names nobody', () => {
 
   test('does not make PRIVACY_KEY another one than the one an earlier version used', async () => {
     await using intake = await openSmallIntake({ database });
-    intake.board.add([{ ...zelda, jobSeekerId: ' 0' }]);
-    await intake.sweep();
+    await intake.receive([{ ...zelda, jobSeekerId: ' 0' }]);
     const { advertiserId } = intake.board;
     const earlier = createHmac('sha256', testPrivacyKey).update(`${advertiserId}: 0`).digest('hex').slice(0, 32);
     await database.query(`UPDATE intake.applications SET person_key = $1`, [earlier]);
@@ -78,16 +76,13 @@ describe('an account id that names nobody', () => {
 test('an account id with a character that the database takes for white space is exported with its application', async () => {
   await using intake = await openSmallIntake({ database });
   const resume = { kind: 'resume', content: 'zelda-cv' } as const;
-  const [id = 0n] = intake.board.add([{ ...zelda, jobSeekerId: 's1\u0085', attachments: [resume] }]);
-  await intake.sweep();
-  await intake.runDownloads();
+  const [id = 0n] = await intake.receiveWithFiles([{ ...zelda, jobSeekerId: 's1\u0085', attachments: [resume] }]);
   expect((await exportAt(intake, id)).summary).toMatchObject({ applicationIds: [id], files: 1 });
 });
 
 test('no keyed hash leaves with the person: analysts see it, and it would tell them who asked', async () => {
   await using intake = await openSmallIntake({ database });
-  const [id = 0n] = intake.board.add([{ ...zelda, jobSeekerId: '' }]);
-  await intake.sweep();
+  const [id = 0n] = await intake.receive([{ ...zelda, jobSeekerId: '' }]);
   await database.query(
     `INSERT INTO intake.prefills (advertiser_id, prefill_id, outcome, form_url, return_url, profile, person_key, person_keys)
      SELECT advertiser_id, gen_random_uuid(), 'redeemed', 'https://a/', 'https://a/', '{}', person_key, ARRAY[person_key] FROM intake.applications`,
@@ -135,9 +130,9 @@ describe('a file with a long name', () => {
   test('in letters of three bytes is exported under the end of its name, cut between letters', async () => {
     await using intake = await openSmallIntake({ database });
     const fileName = `${'履歴書'.repeat(32)}.pdf`;
-    const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'first', fileName }] }]);
-    await intake.sweep();
-    await intake.runDownloads();
+    const [id = 0n] = await intake.receiveWithFiles([
+      { attachments: [{ kind: 'resume', content: 'first', fileName }] },
+    ]);
     const { summary, paths, read } = await exportAt(intake, id);
     expect(summary).toMatchObject({ files: 1, missing: 0 });
     const [path = ''] = paths;
@@ -149,7 +144,7 @@ describe('a file with a long name', () => {
     await using intake = await openSmallIntake({ database });
     const end = `${'履歴書'.repeat(29)}.pdf`;
     const named = (start: string) => ({ fileName: `${start}${end}` });
-    const [id = 0n] = intake.board.add([
+    const [id = 0n] = await intake.receiveWithFiles([
       {
         attachments: [
           { kind: 'resume', content: 'first', ...named('甲') },
@@ -157,11 +152,7 @@ describe('a file with a long name', () => {
         ],
       },
     ]);
-    await intake.sweep();
-    await intake.runDownloads();
-    intake.board.change(id, { attach: [{ kind: 'resume', content: 'second', ...named('乙') }] });
-    await intake.sweep(true);
-    await intake.runDownloads();
+    await intake.changeWithFiles(id, { attach: [{ kind: 'resume', content: 'second', ...named('乙') }] });
     const { paths, read } = await exportAt(intake, id);
     expect(new Set(paths.map(read))).toEqual(new Set(['first', 'letter', 'second']));
   });
@@ -169,9 +160,9 @@ describe('a file with a long name', () => {
 
 test('a folder that cannot be written is named, and none of it stays', async () => {
   await using intake = await openSmallIntake({ database });
-  const [applicationId = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'resume' }] }]);
-  await intake.sweep();
-  await intake.runDownloads();
+  const [applicationId = 0n] = await intake.receiveWithFiles([
+    { attachments: [{ kind: 'resume', content: 'resume' }] },
+  ]);
   const folder = join(intake.folder, 'export');
   const get: typeof intake.blobs.get = (...asked) => {
     rmSync(folder, { recursive: true });

@@ -73,14 +73,12 @@ test('every change of state is a line of its table, with the file that makes it'
   await fetchAll();
   // Flagged, deleted, and freed.
   for (const hasVirus of [true, false]) {
-    board.change(flagged, { attachments: [{ ...resume, hasVirus }] });
-    await intake.sweep(true);
+    await intake.change(flagged, { attachments: [{ ...resume, hasVirus }] });
     await deleteDue(intake, signal());
     await fetchAll();
   }
   // A process that ends with files in hand.
-  const [third = 0n] = board.add([{ attachments: [{ kind: 'resume', content: 'three' }] }]);
-  await intake.sweep();
+  const [third = 0n] = await intake.receive([{ attachments: [{ kind: 'resume', content: 'three' }] }]);
   const dying: BlobStore = { ...intake.blobs, put: () => Promise.reject(new Error('killed')) };
   await intake
     .runDownloads({
@@ -110,8 +108,9 @@ test('every change of state is a line of its table, with the file that makes it'
   await retry();
   // Replaced while it is in hand, also as a suspect; and released as one.
   const replace = async (content: string) => {
-    board.change(third, { attachments: [{ kind: 'resume', content, uploadedAt: 1_700_000_000_000 + content.length }] });
-    await intake.sweep(true);
+    await intake.change(third, {
+      attachments: [{ kind: 'resume', content, uploadedAt: 1_700_000_000_000 + content.length }],
+    });
   };
   await claim('usual');
   await replace('three, again');

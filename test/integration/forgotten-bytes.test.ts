@@ -1,7 +1,7 @@
 // Bytes that were put without an answer, and that no download remembers: an erasure deletes them, and so does verify after its grace.
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { expect } from 'vitest';
+import { expect, test } from 'vitest';
 import { createMaintenance } from '../../src/app/maintenance.ts';
 import { loadConfig } from '../../src/config.ts';
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
@@ -9,7 +9,9 @@ import { Trouble } from '../../src/domain/trouble.ts';
 import { erase } from '../../src/sync/privacy/erase.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
-import { test } from '../support/test-database.ts';
+import { shareDatabase } from '../support/test-database.ts';
+
+const database = shareDatabase();
 
 const signal = () => AbortSignal.timeout(600_000);
 const sha = (text: string) => createHash('sha256').update(text).digest('hex');
@@ -34,16 +36,12 @@ async function eraseOnly({ board, store, blobs }: SmallIntake, applicationId: bi
   expect(receipts).toMatchObject([{ step: 'closed' }]);
 }
 
-test('bytes of a put without an answer do not survive an erasure where the file was replaced since', async ({
-  database,
-}) => {
+test('bytes of a put without an answer do not survive an erasure where the file was replaced since', async () => {
   await using intake = await openSmallIntake({ database });
-  const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'first' }] }]);
-  await intake.sweep();
+  const [id = 0n] = await intake.receive([{ attachments: [{ kind: 'resume', content: 'first' }] }]);
   const blobs = losingAnswers(intake.blobs, 1);
   await intake.runDownloads({ deps: { blobs } }).catch(() => {});
-  intake.board.change(id, { attachments: [{ kind: 'resume', content: 'second' }] });
-  await intake.sweep(true);
+  await intake.change(id, { attachments: [{ kind: 'resume', content: 'second' }] });
   await intake.hasten();
   await intake.runDownloads({ deps: { blobs } });
   expect(await intake.keys()).toHaveLength(2);
@@ -51,10 +49,9 @@ test('bytes of a put without an answer do not survive an erasure where the file 
   expect(await intake.keys()).toEqual([]);
 });
 
-test('nor where the source took the file away since', async ({ database }) => {
+test('nor where the source took the file away since', async () => {
   await using intake = await openSmallIntake({ database });
-  const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'only' }] }]);
-  await intake.sweep();
+  const [id = 0n] = await intake.receive([{ attachments: [{ kind: 'resume', content: 'only' }] }]);
   await intake.runDownloads({ deps: { blobs: losingAnswers(intake.blobs, 1) } }).catch(() => {});
   intake.board.fault({ kind: 'fail', status: 410, on: 'resume', times: null, applicationId: id });
   await intake.hasten();
@@ -65,26 +62,21 @@ test('nor where the source took the file away since', async ({ database }) => {
   expect(await intake.keys()).toEqual([]);
 });
 
-test('an erasure leaves alone what another download has announced', async ({ database }) => {
+test('an erasure leaves alone what another download has announced', async () => {
   await using intake = await openSmallIntake({ database });
-  const [id = 0n] = intake.board.add([
+  const [id = 0n] = await intake.receive([
     { attachments: [] },
     { attachments: [{ kind: 'resume', content: 'on its way' }] },
   ]);
-  await intake.sweep();
   await intake.runDownloads({ deps: { blobs: losingAnswers(intake.blobs, 1) } }).catch(() => {});
   await eraseOnly(intake, id);
   expect(await intake.keys()).toEqual([toBlobKey(intake.board.advertiserId, sha('on its way'))]);
 });
 
-test('verify collects bytes that nobody names also at an account that is no longer configured', async ({
-  database,
-}) => {
+test('verify collects bytes that nobody names also at an account that is no longer configured', async () => {
   await using intake = await openSmallIntake({ database });
   const { advertiserId } = intake.board;
-  intake.board.add([{ attachments: [{ kind: 'resume', content: 'kept' }] }]);
-  await intake.sweep();
-  await intake.runDownloads();
+  await intake.receiveWithFiles([{ attachments: [{ kind: 'resume', content: 'kept' }] }]);
   const orphan = { sizeBytes: 6, sha256: sha('orphan') };
   await intake.blobs.put(toBlobKey(advertiserId, orphan.sha256), Buffer.from('orphan'), orphan, signal());
   await database.query(`UPDATE intake.advertisers SET name = 'given up'`);

@@ -13,8 +13,7 @@ const open = (options: SandboxOptions = {}) => openSmallIntake({ database, ...op
 /** Applications of one jobseeker, each with this resume, read one after the other so that each can know the earlier ones. */
 async function apply(intake: SmallIntake, contents: readonly string[], hash: 'learn' | 'always' | 'never' = 'learn') {
   for (const content of contents) {
-    intake.board.add([{ jobSeekerId: 'js-1', attachments: [{ kind: 'resume', content }] }]);
-    await intake.sweep();
+    await intake.receive([{ jobSeekerId: 'js-1', attachments: [{ kind: 'resume', content }] }]);
     await intake.runDownloads({ hash });
   }
 }
@@ -47,13 +46,12 @@ describe('learn', () => {
   test('spares most downloads after twenty pairs, compares some for ever, and says which were linked', async () => {
     await using intake = await open();
     await setTrust(intake, 20);
-    intake.board.add(
+    await intake.receive(
       Array.from({ length: 41 }, () => ({
         jobSeekerId: 'js-1',
         attachments: [{ kind: 'resume', content: 'same', contentType: 'text/plain', fileName: 'resume.txt' }],
       })),
     );
-    await intake.sweep();
     // The first must be there before the others can be linked to it.
     await database.query(
       `UPDATE intake.downloads SET due_at = now() + interval '1 hour' WHERE application_id > (SELECT min(application_id) FROM intake.downloads)`,
@@ -75,9 +73,7 @@ describe('learn', () => {
     await setTrust(intake, 20);
     for (const jobSeekerId of ['0', '00000000-0000-0000-0000-000000000000', 'NULL ', '']) {
       for (const content of Array(2).fill(`same ${jobSeekerId}`)) {
-        intake.board.add([{ jobSeekerId, attachments: [{ kind: 'resume', content }] }]);
-        await intake.sweep();
-        await intake.runDownloads();
+        await intake.receiveWithFiles([{ jobSeekerId, attachments: [{ kind: 'resume', content }] }]);
       }
     }
     expect(requests(intake)).toBe(8);
@@ -87,13 +83,11 @@ describe('learn', () => {
   test('of another jobseeker, kind or Size is no pair', async () => {
     await using intake = await open({ choices: { hash: 'constant' } });
     await apply(intake, ['some bytes']);
-    intake.board.add([
+    await intake.receiveWithFiles([
       { jobSeekerId: 'js-2', attachments: [{ kind: 'resume', content: 'some bytes' }] },
       { jobSeekerId: 'js-1', attachments: [{ kind: 'coverLetter', content: 'some bytes' }] },
       { jobSeekerId: 'js-1', attachments: [{ kind: 'resume', content: 'more bytes than before' }] },
     ]);
-    await intake.sweep();
-    await intake.runDownloads();
     expect(await trust()).toEqual([]);
   });
 
@@ -157,8 +151,7 @@ describe('learn', () => {
     await apply(intake, ['same']);
     // Not one of those that are compared for ever.
     using _random = vi.spyOn(Math, 'random').mockReturnValue(0.9);
-    intake.board.add([{ jobSeekerId: 'js-1', attachments: [{ kind: 'resume', content: 'same' }] }]);
-    await intake.sweep();
+    await intake.receive([{ jobSeekerId: 'js-1', attachments: [{ kind: 'resume', content: 'same' }] }]);
     const completeDownload: typeof intake.store.downloads.complete = async (...completed) => {
       await database.query(`UPDATE intake.hash_trust SET contradicted_at = now()`);
       return await intake.store.downloads.complete(...completed);
@@ -176,9 +169,7 @@ describe('learn', () => {
     await setTrust(intake, 20);
     const rawScreen = { json: '{"screen":{"@id":"1","@successful":"True"}}', xml: '<screen id="1"/>' };
     for (let nth = 0; nth < 2; nth++) {
-      intake.board.add([{ jobSeekerId: 'js-1', attachments: [{ kind: 'screen' }], rawScreen }]);
-      await intake.sweep();
-      await intake.runDownloads();
+      await intake.receiveWithFiles([{ jobSeekerId: 'js-1', attachments: [{ kind: 'screen' }], rawScreen }]);
     }
     expect((await intake.files()).map((file) => [file.state, file.linked])).toEqual(Array(2).fill(['stored', false]));
     expect(await database.query(`SELECT outcome FROM intake.screens`)).toEqual(Array(2).fill({ outcome: 'pass' }));
@@ -197,8 +188,7 @@ describe('always', () => {
   test('links any equal Hash and Size of the advertiser without a request', async () => {
     await using intake = await open();
     await apply(intake, ['same'], 'always');
-    intake.board.add([{ jobSeekerId: 'js-2', attachments: [{ kind: 'coverLetter', content: 'same' }] }]);
-    await intake.sweep();
+    await intake.receive([{ jobSeekerId: 'js-2', attachments: [{ kind: 'coverLetter', content: 'same' }] }]);
     expect(await intake.runDownloads({ hash: 'always' })).toMatchObject({ stored: 1, linked: 1 });
   });
 
@@ -267,12 +257,11 @@ describe('a Hash that stays while the file is replaced', () => {
     ['by one of equal Size, uploaded later', { content: 'other', uploadedAt: uploadedAt + 1_000 }],
   ] as const)('%s: the new file is fetched, and the earlier one is a version', async ([, replacement]) => {
     await using intake = await open({ choices: { hash: 'constant' } });
-    const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'first', uploadedAt }] }]);
-    await intake.sweep();
-    await intake.runDownloads();
+    const [id = 0n] = await intake.receiveWithFiles([
+      { attachments: [{ kind: 'resume', content: 'first', uploadedAt }] },
+    ]);
     const first = await intake.file();
-    intake.board.change(id, { attachments: [{ kind: 'resume', ...replacement }] });
-    await intake.sweep(true);
+    await intake.change(id, { attachments: [{ kind: 'resume', ...replacement }] });
     expect(await intake.file()).toMatchObject({ state: 'pending', version: 2 });
     await intake.runDownloads();
     const [truth] = [...intake.board.truth()];
@@ -290,16 +279,12 @@ describe('a Hash that stays while the file is replaced', () => {
   test('and is flagged, which empties its Size: that is the same file, and no version', async () => {
     await using intake = await open({ choices: { hash: 'constant' } });
     const resume = { kind: 'resume', content: 'flagged for a while', uploadedAt };
-    const [id = 0n] = intake.board.add([{ attachments: [resume] }]);
-    await intake.sweep();
-    await intake.runDownloads();
+    const [id = 0n] = await intake.receiveWithFiles([{ attachments: [resume] }]);
     for (const [hasVirus, state] of [
       [true, 'infected'],
       [false, 'stored'],
     ] as const) {
-      intake.board.change(id, { attachments: [{ ...resume, hasVirus }] });
-      await intake.sweep(true);
-      await intake.runDownloads();
+      await intake.changeWithFiles(id, { attachments: [{ ...resume, hasVirus }] });
       expect(await intake.file()).toMatchObject({ state, version: 1 });
     }
     expect(await database.query(`SELECT 1 FROM intake.attachment_versions`)).toEqual([]);
@@ -312,8 +297,7 @@ describe('a Href that is another at every look', () => {
     await apply(intake, ['always the same']);
     const hrefs = new Set<unknown>();
     for (let nth = 1; nth <= 5; nth++) {
-      await intake.sweep(true);
-      await intake.runDownloads();
+      await intake.syncWithFiles();
       expect(await intake.file()).toMatchObject({ state: 'stored', version: 1 });
       for (const { href } of await database.query(`SELECT href FROM intake.attachments`)) hrefs.add(href);
     }
@@ -327,8 +311,7 @@ describe('a Hash that changes while the bytes do not', () => {
     await using intake = await open({ choices: { hash: 'volatile' } });
     await apply(intake, ['always the same']);
     for (let nth = 1; nth <= 5; nth++) {
-      await intake.sweep(true);
-      await intake.runDownloads();
+      await intake.syncWithFiles();
       expect(await intake.file()).toMatchObject({ state: 'stored', version: 1 });
     }
     expect(await trust()).toMatchObject([{ unchanged: 3 }]);
@@ -366,13 +349,10 @@ describe('a Hash that changes while the bytes do not', () => {
 
   test('of many files at once is looked into three times, not for each', { tags: ['slow'] }, async () => {
     await using intake = await open({ choices: { hash: 'volatile' } });
-    intake.board.add(
+    await intake.receiveWithFiles(
       Array.from({ length: 40 }, (_, nth) => ({ attachments: [{ kind: 'resume', content: `resume ${nth}` }] })),
     );
-    await intake.sweep();
-    await intake.runDownloads();
-    await intake.sweep(true);
-    await intake.runDownloads({ concurrency: 1 });
+    await intake.syncWithFiles({ concurrency: 1 });
     expect(requests(intake)).toBeLessThan(40 + 40);
     expect(await database.query(`SELECT 1 FROM intake.downloads`)).toEqual([]);
     expect((await types()).filter((type) => type === 'changed')).toEqual([]);
@@ -398,8 +378,7 @@ describe('a Hash that changes while the bytes do not', () => {
     await using intake = await open();
     await apply(intake, ['the same bytes']);
     intake.board.choose({ hash: 'upperCase' });
-    await intake.sweep(true);
-    await intake.runDownloads();
+    await intake.syncWithFiles();
     expect(await intake.file()).toMatchObject({ state: 'stored', version: 1 });
     expect(await trust()).toMatchObject([{ unchanged: 1 }]);
     expect(await intake.keys()).toHaveLength(1);
@@ -409,9 +388,7 @@ describe('a Hash that changes while the bytes do not', () => {
     await using intake = await open();
     await apply(intake, ['first']);
     const [id = 0n] = [...intake.board.truth()].map((one) => one.id);
-    intake.board.change(id, { attachments: [{ kind: 'resume', content: 'second, longer' }] });
-    await intake.sweep(true);
-    await intake.runDownloads();
+    await intake.changeWithFiles(id, { attachments: [{ kind: 'resume', content: 'second, longer' }] });
     expect(await intake.file()).toMatchObject({ state: 'stored', version: 2 });
     expect(await database.query(`SELECT version, state FROM intake.attachment_versions`)).toEqual([
       { version: 1, state: 'stored' },
@@ -424,13 +401,11 @@ describe('a Hash that changes while the bytes do not', () => {
   }, async () => {
     await using intake = await open();
     const uploadedAt = Date.UTC(2026, 0, 5);
-    const [id = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'first', uploadedAt }] }]);
-    await intake.sweep();
-    await intake.runDownloads();
+    const [id = 0n] = await intake.receiveWithFiles([
+      { attachments: [{ kind: 'resume', content: 'first', uploadedAt }] },
+    ]);
     const first = await intake.file();
-    intake.board.change(id, { attachments: [{ kind: 'resume', content: 'other', uploadedAt }] });
-    await intake.sweep(true);
-    await intake.runDownloads();
+    await intake.changeWithFiles(id, { attachments: [{ kind: 'resume', content: 'other', uploadedAt }] });
     const [truth] = [...intake.board.truth()];
     expect(await intake.file()).toMatchObject({ state: 'stored', version: 2, sha256: truth?.attachments[0]?.sha256 });
     expect(await database.query(`SELECT version, state, sha256 FROM intake.attachment_versions`)).toEqual([

@@ -108,8 +108,7 @@ async function fill(database: TestDatabase): Promise<void> {
   const resume = { kind: 'resume', content: 'zeldas resume', fileName: 'zelda-cv.pdf' } as const;
   const ids = intake.board.add(Array.from({ length: 5 }, () => ({ ...person, email, attachments: [resume] })));
   intake.board.fault({ kind: 'poison', on: 'list', times: null, json: `{"ID":"none","Email":"${email}"}` });
-  await intake.sweep();
-  await intake.runDownloads();
+  await intake.syncWithFiles();
   await database.query(
     `INSERT INTO intake.prefills (advertiser_id, prefill_id, outcome, form_url, return_url, profile, email, resume_sha256, resume_content_type, person_keys)
      SELECT $1, gen_random_uuid(), 'redeemed', 'https://x/?Quarlesworth', 'https://x', '{"name":"Quarlesworth"}', 'zelda.quarlesworth@example.com',

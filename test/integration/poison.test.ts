@@ -6,7 +6,7 @@ import { openDatabase } from '../../src/store/postgres/database.ts';
 import { openStore } from '../../src/store/store.ts';
 import { replay } from '../../src/sync/read/replay-quarantine.ts';
 import { aPage, commitPage, commitPageOf } from '../support/applications.ts';
-import { claimLease } from '../support/leases.ts';
+import { openAccount, takeLease } from '../support/leases.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
 
@@ -51,8 +51,7 @@ const poison: readonly (readonly [what: string, members: string, stored: Record<
 describe('an application that Postgres would refuse', () => {
   test('is stored with its neighbours, its whole source object kept', async ({ database }) => {
     await using db = openDatabase({ url: database.url, role: 'test' });
-    const lease = await claimLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 60_000 });
-    if (!lease) throw new Error('The lane was not free.');
+    const lease = await takeLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 60_000 });
     const elements = poison.map(([, members], at) => `{"ID": ${at + 1}, ${members}}`);
     const page = parsePage(`{"JobApplications": {"AdvertiserID": 7, "JobApplicationsList": [${elements.join()}]}}`);
     expect(page.rejects).toEqual([]);
@@ -78,8 +77,7 @@ const largeIds = [
 
 test('numbers that jsonb writes with all their digits make no row of gigabytes', async ({ database }) => {
   await using db = openDatabase({ url: database.url, role: 'test' });
-  const lease = await claimLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 60_000 });
-  if (!lease) throw new Error('The lane was not free.');
+  const lease = await takeLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 60_000 });
   const numbers = Array.from({ length: 500 }, (_, at) => (at % 2 === 0 ? '1e130000' : '1e-300')).join();
   const { applications } = parsePage(`[{"ID": 1, "Big": [${numbers}]}, {"ID": 2, "Big": 1e300}]`);
   await commitPage(db, createSecretKey(Buffer.from('key')), aPage(lease, applications));
@@ -103,8 +101,7 @@ describe('an id from 2^53 on', () => {
     ];
     for (const [nth, body] of bodies.entries()) {
       const advertiserId = BigInt(100 + nth);
-      const lease = await claimLease(db, { name: `large-${nth}`, lane: 'live', owner: 'test', leaseMs: 60_000 });
-      if (!lease) throw new Error('The lane was not free.');
+      const lease = await takeLease(db, { name: `large-${nth}`, lane: 'live', owner: 'test', leaseMs: 60_000 });
       const { applications, rejects } = parsePage(body);
       await commitPage(db, key, aPage(lease, applications, { advertiserId, rejects }));
       const rows = await db.query<{ application_id: bigint; id: string }>(
@@ -120,9 +117,7 @@ describe('an id from 2^53 on', () => {
     const privacyKey = Buffer.from('key');
     await using store = openStore({ url: database.url, role: 'test', privacyKey });
     const advertiserId = 200n;
-    await store.advertisers.ensure('replayed', advertiserId);
-    const lease = await store.leases.claim({ name: 'replayed', lane: 'live', owner: 'test', leaseMs: 60_000 });
-    if (!lease) throw new Error('The lane was not free.');
+    const lease = await openAccount(store, 'replayed', advertiserId);
     const rejects = largeIds.map((id) => ({
       reason: 'ID is not an exact integer',
       identity: `${id}`,
@@ -148,9 +143,7 @@ describe('a replay', () => {
   test('of an old element does not show that its application is back at the source', async ({ database }) => {
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
     const advertiserId = 201n;
-    await store.advertisers.ensure('gone', advertiserId);
-    const lease = await store.leases.claim({ name: 'gone', lane: 'live', owner: 'test', leaseMs: 60_000 });
-    if (!lease) throw new Error('The lane was not free.');
+    const lease = await openAccount(store, 'gone', advertiserId);
     const raw = `{"ID":555,"Email":"a@example.com"}`;
     const parsed = parseElement(raw);
     if (!('id' in parsed)) throw new Error('It cannot be read.');
@@ -224,9 +217,7 @@ describe('a replay', () => {
   test('does not resolve a person whose id belongs to another', async ({ database }) => {
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
     const advertiserId = 202n;
-    await store.advertisers.ensure('twice', advertiserId);
-    const lease = await store.leases.claim({ name: 'twice', lane: 'live', owner: 'test', leaseMs: 60_000 });
-    if (!lease) throw new Error('The lane was not free.');
+    const lease = await openAccount(store, 'twice', advertiserId);
     const { applications, rejects } = parsePage(
       '[{"ID":556,"Email":"ann@example.com"},{"ID":556,"Email":"jo@example.com"}]',
     );

@@ -36,8 +36,7 @@ test('one erasure that cannot be finished keeps no other from its receipt', asyn
     { attachments: [{ kind: 'resume', content: 'held' }] },
     { attachments: [{ kind: 'resume', content: 'other' }] },
   ]);
-  await intake.sweep();
-  await intake.runDownloads();
+  await intake.syncWithFiles();
   for (const applicationId of ids)
     await intake.store.erasures.begin({ advertiserId, sought: { by: 'application', applicationId }, by: 'retention' });
   await database.query(`UPDATE intake.erasure_jobs SET check_again_at = now() - interval '1 second'`);
@@ -56,9 +55,7 @@ test('one erasure that cannot be finished keeps no other from its receipt', asyn
 test('a resume of someone else that cannot be deleted keeps nobody from their receipt', async ({ database }) => {
   await using intake = await openSmallIntake({ database });
   const { advertiserId } = intake.board;
-  const [applicationId = 0n] = intake.board.add([{ attachments: [{ kind: 'resume', content: 'other' }] }]);
-  await intake.sweep();
-  await intake.runDownloads();
+  const [applicationId = 0n] = await intake.receiveWithFiles([{ attachments: [{ kind: 'resume', content: 'other' }] }]);
   const held = await lendResume(intake, 'held@example.com');
   await database.query(
     `UPDATE intake.prefills SET expires_at = now() - interval '1 hour', prefilled_at = now() - interval '2 hours', created_at = now() - interval '2 hours'`,
@@ -89,11 +86,9 @@ test('infected bytes that the file system does not delete keep no others', async
   await using intake = await openSmallIntake({ database });
   const contents = Array.from({ length: 6 }, (_, nth) => `virus ${nth}`);
   const ids = intake.board.add(contents.map((content) => ({ attachments: [{ kind: 'resume', content }] })));
-  await intake.sweep();
-  await intake.runDownloads();
+  await intake.syncWithFiles();
   for (const [nth, id] of ids.entries())
-    intake.board.change(id, { attachments: [{ kind: 'resume', content: contents[nth] as string, hasVirus: true }] });
-  await intake.sweep(true);
+    await intake.change(id, { attachments: [{ kind: 'resume', content: contents[nth] as string, hasVirus: true }] });
   const [first] = await database.query<{ key: string }>(
     `SELECT key FROM intake.blobs WHERE state = 'infected' LIMIT 1`,
   );
@@ -109,12 +104,10 @@ test('infected bytes that the file system does not delete keep no others', async
 test('verify collects orphans also where one object cannot be looked at', async ({ database }) => {
   await using intake = await openSmallIntake({ database });
   const { advertiserId } = intake.board;
-  intake.board.add([
+  await intake.receiveWithFiles([
     { attachments: [{ kind: 'resume', content: 'unreadable' }] },
     { attachments: [{ kind: 'resume', content: 'fine' }] },
   ]);
-  await intake.sweep();
-  await intake.runDownloads();
   const orphan = toBlobKey(advertiserId, sha('orphan'));
   await intake.blobs.put(orphan, Buffer.from('orphan'), { sizeBytes: 6, sha256: sha('orphan') }, signal());
   const unreadable = toBlobKey(advertiserId, sha('unreadable'));
@@ -136,11 +129,9 @@ test('verify collects orphans also where one object cannot be looked at', async 
 test('verify stops where the store answers nothing at all', async ({ database }) => {
   await using intake = await openSmallIntake({ database });
   const { advertiserId } = intake.board;
-  intake.board.add(
+  await intake.receiveWithFiles(
     Array.from({ length: 40 }, (_, nth) => ({ attachments: [{ kind: 'resume', content: `file ${nth}` }] })),
   );
-  await intake.sweep();
-  await intake.runDownloads();
   let asked = 0;
   const fail = async () => {
     asked += 1;

@@ -32,13 +32,11 @@ const days = 6;
 /** Files of 100 to 2,000 bytes, stored. */
 async function openStored(count: number, options: { readonly blobs?: BlobStore } = {}): Promise<SmallIntake> {
   const intake = await openSmallIntake({ database, ...options });
-  intake.board.add(
+  await intake.receiveWithFiles(
     Array.from({ length: count }, (_, at) => ({
       attachments: [{ kind: 'resume' as const, content: `file ${at} ${'.'.repeat(100 + ((at * 613) % 1_900))}` }],
     })),
   );
-  await intake.sweep();
-  await intake.runDownloads();
   expect(await intake.keys()).toHaveLength(count);
   return intake;
 }
@@ -144,8 +142,7 @@ describe('a night', () => {
 
   test('reads an empty file as well', async () => {
     await using intake = await openSmallIntake({ database });
-    intake.board.add([{ attachments: [] }]);
-    await intake.sweep();
+    await intake.receive([{ attachments: [] }]);
     const empty = { sizeBytes: 0, sha256: createHash('sha256').digest('hex') };
     const key = toBlobKey(intake.board.advertiserId, empty.sha256);
     await intake.blobs.put(key, Buffer.alloc(0), empty, signal());

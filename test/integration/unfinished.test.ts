@@ -1,5 +1,5 @@
 // What becomes of sweeps that stopped early: `intake sync --recheck` reads beside them, and a contradiction drops them.
-import { expect } from 'vitest';
+import { expect, test } from 'vitest';
 import { coveredOf } from '../../src/domain/coverage/covered.ts';
 import { lastPosition, nearestPosition, wholeAxis } from '../../src/domain/coverage/position.ts';
 import { SweepDropped } from '../../src/domain/trouble.ts';
@@ -7,11 +7,13 @@ import { holdLane } from '../../src/sync/accounts/held-lane.ts';
 import { backfill } from '../../src/sync/read/read-account.ts';
 import { readAgain } from '../../src/sync/read/read-tasks.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
-import { test } from '../support/test-database.ts';
+import { shareDatabase } from '../support/test-database.ts';
+
+const database = shareDatabase();
 
 test('a recheck reads everything, also after a recheck of the newest ids that stopped early', {
   tags: ['slow'],
-}, async ({ database }) => {
+}, async () => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices: { pageCap: 20 } });
   await intake.sweep();
   const { store } = intake;
@@ -51,9 +53,9 @@ test('a recheck reads everything, also after a recheck of the newest ids that st
   ]);
 });
 
-test('a recheck begins anew if an audit finds a hidden application while it is paused', { tags: ['slow'] }, async ({
-  database,
-}) => {
+test('a recheck begins anew if an audit finds a hidden application while it is paused', {
+  tags: ['slow'],
+}, async () => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices: { pageCap: 20 } });
   await intake.sweep();
   const { store } = intake;
@@ -105,7 +107,7 @@ test('a recheck begins anew if an audit finds a hidden application while it is p
 
 test('what is gone is measured against what the source should show: not erased, and stored before', {
   tags: ['slow'],
-}, async ({ database }) => {
+}, async () => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 90, choices: { pageCap: 30 } });
   await intake.sweep();
   const { store } = intake;
@@ -120,10 +122,9 @@ test('what is gone is measured against what the source should show: not erased, 
   expect(await store.applications.countListed(advertiserId, { low: 3_000_000_000n, high: null })).toBe(0);
 });
 
-test('an account with one application, whose id is high, is polled from a cursor', async ({ database }) => {
+test('an account with one application, whose id is high, is polled from a cursor', async () => {
   await using intake = await openSmallIntake({ rigor: 'proof', database });
-  intake.board.add([{ id: 30_000_000n, attachments: [] }]);
-  await intake.sweep();
+  await intake.receive([{ id: 30_000_000n, attachments: [] }]);
   const { store } = intake;
   const { advertiserId } = await store.advertisers.ensure('default', null);
   if (advertiserId === null) throw new Error('The first sweep pins the id.');
@@ -132,7 +133,7 @@ test('an account with one application, whose id is high, is polled from a cursor
 
 test('a backfill fails if an audit finds a hidden application meanwhile; run again, it reads its whole range', {
   tags: ['slow'],
-}, async ({ database }) => {
+}, async () => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices: { pageCap: 20 } });
   await intake.sweep();
   const { store } = intake;

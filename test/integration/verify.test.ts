@@ -20,9 +20,9 @@ const database = shareDatabase();
 /** Three stored files. */
 async function openThree(): Promise<SmallIntake & { paths: string[] }> {
   const intake = await openSmallIntake({ database });
-  intake.board.add(['one', 'two!', 'three'].map((content) => ({ attachments: [{ kind: 'resume', content }] })));
-  await intake.sweep();
-  await intake.runDownloads();
+  await intake.receiveWithFiles(
+    ['one', 'two!', 'three'].map((content) => ({ attachments: [{ kind: 'resume', content }] })),
+  );
   const paths = (await intake.keys()).map((key) => join(intake.folder, 'blobs', key));
   expect(paths).toHaveLength(3);
   return Object.assign(intake, { paths });
@@ -142,9 +142,7 @@ describe('verify', () => {
   test('tells once of lost bytes of an earlier version, which the source has no copy of', async () => {
     await using intake = await openThree();
     const [one] = [...intake.board.truth()];
-    intake.board.change(one?.id ?? 0n, { attachments: [{ kind: 'resume', content: 'another' }] });
-    await intake.sweep();
-    await intake.runDownloads();
+    await intake.changeWithFiles(one?.id ?? 0n, { attachments: [{ kind: 'resume', content: 'another' }] });
     const sha256 = createHash('sha256').update('one').digest('hex');
     rmSync(join(intake.folder, 'blobs', toBlobKey(intake.board.advertiserId, sha256)));
     expect(await check(intake)).toMatchObject({ ...clean, missing: 1, lost: 1 });
@@ -155,9 +153,7 @@ describe('verify', () => {
   test('calls nothing lost when the mount of its folder has gone away', async () => {
     await using intake = await openThree();
     const [one] = [...intake.board.truth()];
-    intake.board.change(one?.id ?? 0n, { attachments: [{ kind: 'resume', content: 'another' }] });
-    await intake.sweep();
-    await intake.runDownloads();
+    await intake.changeWithFiles(one?.id ?? 0n, { attachments: [{ kind: 'resume', content: 'another' }] });
     const signal = AbortSignal.timeout(600_000);
     await adoptStore(intake, signal);
     const guarded = { ...intake, blobs: guardStore(intake) };
@@ -230,16 +226,12 @@ describe('verify', () => {
     await using intake = await openSmallIntake({ database });
     const bytes = 'whole bytes';
     const key = toBlobKey(intake.board.advertiserId, createHash('sha256').update(bytes).digest('hex'));
-    intake.board.add([{ attachments: [{ kind: 'resume', content: 'another' }] }]);
-    await intake.sweep();
-    await intake.runDownloads();
+    await intake.receiveWithFiles([{ attachments: [{ kind: 'resume', content: 'another' }] }]);
     const path = join(intake.folder, 'blobs', key);
     mkdirSync(join(path, '..'), { recursive: true });
     writeFileSync(path, 'whole');
     expect(await check(intake)).toMatchObject({ extra: 1 });
-    intake.board.add([{ attachments: [{ kind: 'resume', content: bytes }] }]);
-    await intake.sweep();
-    await intake.runDownloads();
+    await intake.receiveWithFiles([{ attachments: [{ kind: 'resume', content: bytes }] }]);
     expect(await check(intake)).toMatchObject(clean);
     expect(await database.query(`SELECT size_bytes::int AS size FROM intake.blobs WHERE key = $1`, [key])).toEqual([
       { size: bytes.length },
@@ -309,8 +301,7 @@ describe('verify', () => {
 describe('reparse', () => {
   test('rebuilds the rows of screens from their bytes, without the network', async () => {
     await using intake = await openSmallIntake({ database, applications: 30 });
-    await intake.sweep();
-    await intake.runDownloads();
+    await intake.syncWithFiles();
     const rows = `SELECT a.application_id, a.text, a.selected, s.parser_version FROM intake.screen_answers a
       JOIN intake.screens s USING (advertiser_id, application_id, screen_no) ORDER BY 1, question_no, answer_no`;
     const before = await database.query(rows);
@@ -358,8 +349,7 @@ describe('reparse', () => {
 
   test('reads no bytes of a file above the limit of a screen, which no parser takes', async () => {
     await using intake = await openSmallIntake({ database, applications: 30 });
-    await intake.sweep();
-    await intake.runDownloads();
+    await intake.syncWithFiles();
     const screens = `SELECT 1 FROM intake.attachments WHERE kind = 'screen' AND state = 'stored'`;
     const unreadable = (await database.query(screens)).length;
     expect(unreadable).toBeGreaterThan(0);

@@ -5,6 +5,7 @@ import { toStatus } from '../../src/domain/status.ts';
 import { parsePage } from '../../src/source/parse/list.ts';
 import { checkSource } from '../../src/sync/worker/health-checks.ts';
 import { aPage, commitPageOf } from '../support/applications.ts';
+import { openAccount } from '../support/leases.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { shareDatabase } from '../support/test-database.ts';
 
@@ -25,8 +26,7 @@ describe('a member that the spec does not name', () => {
       attachments: [{ kind: 'resume', content: 'x', raw: { Thumb: `"t${answer}"` } }],
     });
     const ids = board.add(Array.from({ length: 12 }, sign));
-    await intake.sweep();
-    await intake.runDownloads();
+    await intake.syncWithFiles();
     for (let sweep = 0; sweep < 3; sweep++) {
       for (const id of ids) board.change(id, sign());
       await intake.sweep(true);
@@ -51,8 +51,7 @@ describe('a member that the spec does not name', () => {
     const known = await changes(intake);
     const { raw } = sign();
     board.change(ids[0] ?? 0n, { ...sign(), raw: { ...raw, Stage: '"hired"' } });
-    board.change(ids[1] ?? 0n, { ...sign(), firstName: 'Another' });
-    await intake.sweep(true);
+    await intake.change(ids[1] ?? 0n, { ...sign(), firstName: 'Another' });
     expect(await changes(intake)).toBe(known + 2);
   });
 
@@ -88,9 +87,7 @@ describe('an element without an id', () => {
     const intake = await open();
     const { store } = intake;
     const advertiserId = 7n;
-    await store.advertisers.ensure('acme', advertiserId);
-    const lease = await store.leases.claim({ name: 'acme', lane: 'live', owner: 'test', leaseMs: 600_000 });
-    if (lease === null) throw new Error('The lane was not free.');
+    const lease = await openAccount(store, 'acme', advertiserId);
     let sweepId = 0n;
     const answer = async (...elements: object[]) => {
       const { rejects } = parsePage(JSON.stringify(elements));

@@ -63,6 +63,8 @@ const secondLook = (name: string, from: string, scenario: ScenarioName, statemen
 const known = (at: string, one: Guard): Guard => ({ ...one, at });
 const quick = (...of: Parameters<typeof guard>): Guard => ({ ...guard(...of), isQuick: true });
 
+const lockOfLanes = /SELECT pg_advisory_xact_lock(_shared)?\(1, [^;]+/;
+
 export const guards: readonly Guard[] = [
   quick('FOR SHARE of the fence', 'leases', 'two-writers', /(?<=AND owner = \$4) FOR SHARE/),
   guard(
@@ -80,16 +82,7 @@ export const guards: readonly Guard[] = [
   guard('SKIP LOCKED of a heartbeat', 'leases', 'heartbeat', /(?<=owner = \$5 FOR UPDATE) SKIP LOCKED/),
   guard('ON CONFLICT of a new lease', 'leases', 'maintenance', /ON CONFLICT \(name, lane\) DO NOTHING/),
   guard('the rest after a task', 'leases', 'maintenance', /\(l\.done_at IS NULL OR.*'1 minute'\)/, 'true'),
-  known(
-    'source1.a13.source1.b11.a14',
-    guard(
-      'the lock of the lanes',
-      'leases',
-      'two-lanes',
-      /SELECT pg_advisory_xact_lock(_shared)?\(1, [^;]+/,
-      'SELECT 1',
-    ),
-  ),
+  known('source1.a13.source1.b11.a14', guard('the lock of the lanes', 'leases', 'two-lanes', lockOfLanes, 'SELECT 1')),
   known(
     'source1.b4.source1.a11',
     guard(
@@ -147,13 +140,7 @@ export const guards: readonly Guard[] = [
     "state = 'stored'",
   ),
   guard('an erased application stays so', 'tombstones', 'erase-page', /(?<=WHERE) NOT a\.is_request/, ' false'),
-  guard(
-    'the lock of the lanes, for an erasure',
-    'leases',
-    'erase-quarantine',
-    /SELECT pg_advisory_xact_lock(_shared)?\(1, [^;]+/,
-    'SELECT 1',
-  ),
+  guard('the lock of the lanes, for an erasure', 'leases', 'erase-quarantine', lockOfLanes, 'SELECT 1'),
   guard('tombstones of elements', 'tombstones', 'erase-quarantine', /(?<=JOIN intake\.erasures e ON) /, ' false AND '),
   guard(
     'a profile is kept only if nobody erased its person',
@@ -162,13 +149,7 @@ export const guards: readonly Guard[] = [
     /OR \(a\.is_nameless AND/,
     '$& false AND',
   ),
-  guard(
-    'the lock of the lanes, for a profile',
-    'leases',
-    'erase-prefill',
-    /SELECT pg_advisory_xact_lock(_shared)?\(1, [^;]+/,
-    'SELECT 1',
-  ),
+  guard('the lock of the lanes, for a profile', 'leases', 'erase-prefill', lockOfLanes, 'SELECT 1'),
   guard(
     'a profile is redeemed once',
     'prefills',
@@ -344,13 +325,7 @@ export const guards: readonly Guard[] = [
     'forward',
     /(?<=FOR UPDATE OF d) SKIP LOCKED/,
   ),
-  guard(
-    'the lock of the lanes, for coverage',
-    'leases',
-    'coverage',
-    /SELECT pg_advisory_xact_lock(_shared)?\(1, [^;]+/,
-    'SELECT 1',
-  ),
+  guard('the lock of the lanes, for coverage', 'leases', 'coverage', lockOfLanes, 'SELECT 1'),
   guard('ON CONFLICT of a new account', 'advertisers', 'new-account', /ON CONFLICT \(name\) DO NOTHING/),
   guard(
     'the lock of the application whose screens are read again',
@@ -500,20 +475,8 @@ export const guards: readonly Guard[] = [
     /AND a\.sha256 = \$3/,
     'AND $3::text IS NOT NULL',
   ),
-  guard(
-    'the lock of the lanes, for an audit',
-    'sweeps',
-    'certificates',
-    /SELECT pg_advisory_xact_lock(_shared)?\(1, [^;]+/,
-    'SELECT 1',
-  ),
-  guard(
-    'the lock of the lanes, for the record of an audit',
-    'leases',
-    'audit-end',
-    /SELECT pg_advisory_xact_lock(_shared)?\(1, [^;]+/,
-    'SELECT 1',
-  ),
+  guard('the lock of the lanes, for an audit', 'sweeps', 'certificates', lockOfLanes, 'SELECT 1'),
+  guard('the lock of the lanes, for the record of an audit', 'leases', 'audit-end', lockOfLanes, 'SELECT 1'),
   guard(
     'the line before that of an audit',
     'evidence',

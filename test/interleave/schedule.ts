@@ -49,7 +49,7 @@ export type Program = (actor: Actor) => Promise<unknown>;
 
 export interface Cast {
   /** The clients, in the order in which the default schedule runs them. */
-  readonly programs: Readonly<Record<string, Program>> | ReadonlyMap<string, Program>;
+  readonly programs: Readonly<Record<string, Program>>;
   /** Clients that may die; none by default. At most one dies per schedule: the one that would run next by default, and not before its first step. */
   readonly mortal?: readonly string[];
   /** How far each step of the clock moves the time, in milliseconds; it stands still by default. */
@@ -146,9 +146,7 @@ class Run {
     const { gate } = this.#stage;
     gate.clockMs = 0;
     gate.commitsApart = this.#cast.commitsApart ?? false;
-    const { programs } = this.#cast;
-    const clients = programs instanceof Map ? programs : Object.entries(programs);
-    for (const [name, program] of clients) this.#start(name, program);
+    for (const [name, program] of Object.entries(this.#cast.programs)) this.#start(name, program);
     try {
       await this.#playOut(choices);
     } catch (error) {
@@ -162,10 +160,8 @@ class Run {
     const failures = this.#clients
       .filter(({ error, isDead }) => error !== undefined && !isDead)
       .map(({ name, error }) => ({ client: name, error }));
-    const { decisions, lines, deadlocks, broken } = {
-      ...{ decisions: this.#decisions, lines: this.#lines, deadlocks: this.#deadlocks, broken: this.#broken },
-    };
-    return { decisions, lines, deadlocks, failures, broken };
+    const [decisions, lines, broken] = [this.#decisions, this.#lines, this.#broken];
+    return { decisions, lines, deadlocks: this.#deadlocks, failures, broken };
   }
 
   async #playOut(choices: readonly Choice[]): Promise<void> {

@@ -18,7 +18,7 @@ export interface Stage extends ScheduleStage, AsyncDisposable {
   readonly directStore: Store;
   /** When a transaction repeats a statement that matches, it gets the rows that the client read before the transaction. */
   answersAsBefore: { readonly statement: RegExp; readonly onAnswer: () => void } | null;
-  /** Creates an advertiser that no other schedule uses. */
+  /** Creates an advertiser that no other schedule uses, and leaves no blobs of others for it to delete. */
   openAdvertiser(): Promise<{ readonly advertiserId: bigint; readonly name: string }>;
 }
 
@@ -73,6 +73,7 @@ export async function openStage(url: string): Promise<Stage> {
     },
     store: (client) => open(client).store,
     async openAdvertiser() {
+      await query(`DELETE FROM intake.blobs`);
       const advertiserId = BigInt(1_000 + ++count);
       const name = `account-${count}`;
       await query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ($1, $2)`, [name, advertiserId]);

@@ -2,7 +2,7 @@
 // checker that shares no code with it.
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { checkProof } from '../../examples/check-proof.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
@@ -16,29 +16,45 @@ import { callIntake } from '../support/intake.ts';
 import { openOwnSource } from '../support/own-source.ts';
 import { createRandom } from '../support/random.ts';
 import { syncBoard, testPrivacyKey, toEnvironment } from '../support/syncing.ts';
-import { type TestDatabase, test } from '../support/test-database.ts';
+import { emptyDatabase, shareDatabase } from '../support/test-database.ts';
 
-async function loadLines(database: TestDatabase): Promise<string[]> {
+const database = shareDatabase();
+beforeEach(() => emptyDatabase(database));
+
+async function loadLines(): Promise<string[]> {
   await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
   const [id] = await store.advertisers.loadIds();
   if (id === undefined) throw new Error('Nothing was read yet.');
   return await store.evidence.withProofs(id, ({ lines }) => Array.fromAsync(lines));
 }
 
-const check = async (database: TestDatabase) => checkProof(await loadLines(database));
+const check = async () => checkProof(await loadLines());
+const proven = { verdict: 'proven', supported: true };
+const unproven = { verdict: 'unproven', supported: true };
 
-const loadEvidence = (database: TestDatabase) =>
+const loadEvidence = () =>
   database.query<{ sweep: number; lines: number; bytes: number }>(
     `SELECT sweep_id::int AS sweep, count(*)::int AS lines, sum(pg_column_size(e.*))::int AS bytes
      FROM intake.evidence e GROUP BY 1 ORDER BY 1`,
   );
 
+/** A board of which everything was read. */
+async function openSynced(applications = 60, pageCap = 40): Promise<Sandbox> {
+  const board = await openSandbox({ applications, choices: { pageCap } });
+  await syncBoard(database, board);
+  return board;
+}
+
+/** Deletes an application from the database, as if nobody had been shown it. */
+async function forget(id: bigint | undefined): Promise<void> {
+  for (const table of ['downloads', 'attachments', 'primary_job_seeking_info', 'applications'])
+    await database.query(`DELETE FROM intake.${table} WHERE application_id = $1`, [id]);
+}
+
 const idsOf = (board: Sandbox) => [...board.truth()].map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1));
 
-describe('the evidence of a sweep', () => {
-  test('stands with its last hash in coverage, in the view and in the JSON of the command', {
-    tags: ['slow'],
-  }, async ({ emptied: database }) => {
+describe('the evidence of a sweep', { tags: ['slow'] }, () => {
+  test('stands with its last hash in coverage, in the view and in the JSON of the command', async () => {
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     const synced = await callIntake(['sync', '--no-files', '--json'], toEnvironment(database, board));
     const [last] = await database.query<{ note: string }>(
@@ -50,9 +66,7 @@ describe('the evidence of a sweep', () => {
     ]);
   });
 
-  test('is one whole chain after the sweep was stopped and went on', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
+  test('is one whole chain after the sweep was stopped and went on', async () => {
     await using board = await openSandbox({ applications: 160, choices: { pageCap: 20 } });
     for (const stopAfter of [3, 4, 9]) {
       const stop = new AbortController();
@@ -64,15 +78,12 @@ describe('the evidence of a sweep', () => {
     }
     // With another lag than it began with.
     await syncBoard(database, board, { env: { SYNC_LAG: '1h' } });
-    expect(await loadEvidence(database)).toHaveLength(1);
-    expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true });
+    expect(await loadEvidence()).toHaveLength(1);
+    expect(await check()).toMatchObject(proven);
   });
 
-  test('is accepted where another sweep found an application missing meanwhile, and it returned since', {
-    tags: ['slow'],
-  }, async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 160, choices: { pageCap: 20 } });
-    await syncBoard(database, board);
+  test('is accepted where another sweep found an application missing meanwhile, and it returned since', async () => {
+    await using board = await openSynced(160, 20);
     const gone = idsOf(board)[150] ?? 0n;
     board.remove(gone);
     const stop = new AbortController();
@@ -83,40 +94,31 @@ describe('the evidence of a sweep', () => {
       database.query(`UPDATE intake.applications SET missing_since = ${since} WHERE application_id = $1`, [gone]);
     await mark('now()');
     expect((await syncBoard(database, board, { recheck: true })).at(-1)).toMatchObject({ certificate: 'proven' });
-    expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true, findings: [] });
+    expect(await check()).toMatchObject({ ...proven, findings: [] });
     await mark('NULL');
-    expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true, findings: [] });
+    expect(await check()).toMatchObject({ ...proven, findings: [] });
   });
 
-  test('is accepted where the range begins at an application, below which no id is left to ask for', {
-    tags: ['slow'],
-  }, async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 120, choices: { pageCap: 40 } });
-    await syncBoard(database, board);
+  test('is accepted where the range begins at an application, below which no id is left to ask for', async () => {
+    await using board = await openSynced(120);
     const afterId = String((idsOf(board)[60] ?? 0n) - 1n);
     const env = toEnvironment(database, board);
     expect(await callIntake(['backfill', '--after-id', afterId, '--no-files'], env)).toMatchObject({ code: 0 });
-    expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true, findings: [] });
+    expect(await check()).toMatchObject({ ...proven, findings: [] });
   });
 
-  test('is accepted where the database holds ids below 1, of which no proof speaks', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
+  test('is accepted where the database holds ids below 1, of which no proof speaks', async () => {
     await using board = await openSandbox({ applications: 120, firstId: -2n, choices: { pageCap: 40 } });
     await syncBoard(database, board);
     expect(idsOf(board)[0]).toBeLessThan(1n);
-    expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true });
+    expect(await check()).toMatchObject(proven);
   });
 
-  test('is refused when an application is deleted from the database', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
-    await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
-    await syncBoard(database, board);
+  test('is refused when an application is deleted from the database', async () => {
+    await using board = await openSynced();
     const [id] = idsOf(board);
-    for (const table of ['downloads', 'attachments', 'primary_job_seeking_info', 'applications'])
-      await database.query(`DELETE FROM intake.${table} WHERE application_id = $1`, [id]);
-    const { verdict, findings } = await check(database);
+    await forget(id);
+    const { verdict, findings } = await check();
     expect(verdict).toBe('forged');
     expect(JSON.stringify(findings)).toContain(String(id));
   });
@@ -129,7 +131,6 @@ const toShares = () => {
 
 /** Asks as a worker does between two sweeps. */
 async function auditBoard(
-  database: TestDatabase,
   board: Sandbox,
   times: number,
   {
@@ -152,47 +153,38 @@ async function auditBoard(
   return contradictions;
 }
 
-describe('audits and the witness by date', () => {
-  test('are appended to the proof that they were asked of, and its last hash follows', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
-    await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
-    await syncBoard(database, board);
-    const before = await loadEvidence(database);
+describe('audits and the witness by date', { tags: ['slow'] }, () => {
+  test('are appended to the proof that they were asked of, and its last hash follows', async () => {
+    await using board = await openSynced();
+    const before = await loadEvidence();
     const asked = board.requests().length;
-    expect(await auditBoard(database, board, 3)).toBe(0);
-    const [after] = await loadEvidence(database);
+    expect(await auditBoard(board, 3)).toBe(0);
+    const [after] = await loadEvidence();
     expect(after?.lines).toBe((before[0]?.lines ?? 0) + board.requests().length - asked);
-    const report = await check(database);
-    expect(report).toMatchObject({ verdict: 'proven', supported: true, sweeps: [expect.stringContaining('7 audits')] });
+    const report = await check();
+    expect(report).toMatchObject({ ...proven, sweeps: [expect.stringContaining('7 audits')] });
     // The next sweep seals what it found: the audits of the first cannot be cut off any more.
     await syncBoard(database, board, { recheck: true });
-    const lines = await loadLines(database);
-    expect(checkProof(lines)).toMatchObject({ verdict: 'proven', supported: true });
+    const lines = await loadLines();
+    expect(checkProof(lines)).toMatchObject(proven);
     const lastAudit = lines.findLastIndex((line) => line.includes('"type":"audit"'));
     expect(checkProof(lines.toSpliced(lastAudit, 1))).toMatchObject({ verdict: 'forged' });
   });
 
-  test('end a certificate that they contradict, and the checker says the same', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
-    await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
-    await syncBoard(database, board);
+  test('end a certificate that they contradict, and the checker says the same', async () => {
+    await using board = await openSynced();
     // As if the sweep had been shown everybody but one.
     const hidden = idsOf(board)[30];
-    for (const table of ['downloads', 'attachments', 'primary_job_seeking_info', 'applications'])
-      await database.query(`DELETE FROM intake.${table} WHERE application_id = $1`, [hidden]);
-    expect(await auditBoard(database, board, 12)).toBeGreaterThan(0);
+    await forget(hidden);
+    expect(await auditBoard(board, 12)).toBeGreaterThan(0);
     expect(await database.query(`SELECT certificate FROM intake.coverage`)).toEqual([{ certificate: 'unproven' }]);
-    expect(await check(database)).toMatchObject({ verdict: 'unproven', supported: true });
+    expect(await check()).toMatchObject(unproven);
   });
 
-  test('end it also where the next question of the audit fails', { tags: ['slow'] }, async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
-    await syncBoard(database, board);
+  test('end it also where the next question of the audit fails', async () => {
+    await using board = await openSynced();
     const hidden = idsOf(board)[30];
-    for (const table of ['downloads', 'attachments', 'primary_job_seeking_info', 'applications'])
-      await database.query(`DELETE FROM intake.${table} WHERE application_id = $1`, [hidden]);
+    await forget(hidden);
     const wrap = (source: Source): Source => {
       let asked = 0;
       const list: Source['list'] = async (...args) => {
@@ -201,89 +193,80 @@ describe('audits and the witness by date', () => {
       };
       return { ...source, list };
     };
-    expect(await auditBoard(database, board, 1, { random: () => 0.45, wrap })).toBe(1);
+    expect(await auditBoard(board, 1, { random: () => 0.45, wrap })).toBe(1);
     expect(await database.query(`SELECT certificate FROM intake.coverage`)).toEqual([{ certificate: 'unproven' }]);
-    expect(await check(database)).toMatchObject({ verdict: 'unproven', supported: true });
+    expect(await check()).toMatchObject(unproven);
   });
 
-  test('end it also where the check by date is the one that shows somebody', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
-    await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
-    await syncBoard(database, board);
+  test('end it also where the check by date is the one that shows somebody', async () => {
+    await using board = await openSynced();
     const hidden = idsOf(board).at(-2);
     // The check by date asks for what was submitted since the day before its cursor.
     await database.query(
       `UPDATE intake.cursors SET after_date = (SELECT submitted_at FROM intake.applications WHERE application_id = $1)`,
       [hidden],
     );
-    for (const table of ['downloads', 'attachments', 'primary_job_seeking_info', 'applications'])
-      await database.query(`DELETE FROM intake.${table} WHERE application_id = $1`, [hidden]);
-    await auditBoard(database, board, 0);
+    await forget(hidden);
+    await auditBoard(board, 0);
     const [covered] = await database.query<{ certificate: string; reason: string }>(
       `SELECT certificate, reason FROM intake.coverage`,
     );
     expect(covered).toMatchObject({ certificate: 'unproven', reason: expect.stringContaining('the check by date') });
     // Erasure does not reach what a reason says.
     expect(covered?.reason).not.toMatch(/\d/);
-    expect(await check(database)).toMatchObject({ verdict: 'unproven', supported: true });
+    expect(await check()).toMatchObject(unproven);
   });
 
-  test('are kept up to a number of each sweep, and beyond it where they contradict', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
-    await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
-    await syncBoard(database, board);
-    await auditBoard(database, board, 1);
-    const before = await loadEvidence(database);
+  test('are kept up to a number of each sweep, and beyond it where they contradict', async () => {
+    await using board = await openSynced();
+    await auditBoard(board, 1);
+    const before = await loadEvidence();
     // As if the sweep had asked so many questions fewer: its lines count as audits.
     await database.query(`UPDATE intake.sweeps SET requests = requests - $1`, [mostAudits]);
-    await auditBoard(database, board, 2);
-    expect(await loadEvidence(database)).toEqual(before);
+    await auditBoard(board, 2);
+    expect(await loadEvidence()).toEqual(before);
     const [newest] = await database.query<{ at: Date }>(`SELECT max(submitted_at) AS at FROM intake.applications`);
     board.add([{ submittedAt: newest?.at.getTime() ?? 0 }]);
-    expect(await auditBoard(database, board, 2)).toBe(1);
-    expect(await loadEvidence(database)).toMatchObject([{ lines: (before[0]?.lines ?? 0) + 1 }]);
-    expect(await check(database)).toMatchObject({ verdict: 'unproven', supported: true });
+    expect(await auditBoard(board, 2)).toBe(1);
+    expect(await loadEvidence()).toMatchObject([{ lines: (before[0]?.lines ?? 0) + 1 }]);
+    expect(await check()).toMatchObject(unproven);
   });
 
-  test('at a place of one application contradict nothing', { tags: ['slow'] }, async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
-    await syncBoard(database, board);
+  test('at a place of one application contradict nothing', async () => {
+    await using board = await openSynced();
     // Above the last application but one.
-    expect(await auditBoard(database, board, 1, { random: () => 0.99999 })).toBe(0);
-    expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true });
+    expect(await auditBoard(board, 1, { random: () => 0.99999 })).toBe(0);
+    expect(await check()).toMatchObject(proven);
   });
 });
 
 test('people who were erased leave their ids in the evidence, and every proof still checks', {
   tags: ['slow'],
-}, async ({ emptied: database }) => {
+}, async () => {
   await using scratch = await openScratch();
   await using board = await openSandbox({ applications: 120, choices: { pageCap: 40 } });
   const env = toEnvironment(database, board, join(scratch.path, 'blobs'));
   await syncBoard(database, board);
   await syncBoard(database, board, { recheck: true });
   const linesOf = (lines: readonly string[]) => lines.filter((line) => line.startsWith('{"n":'));
-  const before = await loadLines(database);
+  const before = await loadLines();
   // The first and the last of the list among them: questions end at their ids.
   const ids = idsOf(board);
   for (const id of [ids[0], ids[40], ids.at(-1)]) {
     expect(await callIntake(['erase', '--application', String(id), '--yes'], env)).toMatchObject({ code: 0 });
   }
-  const after = await loadLines(database);
+  const after = await loadLines();
   expect(linesOf(after)).toEqual(linesOf(before));
   expect(after.at(-1)).toContain(`["${ids[40]}"]`);
-  expect(checkProof(after)).toMatchObject({ verdict: 'proven', supported: true });
+  expect(checkProof(after)).toMatchObject(proven);
   // The source still shows them.
   await syncBoard(database, board, { recheck: true });
-  expect(await auditBoard(database, board, 1, { random: () => 0 })).toBe(0);
-  expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true });
+  expect(await auditBoard(board, 1, { random: () => 0 })).toBe(0);
+  expect(await check()).toMatchObject(proven);
 });
 
-test('one id far from all others does not squeeze the picture', { tags: ['slow'] }, async ({ emptied: database }) => {
-  await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
-  await syncBoard(database, board);
+test('one id far from all others does not squeeze the picture', { tags: ['slow'] }, async () => {
+  await using board = await openSynced();
   await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
   const before = (await store.reports.loadProof('default'))?.density;
   expect(before).toMatchObject({ lowest: idsOf(board)[0], highest: idsOf(board).at(-1) });
@@ -296,34 +279,32 @@ test('one id far from all others does not squeeze the picture', { tags: ['slow']
   expect((await store.reports.loadProof('default'))?.density).toEqual({ ...before, counts: counts.with(-1, 1) });
 });
 
-describe('what is kept', () => {
-  test('the first proof, the newest and the one before it', { tags: ['slow'] }, async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
-    await syncBoard(database, board);
+describe('what is kept', { tags: ['slow'] }, () => {
+  test('the first proof, the newest and the one before it', async () => {
+    await using board = await openSynced();
     for (let night = 0; night < 4; night++) await syncBoard(database, board, { recheck: true });
-    const kept = (await loadEvidence(database)).map(({ sweep }) => sweep);
+    const kept = (await loadEvidence()).map(({ sweep }) => sweep);
     const all = await database.query<{ id: number }>(
       `SELECT sweep_id::int AS id FROM intake.sweeps WHERE purpose = 'recheck' ORDER BY 1`,
     );
     expect(all).toHaveLength(5);
     expect(kept).toEqual([all[0], all[3], all[4]].map((row) => row?.id));
-    expect(await check(database)).toMatchObject({ verdict: 'proven', supported: true });
+    expect(await check()).toMatchObject(proven);
   });
 
-  test('nothing of a poll', { tags: ['slow'] }, async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
-    await syncBoard(database, board);
-    const before = await loadEvidence(database);
+  test('nothing of a poll', async () => {
+    await using board = await openSynced();
+    const before = await loadEvidence();
     board.add(Array.from({ length: 3 }, () => ({})));
     await syncBoard(database, board);
-    expect(await loadEvidence(database)).toEqual(before);
+    expect(await loadEvidence()).toEqual(before);
   });
 
-  test('few bytes: at most 5 for a row and 400 for a question', { tags: ['slow'] }, async ({ emptied: database }) => {
+  test('few bytes: at most 5 for a row and 400 for a question', async () => {
     await using board = await openSandbox({ applications: 1_000, choices: { pageCap: 100 } });
     const [first] = await syncBoard(database, board);
     const [again] = await syncBoard(database, board, { recheck: true });
-    const sizes = await loadEvidence(database);
+    const sizes = await loadEvidence();
     for (const [index, sweep] of [first, again].entries()) {
       const { requests = 0, received = 0 } = sweep ?? {};
       expect(sizes[index]?.bytes).toBeLessThan(requests * 400 + received * 5);
@@ -331,9 +312,7 @@ describe('what is kept', () => {
   });
 });
 
-test('the rows of an export are loaded some at a time, and none is left out', { tags: ['slow'] }, async ({
-  emptied: database,
-}) => {
+test('the rows of an export are loaded some at a time, and none is left out', { tags: ['slow'] }, async () => {
   await using board = await openSandbox({ applications: 20 });
   await syncBoard(database, board);
   const count = 2 * rowsAtATime + 5;
@@ -351,9 +330,7 @@ test('the rows of an export are loaded some at a time, and none is left out', { 
 });
 
 describe('intake prove', () => {
-  test('exports a file with one line for every question, which the checker accepts, and refuses it after a change', async ({
-    emptied: database,
-  }) => {
+  test('exports a file with one line for every question, which the checker accepts, and refuses it after a change', async () => {
     await using scratch = await openScratch();
     await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
     const env = toEnvironment(database, board);
@@ -362,7 +339,7 @@ describe('intake prove', () => {
     const [sweep] = await syncBoard(database, board);
     expect(sweep).toMatchObject({ certificate: 'proven', requests: board.requests().length });
     // An opening and an end beside the questions.
-    expect(await loadEvidence(database)).toMatchObject([{ lines: board.requests().length + 2 }]);
+    expect(await loadEvidence()).toMatchObject([{ lines: board.requests().length + 2 }]);
     const file = join(scratch.path, 'proof.ndjson');
     const exported = await callIntake(['prove', '--export', file, '--json'], env);
     expect(exported.code).toBe(0);
@@ -390,7 +367,7 @@ describe('intake prove', () => {
 
   test('puts a whole file into place that only its user may read, and names one that it cannot write or read', {
     tags: ['slow'],
-  }, async ({ emptied: database }) => {
+  }, async () => {
     await using scratch = await openScratch();
     await using board = await openSandbox({ applications: 20 });
     const env = toEnvironment(database, board);
@@ -420,12 +397,9 @@ describe('intake prove', () => {
     expect((await callIntake(['prove', '--help'], {})).stdout).toContain('+10:00');
   });
 
-  test('says what a day rests on, and what would have falsified it', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
-    await using board = await openSandbox({ applications: 60, choices: { pageCap: 40 } });
+  test('says what a day rests on, and what would have falsified it', { tags: ['slow'] }, async () => {
+    await using board = await openSynced();
     const env = toEnvironment(database, board);
-    await syncBoard(database, board);
     const past = await callIntake(['prove', '--at', '2020-01-31'], env);
     expect(past).toMatchObject({
       code: 0,
@@ -442,7 +416,7 @@ describe('intake prove', () => {
     [['--noted', '1:ab'], '--noted belongs to --check'],
     [['--check', 'a', '--noted', 'x'], '--noted must be'],
     [['--at', 'July'], '--at must be a day'],
-  ] as const)('refuses %j', async ([args, says], { database }) => {
+  ] as const)('refuses %j', async ([args, says]) => {
     const env = { DATABASE_URL: database.url, SOURCE_URL: 'http://127.0.0.1:9', SOURCE_CREDENTIAL: 'x' };
     const ended = await callIntake(['prove', ...args], env);
     expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining(says) });

@@ -174,13 +174,13 @@ export interface Traits {
   readonly dateShift?: (seconds: number) => number;
   /** The number of rows that the server reads before it applies any filter. */
   readonly prefetch?: (ask: Ask) => number;
-  readonly order?: (ask: Ask) => Order;
+  readonly order?: Order | ((ask: Ask) => Order);
   readonly cap?: (ask: Ask) => Cap;
   readonly measure?: (row: WorldRow) => number;
   /** The server continues past the cap until the page shows at least half the cap in rows that are not deleted. */
   readonly refills?: boolean;
   readonly repeatsCopies?: boolean;
-  readonly shown?: (ask: Ask) => Order | 'as-chosen';
+  readonly shown?: Order | ((ask: Ask) => Order | 'as-chosen');
   readonly trims?: (rows: readonly ListedRow[], ask: Ask) => readonly ListedRow[];
   readonly shows?: (row: ListedRow) => ListedRow;
   readonly emptyStatus?: 200 | 204 | 404;
@@ -341,7 +341,7 @@ class Engine implements HiddenServer {
     const traits = this.#traits;
     const wanted = traits.viewAt?.(ask) ?? ask.atMs;
     const viewMs = wanted === beginning ? beginning : Math.max(this.#firstAt ?? ask.atMs, wanted);
-    const order = traits.order?.(ask) ?? 'id';
+    const order = typeof traits.order === 'function' ? traits.order(ask) : (traits.order ?? 'id');
     const [beforeCap, afterCap] = this.#toFilters(ask);
     let rows = this.#inOrder(viewMs, order, ask);
     if (traits.hides) rows = rows.filter((row) => !traits.hides?.(row, ask));
@@ -357,7 +357,7 @@ class Engine implements HiddenServer {
     let chosen = this.#cut(rows, isWhole ? null : beforeCap, viewMs, ask).filter(afterCap);
     const poison = traits.poison && chosen.map(traits.poison).find((failure) => failure !== null);
     if (poison) return { ...nothing, status: poison === '500' ? 500 : 200, body: 'broken' };
-    const shown = traits.shown?.(ask) ?? 'as-chosen';
+    const shown = typeof traits.shown === 'function' ? traits.shown(ask) : (traits.shown ?? 'as-chosen');
     if (shown !== 'as-chosen') chosen = shown === 'random' ? ask.draws.shuffle(chosen) : chosen.sort(toCompare(shown));
     let listed: readonly ListedRow[] = chosen.map(({ id, submittedAt, bytes }) => ({ id, submittedAt, bytes }));
     if (traits.shows) listed = listed.map(traits.shows);

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { openSandbox, type Sandbox, type SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
+import type { ApplicationPlan } from '../../src/dev/sandbox/people/plan.ts';
 import type { BlobStore } from '../../src/domain/blob.ts';
 import type { Source } from '../../src/source/client.ts';
 import { describeFile } from '../../src/source/parse/file-description.ts';
@@ -50,6 +51,14 @@ export interface SmallIntake extends AsyncDisposable {
   sweep(recheck?: boolean): Promise<void>;
   /** Downloads the files that are due. */
   runDownloads(options?: RunOptions): Promise<DownloadSummary>;
+  /** Reads the list and downloads the files that are due. */
+  syncWithFiles(options?: RunOptions): Promise<DownloadSummary>;
+  /** Adds applications to the board and reads the list. */
+  receive(plans: number | readonly ApplicationPlan[]): Promise<bigint[]>;
+  receiveWithFiles(plans: number | readonly ApplicationPlan[]): Promise<bigint[]>;
+  /** Changes an application on the board and reads the list again. */
+  change(id: bigint, plan: ApplicationPlan): Promise<void>;
+  changeWithFiles(id: bigint, plan: ApplicationPlan): Promise<void>;
   /** Makes every waiting download due now. */
   hasten(): Promise<void>;
   files(): Promise<FileRow[]>;
@@ -150,6 +159,22 @@ export async function openSmallIntake(options: SmallIntakeOptions = {}): Promise
     return summary;
   }
 
+  async function syncWithFiles(settings?: RunOptions): Promise<DownloadSummary> {
+    await sweep();
+    return await run(settings);
+  }
+
+  async function receive(plans: number | readonly ApplicationPlan[]): Promise<bigint[]> {
+    const ids = board.add(plans);
+    await sweep();
+    return ids;
+  }
+
+  async function change(id: bigint, plan: ApplicationPlan): Promise<void> {
+    board.change(id, plan);
+    await sweep(true);
+  }
+
   const owned = stack.move();
   return {
     board,
@@ -160,6 +185,18 @@ export async function openSmallIntake(options: SmallIntakeOptions = {}): Promise
     openSource,
     sweep,
     runDownloads: run,
+    syncWithFiles,
+    receive,
+    async receiveWithFiles(plans) {
+      const ids = await receive(plans);
+      await run();
+      return ids;
+    },
+    change,
+    async changeWithFiles(id, plan) {
+      await change(id, plan);
+      await run();
+    },
     hasten: async () =>
       // Skips rows that a download run is completing: waiting for several of them could deadlock.
       void (await database.query(

@@ -1,32 +1,37 @@
 // Equal bytes arrive while their object is deleted, for each reason to delete an object.
 import assert from 'node:assert/strict';
 import { toBlobKey } from '../../../src/domain/blob.ts';
-import { Trouble } from '../../../src/domain/trouble.ts';
 import { beginDueDeletes, dropOrphans } from '../../../src/store/files/delete-blobs.ts';
 import { adoptBlob, markUndeleted } from '../../../src/store/files/verify-blobs.ts';
-import { isConflict } from '../../../src/store/postgres/database.ts';
-import type { Store } from '../../../src/store/store.ts';
-import { type DeletingDeps, deleteDue, deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
-import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
+import { deleteDue } from '../../../src/sync/files/delete-objects.ts';
 import type { Scenario } from '../explorer.ts';
-import type { Actor, Program } from '../schedule.ts';
-import type { Stage } from '../stage.ts';
-import { checkEvents, checkQueue, failOnWaiting } from './files.ts';
-import { leaseMs, openLane, privacyKey } from './lanes.ts';
+import type { Actor } from '../schedule.ts';
+import type { Scenarios, Stage } from '../stage.ts';
 import {
   addBlob,
-  addFiles,
+  checkEvents,
+  checkNoneStored,
   checkObjects,
-  claim,
-  content,
-  dropBlobs,
-  type FilesOf,
-  fetchClaimed,
-  never,
-  sha256,
-  stopWhenBusy,
-  toBlobs,
-} from './objects.ts';
+  checkQueue,
+  checks,
+  deleteAll,
+  deleteLater,
+  drop,
+  failOnWaiting,
+  fetch,
+  giveUp,
+  lapses,
+  loadFiles,
+  openFiles,
+  openQueued,
+  openShown,
+  setStored,
+  shown,
+  toDeleting,
+  unqueue,
+  verify,
+} from './clients.ts';
+import { content, never, sha256 } from './objects.ts';
 
 /**
  * An orphan is deleted while another person's equal bytes arrive; both clients may stall for longer than a delete token is valid.
@@ -39,101 +44,77 @@ function createOrphanOf(stage: Stage, isLate: boolean): Scenario {
     // The repair after a late delete locks the blob before the application.
     allowsDeadlocks: isLate,
     async open() {
-      const { advertiserId } = await stage.openAdvertiser();
-      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      const files = await openQueued(stage, [1]);
       await addBlob(files, `intended_at = now() - interval '2 days'`);
-      await addFiles(files, [1]);
       return {
-        programs: new Map<string, Program>([
-          [
-            'delete',
-            async (actor) => {
-              const deps = toDeleting(files, actor, isLate);
-              await deps.store.deletions.dropOrphans(advertiserId);
-              await giveUp(deleteDue(deps, never));
-            },
-          ],
-          ['fetch', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],
-        ]),
+        programs: {
+          delete: async (actor) => {
+            const deps = toDeleting(files, actor, isLate);
+            await deps.store.deletions.dropOrphans(files.advertiserId);
+            await giveUp(deleteDue(deps, never));
+          },
+          fetch: fetch(files),
+        },
         // If a stalled process deletes late and dies before it checks, only the nightly verify finds the loss. So it may not die here.
         mortal: isLate ? ['fetch'] : ['delete', 'fetch'],
-        lapses: [leaseMs + 1_000],
-        async check() {
-          await checkObjects(files);
-          await dropBlobs(files);
-        },
+        lapses,
+        check: checks(files, checkObjects),
       };
     },
   };
 }
 
-export const createOrphan = (stage: Stage) => createOrphanOf(stage, false);
-export const createLateOrphan = (stage: Stage) => createOrphanOf(stage, true);
+export const deletionScenarios = {
+  orphan: (stage) => createOrphanOf(stage, false),
+  'orphan-late': (stage) => createOrphanOf(stage, true),
 
-/** The flag of bytes is lifted while they are being deleted. Then nothing refers to them, verify looks for orphans, and they arrive again. */
-export function createLiftedOrphan(stage: Stage): Scenario {
-  return {
+  /** The flag of bytes is lifted while they are being deleted. Then nothing refers to them, verify looks for orphans, and they arrive again. */
+  'orphan-lifted': (stage) => ({
     name: 'orphans are dropped while one of them is being deleted',
     promise: 'a file that is called stored has its object (P6)',
     async open() {
-      const { advertiserId } = await stage.openAdvertiser();
-      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      const files = await openQueued(stage, [1]);
+      const { advertiserId } = files;
       const token = crypto.randomUUID();
       await addBlob(
         files,
         `state = 'writing', intended_at = now() - interval '2 days', delete_token = '${token}', delete_until = now() + interval '30 seconds'`,
       );
-      await addFiles(files, [1]);
       const blobs = [{ advertiserId, sha256, sizeBytes: content.length, key: toBlobKey(advertiserId, sha256) }];
-      const deleting = async (actor: Actor) => {
-        const { store, ...deps } = toDeleting(files, actor, false);
-        const begun = [{ token, blobs }];
-        const beginDueDeletes = async () => begun.pop() ?? { token, blobs: [] };
-        await deleteDue({ ...deps, store: { ...store, deletions: { ...store.deletions, beginDueDeletes } } }, never);
-      };
       return {
-        programs: new Map<string, Program>([
-          ['delete', deleting],
-          ['verify', async (actor) => void (await dropOrphans(stage.database(actor.name), advertiserId))],
-          ['fetch', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],
-        ]),
-        mortal: ['delete'],
-        async check() {
-          await checkObjects(files);
-          await dropBlobs(files);
+        programs: {
+          delete: async (actor) => {
+            const { store, ...deps } = toDeleting(files, actor, false);
+            const begun = [{ token, blobs }];
+            const beginDueDeletes = async () => begun.pop() ?? { token, blobs: [] };
+            const deletions = { ...store.deletions, beginDueDeletes };
+            await deleteDue({ ...deps, store: { ...store, deletions } }, never);
+          },
+          verify: (actor) => dropOrphans(stage.database(actor.name), advertiserId),
+          fetch: fetch(files),
         },
+        mortal: ['delete'],
+        check: checks(files, checkObjects),
       };
     },
-  };
-}
+  }),
 
-/** Infected bytes are deleted while another person's equal bytes arrive and a page lifts the flag. */
-export function createInfected(stage: Stage): Scenario {
-  return {
+  /** Infected bytes are deleted while another person's equal bytes arrive and a page lifts the flag. */
+  infected: (stage) => ({
     name: 'equal bytes while infected ones are deleted and their flag is lifted',
     promise: 'a file that is called stored has its object; infected bytes that are called deleted have none (P6, P8)',
     allowsDeadlocks: true,
     async open() {
-      const { advertiserId, lease } = await openLane(stage);
-      const files: FilesOf = { stage, advertiserId, objects: new Set() };
-      const shown = (id: number, hasVirus: boolean) =>
-        anApplication(id, { attachments: [anAttachment('resume', { hasVirus, sizeBytes: content.length })] });
-      await commitPage(stage.direct, privacyKey, aPage(lease, [shown(1, true), shown(2, false)], { advertiserId }));
+      const { files, advertiserId, read } = await openShown(stage, shown(1, { hasVirus: true }), shown(2));
       await addBlob(files, `state = 'infected', infected_at = now()`);
       await stage.query(`UPDATE intake.attachments SET sha256 = $2 WHERE advertiser_id = $1 AND state = 'infected'`, [
         advertiserId,
         sha256,
       ]);
-      const page = aPage(lease, [shown(1, false)], { advertiserId });
-      const deleting = (actor: Actor) => giveUp(deleteDue(toDeleting(files, actor, false), never));
       return {
-        programs: new Map<string, Program>([
-          ['delete', deleting],
-          ['fetch', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],
-          ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, page))],
-        ]),
+        programs: { delete: deleteAll(files), fetch: fetch(files), page: read(shown(1)) },
         mortal: ['delete'],
-        lapses: [leaseMs + 1_000],
+        lapses,
         async check() {
           await checkObjects(files);
           const emptied = await stage.query(
@@ -142,94 +123,51 @@ export function createInfected(stage: Stage): Scenario {
           );
           if (emptied.length > 0 && files.objects.size > 0)
             throw new Error('P8: infected bytes are called deleted and are there.');
-          await dropBlobs(files);
         },
       };
     },
-  };
-}
+  }),
 
-/** A stored file is flagged and its object deleted while a run fetches another person's equal bytes. */
-export function createFlagged(stage: Stage): Scenario {
-  return {
+  /** A stored file is flagged and its object deleted while a run fetches another person's equal bytes. */
+  flagged: (stage) => ({
     name: 'equal bytes while stored ones are flagged and deleted',
     promise: 'no byte of a flagged file can be read, however it came (P8)',
     allowsDeadlocks: true,
     async open() {
-      const { advertiserId, lease } = await openLane(stage);
-      const files: FilesOf = { stage, advertiserId, objects: new Set() };
-      const shown = (id: number, hasVirus: boolean) =>
-        anApplication(id, { attachments: [anAttachment('resume', { hasVirus, sizeBytes: content.length })] });
-      await commitPage(stage.direct, privacyKey, aPage(lease, [shown(1, false), shown(2, false)], { advertiserId }));
-      await addBlob(files, `verified_at = now()`);
-      await stage.query(`DELETE FROM intake.downloads WHERE advertiser_id = $1 AND application_id = 1`, [advertiserId]);
-      await stage.query(
-        `UPDATE intake.attachments SET state = 'stored', stored_at = now(), sha256 = $2 WHERE advertiser_id = $1 AND application_id = 1`,
-        [advertiserId, sha256],
-      );
-      const page = aPage(lease, [shown(1, true)], { advertiserId });
+      const { files, read } = await openShown(stage, shown(1), shown(2));
+      await addBlob(files);
+      await unqueue(files, 1);
+      await setStored(files, 1);
       return {
-        programs: new Map<string, Program>([
-          ['fetch', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],
-          ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, page))],
-          ['delete', (actor) => giveUp(deleteDue(toDeleting(files, actor, false), never))],
-        ]),
+        programs: { fetch: fetch(files), page: read(shown(1, { hasVirus: true })), delete: deleteAll(files) },
         mortal: ['delete'],
-        lapses: [],
         async check() {
           await deleteLater(files);
           if (files.objects.size > 0) throw new Error('P8: flagged bytes are in the store, and no run deletes them.');
-          const rows = await stage.query(
-            `SELECT 1 FROM intake.attachments WHERE advertiser_id = $1 AND state = 'stored'`,
-            [advertiserId],
-          );
-          if (rows.length > 0) throw new Error('P8: flagged bytes are called stored.');
-          await dropBlobs(files);
+          await checkNoneStored(files);
         },
       };
     },
-  };
-}
+  }),
 
-/** Deletes as the next run would, after the tokens of dead runs have lapsed. */
-async function deleteLater({ stage, advertiserId, objects }: FilesOf): Promise<void> {
-  await stage.query(`UPDATE intake.blobs SET delete_until = NULL WHERE advertiser_id = $1`, [advertiserId]);
-  const next: Actor = { name: 'next', act: async (_, work) => work() };
-  await deleteDue({ store: stage.directStore, blobs: toBlobs(next, objects) }, never);
-}
-
-/** A page lifts a flag while a run that lost its claim to this flag reports the bytes it fetched. */
-export function createLifted(stage: Stage): Scenario {
-  return {
+  /** A page lifts a flag while a run that lost its claim to this flag reports the bytes it fetched. */
+  lifted: (stage) => ({
     name: 'a flag is lifted while its bytes become known',
     promise: 'bytes that no flag names are not held to be infected (P6)',
     async open() {
-      const { advertiserId, lease } = await openLane(stage);
-      const files: FilesOf = { stage, advertiserId, objects: new Set() };
-      const uploadedAt = new Date(Date.UTC(2026, 0, 1));
-      const shown = (hasVirus: boolean) =>
-        anApplication(1, { attachments: [anAttachment('resume', { hasVirus, sizeBytes: content.length })] });
-      await commitPage(stage.direct, privacyKey, aPage(lease, [shown(true)], { advertiserId }));
-      await addBlob(files, `verified_at = now()`);
-      const lost = {
-        advertiserId,
-        applicationId: 1n,
-        kind: 'resume' as const,
-        token: crypto.randomUUID(),
-        attempts: 1,
-        lapses: 0,
-        isServed: false,
-        failedAt: Infinity,
-        waitedMs: 0,
+      const { files, advertiserId, read } = await openShown(stage, shown(1, { hasVirus: true }));
+      await addBlob(files);
+      const claim = {
+        ...{ advertiserId, applicationId: 1n, kind: 'resume' as const, token: crypto.randomUUID() },
+        ...{ attempts: 1, lapses: 0, isServed: false, failedAt: Infinity, waitedMs: 0 },
       };
-      const page = aPage(lease, [shown(false)], { advertiserId });
+      const lost = { claim, uploadedAt: new Date(Date.UTC(2026, 0, 1)) };
       return {
-        programs: new Map<string, Program>([
-          ['run', (actor) => stage.store(actor.name).blobs.markFetched({ claim: lost, uploadedAt }, sha256)],
-          ['page', async (actor) => void (await commitPage(stage.database(actor.name), privacyKey, page))],
-        ]),
+        programs: {
+          run: (actor) => stage.store(actor.name).blobs.markFetched(lost, sha256),
+          page: read(shown(1)),
+        },
         mortal: ['run'],
-        lapses: [],
         async check() {
           const rows = await stage.query(
             `SELECT 1 FROM intake.blobs b WHERE advertiser_id = $1 AND state = 'infected' AND NOT EXISTS (
@@ -237,93 +175,33 @@ export function createLifted(stage: Stage): Scenario {
             [advertiserId],
           );
           if (rows.length > 0) throw new Error('P6: bytes are held to be infected, and no flag names them.');
-          const [file] = await stage.query<{ state: string }>(
-            `SELECT state FROM intake.attachments WHERE advertiser_id = $1`,
-            [advertiserId],
-          );
+          const [file] = await loadFiles(files);
           if (file?.state !== 'pending') throw new Error(`P6: a file whose flag was lifted is ${file?.state}.`);
-          await checkQueue(stage, advertiserId);
-          await checkEvents(stage, advertiserId);
-          await dropBlobs(files);
+          await checks(files, checkQueue, checkEvents)();
         },
       };
     },
-  };
-}
+  }),
 
-/** The dependencies of a client that deletes objects. */
-export function toDeleting(files: FilesOf, actor: Actor, isLate: boolean): DeletingDeps & { readonly store: Store } {
-  const { stage, objects } = files;
-  const now = () => performance.now() + (isLate ? 0 : stage.gate.clockMs);
-  return {
-    store: toPausing(stage.store(actor.name), actor),
-    blobs: toBlobs(actor, objects, isLate ? undefined : now),
-    now,
-  };
-}
-
-/** Adds a step after each `begin...` call, so that the process can also stall between getting its token and using it. */
-function toPausing(store: Store, actor: Actor): Store {
-  const pause = async <T>(answer: Promise<T>): Promise<T> => {
-    const value = await answer;
-    await actor.act('has its token', () => {});
-    return value;
-  };
-  return {
-    ...store,
-    deletions: {
-      ...store.deletions,
-      beginDueDeletes: (...of) => pause(store.deletions.beginDueDeletes(...of)),
-      beginDrop: (...of) => pause(store.deletions.beginDrop(...of)),
-    },
-  };
-}
-
-/** Ignores the Trouble with which a run ends when it was too slow: the next run deletes. Conflicts without a retry are still errors. */
-export async function giveUp(work: Promise<unknown>): Promise<void> {
-  await work.catch((error: unknown) => {
-    if (!(error instanceof Trouble) || isConflict(error)) throw error;
-  });
-}
-
-/** Unreferenced bytes are dropped at once, as an erasure does, while another person's equal bytes arrive. */
-export function createDrop(stage: Stage): Scenario {
-  return {
+  /** Unreferenced bytes are dropped at once, as an erasure does, while another person's equal bytes arrive. */
+  drop: (stage) => ({
     name: 'equal bytes while dropped ones are deleted',
     promise: 'a file that is called stored has its object (P6)',
     allowsDeadlocks: true,
     async open() {
-      const { advertiserId } = await stage.openAdvertiser();
-      const files: FilesOf = { stage, advertiserId, objects: new Set() };
-      await addBlob(files, `verified_at = now()`);
-      await addFiles(files, [1]);
+      const files = await openQueued(stage, [1]);
+      await addBlob(files);
       return {
-        programs: new Map<string, Program>([
-          [
-            'drop',
-            (actor) => {
-              const deps = toDeleting(files, actor, false);
-              return giveUp(
-                deleteUnneeded({ ...deps, store: stopWhenBusy(deps.store) }, advertiserId, [sha256], never),
-              );
-            },
-          ],
-          ['fetch', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],
-        ]),
+        programs: { drop: drop(files), fetch: fetch(files) },
         mortal: ['drop', 'fetch'],
-        lapses: [leaseMs + 1_000],
-        async check() {
-          await checkObjects(files);
-          await dropBlobs(files);
-        },
+        lapses,
+        check: checks(files, checkObjects),
       };
     },
-  };
-}
+  }),
 
-/** Four runs begin to delete at once; two of them drop orphans before. */
-export function createDeleters(stage: Stage): Scenario {
-  return {
+  /** Four runs begin to delete at once; two of them drop orphans before. */
+  deleters: (stage) => ({
     name: 'four runs begin to delete at once',
     promise: 'no run waits for another, and no object is deleted by two',
     async open() {
@@ -347,14 +225,7 @@ export function createDeleters(stage: Stage): Scenario {
         await begin(actor);
       };
       return {
-        programs: new Map<string, Program>([
-          ['a', begin],
-          ['b', begin],
-          ['c', ofOrphans],
-          ['d', ofOrphans],
-        ]),
-        mortal: [],
-        lapses: [],
+        programs: { a: begin, b: begin, c: ofOrphans, d: ofOrphans },
         commitsApart: true,
         async check(outcome) {
           failOnWaiting(outcome, /^\s*WITH chosen AS MATERIALIZED/, 'a delete');
@@ -364,124 +235,86 @@ export function createDeleters(stage: Stage): Scenario {
             'bytes that were announced since are deleted, or others are not',
           );
           assert.equal(begun.length, 2, 'an object is deleted by two runs');
-          await stage.query(`DELETE FROM intake.blobs WHERE advertiser_id = $1`, [advertiserId]);
         },
       };
     },
-  };
-}
+  }),
 
-/** Verify finds an object missing while a run stores the same bytes for another person. */
-export function createLost(stage: Stage): Scenario {
-  return {
+  /** Verify finds an object missing while a run stores the same bytes for another person. */
+  lost: (stage) => ({
     name: 'bytes are found lost while another run stores the same',
     promise: 'a file that is called stored has its blob, and its object (P6)',
     allowsDeadlocks: true,
     async open() {
-      const { advertiserId } = await stage.openAdvertiser();
-      const files: FilesOf = { stage, advertiserId, objects: new Set() };
-      await addBlob(files, `verified_at = now()`);
-      await addFiles(files, [1, 2]);
-      await stage.query(`DELETE FROM intake.downloads WHERE advertiser_id = $1 AND application_id = 1`, [advertiserId]);
-      await stage.query(
-        `UPDATE intake.attachments SET state = 'stored', stored_at = now(), sha256 = $2 WHERE advertiser_id = $1 AND application_id = 1`,
-        [advertiserId, sha256],
-      );
+      const files = await openQueued(stage, [1, 2]);
+      await addBlob(files);
+      await unqueue(files, 1);
+      await setStored(files, 1);
       files.objects.clear();
       return {
-        programs: new Map<string, Program>([
-          [
-            'verify',
-            async (actor) => {
-              const key = toBlobKey(advertiserId, sha256);
-              const facts = { sha256, sizeBytes: content.length };
-              const condition = await toBlobs(actor, files.objects).verify(key, facts, 'metadata', never);
-              if (condition !== 'intact') await stage.store(actor.name).blobs.markDamaged(advertiserId, sha256);
-            },
-          ],
-          ['fetch', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],
-        ]),
+        programs: { verify: verify(files), fetch: fetch(files) },
         mortal: ['verify', 'fetch'],
-        lapses: [],
         async check({ lines }) {
           // If verify dies, the next verify finds the loss.
           if (!lines.some(({ client, text }) => client === 'verify' && text === 'dies')) await checkObjects(files);
-          await dropBlobs(files);
         },
       };
     },
-  };
-}
+  }),
 
-/** Verify finds infected bytes in the store that are recorded as deleted, while a run deletes them again and may die or stall. */
-export function createFoundInfected(stage: Stage): Scenario {
-  return {
+  /** Verify finds infected bytes in the store that are recorded as deleted, while a run deletes them again and may die or stall. */
+  'found-infected': (stage) => ({
     name: 'infected bytes are found in the store while they are deleted',
     promise: 'infected bytes that are in the store are deleted by this run or by the next (P8)',
     async open() {
-      const { advertiserId } = await stage.openAdvertiser();
-      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      const files = await openFiles(stage);
       // The bytes were announced shortly before they were deleted, so an upload in progress may have brought them back.
       await addBlob(
         files,
         `state = 'infected', infected_at = now(), intended_at = now() - interval '65 minutes', deleted_at = now() - interval '1 hour'`,
       );
-      const key = toBlobKey(advertiserId, sha256);
+      const key = toBlobKey(files.advertiserId, sha256);
       return {
-        programs: new Map<string, Program>([
-          [
-            'verify',
-            async (actor) => {
-              const isFound = await actor.act('lists the objects', () => files.objects.has(key));
-              if (isFound) await markUndeleted(stage.database(actor.name), advertiserId, sha256);
-            },
-          ],
-          ['delete', (actor) => giveUp(deleteDue(toDeleting(files, actor, false), never))],
-        ]),
+        programs: {
+          verify: async (actor) => {
+            const isFound = await actor.act('lists the objects', () => files.objects.has(key));
+            if (isFound) await markUndeleted(stage.database(actor.name), files.advertiserId, sha256);
+          },
+          delete: deleteAll(files),
+        },
         mortal: ['delete'],
-        lapses: [leaseMs + 1_000],
+        lapses,
         commitsApart: true,
         async check() {
           await deleteLater(files);
           if (files.objects.size > 0) throw new Error('P8: infected bytes are in the store, and no run deletes them.');
-          await dropBlobs(files);
         },
       };
     },
-  };
-}
+  }),
 
-/** Verify adopts an object that has no row while a run announces the same bytes. */
-export function createAdopted(stage: Stage): Scenario {
-  return {
+  /** Verify adopts an object that has no row while a run announces the same bytes. */
+  adopted: (stage) => ({
     name: 'an unknown object is adopted while its bytes are announced',
     promise: 'the bytes have one row, and the file is stored (P6)',
     async open() {
-      const { advertiserId } = await stage.openAdvertiser();
-      const files: FilesOf = { stage, advertiserId, objects: new Set([toBlobKey(advertiserId, sha256)]) };
-      await addFiles(files, [1]);
+      const files = await openQueued(stage, [1]);
+      const { advertiserId } = files;
+      files.objects.add(toBlobKey(advertiserId, sha256));
+      const facts = { sha256, sizeBytes: content.length };
       return {
-        programs: new Map<string, Program>([
-          [
-            'verify',
-            async (actor) =>
-              void (await adoptBlob(stage.database(actor.name), advertiserId, { sha256, sizeBytes: content.length })),
-          ],
-          ['fetch', async (actor) => void (await fetchClaimed(files, actor, await claim(files, actor, leaseMs)))],
-        ]),
+        programs: {
+          verify: (actor) => adoptBlob(stage.database(actor.name), advertiserId, facts),
+          fetch: fetch(files),
+        },
         mortal: ['verify'],
-        lapses: [],
         commitsApart: true,
         async check() {
           await checkObjects(files);
-          const stored = await stage.query(
-            `SELECT 1 FROM intake.attachments WHERE advertiser_id = $1 AND state = 'stored'`,
-            [advertiserId],
-          );
-          assert.equal(stored.length, 1, 'P6: the file is not stored');
-          await dropBlobs(files);
+          const states = (await loadFiles(files)).map(({ state }) => state);
+          assert.deepEqual(states, ['stored'], 'P6: the file is not stored');
         },
       };
     },
-  };
-}
+  }),
+} satisfies Scenarios;

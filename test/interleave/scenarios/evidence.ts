@@ -12,7 +12,7 @@ import { withProofs } from '../../../src/store/sweeps/export-evidence.ts';
 import { pruneSweeps } from '../../../src/store/sweeps/sweeps.ts';
 import { aPage, commitPage as commitCurrent } from '../../support/applications.ts';
 import { chain, type Line, sha256 } from '../../support/chain.ts';
-import { claimLease } from '../../support/leases.ts';
+import { takeLease } from '../../support/leases.ts';
 import type { Scenarios, Stage } from '../stage.ts';
 import { endSweep, openLane, openLanes, privacyKey } from './lanes.ts';
 import { checkErased, eraseFirst, openPerson } from './privacy.ts';
@@ -129,8 +129,7 @@ export const evidenceScenarios = {
     promise: 'the person is erased, and the chains are whole (P10, P17)',
     async open() {
       const { advertiserId, name, lease: live } = await openPerson(stage);
-      const backfill = await claimLease(stage.direct, { name, lane: 'backfill', owner: 'page', leaseMs: 600_000 });
-      if (!backfill) throw new Error('The lane is already leased.');
+      const backfill = await takeLease(stage.direct, { name, lane: 'backfill', owner: 'page', leaseMs: 600_000 });
       await endSweep(stage.direct, live, { advertiserId, sweepId: 2n, low: 1n, high: 20n, evidence: proof() });
       const page = aPage(backfill, [], { advertiserId, sweepId: 3n, progress: { evidence: proof() } });
       return {

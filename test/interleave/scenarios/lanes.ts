@@ -17,7 +17,7 @@ import { loadUnfinished } from '../../../src/store/sweeps/continue-sweep.ts';
 import { confirmCursors } from '../../../src/store/sweeps/cursors.ts';
 import { endCertificates, takeTickets } from '../../../src/store/sweeps/sweeps.ts';
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
-import { claimLease } from '../../support/leases.ts';
+import { claimLease, takeLease } from '../../support/leases.ts';
 import { testPrivacyKey } from '../../support/syncing.ts';
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Line, Program } from '../schedule.ts';
@@ -43,8 +43,7 @@ export async function openLane(
   stage: Stage,
 ): Promise<{ readonly advertiserId: bigint; readonly name: string; readonly lease: Lease }> {
   const { advertiserId, name } = await stage.openAdvertiser();
-  const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'page', leaseMs: 600_000 });
-  if (!lease) throw new Error('The lane is already leased.');
+  const lease = await takeLease(stage.direct, { name, lane: 'live', owner: 'page', leaseMs: 600_000 });
   return { advertiserId, name, lease };
 }
 
@@ -305,8 +304,7 @@ export const laneScenarios = {
     promise: 'of two owners of one epoch only the one in the row writes (P5)',
     async open() {
       const { advertiserId, name } = await stage.openAdvertiser();
-      const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'b', leaseMs });
-      if (!lease) throw new Error('The lane is already leased.');
+      const lease = await takeLease(stage.direct, { name, lane: 'live', owner: 'b', leaseMs });
       const write = (owner: string) => async (actor: Actor) =>
         await ignoreLost(writeNext(stage.database(actor.name), { ...lease, owner }, advertiserId));
       const programs = { a: write('a'), b: write('b') };
@@ -321,8 +319,7 @@ export const laneScenarios = {
       'neither the heartbeat nor another worker waits for a transaction that writes; the lane does not change hands under it',
     async open() {
       const { advertiserId, name } = await stage.openAdvertiser();
-      const lease = await claimLease(stage.direct, { name, lane: 'live', owner: 'a', leaseMs });
-      if (!lease) throw new Error('The lane is already leased.');
+      const lease = await takeLease(stage.direct, { name, lane: 'live', owner: 'a', leaseMs });
       const write = async ({ name: own }: Actor) => {
         const db = stage.database(own);
         const held = own === 'a' ? lease : await claimLease(db, { name, lane: 'live', owner: own, leaseMs });

@@ -1,7 +1,6 @@
-// Files for the scenarios: an in-memory object store in which every call is a step of its client, and the product's download of a file.
+// An in-memory object store in which every call is a step of its client, and the product's download and delete of a file on it.
 import { createHash } from 'node:crypto';
 import type { BlobStore, Spool } from '../../../src/domain/blob.ts';
-import { toBlobKey } from '../../../src/domain/blob.ts';
 import { Trouble } from '../../../src/domain/trouble.ts';
 import type { Source } from '../../../src/source/client.ts';
 import type { Claim } from '../../../src/store/files/download-queue.ts';
@@ -9,6 +8,7 @@ import type { Store } from '../../../src/store/store.ts';
 import { type DownloadEnd, download } from '../../../src/sync/files/download.ts';
 import type { Actor } from '../schedule.ts';
 import type { Stage } from '../stage.ts';
+import { leaseMs } from './lanes.ts';
 
 export const content = Buffer.from('the bytes of two people');
 export const sha256 = createHash('sha256').update(content).digest('hex');
@@ -76,19 +76,30 @@ const description = {
   encoding: null,
 };
 
-export interface FilesOf {
+/** The account of a schedule. */
+export interface Account {
   readonly stage: Stage;
   readonly advertiserId: bigint;
+}
+
+export interface FilesOf extends Account {
   readonly objects: Objects;
   /** The bytes of a file of this kind. */
-  readonly bytes?: (kind: string) => Buffer;
+  readonly bytes: (kind: string) => Buffer;
 }
+
+/** An account without objects, whose files all have the same bytes. */
+export function toFiles({ stage, advertiserId }: Account): FilesOf {
+  return { stage, advertiserId, objects: new Set(), bytes: () => content };
+}
+
+/** A client outside of the schedule. */
+export const alone: Actor = { name: 'alone', act: async (_, work) => work() };
 
 /** Claims the due downloads of the advertiser. */
 export async function claim(
   { stage, advertiserId }: FilesOf,
   actor: Actor,
-  leaseMs: number,
   tier: 'usual' | 'suspects' = 'usual',
 ): Promise<Claim[]> {
   const { claims } = await stage.store(actor.name).downloads.claim({
@@ -102,7 +113,7 @@ export async function fetchClaimed(of: FilesOf, actor: Actor, claims: readonly C
   const store = stopWhenBusy(of.stage.store(actor.name));
   const source: Pick<Source, 'openAttachment'> = {
     async openAttachment(kind) {
-      const body = of.bytes?.(kind) ?? content;
+      const body = of.bytes(kind);
       return {
         ...{ status: 200, headers: { 'content-length': String(body.length) }, isFramed: true },
         body: (async function* () {
@@ -143,64 +154,4 @@ export function stopWhenBusy(store: Store): Store {
       },
     },
   };
-}
-
-/** Adds applications with pending, queued files. */
-export async function addFiles(
-  { stage, advertiserId }: FilesOf,
-  ids: readonly number[],
-  kinds: readonly string[] = ['resume'],
-): Promise<void> {
-  await stage.query(
-    `WITH a AS (INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq)
-       SELECT $1, id, '', 1 FROM unnest($2::bigint[]) AS id RETURNING application_id),
-     f AS (INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, size_bytes, uploaded_at)
-       SELECT $1, application_id, kind, 'pending', $4, '2026-01-01Z' FROM a, unnest($3::text[]) AS kind RETURNING application_id, kind)
-     INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority) SELECT $1, application_id, kind, 0 FROM f`,
-    [advertiserId, ids, kinds, content.length],
-  );
-}
-
-/** Adds a stored blob with its object, and then sets these columns of its row. */
-export async function addBlob({ stage, advertiserId, objects }: FilesOf, set: string): Promise<void> {
-  const key = toBlobKey(advertiserId, sha256);
-  objects.add(key);
-  await stage.query(
-    `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, verified_at) VALUES ($1, $2, $3, $4, 'stored', now())`,
-    [advertiserId, sha256, content.length, key],
-  );
-  await stage.query(`UPDATE intake.blobs SET ${set} WHERE advertiser_id = $1`, [advertiserId]);
-}
-
-/** Checks that every stored file has a stored blob and an object (P6). */
-export async function checkObjects({ stage, advertiserId, objects }: FilesOf): Promise<void> {
-  const rows = await stage.query<{ kind: string; application_id: string; state: string; key: string; blob: string }>(
-    `SELECT a.application_id, a.kind, a.state, b.key, b.state AS blob
-     FROM intake.attachments a LEFT JOIN intake.blobs b USING (advertiser_id, sha256) WHERE a.advertiser_id = $1`,
-    [advertiserId],
-  );
-  for (const { application_id: id, kind, state, key, blob } of rows) {
-    if (state !== 'stored') continue;
-    if (blob !== 'stored')
-      throw new Error(`P6: ${kind} of ${id} is called stored, and its blob is ${blob ?? 'not there'}.`);
-    if (!objects.has(key)) throw new Error(`P6: ${kind} of ${id} is called stored, and its object is not there.`);
-  }
-}
-
-/** Deletes the advertiser's blob rows, so that the next schedule does not find them due for deletion. */
-export async function dropBlobs({ stage, advertiserId }: FilesOf): Promise<void> {
-  await stage.query(`DELETE FROM intake.blobs WHERE advertiser_id = $1`, [advertiserId]);
-}
-
-/** Marks applications without pending files as ready and adds their events, as the completing transaction would have done. */
-export async function makeReady({ stage, advertiserId }: FilesOf): Promise<void> {
-  await stage.query(
-    `WITH ready AS (
-       UPDATE intake.applications a SET ready_at = now() WHERE advertiser_id = $1 AND ready_at IS NULL AND NOT EXISTS (
-         SELECT 1 FROM intake.attachments f WHERE f.advertiser_id = $1 AND f.application_id = a.application_id AND f.state = 'pending')
-       RETURNING application_id)
-     INSERT INTO intake.events (advertiser_id, event_id, application_id, type, at)
-     SELECT $1, nextval('intake.event_seq'), application_id, 'application.ready', now() FROM ready`,
-    [advertiserId],
-  );
 }

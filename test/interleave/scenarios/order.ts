@@ -1,9 +1,8 @@
 // Writers that change several applications in one transaction. Each locks applications in the order of their ids, which prevents
 // deadlocks. The rows that one statement locks are not separate steps of a schedule, so a third client holds the lock of the first one.
-import { toBlobKey } from '../../../src/domain/blob.ts';
 import type { Lease } from '../../../src/store/accounts/leases.ts';
 import { completeDownloads } from '../../../src/store/files/complete-download.ts';
-import { type Claim, claimDownloads } from '../../../src/store/files/download-queue.ts';
+import type { Claim } from '../../../src/store/files/download-queue.ts';
 import { retryDownloads } from '../../../src/store/files/stored-files.ts';
 import { markDamaged } from '../../../src/store/files/verify-blobs.ts';
 import { beginErasure } from '../../../src/store/privacy/erasure-jobs.ts';
@@ -11,10 +10,9 @@ import { anApplication, anAttachment, aPage, commitPage } from '../../support/ap
 import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
 import type { Scenarios, Stage } from '../stage.ts';
-import { completeOne, toStored } from './claims.ts';
-import { checkEvents, checkQueue } from './files.ts';
-import { leaseMs, openLane, privacyKey } from './lanes.ts';
-import { content, sha256 } from './objects.ts';
+import { addBlob, checkEvents, checkQueue, checks, claimAll, complete, missing } from './clients.ts';
+import { openLane, privacyKey } from './lanes.ts';
+import { content, sha256, toFiles } from './objects.ts';
 
 const email = 'both@example.com';
 const ids = [2, 1];
@@ -47,10 +45,7 @@ async function end(two: Two, values: string): Promise<void> {
 }
 
 async function hold(two: Two): Promise<void> {
-  await two.stage.query(
-    `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, verified_at) VALUES ($1, $2, $3, $4, 'stored', now())`,
-    [two.advertiserId, sha256, content.length, toBlobKey(two.advertiserId, sha256)],
-  );
+  await addBlob(toFiles(two));
   await end(two, `state = 'stored', stored_at = now(), sha256 = '${sha256}'`);
 }
 
@@ -64,13 +59,11 @@ const completeKind = (kind: string): Writer => ({
   work: ({ stage, claims }, actor) =>
     completeDownloads(
       stage.database(actor.name),
-      claims
-        .filter((claim) => claim.kind === kind)
-        .map((claim) => ({ claim, completion: { kind: 'final', state: 'missing', reason: 'the source has none' } })),
+      claims.filter((claim) => claim.kind === kind).map((claim) => ({ claim, completion: missing })),
     ),
 });
 
-const complete = completeKind('resume');
+const completeBoth = completeKind('resume');
 /** Locks only the first application. */
 const holdFirst = completeKind('coverLetter');
 
@@ -116,9 +109,7 @@ const lose: Writer = {
 async function openTwo(stage: Stage): Promise<Two> {
   const { advertiserId, lease } = await openLane(stage);
   await commitPage(stage.direct, privacyKey, aPage(lease, shown('Shown'), { advertiserId }));
-  const { claims } = await claimDownloads(stage.direct, {
-    ...{ advertisers: [advertiserId], tier: 'usual', limit: 10, token: crypto.randomUUID(), leaseMs },
-  });
+  const { all: claims } = await claimAll({ stage, advertiserId });
   const inOrder = claims.toSorted((one, other) => Number(other.applicationId - one.applicationId));
   return { stage, advertiserId, lease, claims: inOrder };
 }
@@ -129,18 +120,14 @@ function createOrder(stage: Stage, name: string, a: Writer, b: Writer): Scenario
     promise: 'nobody waits in a circle',
     async open() {
       const two = await openTwo(stage);
-      const { advertiserId } = two;
       for (const writer of [a, b]) await writer.before?.(two);
       const toProgram =
         ({ work }: Writer): Program =>
-        async (actor) =>
-          void (await work(two, actor));
+        (actor) =>
+          work(two, actor);
       return {
         programs: { a: toProgram(a), b: toProgram(b), first: toProgram(holdFirst) },
-        async check() {
-          await checkEvents(stage, advertiserId);
-          await checkQueue(stage, advertiserId);
-        },
+        check: checks(two, checkEvents, checkQueue),
       };
     },
   };
@@ -148,11 +135,11 @@ function createOrder(stage: Stage, name: string, a: Writer, b: Writer): Scenario
 
 export const orderScenarios = {
   'order-page': (stage) =>
-    createOrder(stage, 'two files complete beside a page that changes both applications', complete, change),
+    createOrder(stage, 'two files complete beside a page that changes both applications', completeBoth, change),
   'order-back': (stage) =>
-    createOrder(stage, 'two files complete beside a page that shows both applications again', complete, showAgain),
+    createOrder(stage, 'two files complete beside a page that shows both applications again', completeBoth, showAgain),
   'order-erase': (stage) =>
-    createOrder(stage, 'two files complete beside an erasure of both applications', complete, erase),
+    createOrder(stage, 'two files complete beside an erasure of both applications', completeBoth, erase),
   'order-retry': (stage) =>
     createOrder(stage, 'a retry of both files beside an erasure of both applications', retry, erase),
   'order-lost': (stage) =>
@@ -164,20 +151,16 @@ export const orderScenarios = {
     promise: 'applications are locked before blobs, so that nobody waits in a circle',
     async open() {
       const two = await openTwo(stage);
-      const { advertiserId } = two;
       await hold(two);
       const letter = two.claims.find(({ kind }) => kind === 'coverLetter');
       if (!letter) throw new Error('The letter was not claimed.');
       return {
         programs: {
           lost: (actor) => lose.work(two, actor),
-          letter: (actor) => completeOne(stage, actor, letter, toStored(sha256)),
+          letter: complete(stage, letter),
         },
         mortal: ['letter'],
-        async check() {
-          await checkEvents(stage, advertiserId);
-          await checkQueue(stage, advertiserId);
-        },
+        check: checks(two, checkEvents, checkQueue),
       };
     },
   }),

@@ -11,7 +11,7 @@ import { createSlots } from '../../../src/sync/slots.ts';
 import type { Actor } from '../schedule.ts';
 import type { Scenarios, Stage } from '../stage.ts';
 import { privacyKey } from './lanes.ts';
-import { content, never, type Objects, sha256, spool, toBlobs } from './objects.ts';
+import { alone, content, never, type Objects, sha256, spool, toBlobs } from './objects.ts';
 import { checkErased, openPerson } from './privacy.ts';
 
 const email = 'person1@example.com';
@@ -137,8 +137,7 @@ export const prefillScenarios = {
         mortal: ['visit'],
         async check() {
           // The second deletion of the erasure runs once no upload can be in progress any more.
-          const last: Actor = { name: 'last', act: async (_, work) => work() };
-          const deps = { store: stage.directStore, blobs: toBlobs(last, visit.objects) };
+          const deps = { store: stage.directStore, blobs: toBlobs(alone, visit.objects) };
           await stage.query(`UPDATE intake.blobs SET delete_until = now() WHERE delete_until IS NOT NULL`);
           for (const { hashes } of await deps.store.erasures.loadOpen(advertiserId))
             await deleteUnneeded(deps, advertiserId, hashes ?? [], never);
@@ -157,7 +156,7 @@ export const prefillScenarios = {
       const { advertiserId, name } = await stage.openAdvertiser();
       const visit = await openVisit(stage, { advertiserId, name });
       const first = await openVisit(stage, { advertiserId, name }, visit.objects);
-      await first.comeBack({ name: 'first', act: async (_, work) => work() }, stage.directStore);
+      await first.comeBack(alone, stage.directStore);
       await stage.query(
         `UPDATE intake.prefills SET expires_at = now() - interval '1 second' WHERE advertiser_id = $1 AND outcome = 'prefilled'`,
         [advertiserId],

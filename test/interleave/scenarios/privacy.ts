@@ -10,21 +10,9 @@ import { anApplication, anAttachment, aPage, commitPage } from '../../support/ap
 import type { Scenario } from '../explorer.ts';
 import type { Actor } from '../schedule.ts';
 import type { Scenarios, Stage } from '../stage.ts';
-import { claimAll, completeOne, toStored } from './claims.ts';
-import { checkEvents } from './files.ts';
-import { leaseMs, openLane, privacyKey } from './lanes.ts';
-import {
-  Busy,
-  claim,
-  content,
-  dropBlobs,
-  type FilesOf,
-  fetchClaimed,
-  never,
-  sha256,
-  stopWhenBusy,
-  toBlobs,
-} from './objects.ts';
+import { checkEvents, claimAll, commit, complete, fetch, lapses, missing, toStored } from './clients.ts';
+import { openLane, privacyKey } from './lanes.ts';
+import { alone, Busy, content, never, sha256, stopWhenBusy, toBlobs, toFiles } from './objects.ts';
 
 const email = 'person1@example.com';
 const byAddress: Sought = { by: 'address', email };
@@ -50,7 +38,7 @@ export async function checkErased(stage: Stage, advertiserId: bigint): Promise<v
     [advertiserId],
   );
   if (row?.found) throw new Error(`P17: an erased person is in ${row.found}.`);
-  await checkEvents(stage, advertiserId);
+  await checkEvents({ stage, advertiserId });
 }
 
 const erase = (stage: Stage, advertiserId: bigint, sought: Sought) => async (actor: Actor) => {
@@ -87,9 +75,15 @@ function createEraseReleaseOf(stage: Stage, isAgain: boolean): Scenario {
       const attachments = [anAttachment('resume', { sizeBytes: content.length })];
       const applications = [1, 2, 3].map((id) => anApplication(id, { email, attachments }));
       await commitPage(stage.direct, privacyKey, aPage(lease, applications, { advertiserId }));
-      const claimed = await claimAll(stage, advertiserId);
+      const claimed = await claimAll({ stage, advertiserId });
       const { blob } = toStored(sha256);
-      const job = isAgain ? await eraseInVain(stage, byAddress, [1, 2, 3].map(claimed)) : null;
+      const job = isAgain
+        ? await eraseInVain(
+            stage,
+            byAddress,
+            [1, 2, 3].map((id) => claimed(id)),
+          )
+        : null;
       return {
         programs: {
           // Holds a lock on the second file, so that the others stop midway: the rows that one statement locks are not separate steps.
@@ -101,10 +95,7 @@ function createEraseReleaseOf(stage: Stage, isAgain: boolean): Scenario {
         },
         mortal: ['release'],
         commitsApart: true,
-        async check() {
-          await checkErased(stage, advertiserId);
-          await stage.query(`DELETE FROM intake.blobs WHERE advertiser_id = $1`, [advertiserId]);
-        },
+        check: () => checkErased(stage, advertiserId),
       };
     },
   };
@@ -120,7 +111,7 @@ export const privacyScenarios = {
       const page = aPage(lease, [anApplication(1, { email, lastName: 'Other' })], { advertiserId });
       return {
         programs: {
-          page: (actor) => commitPage(stage.database(actor.name), privacyKey, page),
+          page: commit(stage, page),
           erase: eraseFirst(stage, advertiserId),
         },
         mortal: ['page'],
@@ -146,8 +137,8 @@ export const privacyScenarios = {
       const replayed = [{ id: element.id, applicationId: 2n }];
       return {
         programs: {
-          page: (actor) => commitPage(stage.database(actor.name), privacyKey, seen(2n)),
-          replay: (actor) => commitPage(stage.database(actor.name), privacyKey, { ...read, replayed }),
+          page: commit(stage, seen(2n)),
+          replay: commit(stage, { ...read, replayed }),
           erase: erase(stage, advertiserId, byAddress),
         },
         check: () => checkErased(stage, advertiserId),
@@ -162,10 +153,10 @@ export const privacyScenarios = {
     async open() {
       const attachments = [anAttachment('resume', { sizeBytes: content.length })];
       const { advertiserId } = await openPerson(stage, { attachments });
-      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      const files = toFiles({ stage, advertiserId });
       return {
         programs: {
-          run: async (actor) => fetchClaimed(files, actor, await claim(files, actor, leaseMs)),
+          run: fetch(files),
           erase: async (actor) => {
             const sought = { advertiserId, sought: byId, by: 'test' };
             const job = await beginErasure(stage.database(actor.name), privacyKey, sought);
@@ -176,25 +167,28 @@ export const privacyScenarios = {
           },
         },
         mortal: ['run', 'erase'],
-        lapses: [leaseMs + 1_000],
+        lapses,
         async check({ lines }) {
-          if (lines.some(({ client, text }) => client === 'erase' && text === 'dies')) return await dropBlobs(files);
+          if (lines.some(({ client, text }) => client === 'erase' && text === 'dies')) return;
           // Any process continues the erasure later, when the tokens of dead processes have lapsed.
           await stage.query(
             `UPDATE intake.blobs SET delete_until = now() - interval '1 second' WHERE advertiser_id = $1`,
             [advertiserId],
           );
           const store = stage.directStore;
-          const last: Actor = { name: 'last', act: async (_, work) => work() };
           for (const job of await store.erasures.loadOpen(advertiserId)) {
-            await deleteUnneeded({ store, blobs: toBlobs(last, files.objects) }, advertiserId, job.hashes ?? [], never);
+            await deleteUnneeded(
+              { store, blobs: toBlobs(alone, files.objects) },
+              advertiserId,
+              job.hashes ?? [],
+              never,
+            );
             const { step } = await checkAgain(stage.direct, job);
             if (step !== 'closed') throw new Error('P17: the second look found something.');
           }
           await checkErased(stage, advertiserId);
           if (files.objects.size > 0 && !lines.some(({ text }) => text === 'dies'))
             throw new Error('P17: bytes of an erased person are left.');
-          await dropBlobs(files);
         },
       };
     },
@@ -253,13 +247,12 @@ export const privacyScenarios = {
     async open() {
       const attachments = [anAttachment('resume', { sizeBytes: content.length })];
       const { advertiserId } = await openPerson(stage, { attachments });
-      const claimed = await claimAll(stage, advertiserId);
+      const claimed = await claimAll({ stage, advertiserId });
       const job = await eraseInVain(stage, byId, [claimed(1)]);
-      const completion = { kind: 'final', state: 'missing', reason: 'the source does not have it' } as const;
       return {
         programs: {
           again: (actor) => checkAgain(stage.database(actor.name), job),
-          run: (actor) => completeOne(stage, actor, claimed(1), completion),
+          run: complete(stage, claimed(1), missing),
         },
         mortal: ['run'],
         check: () => checkErased(stage, advertiserId),

@@ -9,10 +9,9 @@ import { pruneSweeps } from '../../../src/store/sweeps/sweeps.ts';
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
 import type { Actor } from '../schedule.ts';
 import type { Scenarios } from '../stage.ts';
-import { claimAll, completeOne, toStored } from './claims.ts';
-import { failOnWaiting } from './files.ts';
+import { addBlob, claimAll, commit, complete, failOnWaiting, openQueued, toStored } from './clients.ts';
 import { openLane, privacyKey, proven } from './lanes.ts';
-import { addBlob, addFiles, dropBlobs, type FilesOf, sha256 } from './objects.ts';
+import { sha256 } from './objects.ts';
 
 export const pruningScenarios = {
   /** Two clients prune old sweeps, events and quarantined elements while a page shows the element again and ends a sweep. */
@@ -52,7 +51,7 @@ export const pruningScenarios = {
         await pruneQuarantine(db);
       };
       return {
-        programs: { a: prune, b: prune, page: (actor) => commitPage(stage.database(actor.name), privacyKey, page) },
+        programs: { a: prune, b: prune, page: commit(stage, page) },
         mortal: ['a'],
         commitsApart: true,
         async check({ lines }) {
@@ -120,16 +119,15 @@ export const pruningScenarios = {
     name: 'orphans are dropped while a file is linked to one of them',
     promise: 'bytes of a stored file are not dropped (P6)',
     async open() {
-      const { advertiserId } = await stage.openAdvertiser();
-      const files: FilesOf = { stage, advertiserId, objects: new Set() };
+      const files = await openQueued(stage, [1]);
+      const { advertiserId } = files;
       await addBlob(files, `verified_at = now(), intended_at = now() - interval '2 days'`);
-      await addFiles(files, [1]);
-      const claimed = await claimAll(stage, advertiserId);
+      const claimed = await claimAll(files);
       const linked = toStored(sha256, { linkedBy: 'given' });
       return {
         programs: {
           verify: (actor) => dropOrphans(stage.database(actor.name), advertiserId),
-          link: (actor) => completeOne(stage, actor, claimed(1), linked),
+          link: complete(stage, claimed(1), linked),
         },
         mortal: ['link'],
         commitsApart: true,
@@ -140,7 +138,6 @@ export const pruningScenarios = {
             [advertiserId],
           );
           if (rows.length > 0) throw new Error('P6: bytes of a file are dropped.');
-          await dropBlobs(files);
         },
       };
     },

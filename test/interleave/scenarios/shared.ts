@@ -8,7 +8,7 @@ import { openDatabase } from '../../../src/store/postgres/database.ts';
 import { ensureSchema } from '../../../src/store/postgres/migrations.ts';
 import { takeSlot } from '../../../src/store/rate-limit.ts';
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
-import { claimLease } from '../../support/leases.ts';
+import { takeLease } from '../../support/leases.ts';
 import type { Actor } from '../schedule.ts';
 import type { Scenarios, Stage } from '../stage.ts';
 import { privacyKey } from './lanes.ts';
@@ -146,8 +146,7 @@ export const sharedScenarios = {
             await using db = openDatabase({ url, role: 'worker', connections: 1 });
             await ensureSchema(db, { directUrl: url, signal: AbortSignal.timeout(600_000) });
             await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('new', 1)`);
-            const lease = await claimLease(db, { name: 'new', lane: 'live', owner: 'worker', leaseMs: 600_000 });
-            if (!lease) throw new Error('The lane is already leased.');
+            const lease = await takeLease(db, { name: 'new', lane: 'live', owner: 'worker', leaseMs: 600_000 });
             await commitPage(db, privacyKey, aPage(lease, [anApplication(1)], { advertiserId: 1n }));
           },
         },
