@@ -11,6 +11,7 @@ import { Trouble } from '../../src/domain/trouble.ts';
 import { createLog } from '../../src/log.ts';
 import { parseElement } from '../../src/source/parse/list.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
+import { adoptStore } from '../../src/sync/files/store-owner.ts';
 import { erase, finishErasures, retain } from '../../src/sync/privacy/erase.ts';
 import { exportPerson } from '../../src/sync/privacy/export.ts';
 import { replay } from '../../src/sync/read/replay-quarantine.ts';
@@ -65,6 +66,7 @@ async function runMaintenance(
   settings: Record<string, string>,
   { now, onStep }: { now?: () => number; onStep?: (task: string) => void } = {},
 ): Promise<string[]> {
+  await adoptStore(intake, signal());
   const log = await createLog({ level: 'silent', format: 'json' });
   const tasks = createPrivacyMaintenance(toConfig(intake, settings), intake.store, log, now);
   for (const { name, run } of tasks) await run(signal(), () => onStep?.(name));
