@@ -50,7 +50,9 @@ async function runChecks(
   signal: AbortSignal,
 ): Promise<Finding[]> {
   const { openAnyStore } = await import('../app/database.ts');
-  const { openConfiguredBlobs, openConnectionsOf, openSourceToLook, openWebhooks } = await import('../app/resources.ts');
+  const { openConfiguredBlobs, openConnectionsOf, openSourceToLook, openWebhooks } = await import(
+    '../app/resources.ts'
+  );
   const checks = await import('../sync/worker/health-checks.ts');
   await using stack = new AsyncDisposableStack();
   const findings: Finding[] = [];
