@@ -108,6 +108,31 @@ describe('A1 HasVirus', () => {
     expect(await intake.keys()).toEqual([expect.stringContaining(sha256('a clean file in its place'))]);
   });
 
+  test('true on an upload of which other bytes came before, replaced since: all of its bytes stay infected', {
+    tags: ['slow'],
+  }, async () => {
+    await using intake = await open();
+    const { board } = intake;
+    const at = 1_700_000_000_000;
+    const show = (content: string, hasVirus: boolean | null, uploadedAt = at) => ({
+      attachments: [resume(content, { hasVirus, uploadedAt })],
+    });
+    const [id = 0n] = board.add([show('bytes A', null), show('bytes A', null), show('bytes B', null)]);
+    const changes = [
+      show('bytes A', null),
+      show('bytes B', null),
+      show('bytes B', true),
+      show('clean', false, at + 60_000),
+    ];
+    for (const change of changes) {
+      board.change(id, change);
+      await intake.sweep(true);
+      await intake.runDownloads();
+    }
+    expect((await intake.files()).map((row) => row.state)).toEqual(['stored', 'infected', 'infected']);
+    expect(await intake.keys()).toEqual([expect.stringContaining(sha256('clean'))]);
+  });
+
   test('true and then false on one upload, with another Hash each time, sets its bytes free again', {
     tags: ['slow'],
   }, async () => {

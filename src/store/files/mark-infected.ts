@@ -14,9 +14,7 @@ import { reopenAttachments, replaceBytes } from './ready.ts';
 /** The bytes of flagged files of these applications: all that came of a flagged upload, also before its Hash has changed. */
 export async function loadFlagged(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<string[]> {
   const rows = await tx.query<NotNull<Columns<'attachments', 'sha256'>>>(
-    `WITH flagged AS (
-       SELECT * FROM intake.attachments WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND has_virus
-     )
+    `WITH flagged AS (SELECT * FROM intake.attachments WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND has_virus)
      SELECT sha256 FROM flagged WHERE sha256 IS NOT NULL
      UNION SELECT v.sha256 FROM intake.attachment_versions v JOIN flagged f USING (advertiser_id, application_id, kind)
      WHERE v.uploaded_at = f.uploaded_at AND v.sha256 IS NOT NULL`,
@@ -112,7 +110,9 @@ async function unmark(tx: Queryable, advertiserId: bigint, hashes: readonly stri
        SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256 AND a.has_virus)
        AND NOT EXISTS (
          SELECT 1 FROM intake.attachment_versions v JOIN intake.attachments a USING (advertiser_id, application_id, kind)
-         WHERE v.advertiser_id = $1 AND v.sha256 = b.sha256 AND v.has_virus AND v.uploaded_at IS DISTINCT FROM a.uploaded_at)
+         JOIN intake.attachment_versions f USING (advertiser_id, application_id, kind)
+         WHERE v.advertiser_id = $1 AND v.sha256 = b.sha256 AND v.uploaded_at IS DISTINCT FROM a.uploaded_at
+           AND f.has_virus AND f.uploaded_at IS NOT DISTINCT FROM v.uploaded_at)
      RETURNING sha256`,
     [advertiserId, hashes],
   );
