@@ -11,6 +11,7 @@ import {
   type BlobFile,
   type BlobStore,
   identityName,
+  isBlobKey,
   type ListedBlob,
   parseBlobFolder,
   parseBlobKey,
@@ -232,9 +233,9 @@ async function* readInPlace(file: BlobFile): AsyncGenerator<Uint8Array> {
 async function* listFiles(folder: string, prefix: string, signal: AbortSignal): AsyncGenerator<ListedBlob> {
   signal.throwIfAborted();
   const found = await guard('read', () => readdir(folder, { withFileTypes: true }).catch(ignore('ENOENT', 'ENOTDIR')));
-  // Sorting folders with their slash gives the order of the keys below them.
+  // Only root reads lost+found, a name that no key has. Sorting folders with their slash gives the order of the keys below them.
   const names = (found ?? [])
-    .filter((entry) => !entry.name.startsWith('.') && (entry.isDirectory() || entry.isFile()))
+    .filter((entry) => (entry.isDirectory() ? isBlobKey(entry.name) : entry.isFile() && !entry.name.startsWith('.')))
     .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
     .sort((a, b) => (a < b ? -1 : 1));
   for (const name of names) {

@@ -135,7 +135,7 @@ export function parseBlobFolder(text: string): string {
   return text;
 }
 
-const isBlobKey = (text: string) => text.length <= maxKeyLength && keyPattern.test(text);
+export const isBlobKey = (text: string) => text.length <= maxKeyLength && keyPattern.test(text);
 const maxKeyLength = 255;
 const keyPattern = /^[0-9A-Za-z_-][0-9A-Za-z._-]*(?:\/[0-9A-Za-z_-][0-9A-Za-z._-]*)*$/;
 

@@ -190,6 +190,14 @@ describe('a folder of blobs', () => {
     },
   );
 
+  test('at the root of a volume is listed without lost+found, which only root may read', async () => {
+    await using scratch = await openScratch();
+    await using store = await openDiskBlobs(scratch.path);
+    await mkdir(join(scratch.path, 'lost+found'));
+    await writeFile(join(scratch.path, 'lost+found', 'x'), 'x');
+    expect(await Array.fromAsync(store.list('', signal))).toEqual([]);
+  });
+
   test('whose next owner is being written, or died before it was, is nobody’s to use', async () => {
     await using scratch = await openScratch();
     await using store = await openDiskBlobs(scratch.path);

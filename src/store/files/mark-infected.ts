@@ -107,8 +107,7 @@ async function unmark(tx: Queryable, advertiserId: bigint, hashes: readonly stri
   const freed = await tx.query<Columns<'blobs', 'sha256'>>(
     `UPDATE intake.blobs b SET state = 'writing', infected_at = NULL, deleted_at = NULL, kept_versions = 0
      WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'infected' AND NOT EXISTS (
-       SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256 AND a.has_virus)
-       AND NOT EXISTS (
+       SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256 AND a.has_virus) AND NOT EXISTS (
          SELECT 1 FROM intake.attachment_versions v JOIN intake.attachments a USING (advertiser_id, application_id, kind)
          JOIN intake.attachment_versions f USING (advertiser_id, application_id, kind)
          WHERE v.advertiser_id = $1 AND v.sha256 = b.sha256 AND v.uploaded_at IS DISTINCT FROM a.uploaded_at
