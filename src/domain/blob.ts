@@ -72,7 +72,7 @@ export interface Spool extends Pick<BlobStore, 'location' | 'freeBytes'> {
 }
 
 export interface DeleteResult {
-  /** DeleteResult objects of which the store keeps versions, because it does not let Intake delete them or does not list them. */
+  /** Deleted objects of which the store keeps versions, because it does not let Intake delete them or does not list them. */
   readonly kept: readonly { readonly key: string; readonly versions: number }[];
   /** Objects that the store did not delete, and why. All others are deleted. */
   readonly refused: readonly RefusedDelete[];
