@@ -147,6 +147,19 @@ describe('an element without an id', () => {
     expect(kept.map(({ name }) => name)).toEqual(names);
   });
 
+  test('does not hold its page back, however many of three people differ in the date alone', async () => {
+    await using intake = await openQuarantine();
+    const elements = 1_200;
+    for (let answer = 0; answer < 4; answer++) {
+      const toElement = (_: unknown, nth: number) => ({
+        JobSeekerID: `js-${nth % 3}`,
+        DateSubmitted: `/Date(${1_700_000_000_000 + answer * elements + nth}+0000)/`,
+      });
+      await intake.answer(...Array.from({ length: elements }, toElement));
+    }
+    expect((await intake.rows()).length).toBeLessThan(2 * elements);
+  });
+
   test('is compared with few others, however many are stored of one person', { tags: ['slow'] }, async () => {
     await using intake = await openQuarantine();
     const cost = async (JobSeekerID: string, elements: number) => {

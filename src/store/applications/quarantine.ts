@@ -148,9 +148,15 @@ async function joinTwins(
   prints: ReadonlySet<string>,
   twins: ReadonlySet<string>,
 ): Promise<void> {
-  const free = [...prints.difference(twins)];
   const renamed = [...twins.difference(prints)];
   if (renamed.length === 0) return;
+  // Rows of this sweep and resolved ones are no twins, but have their fingerprints.
+  const taken = await tx.query<{ fingerprint: string }>(
+    `SELECT encode(fingerprint, 'hex') AS fingerprint FROM intake.quarantine
+     WHERE advertiser_id = $1 AND fingerprint IN (SELECT decode(f, 'hex') FROM unnest($2::text[]) AS f)`,
+    [advertiserId, [...prints]],
+  );
+  const free = [...prints.difference(new Set(taken.map((row) => row.fingerprint)))];
   const gone = renamed.splice(free.length);
   await tx.query(
     `WITH gone AS (DELETE FROM intake.quarantine WHERE advertiser_id = $1 AND fingerprint IN (SELECT decode(f, 'hex') FROM unnest($2::text[]) AS f))
