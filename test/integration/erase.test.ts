@@ -717,6 +717,18 @@ test('an account that is configured wrongly keeps no other’s people from being
   ]);
 });
 
+// The copies are ranked by their hashes, so either of them may come first.
+test.for(['a', 'b', 'c', 'd'])('an erased id does not come back as that of a second person: %s', async (x) => {
+  await using intake = await openSmallIntake({ database });
+  const { firstName, lastName, phone } = zelda;
+  const [id = 0n] = intake.board.add([{ firstName, lastName, phone, email: '', jobSeekerId: '', attachments: [] }]);
+  await intake.sweep();
+  await eraseAt(intake, { by: 'application', applicationId: id });
+  show(intake, `{"ID":${id},"FirstName":"Jo ${x}"}`);
+  await intake.sweep(true);
+  expect(await findZelda(intake)).toEqual([]);
+});
+
 describe('an element in quarantine', () => {
   test('goes with an address that is written in it, and does not come back', async () => {
     await using intake = await openSmallIntake({ database });

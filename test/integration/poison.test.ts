@@ -230,6 +230,28 @@ describe('a replay', () => {
 });
 
 describe('an id that names a second person', () => {
+  test('does not pass on the row of the first, whom no column names', async ({ database }) => {
+    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
+    const advertiserId = 205n;
+    await store.advertisers.ensure('lists', advertiserId);
+    const lease = await store.leases.claim({ name: 'lists', lane: 'live', owner: 'test', leaseMs: 60_000 });
+    if (!lease) throw new Error('The lane was not free.');
+    const ids = Array.from({ length: 8 }, (_, nth) => nth + 1);
+    const toElement = (name: string) => (ID: number) =>
+      JSON.stringify({ ID, Email: { z: `${name}@example.com`, at: [ID] } });
+    const [ann, jo] = [ids.map(toElement('ann')), ids.map(toElement('jo'))];
+    for (const elements of [ann, [...ann, ...jo]]) {
+      const { applications, rejects, shared } = parsePage(`[${elements.join()}]`);
+      await commitPageOf(store, { ...aPage(lease, applications, { advertiserId, rejects }), shared });
+    }
+    const toName = (table: string) =>
+      database.query(`SELECT DISTINCT raw #>> '{Email,z}' AS z FROM intake.${table} WHERE advertiser_id = $1`, [
+        advertiserId,
+      ]);
+    expect(await toName('applications')).toEqual([{ z: 'ann@example.com' }]);
+    expect(await toName('quarantine')).toEqual([{ z: 'jo@example.com' }]);
+  });
+
   // The copies are ranked by their hashes, so either of them may come first.
   test.for(['a', 'b', 'c', 'd'])(
     'does not pass on the row of the first, nor her files: %s',

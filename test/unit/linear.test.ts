@@ -18,6 +18,8 @@ const inXml = (content: string) =>
   `<JobApplicationsList><JobApplication>${content}</JobApplication></JobApplicationsList>`;
 const escaped = (text: string) => text.replace(/[<&>]/g, (char) => `&#${char.charCodeAt(0)};`);
 
+const toCopies = (length: number) => Array.from({ length }, (_, nth) => `,{"ID":1,"JobReference":${nth}}`).join('');
+
 /** Delimiters of every format. */
 const common = ['a', ' ', '.', '@', '<', '"', '\\', '0', '-', '=', '/', '\n', '\u0301\u0316', '\ud800'];
 /** Those that parsers of values meet, whatever the format around them. */
@@ -56,6 +58,10 @@ const functions: Record<string, readonly [run: (text: string) => unknown, pieces
   'a text in a JSON element without an id': [(text) => parseElement(JSON.stringify({ Email: text, Other: text })), few],
   'a member of that name': [(text) => parseElement(JSON.stringify({ ID: 1, [text]: text })), ['a', '\0']],
   'attachments that are none': [(text) => parseElement(JSON.stringify({ ID: 1, Attachments: [...text] })), ['a']],
+  'copies of an application with a long text': [
+    (text) => parsePage(`[{"ID":1,"Email":"a@b.c","Phone":"${text}"}${toCopies(text.length / 100)}]`),
+    ['a'],
+  ],
   'a decimal': [(text) => parseElement(JSON.stringify({ ID: 1, X: `1.${text}1` })), ['0']],
   'a text in an XML element': [
     (text) => parsePage(inXml(`<ID>1</ID><Email>${escaped(text)}</Email>`)),

@@ -276,9 +276,23 @@ describe('L10: the same id twice', () => {
     }
   });
 
+  test.for([
+    ['{"ID":1,"Email":["ann@example.com"]}', '{"ID":1,"Email":["jo@example.com"]}'],
+    ['{"ID":1,"Email":"ann@example.com"}', '{"ID":1,"Email":{"@address":"jo@example.com"}}'],
+    ['{"ID":1,"FirstName":["Ann"],"JobReference":"A"}', '{"ID":1,"FirstName":["Jo"],"JobReference":"B"}'],
+    ['{"ID":1,"JobSeekerID":[7]}', '{"ID":1,"JobSeekerID":[8]}'],
+    [`{"ID":1,"Email":"${' '.repeat(500)}ann@example.com"}`, `{"ID":1,"Email":"${' '.repeat(500)}jo@example.com"}`],
+    ['{"ID":1,"Email":"ann at example.com"}', '{"ID":1,"Email":"jo at example.com"}'],
+  ] as const)('of two people with one id, both are kept where no column can name them: %s, %s', (copies) => {
+    for (const page of [list(copies.join()), list(copies.toReversed().join())]) {
+      expect(new Set([...page.applications, ...page.rejects].map(({ raw }) => raw))).toEqual(new Set(copies));
+      expect(page.rejects).toMatchObject([{ reason: 'ID names another person as well' }]);
+    }
+  });
+
   test('of two people with one id, the one whom the stored row names is the application', () => {
     const elements = ['"JobSeekerID":"7","Email":"ann@example.com"', '"JobSeekerID":"8","Email":"jo@example.com"'];
-    const row = { jobSeekerId: null, email: null, phone: null, firstName: null, lastName: null };
+    const row = { jobSeekerId: null, email: null, phone: null, firstName: null, lastName: null, raw: null };
     for (const copies of [elements, elements.toReversed()])
       for (const [facts, name] of [
         [{ email: 'Ann <ANN@example.com>' }, 'ann'],

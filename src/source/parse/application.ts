@@ -39,8 +39,13 @@ export function parseApplication(element: unknown, exact: boolean): Application 
     jobSeekingInfo: toJobSeekingInfo(known.PrimaryJobSeekingInfo, findings),
     attachments: toAttachments(known.Attachments, id, findings),
   };
+  // What a column does not hold as sent counts as what no column holds.
+  const unkept = Object.entries(known).filter(([name]) => isText(name) && notes.some(({ field }) => field === name));
+  recordUnknown(findings, '', unkept);
   return { ...facts, notes, raw, rawText, ...toHashes(facts, findings.unknown) };
 }
+
+const isText = (name: string) => applicationShape.types[name] === 'text';
 
 /** An element that is not stored as an application, whole. */
 export function toReject(element: unknown, exact: boolean, reason: string): Reject {

@@ -90,7 +90,8 @@ async function chooseCopies(db: Queryable, page: ReadPage): Promise<ReadPage> {
   const copies = Map.groupBy(shared, ({ application }) => application.id);
   const rows = await loadApplicants(db, advertiserId, [...copies.keys()]);
   const chosen = new Map(Array.from(copies, ([id, all]) => [id, chooseCopy(all, rows.get(id))]));
-  const others = [...chosen.values()].flatMap((one) => one.others);
+  // Where the row is erased, one of them is the erased person, and nothing tells which.
+  const others = Array.from(chosen, ([id, one]) => (rows.get(id)?.isErased ? [] : one.others)).flat();
   return {
     ...page,
     applications: page.applications.map((one) => chosen.get(one.id)?.application ?? one),
@@ -103,9 +104,11 @@ export async function loadApplicants(
   db: Queryable,
   advertiserId: bigint,
   ids: readonly bigint[],
-): Promise<Map<bigint, Applicant>> {
-  const rows = await db.query<Applicant & { readonly id: bigint }>(
-    `SELECT application_id AS id, job_seeker_id AS "jobSeekerId", email, phone, first_name AS "firstName", last_name AS "lastName"
+): Promise<Map<bigint, Applicant & { readonly isErased: boolean }>> {
+  const rows = await db.query<Applicant & { readonly id: bigint; readonly isErased: boolean }>(
+    `SELECT application_id AS id, job_seeker_id AS "jobSeekerId", email, phone, first_name AS "firstName", last_name AS "lastName",
+       CASE WHEN num_nulls(job_seeker_id, email, phone, first_name, last_name) > 0 THEN raw::text END AS raw,
+       erased_at IS NOT NULL AS "isErased"
      FROM intake.applications WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])`,
     [advertiserId, ids],
   );

@@ -41,7 +41,7 @@ export async function replay({ store, parseElement }: ReplayDeps, request: Repla
     const readable: { readonly id: string; readonly application: Application }[] = [];
     const parsed = waiting.map((element) => ({ element, application: parseElement(element.text) }));
     const ids = parsed.flatMap(({ application }) => ('id' in application ? [application.id] : []));
-    const applicants = await store.applications.loadApplicants(advertiserId, ids);
+    const applicants = new Map<bigint, Applicant>(await store.applications.loadApplicants(advertiserId, ids));
     for (const { element, application } of parsed) {
       after = element.id;
       if (!('id' in application) || !isUsable(element, application, applicants.get(application.id))) {
