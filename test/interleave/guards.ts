@@ -447,14 +447,14 @@ export const guards: readonly Guard[] = [
     /^BEGIN(?!.*pg_advisory)/s,
   ),
   known(
-    'run6.verify5.replace7.run2.verify4.replace18',
+    'run6.verify5.replace7.run2.verify5.replace20.verify7',
     guard(
       'applications are locked again after their bytes are lost',
       'verify-blobs',
       'lost-version',
       /(?<=ORDER BY application_id) FOR NO KEY UPDATE/,
       '',
-      /SET state = 'damaged'/,
+      /SET resume_reason = /,
     ),
   ),
   known(
