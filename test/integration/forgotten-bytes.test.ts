@@ -1,4 +1,5 @@
 // Bytes that were put without an answer, and that no download remembers: an erasure deletes them, and so does verify after its grace.
+
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -6,6 +7,7 @@ import { createMaintenance } from '../../src/app/maintenance.ts';
 import { loadConfig } from '../../src/config.ts';
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
+import { adoptStore } from '../../src/sync/files/store-owner.ts';
 import { erase } from '../../src/sync/privacy/erase.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
@@ -83,6 +85,7 @@ test('verify collects bytes that nobody names also at an account that is no long
   const env = toEnvironment(database, intake.board, join(intake.folder, 'blobs'));
   const config = loadConfig(env, { needs: ['source', 'sync', 'blobs'] });
   const task = createMaintenance(config, intake.store).find(({ name }) => name === 'verify');
+  await adoptStore(intake, signal());
   for (let night = 0; night < 2; night++) {
     await task?.run(signal(), () => {});
     await database.query(`UPDATE intake.blobs SET intended_at = intended_at - interval '25 hours'`);

@@ -1,5 +1,6 @@
 // Stored bytes are read again within VERIFY_WITHIN, on a turned clock: damage is found in time wherever it is, a night reads its share and
 // no more, and a night that is cut short is gone on with.
+
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,6 +11,7 @@ import { loadConfig } from '../../src/config.ts';
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import { toStatus } from '../../src/domain/status.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
+import { adoptStore } from '../../src/sync/files/store-owner.ts';
 import { verify } from '../../src/sync/files/verify.ts';
 import { runMaintenance } from '../../src/sync/worker/maintenance.ts';
 import { toSettings } from '../support/blob-stores.ts';
@@ -73,6 +75,7 @@ describe('damage of a stored file', () => {
     };
     const config = loadConfig(env, { needs: ['source', 'sync', 'blobs'] });
     const task = createMaintenance(config, intake.store).find(({ name }) => name === 'verify');
+    await adoptStore(intake, signal());
     const keys = await intake.keys();
     const planted = new Map<string, number>();
     const found = new Map<string, number>();

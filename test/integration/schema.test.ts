@@ -207,7 +207,7 @@ describe('migrations', () => {
     expect(await older.query(isValid)).toEqual([{ indisvalid: true }]);
   });
 
-  test('a process that waits for its turn does not keep another one from building an index', async () => {
+  test('a process that waits for the migrations does not keep another one from building an index', async () => {
     await using older = await openTestDatabase();
     const statements = [
       'DROP INDEX CONCURRENTLY IF EXISTS intake.beside',

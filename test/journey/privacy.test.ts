@@ -302,7 +302,8 @@ describe('quarantine', () => {
     expect(still).toMatchObject({ code: 3, stdout: expect.stringContaining('0 parsed') });
     // As if the parser had learned to read them: one is new, the other is an older copy of one that is held.
     await database.query(
-      `UPDATE intake.quarantine SET raw = jsonb_set(raw, '{ID}', CASE WHEN raw->>'ID' = 'none' THEN '4711' ELSE to_jsonb($1::bigint) END)`,
+      `UPDATE intake.quarantine SET raw = raw || CASE WHEN raw->>'ID' = 'none' THEN '{"ID":"4711"}' ELSE jsonb_build_object(
+         'ID', $1::text, 'Email', (SELECT email FROM intake.applications WHERE application_id = $1::bigint)) END`,
       [held?.id],
     );
     const replayed = await intake('quarantine replay --json');

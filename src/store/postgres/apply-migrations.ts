@@ -106,7 +106,7 @@ async function openSession(url: DatabaseUrl, options: MigrateOptions): Promise<S
     `SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('statement_timeout', 'transaction_timeout')`,
   );
   await client.query(`SET idle_in_transaction_session_timeout = ${longestSilenceMs}`);
-  await takeTurn(client, options);
+  await lockSchema(client, options);
   const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   const watch = stack.use(await openLockWatch(url, rows[0]?.pid ?? 0));
   const owned = stack.move();
@@ -117,7 +117,7 @@ async function openSession(url: DatabaseUrl, options: MigrateOptions): Promise<S
  * Waits until no other process migrates. With statements that end at once: an index that the other one builds CONCURRENTLY would wait for the
  * end of a statement that waits, and so for itself.
  */
-async function takeTurn(client: pg.Client, { signal, onWait }: MigrateOptions): Promise<void> {
+async function lockSchema(client: pg.Client, { signal, onWait }: MigrateOptions): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     signal?.throwIfAborted();
     const { rows } = await client.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [lockKey]);

@@ -38,7 +38,7 @@ function startSchedule(when: string, take: () => unknown, log: WorkerLog) {
 
   function wait(): NodeJS.Timeout {
     lookAt = Math.min(due, Date.now() + lookEveryMs);
-    return setTimeout(look, lookAt - Date.now());
+    return setTimeout(look, Math.max(0, lookAt - Date.now()));
   }
 
   function look(): void {
