@@ -1,5 +1,6 @@
 // The outbox of application events, for integrators. Within an advertiser, event ids rise in commit order: the last statement before
 // COMMIT assigns them under a lock per advertiser, so no event ever appears behind a reader's position.
+import { isAhead } from './postgres/clock.ts';
 import type { Queryable } from './postgres/database.ts';
 import type { Columns } from './schema/rows.ts';
 
@@ -59,7 +60,7 @@ export async function pruneEvents(db: Queryable, limit = 10_000): Promise<number
          (SELECT e.event_id + 1 FROM intake.events e
           WHERE e.advertiser_id = n.advertiser_id AND e.at < ${cutoff} AND e.event_id < coalesce(
             (SELECT f.event_id FROM intake.events f
-             WHERE f.advertiser_id = n.advertiser_id AND f.at >= ${cutoff} AND f.at <= now() + interval '1 minute'
+             WHERE f.advertiser_id = n.advertiser_id AND f.at >= ${cutoff} AND NOT ${isAhead('f.at')}
              ORDER BY f.event_id LIMIT 1), n.event_id + 1)
           ORDER BY e.event_id DESC LIMIT 1), 0)) AS kept_from
        FROM newest n

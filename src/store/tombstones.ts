@@ -5,6 +5,7 @@ import type { Application } from '../domain/application.ts';
 import { toSoughtText } from '../domain/erasure.ts';
 import { findAddresses, mostNamed, toAccountId } from '../domain/person.ts';
 import { toEarlierPersonKey, toPersonKey } from './person-key.ts';
+import { isAhead } from './postgres/clock.ts';
 import type { Queryable } from './postgres/database.ts';
 import type { Columns, NotNull } from './schema/rows.ts';
 
@@ -124,9 +125,6 @@ export async function mayStore(
   const out = new Set(stopped.map(({ at }) => at));
   return people.map((person, at) => !out.has(at) && !isCrowd(person));
 }
-
-/** True of a time in the future, which was written before the clock was set back. */
-export const isAhead = (time: string) => `${time} > now() + interval '1 minute'`;
 
 /** Counts people whom the gate kept out. Nothing else of them is kept. */
 export async function noteKeptOut(tx: Queryable, advertiserId: bigint, people: number): Promise<void> {

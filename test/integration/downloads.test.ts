@@ -10,6 +10,7 @@ import {
   completeDownloads,
   type StoredFile,
 } from '../../src/store/files/complete-download.ts';
+import { beginDrop } from '../../src/store/files/delete-blobs.ts';
 import {
   type Claim,
   type ClaimRequest,
@@ -23,6 +24,7 @@ import {
 import { coalesce } from '../../src/store/postgres/coalesce.ts';
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
 import { openQueueListener } from '../../src/store/postgres/listen.ts';
+import { announceResume } from '../../src/store/prefill/prefills.ts';
 import { loadAdvertiserStatus } from '../../src/store/reports/status.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../support/applications.ts';
 import { claimLease } from '../support/leases.ts';
@@ -317,6 +319,24 @@ describe('the last attachment to be completed', () => {
     expect(await db.query(`SELECT application_id, type FROM intake.events`)).toEqual([
       { application_id: 1n, type: 'application.ready' },
     ]);
+  });
+});
+
+describe('bytes that are announced while equal ones are deleted', () => {
+  const sha256 = hash('sha256', 'equal bytes');
+
+  test('wait, also when their transaction began before the delete did', async ({ db }) => {
+    await db.transaction(async (tx) => {
+      await tx.query(`SELECT 1`);
+      await db.transaction((other) => beginDrop(other, 7n, [sha256]));
+      expect(await announceResume(tx, 7n, { sha256, sizeBytes: 11 })).toBe('deleting');
+    });
+  });
+
+  test('do not wait for a delete that began before the clock was set back', async ({ db }) => {
+    await db.transaction((tx) => beginDrop(tx, 7n, [sha256]));
+    await db.query(`UPDATE intake.blobs SET delete_until = delete_until + interval '1 hour'`);
+    expect(await announceResume(db, 7n, { sha256, sizeBytes: 11 })).toBe('put');
   });
 });
 

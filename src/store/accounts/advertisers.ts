@@ -2,6 +2,7 @@
 // halted advertiser is not swept until the cause is resolved.
 import type { Delay } from '../../domain/delay.ts';
 import { Trouble } from '../../domain/trouble.ts';
+import { isBefore } from '../postgres/clock.ts';
 import { type Queryable, sqlState } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 
@@ -107,8 +108,8 @@ export async function noteAgent(db: Queryable, name: string, agentId: string | n
   ]);
 }
 
-/** True while a Retry-After is in force. One that ends further ahead than its length was written before the clock was set back. */
-const isThrottled = `throttled_until > now() AND throttled_until <= now() + throttled_ms * interval '1 millisecond'`;
+/** True while a Retry-After is in force. */
+const isThrottled = isBefore('throttled_until', 'throttled_ms');
 
 /** Keeps every worker from sending requests for the account until this time has passed. A longer wait that is in force stays. */
 export async function noteRetryAfter(db: Queryable, name: string, retryAfterMs: Delay): Promise<void> {

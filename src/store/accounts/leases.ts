@@ -2,15 +2,9 @@
 // claim of the same owner. The lease alone does not protect rows: a paused worker resumes and still believes that it holds the lease. The
 // `fence` in each write transaction protects them.
 import { LeaseLost } from '../../domain/trouble.ts';
+import { isAhead, longestLease } from '../postgres/clock.ts';
 import { columnsOf, type Lock, type Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-
-/**
- * The longest lease or claim: the limit of LEASE and a minute, because one statement may read the clock before another that commits first.
- * An expiry further ahead was written before the clock was set back. It counts as expired, or the lane would be blocked until the clock has
- * caught up.
- */
-export const longestLease = `interval '11 minutes'`;
 
 export type Lane = 'live' | 'backfill';
 
@@ -46,7 +40,7 @@ export async function claimLeases(db: Queryable, claims: readonly LeaseClaim[]):
      ), free AS MATERIALIZED (
        SELECT l.name, l.lane FROM intake.leases l JOIN wanted w USING (name, lane)
        WHERE (l.expires_at < now() OR l.expires_at > now() + ${longestLease} OR l.owner = w.owner)
-         AND (l.done_at IS NULL OR l.done_at <= now() - coalesce(w.rest_ms, 0) * interval '1 millisecond' OR l.done_at > now() + interval '1 minute')
+         AND (l.done_at IS NULL OR l.done_at <= now() - coalesce(w.rest_ms, 0) * interval '1 millisecond' OR ${isAhead('l.done_at')})
        FOR UPDATE OF l SKIP LOCKED
      ), taken AS (
        UPDATE intake.leases l SET owner = w.owner, epoch = l.epoch + 1, expires_at = now() + w.lease_ms * interval '1 millisecond'

@@ -1,5 +1,6 @@
 // The last trouble of an account, on its row: why its reading, its downloads or the deletion of its infected files waits.
 import type { Wait } from '../../domain/trouble.ts';
+import { isAhead } from '../postgres/clock.ts';
 import type { Queryable } from '../postgres/database.ts';
 
 /** Trouble that is not noted again holds until its next try, and this much longer: a request to the source may take ten minutes. */
@@ -7,7 +8,7 @@ const graceMs = 600_000;
 
 /** True for a trouble `t` that still holds. One that began in the future was written before the clock was set back. */
 const holds = (t: string) =>
-  `(${t} ->> 'until')::timestamptz > now() AND (${t} ->> 'since')::timestamptz <= now() + interval '1 minute'`;
+  `(${t} ->> 'until')::timestamptz > now() AND NOT ${isAhead(`(${t} ->> 'since')::timestamptz`)}`;
 
 /** Notes why the task of these accounts waits, and that it is tried again after this time. A wait keeps its start while it lasts. */
 export async function noteTrouble(

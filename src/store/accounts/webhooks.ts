@@ -3,6 +3,7 @@
 import { LeaseLost } from '../../domain/trouble.ts';
 import type { Detail, WebhookEvent } from '../../domain/webhook.ts';
 import { mostCounted, type WebhookStatus } from '../../domain/webhook-status.ts';
+import { isAhead } from '../postgres/clock.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import type { Lease, LeaseClaim } from './leases.ts';
@@ -20,7 +21,7 @@ export interface WebhookKey {
 
 /** An answer in the future came before the clock was set back: the time of the next try means nothing then. */
 const isDue = (h: string) =>
-  `${h}.stop IS NULL AND (${h}.next_at IS NULL OR ${h}.next_at <= now() OR ${h}.answered_at > now() + interval '1 minute') IS TRUE`;
+  `${h}.stop IS NULL AND (${h}.next_at IS NULL OR ${h}.next_at <= now() OR ${isAhead(`${h}.answered_at`)}) IS TRUE`;
 
 /**
  * Makes the rows of these endpoints, and marks those of the same accounts that are no longer configured: the status leaves them out. Their

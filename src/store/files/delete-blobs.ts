@@ -25,6 +25,7 @@
 //   caller checks whether the object exists, and if not, the files that refer to it are fetched again.
 import { randomUUID } from 'node:crypto';
 import { type BlobFacts, type DeleteResult, toBlobKey } from '../../domain/blob.ts';
+import { isBefore } from '../postgres/clock.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
@@ -45,8 +46,8 @@ export interface DeletableBlob extends BlobFacts {
  */
 const tokenMs = 30_000;
 
-/** True while a delete of blob `b`'s object may be running. An expiry further ahead than a token's lifetime came from a wrong clock. */
-export const isBeingDeleted = `(b.delete_until > now() AND b.delete_until <= now() + interval '${tokenMs} milliseconds')`;
+/** True while a delete of blob `b`'s object may be running. */
+export const isBeingDeleted = isBefore('b.delete_until', tokenMs);
 /** An infected blob stays so, and is detected if its bytes return. */
 const begun = (
   token: string,

@@ -2,7 +2,7 @@
 // token and the time at which it expires (`leased_until`); to complete or fail a download, a process must still hold its token.
 import type { AttachmentKind } from '../../domain/application.ts';
 import type { TroubleKind } from '../../domain/trouble.ts';
-import { longestLease } from '../accounts/leases.ts';
+import { isAhead, longestLease } from '../postgres/clock.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 
@@ -126,7 +126,7 @@ export async function bringForward(db: Queryable): Promise<void> {
     `UPDATE intake.downloads SET due_at = now() WHERE ctid = ANY (ARRAY(
        SELECT d.ctid FROM intake.advertisers v CROSS JOIN unnest('{0,1,2}'::smallint[]) AS tier (priority)
        JOIN intake.downloads d ON d.advertiser_id = v.advertiser_id AND d.priority = tier.priority
-       WHERE d.due_at > now() + interval '1 minute'
+       WHERE ${isAhead('d.due_at')}
          AND (d.lease_token IS NOT NULL OR d.failed_at IS NULL OR d.failed_at > now())
        FOR UPDATE OF d SKIP LOCKED))`,
   );

@@ -15,9 +15,10 @@ import {
 import { laneLock } from '../accounts/leases.ts';
 import { type AnnounceAnswer, announceKnown } from '../files/blobs.ts';
 import { toAddressKey, toPersonKeys } from '../person-key.ts';
+import { isAhead, isBefore } from '../postgres/clock.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import { isAhead, type KeyState, mayStore, noteKeptOut } from '../tombstones.ts';
+import { type KeyState, mayStore, noteKeptOut } from '../tombstones.ts';
 
 export interface PrefillKey {
   readonly advertiserId: bigint;
@@ -74,7 +75,7 @@ export async function takeState(
     `WITH found AS (
        SELECT advertiser_id, state_hash, prefill_id, used_at,
          -- A state that expires later than its lifetime allows was written before the clock was set back: its age is unknown.
-         expires_at <= now() OR expires_at > now() + ${stateLifetimeMs} * interval '1 millisecond' AS is_expired
+         NOT ${isBefore('expires_at', stateLifetimeMs)} AS is_expired
        FROM intake.oauth_states WHERE advertiser_id = $1 AND state_hash = $2 AND binding_hash = $3
      ), taken AS (
        UPDATE intake.oauth_states s SET used_at = now() FROM found f
@@ -118,8 +119,8 @@ export interface KeptProfile extends PrefillKey {
 /** Twice the callback's timeout: a slow machine may notice late that its put timed out. */
 const putMs = 2 * callbackTimeoutMs;
 
-/** True while the resume of a prefill may be on its way to the blob store. A time further ahead came from a wrong clock. */
-export const isBeingPut = `resume_put_until BETWEEN now() AND now() + ${putMs} * interval '1 millisecond'`;
+/** True while the resume of a prefill may be on its way to the blob store. */
+export const isBeingPut = isBefore('resume_put_until', putMs);
 
 /**
  * Stores a profile. The reference to the resume is written before its bytes are announced, so that an erasure knows them. False when the

@@ -3,8 +3,9 @@
 import { type KeyObject, randomUUID } from 'node:crypto';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { type ErasedCounts, type ErasureJob, isNothing, type Sought, toSoughtText } from '../../domain/erasure.ts';
-import { laneLock, longestLease } from '../accounts/leases.ts';
+import { laneLock } from '../accounts/leases.ts';
 import { type ApplicationEvent, appendEvents } from '../events.ts';
+import { longestLease } from '../postgres/clock.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { renewTombstonesOf, setTombstones, toTombstone } from '../tombstones.ts';

@@ -5,12 +5,10 @@ import type { Conclusion } from '../../domain/coverage/certificate.ts';
 import { arrivalSample } from '../../domain/silence.ts';
 import { volatileNames } from '../applications/volatile.ts';
 import { isUnrepaired } from '../files/verify-blobs.ts';
+import { isAhead } from '../postgres/clock.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull, OrNull } from '../schema/rows.ts';
 import { loadTallies, type Tallies } from './counts.ts';
-
-/** A later time came from a wrong clock. */
-const soon = `now() + interval '1 minute'`;
 
 /** The counts of attachments begin with this word, and end with their state. */
 const ofState = 'attachments ';
@@ -37,8 +35,8 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
          AND a.submitted_at < now() + interval '1 day') AS "newestSubmittedAt",
        -- A time in the future was written before the clock was set back: it does not say when the list was read.
        -- A poll that ended unproven did not read what is new.
-       greatest(CASE WHEN c.as_of <= ${soon} THEN c.as_of END, (SELECT s.ended_at FROM intake.sweeps s
-         WHERE s.advertiser_id = v.advertiser_id AND s.lane = 'live' AND s.started_at <= ${soon} AND s.ended_at <= ${soon}
+       greatest(CASE WHEN NOT ${isAhead('c.as_of')} THEN c.as_of END, (SELECT s.ended_at FROM intake.sweeps s
+         WHERE s.advertiser_id = v.advertiser_id AND s.lane = 'live' AND NOT ${isAhead('s.started_at')} AND NOT ${isAhead('s.ended_at')}
            AND NOT (s.purpose = 'live' AND s.certificate = 'unproven')
          ORDER BY s.started_at DESC LIMIT 1)) AS "readAt",
        q.due, q.oldest_due_at AS "oldestDueAt",
