@@ -75,8 +75,8 @@ export const planted: Readonly<Record<string, Planted>> = {
     edits: [
       {
         file: 'src/store/files/delete-blobs.ts',
-        before: 'export const isBeingDeleted = `(b.delete_until > now()',
-        after: 'export const isBeingDeleted = `(false AND b.delete_until > now()',
+        before: `export const isBeingDeleted = isBefore('b.delete_until', tokenMs)`,
+        after: "export const isBeingDeleted = 'false'",
       },
       {
         file: 'src/sync/files/delete-objects.ts',
