@@ -118,18 +118,13 @@ export function createAdmin(deps: AdminDeps): Hono {
       ({ names, isKnown, report }) =>
         report === null
           ? context.html(renderNoProofPage(names, isKnown, version), 404)
-          : context.html(renderProofPage(report, toId(context.req.query('id')), names, version)),
+          : context.html(renderProofPage(report, names, version)),
       (error: unknown) => toUnknownPage(context, error),
     ),
   );
   app.get('/status.css', (context) => context.body(style, 200, { 'Content-Type': 'text/css; charset=utf-8' }));
   app.get('/icon.svg', (context) => context.body(icon, 200, { 'Content-Type': 'image/svg+xml' }));
   return app;
-}
-
-/** The id from a link; null for anything else. */
-function toId(text: string | undefined): bigint | null {
-  return text !== undefined && /^\d{1,19}$/.test(text) ? BigInt(text) : null;
 }
 
 const style = readFileSync(new URL('./status.css', import.meta.url), 'utf8');

@@ -124,6 +124,6 @@ export function toTime(at: Date, stepMs: number): string {
   return stepMs < 86_400_000 ? `${day.format(at)} ${hour.format(at)}` : day.format(at);
 }
 
-export function px(value: number): string {
+function px(value: number): string {
   return String(Math.round(value * 10) / 10);
 }
