@@ -7,8 +7,7 @@ import { type Explanation, explain } from '../../domain/evidence/explain.ts';
 import { type AnswerLine, countIds } from '../../domain/evidence/record.ts';
 import { formatBytes, formatCount } from '../../domain/format.ts';
 import type { ProofReport } from '../../store/reports/proof.ts';
-import { renderAgo, renderDocument, renderHeadline, renderResult, renderTable, toUtc } from './page.ts';
-import type { Html } from './svg-chart.ts';
+import { type Html, renderAgo, renderDocument, renderHeadline, renderResult, renderTable, toUtc } from './page.ts';
 
 /** The page of one account. */
 export function renderProofPage(report: ProofReport, names: readonly string[], version: string): Html {

@@ -10,11 +10,12 @@ import {
   toSweepResult,
 } from '../../domain/advertiser-status.ts';
 import { formatCount, formatSpan } from '../../domain/format.ts';
-import { type History, type Period, periods, type RecentSweep } from '../../domain/history.ts';
+import { type History, type Period, periods } from '../../domain/history.ts';
 import { isHealthy, isUpToDate, type Status } from '../../domain/status.ts';
 import { toWebhookLagMs, toWebhookState } from '../../domain/webhook-status.ts';
 import {
   type Frame,
+  type Html,
   type Mood,
   mostRows,
   renderAgo,
@@ -26,15 +27,11 @@ import {
   toUtc,
 } from './page.ts';
 import { renderCharts } from './status-charts.ts';
-import type { Html } from './svg-chart.ts';
 
 interface StatusPage extends Pick<Frame, 'version' | 'refreshSeconds'> {
   readonly status: Status;
   readonly history: History;
 }
-
-/** The most advertisers that one cell names, those with the most files first. */
-const mostNames = 20;
 
 export function renderStatusPage({ status, history, version, refreshSeconds }: StatusPage): Html {
   const mood = toMood(status);
@@ -43,10 +40,9 @@ ${renderHeadline(mood, status.headline)}
 ${status.problems.length > 0 ? renderProblems(status.problems) : ''}
 ${renderKeyFigures(status, history)}
 ${renderAdvertisers(status)}
-${renderLostFiles(status)}
 ${renderWebhooks(status)}
 ${renderHistory(history, refreshSeconds)}
-${renderSweeps(history, status)}
+${renderSweeps(history, status.at)}
 </main>`;
   return renderDocument({ title: `${mood.word} · Intake`, body, version, at: status.at, refreshSeconds });
 }
@@ -134,6 +130,7 @@ function renderAdvertisers({ advertisers, problems, at }: Status): Html {
   return renderTable({
     id: 'advertisers',
     title: 'Advertisers',
+    ...(shown.some((one) => toLost(one).length > 0) && { about: aboutLost }),
     columns: ['Name', '#Applications', 'Newest', 'Last checked', 'Coverage', 'Late arrivals', '#Files', '#Waiting'],
     rows: shown.map((one) => [
       html`${one.name}<span class="aside">${one.advertiserId === null ? '' : ` ${one.advertiserId}`}</span>`,
@@ -142,45 +139,23 @@ function renderAdvertisers({ advertisers, problems, at }: Status): Html {
       one.halt === null ? renderAgo(one.readAt, at) : html`<strong class="badge bad">halted</strong>`,
       renderCoverage(one, at),
       one.latenessMs === null ? 'none' : `up to ${formatSpan(one.latenessMs)}`,
-      formatCount(toStored(one)),
+      renderFiles(one),
       formatCount(one.waiting),
     ]),
   });
 }
 
 /** The final states without bytes that the page does not list as problems: the source has no file, or none that may be stored. */
-const lostFiles: readonly { readonly state: string; readonly means: string; readonly todo: string }[] = [
-  {
-    state: 'infected',
-    means: 'The source reports a virus. Intake stores no bytes of an infected file; the application itself is stored.',
-    todo: 'Ask the applicant for a clean file.',
-  },
-  {
-    state: 'missing',
-    means: 'The source does not have the file (404 for a day, or 410); the application itself is stored.',
-    todo: 'Ask the applicant for the file. If the source has it again, run intake retry --state missing.',
-  },
-];
+const lost = ['infected', 'missing'];
+const aboutLost =
+  'Intake stores no bytes of infected files, in which the source reports a virus; missing files have been unavailable there for a day. Ask the applicant for them. If the source has a missing file again, run intake retry --state missing.';
 
-function renderLostFiles({ advertisers }: Status): Html {
-  const rows = lostFiles.flatMap(({ state, means, todo }) => {
-    const counts = advertisers.flatMap(({ name, attachments: { [state]: count = 0 } }) =>
-      count === 0 ? [] : [{ name, count }],
-    );
-    if (counts.length === 0) return [];
-    const total = formatCount(counts.reduce((sum, { count }) => sum + count, 0));
-    const most = counts.sort((a, b) => b.count - a.count).slice(0, mostNames);
-    const named = most.map(({ name, count }) => `${name} ${formatCount(count)}`).join(', ');
-    const rest = counts.length > mostNames ? `, and ${formatCount(counts.length - mostNames)} more` : '';
-    return [[state, total, `${named}${rest}`, means, todo]];
-  });
-  if (rows.length === 0) return html``;
-  return renderTable({
-    id: 'lost-files',
-    title: 'Files not stored',
-    columns: ['State', '#Files', 'Advertisers', 'What it means', 'What to do'],
-    rows,
-  });
+function toLost({ attachments }: AdvertiserStatus): string[] {
+  return lost.flatMap((state) => (attachments[state] ? [`${formatCount(attachments[state])}\u00a0${state}`] : []));
+}
+
+function renderFiles(one: AdvertiserStatus): Html {
+  return html`${formatCount(toStored(one))} <span class="aside">${toLost(one).join(', ')}</span>`;
 }
 
 const webhookMoods = {
@@ -245,43 +220,22 @@ function renderHistory(history: History, refreshSeconds: number | null): Html {
 <div class="panels">${renderCharts(history)}</div></section>`;
 }
 
-function renderSweeps({ period, polls, recentSweeps }: History, status: Status): Html {
-  if (status.advertisers.length === 0) return html``;
-  const toRow = (sweep: RecentSweep) => [
-    renderAgo(sweep.startedAt, status.at),
-    sweep.advertiser,
-    sweep.isFirst ? 'first sweep' : toSweepName(sweep),
-    renderResult(toSweepResult(sweep)),
-    formatCount(sweep.requests),
-    formatCount(sweep.added),
-    formatCount(sweep.changed),
-    sweep.endedAt === null ? '' : formatSpan(sweep.endedAt.getTime() - sweep.startedAt.getTime()),
-  ];
+/** Polls are left out unless they leave a doubt: one every few minutes would push every recheck off the page. */
+function renderSweeps({ recentSweeps }: History, at: Date): Html {
+  if (recentSweeps.length === 0) return html``;
   return renderTable({
     id: 'sweeps-recent',
     title: 'Recent sweeps',
     columns: ['Started', 'Advertiser', 'Sweep', 'Result', '#Requests', '#New', '#Changed', '#Took'],
-    rows: [
-      [
-        `last ${words[period]}`,
-        'all',
-        'polls',
-        renderPolls(polls, status),
-        '',
-        formatCount(polls.added),
-        formatCount(polls.changed),
-        '',
-      ],
-      ...recentSweeps.map(toRow),
-    ],
+    rows: recentSweeps.map((sweep) => [
+      renderAgo(sweep.startedAt, at),
+      sweep.advertiser,
+      sweep.isFirst ? 'first sweep' : toSweepName(sweep),
+      renderResult(toSweepResult(sweep)),
+      formatCount(sweep.requests),
+      formatCount(sweep.added),
+      formatCount(sweep.changed),
+      sweep.endedAt === null ? '' : formatSpan(sweep.endedAt.getTime() - sweep.startedAt.getTime()),
+    ]),
   });
-}
-
-/** One row for all polls: a poll every few minutes would push every recheck off the page. */
-function renderPolls({ fruitful, doubtful }: History['polls'], status: Status): Html {
-  const behind = status.advertisers.filter((one) => !isUpToDate(one, status)).length;
-  const note = `${formatCount(fruitful, 'poll')} brought something new`;
-  if (behind > 0) return renderResult({ word: `${formatCount(behind)} not up to date`, mood: 'bad', note });
-  if (doubtful > 0) return renderResult({ word: `${formatCount(doubtful)} in doubt`, mood: 'fair', note });
-  return renderResult({ word: 'up to date', mood: 'good', note });
 }
