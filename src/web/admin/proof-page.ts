@@ -10,7 +10,7 @@ import type { ProofReport } from '../../store/reports/proof.ts';
 import { type Html, renderAgo, renderDocument, renderHeadline, renderResult, renderTable, toUtc } from './page.ts';
 
 /** The page of one account. */
-export function renderProofPage(report: ProofReport, names: readonly string[], version: string): Html {
+export function renderProofPage(report: ProofReport, version: string): Html {
   const { advertiser, at, answers } = report;
   const explanation = explain(null, report);
   const all = [...answers.values()].flat();
@@ -18,7 +18,6 @@ export function renderProofPage(report: ProofReport, names: readonly string[], v
   const audits = all.filter(({ type }) => type === 'audit');
   const body = html`<main>
 ${renderVerdict(advertiser, explanation)}
-${renderNames(names, advertiser)}
 ${renderCertificates(explanation)}
 ${renderList('assumptions', 'What it assumes', 'Three properties of the source that no request can test for certain:', explanation.assumptions)}
 ${renderList('falsified', 'What would have shown that somebody is missing', 'Any of these ends the proof:', explanation.falsifiedBy)}
@@ -36,10 +35,9 @@ const aboutWitnesses = 'Cross-checks made once every range was closed. They clos
 const aboutAudits = 'Requests that the worker has made since, at random places and in both shapes.';
 
 /** Shown where there is no proof to explain: the account was not identified yet, or no account has this name. */
-export function renderNoProofPage(names: readonly string[], isKnown: boolean, version: string): Html {
+export function renderNoProofPage(isKnown: boolean, version: string): Html {
   const why = isKnown ? 'The source has not told yet which account this is.' : 'No account has this name.';
-  const headline = renderHeadline({ name: 'plain', sign: 'i', word: 'Nothing to show' }, why);
-  const body = html`<main>${headline}${renderNames(names, null)}</main>`;
+  const body = html`<main>${renderHeadline({ name: 'plain', sign: 'i', word: 'Nothing to show' }, why)}</main>`;
   return renderDocument({ title: 'Proof · Intake', body, version, at: new Date(), refreshSeconds: null });
 }
 
@@ -59,14 +57,6 @@ function renderVerdict(advertiser: string, { certificate, certificates, openRang
     unproven: `It is not proven that every application of ${advertiser} is stored${open}.`,
   }[certificate];
   return renderHeadline({ ...moods[certificate], word: certificate }, sentence);
-}
-
-function renderNames(names: readonly string[], current: string | null): Html {
-  if (names.length < 2 && current !== null) return html``;
-  return html`<nav class="names" aria-label="Advertisers">${names.map(
-    (name) =>
-      html`<a href="/proof?advertiser=${encodeURIComponent(name)}"${name === current ? html` aria-current="true"` : ''}>${name}</a> `,
-  )}</nav>`;
 }
 
 function toText({ low, high }: Covered): string {

@@ -11,7 +11,7 @@ import {
 } from '../../domain/advertiser-status.ts';
 import { formatCount, formatSpan } from '../../domain/format.ts';
 import { type History, type Period, periods } from '../../domain/history.ts';
-import { isHealthy, isUpToDate, type Status } from '../../domain/status.ts';
+import { isHealthy, type Status } from '../../domain/status.ts';
 import { toWebhookLagMs, toWebhookState } from '../../domain/webhook-status.ts';
 import {
   type Frame,
@@ -38,7 +38,6 @@ export function renderStatusPage({ status, history, version, refreshSeconds }: S
   const body = html`<main>
 ${renderHeadline(mood, status.headline)}
 ${status.problems.length > 0 ? renderProblems(status.problems) : ''}
-${renderKeyFigures(status, history)}
 ${renderAdvertisers(status)}
 ${renderWebhooks(status)}
 ${renderHistory(history, refreshSeconds)}
@@ -73,51 +72,6 @@ function renderProblems(problems: readonly Problem[]): Html {
 `,
   )}</ol>
 ${renderRest(problems.length, 'problems')}</section>`;
-}
-
-const words: Record<Period, string> = { '24h': '24 hours', '30d': '30 days' };
-
-function renderKeyFigures(status: Status, { period, steps }: History): Html {
-  const { advertisers, at } = status;
-  const sum = (pick: (one: AdvertiserStatus) => number) => advertisers.reduce((total, one) => total + pick(one), 0);
-  const waiting = sum((one) => one.waiting);
-  const recent = steps.reduce((total, step) => total + step.applications, 0);
-  const readTimes = advertisers.flatMap((one) => (one.readAt === null ? [] : [one.readAt.getTime()]));
-  const longestAgo = readTimes.length === 0 ? null : new Date(Math.min(...readTimes));
-  const proven = advertisers.filter((one) => one.coverage?.certificate === 'proven').length;
-  const figures: [string, Html | string, string][] = [
-    [
-      'Applications',
-      formatCount(sum((one) => one.applications)),
-      `${formatCount(recent)} in the last ${words[period]}`,
-    ],
-    ['Last checked', renderAgo(longestAgo, at), toChecked(status)],
-    [
-      'Proven complete',
-      `${formatCount(proven)} of ${formatCount(advertisers.length)}`,
-      advertisers.length === 1 ? 'advertiser' : 'advertisers',
-    ],
-    [
-      'Files stored',
-      formatCount(sum(toStored)),
-      `${waiting === 0 ? 'none waiting' : `${formatCount(waiting)} waiting, ${formatCount(sum((one) => one.due))} of them due`}${toUnread(status)}`,
-    ],
-  ];
-  return html`<section aria-label="Key figures"><dl class="key-figures">${figures.map(
-    ([name, figure, note]) =>
-      html`<div><dt>${name}</dt><dd><strong>${figure}</strong><span class="aside">${note}</span></dd></div>`,
-  )}</dl></section>`;
-}
-
-function toChecked(status: Status): string {
-  const behind = status.advertisers.filter((one) => !isUpToDate(one, status)).length;
-  if (behind > 0) return status.advertisers.length === 1 ? 'not up to date' : `${formatCount(behind)} not up to date`;
-  return status.advertisers.length > 1 ? 'all up to date' : 'up to date';
-}
-
-function toUnread({ advertisers, at }: Status): string {
-  const read = advertisers.flatMap((one) => (one.verifiedSince === null ? [] : [one.verifiedSince.getTime()]));
-  return read.length === 0 ? '' : `; every byte read within ${formatSpan(at.getTime() - Math.min(...read), 1)}`;
 }
 
 function toStored({ attachments: { stored = 0 } }: AdvertiserStatus): number {
@@ -205,6 +159,8 @@ function toBadge(certificate: CoverageStatus['certificate'], risk: CoverageStatu
   if (certificate === 'unproven') return 'bad';
   return risk === 'doubt' ? 'fair' : 'good';
 }
+
+const words: Record<Period, string> = { '24h': '24 hours', '30d': '30 days' };
 
 function renderHistory(history: History, refreshSeconds: number | null): Html {
   const refresh = refreshSeconds === null ? '' : `&refresh=${refreshSeconds}`;
