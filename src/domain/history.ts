@@ -16,18 +16,8 @@ export const steps: Readonly<Record<Period, { readonly stepMs: number; readonly 
 export interface History {
   readonly period: Period;
   readonly steps: readonly Step[];
-  readonly polls: PollSummary;
   /** Newest first, a few of them: rechecks, backfills and cross-checks, and polls that left a doubt. */
   readonly recentSweeps: readonly RecentSweep[];
-}
-
-/** The polls of a period, all advertisers together. A poll that finds nothing leaves no row, so total polls and requests are unknown. */
-export interface PollSummary {
-  /** Polls that found something new or changed; `added` and `changed` count the applications. */
-  readonly fruitful: number;
-  readonly added: number;
-  readonly changed: number;
-  readonly doubtful: number;
 }
 
 export interface Step {
@@ -35,11 +25,10 @@ export interface Step {
   /** Applications submitted in this step, by the source's clock. */
   readonly applications: number;
   /**
-   * Time from submission to storage, of applications stored in this step. Applications submitted before Intake knew their advertiser are
-   * left out. Null when none is left.
+   * Within this time 95 % of the applications stored in this step were stored after their submission. Those submitted before Intake knew
+   * their advertiser are left out. Null when none is left.
    */
-  readonly delayP50Ms: number | null;
-  readonly delayP95Ms: number | null;
+  readonly delayMs: number | null;
 }
 
 export interface RecentSweep extends SweepFacts {

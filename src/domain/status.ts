@@ -119,12 +119,6 @@ export function isHealthy({ advertisers, problems }: Status): boolean {
   return advertisers.length > 0 && !problems.some((problem) => problem.urgent);
 }
 
-/** True if a poll reached the end of the list within the time that the schedule allows. */
-export function isUpToDate({ halt, readAt }: AdvertiserStatus, { at, staleAfterMs }: Status): boolean {
-  if (halt !== null || readAt === null) return false;
-  return staleAfterMs === null || at.getTime() - readAt.getTime() <= staleAfterMs;
-}
-
 /** The status for programs, without the arrival times, which serve only to detect a silence. */
 export function toReport(status: Status): object {
   const advertisers = status.advertisers.map(({ submittedAt: _, ...one }) => one);

@@ -148,5 +148,5 @@ async function readProfile(answer: HttpAnswer, baseUrl: string, accountIds: read
 async function readJson(answer: HttpAnswer, maxBytes: number): Promise<unknown> {
   const { bytes, whole } = await readBody(answer.body, answer.headers['content-encoding'], maxBytes);
   if (!whole) refuse(`is larger than ${maxBytes} bytes`);
-  return parseJson(decodeText(bytes, answer.headers['content-type'])).value;
+  return parseJson(decodeText(bytes, answer.headers['content-type']));
 }

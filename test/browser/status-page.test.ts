@@ -40,24 +40,17 @@ describe('the status page', () => {
     expect(await rows.count()).toBe(4);
     expect(await rows.nth(1).innerText()).toMatch(/fern-and-finch.*proven.*up to 1m 35s/s);
     const sweeps = page.getByRole('region', { name: 'Recent sweeps' }).getByRole('row');
-    expect(await sweeps.count()).toBe(14);
-    expect(await sweeps.nth(1).innerText()).toMatch(
-      /^last 24 hours\s+all\s+polls\s+up to date \d+ polls brought something new\s+\d+\s+0\s*$/,
-    );
-    expect(await sweeps.nth(2).innerText()).toMatch(/ago\s+.+\s+recheck\s+proven every id range was read/);
+    expect(await sweeps.count()).toBe(13);
+    expect(await sweeps.nth(1).innerText()).toMatch(/ago\s+.+\s+recheck\s+proven every id range was read/);
     expect(await page.getByRole('region', { name: 'Recent sweeps' }).locator('.badge.fair').count()).toBe(0);
-
-    const files = page.getByRole('region', { name: 'Files not stored' }).getByRole('row');
-    expect(await files.count()).toBe(2);
-    expect(await files.nth(1).innerText()).toMatch(
-      /^infected\s+\d+\s+harbour-logistics \d+, northside-clinics \d+, fern-and-finch \d+\s+The source reports a virus\..*Ask the applicant for a clean file\.$/s,
-    );
+    expect(await rows.nth(1).innerText()).toMatch(/\s3\sinfected/);
+    expect(await page.locator('.about').innerText()).toMatch(/reports a virus.*Ask the applicant/);
 
     const charts = await page.getByRole('img').all();
     expect(charts).toHaveLength(2);
     for (const chart of charts) {
       expect((await chart.boundingBox())?.width).toBeGreaterThan(300);
-      const marks = chart.locator('.bar, .dot');
+      const marks = chart.locator('.bar');
       expect(await marks.count()).toBeGreaterThan(10);
       expect((await marks.first().boundingBox())?.height).toBeGreaterThan(0);
     }

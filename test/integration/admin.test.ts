@@ -313,12 +313,7 @@ describe('the page of a proof', () => {
         return null;
       },
     });
-    const paths = [
-      '',
-      '?advertiser=fern-and-finch',
-      '?advertiser=fern-and-finch&id=5',
-      '?advertiser=northside-clinics',
-    ];
+    const paths = ['', '?advertiser=fern-and-finch', '?advertiser=northside-clinics'];
     for (const path of paths) await fetch(`${admin.url}/proof${path}`);
     expect(loaded).toEqual(['fern-and-finch', 'northside-clinics']);
   });

@@ -265,20 +265,6 @@ test('people who were erased leave their ids in the evidence, and every proof st
   expect(await check()).toMatchObject(proven);
 });
 
-test('one id far from all others does not squeeze the picture', { tags: ['slow'] }, async () => {
-  await using board = await openSynced();
-  await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
-  const before = (await store.reports.loadProof('default'))?.density;
-  expect(before).toMatchObject({ lowest: idsOf(board)[0], highest: idsOf(board).at(-1) });
-  const counts = before?.counts ?? [];
-  expect([counts[0], counts.at(-1)]).toEqual([0, 0]);
-  await database.query(
-    `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq, erased_at)
-     SELECT advertiser_id, 9223372036854775807, '', 1, now() FROM intake.advertisers`,
-  );
-  expect((await store.reports.loadProof('default'))?.density).toEqual({ ...before, counts: counts.with(-1, 1) });
-});
-
 describe('what is kept', { tags: ['slow'] }, () => {
   test('the first proof, the newest and the one before it', async () => {
     await using board = await openSynced();

@@ -4,7 +4,7 @@ import { renderStatus } from '../../src/cli/render-status.ts';
 import { type AdvertiserStatus, type SweepFacts, toSweepResult } from '../../src/domain/advertiser-status.ts';
 import { tooManyAbsent } from '../../src/domain/coverage/certificate.ts';
 import { toJson } from '../../src/domain/format.ts';
-import { isHealthy, isUpToDate, toReport, toStatus } from '../../src/domain/status.ts';
+import { isHealthy, toReport, toStatus } from '../../src/domain/status.ts';
 import { renderAgo } from '../../src/web/admin/page.ts';
 import { anAdvertiserStatus } from '../support/advertiser-status.ts';
 
@@ -253,18 +253,6 @@ it('what happened within a second is told as such, by the page and by `intake st
   expect(String(await renderAgo(now, now))).toContain('>just now</time>');
   expect(String(await renderAgo(ago(2), now))).toContain('>2m ago</time>');
   expect(renderStatus(statusOf({ readAt: new Date(now.getTime() - 999) }))).toMatch(/last poll +│ just now +│/);
-});
-
-describe('an advertiser is up to date', () => {
-  it.each<[boolean, string, Partial<AdvertiserStatus>]>([
-    [true, 'when it was read within the time of its schedule', {}],
-    [false, 'not when it was read too long ago', { readAt: ago(21) }],
-    [false, 'not before the first sweep', { readAt: null }],
-    [false, 'not while it is halted', { halt: { kind: 'refused', reason: 'no', since: ago(1) } }],
-  ])('%s: %s', (is, _, facts) => {
-    const status = statusOf(facts);
-    expect(isUpToDate({ ...well, ...facts }, status)).toBe(is);
-  });
 });
 
 describe('for programs', () => {

@@ -14,12 +14,12 @@ import { addNote, isObject, parseId, readBoolean, readCount, readEmail, readIden
 const largestMonths = 2 ** 31 - 1;
 
 /** Parses an element of the list. An element without a usable id is a Reject; with one it is an application, whatever else is wrong. */
-export function parseApplication(element: unknown, exact: boolean): Application | Reject {
-  if (!isObject(element)) return toReject(element, exact, 'is not an object');
+export function parseApplication(element: unknown): Application | Reject {
+  if (!isObject(element)) return toReject(element, 'is not an object');
   const { known, unknown } = readMembers(element, applicationShape.names);
   const id = parseId(known.ID);
-  if (typeof id !== 'bigint') return toReject(element, exact, id.reason);
-  const { raw, rawText, reason } = toRaw(element, exact);
+  if (typeof id !== 'bigint') return toReject(element, id.reason);
+  const { raw, rawText, reason } = toRaw(element);
   const findings: ParseFindings = { notes: [], unknown: [] };
   const { notes } = findings;
   if (reason !== null) addNote(notes, 'raw', reason);
@@ -48,8 +48,8 @@ export function parseApplication(element: unknown, exact: boolean): Application 
 const isText = (name: string) => applicationShape.types[name] === 'text';
 
 /** An element that is not stored as an application, whole. */
-export function toReject(element: unknown, exact: boolean, reason: string): Reject {
-  const { raw, rawText } = toRaw(element, exact);
+export function toReject(element: unknown, reason: string): Reject {
+  const { raw, rawText } = toRaw(element);
   const { known, unknown } = readMembers(isObject(element) ? element : { element }, applicationShape.names);
   const members = toMemberHashes(toMemberTexts([...Object.entries(known), ...unknown]));
   // jsonb writes 1.5e+05 as 150000, which would be an id.

@@ -23,19 +23,13 @@ const riskyLiteral = /^-?\d(?:[\d.]{15}|[\d.]*e[+-]?\d{2})/i;
 /** Counting values takes a tenth of the time of parsing, so a text up to this length is not counted. A list counts its elements instead. */
 const uncounted = 3_000_000;
 
-/**
- * Parses JSON. A reviver costs six times as much, so it runs only when the text contains such a number (`exact`), or with `everyDigit`:
- * then all numbers keep their original spelling, for members where a number is used as a text.
- */
-export function parseJson(text: string, everyDigit = false): { readonly value: unknown; readonly exact: boolean } {
+/** Parses JSON. With `everyDigit`, all numbers keep their original spelling, for members where a number is used as a text. */
+export function parseJson(text: string, everyDigit = false): unknown {
   if ((everyDigit || text.length > uncounted) && countValues(text) > mostValues)
     refuse(`has more than ${mostValues} values`);
-  const exact = everyDigit || risky.test(text);
-  const keep = everyDigit ? keepSpelling : keepDigits;
   try {
-    return { value: exact ? JSON.parse(text, keep) : JSON.parse(text), exact };
-  } catch (error) {
-    if (error instanceof RangeError) return { value: parseDeep(text), exact };
+    return everyDigit || risky.test(text) ? parseExact(text, everyDigit) : JSON.parse(text);
+  } catch {
     const escaped = escapeControls(text);
     if (escaped !== text) return parseJson(escaped, everyDigit);
     // V8's message quotes the text around the error, which may be personal data, so it is dropped.
@@ -56,26 +50,38 @@ function countValues(text: string): number {
   return values;
 }
 
-// A reviver is called recursively and overflows the stack at some thousands of levels, where JSON.parse alone does not. This function
-// replaces the risky numbers by marked strings, parses, and puts the literals back without recursion. The text must be valid JSON.
-function parseDeep(text: string): unknown {
+// Puts each number that stays a literal into a marked list, parses, and puts the literal in its place. A reviver, which gets the digits of
+// each number, is called recursively: it overflows the stack at some thousands of levels, where JSON.parse alone does not.
+function parseExact(text: string, everyDigit: boolean): unknown {
   const mark = `${randomUUID()}:`;
-  const toMarked = (number: string) => (riskyLiteral.test(number) ? `"${mark}${number}"` : number);
+  const toMarked = (number: string) => (isLiteral(number, everyDigit) ? `["${mark}${number}"]` : number);
   const marked = splitStrings(text).map((part) =>
     part.startsWith('"') ? part : part.replace(/-?\d[\d.e+-]*/gi, toMarked),
   );
   const root: unknown[] = [JSON.parse(marked.join(''))];
   const open: object[] = [root];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    const members = node as Record<string, unknown>;
-    for (const [key, value] of Object.entries(members)) {
-      if (typeof value === 'object' && value !== null) open.push(value);
-      if (typeof value !== 'string' || !value.startsWith(mark)) continue;
-      const literal = JSON.rawJSON(value.slice(mark.length));
-      Object.defineProperty(members, key, { value: literal, enumerable: true, writable: true, configurable: true });
+    for (const [key, value] of Object.entries(node)) {
+      if (typeof value !== 'object' || value === null) continue;
+      const [first] = Array.isArray(value) ? value : [];
+      if (typeof first !== 'string' || !first.startsWith(mark)) open.push(value);
+      else {
+        const literal = JSON.rawJSON(first.slice(mark.length));
+        Object.defineProperty(node, key, { value: literal, enumerable: true, writable: true, configurable: true });
+      }
     }
   }
   return root[0];
+}
+
+/** Decided per number, so that an element gives the same value whatever other elements contain. */
+function isLiteral(number: string, everyDigit: boolean): boolean {
+  if (!/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(number)) return false;
+  const value = Number(number);
+  if (everyDigit) return String(value) !== number;
+  // From 2^53 on, a double may print the original digits although its value is another integer.
+  const isExact = Number.isSafeInteger(value) || !Number.isInteger(value);
+  return riskyLiteral.test(number) && !(isExact && String(value) === number);
 }
 
 /** The strings of a JSON text, with their quotes, and the parts between them. */
@@ -84,7 +90,7 @@ function splitStrings(text: string): string[] {
   let from = 0;
   for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', from)) {
     parts.push(text.slice(from, at));
-    for (from = at++; text[at] !== '"'; at++) if (text[at] === '\\') at++;
+    for (from = at++; at < text.length && text[at] !== '"'; at++) if (text[at] === '\\') at++;
     parts.push(text.slice(from, at + 1));
     from = at + 1;
   }
@@ -111,18 +117,4 @@ function escapeControls(text: string): string {
     }
   }
   return from === 0 ? text : parts.join('') + text.slice(from);
-}
-
-function keepSpelling(_key: string, value: unknown, { source }: { readonly source?: string }): unknown {
-  return typeof value !== 'number' || source === undefined || String(value) === source ? value : JSON.rawJSON(source);
-}
-
-function keepDigits(_key: string, value: unknown, context: { readonly source?: string }): unknown {
-  const { source } = context;
-  if (typeof value !== 'number' || source === undefined) return value;
-  // From 2^53 on, a double may print the original digits although its value is another integer.
-  const isExact = Number.isSafeInteger(value) || !Number.isInteger(value);
-  if (isExact && String(value) === source) return value;
-  // Decided per number, so that an element gives the same value whatever other elements contain.
-  return riskyLiteral.test(source) ? JSON.rawJSON(source) : value;
 }

@@ -20,28 +20,24 @@ export type PageFacts = Omit<Page, 'bytes' | 'cached' | 'sunsetAt'>;
 /** Parses a list answer. The first character decides between JSON and XML: some servers ignore the requested format. */
 export function parsePage(text: string): PageFacts {
   const start = text.trimStart().slice(0, 1_024);
-  if (!start.startsWith('<')) {
-    const { value, exact } = parseJson(text);
-    return toPage(value, exact);
-  }
+  if (!start.startsWith('<')) return toPage(parseJson(text));
   if (isHtml(start)) refuse('is an HTML page instead of a list (a login page or a proxy?)');
-  return toPage(parseListXml(text), false);
+  return toPage(parseListXml(text));
 }
 
 /** Parses one element of a list from its stored JSON text. Invalid text gives a Reject. */
 export function parseElement(text: string): Application | Reject {
   try {
-    const { value, exact } = parseJson(text);
-    return parseApplication(value, exact);
+    return parseApplication(parseJson(text));
   } catch (error) {
-    if (error instanceof Trouble) return toReject(text, false, 'is not valid JSON');
+    if (error instanceof Trouble) return toReject(text, 'is not valid JSON');
     throw error;
   }
 }
 
 /** The page for an empty body or a 404. */
 export function toEmptyPage(): PageFacts {
-  return { ...toPage(null, false), weakEmpty: true };
+  return { ...toPage(null), weakEmpty: true };
 }
 
 /** Finds ids in the beginning of a list that is too large to parse. They serve as split points only and may be wrong. */
@@ -50,7 +46,7 @@ export function scanIds(prefix: string): bigint[] {
   return Array.from(ids, (match) => parseId(match[1])).filter((id) => typeof id === 'bigint');
 }
 
-function toPage(value: unknown, exact: boolean): PageFacts {
+function toPage(value: unknown): PageFacts {
   const { known, unknown } = toEnvelope(value);
   const advertiserId = (known.AdvertiserID ?? null) === null ? null : parseId(known.AdvertiserID);
   if (advertiserId !== null && typeof advertiserId !== 'bigint')
@@ -60,7 +56,7 @@ function toPage(value: unknown, exact: boolean): PageFacts {
   return {
     advertiserId,
     agentId: readIdentifier(known.AgentID, 'AgentID', []),
-    ...toElements(toList(list), exact),
+    ...toElements(toList(list)),
     echo: {
       afterId: toIdEcho(known.AfterID),
       beforeId: toIdEcho(known.BeforeID),
@@ -120,16 +116,13 @@ function hasApplication(value: unknown): boolean {
   return false;
 }
 
-function toElements(
-  list: readonly unknown[],
-  exact: boolean,
-): Pick<PageFacts, 'applications' | 'ids' | 'rejects' | 'shared'> {
+function toElements(list: readonly unknown[]): Pick<PageFacts, 'applications' | 'ids' | 'rejects' | 'shared'> {
   if (list.length > mostElements) refuse(`has a list of more than ${mostElements} elements`);
   const byContent = new Map<string, Application>();
   const ids: bigint[] = [];
   const rejects: Reject[] = [];
   for (const element of list) {
-    const read = parseApplication(element, exact);
+    const read = parseApplication(element);
     if ('id' in read) {
       ids.push(read.id);
       byContent.set(read.contentHash, read);
@@ -161,8 +154,8 @@ function mergeCopies(copies: readonly Application[]): Copy[] {
       return { ...one, hasVirus: toWorstFlag([one.hasVirus, worst.get(one.kind) ?? null]) };
     });
     const notes = [...copy.notes, { field: 'ID', reason: 'came more than once in a page with different content' }];
-    const { value, exact } = parseJson(copy.rawText ?? copy.raw);
-    return { application: withAttachments({ ...copy, notes }, attachments), reject: toReject(value, exact, sharedId) };
+    const reject = toReject(parseJson(copy.rawText ?? copy.raw), sharedId);
+    return { application: withAttachments({ ...copy, notes }, attachments), reject };
   });
 }
 

@@ -13,7 +13,7 @@ export function parseProfile(value: unknown, baseUrl: string, sessionIds: readon
   // Spec: a JSON object. Spec silent: no profile at all.
   if (!isObject(value)) throw new Trouble('missing', 'The source sent no profile.');
   const notes: Note[] = [];
-  const { raw, rawText, reason } = toRaw(value, true);
+  const { raw, rawText, reason } = toRaw(value);
   const json = `${rawText ?? ''} ${raw}`;
   const named = { emails: findAddresses(json), accountIds: findAccounts(json) };
   const emails = findEmails(value);

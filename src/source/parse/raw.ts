@@ -10,14 +10,17 @@ import { isObject, replaced } from './values.ts';
 const deepest = 1000;
 const unholdable = /\\(?:\\|u0000|ud[89a-f][0-9a-f]{2})/g;
 
-/** The `raw`, `rawText` and why they differ. `exact`: the element may contain number literals that a double cannot hold. */
-export function toRaw(element: unknown, exact: boolean): Pick<Reject, 'raw' | 'rawText'> & { reason: string | null } {
+/** Where a text of JSON may hold a number that is too large for jsonb. */
+const large = /(?:^|[:,[])-?\d(?:[\d.]{0,39}e|[\d.]{40})/i;
+
+/** The `raw`, `rawText` and why they differ. */
+export function toRaw(element: unknown): Pick<Reject, 'raw' | 'rawText'> & { reason: string | null } {
   const isDeep = depthOf(element) > deepest;
   // JSON.stringify is recursive and overflows the stack at some thousands of levels; JSON.parse is not.
   const all = isDeep ? renderDeep(element) : JSON.stringify(element);
   const text = cutMarks(all);
   const shown = isDeep ? toFlat(element) : element;
-  const numbered = isDeep || exact || /\de[+-]\d/.test(text) ? cutMarks(JSON.stringify(shown, toFitNumber())) : text;
+  const numbered = isDeep || large.test(text) ? cutMarks(JSON.stringify(shown, toFitNumber())) : text;
   // JSON.stringify writes \u0000 and \ud... only for NUL and lone surrogates.
   const raw = numbered.includes('\\u')
     ? numbered.replace(unholdable, (found) => (found === '\\\\' ? found : '\ufffd'))

@@ -1,13 +1,6 @@
 // The data of the charts and of the table of sweeps, one statement each, from rows that exist anyway: no sampling, no extra storage.
 // Postgres groups times into steps; this file fills in empty steps, so that a pause is visible.
-import {
-  type History,
-  type Period,
-  type PollSummary,
-  type RecentSweep,
-  steps,
-  toStepStarts,
-} from '../../domain/history.ts';
+import { type History, type Period, type RecentSweep, steps, toStepStarts } from '../../domain/history.ts';
 import type { Queryable, Row } from '../postgres/database.ts';
 import { sweepFacts } from './status.ts';
 
@@ -21,10 +14,8 @@ export async function loadHistory(db: Queryable, period: Period, now: Date): Pro
     steps: starts.map((startAt) => ({
       startAt,
       applications: applications.get(startAt.getTime())?.n ?? 0,
-      delayP50Ms: delays.get(startAt.getTime())?.p50 ?? null,
-      delayP95Ms: delays.get(startAt.getTime())?.p95 ?? null,
+      delayMs: delays.get(startAt.getTime())?.p95 ?? null,
     })),
-    polls: await loadPolls(db, span),
     recentSweeps: await loadRecentSweeps(db),
   };
 }
@@ -46,10 +37,10 @@ function loadApplications(db: Queryable, span: Span) {
 
 /** Leaves out applications that were submitted before their advertiser was added: their delay says nothing about Intake. */
 function loadDelays(db: Queryable, span: Span) {
-  return loadByStep<{ p50: number; p95: number }>(
+  return loadByStep<{ p95: number }>(
     db,
     `SELECT date_bin($1::interval, a.first_seen_at, 'epoch') AS step,
-       percentile_cont(0.5) WITHIN GROUP (ORDER BY d.ms) AS p50, percentile_cont(0.95) WITHIN GROUP (ORDER BY d.ms) AS p95
+       percentile_cont(0.95) WITHIN GROUP (ORDER BY d.ms) AS p95
      FROM intake.advertisers v JOIN intake.applications a ON a.advertiser_id = v.advertiser_id
      CROSS JOIN LATERAL (SELECT greatest(0, extract(epoch FROM a.first_seen_at - a.submitted_at))::float8 * 1000 AS ms) AS d
      WHERE a.first_seen_at >= $2 AND a.first_seen_at <= $3 AND a.submitted_at >= v.created_at GROUP BY 1`,
@@ -64,17 +55,6 @@ async function loadByStep<T extends Row>(db: Queryable, sql: string, span: Span)
 
 /** True of a sweep `s` that found evidence against completeness, or ended with gaps. */
 const isDoubtful = `(s.risk = 'doubt' OR s.state = 'open')`;
-
-async function loadPolls(db: Queryable, [, from, to]: Span): Promise<PollSummary> {
-  const [sums] = await db.query<PollSummary & Row>(
-    `SELECT (count(*) FILTER (WHERE s.added + s.changed > 0))::int AS fruitful, coalesce(sum(s.added), 0)::int AS added,
-       coalesce(sum(s.changed), 0)::int AS changed, (count(*) FILTER (WHERE ${isDoubtful}))::int AS doubtful
-     FROM intake.advertisers v JOIN intake.sweeps s ON s.advertiser_id = v.advertiser_id
-     WHERE s.started_at >= $1 AND s.started_at <= $2 AND s.purpose = 'live' AND s.state <> 'dropped'`,
-    [from, to],
-  );
-  return sums ?? { fruitful: 0, added: 0, changed: 0, doubtful: 0 };
-}
 
 async function loadRecentSweeps(db: Queryable): Promise<RecentSweep[]> {
   return await db.query<RecentSweep>(

@@ -2,9 +2,11 @@
 // inserted values.
 
 import { html } from 'hono/html';
+import type { HtmlEscapedString } from 'hono/utils/html';
 import type { SweepResult } from '../../domain/advertiser-status.ts';
 import { formatAgo, formatCount } from '../../domain/format.ts';
-import type { Html } from './svg-chart.ts';
+
+export type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 
 /** The most rows that a table shows; further rows are only counted. */
 export const mostRows = 100;

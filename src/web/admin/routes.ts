@@ -65,8 +65,8 @@ export function createAdmin(deps: AdminDeps): Hono {
   const loadProofOf = async (asked: string | undefined) => {
     const names = (await loadStatus()).advertisers.map(({ name }) => name);
     const name = asked ?? names[0];
-    if (name === undefined || !names.includes(name)) return { names, isKnown: name === undefined, report: null };
-    return { names, isKnown: true, report: await loadProof(name) };
+    if (name === undefined || !names.includes(name)) return { isKnown: name === undefined, report: null };
+    return { isKnown: true, report: await loadProof(name) };
   };
   const app = new Hono();
   app.use(headers, noStore);
@@ -115,21 +115,16 @@ export function createAdmin(deps: AdminDeps): Hono {
   });
   app.get('/proof', (context) =>
     loadProofOf(context.req.query('advertiser')).then(
-      ({ names, isKnown, report }) =>
+      ({ isKnown, report }) =>
         report === null
-          ? context.html(renderNoProofPage(names, isKnown, version), 404)
-          : context.html(renderProofPage(report, toId(context.req.query('id')), names, version)),
+          ? context.html(renderNoProofPage(isKnown, version), 404)
+          : context.html(renderProofPage(report, version)),
       (error: unknown) => toUnknownPage(context, error),
     ),
   );
   app.get('/status.css', (context) => context.body(style, 200, { 'Content-Type': 'text/css; charset=utf-8' }));
   app.get('/icon.svg', (context) => context.body(icon, 200, { 'Content-Type': 'image/svg+xml' }));
   return app;
-}
-
-/** The id from a link; null for anything else. */
-function toId(text: string | undefined): bigint | null {
-  return text !== undefined && /^\d{1,19}$/.test(text) ? BigInt(text) : null;
 }
 
 const style = readFileSync(new URL('./status.css', import.meta.url), 'utf8');

@@ -10,11 +10,12 @@ import {
   toSweepResult,
 } from '../../domain/advertiser-status.ts';
 import { formatCount, formatSpan } from '../../domain/format.ts';
-import { type History, type Period, periods, type RecentSweep } from '../../domain/history.ts';
-import { isHealthy, isUpToDate, type Status } from '../../domain/status.ts';
+import { type History, type Period, periods } from '../../domain/history.ts';
+import { isHealthy, type Status } from '../../domain/status.ts';
 import { toWebhookLagMs, toWebhookState } from '../../domain/webhook-status.ts';
 import {
   type Frame,
+  type Html,
   type Mood,
   mostRows,
   renderAgo,
@@ -26,27 +27,21 @@ import {
   toUtc,
 } from './page.ts';
 import { renderCharts } from './status-charts.ts';
-import type { Html } from './svg-chart.ts';
 
 interface StatusPage extends Pick<Frame, 'version' | 'refreshSeconds'> {
   readonly status: Status;
   readonly history: History;
 }
 
-/** The most advertisers that one cell names, those with the most files first. */
-const mostNames = 20;
-
 export function renderStatusPage({ status, history, version, refreshSeconds }: StatusPage): Html {
   const mood = toMood(status);
   const body = html`<main>
 ${renderHeadline(mood, status.headline)}
 ${status.problems.length > 0 ? renderProblems(status.problems) : ''}
-${renderKeyFigures(status, history)}
 ${renderAdvertisers(status)}
-${renderLostFiles(status)}
 ${renderWebhooks(status)}
 ${renderHistory(history, refreshSeconds)}
-${renderSweeps(history, status)}
+${renderSweeps(history, status.at)}
 </main>`;
   return renderDocument({ title: `${mood.word} · Intake`, body, version, at: status.at, refreshSeconds });
 }
@@ -79,51 +74,6 @@ function renderProblems(problems: readonly Problem[]): Html {
 ${renderRest(problems.length, 'problems')}</section>`;
 }
 
-const words: Record<Period, string> = { '24h': '24 hours', '30d': '30 days' };
-
-function renderKeyFigures(status: Status, { period, steps }: History): Html {
-  const { advertisers, at } = status;
-  const sum = (pick: (one: AdvertiserStatus) => number) => advertisers.reduce((total, one) => total + pick(one), 0);
-  const waiting = sum((one) => one.waiting);
-  const recent = steps.reduce((total, step) => total + step.applications, 0);
-  const readTimes = advertisers.flatMap((one) => (one.readAt === null ? [] : [one.readAt.getTime()]));
-  const longestAgo = readTimes.length === 0 ? null : new Date(Math.min(...readTimes));
-  const proven = advertisers.filter((one) => one.coverage?.certificate === 'proven').length;
-  const figures: [string, Html | string, string][] = [
-    [
-      'Applications',
-      formatCount(sum((one) => one.applications)),
-      `${formatCount(recent)} in the last ${words[period]}`,
-    ],
-    ['Last checked', renderAgo(longestAgo, at), toChecked(status)],
-    [
-      'Proven complete',
-      `${formatCount(proven)} of ${formatCount(advertisers.length)}`,
-      advertisers.length === 1 ? 'advertiser' : 'advertisers',
-    ],
-    [
-      'Files stored',
-      formatCount(sum(toStored)),
-      `${waiting === 0 ? 'none waiting' : `${formatCount(waiting)} waiting, ${formatCount(sum((one) => one.due))} of them due`}${toUnread(status)}`,
-    ],
-  ];
-  return html`<section aria-label="Key figures"><dl class="key-figures">${figures.map(
-    ([name, figure, note]) =>
-      html`<div><dt>${name}</dt><dd><strong>${figure}</strong><span class="aside">${note}</span></dd></div>`,
-  )}</dl></section>`;
-}
-
-function toChecked(status: Status): string {
-  const behind = status.advertisers.filter((one) => !isUpToDate(one, status)).length;
-  if (behind > 0) return status.advertisers.length === 1 ? 'not up to date' : `${formatCount(behind)} not up to date`;
-  return status.advertisers.length > 1 ? 'all up to date' : 'up to date';
-}
-
-function toUnread({ advertisers, at }: Status): string {
-  const read = advertisers.flatMap((one) => (one.verifiedSince === null ? [] : [one.verifiedSince.getTime()]));
-  return read.length === 0 ? '' : `; every byte read within ${formatSpan(at.getTime() - Math.min(...read), 1)}`;
-}
-
 function toStored({ attachments: { stored = 0 } }: AdvertiserStatus): number {
   return stored;
 }
@@ -134,6 +84,7 @@ function renderAdvertisers({ advertisers, problems, at }: Status): Html {
   return renderTable({
     id: 'advertisers',
     title: 'Advertisers',
+    ...(shown.some((one) => toLost(one).length > 0) && { about: aboutLost }),
     columns: ['Name', '#Applications', 'Newest', 'Last checked', 'Coverage', 'Late arrivals', '#Files', '#Waiting'],
     rows: shown.map((one) => [
       html`${one.name}<span class="aside">${one.advertiserId === null ? '' : ` ${one.advertiserId}`}</span>`,
@@ -142,45 +93,23 @@ function renderAdvertisers({ advertisers, problems, at }: Status): Html {
       one.halt === null ? renderAgo(one.readAt, at) : html`<strong class="badge bad">halted</strong>`,
       renderCoverage(one, at),
       one.latenessMs === null ? 'none' : `up to ${formatSpan(one.latenessMs)}`,
-      formatCount(toStored(one)),
+      renderFiles(one),
       formatCount(one.waiting),
     ]),
   });
 }
 
 /** The final states without bytes that the page does not list as problems: the source has no file, or none that may be stored. */
-const lostFiles: readonly { readonly state: string; readonly means: string; readonly todo: string }[] = [
-  {
-    state: 'infected',
-    means: 'The source reports a virus. Intake stores no bytes of an infected file; the application itself is stored.',
-    todo: 'Ask the applicant for a clean file.',
-  },
-  {
-    state: 'missing',
-    means: 'The source does not have the file (404 for a day, or 410); the application itself is stored.',
-    todo: 'Ask the applicant for the file. If the source has it again, run intake retry --state missing.',
-  },
-];
+const lost = ['infected', 'missing'];
+const aboutLost =
+  'Intake stores no bytes of infected files, in which the source reports a virus; missing files have been unavailable there for a day. Ask the applicant for them. If the source has a missing file again, run intake retry --state missing.';
 
-function renderLostFiles({ advertisers }: Status): Html {
-  const rows = lostFiles.flatMap(({ state, means, todo }) => {
-    const counts = advertisers.flatMap(({ name, attachments: { [state]: count = 0 } }) =>
-      count === 0 ? [] : [{ name, count }],
-    );
-    if (counts.length === 0) return [];
-    const total = formatCount(counts.reduce((sum, { count }) => sum + count, 0));
-    const most = counts.sort((a, b) => b.count - a.count).slice(0, mostNames);
-    const named = most.map(({ name, count }) => `${name} ${formatCount(count)}`).join(', ');
-    const rest = counts.length > mostNames ? `, and ${formatCount(counts.length - mostNames)} more` : '';
-    return [[state, total, `${named}${rest}`, means, todo]];
-  });
-  if (rows.length === 0) return html``;
-  return renderTable({
-    id: 'lost-files',
-    title: 'Files not stored',
-    columns: ['State', '#Files', 'Advertisers', 'What it means', 'What to do'],
-    rows,
-  });
+function toLost({ attachments }: AdvertiserStatus): string[] {
+  return lost.flatMap((state) => (attachments[state] ? [`${formatCount(attachments[state])}\u00a0${state}`] : []));
+}
+
+function renderFiles(one: AdvertiserStatus): Html {
+  return html`${formatCount(toStored(one))} <span class="aside">${toLost(one).join(', ')}</span>`;
 }
 
 const webhookMoods = {
@@ -231,6 +160,8 @@ function toBadge(certificate: CoverageStatus['certificate'], risk: CoverageStatu
   return risk === 'doubt' ? 'fair' : 'good';
 }
 
+const words: Record<Period, string> = { '24h': '24 hours', '30d': '30 days' };
+
 function renderHistory(history: History, refreshSeconds: number | null): Html {
   const refresh = refreshSeconds === null ? '' : `&refresh=${refreshSeconds}`;
   return html`<section aria-labelledby="history"><div class="titled"><h2 id="history">The last ${words[history.period]}</h2>
@@ -245,43 +176,22 @@ function renderHistory(history: History, refreshSeconds: number | null): Html {
 <div class="panels">${renderCharts(history)}</div></section>`;
 }
 
-function renderSweeps({ period, polls, recentSweeps }: History, status: Status): Html {
-  if (status.advertisers.length === 0) return html``;
-  const toRow = (sweep: RecentSweep) => [
-    renderAgo(sweep.startedAt, status.at),
-    sweep.advertiser,
-    sweep.isFirst ? 'first sweep' : toSweepName(sweep),
-    renderResult(toSweepResult(sweep)),
-    formatCount(sweep.requests),
-    formatCount(sweep.added),
-    formatCount(sweep.changed),
-    sweep.endedAt === null ? '' : formatSpan(sweep.endedAt.getTime() - sweep.startedAt.getTime()),
-  ];
+/** Polls are left out unless they leave a doubt: one every few minutes would push every recheck off the page. */
+function renderSweeps({ recentSweeps }: History, at: Date): Html {
+  if (recentSweeps.length === 0) return html``;
   return renderTable({
     id: 'sweeps-recent',
     title: 'Recent sweeps',
     columns: ['Started', 'Advertiser', 'Sweep', 'Result', '#Requests', '#New', '#Changed', '#Took'],
-    rows: [
-      [
-        `last ${words[period]}`,
-        'all',
-        'polls',
-        renderPolls(polls, status),
-        '',
-        formatCount(polls.added),
-        formatCount(polls.changed),
-        '',
-      ],
-      ...recentSweeps.map(toRow),
-    ],
+    rows: recentSweeps.map((sweep) => [
+      renderAgo(sweep.startedAt, at),
+      sweep.advertiser,
+      sweep.isFirst ? 'first sweep' : toSweepName(sweep),
+      renderResult(toSweepResult(sweep)),
+      formatCount(sweep.requests),
+      formatCount(sweep.added),
+      formatCount(sweep.changed),
+      sweep.endedAt === null ? '' : formatSpan(sweep.endedAt.getTime() - sweep.startedAt.getTime()),
+    ]),
   });
-}
-
-/** One row for all polls: a poll every few minutes would push every recheck off the page. */
-function renderPolls({ fruitful, doubtful }: History['polls'], status: Status): Html {
-  const behind = status.advertisers.filter((one) => !isUpToDate(one, status)).length;
-  const note = `${formatCount(fruitful, 'poll')} brought something new`;
-  if (behind > 0) return renderResult({ word: `${formatCount(behind)} not up to date`, mood: 'bad', note });
-  if (doubtful > 0) return renderResult({ word: `${formatCount(doubtful)} in doubt`, mood: 'fair', note });
-  return renderResult({ word: 'up to date', mood: 'good', note });
 }

@@ -5,10 +5,9 @@ import { renderCharts } from '../../src/web/admin/status-charts.ts';
 /** The times below the first chart of a day that is not over yet, and where their middles stand. */
 async function toTimes(now: string): Promise<[string, number][]> {
   const steps = toStepStarts('24h', new Date(now)).map((startAt) => ({
-    ...{ startAt, applications: 1, delayP50Ms: null, delayP95Ms: null },
+    ...{ startAt, applications: 1, delayMs: null },
   }));
-  const polls = { fruitful: 0, added: 0, changed: 0, doubtful: 0 };
-  const history: History = { period: '24h', steps, polls, recentSweeps: [] };
+  const history: History = { period: '24h', steps, recentSweeps: [] };
   const chart = String(await renderCharts(history)[0]);
   return Array.from(chart.matchAll(/<text class="tick" x="([\d.]+)" y="\d+">([\d:]+)</g), ([, x, time = '']) => [
     time,
