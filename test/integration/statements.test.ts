@@ -33,13 +33,13 @@ const samples: readonly { file: string; written: RegExp; reason: string; texts: 
   {
     file: 'src/store/postgres/copy.ts',
     written: /^query$/,
-    reason: 'a COPY, whose columns are type-checked',
+    reason: 'a COPY, which every load runs',
     texts: [],
   },
   {
     file: 'src/store/postgres/copy.ts',
     written: /^this\.#copies\.map/,
-    reason: 'COPY cannot be prepared, and its columns are type-checked',
+    reason: 'COPY cannot be prepared; every load runs it',
     texts: [],
   },
   {

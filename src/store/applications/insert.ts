@@ -4,8 +4,7 @@ import type { KeyObject } from 'node:crypto';
 import { type Application, type Attachment, toFirstState } from '../../domain/application.ts';
 import type { Lease, WriteContext } from '../accounts/leases.ts';
 import { toPersonKey } from '../person-key.ts';
-import { type ColumnValues, type Copy, toCopy } from '../postgres/copy.ts';
-import type { Copied } from '../schema/rows.ts';
+import { type Copy, toCopy } from '../postgres/copy.ts';
 
 /** Rows of new applications for each table, in the order of the foreign keys. All other columns are null or have defaults. */
 export function toCopies(
@@ -19,7 +18,7 @@ export function toCopies(
     attachments.map((file) => ({ id, file, ...toFirstState(file) })),
   );
   return [
-    copyTo('applications', fresh, {
+    toCopy('intake.applications', fresh, {
       advertiser_id: () => advertiserId,
       application_id: (a) => a.id,
       submitted_at: (a) => toTime(a.submittedAt),
@@ -41,7 +40,7 @@ export function toCopies(
       // Postgres reads `now` as the time at which the transaction began.
       ready_at: (a) => (isReady(a) ? 'now' : null),
     }),
-    copyTo('primary_job_seeking_info', infos, {
+    toCopy('intake.primary_job_seeking_info', infos, {
       advertiser_id: () => advertiserId,
       application_id: ({ id }) => id,
       job_title: ({ info }) => info.jobTitle,
@@ -49,7 +48,7 @@ export function toCopies(
       time_in_role_months: ({ info }) => info.timeInRoleMonths,
       is_new_to_workforce: ({ info }) => info.isNewToWorkforce,
     }),
-    copyTo('attachments', files, {
+    toCopy('intake.attachments', files, {
       advertiser_id: () => advertiserId,
       application_id: ({ id }) => id,
       kind: ({ file }) => file.kind,
@@ -62,8 +61,8 @@ export function toCopies(
       uploaded_offset: ({ file }) => file.uploadedOffset,
       href: ({ file }) => file.href,
     }),
-    copyTo(
-      'downloads',
+    toCopy(
+      'intake.downloads',
       files.filter(({ state }) => state === 'pending'),
       {
         advertiser_id: () => advertiserId,
@@ -84,15 +83,6 @@ export function toFlagColumn({ hasVirus }: Attachment): boolean | null {
 export function toMembersColumn({ members }: Application): string | null {
   const json = JSON.stringify(members);
   return json === '{}' ? null : json;
-}
-
-/** `toCopy` with types from the schema: a misspelled, missing or wrongly typed column does not compile. */
-function copyTo<Name extends keyof Copied, Row>(
-  table: Name,
-  rows: readonly Row[],
-  columns: { readonly [Column in keyof Copied[Name]]: (row: Row) => Copied[Name][Column] },
-): Copy {
-  return toCopy(`intake.${table}`, rows, columns as ColumnValues<Row>);
 }
 
 /** Files of live arrivals are downloaded before those of a backfill. */
