@@ -116,6 +116,6 @@ export function isReady(application: Application): boolean {
 }
 
 /** A time as text for Postgres. */
-export function toTime(ms: number | null): string | null {
+function toTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }

@@ -15,43 +15,49 @@ import { withoutErased } from '../tombstones.ts';
 import { toJson, toPriority } from './insert.ts';
 import { learnVolatile, toContent, toDiffering } from './volatile.ts';
 
+export interface Merge {
+  readonly tx: Queryable;
+  readonly privacyKey: KeyObject;
+  readonly page: WriteContext;
+  /** Appended at the end of the transaction. */
+  readonly events: ApplicationEvent[];
+}
+
 /**
  * Writes changed applications, and erases those that the gate stops by now. `stale` lists ids that are not written because a newer request
  * has seen them (P5).
  */
 export async function applyChanges(
-  tx: Queryable,
-  privacyKey: KeyObject,
-  context: WriteContext,
+  { tx, privacyKey, page, events }: Merge,
   changed: readonly Application[],
-  events: ApplicationEvent[],
 ): Promise<{ readonly changed: number; readonly stale: readonly bigint[] }> {
   if (changed.length === 0) return { changed: 0, stale: [] };
-  const { stale, silent } = await lockAndJudge(tx, context, changed);
+  const { advertiserId } = page;
+  const { stale, silent } = await lockAndJudge(tx, page, changed);
   const [overtaken, unsaid] = [new Set(stale), new Set(silent)];
   const newer = changed.filter(({ id }) => !overtaken.has(id));
-  const current = await withoutErased(tx, privacyKey, context.advertiserId, newer);
-  await eraseStopped(tx, privacyKey, context.advertiserId, new Set(newer).difference(new Set(current)), events);
+  const current = await withoutErased(tx, privacyKey, advertiserId, newer);
+  await eraseStopped(tx, privacyKey, advertiserId, new Set(newer).difference(new Set(current)), events);
   if (current.length === 0) return { changed: 0, stale };
 
-  const rows = toJson(privacyKey, context, current);
+  const rows = toJson(privacyKey, page, current);
   const ids = current.map((a) => a.id);
   const announced = ids.filter((id) => !unsaid.has(id));
-  await tx.query(updateApplicationsSql, [context.advertiserId, rows, context.seq, announced]);
-  await tx.query(mergeJobSeekingInfoSql, [context.advertiserId, rows]);
-  const flagged = await loadFlagged(tx, context.advertiserId, ids);
-  const hashSignals = await loadHashSignal(tx, context.advertiserId);
-  const priority = toPriority(context.lease);
-  await tx.query(keepVersionsSql, [context.advertiserId, rows, hashSignals]);
-  await tx.query(restartDownloadsSql, [context.advertiserId, rows, hashSignals]);
-  const inTransfer = await tx.query<ReplacedBytes>(loadAnnouncedSql, [context.advertiserId, rows]);
-  await replaceBytes(tx, context.advertiserId, inTransfer);
-  await tx.query(queueConfirmationsSql, [context.advertiserId, rows, hashSignals, priority]);
-  await tx.query(mergeAttachmentsSql, [context.advertiserId, rows, hashSignals]);
-  await tx.query(queueDownloadsSql, [context.advertiserId, rows, priority]);
-  const recalled = await markFlagged(tx, context.advertiserId, ids, flagged);
-  await notifyQueued(tx, context.advertiserId);
-  const followed = [...recalled, ...(await updateReady(tx, context.advertiserId, ids))];
+  await tx.query(updateApplicationsSql, [advertiserId, rows, page.seq, announced]);
+  await tx.query(mergeJobSeekingInfoSql, [advertiserId, rows]);
+  const flagged = await loadFlagged(tx, advertiserId, ids);
+  const hashSignals = await loadHashSignal(tx, advertiserId);
+  const priority = toPriority(page.lease);
+  await tx.query(keepVersionsSql, [advertiserId, rows, hashSignals]);
+  await tx.query(restartDownloadsSql, [advertiserId, rows, hashSignals]);
+  const inTransfer = await tx.query<ReplacedBytes>(loadAnnouncedSql, [advertiserId, rows]);
+  await replaceBytes(tx, advertiserId, inTransfer);
+  await tx.query(queueConfirmationsSql, [advertiserId, rows, hashSignals, priority]);
+  await tx.query(mergeAttachmentsSql, [advertiserId, rows, hashSignals]);
+  await tx.query(queueDownloadsSql, [advertiserId, rows, priority]);
+  const recalled = await markFlagged(tx, advertiserId, ids, flagged);
+  await notifyQueued(tx, advertiserId);
+  const followed = [...recalled, ...(await updateReady(tx, advertiserId, ids))];
   events.push(...announced.map((id): ApplicationEvent => ({ applicationId: id, type: 'application.changed' })));
   const said = new Set(announced);
   events.push(...followed.filter((event) => event.type !== 'application.changed' || !said.has(event.applicationId)));
