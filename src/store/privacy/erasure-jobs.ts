@@ -8,7 +8,7 @@ import { type ApplicationEvent, appendEvents } from '../events.ts';
 import { longestLease } from '../postgres/clock.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import { renewTombstonesOf, setTombstones, toTombstone } from '../tombstones.ts';
+import { renewTombstones, setTombstones, toTombstone } from '../tombstones.ts';
 import { recordAudit } from './audit-log.ts';
 import { eraseApplications, erasePerson, type FoundPerson, findPerson, findRemains, isAged } from './find-and-erase.ts';
 
@@ -23,8 +23,7 @@ export interface ErasureRequest {
 
 /**
  * Erases the rows of a person and leaves a job for the rest. Where nothing is stored, the job is closed at once; it is the receipt, and it
- * keeps out a prefill of the person that has already begun. Returns null where nothing is stored and either an earlier job for the same
- * request is open or the request is a retention run.
+ * keeps out a prefill of the person that has already begun. Returns null where retention finds nothing more.
  */
 export async function beginErasure(
   db: Database,
@@ -32,23 +31,14 @@ export async function beginErasure(
   request: ErasureRequest,
   crashPoint?: PassCrashPoint,
 ): Promise<ErasureJob | null> {
-  const { advertiserId, sought, future = false } = request;
+  const { advertiserId, sought } = request;
   // The lane lock excludes all other writers of the advertiser's applications. A page that was diffed before the erasure commits after it
   // and sees the tombstones.
   return await retryOnConflict(() =>
     db.transaction(
       async (tx) => {
         const person = await findPerson(tx, privacyKey, advertiserId, sought, { lock: true });
-        const requestHash = toTombstone(privacyKey, advertiserId, 'request', toSoughtText(sought));
-        const isFound = !isNothing(person.counts);
-        if (!isFound && sought.by === 'retention') return null;
-        const openJobId = isFound ? null : await findOpenJob(tx, advertiserId, requestHash);
-        if (openJobId !== null) {
-          // The new request also covers prefills that began after the open job.
-          if (isPerson(sought)) await setTombstones(tx, advertiserId, openJobId, [requestHash], future);
-          await renewTombstonesOf(tx, advertiserId, openJobId);
-          return null;
-        }
+        if (sought.by === 'retention' && isNothing(person.counts)) return null;
         const job = await writeErasure(tx, privacyKey, request, person);
         await appendEvents(tx, advertiserId, person.applicationIds.map(toErasedEvent));
         crashPoint?.('erasureWritten');
@@ -90,6 +80,7 @@ async function writeErasure(
   const jobId = randomUUID();
   const checkAgainAt = isFound ? await loadCheckAgainAt(tx, advertiserId, person.prefillIds) : null;
   await erasePerson(tx, privacyKey, advertiserId, jobId, person);
+  if (!isFound) await renewTombstones(tx, advertiserId, requestHash);
   if (isPerson(sought)) await setTombstones(tx, advertiserId, jobId, [requestHash], future);
   const [row] = await tx.query<JobRow>(
     `INSERT INTO intake.erasure_jobs AS j
@@ -118,14 +109,6 @@ async function writeErasure(
 const isPerson = ({ by }: Sought) => by === 'address' || by === 'jobseeker';
 
 const toErasedEvent = (applicationId: bigint): ApplicationEvent => ({ applicationId, type: 'application.erased' });
-
-async function findOpenJob(tx: Queryable, advertiserId: bigint, requestHash: Buffer): Promise<string | null> {
-  const [row] = await tx.query<Columns<'erasure_jobs', 'job_id'>>(
-    `SELECT job_id FROM intake.erasure_jobs WHERE advertiser_id = $1 AND sought = $2 AND closed_at IS NULL LIMIT 1`,
-    [advertiserId, requestHash],
-  );
-  return row?.job_id ?? null;
-}
 
 /**
  * The time by which every lease and every claimed download of the advertiser has expired unless it is renewed, and every put of these
