@@ -29,13 +29,11 @@ export interface ReadPage extends WriteContext {
   readonly asked: Covered | null;
 }
 
-/** The difference between a page and what is stored. */
 export interface PageDiff {
   readonly fresh: readonly Application[];
   readonly changed: readonly Application[];
   /** Unchanged applications that were marked absent and are shown again. */
   readonly returned: readonly bigint[];
-  /** What goes to quarantine. */
   readonly rejects: readonly Reject[];
   readonly writes: number;
   /** The first stored ids of the requested range that the page does not show; a test compares the statements with a plain function. */
@@ -56,7 +54,6 @@ export async function diffPage(
   return { fresh: [], changed: [], returned: [], rejects: [], writes: 0, lacking, otherLane };
 }
 
-/** True when both diffs of a page are equal. */
 export function isSameDiff(one: PageDiff, other: PageDiff): boolean {
   const toText = ({ fresh, changed, returned, rejects, lacking }: PageDiff) =>
     [

@@ -115,7 +115,6 @@ export function isReady(application: Application): boolean {
   return application.attachments.every((attachment) => toFirstState(attachment).state !== 'pending');
 }
 
-/** A time as text for Postgres. */
 function toTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }
