@@ -82,7 +82,7 @@ async function writeErasure(
   await erasePerson(tx, privacyKey, advertiserId, jobId, person);
   if (!isFound) await renewTombstones(tx, advertiserId, requestHash);
   if (isPerson(sought)) await setTombstones(tx, advertiserId, jobId, [requestHash], future);
-  const [row] = await tx.query<JobRow>(
+  const [row] = await tx.query<ErasureJob>(
     `INSERT INTO intake.erasure_jobs AS j
        (advertiser_id, job_id, sought_by, sought, requested_by, step, check_again_at, application_ids, hashes, counts, closed_at)
      VALUES ($1, $2, $3, $4, $5, CASE WHEN $10 THEN 'bytes' ELSE 'closed' END, coalesce($6, now()), $7, $8, $9::jsonb,
@@ -103,7 +103,7 @@ async function writeErasure(
   const applicationId = sought.by === 'application' ? sought.applicationId : null;
   const facts = { job_id: jobId, sought_by: sought.by, ...(future && { future }), ...person.counts };
   await recordAudit(tx, { advertiserId, action: 'erase', applicationId, by, facts });
-  return row ? toJob(row) : null;
+  return row ?? null;
 }
 
 const isPerson = ({ by }: Sought) => by === 'address' || by === 'jobseeker';
@@ -152,12 +152,11 @@ export async function loadOpenErasures(
 ): Promise<ErasureJob[]> {
   const wanted = sought && toTombstone(privacyKey, advertiserId, 'request', toSoughtText(sought));
   await shortenWaits(db, advertiserId);
-  const rows = await db.query<JobRow>(
+  return await db.query<ErasureJob>(
     `SELECT ${jobColumns} FROM intake.erasure_jobs j
      WHERE advertiser_id = $1 AND closed_at IS NULL AND ($2::bytea IS NULL OR sought = $2) ORDER BY requested_at`,
     [advertiserId, wanted ?? null],
   );
-  return rows.map(toJob);
 }
 
 /**
@@ -169,13 +168,13 @@ export async function recordDeletedFiles(
   job: ErasureJob,
   { shared, keptVersions }: Pick<ErasedCounts, 'shared' | 'keptVersions'>,
 ): Promise<ErasureJob> {
-  const [row] = await db.query<JobRow>(
+  const [row] = await db.query<ErasureJob>(
     `UPDATE intake.erasure_jobs j SET step = 'waiting', trouble = NULL, counts = counts || jsonb_build_object('shared', $3::int,
        'keptVersions', greatest((counts->>'keptVersions')::int, $4::int))
      WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed' RETURNING ${jobColumns}`,
     [job.advertiserId, job.jobId, shared, keptVersions],
   );
-  return row ? toJob(row) : job;
+  return row ?? job;
 }
 
 /** Adds files of extracts to the receipt. They are noted before they are deleted: afterwards nothing would show that they were there. */
@@ -209,13 +208,13 @@ export async function checkAgain(
         const { applicationIds: found, hashes } = await findRemains(tx, advertiserId, applicationIds ?? []);
         const rows =
           found.length === 0
-            ? await tx.query<JobRow>(
+            ? await tx.query<ErasureJob>(
                 `UPDATE intake.erasure_jobs j SET checks = checks + 1, step = 'closed', closed_at = now(), application_ids = NULL, hashes = NULL
                  WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed' RETURNING ${jobColumns}`,
                 [advertiserId, jobId],
               )
             : // Computed before `eraseApplications` deletes the claims on their files, so that the job waits for these downloads.
-              await tx.query<JobRow>(
+              await tx.query<ErasureJob>(
                 `UPDATE intake.erasure_jobs j SET checks = checks + 1, step = 'bytes', check_again_at = $3,
                    hashes = ARRAY(SELECT unnest(j.hashes) UNION SELECT unnest($4::text[]))
                  WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed' RETURNING ${jobColumns}`,
@@ -230,11 +229,11 @@ export async function checkAgain(
     ),
   );
   if (!job) throw new Error('The row of an erasure vanished.');
-  return toJob(job);
+  return job;
 }
 
-async function loadRows(db: Queryable, advertiserId: bigint, jobId: string): Promise<JobRow[]> {
-  return await db.query<JobRow>(
+async function loadRows(db: Queryable, advertiserId: bigint, jobId: string): Promise<ErasureJob[]> {
+  return await db.query<ErasureJob>(
     `SELECT ${jobColumns} FROM intake.erasure_jobs j WHERE advertiser_id = $1 AND job_id = $2`,
     [advertiserId, jobId],
   );
@@ -266,12 +265,6 @@ export async function noteRetention(db: Queryable, advertiserId: bigint, due: nu
   );
 }
 
-type JobRow = Omit<ErasureJob, 'applicationIds'> & { readonly applicationIds: readonly string[] | null };
-
 const jobColumns = `j.advertiser_id AS "advertiserId", j.job_id AS "jobId", j.sought_by AS "soughtBy", j.requested_at AS "requestedAt",
-  j.requested_by AS "requestedBy", j.step, j.application_ids::text[] AS "applicationIds", j.hashes, j.counts, j.checks,
+  j.requested_by AS "requestedBy", j.step, j.application_ids AS "applicationIds", j.hashes, j.counts, j.checks,
   j.closed_at AS "closedAt", extract(epoch FROM j.check_again_at - clock_timestamp())::float8 * 1000 AS "checkAgainInMs"`;
-
-function toJob(row: JobRow): ErasureJob {
-  return { ...row, applicationIds: row.applicationIds?.map(BigInt) ?? null };
-}
