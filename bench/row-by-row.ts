@@ -29,47 +29,52 @@ export async function loadRowByRow(url: string, source: Source, count: number): 
       await db.transaction(async (tx) => {
         for (const one of page.applications) {
           const facts = {
-            submittedAt: one.submittedAt === null ? null : new Date(one.submittedAt),
-            sourceOffset: one.sourceOffset,
+            submitted_at: one.submittedAt === null ? null : new Date(one.submittedAt),
+            source_offset: one.sourceOffset,
             email: one.email,
-            firstName: one.firstName,
-            lastName: one.lastName,
+            first_name: one.firstName,
+            last_name: one.lastName,
             phone: one.phone,
-            jobSeekerId: one.jobSeekerId,
-            jobReference: one.jobReference,
+            job_seeker_id: one.jobSeekerId,
+            job_reference: one.jobReference,
             raw: JSON.parse(one.raw) as unknown,
-            contentHash: Buffer.from(one.contentHash, 'hex'),
-            observedSeq: 1n,
+            content_hash: Buffer.from(one.contentHash, 'hex'),
+            observed_seq: 1n,
           };
-          const key = { advertiserId, applicationId: one.id };
+          const key = { advertiser_id: advertiserId, application_id: one.id };
           await tx
             .insert(applications)
             .values({ ...key, ...facts })
-            .onConflictDoUpdate({ target: [applications.advertiserId, applications.applicationId], set: facts });
+            .onConflictDoUpdate({ target: [applications.advertiser_id, applications.application_id], set: facts });
           if (one.jobSeekingInfo) {
-            const info = one.jobSeekingInfo;
+            const info = {
+              job_title: one.jobSeekingInfo.jobTitle,
+              company_name: one.jobSeekingInfo.companyName,
+              time_in_role_months: one.jobSeekingInfo.timeInRoleMonths,
+              is_new_to_workforce: one.jobSeekingInfo.isNewToWorkforce,
+            };
             await tx
               .insert(primaryJobSeekingInfo)
               .values({ ...key, ...info })
               .onConflictDoUpdate({
-                target: [primaryJobSeekingInfo.advertiserId, primaryJobSeekingInfo.applicationId],
+                target: [primaryJobSeekingInfo.advertiser_id, primaryJobSeekingInfo.application_id],
                 set: info,
               });
           }
           for (const file of one.attachments) {
             const described = {
               state: 'pending' as const,
-              sourceHash: file.sourceHash,
-              sizeBytes: file.sizeBytes === null ? null : BigInt(file.sizeBytes),
-              hasVirus: file.hasVirus === true,
-              uploadedAt: file.uploadedAt === null ? null : new Date(file.uploadedAt),
+              source_hash: file.sourceHash,
+              size_bytes: file.sizeBytes === null ? null : BigInt(file.sizeBytes),
+              has_virus: file.hasVirus === true,
+              uploaded_at: file.uploadedAt === null ? null : new Date(file.uploadedAt),
               href: file.href,
             };
             await tx
               .insert(attachments)
               .values({ ...key, kind: file.kind, ...described })
               .onConflictDoUpdate({
-                target: [attachments.advertiserId, attachments.applicationId, attachments.kind],
+                target: [attachments.advertiser_id, attachments.application_id, attachments.kind],
                 set: described,
               });
             await tx
@@ -78,11 +83,11 @@ export async function loadRowByRow(url: string, source: Source, count: number): 
               .onConflictDoNothing();
           }
         }
-        const cursor = { afterId: BigInt(after + pageCap), asOf: new Date() };
+        const cursor = { after_id: BigInt(after + pageCap), as_of: new Date() };
         await tx
           .insert(cursors)
-          .values({ advertiserId, ...cursor })
-          .onConflictDoUpdate({ target: cursors.advertiserId, set: cursor });
+          .values({ advertiser_id: advertiserId, ...cursor })
+          .onConflictDoUpdate({ target: cursors.advertiser_id, set: cursor });
       });
       // Intake's store does the same. Without it, each foreign key check reads all rows of the advertiser: the loop takes a third longer.
       if (after === 0) await pool.query('ANALYZE intake.applications, intake.attachments, intake.downloads');

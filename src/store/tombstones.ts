@@ -166,12 +166,13 @@ export async function setTombstones(
   );
 }
 
-/** Renews all tombstones of a job, including those of an account's addresses. */
-export async function renewTombstonesOf(tx: Queryable, advertiserId: bigint, jobId: string): Promise<void> {
-  await tx.query(`UPDATE intake.erasures SET erased_at = now() WHERE advertiser_id = $1 AND job_id = $2`, [
-    advertiserId,
-    jobId,
-  ]);
+/** Renews the tombstones of earlier jobs of this request, so that they also keep out a prefill that began since. */
+export async function renewTombstones(tx: Queryable, advertiserId: bigint, sought: Buffer): Promise<void> {
+  await tx.query(
+    `UPDATE intake.erasures SET erased_at = now() WHERE advertiser_id = $1
+       AND job_id IN (SELECT job_id FROM intake.erasure_jobs WHERE advertiser_id = $1 AND sought = $2)`,
+    [advertiserId, sought],
+  );
 }
 
 /** Whether PRIVACY_KEY is the key that produced the stored person keys and tombstones. `untried`: none are stored. */

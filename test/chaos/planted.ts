@@ -94,7 +94,7 @@ export const planted: Readonly<Record<string, Planted>> = {
     edits: [
       {
         file: 'src/store/applications/update.ts',
-        before: 'await replaceBytes(tx, context.advertiserId, inTransfer);',
+        before: 'await replaceBytes(tx, advertiserId, inTransfer);',
         after: '',
       },
     ],

@@ -331,7 +331,7 @@ describe('an erasure that is interrupted', () => {
     await begin(intake, intake.sought);
     const tombstones = () => database.query(`SELECT tombstone FROM intake.erasures ORDER BY tombstone`);
     const before = await tombstones();
-    expect(await begin(intake, intake.sought)).toBeNull();
+    expect(await begin(intake, intake.sought)).toMatchObject({ step: 'closed' });
     expect(await tombstones()).toEqual(before);
   });
 
@@ -346,7 +346,7 @@ describe('an erasure that is interrupted', () => {
         finish === 'worker'
           ? await finishErasures(intake, { advertisers: [advertiserId], signal: signal() })
           : await eraseAt(intake, intake.sought);
-      expect(receipts).toMatchObject([{ step: 'closed', counts: { applications: 1 } }]);
+      expect(receipts[0]).toMatchObject({ step: 'closed', counts: { applications: 1 } });
       expect(await findZelda(intake)).toEqual([]);
     }
   });
@@ -360,7 +360,7 @@ describe('an erasure that is interrupted', () => {
       try {
         await begin(intake, intake.sought);
         await database.query(`UPDATE intake.applications SET ${came} WHERE application_id = $1`, [intake.id]);
-        expect(await eraseAt(intake, intake.sought)).toMatchObject([{ step: 'closed', checks: 2 }]);
+        expect((await eraseAt(intake, intake.sought))[0]).toMatchObject({ step: 'closed', checks: 2 });
         expect(await findZelda(intake)).toEqual([]);
       } finally {
         await database.query(`ALTER TABLE intake.applications DROP COLUMN "Preferred name"`);
@@ -382,7 +382,7 @@ describe('an erasure that is interrupted', () => {
        INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, sha256, stored_at) VALUES ($1, $2, 'resume', 'stored', $3, now())`,
       [advertiserId, intake.id, blob.sha256, blob.sizeBytes, key],
     );
-    expect(await eraseAt(intake, intake.sought)).toMatchObject([{ step: 'closed', checks: 2 }]);
+    expect((await eraseAt(intake, intake.sought))[0]).toMatchObject({ step: 'closed', checks: 2 });
     expect(await findZelda(intake)).toEqual([]);
   });
 

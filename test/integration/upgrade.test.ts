@@ -115,18 +115,6 @@ describe('migrations', () => {
     expect(times).toEqual([...new Set(times)].sort((a, b) => a - b));
   });
 
-  test('lead nowhere from a schema of before the first release, and say so', { tags: ['slow'] }, async () => {
-    await using unreleased = await openBare();
-    await unreleased.query(
-      `CREATE TABLE intake.applications (); INSERT INTO intake.migrations (hash, created_at) VALUES ('x', 1)`,
-    );
-    const { code, stderr } = await runIntake(
-      ['migrate'],
-      toEnvironment(unreleased, { url: 'http://127.0.0.1:1', credential: 'x' }),
-    );
-    expect({ code, stderr }).toEqual({ code: 7, stderr: expect.stringContaining('made before the first release') });
-  });
-
   test('that break an older version stop its worker with one clear line and exit code 7', {
     tags: ['slow'],
   }, async () => {

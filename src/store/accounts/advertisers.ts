@@ -20,8 +20,6 @@ export interface KnownAdvertiser {
   agentId: string | null;
 }
 
-type AdvertiserRow = Columns<'advertisers', 'name' | 'advertiser_id' | 'halt_kind' | 'reason' | 'agent_id'>;
-
 /** The advertiser's row, inserted at its first use. `configuredId` is pinned at once, or compared with the pinned id. */
 export async function ensureAdvertiser(
   db: Queryable,
@@ -152,12 +150,13 @@ async function loadAdvertiser(db: Queryable, name: string): Promise<KnownAdverti
 
 /** The advertisers with these names; null for an unknown name. */
 export async function findAdvertisers(db: Queryable, names: readonly string[]): Promise<(KnownAdvertiser | null)[]> {
-  const rows = await db.query<AdvertiserRow>(
-    `SELECT name, advertiser_id, halt_kind, reason, agent_id FROM intake.advertisers WHERE name = ANY ($1::text[])`,
+  const rows = await db.query<KnownAdvertiser>(
+    `SELECT name, advertiser_id AS "advertiserId", agent_id AS "agentId",
+       CASE WHEN halt_kind IS NOT NULL THEN json_build_object('kind', halt_kind, 'reason', coalesce(reason, '')) END AS halt
+     FROM intake.advertisers WHERE name = ANY ($1::text[])`,
     [names],
   );
-  const found = new Map(rows.map((row) => [row.name, toAdvertiser(row)]));
-  return names.map((name) => found.get(name) ?? null);
+  return names.map((name) => rows.find((row) => row.name === name) ?? null);
 }
 
 /** Every advertiser whose id is known, also one that is no longer in the configuration. */
@@ -166,13 +165,4 @@ export async function loadAdvertiserIds(db: Queryable): Promise<bigint[]> {
     `SELECT advertiser_id FROM intake.advertisers WHERE advertiser_id IS NOT NULL ORDER BY advertiser_id`,
   );
   return rows.map((row) => row.advertiser_id);
-}
-
-function toAdvertiser(row: AdvertiserRow): KnownAdvertiser {
-  return {
-    name: row.name,
-    advertiserId: row.advertiser_id,
-    halt: row.halt_kind ? { kind: row.halt_kind, reason: row.reason ?? '' } : null,
-    agentId: row.agent_id,
-  };
 }

@@ -5,16 +5,19 @@ import type { Application } from '../../domain/application.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import type { LineBody } from '../../domain/evidence/record.ts';
 import { fence, laneLock } from '../accounts/leases.ts';
-import { type ApplicationEvent, appendEvents, type ChangedRow } from '../events.ts';
+import { appendEvents, type ChangedRow } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
-import { type Database, isConflict, type Queryable, type Transaction } from '../postgres/database.ts';
+import { type Database, isConflict, type Transaction } from '../postgres/database.ts';
 import { appendEvidence } from '../sweeps/evidence.ts';
 import { type Sweep, type SweepProgress, saveProgress } from '../sweeps/sweeps.ts';
 import { withoutErased } from '../tombstones.ts';
 import { diffPage, isSameDiff, type PageDiff, type ReadPage } from './diff-page.ts';
 import { isReady, toCopies } from './insert.ts';
 import { quarantine, resolveQuarantine } from './quarantine.ts';
-import { applyChanges } from './update.ts';
+import { applyChanges, type Merge } from './update.ts';
+
+/** The transaction of one page. */
+type PageWrite = Merge & { readonly tx: Transaction; readonly page: ReadPage };
 
 export interface PageSummary {
   readonly added: number;
@@ -48,7 +51,8 @@ export async function commitPage(
       async (tx) => {
         // Sent first and awaited together with the writes. It throws when the lease is lost, and the transaction rolls back.
         const fenced = fence(tx, page.lease);
-        const [written] = await Promise.all([write(tx, privacyKey, page, diff, progress), fenced]);
+        const writing = write({ tx, privacyKey, page, events: [] }, diff, progress);
+        const [written] = await Promise.all([writing, fenced]);
         crashPoint?.('pageWritten');
         return written;
       },
@@ -64,38 +68,35 @@ export async function commitPage(
 }
 
 async function write(
-  tx: Transaction,
-  privacyKey: KeyObject,
-  page: ReadPage,
+  open: PageWrite,
   diff: PageDiff,
   progress: PageProgress | null,
 ): Promise<PageSummary | OutdatedDiff> {
+  const { tx, privacyKey, page, events } = open;
+  const { advertiserId } = page;
   // While the other lane runs, the diff is taken again under the lane lock: otherwise both lanes could write from an outdated diff.
   if (diff.otherLane && !isSameDiff(diff, await diffPage(tx, page))) return 'outdated';
   if (progress !== null && 'audited' in progress) {
     const { sweepId, body } = progress.audited;
-    if (!(await appendEvidence(tx, page.advertiserId, sweepId, [body]))) return 'outdated';
+    if (!(await appendEvidence(tx, advertiserId, sweepId, [body]))) return 'outdated';
   }
-  const events: ApplicationEvent[] = [];
-  const isToBeWritten = await resolveElements(tx, page);
-  const fresh = await splitOffErased(tx, privacyKey, page, diff.fresh.filter(isToBeWritten), events);
+  const isToBeWritten = await resolveElements(open);
+  const fresh = await splitOffErased(open, diff.fresh.filter(isToBeWritten));
   if (fresh.length > 0) {
-    if (isMeasured(page.sweep)) await noteLateness(tx, page, fresh);
-    await insertNew(tx, privacyKey, page, fresh, events);
+    if (isMeasured(page.sweep)) await noteLateness(open, fresh);
+    await insertNew(open, fresh);
   }
-  const { changed, stale } = await applyChanges(tx, privacyKey, page, diff.changed.filter(isToBeWritten), events);
-  if (diff.returned.length > 0) await unmarkAbsent(tx, page.advertiserId, diff.returned, events);
+  const { changed, stale } = await applyChanges(open, diff.changed.filter(isToBeWritten));
+  if (diff.returned.length > 0) await unmarkAbsent(open, diff.returned);
   // Again: an element whose application the gate has stopped is deleted.
-  await resolveElements(tx, page);
-  const { advertiserId } = page;
+  await resolveElements(open);
   const quarantined = await quarantine(tx, privacyKey, { advertiserId, rejects: diff.rejects }, page.sweep.sweepId);
-  if (diff.otherLane && page.applications.length > 0) await recordRecentPage(tx, page);
+  if (diff.otherLane && page.applications.length > 0) await recordRecentPage(open);
   const counts = { added: fresh.length, changed, quarantined };
-  const received = page.applications.length;
-  let ended: readonly ApplicationEvent[] = [];
-  if (progress !== null && !('audited' in progress))
-    ended = await saveProgress(tx, page, progress, { ...counts, received });
-  await appendEvents(tx, page.advertiserId, [...events, ...ended]);
+  if (progress !== null && !('audited' in progress)) {
+    events.push(...(await saveProgress(tx, page, progress, { ...counts, received: page.applications.length })));
+  }
+  await appendEvents(tx, advertiserId, events);
   return { ...counts, stale };
 }
 
@@ -103,19 +104,11 @@ async function write(
  * The hot path. By the diff these applications are new, so they are inserted by COPY; if one is stored after all, the duplicate key makes
  * the diff outdated. COPY takes 105 us of server CPU per application; one jsonb parameter took 134 us (measured alternately).
  */
-async function insertNew(
-  tx: Transaction,
-  privacyKey: KeyObject,
-  page: ReadPage,
-  fresh: readonly Application[],
-  events: ApplicationEvent[],
-): Promise<void> {
+async function insertNew({ tx, privacyKey, page, events }: PageWrite, fresh: readonly Application[]): Promise<void> {
   const copied = tx.copy(toCopies(privacyKey, page, fresh));
   await Promise.all([copied, ...(fresh.every(isReady) ? [] : [notifyQueued(tx, page.advertiserId)])]);
   for (const { id } of fresh) events.push({ applicationId: id, type: 'application.received' });
-  for (const application of fresh) {
-    if (isReady(application)) events.push({ applicationId: application.id, type: 'application.ready' });
-  }
+  for (const { id } of fresh.filter(isReady)) events.push({ applicationId: id, type: 'application.ready' });
 }
 
 /**
@@ -130,7 +123,7 @@ function isMeasured({ purpose, axis }: Sweep): boolean {
  * Records how late an id below the cursor appeared: at least the time since the next higher id was stored, and at most its own age. A recheck
  * may read old applications for the first time (after SYNC_START); only those of the last day count.
  */
-async function noteLateness(tx: Queryable, page: ReadPage, fresh: readonly Application[]): Promise<void> {
+async function noteLateness({ tx, page }: PageWrite, fresh: readonly Application[]): Promise<void> {
   await tx.query(
     `WITH late AS (
        SELECT max(extract(epoch FROM now() - greatest(passed.first_seen_at, s.at)) * 1000)::bigint AS ms
@@ -146,7 +139,7 @@ async function noteLateness(tx: Queryable, page: ReadPage, fresh: readonly Appli
        AND (v.late_ms IS NULL OR late.ms >= v.late_ms OR v.late_at < now() - interval '30 days')`,
     [
       page.advertiserId,
-      fresh.map((a) => a.id),
+      fresh.map(({ id }) => id),
       fresh.map(({ submittedAt }) => (submittedAt === null ? null : new Date(submittedAt))),
       page.sweep.purpose === 'live',
     ],
@@ -157,12 +150,7 @@ async function noteLateness(tx: Queryable, page: ReadPage, fresh: readonly Appli
  * Clears `absent_since` and `missing_since`. An application that was missing gets `application.changed`, because a consumer may have
  * dropped it. One that was only absent had no event and gets none.
  */
-async function unmarkAbsent(
-  tx: Queryable,
-  advertiserId: bigint,
-  ids: readonly bigint[],
-  events: ApplicationEvent[],
-): Promise<void> {
+async function unmarkAbsent({ tx, page, events }: PageWrite, ids: readonly bigint[]): Promise<void> {
   const rows = await tx.query<ChangedRow>(
     `WITH before AS MATERIALIZED (
        SELECT application_id, missing_since IS NOT NULL AS missing FROM intake.applications
@@ -171,7 +159,7 @@ async function unmarkAbsent(
      UPDATE intake.applications a SET absent_since = NULL, missing_since = NULL FROM before
      WHERE a.advertiser_id = $1 AND a.application_id = ANY ($2::bigint[]) AND a.application_id = before.application_id
      RETURNING a.application_id, before.missing`,
-    [advertiserId, ids],
+    [page.advertiserId, ids],
   );
   for (const row of rows) {
     if (row.missing) events.push({ applicationId: row.application_id, type: 'application.changed' });
@@ -180,43 +168,36 @@ async function unmarkAbsent(
 
 /** Splits off applications that the gate stops and that have no row, and inserts a row with only their id and the date. */
 async function splitOffErased(
-  tx: Queryable,
-  privacyKey: KeyObject,
-  page: ReadPage,
+  { tx, privacyKey, page: { advertiserId }, events }: PageWrite,
   fresh: readonly Application[],
-  events: ApplicationEvent[],
 ): Promise<readonly Application[]> {
-  const kept = await withoutErased(tx, privacyKey, page.advertiserId, fresh);
+  const kept = await withoutErased(tx, privacyKey, advertiserId, fresh);
   if (kept.length === fresh.length) return fresh;
   const erased = [...new Set(fresh).difference(new Set(kept))].map(({ id }) => id);
   await tx.query(
     `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq, erased_at)
      SELECT $1, id, '', 0, now() FROM unnest($2::bigint[]) AS id`,
-    [page.advertiserId, erased],
+    [advertiserId, erased],
   );
   for (const id of erased) events.push({ applicationId: id, type: 'application.erased' });
   return kept;
 }
 
 /** Resolves the quarantined elements that this page was parsed from. An application whose element was erased meanwhile is not stored. */
-async function resolveElements(
-  tx: Queryable,
-  { advertiserId, replayed }: ReadPage,
-): Promise<(application: Application) => boolean> {
+async function resolveElements({ tx, page: { advertiserId, replayed } }: PageWrite) {
   if (replayed === undefined) return () => true;
   const resolved = await resolveQuarantine(tx, advertiserId, replayed);
-  return ({ id }) => resolved.has(id);
+  return ({ id }: Application) => resolved.has(id);
 }
 
 /** Records that request `seq` has seen these ids, so that an older, slower request does not overwrite them (P5). */
-async function recordRecentPage(tx: Queryable, page: ReadPage): Promise<void> {
-  const ids = page.applications.map((a) => a.id);
+async function recordRecentPage({ tx, page }: PageWrite): Promise<void> {
   await tx.query(
     `WITH old AS (
        DELETE FROM intake.recent_pages WHERE advertiser_id = $1 AND lane = $3 AND finished_at < now() - interval '20 minutes'
      )
      INSERT INTO intake.recent_pages (advertiser_id, seq, lane, lowest_id, highest_id)
      SELECT $1, $2, $3, min(id), max(id) FROM unnest($4::bigint[]) AS id`,
-    [page.advertiserId, page.seq, page.lease.lane, ids],
+    [page.advertiserId, page.seq, page.lease.lane, page.applications.map(({ id }) => id)],
   );
 }

@@ -29,13 +29,11 @@ export interface ReadPage extends WriteContext {
   readonly asked: Covered | null;
 }
 
-/** The difference between a page and what is stored. */
 export interface PageDiff {
   readonly fresh: readonly Application[];
   readonly changed: readonly Application[];
   /** Unchanged applications that were marked absent and are shown again. */
   readonly returned: readonly bigint[];
-  /** What goes to quarantine. */
   readonly rejects: readonly Reject[];
   readonly writes: number;
   /** The first stored ids of the requested range that the page does not show; a test compares the statements with a plain function. */
@@ -56,7 +54,6 @@ export async function diffPage(
   return { fresh: [], changed: [], returned: [], rejects: [], writes: 0, lacking, otherLane };
 }
 
-/** True when both diffs of a page are equal. */
 export function isSameDiff(one: PageDiff, other: PageDiff): boolean {
   const toText = ({ fresh, changed, returned, rejects, lacking }: PageDiff) =>
     [
@@ -169,25 +166,26 @@ export interface Surroundings {
 const storedAt = `(CASE WHEN a.first_seen_at > clock_timestamp() THEN '-infinity' ELSE a.first_seen_at END)`;
 
 /**
- * The stored ids in the requested range that the page should show. Ids that were missing before the sweep began are left out, and so are ids
- * that two answers of the sweep have lacked. Ids that another sweep marked missing since then are included: otherwise the proof of this
- * sweep would not mention an application that was stored when the sweep began.
+ * The stored ids in the requested ranges of these pages that they should show, without the ids in `shown`; one statement for any number of
+ * empty pages. Ids that were missing before the sweep began are left out, and so are ids that two answers of the sweep have lacked. Ids that
+ * another sweep marked missing since then are included: otherwise the proof of this sweep would not mention an application that was stored
+ * when the sweep began.
  */
-const lackingSql = (
-  isShown: string,
-) => `SELECT a.application_id AS id, ${storedAt} < q.started_at AS old, l.gone IS NOT NULL AS again
-  FROM intake.applications a
-  LEFT JOIN intake.lacked l ON l.advertiser_id = a.advertiser_id AND l.sweep_id = q.sweep_id AND l.application_id = a.application_id
-  WHERE a.advertiser_id = q.advertiser_id AND a.application_id >= q.low AND a.application_id <= q.high
-    AND ${storedAt} <= q.asked_at AND (a.missing_since IS NULL OR a.missing_since >= q.started_at) AND a.erased_at IS NULL
-    AND l.gone IS NOT TRUE AND NOT (${isShown})
-  ORDER BY a.application_id LIMIT ${mostLacking}`;
-
-/** Loads the stored ids in the requested ranges of many empty pages in one statement. */
-export async function loadSurroundings(db: Queryable, pages: readonly ReadPage[]): Promise<Surroundings[]> {
+export async function loadSurroundings(
+  db: Queryable,
+  pages: readonly ReadPage[],
+  shown: readonly bigint[] = [],
+): Promise<Surroundings[]> {
   const rows = await db.query<{ other_lane: boolean; lacking: [id: string, old: boolean, again: boolean][] }>(
     `SELECT EXISTS (SELECT 1 FROM intake.leases l WHERE l.name = q.name AND l.lane <> q.lane AND l.expires_at > '-infinity') AS other_lane,
-       coalesce((SELECT json_agg(json_build_array(e.id::text, e.old, e.again)) FROM (${lackingSql('false')}) AS e), '[]') AS lacking
+       coalesce((SELECT json_agg(json_build_array(e.id::text, e.old, e.again)) FROM (
+         SELECT a.application_id AS id, ${storedAt} < q.started_at AS old, l.gone IS NOT NULL AS again
+         FROM intake.applications a
+         LEFT JOIN intake.lacked l ON l.advertiser_id = a.advertiser_id AND l.sweep_id = q.sweep_id AND l.application_id = a.application_id
+         WHERE a.advertiser_id = q.advertiser_id AND a.application_id >= q.low AND a.application_id <= q.high
+           AND ${storedAt} <= q.asked_at AND (a.missing_since IS NULL OR a.missing_since >= q.started_at) AND a.erased_at IS NULL
+           AND l.gone IS NOT TRUE AND a.application_id NOT IN (SELECT unnest($9::bigint[]))
+         ORDER BY a.application_id LIMIT ${mostLacking}) AS e), '[]') AS lacking
      FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::timestamptz[], $7::bigint[], $8::timestamptz[])
        WITH ORDINALITY AS q (name, lane, advertiser_id, low, high, started_at, sweep_id, asked_at, nth) ORDER BY q.nth`,
     [
@@ -199,6 +197,7 @@ export async function loadSurroundings(db: Queryable, pages: readonly ReadPage[]
       pages.map((page) => page.sweep.startedAt),
       pages.map((page) => page.sweep.sweepId),
       pages.map((page) => page.askedAt),
+      shown,
     ],
   );
   return rows.map((row) => ({
@@ -207,20 +206,8 @@ export async function loadSurroundings(db: Queryable, pages: readonly ReadPage[]
   }));
 }
 
-async function loadLacking(db: Queryable, page: ReadPage): Promise<LackingId[]> {
+async function loadLacking(db: Queryable, page: ReadPage): Promise<readonly LackingId[]> {
   if (page.asked === null) return [];
-  return await db.query<{ id: bigint; old: boolean; again: boolean }>(
-    `SELECT e.* FROM (SELECT $1::bigint AS advertiser_id, $2::bigint AS low, $3::bigint AS high, $4::timestamptz AS started_at,
-       $5::bigint AS sweep_id, $6::timestamptz AS asked_at) AS q
-     CROSS JOIN LATERAL (${lackingSql('a.application_id IN (SELECT unnest($7::bigint[]))')}) AS e`,
-    [
-      page.advertiserId,
-      page.asked.low,
-      page.asked.high ?? lastPosition,
-      page.sweep.startedAt,
-      page.sweep.sweepId,
-      page.askedAt,
-      page.applications.map((a) => a.id),
-    ],
-  );
+  const ids = page.applications.map(({ id }) => id);
+  return (await loadSurroundings(db, [page], ids))[0]?.lacking ?? [];
 }

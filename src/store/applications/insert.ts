@@ -1,82 +1,101 @@
-// Maps new applications to rows for COPY, column by column. Pure mapping. Changed applications are sent as JSON instead (update.ts), because
-// they have to be joined with the stored rows.
+// Maps applications to rows, column by column: new ones are inserted by COPY, changed ones are sent as JSON (update.ts), because they have to
+// be joined with the stored rows. Pure mapping.
 import type { KeyObject } from 'node:crypto';
 import { type Application, type Attachment, toFirstState } from '../../domain/application.ts';
 import type { Lease, WriteContext } from '../accounts/leases.ts';
 import { toPersonKey } from '../person-key.ts';
 import { type ColumnValues, type Copy, toCopy } from '../postgres/copy.ts';
-import type { Copied } from '../schema/rows.ts';
 
 /** Rows of new applications for each table, in the order of the foreign keys. All other columns are null or have defaults. */
-export function toCopies(
-  privacyKey: KeyObject,
-  { advertiserId, seq, lease }: WriteContext,
-  fresh: readonly Application[],
-): Copy[] {
-  const priority = toPriority(lease);
-  const infos = fresh.flatMap(({ id, jobSeekingInfo: info }) => (info === null ? [] : [{ id, info }]));
-  const files = fresh.flatMap(({ id, attachments }) =>
-    attachments.map((file) => ({ id, file, ...toFirstState(file) })),
-  );
+export function toCopies(privacyKey: KeyObject, context: WriteContext, fresh: readonly Application[]): Copy[] {
+  const { applications, infos, files } = toColumns(privacyKey, context);
+  const priority = toPriority(context.lease);
+  const { advertiser_id, application_id, kind } = files;
+  const fileRows = toFileRows(fresh);
+  const pending = fileRows.filter(({ state }) => state === 'pending');
   return [
-    copyTo('applications', fresh, {
-      advertiser_id: () => advertiserId,
-      application_id: (a) => a.id,
-      submitted_at: (a) => toTime(a.submittedAt),
-      source_offset: (a) => a.sourceOffset,
-      email: (a) => a.email,
-      first_name: (a) => a.firstName,
-      last_name: (a) => a.lastName,
-      phone: (a) => a.phone,
-      job_seeker_id: (a) => a.jobSeekerId,
-      job_reference: (a) => a.jobReference,
-      raw: (a) => a.raw,
-      raw_text: (a) => a.rawText,
-      notes: (a) => (a.notes.length > 0 ? JSON.stringify(a.notes) : null),
-      person_key: (a) => toPersonKey(privacyKey, advertiserId, a),
-      content_hash: (a) => `\\x${a.contentHash}`,
-      facts_hash: (a) => `\\x${a.factsHash}`,
-      members: (a) => toMembersColumn(a),
-      observed_seq: () => seq,
-      // Postgres reads `now` as the time at which the transaction began.
-      ready_at: (a) => (isReady(a) ? 'now' : null),
-    }),
-    copyTo('primary_job_seeking_info', infos, {
-      advertiser_id: () => advertiserId,
-      application_id: ({ id }) => id,
-      job_title: ({ info }) => info.jobTitle,
-      company_name: ({ info }) => info.companyName,
-      time_in_role_months: ({ info }) => info.timeInRoleMonths,
-      is_new_to_workforce: ({ info }) => info.isNewToWorkforce,
-    }),
-    copyTo('attachments', files, {
-      advertiser_id: () => advertiserId,
-      application_id: ({ id }) => id,
-      kind: ({ file }) => file.kind,
-      state: ({ state }) => state,
-      reason: ({ reason }) => reason,
-      source_hash: ({ file }) => file.sourceHash,
-      size_bytes: ({ file }) => file.sizeBytes,
-      has_virus: ({ file }) => toFlagColumn(file),
-      uploaded_at: ({ file }) => toTime(file.uploadedAt),
-      uploaded_offset: ({ file }) => file.uploadedOffset,
-      href: ({ file }) => file.href,
-    }),
-    copyTo(
-      'downloads',
-      files.filter(({ state }) => state === 'pending'),
-      {
-        advertiser_id: () => advertiserId,
-        application_id: ({ id }) => id,
-        kind: ({ file }) => file.kind,
-        priority: () => priority,
-      },
-    ),
+    // Postgres reads `now` as the time at which the transaction began.
+    toCopy('intake.applications', fresh, { ...applications, ready_at: (a) => (isReady(a) ? 'now' : null) }),
+    toCopy('intake.primary_job_seeking_info', toInfoRows(fresh), infos),
+    toCopy('intake.attachments', fileRows, files),
+    toCopy('intake.downloads', pending, { advertiser_id, application_id, kind, priority: () => priority }),
   ];
 }
 
+/** Rows of changed applications as one JSON object. A column of type jsonb has JSON already, which is inserted unchanged. */
+export function toJson(privacyKey: KeyObject, context: WriteContext, changed: readonly Application[]): string {
+  const { applications, infos, files } = toColumns(privacyKey, context);
+  return `{"applications":[${changed.map((one) => toJsonRow(applications, one)).join()}],
+    "infos":[${toInfoRows(changed)
+      .map((one) => toJsonRow(infos, one))
+      .join()}],
+    "files":[${toFileRows(changed)
+      .map((one) => toJsonRow(files, one))
+      .join()}]}`;
+}
+
+const isJson = new Set(['raw', 'notes', 'members']);
+
+function toJsonRow<Row>(columns: ColumnValues<Row>, row: Row): string {
+  const members = Object.entries(columns).map(([name, get]) => {
+    const value = get(row);
+    return `"${name}":${typeof value === 'string' && !isJson.has(name) ? JSON.stringify(value) : value}`;
+  });
+  return `{${members.join()}}`;
+}
+
+const toInfoRows = (applications: readonly Application[]) =>
+  applications.flatMap(({ id, jobSeekingInfo: info }) => (info === null ? [] : [{ id, info }]));
+const toFileRows = (applications: readonly Application[]) =>
+  applications.flatMap(({ id, attachments }) => attachments.map((file) => ({ id, file, ...toFirstState(file) })));
+
+function toColumns(privacyKey: KeyObject, { advertiserId, seq }: WriteContext) {
+  const applications = {
+    advertiser_id: () => advertiserId,
+    application_id: (a) => a.id,
+    submitted_at: (a) => toTime(a.submittedAt),
+    source_offset: (a) => a.sourceOffset,
+    email: (a) => a.email,
+    first_name: (a) => a.firstName,
+    last_name: (a) => a.lastName,
+    phone: (a) => a.phone,
+    job_seeker_id: (a) => a.jobSeekerId,
+    job_reference: (a) => a.jobReference,
+    raw: (a) => a.raw,
+    raw_text: (a) => a.rawText,
+    notes: (a) => (a.notes.length > 0 ? JSON.stringify(a.notes) : null),
+    person_key: (a) => toPersonKey(privacyKey, advertiserId, a),
+    content_hash: (a) => `\\x${a.contentHash}`,
+    facts_hash: (a) => `\\x${a.factsHash}`,
+    members: (a) => toMembersColumn(a),
+    observed_seq: () => seq,
+  } satisfies ColumnValues<Application>;
+  const infos = {
+    advertiser_id: () => advertiserId,
+    application_id: ({ id }) => id,
+    job_title: ({ info }) => info.jobTitle,
+    company_name: ({ info }) => info.companyName,
+    time_in_role_months: ({ info }) => info.timeInRoleMonths,
+    is_new_to_workforce: ({ info }) => info.isNewToWorkforce,
+  } satisfies ColumnValues<ReturnType<typeof toInfoRows>[number]>;
+  const files = {
+    advertiser_id: () => advertiserId,
+    application_id: ({ id }) => id,
+    kind: ({ file }) => file.kind,
+    state: ({ state }) => state,
+    reason: ({ reason }) => reason,
+    source_hash: ({ file }) => file.sourceHash,
+    size_bytes: ({ file }) => file.sizeBytes,
+    has_virus: ({ file }) => toFlagColumn(file),
+    uploaded_at: ({ file }) => toTime(file.uploadedAt),
+    uploaded_offset: ({ file }) => file.uploadedOffset,
+    href: ({ file }) => file.href,
+  } satisfies ColumnValues<ReturnType<typeof toFileRows>[number]>;
+  return { applications, infos, files };
+}
+
 /** An unreadable flag has no value; the state of its file tells. */
-export function toFlagColumn({ hasVirus }: Attachment): boolean | null {
+function toFlagColumn({ hasVirus }: Attachment): boolean | null {
   return hasVirus === 'unreadable' ? null : hasVirus;
 }
 
@@ -84,15 +103,6 @@ export function toFlagColumn({ hasVirus }: Attachment): boolean | null {
 export function toMembersColumn({ members }: Application): string | null {
   const json = JSON.stringify(members);
   return json === '{}' ? null : json;
-}
-
-/** `toCopy` with types from the schema: a misspelled, missing or wrongly typed column does not compile. */
-function copyTo<Name extends keyof Copied, Row>(
-  table: Name,
-  rows: readonly Row[],
-  columns: { readonly [Column in keyof Copied[Name]]: (row: Row) => Copied[Name][Column] },
-): Copy {
-  return toCopy(`intake.${table}`, rows, columns as ColumnValues<Row>);
 }
 
 /** Files of live arrivals are downloaded before those of a backfill. */
@@ -105,7 +115,6 @@ export function isReady(application: Application): boolean {
   return application.attachments.every((attachment) => toFirstState(attachment).state !== 'pending');
 }
 
-/** A time as text for Postgres. */
-export function toTime(ms: number | null): string | null {
+function toTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }

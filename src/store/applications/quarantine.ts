@@ -3,7 +3,7 @@
 import { hash, type KeyObject } from 'node:crypto';
 import { type MemberHashes, mostQuarantined, type Reject } from '../../domain/application.ts';
 import { findAccounts, findAddresses } from '../../domain/person.ts';
-import type { Queryable } from '../postgres/database.ts';
+import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 import { mayStore, noteKeptOut, type Person } from '../tombstones.ts';
 import { learnVolatile, toContent, toDiffering } from './volatile.ts';
@@ -19,22 +19,10 @@ export async function quarantine(
   const { advertiserId } = page;
   const rejected = page.rejects.map((reject) => ({ reject, identity: hash('sha256', `0 ${reject.identity}`) }));
   const may = await mayStore(tx, privacyKey, advertiserId, rejected.map(toNameless));
-  await dropStopped(
-    tx,
-    advertiserId,
-    rejected.filter((_, at) => !may[at]),
-  );
   const kept = rejected.filter((_, at) => may[at]);
+  await dropStopped(tx, advertiserId, [...new Set(rejected).difference(new Set(kept))]);
   const elements = await nameElements(tx, advertiserId, sweepId, kept);
-  const columns = [
-    elements.map((one) => one.fingerprint),
-    elements.map(({ reject }) => reject.reason),
-    elements.map(({ reject }) => reject.raw),
-    elements.map(({ reject }) => reject.rawText),
-    elements.map(({ members }) => JSON.stringify(members)),
-    elements.map((one) => one.person),
-    elements.map((one) => one.identity),
-  ];
+  const rows = elements.map(({ reject, ...one }) => ({ ...reject, ...one, members: JSON.stringify(one.members) }));
   const stored = await tx.query(
     `INSERT INTO intake.quarantine AS q (advertiser_id, fingerprint, reason, raw, raw_text, members, person, identity, sweep_id)
      SELECT $1, decode(r.fingerprint, 'hex'), r.reason, r.raw::jsonb, r.raw_text, r.members::jsonb, decode(r.person, 'hex'),
@@ -47,7 +35,11 @@ export async function quarantine(
      ON CONFLICT (advertiser_id, fingerprint) DO UPDATE SET last_seen_at = now(), reason = excluded.reason,
        seen = q.seen + (q.sweep_id <> excluded.sweep_id)::int, sweep_id = excluded.sweep_id, members = excluded.members
      RETURNING 1`,
-    [advertiserId, sweepId, ...columns, mostQuarantined],
+    [
+      ...[advertiserId, sweepId],
+      ...columnsOf(rows, 'fingerprint', 'reason', 'raw', 'rawText', 'members', 'person', 'identity'),
+      mostQuarantined,
+    ],
   );
   if (stored.length < elements.length) {
     await tx.query(`UPDATE intake.advertisers SET unkept = coalesce(unkept, 0) + $2 WHERE advertiser_id = $1`, [
@@ -178,14 +170,14 @@ export interface Quarantined {
   readonly resolvedAt: Date | null;
 }
 
+const idDigits = 12;
+const columns = `advertiser_id AS "advertiserId", left(encode(fingerprint, 'hex'), ${idDigits}) AS id, reason, seen,
+  first_seen_at AS "firstSeenAt", last_seen_at AS "lastSeenAt", resolved_at AS "resolvedAt"`;
+
 /** A quarantined element with the source's text. */
 export interface QuarantinedText extends Quarantined {
   readonly text: string;
 }
-
-const idDigits = 12;
-const columns = `advertiser_id AS "advertiserId", left(encode(fingerprint, 'hex'), ${idDigits}) AS id, reason, seen,
-  first_seen_at AS "firstSeenAt", last_seen_at AS "lastSeenAt", resolved_at AS "resolvedAt"`;
 
 /** Unresolved elements, newest first; with `resolved`, also resolved ones. */
 export async function loadQuarantine(
@@ -249,15 +241,12 @@ export async function resolveQuarantine(
 /** How long a resolved element is kept: long enough to compare it with its application. */
 const keptMs = 30 * 86_400_000;
 
-/** The most rows in one statement. */
-const prunedAtOnce = 10_000;
-
 /** Deletes elements that were resolved long ago; returns how many. Unresolved elements are never deleted. */
-export async function pruneQuarantine(db: Queryable): Promise<number> {
+export async function pruneQuarantine(db: Queryable, limit = 10_000): Promise<number> {
   const rows = await db.query(
     `DELETE FROM intake.quarantine WHERE ctid = ANY (ARRAY(
        SELECT ctid FROM intake.quarantine WHERE resolved_at < now() - $1 * interval '1 millisecond' LIMIT $2)) RETURNING 1`,
-    [keptMs, prunedAtOnce],
+    [keptMs, limit],
   );
   return rows.length;
 }

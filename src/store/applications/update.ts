@@ -1,58 +1,63 @@
 // Merges applications that have changed at the source. Changes are rare, so this is written for clarity: lock, judge, then a statement for
 // each step. Nothing is deleted that has vanished at the source: child rows get `gone_at`, replaced files move to attachment_versions.
 import type { KeyObject } from 'node:crypto';
-import { type Application, type MemberHashes, toFirstState, unreadableFlag } from '../../domain/application.ts';
+import { type Application, type MemberHashes, unreadableFlag } from '../../domain/application.ts';
 import { mostUnchanged } from '../../domain/hash-trust.ts';
 import type { WriteContext } from '../accounts/leases.ts';
 import type { ApplicationEvent } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
 import { loadFlagged, markFlagged } from '../files/mark-infected.ts';
 import { type ReplacedBytes, replaceBytes, updateReady } from '../files/ready.ts';
-import { toPersonKey } from '../person-key.ts';
 import type { Queryable } from '../postgres/database.ts';
 import { eraseStopped } from '../privacy/erasure-jobs.ts';
 import type { Columns } from '../schema/rows.ts';
 import { withoutErased } from '../tombstones.ts';
-import { toFlagColumn, toPriority, toTime } from './insert.ts';
+import { toJson, toPriority } from './insert.ts';
 import { learnVolatile, toContent, toDiffering } from './volatile.ts';
+
+export interface Merge {
+  readonly tx: Queryable;
+  readonly privacyKey: KeyObject;
+  readonly page: WriteContext;
+  /** Appended at the end of the transaction. */
+  readonly events: ApplicationEvent[];
+}
 
 /**
  * Writes changed applications, and erases those that the gate stops by now. `stale` lists ids that are not written because a newer request
  * has seen them (P5).
  */
 export async function applyChanges(
-  tx: Queryable,
-  privacyKey: KeyObject,
-  context: WriteContext,
+  { tx, privacyKey, page, events }: Merge,
   changed: readonly Application[],
-  events: ApplicationEvent[],
 ): Promise<{ readonly changed: number; readonly stale: readonly bigint[] }> {
   if (changed.length === 0) return { changed: 0, stale: [] };
-  const { stale, silent } = await lockAndJudge(tx, context, changed);
+  const { advertiserId } = page;
+  const { stale, silent } = await lockAndJudge(tx, page, changed);
   const [overtaken, unsaid] = [new Set(stale), new Set(silent)];
   const newer = changed.filter(({ id }) => !overtaken.has(id));
-  const current = await withoutErased(tx, privacyKey, context.advertiserId, newer);
-  await eraseStopped(tx, privacyKey, context.advertiserId, new Set(newer).difference(new Set(current)), events);
+  const current = await withoutErased(tx, privacyKey, advertiserId, newer);
+  await eraseStopped(tx, privacyKey, advertiserId, new Set(newer).difference(new Set(current)), events);
   if (current.length === 0) return { changed: 0, stale };
 
-  const rows = `[${current.map((application) => toRow(privacyKey, context.advertiserId, application)).join()}]`;
+  const rows = toJson(privacyKey, page, current);
   const ids = current.map((a) => a.id);
   const announced = ids.filter((id) => !unsaid.has(id));
-  await tx.query(updateApplicationsSql, [context.advertiserId, rows, context.seq, announced]);
-  await tx.query(mergeJobSeekingInfoSql, [context.advertiserId, rows]);
-  const flagged = await loadFlagged(tx, context.advertiserId, ids);
-  const hashSignals = await loadHashSignal(tx, context.advertiserId);
-  const priority = toPriority(context.lease);
-  await tx.query(keepVersionsSql, [context.advertiserId, rows, hashSignals]);
-  await tx.query(restartDownloadsSql, [context.advertiserId, rows, hashSignals]);
-  const inTransfer = await tx.query<ReplacedBytes>(loadAnnouncedSql, [context.advertiserId, rows]);
-  await replaceBytes(tx, context.advertiserId, inTransfer);
-  await tx.query(queueConfirmationsSql, [context.advertiserId, rows, hashSignals, priority]);
-  await tx.query(mergeAttachmentsSql, [context.advertiserId, rows, hashSignals]);
-  await tx.query(queueDownloadsSql, [context.advertiserId, rows, priority]);
-  const recalled = await markFlagged(tx, context.advertiserId, ids, flagged);
-  await notifyQueued(tx, context.advertiserId);
-  const followed = [...recalled, ...(await updateReady(tx, context.advertiserId, ids))];
+  await tx.query(updateApplicationsSql, [advertiserId, rows, page.seq, announced]);
+  await tx.query(mergeJobSeekingInfoSql, [advertiserId, rows]);
+  const flagged = await loadFlagged(tx, advertiserId, ids);
+  const hashSignals = await loadHashSignal(tx, advertiserId);
+  const priority = toPriority(page.lease);
+  await tx.query(keepVersionsSql, [advertiserId, rows, hashSignals]);
+  await tx.query(restartDownloadsSql, [advertiserId, rows, hashSignals]);
+  const inTransfer = await tx.query<ReplacedBytes>(loadAnnouncedSql, [advertiserId, rows]);
+  await replaceBytes(tx, advertiserId, inTransfer);
+  await tx.query(queueConfirmationsSql, [advertiserId, rows, hashSignals, priority]);
+  await tx.query(mergeAttachmentsSql, [advertiserId, rows, hashSignals]);
+  await tx.query(queueDownloadsSql, [advertiserId, rows, priority]);
+  const recalled = await markFlagged(tx, advertiserId, ids, flagged);
+  await notifyQueued(tx, advertiserId);
+  const followed = [...recalled, ...(await updateReady(tx, advertiserId, ids))];
   events.push(...announced.map((id): ApplicationEvent => ({ applicationId: id, type: 'application.changed' })));
   const said = new Set(announced);
   events.push(...followed.filter((event) => event.type !== 'application.changed' || !said.has(event.applicationId)));
@@ -103,81 +108,46 @@ async function lockAndJudge(
   };
 }
 
-/** One application as JSON text, which `pageRows` and `pageFiles` unpack. `raw` is JSON already and is inserted unchanged. */
-function toRow(privacyKey: KeyObject, advertiserId: bigint, a: Application): string {
-  const head = JSON.stringify({
-    id: a.id.toString(),
-    submitted_at: toTime(a.submittedAt),
-    source_offset: a.sourceOffset,
-    email: a.email,
-    first_name: a.firstName,
-    last_name: a.lastName,
-    phone: a.phone,
-    job_seeker_id: a.jobSeekerId,
-    job_reference: a.jobReference,
-    raw_text: a.rawText,
-    notes: a.notes.length > 0 ? a.notes : undefined,
-    person_key: toPersonKey(privacyKey, advertiserId, a),
-    hash: a.contentHash,
-    facts_hash: a.factsHash,
-    members: a.members,
-    info: a.jobSeekingInfo ?? undefined,
-    attachments: a.attachments.map((f) => ({
-      kind: f.kind,
-      ...toFirstState(f),
-      source_hash: f.sourceHash,
-      size_bytes: f.sizeBytes,
-      has_virus: toFlagColumn(f),
-      uploaded_at: toTime(f.uploadedAt),
-      uploaded_offset: f.uploadedOffset,
-      href: f.href,
-    })),
-  });
-  return `${head.slice(0, -1)},"raw":${a.raw}}`;
-}
-
-const pageRows = `jsonb_to_recordset($2::jsonb) AS p (
-    id bigint, submitted_at timestamptz, source_offset text, email text, first_name text, last_name text, phone text,
-    job_seeker_id text, job_reference text, raw jsonb, raw_text text, notes jsonb, person_key text, hash text, facts_hash text,
-    members jsonb, info jsonb, attachments jsonb)`;
+/** The rows of the page, as `toJson` sends them. */
+const pageRows = `jsonb_populate_recordset(NULL::intake.applications, $2::jsonb -> 'applications') AS p`;
 
 /** Only false lifts a flag. Where the source no longer says anything readable, the flag of the same file stays; Size is 0 without bytes. */
-const pageFiles = `(SELECT p.id, f.kind, CASE WHEN flagged.has_virus THEN 'infected' ELSE f.state END AS state,
+const pageFiles = `(SELECT f.application_id, f.kind, CASE WHEN flagged.has_virus THEN 'infected' ELSE f.state END AS state,
     CASE WHEN flagged.has_virus THEN NULL ELSE f.reason END AS reason, f.source_hash, f.size_bytes,
     coalesce(f.has_virus, flagged.has_virus) AS has_virus, f.uploaded_at, f.uploaded_offset, f.href
-  FROM ${pageRows} CROSS JOIN jsonb_to_recordset(p.attachments) AS f (
-    kind text, state text, reason text, source_hash text, size_bytes bigint, has_virus boolean, uploaded_at timestamptz,
-    uploaded_offset text, href text)
-  LEFT JOIN intake.attachments flagged ON flagged.advertiser_id = $1 AND flagged.application_id = p.id AND flagged.kind = f.kind
+  FROM jsonb_populate_recordset(NULL::intake.attachments, $2::jsonb -> 'files') AS f
+  LEFT JOIN intake.attachments flagged ON flagged.advertiser_id = $1 AND flagged.application_id = f.application_id AND flagged.kind = f.kind
     AND flagged.has_virus AND f.has_virus IS NULL AND flagged.uploaded_at IS NOT DISTINCT FROM f.uploaded_at
     AND coalesce(nullif(flagged.size_bytes, 0) = nullif(f.size_bytes, 0), true)) AS f`;
 
 /** The files of the page that are stored already, beside their attachments. */
 const storedFiles = `${pageFiles}
-  JOIN intake.attachments old ON old.advertiser_id = $1 AND old.application_id = f.id AND old.kind = f.kind`;
+  JOIN intake.attachments old ON old.advertiser_id = $1 AND old.application_id = f.application_id AND old.kind = f.kind`;
 
 const updateApplicationsSql = `
   UPDATE intake.applications a SET
     submitted_at = p.submitted_at, source_offset = p.source_offset, email = p.email, first_name = p.first_name,
     last_name = p.last_name, phone = p.phone, job_seeker_id = p.job_seeker_id, job_reference = p.job_reference, raw = p.raw,
-    raw_text = p.raw_text, notes = p.notes, person_key = p.person_key, content_hash = decode(p.hash, 'hex'),
-    facts_hash = decode(p.facts_hash, 'hex'), members = nullif(p.members, '{}'), observed_seq = $3,
-    changed_at = CASE WHEN p.id = ANY ($4::bigint[]) THEN now() ELSE a.changed_at END, absent_since = NULL, missing_since = NULL
+    raw_text = p.raw_text, notes = p.notes, person_key = p.person_key, content_hash = p.content_hash,
+    facts_hash = p.facts_hash, members = p.members, observed_seq = $3,
+    changed_at = CASE WHEN p.application_id = ANY ($4::bigint[]) THEN now() ELSE a.changed_at END, absent_since = NULL, missing_since = NULL
   FROM ${pageRows}
-  WHERE a.advertiser_id = $1 AND a.application_id = p.id`;
+  WHERE a.advertiser_id = $1 AND a.application_id = p.application_id`;
 
 const mergeJobSeekingInfoSql = `
-  WITH page AS MATERIALIZED (SELECT p.id, p.info FROM ${pageRows}), gone AS (
+  WITH page AS MATERIALIZED (
+    SELECT * FROM jsonb_populate_recordset(NULL::intake.primary_job_seeking_info, $2::jsonb -> 'infos')
+  ), gone AS (
     -- Without its values: a query on this table alone would take them for valid.
     UPDATE intake.primary_job_seeking_info i
     SET gone_at = now(), job_title = NULL, company_name = NULL, time_in_role_months = NULL, is_new_to_workforce = NULL
-    FROM page
-    WHERE i.advertiser_id = $1 AND i.application_id = page.id AND page.info IS NULL AND i.gone_at IS NULL
+    FROM ${pageRows}
+    WHERE i.advertiser_id = $1 AND i.application_id = p.application_id AND i.gone_at IS NULL
+      AND p.application_id NOT IN (SELECT application_id FROM page)
   )
   INSERT INTO intake.primary_job_seeking_info
     (advertiser_id, application_id, job_title, company_name, time_in_role_months, is_new_to_workforce)
-  SELECT $1, id, info->>'jobTitle', info->>'companyName', (info->>'timeInRoleMonths')::int, (info->>'isNewToWorkforce')::boolean
-  FROM page WHERE info IS NOT NULL
+  SELECT $1, application_id, job_title, company_name, time_in_role_months, is_new_to_workforce FROM page
   ON CONFLICT (advertiser_id, application_id) DO UPDATE SET
     job_title = excluded.job_title, company_name = excluded.company_name, time_in_role_months = excluded.time_in_role_months,
     is_new_to_workforce = excluded.is_new_to_workforce, gone_at = NULL`;
@@ -231,12 +201,12 @@ const mergeAttachmentsSql = `
   WITH page AS MATERIALIZED (SELECT * FROM ${pageFiles}), gone AS (
     UPDATE intake.attachments a SET gone_at = now()
     FROM ${pageRows}
-    WHERE a.advertiser_id = $1 AND a.application_id = p.id AND a.gone_at IS NULL
-      AND NOT EXISTS (SELECT 1 FROM page f WHERE f.id = p.id AND f.kind = a.kind)
+    WHERE a.advertiser_id = $1 AND a.application_id = p.application_id AND a.gone_at IS NULL
+      AND NOT EXISTS (SELECT 1 FROM page f WHERE f.application_id = p.application_id AND f.kind = a.kind)
   )
   INSERT INTO intake.attachments AS old
     (advertiser_id, application_id, kind, state, reason, source_hash, size_bytes, has_virus, uploaded_at, uploaded_offset, href)
-  SELECT $1, f.id, f.kind, f.state, f.reason, f.source_hash, f.size_bytes, f.has_virus, f.uploaded_at, f.uploaded_offset, f.href
+  SELECT $1, f.application_id, f.kind, f.state, f.reason, f.source_hash, f.size_bytes, f.has_virus, f.uploaded_at, f.uploaded_offset, f.href
   FROM page f
   ON CONFLICT (advertiser_id, application_id, kind) DO UPDATE SET
     (version, state, reason, sha256, content_type, detected_type, file_name, stored_at, notes, linked, parser_version) = (
@@ -267,16 +237,16 @@ const restartDownloadsSql = `
     due_at = CASE WHEN f.newer THEN now() ELSE d.due_at END,
     attempts = CASE WHEN f.newer THEN 0 ELSE d.attempts - (d.lease_token IS NOT NULL)::int END
   FROM (
-    SELECT f.id, f.kind, old.size_bytes IS DISTINCT FROM f.size_bytes OR old.uploaded_at IS DISTINCT FROM f.uploaded_at AS newer
+    SELECT f.application_id, f.kind, old.size_bytes IS DISTINCT FROM f.size_bytes OR old.uploaded_at IS DISTINCT FROM f.uploaded_at AS newer
     FROM ${storedFiles}
     WHERE ${isOtherFile('f')} OR ${isDoubtful('f')}
   ) AS f
-  WHERE d.advertiser_id = $1 AND d.application_id = f.id AND d.kind = f.kind`;
+  WHERE d.advertiser_id = $1 AND d.application_id = f.application_id AND d.kind = f.kind`;
 
 /** A flag on a file whose bytes were announced but not completed applies to these bytes: they may be in the blob store. */
 const loadAnnouncedSql = `
-  SELECT f.id AS "applicationId", f.kind, d.sha256
-  FROM ${storedFiles} JOIN intake.downloads d ON d.advertiser_id = $1 AND d.application_id = f.id AND d.kind = f.kind
+  SELECT f.application_id AS "applicationId", f.kind, d.sha256
+  FROM ${storedFiles} JOIN intake.downloads d ON d.advertiser_id = $1 AND d.application_id = f.application_id AND d.kind = f.kind
   WHERE f.has_virus AND d.sha256 IS NOT NULL AND d.sha256 IS DISTINCT FROM old.sha256
     AND old.uploaded_at IS NOT DISTINCT FROM f.uploaded_at`;
 
@@ -286,19 +256,19 @@ const loadAnnouncedSql = `
  */
 const queueConfirmationsSql = `
   INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority)
-  SELECT $1, f.id, f.kind, $4 FROM ${storedFiles}
+  SELECT $1, f.application_id, f.kind, $4 FROM ${storedFiles}
   WHERE f.state = 'pending' AND old.state NOT IN ('pending', 'erased') AND ${isDoubtful('f')}
   ON CONFLICT (advertiser_id, application_id, kind) DO NOTHING`;
 
 /** Queues every file that is pending after the merge, and removes flagged, withheld and erased ones from the queue. */
 const queueDownloadsSql = `
-  WITH page AS MATERIALIZED (SELECT p.id FROM ${pageRows}), done AS (
+  WITH page AS MATERIALIZED (SELECT p.application_id FROM ${pageRows}), done AS (
     DELETE FROM intake.downloads d USING page, intake.attachments a
-    WHERE d.advertiser_id = $1 AND d.application_id = page.id
+    WHERE d.advertiser_id = $1 AND d.application_id = page.application_id
       AND a.advertiser_id = $1 AND a.application_id = d.application_id AND a.kind = d.kind
       AND (a.state = 'erased' OR a.state = 'infected' AND a.has_virus OR ${isWithheld('a')})
   )
   INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority)
   SELECT $1, a.application_id, a.kind, $3 FROM page
-  JOIN intake.attachments a ON a.advertiser_id = $1 AND a.application_id = page.id AND a.state = 'pending'
+  JOIN intake.attachments a ON a.advertiser_id = $1 AND a.application_id = page.application_id AND a.state = 'pending'
   ON CONFLICT (advertiser_id, application_id, kind) DO NOTHING`;

@@ -7,7 +7,6 @@ const enough = 3;
 /** The most members that are watched, whatever names the source invents. */
 const mostWatched = 1_000;
 
-/** The names of an advertiser's volatile members, as an array. */
 export const volatileNames = (advertiser: string) => `ARRAY(
   SELECT m.member FROM intake.volatile_members m WHERE m.advertiser_id = ${advertiser} AND cardinality(m.seen) >= ${enough})`;
 
@@ -43,7 +42,6 @@ export async function learnVolatile(
   return new Set(await loadVolatile(tx, advertiserId));
 }
 
-/** The names of an advertiser's volatile members. */
 export async function loadVolatile(db: Queryable, advertiserId: bigint | null): Promise<string[]> {
   const [row] = await db.query<{ names: string[] }>(`SELECT ${volatileNames('$1::bigint')} AS names`, [advertiserId]);
   return row?.names ?? [];

@@ -17,7 +17,7 @@ export interface DatabaseOptions {
   readonly idleInTransactionMs?: number;
 }
 
-/** A row under its SQL column names. Columns of type bigint are returned as bigint, json as parsed values. */
+/** A row under its SQL column names. Columns of type bigint and bigint[] are returned as bigint, json as parsed values. */
 export type Row = Record<string, unknown>;
 
 export interface Queryable {
@@ -50,10 +50,13 @@ export interface Lock {
 }
 
 const { types } = pg;
-const int8 = 20;
+const [int8, int8Array] = [20, 1016];
+const readers: Readonly<Record<number, (text: string) => unknown>> = {
+  [int8]: BigInt,
+  [int8Array]: (text) => (types.getTypeParser(int8Array) as (text: string) => string[])(text).map(BigInt),
+};
 const exactIntegers: pg.CustomTypesConfig = {
-  getTypeParser: (oid, format) =>
-    (oid === int8 && format !== 'binary' ? BigInt : types.getTypeParser(oid, format)) as never,
+  getTypeParser: (oid, format) => ((format !== 'binary' && readers[oid]) || types.getTypeParser(oid, format)) as never,
 };
 
 /** Longest wait for another transaction's lock. */

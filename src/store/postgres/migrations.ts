@@ -8,8 +8,6 @@ import type { DatabaseUrl } from './connection.ts';
 import { type Queryable, sqlState, toTrouble } from './database.ts';
 import { loadMigrations } from './migration-files.ts';
 
-const duplicateTable = '42P07';
-
 export async function loadSchema(db: Queryable): Promise<Schema> {
   return toSchema(await loadApplied(db), loadMigrations(), version);
 }
@@ -64,7 +62,7 @@ export async function ensureSchema(db: Queryable, request: SchemaRequest): Promi
       await migrate(request.directUrl, request);
       continue;
     } catch (error) {
-      if (sqlState(error) !== '42501') throw toMigrationTrouble(error, schema.state, request.directUrl);
+      if (sqlState(error) !== '42501') throw toMigrationTrouble(error, request.directUrl);
       const trouble = new SchemaTrouble(
         'The schema is missing or too old, and this role may not change it.',
         'Run `intake migrate` as the owner of the schema.',
@@ -86,7 +84,7 @@ export async function applyMigrations(directUrl: DatabaseUrl, options: MigrateOp
   try {
     return await migrate(directUrl, options);
   } catch (error) {
-    throw toMigrationTrouble(error, 'current', directUrl);
+    throw toMigrationTrouble(error, directUrl);
   }
 }
 
@@ -96,18 +94,11 @@ export async function requireSchema(db: Queryable): Promise<void> {
   if (!isUsable(schema)) throw toSchemaTrouble(schema);
 }
 
-function toMigrationTrouble(error: unknown, state: Schema['state'], url: DatabaseUrl): unknown {
+function toMigrationTrouble(error: unknown, url: DatabaseUrl): unknown {
   // An unreachable, full or read-only server says nothing about the migration: it stays a Trouble, which the caller retries.
   const known = toTrouble(error, url);
   const code = sqlState(error);
   if (known instanceof Trouble || code === undefined) return known;
-  if (code === duplicateTable && state === 'behind') {
-    return new SchemaTrouble(
-      'The schema "intake" was made before the first release, and no migration leads from it to this one.',
-      'Use a new database, or drop the schemas intake and intake_analytics: the source still has the applications. For the demo, delete the folder .intake.',
-      error,
-    );
-  }
   return new SchemaTrouble(
     `A migration failed (${code}) and was rolled back. Those before it stay.`,
     'Fix the cause and run `intake migrate`.',

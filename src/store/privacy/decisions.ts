@@ -22,10 +22,7 @@ export async function loadDeletions(db: Queryable, advertiserId: bigint): Promis
      WHERE advertiser_id = $1 AND absent_since IS NOT NULL AND missing_since IS NULL AND erased_at IS NULL ORDER BY application_id`,
     [advertiserId],
   );
-  const since = rows.reduce<Date | null>(
-    (first, row) => (first === null || row.since < first ? row.since : first),
-    null,
-  );
+  const [since = null] = rows.map((row) => row.since).sort((a, b) => a.getTime() - b.getTime());
   return { ids: rows.map(({ id }) => id), since, reason: null };
 }
 

@@ -8,7 +8,7 @@ import { type ApplicationEvent, appendEvents } from '../events.ts';
 import { longestLease } from '../postgres/clock.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import { renewTombstonesOf, setTombstones, toTombstone } from '../tombstones.ts';
+import { renewTombstones, setTombstones, toTombstone } from '../tombstones.ts';
 import { recordAudit } from './audit-log.ts';
 import { eraseApplications, erasePerson, type FoundPerson, findPerson, findRemains, isAged } from './find-and-erase.ts';
 
@@ -23,8 +23,7 @@ export interface ErasureRequest {
 
 /**
  * Erases the rows of a person and leaves a job for the rest. Where nothing is stored, the job is closed at once; it is the receipt, and it
- * keeps out a prefill of the person that has already begun. Returns null where nothing is stored and either an earlier job for the same
- * request is open or the request is a retention run.
+ * keeps out a prefill of the person that has already begun. Returns null where retention finds nothing more.
  */
 export async function beginErasure(
   db: Database,
@@ -32,23 +31,14 @@ export async function beginErasure(
   request: ErasureRequest,
   crashPoint?: PassCrashPoint,
 ): Promise<ErasureJob | null> {
-  const { advertiserId, sought, future = false } = request;
+  const { advertiserId, sought } = request;
   // The lane lock excludes all other writers of the advertiser's applications. A page that was diffed before the erasure commits after it
   // and sees the tombstones.
   return await retryOnConflict(() =>
     db.transaction(
       async (tx) => {
         const person = await findPerson(tx, privacyKey, advertiserId, sought, { lock: true });
-        const requestHash = toTombstone(privacyKey, advertiserId, 'request', toSoughtText(sought));
-        const isFound = !isNothing(person.counts);
-        if (!isFound && sought.by === 'retention') return null;
-        const openJobId = isFound ? null : await findOpenJob(tx, advertiserId, requestHash);
-        if (openJobId !== null) {
-          // The new request also covers prefills that began after the open job.
-          if (isPerson(sought)) await setTombstones(tx, advertiserId, openJobId, [requestHash], future);
-          await renewTombstonesOf(tx, advertiserId, openJobId);
-          return null;
-        }
+        if (sought.by === 'retention' && isNothing(person.counts)) return null;
         const job = await writeErasure(tx, privacyKey, request, person);
         await appendEvents(tx, advertiserId, person.applicationIds.map(toErasedEvent));
         crashPoint?.('erasureWritten');
@@ -90,8 +80,9 @@ async function writeErasure(
   const jobId = randomUUID();
   const checkAgainAt = isFound ? await loadCheckAgainAt(tx, advertiserId, person.prefillIds) : null;
   await erasePerson(tx, privacyKey, advertiserId, jobId, person);
+  if (!isFound) await renewTombstones(tx, advertiserId, requestHash);
   if (isPerson(sought)) await setTombstones(tx, advertiserId, jobId, [requestHash], future);
-  const [row] = await tx.query<JobRow>(
+  const [row] = await tx.query<ErasureJob>(
     `INSERT INTO intake.erasure_jobs AS j
        (advertiser_id, job_id, sought_by, sought, requested_by, step, check_again_at, application_ids, hashes, counts, closed_at)
      VALUES ($1, $2, $3, $4, $5, CASE WHEN $10 THEN 'bytes' ELSE 'closed' END, coalesce($6, now()), $7, $8, $9::jsonb,
@@ -112,20 +103,12 @@ async function writeErasure(
   const applicationId = sought.by === 'application' ? sought.applicationId : null;
   const facts = { job_id: jobId, sought_by: sought.by, ...(future && { future }), ...person.counts };
   await recordAudit(tx, { advertiserId, action: 'erase', applicationId, by, facts });
-  return row ? toJob(row) : null;
+  return row ?? null;
 }
 
 const isPerson = ({ by }: Sought) => by === 'address' || by === 'jobseeker';
 
 const toErasedEvent = (applicationId: bigint): ApplicationEvent => ({ applicationId, type: 'application.erased' });
-
-async function findOpenJob(tx: Queryable, advertiserId: bigint, requestHash: Buffer): Promise<string | null> {
-  const [row] = await tx.query<Columns<'erasure_jobs', 'job_id'>>(
-    `SELECT job_id FROM intake.erasure_jobs WHERE advertiser_id = $1 AND sought = $2 AND closed_at IS NULL LIMIT 1`,
-    [advertiserId, requestHash],
-  );
-  return row?.job_id ?? null;
-}
 
 /**
  * The time by which every lease and every claimed download of the advertiser has expired unless it is renewed, and every put of these
@@ -169,12 +152,11 @@ export async function loadOpenErasures(
 ): Promise<ErasureJob[]> {
   const wanted = sought && toTombstone(privacyKey, advertiserId, 'request', toSoughtText(sought));
   await shortenWaits(db, advertiserId);
-  const rows = await db.query<JobRow>(
+  return await db.query<ErasureJob>(
     `SELECT ${jobColumns} FROM intake.erasure_jobs j
      WHERE advertiser_id = $1 AND closed_at IS NULL AND ($2::bytea IS NULL OR sought = $2) ORDER BY requested_at`,
     [advertiserId, wanted ?? null],
   );
-  return rows.map(toJob);
 }
 
 /**
@@ -186,13 +168,13 @@ export async function recordDeletedFiles(
   job: ErasureJob,
   { shared, keptVersions }: Pick<ErasedCounts, 'shared' | 'keptVersions'>,
 ): Promise<ErasureJob> {
-  const [row] = await db.query<JobRow>(
+  const [row] = await db.query<ErasureJob>(
     `UPDATE intake.erasure_jobs j SET step = 'waiting', trouble = NULL, counts = counts || jsonb_build_object('shared', $3::int,
        'keptVersions', greatest((counts->>'keptVersions')::int, $4::int))
      WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed' RETURNING ${jobColumns}`,
     [job.advertiserId, job.jobId, shared, keptVersions],
   );
-  return row ? toJob(row) : job;
+  return row ?? job;
 }
 
 /** Adds files of extracts to the receipt. They are noted before they are deleted: afterwards nothing would show that they were there. */
@@ -226,13 +208,13 @@ export async function checkAgain(
         const { applicationIds: found, hashes } = await findRemains(tx, advertiserId, applicationIds ?? []);
         const rows =
           found.length === 0
-            ? await tx.query<JobRow>(
+            ? await tx.query<ErasureJob>(
                 `UPDATE intake.erasure_jobs j SET checks = checks + 1, step = 'closed', closed_at = now(), application_ids = NULL, hashes = NULL
                  WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed' RETURNING ${jobColumns}`,
                 [advertiserId, jobId],
               )
             : // Computed before `eraseApplications` deletes the claims on their files, so that the job waits for these downloads.
-              await tx.query<JobRow>(
+              await tx.query<ErasureJob>(
                 `UPDATE intake.erasure_jobs j SET checks = checks + 1, step = 'bytes', check_again_at = $3,
                    hashes = ARRAY(SELECT unnest(j.hashes) UNION SELECT unnest($4::text[]))
                  WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed' RETURNING ${jobColumns}`,
@@ -247,11 +229,11 @@ export async function checkAgain(
     ),
   );
   if (!job) throw new Error('The row of an erasure vanished.');
-  return toJob(job);
+  return job;
 }
 
-async function loadRows(db: Queryable, advertiserId: bigint, jobId: string): Promise<JobRow[]> {
-  return await db.query<JobRow>(
+async function loadRows(db: Queryable, advertiserId: bigint, jobId: string): Promise<ErasureJob[]> {
+  return await db.query<ErasureJob>(
     `SELECT ${jobColumns} FROM intake.erasure_jobs j WHERE advertiser_id = $1 AND job_id = $2`,
     [advertiserId, jobId],
   );
@@ -283,12 +265,6 @@ export async function noteRetention(db: Queryable, advertiserId: bigint, due: nu
   );
 }
 
-type JobRow = Omit<ErasureJob, 'applicationIds'> & { readonly applicationIds: readonly string[] | null };
-
 const jobColumns = `j.advertiser_id AS "advertiserId", j.job_id AS "jobId", j.sought_by AS "soughtBy", j.requested_at AS "requestedAt",
-  j.requested_by AS "requestedBy", j.step, j.application_ids::text[] AS "applicationIds", j.hashes, j.counts, j.checks,
+  j.requested_by AS "requestedBy", j.step, j.application_ids AS "applicationIds", j.hashes, j.counts, j.checks,
   j.closed_at AS "closedAt", extract(epoch FROM j.check_again_at - clock_timestamp())::float8 * 1000 AS "checkAgainInMs"`;
-
-function toJob(row: JobRow): ErasureJob {
-  return { ...row, applicationIds: row.applicationIds?.map(BigInt) ?? null };
-}

@@ -1,17 +1,33 @@
-// What all tables share: the schema, the column types and the helper for CHECK constraints.
-import { type Column, type SQL, sql } from 'drizzle-orm';
-import { bigint, customType, foreignKey, type PgColumn, pgSchema, timestamp } from 'drizzle-orm/pg-core';
+// What all tables share: the schema, the column types, and the constraints that most tables have. A column's key is its SQL name.
+import { type Column, getTableColumns, getTableName, sql } from 'drizzle-orm';
+import {
+  bigint,
+  check,
+  customType,
+  foreignKey,
+  type PgColumn,
+  pgSchema,
+  primaryKey,
+  timestamp,
+} from 'drizzle-orm/pg-core';
 
 export const intake = pgSchema('intake');
 
 export const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
-// `const` keeps each column name a literal type; rows.ts derives the row types from them.
-export const id64 = <const Name extends string>(name: Name) => bigint(name, { mode: 'bigint' });
-export const at = <const Name extends string>(name: Name) => timestamp(name, { withTimezone: true });
+export const id64 = () => bigint({ mode: 'bigint' });
+export const at = () => timestamp({ withTimezone: true });
 
-/** Builds the condition of a CHECK that allows only these values. */
-export function isOneOf(column: Column, values: readonly string[]): SQL {
-  return sql`${column} IN (${sql.raw(values.map((value) => `'${value}'`).join(', '))})`;
+export function key(...columns: [PgColumn, ...PgColumn[]]) {
+  return primaryKey({ name: `${getTableName(columns[0].table)}_pkey`, columns });
+}
+
+/** A CHECK for each of these columns that allows only the values of its type. */
+export function oneOf(...columns: Column[]) {
+  return columns.map((column) => {
+    const enumValues = getTableColumns(column.table)[column.name]?.enumValues ?? [];
+    const values = enumValues.map((value: string) => `'${value}'`).join(', ');
+    return check(`${getTableName(column.table)}_${column.name}`, sql`${column} IN (${sql.raw(values)})`);
+  });
 }
 
 /** A foreign key to the columns of the same names in another table. */

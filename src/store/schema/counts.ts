@@ -1,7 +1,7 @@
 // The counts that reports and analysts' views read, so that both cost the same however much is stored. Triggers keep them in the
 // transaction that changes the counted rows.
-import { date, index, numeric, primaryKey, text } from 'drizzle-orm/pg-core';
-import { at, id64, intake } from './columns.ts';
+import { date, index, numeric, text } from 'drizzle-orm/pg-core';
+import { at, id64, intake, key } from './columns.ts';
 
 /**
  * The counts of reports: a row for each statement that changes a count; the sum of the rows is the count. Rows are added rather than updated,
@@ -10,12 +10,12 @@ import { at, id64, intake } from './columns.ts';
 export const tallies = intake.table(
   'tallies',
   {
-    advertiserId: id64('advertiser_id').notNull(),
-    tallyId: id64('tally_id').notNull().generatedAlwaysAsIdentity(),
+    advertiser_id: id64().notNull(),
+    tally_id: id64().notNull().generatedAlwaysAsIdentity(),
     what: text().notNull(),
-    n: id64('n').notNull(),
+    n: id64().notNull(),
   },
-  (t) => [primaryKey({ name: 'tallies_pkey', columns: [t.advertiserId, t.tallyId] })],
+  (t) => [key(t.advertiser_id, t.tally_id)],
 );
 
 /**
@@ -25,46 +25,43 @@ export const tallies = intake.table(
 export const jobDays = intake.table(
   'job_days',
   {
-    advertiserId: id64('advertiser_id').notNull(),
-    rowId: id64('row_id').notNull().generatedAlwaysAsIdentity(),
+    advertiser_id: id64().notNull(),
+    row_id: id64().notNull().generatedAlwaysAsIdentity(),
     day: date().notNull(),
-    jobReference: text('job_reference'),
-    applications: id64('applications').notNull(),
-    people: id64('people').notNull(),
-    screens: id64('screens').notNull(),
-    screensPassed: id64('screens_passed').notNull(),
-    screensFailed: id64('screens_failed').notNull(),
-    firstAt: at('first_at').notNull(),
-    lastAt: at('last_at').notNull(),
+    job_reference: text(),
+    applications: id64().notNull(),
+    people: id64().notNull(),
+    screens: id64().notNull(),
+    screens_passed: id64().notNull(),
+    screens_failed: id64().notNull(),
+    first_at: at().notNull(),
+    last_at: at().notNull(),
   },
-  (t) => [
-    primaryKey({ name: 'job_days_pkey', columns: [t.advertiserId, t.rowId] }),
-    index('job_days_day').on(t.advertiserId, t.day),
-  ],
+  (t) => [key(t.advertiser_id, t.row_id), index('job_days_day').on(t.advertiser_id, t.day)],
 );
 
 export const delayDays = intake.table(
   'delay_days',
   {
-    advertiserId: id64('advertiser_id').notNull(),
+    advertiser_id: id64().notNull(),
     day: date().notNull(),
-    applications: id64('applications').notNull(),
-    medianSeconds: numeric('median_seconds').notNull(),
-    p95Seconds: numeric('p95_seconds').notNull(),
-    maxSeconds: numeric('max_seconds').notNull(),
-    ready: id64('ready').notNull(),
-    medianSecondsToReady: numeric('median_seconds_to_ready'),
+    applications: id64().notNull(),
+    median_seconds: numeric().notNull(),
+    p95_seconds: numeric().notNull(),
+    max_seconds: numeric().notNull(),
+    ready: id64().notNull(),
+    median_seconds_to_ready: numeric(),
   },
-  (t) => [primaryKey({ name: 'delay_days_pkey', columns: [t.advertiserId, t.day] })],
+  (t) => [key(t.advertiser_id, t.day)],
 );
 
 /** A mark is a row of its own, so that a transaction that counts a day again removes only the marks that it has seen. */
 export const staleDays = intake.table(
   'stale_days',
   {
-    advertiserId: id64('advertiser_id').notNull(),
-    markId: id64('mark_id').notNull().generatedAlwaysAsIdentity(),
+    advertiser_id: id64().notNull(),
+    mark_id: id64().notNull().generatedAlwaysAsIdentity(),
     day: date().notNull(),
   },
-  (t) => [primaryKey({ name: 'stale_days_pkey', columns: [t.advertiserId, t.markId] })],
+  (t) => [key(t.advertiser_id, t.mark_id)],
 );

@@ -1,34 +1,34 @@
 // The tables of file contents: the download queue, the stored blobs, and how far the source's Hash is trusted. See applications.ts for
 // how these files are used.
 import { sql } from 'drizzle-orm';
-import { boolean, check, index, integer, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
+import { boolean, check, index, integer, smallint, text, uuid } from 'drizzle-orm/pg-core';
 import { blobStates } from '../../domain/file-life.ts';
 import { attachments } from './applications.ts';
-import { at, id64, intake, isOneOf, refersTo } from './columns.ts';
+import { at, id64, intake, key, oneOf, refersTo } from './columns.ts';
 
 export const downloads = intake.table(
   'downloads',
   {
-    advertiserId: id64('advertiser_id').notNull(),
-    applicationId: id64('application_id').notNull(),
+    advertiser_id: id64().notNull(),
+    application_id: id64().notNull(),
     kind: text().notNull(),
     priority: smallint().notNull(),
-    dueAt: at('due_at').notNull().defaultNow(),
+    due_at: at().notNull().defaultNow(),
     attempts: smallint().notNull().default(0),
     lapses: smallint().notNull().default(0),
-    leaseToken: uuid('lease_token'),
-    leasedUntil: at('leased_until'),
+    lease_token: uuid(),
+    leased_until: at(),
     sha256: text(),
     trouble: text(),
-    troubleKind: text('trouble_kind'),
-    failedAt: at('failed_at'),
+    trouble_kind: text(),
+    failed_at: at(),
   },
   (t) => [
-    primaryKey({ name: 'downloads_pkey', columns: [t.advertiserId, t.applicationId, t.kind] }),
-    refersTo('downloads_attachment', t, attachments, 'advertiserId', 'applicationId', 'kind'),
-    index('downloads_due').on(t.advertiserId, t.priority, t.dueAt),
+    key(t.advertiser_id, t.application_id, t.kind),
+    refersTo('downloads_attachment', t, attachments, 'advertiser_id', 'application_id', 'kind'),
+    index('downloads_due').on(t.advertiser_id, t.priority, t.due_at),
     // Only downloads whose bytes are announced: few at any moment.
-    index('downloads_blob').on(t.advertiserId, t.sha256).where(sql`${t.sha256} IS NOT NULL`),
+    index('downloads_blob').on(t.advertiser_id, t.sha256).where(sql`${t.sha256} IS NOT NULL`),
     check('downloads_priority', sql`${t.priority} IN (0, 1, 2)`),
   ],
 );
@@ -36,42 +36,42 @@ export const downloads = intake.table(
 export const blobs = intake.table(
   'blobs',
   {
-    advertiserId: id64('advertiser_id').notNull(),
+    advertiser_id: id64().notNull(),
     sha256: text().notNull(),
-    sizeBytes: id64('size_bytes').notNull(),
+    size_bytes: id64().notNull(),
     key: text().notNull(),
     state: text({ enum: blobStates }).notNull(),
-    intendedAt: at('intended_at').notNull().defaultNow(),
-    verifiedAt: at('verified_at'),
-    infectedAt: at('infected_at'),
-    deletedAt: at('deleted_at'),
-    keptVersions: integer('kept_versions').notNull().default(0),
-    deleteToken: uuid('delete_token'),
-    deleteUntil: at('delete_until'),
+    intended_at: at().notNull().defaultNow(),
+    verified_at: at(),
+    infected_at: at(),
+    deleted_at: at(),
+    kept_versions: integer().notNull().default(0),
+    delete_token: uuid(),
+    delete_until: at(),
   },
   (t) => [
-    primaryKey({ name: 'blobs_pkey', columns: [t.advertiserId, t.sha256] }),
+    key(t.advertiser_id, t.sha256),
     // The condition matches the queries of store/files/delete-blobs.ts.
     index('blobs_to_delete')
-      .on(t.advertiserId)
+      .on(t.advertiser_id)
       .where(
-        sql`${t.state} = 'infected' AND (${t.deletedAt} IS NULL OR ${t.deletedAt} - ${t.intendedAt} < interval '1 day') OR ${t.state} = 'deleting'`,
+        sql`${t.state} = 'infected' AND (${t.deleted_at} IS NULL OR ${t.deleted_at} - ${t.intended_at} < interval '1 day') OR ${t.state} = 'deleting'`,
       ),
     // For verify, which reads the blobs with the oldest verified_at first.
-    index('blobs_unread').on(t.advertiserId, t.verifiedAt).where(sql`${t.state} = 'stored'`),
-    index('blobs_kept').on(t.advertiserId).where(sql`${t.keptVersions} > 0`),
-    index('blobs_damaged').on(t.advertiserId).where(sql`${t.state} = 'damaged'`),
-    check('blobs_state', isOneOf(t.state, blobStates)),
-    check('blobs_deleting', sql`${t.state} <> 'deleting' OR ${t.deleteToken} IS NOT NULL`),
-    check('blobs_verified', sql`${t.state} <> 'stored' OR ${t.verifiedAt} IS NOT NULL`),
-    check('blobs_infected', sql`(${t.state} = 'infected') = (${t.infectedAt} IS NOT NULL)`),
+    index('blobs_unread').on(t.advertiser_id, t.verified_at).where(sql`${t.state} = 'stored'`),
+    index('blobs_kept').on(t.advertiser_id).where(sql`${t.kept_versions} > 0`),
+    index('blobs_damaged').on(t.advertiser_id).where(sql`${t.state} = 'damaged'`),
+    ...oneOf(t.state),
+    check('blobs_deleting', sql`${t.state} <> 'deleting' OR ${t.delete_token} IS NOT NULL`),
+    check('blobs_verified', sql`${t.state} <> 'stored' OR ${t.verified_at} IS NOT NULL`),
+    check('blobs_infected', sql`(${t.state} = 'infected') = (${t.infected_at} IS NOT NULL)`),
   ],
 );
 
 export const hashTrust = intake.table('hash_trust', {
-  advertiserId: id64('advertiser_id').primaryKey(),
+  advertiser_id: id64().primaryKey(),
   agreed: integer().notNull().default(0),
-  contradictedAt: at('contradicted_at'),
+  contradicted_at: at(),
   unchanged: integer().notNull().default(0),
 });
 
@@ -79,11 +79,11 @@ export const blobStore = intake.table(
   'blob_store',
   {
     only: boolean().primaryKey().default(true),
-    databaseId: uuid('database_id').notNull().defaultRandom(),
+    database_id: uuid().notNull().defaultRandom(),
     identity: text(),
-    nextIdentity: text('next_identity'),
+    next_identity: text(),
     location: text(),
-    pinnedAt: at('pinned_at').notNull().defaultNow(),
+    pinned_at: at().notNull().defaultNow(),
   },
   (t) => [check('blob_store_only', sql`${t.only}`)],
 );

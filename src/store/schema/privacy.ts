@@ -1,55 +1,47 @@
 // The privacy tables: tombstones of erased data, which must not return, the erasure jobs, and the audit log. None of them names a person.
 // See applications.ts for how these files are used.
 import { sql } from 'drizzle-orm';
-import { boolean, check, index, integer, jsonb, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
-import { at, bytea, id64, intake, isOneOf } from './columns.ts';
-
-// The values that CHECKs allow, which are also the types of the columns.
-const soughtKinds = ['application', 'jobseeker', 'address', 'retention'] as const;
-const steps = ['bytes', 'waiting', 'closed'] as const;
+import { boolean, check, index, integer, jsonb, text, uuid } from 'drizzle-orm/pg-core';
+import { at, bytea, id64, intake, key, oneOf } from './columns.ts';
 
 export const erasures = intake.table(
   'erasures',
   {
-    advertiserId: id64('advertiser_id').notNull(),
+    advertiser_id: id64().notNull(),
     tombstone: bytea().notNull(),
-    jobId: uuid('job_id').notNull(),
-    erasedAt: at('erased_at').notNull().defaultNow(),
+    job_id: uuid().notNull(),
+    erased_at: at().notNull().defaultNow(),
     future: boolean().notNull().default(false),
   },
-  (t) => [
-    primaryKey({ name: 'erasures_pkey', columns: [t.advertiserId, t.tombstone] }),
-    index('erasures_future').on(t.advertiserId).where(sql`${t.future}`),
-  ],
+  (t) => [key(t.advertiser_id, t.tombstone), index('erasures_future').on(t.advertiser_id).where(sql`${t.future}`)],
 );
 
 export const erasureJobs = intake.table(
   'erasure_jobs',
   {
-    advertiserId: id64('advertiser_id').notNull(),
-    jobId: uuid('job_id').notNull(),
-    soughtBy: text('sought_by', { enum: soughtKinds }).notNull(),
+    advertiser_id: id64().notNull(),
+    job_id: uuid().notNull(),
+    sought_by: text({ enum: ['application', 'jobseeker', 'address', 'retention'] }).notNull(),
     sought: bytea().notNull(),
-    requestedAt: at('requested_at').notNull().defaultNow(),
-    requestedBy: text('requested_by').notNull(),
-    step: text({ enum: steps }).notNull(),
-    checkAgainAt: at('check_again_at').notNull(),
-    applicationIds: id64('application_ids').array(),
+    requested_at: at().notNull().defaultNow(),
+    requested_by: text().notNull(),
+    step: text({ enum: ['bytes', 'waiting', 'closed'] }).notNull(),
+    check_again_at: at().notNull(),
+    application_ids: id64().array(),
     hashes: text().array(),
     counts: jsonb().notNull(),
     checks: integer().notNull().default(0),
     trouble: text(),
-    closedAt: at('closed_at'),
+    closed_at: at(),
   },
   (t) => [
-    primaryKey({ name: 'erasure_jobs_pkey', columns: [t.advertiserId, t.jobId] }),
-    index('erasure_jobs_open').on(t.advertiserId, t.requestedAt).where(sql`${t.closedAt} IS NULL`),
-    check('erasure_jobs_sought_by', isOneOf(t.soughtBy, soughtKinds)),
-    check('erasure_jobs_step', isOneOf(t.step, steps)),
-    check('erasure_jobs_closed', sql`(${t.step} = 'closed') = (${t.closedAt} IS NOT NULL)`),
+    key(t.advertiser_id, t.job_id),
+    index('erasure_jobs_open').on(t.advertiser_id, t.requested_at).where(sql`${t.closed_at} IS NULL`),
+    ...oneOf(t.sought_by, t.step),
+    check('erasure_jobs_closed', sql`(${t.step} = 'closed') = (${t.closed_at} IS NOT NULL)`),
     check(
       'erasure_jobs_forgotten',
-      sql`${t.step} <> 'closed' OR (${t.applicationIds} IS NULL AND ${t.hashes} IS NULL)`,
+      sql`${t.step} <> 'closed' OR (${t.application_ids} IS NULL AND ${t.hashes} IS NULL)`,
     ),
   ],
 );
@@ -57,16 +49,16 @@ export const erasureJobs = intake.table(
 export const auditLog = intake.table(
   'audit_log',
   {
-    advertiserId: id64('advertiser_id').notNull(),
-    auditId: id64('audit_id').generatedAlwaysAsIdentity(),
-    at: at('at').notNull().defaultNow(),
+    advertiser_id: id64().notNull(),
+    audit_id: id64().generatedAlwaysAsIdentity(),
+    at: at().notNull().defaultNow(),
     action: text().notNull(),
-    applicationId: id64('application_id'),
+    application_id: id64(),
     by: text().notNull(),
     facts: jsonb().notNull().default({}),
   },
   (t) => [
-    primaryKey({ name: 'audit_log_pkey', columns: [t.advertiserId, t.auditId] }),
-    index('audit_log_application').on(t.advertiserId, t.applicationId).where(sql`${t.applicationId} IS NOT NULL`),
+    key(t.advertiser_id, t.audit_id),
+    index('audit_log_application').on(t.advertiser_id, t.application_id).where(sql`${t.application_id} IS NOT NULL`),
   ],
 );

@@ -1,77 +1,68 @@
 // The tables of screening questionnaires and their answers; see applications.ts for how these files are used.
-import { boolean, check, integer, jsonb, primaryKey, text } from 'drizzle-orm/pg-core';
+import { boolean, integer, jsonb, text } from 'drizzle-orm/pg-core';
 import { applications } from './applications.ts';
-import { id64, intake, isOneOf, refersTo } from './columns.ts';
-
-// The values that CHECKs allow, which are also the types of the columns.
-const outcomes = ['pass', 'fail', 'unknown'] as const;
+import { id64, intake, key, oneOf, refersTo } from './columns.ts';
 
 export const screens = intake.table(
   'screens',
   {
-    advertiserId: id64('advertiser_id').notNull(),
-    applicationId: id64('application_id').notNull(),
-    screenNo: integer('screen_no').notNull(),
-    screenId: text('screen_id'),
+    advertiser_id: id64().notNull(),
+    application_id: id64().notNull(),
+    screen_no: integer().notNull(),
+    screen_id: text(),
     name: text(),
-    outcome: text({ enum: outcomes }).notNull(),
+    outcome: text({ enum: ['pass', 'fail', 'unknown'] }).notNull(),
     notes: jsonb(),
     sha256: text().notNull(),
-    parserVersion: integer('parser_version').notNull(),
+    parser_version: integer().notNull(),
   },
   (t) => [
-    primaryKey({ name: 'screens_pkey', columns: [t.advertiserId, t.applicationId, t.screenNo] }),
-    refersTo('screens_application', t, applications, 'advertiserId', 'applicationId'),
-    check('screens_outcome', isOneOf(t.outcome, outcomes)),
+    key(t.advertiser_id, t.application_id, t.screen_no),
+    refersTo('screens_application', t, applications, 'advertiser_id', 'application_id'),
+    ...oneOf(t.outcome),
   ],
 );
 
 export const screenQuestions = intake.table(
   'screen_questions',
   {
-    advertiserId: id64('advertiser_id').notNull(),
-    applicationId: id64('application_id').notNull(),
-    screenNo: integer('screen_no').notNull(),
-    questionNo: integer('question_no').notNull(),
-    questionId: text('question_id'),
+    advertiser_id: id64().notNull(),
+    application_id: id64().notNull(),
+    screen_no: integer().notNull(),
+    question_no: integer().notNull(),
+    question_id: text(),
     type: text(),
     text: text(),
   },
   (t) => [
-    primaryKey({
-      name: 'screen_questions_pkey',
-      columns: [t.advertiserId, t.applicationId, t.screenNo, t.questionNo],
-    }),
+    key(t.advertiser_id, t.application_id, t.screen_no, t.question_no),
     // Questions and answers are deleted with their screen, which is only ever replaced or erased as a whole.
-    refersTo('screen_questions_screen', t, screens, 'advertiserId', 'applicationId', 'screenNo').onDelete('cascade'),
+    refersTo('screen_questions_screen', t, screens, 'advertiser_id', 'application_id', 'screen_no').onDelete('cascade'),
   ],
 );
 
 export const screenAnswers = intake.table(
   'screen_answers',
   {
-    advertiserId: id64('advertiser_id').notNull(),
-    applicationId: id64('application_id').notNull(),
-    screenNo: integer('screen_no').notNull(),
-    questionNo: integer('question_no').notNull(),
-    answerNo: integer('answer_no').notNull(),
-    answerId: text('answer_id'),
+    advertiser_id: id64().notNull(),
+    application_id: id64().notNull(),
+    screen_no: integer().notNull(),
+    question_no: integer().notNull(),
+    answer_no: integer().notNull(),
+    answer_id: text(),
     text: text().notNull(),
     selected: boolean().notNull(),
   },
   (t) => [
-    primaryKey({
-      name: 'screen_answers_pkey',
-      columns: [t.advertiserId, t.applicationId, t.screenNo, t.questionNo, t.answerNo],
-    }),
+    key(t.advertiser_id, t.application_id, t.screen_no, t.question_no, t.answer_no),
     refersTo(
       'screen_answers_question',
       t,
       screenQuestions,
-      'advertiserId',
-      'applicationId',
-      'screenNo',
-      'questionNo',
+      'advertiser_id',
+      'application_id',
+      'screen_no',
+      'question_no',
     ).onDelete('cascade'),
   ],
 );

@@ -1,21 +1,15 @@
 // The tables of accounts and sweeps: the advertisers, the leases of workers, the cursors, sweeps with their evidence and coverage, the
 // quarantine and the events. See applications.ts for how these files are used.
 import { sql } from 'drizzle-orm';
-import { boolean, check, index, integer, jsonb, primaryKey, text, unique } from 'drizzle-orm/pg-core';
+import { boolean, check, index, integer, jsonb, text, unique } from 'drizzle-orm/pg-core';
 import { eventTypes } from '../../domain/webhook.ts';
-import { at, bytea, id64, intake, isOneOf, refersTo } from './columns.ts';
+import { at, bytea, id64, intake, key, oneOf, refersTo } from './columns.ts';
 
 // The values that CHECKs allow, which are also the types of the columns.
-const advertiserStates = ['active', 'halted'] as const;
-const haltKinds = ['refused', 'mismatch'] as const;
 const lanes = ['live', 'backfill'] as const;
-const purposes = ['live', 'recheck', 'backfill', 'witness'] as const;
 const axes = ['id', 'date'] as const;
-const sweepStates = ['running', 'closed', 'open', 'dropped'] as const;
 const certificates = ['proven', 'assumed', 'unproven'] as const;
 const risks = ['none', 'harmless', 'doubt'] as const;
-const rangeStates = ['open', 'stuck'] as const;
-const webhookStops = ['gone', 'lost'] as const;
 
 /** Every request takes a number before it starts, so that answers can be ordered by when they were requested. */
 export const requestSeq = intake.sequence('request_seq');
@@ -27,30 +21,31 @@ export const advertisers = intake.table(
   'advertisers',
   {
     name: text().primaryKey(),
-    advertiserId: id64('advertiser_id'),
-    state: text({ enum: advertiserStates }).notNull().default('active'),
-    haltKind: text('halt_kind', { enum: haltKinds }),
+    advertiser_id: id64(),
+    state: text({ enum: ['active', 'halted'] })
+      .notNull()
+      .default('active'),
+    halt_kind: text({ enum: ['refused', 'mismatch'] }),
     reason: text(),
-    agentId: text('agent_id'),
+    agent_id: text(),
     learned: jsonb().notNull().default({}),
-    lateMs: id64('late_ms'),
-    lateAt: at('late_at'),
-    retentionDue: id64('retention_due'),
-    erasedThrough: id64('erased_through'),
-    unkept: id64('unkept'),
-    keptOut: id64('kept_out').notNull().default(sql`0`),
-    createdAt: at('created_at').notNull().defaultNow(),
-    haltedAt: at('halted_at'),
-    throttledUntil: at('throttled_until'),
-    throttledMs: id64('throttled_ms'),
-    answeredUrl: text('answered_url'),
+    late_ms: id64(),
+    late_at: at(),
+    retention_due: id64(),
+    erased_through: id64(),
+    unkept: id64(),
+    kept_out: id64().notNull().default(sql`0`),
+    created_at: at().notNull().defaultNow(),
+    halted_at: at(),
+    throttled_until: at(),
+    throttled_ms: id64(),
+    answered_url: text(),
     troubles: jsonb().notNull().default({}),
   },
   (t) => [
-    unique('advertisers_advertiser_id').on(t.advertiserId),
-    check('advertisers_state', isOneOf(t.state, advertiserStates)),
-    check('advertisers_halt_kind', isOneOf(t.haltKind, haltKinds)),
-    check('advertisers_halted', sql`(${t.state} = 'halted') = (${t.haltKind} IS NOT NULL)`),
+    unique('advertisers_advertiser_id').on(t.advertiser_id),
+    ...oneOf(t.state, t.halt_kind),
+    check('advertisers_halted', sql`(${t.state} = 'halted') = (${t.halt_kind} IS NOT NULL)`),
   ],
 );
 
@@ -60,198 +55,176 @@ export const leases = intake.table(
     name: text().notNull(),
     lane: text({ enum: lanes }).notNull(),
     owner: text().notNull(),
-    epoch: id64('epoch').notNull(),
-    expiresAt: at('expires_at').notNull(),
-    doneAt: at('done_at'),
+    epoch: id64().notNull(),
+    expires_at: at().notNull(),
+    done_at: at(),
   },
-  (t) => [primaryKey({ name: 'leases_pkey', columns: [t.name, t.lane] }), check('leases_lane', isOneOf(t.lane, lanes))],
+  (t) => [key(t.name, t.lane), ...oneOf(t.lane)],
 );
 
 /** The processes on this database. `intake migrate --finish` waits until none of an older version is alive. */
 export const processes = intake.table('processes', {
   process: text().primaryKey(),
   version: text().notNull(),
-  startedAt: at('started_at').notNull(),
-  seenAt: at('seen_at').notNull(),
+  started_at: at().notNull(),
+  seen_at: at().notNull(),
 });
 /** The endpoints of webhooks. A row begins with the settings that name the endpoint, or with its first event. */
 export const webhooks = intake.table(
   'webhooks',
   {
-    advertiserId: id64('advertiser_id').notNull(),
+    advertiser_id: id64().notNull(),
     name: text().notNull(),
-    position: id64('position').notNull().default(sql`0`),
+    position: id64().notNull().default(sql`0`),
     failures: integer().notNull().default(0),
-    failingSince: at('failing_since'),
-    nextAt: at('next_at'),
-    stop: text({ enum: webhookStops }),
-    lastAnswer: text('last_answer'),
-    answeredAt: at('answered_at'),
-    removedAt: at('removed_at'),
+    failing_since: at(),
+    next_at: at(),
+    stop: text({ enum: ['gone', 'lost'] }),
+    last_answer: text(),
+    answered_at: at(),
+    removed_at: at(),
   },
-  (t) => [
-    primaryKey({ name: 'webhooks_pkey', columns: [t.advertiserId, t.name] }),
-    check('webhooks_stop', isOneOf(t.stop, webhookStops)),
-  ],
+  (t) => [key(t.advertiser_id, t.name), ...oneOf(t.stop)],
 );
 
 export const rateLimits = intake.table('rate_limits', {
   source: text().primaryKey(),
-  nextAt: at('next_at').notNull(),
+  next_at: at().notNull(),
 });
 
 export const cursors = intake.table('cursors', {
-  advertiserId: id64('advertiser_id').primaryKey(),
-  afterId: id64('after_id').notNull(),
-  afterDate: at('after_date'),
-  asOf: at('as_of').notNull(),
+  advertiser_id: id64().primaryKey(),
+  after_id: id64().notNull(),
+  after_date: at(),
+  as_of: at().notNull(),
 });
 
 export const quarantine = intake.table(
   'quarantine',
   {
-    advertiserId: id64('advertiser_id').notNull(),
+    advertiser_id: id64().notNull(),
     fingerprint: bytea().notNull(),
-    applicationId: id64('application_id'),
+    application_id: id64(),
     reason: text().notNull(),
     raw: jsonb(),
-    rawText: text('raw_text'),
-    firstSeenAt: at('first_seen_at').notNull().defaultNow(),
-    lastSeenAt: at('last_seen_at').notNull().defaultNow(),
+    raw_text: text(),
+    first_seen_at: at().notNull().defaultNow(),
+    last_seen_at: at().notNull().defaultNow(),
     seen: integer().notNull().default(1),
-    sweepId: id64('sweep_id').notNull(),
-    resolvedAt: at('resolved_at'),
+    sweep_id: id64().notNull(),
+    resolved_at: at(),
     members: jsonb(),
     person: bytea(),
     identity: bytea(),
   },
-  (t) => [
-    primaryKey({ name: 'quarantine_pkey', columns: [t.advertiserId, t.fingerprint] }),
-    index('quarantine_person').on(t.advertiserId, t.person),
-  ],
+  (t) => [key(t.advertiser_id, t.fingerprint), index('quarantine_person').on(t.advertiser_id, t.person)],
 );
 
 export const events = intake.table(
   'events',
   {
-    advertiserId: id64('advertiser_id').notNull(),
-    eventId: id64('event_id').notNull(),
-    applicationId: id64('application_id').notNull(),
+    advertiser_id: id64().notNull(),
+    event_id: id64().notNull(),
+    application_id: id64().notNull(),
     type: text({
       enum: eventTypes,
     }).notNull(),
-    at: at('at').notNull(),
+    at: at().notNull(),
   },
-  (t) => [
-    primaryKey({ name: 'events_pkey', columns: [t.advertiserId, t.eventId] }),
-    check('events_type', isOneOf(t.type, eventTypes)),
-  ],
+  (t) => [key(t.advertiser_id, t.event_id), ...oneOf(t.type)],
 );
 
 export const sweeps = intake.table(
   'sweeps',
   {
-    advertiserId: id64('advertiser_id').notNull(),
-    sweepId: id64('sweep_id').notNull(),
+    advertiser_id: id64().notNull(),
+    sweep_id: id64().notNull(),
     lane: text({ enum: lanes }).notNull(),
-    purpose: text({ enum: purposes }).notNull(),
+    purpose: text({ enum: ['live', 'recheck', 'backfill', 'witness'] }).notNull(),
     axis: text({ enum: axes }).notNull(),
-    low: id64('low').notNull(),
-    high: id64('high'),
-    state: text({ enum: sweepStates }).notNull(),
+    low: id64().notNull(),
+    high: id64(),
+    state: text({ enum: ['running', 'closed', 'open', 'dropped'] }).notNull(),
     certificate: text({ enum: certificates }),
     risk: text({ enum: risks }),
     reason: text(),
     facts: jsonb().notNull().default({}),
-    startedAt: at('started_at').notNull(),
-    lastProgressAt: at('last_progress_at').notNull(),
-    endedAt: at('ended_at'),
+    started_at: at().notNull(),
+    last_progress_at: at().notNull(),
+    ended_at: at(),
     requests: integer().notNull().default(0),
-    received: id64('received').notNull().default(sql`0`),
-    added: id64('added').notNull().default(sql`0`),
-    changed: id64('changed').notNull().default(sql`0`),
-    bytes: id64('bytes').notNull().default(sql`0`),
+    received: id64().notNull().default(sql`0`),
+    added: id64().notNull().default(sql`0`),
+    changed: id64().notNull().default(sql`0`),
+    bytes: id64().notNull().default(sql`0`),
   },
   (t) => [
-    primaryKey({ name: 'sweeps_pkey', columns: [t.advertiserId, t.sweepId] }),
-    index('sweeps_started').on(t.advertiserId, t.startedAt),
-    index('sweeps_running').on(t.advertiserId).where(sql`${t.state} = 'running'`),
-    check('sweeps_lane', isOneOf(t.lane, lanes)),
-    check('sweeps_purpose', isOneOf(t.purpose, purposes)),
-    check('sweeps_axis', isOneOf(t.axis, axes)),
-    check('sweeps_state', isOneOf(t.state, sweepStates)),
-    check('sweeps_certificate', isOneOf(t.certificate, certificates)),
-    check('sweeps_risk', isOneOf(t.risk, risks)),
+    key(t.advertiser_id, t.sweep_id),
+    index('sweeps_started').on(t.advertiser_id, t.started_at),
+    index('sweeps_running').on(t.advertiser_id).where(sql`${t.state} = 'running'`),
+    ...oneOf(t.lane, t.purpose, t.axis, t.state, t.certificate, t.risk),
   ],
 );
 
 export const ranges = intake.table(
   'ranges',
   {
-    advertiserId: id64('advertiser_id').notNull(),
-    sweepId: id64('sweep_id').notNull(),
-    low: id64('low').notNull(),
-    high: id64('high'),
-    state: text({ enum: rangeStates }).notNull(),
+    advertiser_id: id64().notNull(),
+    sweep_id: id64().notNull(),
+    low: id64().notNull(),
+    high: id64(),
+    state: text({ enum: ['open', 'stuck'] }).notNull(),
     evidence: jsonb().notNull(),
-    openedAt: at('opened_at').notNull().defaultNow(),
+    opened_at: at().notNull().defaultNow(),
   },
   (t) => [
-    primaryKey({ name: 'ranges_pkey', columns: [t.advertiserId, t.sweepId, t.low] }),
-    refersTo('ranges_sweep', t, sweeps, 'advertiserId', 'sweepId'),
-    check('ranges_state', isOneOf(t.state, rangeStates)),
+    key(t.advertiser_id, t.sweep_id, t.low),
+    refersTo('ranges_sweep', t, sweeps, 'advertiser_id', 'sweep_id'),
+    ...oneOf(t.state),
   ],
 );
 
 export const coverage = intake.table(
   'coverage',
   {
-    advertiserId: id64('advertiser_id').notNull(),
+    advertiser_id: id64().notNull(),
     axis: text({ enum: axes }).notNull(),
-    low: id64('low').notNull(),
-    high: id64('high'),
+    low: id64().notNull(),
+    high: id64(),
     certificate: text({ enum: certificates }).notNull(),
     risk: text({ enum: risks }).notNull(),
     reason: text().notNull(),
-    asOf: at('as_of').notNull(),
-    completeThrough: at('complete_through').notNull(),
-    sweepId: id64('sweep_id').notNull(),
-    evidenceHash: bytea('evidence_hash'),
+    as_of: at().notNull(),
+    complete_through: at().notNull(),
+    sweep_id: id64().notNull(),
+    evidence_hash: bytea(),
   },
-  (t) => [
-    primaryKey({ name: 'coverage_pkey', columns: [t.advertiserId, t.axis, t.low] }),
-    check('coverage_axis', isOneOf(t.axis, axes)),
-    check('coverage_certificate', isOneOf(t.certificate, certificates)),
-    check('coverage_risk', isOneOf(t.risk, risks)),
-  ],
+  (t) => [key(t.advertiser_id, t.axis, t.low), ...oneOf(t.axis, t.certificate, t.risk)],
 );
 
 export const evidence = intake.table(
   'evidence',
   {
-    advertiserId: id64('advertiser_id').notNull(),
-    sweepId: id64('sweep_id').notNull(),
+    advertiser_id: id64().notNull(),
+    sweep_id: id64().notNull(),
     n: integer().notNull(),
     line: text().notNull(),
   },
-  (t) => [
-    primaryKey({ name: 'evidence_pkey', columns: [t.advertiserId, t.sweepId, t.n] }),
-    refersTo('evidence_sweep', t, sweeps, 'advertiserId', 'sweepId'),
-  ],
+  (t) => [key(t.advertiser_id, t.sweep_id, t.n), refersTo('evidence_sweep', t, sweeps, 'advertiser_id', 'sweep_id')],
 );
 
 /** Stored ids that answers of a running sweep have lacked. Two answers that had room for an id and lack it show that it is gone. */
 export const lacked = intake.table(
   'lacked',
   {
-    advertiserId: id64('advertiser_id').notNull(),
-    sweepId: id64('sweep_id').notNull(),
-    applicationId: id64('application_id').notNull(),
+    advertiser_id: id64().notNull(),
+    sweep_id: id64().notNull(),
+    application_id: id64().notNull(),
     gone: boolean().notNull(),
   },
   (t) => [
-    primaryKey({ name: 'lacked_pkey', columns: [t.advertiserId, t.sweepId, t.applicationId] }),
-    refersTo('lacked_sweep', t, sweeps, 'advertiserId', 'sweepId'),
+    key(t.advertiser_id, t.sweep_id, t.application_id),
+    refersTo('lacked_sweep', t, sweeps, 'advertiser_id', 'sweep_id'),
   ],
 );
 
@@ -259,27 +232,27 @@ export const lacked = intake.table(
 export const unreadable = intake.table(
   'unreadable',
   {
-    advertiserId: id64('advertiser_id').notNull(),
-    applicationId: id64('application_id').notNull(),
+    advertiser_id: id64().notNull(),
+    application_id: id64().notNull(),
     reason: text().notNull(),
-    since: at('since').notNull().defaultNow(),
+    since: at().notNull().defaultNow(),
     tries: integer().notNull().default(1),
-    nextAt: at('next_at').notNull(),
-    acceptedAt: at('accepted_at'),
-    acceptedBy: text('accepted_by'),
+    next_at: at().notNull(),
+    accepted_at: at(),
+    accepted_by: text(),
   },
-  (t) => [primaryKey({ name: 'unreadable_pkey', columns: [t.advertiserId, t.applicationId] })],
+  (t) => [key(t.advertiser_id, t.application_id)],
 );
 
 export const recentPages = intake.table(
   'recent_pages',
   {
-    advertiserId: id64('advertiser_id').notNull(),
-    seq: id64('seq').notNull(),
+    advertiser_id: id64().notNull(),
+    seq: id64().notNull(),
     lane: text().notNull(),
-    lowestId: id64('lowest_id').notNull(),
-    highestId: id64('highest_id').notNull(),
-    finishedAt: at('finished_at').notNull().defaultNow(),
+    lowest_id: id64().notNull(),
+    highest_id: id64().notNull(),
+    finished_at: at().notNull().defaultNow(),
   },
-  (t) => [primaryKey({ name: 'recent_pages_pkey', columns: [t.advertiserId, t.seq] })],
+  (t) => [key(t.advertiser_id, t.seq)],
 );

@@ -115,16 +115,16 @@ export async function loadSyncStates(
   const rows = await db.query<
     Pick<SyncState, 'afterDate' | 'covered' | 'contradicted' | 'latenessMs' | 'pages'> & {
       pollFrom: bigint | null;
-      lifelines: string[];
-      unreadable: string[] | null;
-      accepted: string[] | null;
-      due: string[] | null;
+      lifelines: bigint[];
+      unreadable: bigint[] | null;
+      accepted: bigint[] | null;
+      due: bigint[] | null;
       unfinished: { purpose: 'live' | 'recheck'; axis: 'id' | 'date'; low: string; high: string | null }[];
     }
   >(
     `SELECT nullif(v.learned, '{}') AS pages, c.after_date AS "afterDate", poll.poll_from AS "pollFrom",
        coalesce(${latenessMs}::float8, 0) AS "latenessMs",
-       ARRAY(SELECT DISTINCT older.id::text FROM unnest(ARRAY[${olderThan('poll.poll_from', 'asked.advertiser_id', isNotMissing)},
+       ARRAY(SELECT DISTINCT older.id FROM unnest(ARRAY[${olderThan('poll.poll_from', 'asked.advertiser_id', isNotMissing)},
            ${olderThan('poll.poll_from / 2', 'asked.advertiser_id', isNotMissing)},
            (SELECT a.application_id FROM intake.applications a WHERE a.advertiser_id = asked.advertiser_id
              AND a.application_id < poll.poll_from AND ${isNotMissing} ORDER BY a.application_id LIMIT 1)]) AS older (id)
@@ -156,8 +156,8 @@ export async function loadSyncStates(
      CROSS JOIN LATERAL (
        SELECT CASE WHEN c.after_id IS NOT NULL THEN coalesce(aged.application_id, recent.id, c.after_id) END AS poll_from) AS poll
      CROSS JOIN LATERAL (
-       SELECT array_agg(u.application_id::text) AS unreadable, array_agg(u.application_id::text) FILTER (WHERE u.accepted_at IS NOT NULL) AS accepted,
-         array_agg(u.application_id::text) FILTER (WHERE u.next_at <= now()) AS due
+       SELECT array_agg(u.application_id) AS unreadable, array_agg(u.application_id) FILTER (WHERE u.accepted_at IS NOT NULL) AS accepted,
+         array_agg(u.application_id) FILTER (WHERE u.next_at <= now()) AS due
        FROM (SELECT * FROM intake.unreadable WHERE advertiser_id = asked.advertiser_id ORDER BY next_at LIMIT ${mostUnreadable}) AS u) AS unread
      ORDER BY asked.nth`,
     columnsOf(asked, 'advertiserId', 'lagMs'),
@@ -175,8 +175,8 @@ export async function loadSyncStates(
   }));
 }
 
-function toPositions(ids: readonly string[] | null): Position[] {
-  return (ids ?? []).map((id) => nearestPosition(BigInt(id))).sort(rising);
+function toPositions(ids: readonly bigint[] | null): Position[] {
+  return (ids ?? []).map(nearestPosition).sort(rising);
 }
 
 /** How many stored applications of a range the source should show. */

@@ -24,7 +24,7 @@ export type EraseExtracts = (job: ErasureJob, signal: AbortSignal, onStep: () =>
 
 /**
  * Erases a person and waits for the receipts: of this request, and of interrupted earlier requests with the same search. A request that
- * finds nothing has a receipt as well.
+ * finds nothing more has a receipt as well.
  */
 export async function erase(
   deps: EraseDeps,
@@ -36,8 +36,6 @@ export async function erase(
   const begun = await store.erasures.begin(request);
   deps.crashPoint?.('erasureBegun');
   const open = await store.erasures.loadOpen(advertiserId, sought);
-  // `begin` found an open job with the same search, which has been finished since. Start again, so that this request has its own receipt.
-  if (begun === null && open.length === 0 && sought.by !== 'retention') return await erase(deps, request);
   return await finishBegun(deps, begun === null ? [] : [begun], open, signal);
 }
 
@@ -50,7 +48,7 @@ export async function finishBegun(
 ): Promise<ErasureJob[]> {
   const known = new Set(open.map(({ jobId }) => jobId));
   const receipts: ErasureJob[] = [];
-  for (const job of [...begun.filter(({ jobId }) => !known.has(jobId)), ...open]) {
+  for (const job of [...open, ...begun.filter(({ jobId }) => !known.has(jobId))]) {
     receipts.push(await finishErasure(deps, job, signal));
   }
   return receipts;
