@@ -60,13 +60,13 @@ export function openSourceToLook(
   const { name, url } = account;
   // The rate limit is shared through the database. Without a database, the single request of a check is sent at once.
   if (store === null) return openSource(config, null, account, async () => {}, { connections });
-  const takeSlot = createRateLimiter(store, url, config.source.requestsPerSecond);
+  const takeSlot = createRateLimiter(store, url, config.source.SOURCE_RATE);
   const memory = { hasAnswered: () => store.advertisers.hasAnswered(name, url), noteAnswered: async () => {} };
   return openSource(config, store, account, takeSlot, { connections, memory });
 }
 
 export function openConnectionsOf({ source }: Config<'source'>): Connections {
-  return openConnections(source.concurrency, source.idleTimeoutMs);
+  return openConnections(source.SOURCE_CONCURRENCY, source.SOURCE_TIMEOUT);
 }
 
 /** The client of one account; nothing is sent yet. */
@@ -80,7 +80,7 @@ export function openSource(
   return createSource({
     url,
     credential: () => credential.current(),
-    format: config.source.format,
+    format: config.source.SOURCE_FORMAT,
     totalTimeoutMs,
     listMaxBytes,
     applicationMaxBytes,
@@ -124,24 +124,25 @@ export async function openBlobsOf(
 }
 
 interface BlobsConfig extends Pick<Config<'blobs'>, 'blobs'> {
-  readonly source: Pick<Config['source'], 'concurrency' | 'idleTimeoutMs'>;
+  readonly source: Pick<Config['source'], 'SOURCE_CONCURRENCY' | 'SOURCE_TIMEOUT'>;
 }
 
 /** Opens the configured blob store without checking that it belongs to this database; for health checks and for an adoption. */
-export async function openConfiguredBlobs({ blobs: { place, s3 }, source }: BlobsConfig): Promise<BlobStore> {
+export async function openConfiguredBlobs({ blobs, source }: BlobsConfig): Promise<BlobStore> {
+  const place = blobs.BLOBS_URL;
   if (place.kind === 'disk') return await openDiskBlobs(place.path);
   // The SDK is large, so it is loaded only when needed.
   const { openS3Blobs } = await import('../blobs/s3.ts');
   return openS3Blobs({
     ...place,
-    endpoint: s3.endpoint ?? undefined,
-    region: s3.region ?? undefined,
-    forcePathStyle: s3.forcePathStyle,
-    checksums: checksums[s3.checksums],
-    sse: s3.sse === 'off' ? undefined : s3.sse,
-    kmsKeyId: s3.kmsKeyId ?? undefined,
-    connections: source.concurrency,
-    timeoutMs: source.idleTimeoutMs,
+    endpoint: blobs.S3_ENDPOINT ?? undefined,
+    region: blobs.S3_REGION ?? undefined,
+    forcePathStyle: blobs.S3_FORCE_PATH_STYLE,
+    checksums: checksums[blobs.S3_CHECKSUMS],
+    sse: blobs.S3_SSE === 'off' ? undefined : blobs.S3_SSE,
+    kmsKeyId: blobs.S3_KMS_KEY_ID ?? undefined,
+    connections: source.SOURCE_CONCURRENCY,
+    timeoutMs: source.SOURCE_TIMEOUT,
   });
 }
 

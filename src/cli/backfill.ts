@@ -102,7 +102,7 @@ async function showEstimates(
   // An estimate creates a missing schema but does not upgrade an existing one.
   await using app = await openStoreOf(config, 'backfill', signal, { schema: 'create' });
   await using connections = openConnectionsOf(config);
-  const { advertisers, requestsPerSecond } = config.source;
+  const { advertisers, SOURCE_RATE: requestsPerSecond } = config.source;
   const found: { readonly name: string; readonly range: ReadRange; readonly estimate: Estimate }[] = [];
   for (const account of advertisers) {
     const source = openSourceToLook(config, app.store, account, connections);

@@ -32,10 +32,8 @@ export const demo = command<{ readonly once: boolean; readonly applications?: st
     const { checkoutStateDir, findRunningDemo, saveDemoSettings, toDemoDir } = await import('../config/local.ts');
     const running = findRunningDemo(checkoutStateDir);
     if (running !== null) {
-      throw new Failure(exitCodes.held, `A demo already runs in this checkout (process ${running}).`, {
-        kept: 'Everything, untouched.',
-        next: 'Run other commands beside it, or stop it with Ctrl-C; another checkout can run its own.',
-      });
+      const next = 'Run other commands beside it, or stop it with Ctrl-C; another checkout can run its own.';
+      throw new Failure(exitCodes.held, `A demo already runs in this checkout (process ${running}).`, next);
     }
     const { openBoard } = await loadDevelopment('demo', () => import('../dev/demo/board.ts'));
     const { findDemoPorts } = await import('../dev/demo/ports.ts');

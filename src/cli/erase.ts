@@ -57,7 +57,7 @@ export const erase = command<EraseOptions>({
     const { advertiser } = options;
     const person = toPerson(options);
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
-    const sought = person ?? toOutdated(config.privacy.retentionMs);
+    const sought = person ?? toOutdated(config.privacy.RETENTION);
     if (options.dryRun || !options.yes) {
       const { loadHolders } = await import('../app/holders.ts');
       const { openKnown } = await import('../app/resources.ts');
@@ -128,7 +128,7 @@ async function eraseAll(
   await using app = await openKnown(config, 'erase', signal, crashPoint);
   const { store } = app;
   await using blobs = await openBlobsOf(config, store, signal, 'erase');
-  using progress = await terminal.openProgress('erasures');
+  using progress = terminal.openProgress('erasures');
   const closed = new Set<string>();
   const onStep = (job: ErasureJob) => {
     if (job.step === 'closed') closed.add(job.jobId);

@@ -4,7 +4,7 @@ import { formatCount } from '../domain/format.ts';
 import { toId } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { Failure } from './failure.ts';
+import { Misuse } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 
 export const exportCommand = command<{ readonly to?: string; readonly advertiser?: string }>({
@@ -39,10 +39,8 @@ export const exportCommand = command<{ readonly to?: string; readonly advertiser
     const written =
       advertiserId === undefined ? null : await exportPerson({ store, blobs }, { ...request, advertiserId });
     if (written === null) {
-      throw new Failure(exitCodes.usage, `Application ${applicationId} is not stored, or it was erased.`, {
-        kept: 'Everything, untouched.',
-        next: 'Check the id; intake status shows which advertisers are stored.',
-      });
+      const next = 'Check the id; intake status shows which advertisers are stored.';
+      throw new Misuse(`Application ${applicationId} is not stored, or it was erased.`, next);
     }
     const { applicationIds, leftOut, prefills, files, missing } = written;
     const lost = missing > 0 ? `; ${formatCount(missing, 'file is', 'files are')} not in the store: intake verify` : '';

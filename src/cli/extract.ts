@@ -35,7 +35,7 @@ export const extract = command<ExtractOptions>({
     const config = await loadCommandConfig(env, { needs });
     const { parsePlace } = await import('../config.ts');
     const { runExtract } = await import('../app/extract.ts');
-    const place = to === undefined ? config.extract.place : parsePlace(to);
+    const place = to === undefined ? config.extract.EXTRACT_URL : parsePlace(to);
     if (place === null) {
       throw new Misuse(
         to === undefined
@@ -44,7 +44,7 @@ export const extract = command<ExtractOptions>({
       );
     }
     const crashPoint = createCrashPoint(env.INTAKE_CRASH_AT);
-    const progress = await terminal.openProgress('rows');
+    using progress = terminal.openProgress('rows');
     let rows = 0;
     const onRows = (view: string, more: number) => {
       rows += more;
@@ -52,7 +52,7 @@ export const extract = command<ExtractOptions>({
     };
     const chosen = views === undefined ? null : views.split(',').map((view) => view.trim());
     const run = { place, views: chosen, sinceLast, withPeople, onRows, crashPoint, signal };
-    const summary = await runExtract(config, run).finally(() => progress[Symbol.dispose]());
+    const summary = await runExtract(config, run);
     const { manifest, written, deleted } = summary;
     const { files } = manifest;
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);

@@ -80,10 +80,7 @@ export const prove = command<ProveOptions>({
     }
     const { name = '', advertiserId = null } = accounts[0] ?? {};
     if (advertiserId === null)
-      throw new Failure(exitCodes.incomplete, 'This account was not read yet, so there is no evidence.', {
-        kept: 'Everything, untouched.',
-        next: 'intake sync',
-      });
+      throw new Failure(exitCodes.incomplete, 'This account was not read yet, so there is no evidence.', 'intake sync');
     const exportTo = (file: string) =>
       evidence.withProofs(advertiserId, async ({ lines, ...stored }) => {
         const written = await writeLines(file, lines, signal);

@@ -51,7 +51,7 @@ export const quarantine = command<QuarantineOptions>({
       await requireKey(app.store);
       const outcomes: ({ readonly name: string } & ReplaySummary)[] = [];
       for (const account of app.accounts) {
-        const held = { owner: toOwner('quarantine'), leaseMs: config.sync.leaseMs, signal };
+        const held = { owner: toOwner('quarantine'), leaseMs: config.sync.LEASE, signal };
         const summary = await replay({ store: app.store, parseElement }, { ...account, ...held, id: chosen });
         outcomes.push({ name: account.name, ...summary });
         if (summary.read > 0) await recordUse(account.advertiserId, { replayed: summary.read, added: summary.added });

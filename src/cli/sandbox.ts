@@ -5,7 +5,7 @@ import type { Sandbox } from '../dev/sandbox/http/server.ts';
 import { toCount } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { Failure, Misuse } from './failure.ts';
+import { Misuse } from './failure.ts';
 import { toPrintable } from './terminal.ts';
 
 interface SandboxFlags {
@@ -71,24 +71,17 @@ export async function loadDevelopment<T>(command: 'sandbox' | 'demo', load: () =
     return await load();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new Failure(exitCodes.usage, `intake ${command} is not part of the production image.`, {
-      kept: 'Nothing was started or changed.',
-      next: 'Run it from a checkout after npm ci; docker build --target sandbox makes an image of the sandbox.',
-      cause: error,
-    });
+    const next = 'Run it from a checkout after npm ci; docker build --target sandbox makes an image of the sandbox.';
+    throw new Misuse(`intake ${command} is not part of the production image.`, next);
   }
 }
 
 /** The failure for an address that is taken or does not exist; null where something else failed. */
-function toListenFailure(error: unknown, { host, port }: SandboxFlags): Failure | null {
+function toListenFailure(error: unknown, { host, port }: SandboxFlags): Misuse | null {
   const { code = '', syscall = '' } = error as NodeJS.ErrnoException;
   if (syscall !== 'listen' && syscall !== 'getaddrinfo') return null;
   const happened = `The sandbox cannot listen on port ${port} of ${toPrintable(host.slice(0, 100))} (${code}).`;
-  return new Failure(exitCodes.usage, happened, {
-    kept: 'Nothing was started or changed.',
-    next: 'Choose another --port or --host; without them the sandbox takes a free port of this machine.',
-    cause: error,
-  });
+  return new Misuse(happened, 'Choose another --port or --host; without them the sandbox takes a free port.');
 }
 
 /** The settings to paste: for the advertiser side, and for the candidate side with a careers site on this machine. */

@@ -1,10 +1,6 @@
 // `intake status`: prints the status as text or JSON; once, as a check for cron jobs, or repeatedly.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Config } from '../config.ts';
-import { isUsable, toSchemaTrouble } from '../domain/schema.ts';
-import { isHealthy, type Status, toReport, toStatus, toUnknownStatus } from '../domain/status.ts';
-import { Trouble } from '../domain/trouble.ts';
-import type { Store } from '../store/store.ts';
+import { isHealthy, type Status, toReport, toUnknownStatus } from '../domain/status.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { loadCommandConfig } from './load-config.ts';
@@ -32,6 +28,7 @@ export const status = command<{ readonly check: boolean; readonly watch: boolean
   async run({ env, signal, terminal }, { check, watch }) {
     const config = await loadCommandConfig(env, { needs: ['database', 'privacy', 'sync', 'extract'] });
     const { openAnyStore } = await import('../app/database.ts');
+    const { loadAnyStatus } = await import('../app/status.ts');
     const { isTemporary } = await import('../sync/retry.ts');
     const { renderStatus } = await import('./render-status.ts');
     await using app = await openAnyStore(config, 'status');
@@ -53,17 +50,3 @@ export const status = command<{ readonly check: boolean; readonly watch: boolean
     }
   },
 });
-
-/** The status, as far as the schema supports it. Throws SchemaTrouble if the schema is absent or too different. */
-async function loadAnyStatus(store: Store, config: Config<'sync' | 'extract'>): Promise<Status> {
-  const { loadStatus } = await import('../app/status.ts');
-  const schema = await store.schema.load();
-  if (isUsable(schema)) return await loadStatus(store, config);
-  if (schema.state === 'absent') throw toSchemaTrouble(schema);
-  // An older schema may not have what the rest of the status needs.
-  const advertisers = await store.reports.loadStatus().catch((error: unknown) => {
-    throw error instanceof Trouble ? error : toSchemaTrouble(schema);
-  });
-  const { staleAfterMs, ...limits } = config.sync;
-  return toStatus(new Date(), advertisers, staleAfterMs, { schema, ...limits });
-}

@@ -4,7 +4,7 @@ import type { ApplicationFile } from '../store/files/stored-files.ts';
 import { toId, toKind } from './arguments.ts';
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { Failure, Misuse } from './failure.ts';
+import { Misuse } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 import { toPrintable } from './terminal.ts';
 
@@ -77,10 +77,8 @@ export const url = command<{ readonly advertiser?: string; readonly all?: boolea
 function requireOne<T>(found: readonly T[], words: { readonly none: string; readonly several: string }): T {
   const [only] = found;
   if (only && found.length === 1) return only;
-  throw new Failure(exitCodes.usage, only ? words.several : words.none, {
-    kept: 'Everything, untouched.',
-    next: only ? 'Name one with --advertiser.' : 'intake status shows what is stored and what is waiting.',
-  });
+  if (only) throw new Misuse(words.several, 'Name one with --advertiser.');
+  throw new Misuse(words.none, 'intake status shows what is stored and what is waiting.');
 }
 
 type Described = Omit<ApplicationFile, 'key'>;

@@ -45,12 +45,12 @@ export const verify = command<VerifyOptions>({
     const advertisers = accounts.map(({ advertiserId }) => advertiserId);
     const miscounted = share === 1 ? await store.reports.repairTallies() : 0;
     if (share === 1) await store.reports.markAllDays();
-    const progress = await terminal.openProgress('blobs');
+    const progress = terminal.openProgress('blobs');
     const summary = await compare(
       { store, blobs, crashPoint, onStep: (sum) => progress.update(sum.blobs, null, formatBytes(sum.readBytes)) },
       {
         ...{ advertisers, amount: { share }, mayDeleteManyOrphans: collect, signal },
-        parallel: config.source.concurrency,
+        parallel: config.source.SOURCE_CONCURRENCY,
       },
     ).finally(() => progress[Symbol.dispose]());
     const found = { ...summary, miscounted };

@@ -40,7 +40,7 @@ const runs: Readonly<Record<string, Definition['run']>> = {
     return exitCodes.done;
   },
   async count({ terminal }) {
-    using progress = await terminal.openProgress('applications');
+    using progress = terminal.openProgress('applications');
     progress.update(2, 2);
     return exitCodes.done;
   },

@@ -146,9 +146,8 @@ describe('a mistake in the command line', () => {
 
 describe('an error', () => {
   it('says what happened, what was kept and what to do', async () => {
-    const failure = new Failure(exitCodes.schema, 'The schema is older than this Intake.', {
+    const failure = new Failure(exitCodes.schema, 'The schema is older than this Intake.', 'Run intake migrate.', {
       kept: 'All rows.',
-      next: 'Run intake migrate.',
     });
     const { code, stderr, stdout } = await cli(['sync', '--json'], failing(failure));
     expect(code).toBe(7);
