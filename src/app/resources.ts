@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { loadFreeBytes, openDiskBlobs } from '../blobs/disk.ts';
 import { type Config, toWebhookSecrets } from '../config.ts';
 import type { BlobStore, Spool } from '../domain/blob.ts';
-import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { version } from '../domain/version.ts';
 import { createSource, type Source, type SourceOptions } from '../source/client.ts';
 import { type Connections, openConnections } from '../source/http.ts';
@@ -13,7 +12,6 @@ import { openSpool } from '../sync/files/spool.ts';
 import { ensureOwned, guardStore, requireOnceOwned, requireOwned } from '../sync/files/store-owner.ts';
 import { createRateLimiter, honourRetryAfter } from '../sync/rate-limiter.ts';
 import { openWebhookClient, type WebhookClient } from '../webhooks/send.ts';
-import { openStoreOf } from './database.ts';
 
 /** A larger list answer is abandoned and requested in smaller ranges, so that memory stays bounded whatever the source sends. */
 const listMaxBytes = 3_000_000;
@@ -25,30 +23,6 @@ export const totalTimeoutMs = 600_000;
 export type FilesConfig = Config<'database' | 'source' | 'privacy' | 'blobs'>;
 
 export type ConfiguredAdvertiser = Config<'source'>['source']['advertisers'][number];
-
-/** An open store, and those of the accounts whose ids are known. */
-export interface KnownAccounts extends AsyncDisposable {
-  readonly store: Store;
-  readonly accounts: readonly { readonly name: string; readonly advertiserId: bigint }[];
-}
-
-/** Opens the store for a command that acts on stored rows. Throws if the configuration contradicts the database. */
-export async function openKnown(
-  config: Config<'database' | 'source' | 'privacy'>,
-  role: string,
-  signal: AbortSignal,
-  crashPoint?: PassCrashPoint,
-): Promise<KnownAccounts> {
-  await using stack = new AsyncDisposableStack();
-  const { store } = stack.use(await openStoreOf(config, role, signal, { crashPoint }));
-  const accounts = [];
-  for (const { name, advertiserId: configuredId } of config.source.advertisers) {
-    const { advertiserId } = await store.advertisers.lookUp(name, configuredId);
-    if (advertiserId !== null) accounts.push({ name, advertiserId });
-  }
-  const owned = stack.move();
-  return { store, accounts, [Symbol.asyncDispose]: () => owned.disposeAsync() };
-}
 
 /** The client of one account for read-only commands. It records only the shared rate limit and Retry-After. */
 export function openSourceToLook(
@@ -105,13 +79,14 @@ export function openSource(
  * may read; `erase` checks nothing, because what cannot be deleted there must not keep the rows from being erased.
  */
 const checks = { own: ensureOwned, add: requireOwned, read: requireOnceOwned, erase: async () => {} };
+export type BlobsUse = keyof typeof checks;
 
 /** Opens the configured blob store. Its puts and deletes check again that this database owns it. */
 export async function openBlobsOf(
   config: BlobsConfig,
   store: Store,
   signal: AbortSignal,
-  use: keyof typeof checks = 'own',
+  use: BlobsUse = 'own',
 ): Promise<BlobStore> {
   const blobs = await openConfiguredBlobs(config);
   try {

@@ -1,7 +1,7 @@
 // `intake status`: prints the status as text or JSON; once, as a check for cron jobs, or repeatedly.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isHealthy, type Status, toReport, toUnknownStatus } from '../domain/status.ts';
-import { command } from './command.ts';
+import { command, flag } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { loadCommandConfig } from './load-config.ts';
 
@@ -9,7 +9,7 @@ const betweenLooksMs = 2_000;
 /** Moves the cursor to the upper left and clears the screen: redraws in place and keeps the scrollback. */
 const clear = '\u001b[H\u001b[2J';
 
-export const status = command<{ readonly check: boolean; readonly watch: boolean }>({
+export const status = command({
   name: 'status',
   summary: 'show advertisers, coverage, cursor, queue and problems',
   examples: [
@@ -21,10 +21,10 @@ export const status = command<{ readonly check: boolean; readonly watch: boolean
     ['intake status --watch', 'the same, redrawn every two seconds until Ctrl-C'],
     ['intake status --json', 'for a program; with --watch one object per line'],
   ],
-  shape: (shaped) =>
-    shaped
-      .option('--check', 'exit with 8 when a problem is urgent', false)
-      .option('--watch', 'redraw every two seconds', false),
+  options: {
+    check: flag('exit with 8 when a problem is urgent'),
+    watch: flag('redraw every two seconds'),
+  },
   async run({ env, signal, terminal }, { check, watch }) {
     const config = await loadCommandConfig(env, { needs: ['database', 'privacy', 'sync', 'extract'] });
     const { openAnyStore } = await import('../app/database.ts');
