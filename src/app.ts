@@ -64,7 +64,7 @@ export async function syncOnce(
   request: ReadRequest & { readonly recheck: boolean },
 ): Promise<ReadOutcome> {
   return await overAdvertisers(config, 'sync', request, async (deps, account, process) => {
-    const { leaseMs, lagMs, startAt } = config.sync;
+    const { LEASE: leaseMs, SYNC_LAG: lagMs, SYNC_START: startAt } = config.sync;
     const { recheck } = request;
     return await syncAccount(deps, { ...account, ...process, leaseMs, lagMs, startAt, recheck, retryForMs });
   });
@@ -76,7 +76,7 @@ export async function backfillOnce(
 ): Promise<ReadOutcome> {
   return await overAdvertisers(config, 'backfill', request, async (deps, account, process) => {
     const { range, restart } = request;
-    const { leaseMs, lagMs } = config.sync;
+    const { LEASE: leaseMs, SYNC_LAG: lagMs } = config.sync;
     const read = { ...account, ...process, leaseMs, lagMs, range, restart, retryForMs };
     return await backfill(deps, { ...read, parallel: backfillParallel });
   });
@@ -120,8 +120,7 @@ async function overAdvertisers(
   const accounts: DownloadAccount[] = [];
   for (const account of config.source.advertisers) {
     const { name } = account;
-    const limiter =
-      limiters.get(account.url) ?? createRateLimiter(app.store, account.url, config.source.requestsPerSecond);
+    const limiter = limiters.get(account.url) ?? createRateLimiter(app.store, account.url, config.source.SOURCE_RATE);
     limiters.set(account.url, limiter);
     const source = openSource(config, app.store, account, limiter, { connections });
     const deps: SweepDeps = {

@@ -21,10 +21,14 @@ import { type Section, type Setting, sections, settings, type Values } from './c
 /** A part of the configuration that a command can request. Parts that it does not request are neither required nor read. */
 export type Need = Exclude<Section, 'process'> | 'accounts';
 
-/** The requested parts, and the values that every command has. */
-export type Config<N extends Need = Need> = ReturnType<typeof toBase> & {
-  readonly [P in N]: ReturnType<(typeof load)[P]>;
-};
+/** The requested parts, whose values have the names of their variables, and the values that every command has. */
+export type Config<N extends Need = Need> = ReturnType<typeof toBase> & { readonly [P in N]: Part<P> };
+
+type Part<N extends Need> = N extends keyof typeof load
+  ? ReturnType<(typeof load)[N]>
+  : N extends Section
+    ? Values<N>
+    : never;
 
 /** Starts or joins the Postgres of the checkout, or of its demo, for `DATABASE_URL=embedded`. */
 export type OpenEmbedded = (demo: boolean) => Promise<{ readonly url: string } & AsyncDisposable>;
@@ -69,11 +73,10 @@ export function loadConfig<const N extends Need>(
     return values;
   };
   const base = toBase(read('process'), production, warnings);
+  const given = { stateDir: home, openEmbedded: openEmbedded && (() => openEmbedded(isDemo)) };
+  const own: Partial<Record<Need, Load>> = load;
   const parts = Object.fromEntries(
-    needs.map((need) => [
-      need,
-      load[need](read, draft, { stateDir: home, openEmbedded: openEmbedded && (() => openEmbedded(isDemo)) }),
-    ]),
+    needs.map((need) => [need, own[need] ? own[need](read, draft, given) : read(need as Section)]),
   );
   if (problems.length > 0) throw new ConfigProblems(problems);
   return { ...base, ...parts } as Config<N>;
@@ -123,6 +126,7 @@ export class ConfigProblems extends Error {
 
 type Read = <S extends Section>(section: S, unused?: string) => Values<S>;
 type LoadOptions = { readonly stateDir: string; readonly openEmbedded: (() => ReturnType<OpenEmbedded>) | undefined };
+type Load = (read: Read, draft: ConfigDraft, given: LoadOptions) => unknown;
 
 function toBase(values: Values<'process'>, production: boolean, warnings: readonly string[]) {
   return {
@@ -134,32 +138,19 @@ function toBase(values: Values<'process'>, production: boolean, warnings: readon
   };
 }
 
-// The parts are built even when a variable was rejected, so that later problems are found in the same run. A part with a
-// rejected (undefined) value is never returned, since loadConfig throws.
+// Parts that are more than the values of a section. They are built even when a variable was rejected, so that later problems are found in
+// the same run. A part with a rejected (undefined) value is never returned, since loadConfig throws.
 const load = {
-  database(read: Read, _draft: ConfigDraft, { openEmbedded }: LoadOptions) {
-    const {
-      DATABASE_URL: url,
-      DATABASE_DIRECT_URL: directUrl,
-      DATABASE_CA: rootCertificate,
-      DATABASE_AUTH: auth,
-    } = read('database');
-    if (url?.reveal() !== 'embedded') return { url, directUrl, rootCertificate, auth };
-    return { url: 'embedded' as const, directUrl, rootCertificate, auth, openEmbedded };
-  },
+  database: (read: Read, _draft: ConfigDraft, { openEmbedded }: LoadOptions) => ({
+    ...read('database'),
+    openEmbedded,
+  }),
 
   source(read: Read, draft: ConfigDraft) {
     const values = read('source');
     const { SOURCE_URL: url, SOURCE_CREDENTIAL: credential, ADVERTISER_ID: advertiserId } = values;
     const single = url && credential ? { name: 'default', url, credential, advertiserId } : null;
-    return {
-      advertisers: loadList(values, draft, loadAdvertisers, single),
-      format: values.SOURCE_FORMAT,
-      /** Null: no limit. */
-      requestsPerSecond: values.SOURCE_RATE,
-      concurrency: values.SOURCE_CONCURRENCY,
-      idleTimeoutMs: values.SOURCE_TIMEOUT,
-    };
+    return { ...values, advertisers: loadList(values, draft, loadAdvertisers, single) };
   },
 
   /** The accounts without their credentials, for a process that asks in the name of candidates. */
@@ -172,92 +163,15 @@ const load = {
       if (draft.production && site && !isLong(site.key))
         draft.report('ADVERTISERS_FILE', `has a prefillKey of ${name} that ${tooShort}`);
     }
-    return {
-      list,
-      concurrency: values.SOURCE_CONCURRENCY,
-      idleTimeoutMs: values.SOURCE_TIMEOUT,
-    };
-  },
-
-  sync(read: Read) {
-    const values = read('sync');
-    return {
-      /** Null: off. */
-      schedule: values.SYNC_SCHEDULE,
-      /** Null: off. */
-      recheckSchedule: values.RECHECK_SCHEDULE,
-      /** Null: off. */
-      auditSchedule: values.AUDIT_SCHEDULE,
-      /** Null: nothing polls by schedule. */
-      staleAfterMs: values.SYNC_SCHEDULE === null ? null : values.SYNC_WITHIN,
-      proofLimit: {
-        ms: values.RECHECK_WITHIN ?? (values.RECHECK_SCHEDULE === null ? 14 : 2) * 86_400_000,
-        isScheduled: values.RECHECK_SCHEDULE !== null,
-      },
-      lagMs: values.SYNC_LAG,
-      /** Null: everything. */
-      startAt: values.SYNC_START,
-      leaseMs: values.LEASE,
-      attachmentMaxBytes: values.ATTACHMENT_MAX_BYTES,
-      verifyWithinMs: values.VERIFY_WITHIN,
-      sourceHash: values.SOURCE_HASH,
-    };
-  },
-
-  blobs(read: Read) {
-    const values = read('blobs');
-    return {
-      place: values.BLOBS_URL,
-      s3: {
-        endpoint: values.S3_ENDPOINT,
-        region: values.S3_REGION,
-        forcePathStyle: values.S3_FORCE_PATH_STYLE,
-        checksums: values.S3_CHECKSUMS,
-        sse: values.S3_SSE,
-        kmsKeyId: values.S3_KMS_KEY_ID,
-      },
-    };
-  },
-
-  extract(read: Read) {
-    const {
-      EXTRACT_URL: place,
-      EXTRACT_SCHEDULE: schedule,
-      EXTRACT_WITHIN: withinMs,
-      EXTRACT_KEEP: keep,
-    } = read('extract');
-    const isScheduled = place !== null && schedule !== null;
-    /** Place null: none is configured. Schedule null: off. Watched: how old the extract of the schedule may be. */
-    return { place, schedule, keep, watched: isScheduled ? { location: toLocation(place), withinMs } : null };
-  },
-
-  admin(read: Read) {
-    const { ADMIN_HOST: host, ADMIN_PORT: port, ADMIN_USER: user, ADMIN_PASSWORD: password } = read('admin');
-    return { host, port, login: user !== null && password !== null ? { user, password } : null };
+    return { ...values, list };
   },
 
   /** Null: prefill is off. */
   prefill(read: Read) {
-    const values = read('prefill');
-    const { AUTH_URL, OAUTH_CLIENT_ID, OAUTH_CLIENT_SECRET, OAUTH_REDIRECT_URI } = values;
-    const { PREFILL_RETURN_URLS, PREFILL_KEY, SESSION_SECRET } = values;
-    if (AUTH_URL === null || OAUTH_CLIENT_ID === null || OAUTH_CLIENT_SECRET === null) return null;
-    if (OAUTH_REDIRECT_URI === null || SESSION_SECRET === null) return null;
-    return {
-      host: values.HOST,
-      port: values.PORT,
-      authUrl: AUTH_URL,
-      clientId: OAUTH_CLIENT_ID,
-      clientSecret: OAUTH_CLIENT_SECRET,
-      redirectUri: OAUTH_REDIRECT_URI,
-      /** The careers site of a single account; null where ADVERTISERS_FILE names those of several. */
-      site:
-        PREFILL_KEY === null || PREFILL_RETURN_URLS === null
-          ? null
-          : { key: PREFILL_KEY, returnUrls: PREFILL_RETURN_URLS },
-      sessionSecret: SESSION_SECRET,
-      ttlMs: values.PREFILL_TTL,
-    };
+    const { PREFILL_KEY: key, PREFILL_RETURN_URLS: returnUrls, ...values } = read('prefill');
+    if (!isWhole(values)) return null;
+    // The careers site of a single account; null where ADVERTISERS_FILE names those of several.
+    return { ...values, site: key && returnUrls ? { key, returnUrls } : null };
   },
 
   /** The endpoints of all accounts, and the names of these. */
@@ -276,11 +190,14 @@ const load = {
   },
 
   privacy(read: Read, draft: ConfigDraft, { stateDir }: LoadOptions) {
-    const { PRIVACY_KEY: key, RETENTION: retentionMs } = read('privacy');
-    /** Retention null: off. */
-    return { key: key ?? loadOwnKey(draft, stateDir), retentionMs };
+    const values = read('privacy');
+    return { ...values, PRIVACY_KEY: values.PRIVACY_KEY ?? loadOwnKey(draft, stateDir) };
   },
-} satisfies Record<Need, (read: Read, draft: ConfigDraft, given: LoadOptions) => unknown>;
+} satisfies Partial<Record<Need, Load>>;
+
+function isWhole<V extends object>(values: V): values is { [N in keyof V]: NonNullable<V[N]> } & V {
+  return Object.values(values).every((value) => value !== null);
+}
 
 /** The accounts of ADVERTISERS_FILE as `load` reads them; without that file, the single one. */
 function loadList<A extends Account>(

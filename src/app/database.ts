@@ -3,7 +3,7 @@
 
 import { type Config, findAddressProblem } from '../config.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
-import { SettingTrouble, Trouble } from '../domain/trouble.ts';
+import { SettingTrouble } from '../domain/trouble.ts';
 import type { DatabaseUrl } from '../store/postgres/connection.ts';
 import { createRdsToken } from '../store/postgres/rds-token.ts';
 import { openStore, type Store } from '../store/store.ts';
@@ -16,22 +16,18 @@ export interface DatabasePlace extends AsyncDisposable {
 
 /** The configured database. Starts the embedded one. */
 export async function openPlace({ database }: Config<'database'>): Promise<DatabasePlace> {
-  if (database.url === 'embedded') {
-    if (!database.openEmbedded) {
-      throw new Trouble(
-        'local',
-        'DATABASE_URL is embedded, and this process has no embedded Postgres: set DATABASE_URL to a database.',
-      );
-    }
+  const { DATABASE_URL, DATABASE_DIRECT_URL, DATABASE_CA, DATABASE_AUTH } = database;
+  if (DATABASE_URL.reveal() === 'embedded') {
+    if (!database.openEmbedded) throw new SettingTrouble('DATABASE_URL is embedded, which only commands can open.');
     const embedded = await database.openEmbedded();
     return { url: embedded.url, directUrl: embedded.url, [Symbol.asyncDispose]: () => embedded[Symbol.asyncDispose]() };
   }
   const changing = (name: string, secret: { current(): string }): DatabaseUrl => ({
-    url: () => withRootCertificate(requireAddress(name, secret.current()), database.rootCertificate),
-    ...(database.auth === 'rds-iam' && { password: createRdsToken }),
+    url: () => withRootCertificate(requireAddress(name, secret.current()), DATABASE_CA),
+    ...(DATABASE_AUTH === 'rds-iam' && { password: createRdsToken }),
   });
-  const url = changing('DATABASE_URL', database.url);
-  const directUrl = database.directUrl === null ? url : changing('DATABASE_DIRECT_URL', database.directUrl);
+  const url = changing('DATABASE_URL', DATABASE_URL);
+  const directUrl = DATABASE_DIRECT_URL === null ? url : changing('DATABASE_DIRECT_URL', DATABASE_DIRECT_URL);
   return { url, directUrl, [Symbol.asyncDispose]: async () => {} };
 }
 
@@ -73,8 +69,8 @@ export async function openAnyStore(
 ): Promise<OpenedStore> {
   await using stack = new AsyncDisposableStack();
   const { url, directUrl } = stack.use(await openPlace(config));
-  const privacyKey = Buffer.from(config.privacy.key.reveal(), 'utf8');
-  const leaseMs = config.sync?.leaseMs;
+  const privacyKey = Buffer.from(config.privacy.PRIVACY_KEY.reveal(), 'utf8');
+  const leaseMs = config.sync?.LEASE;
   // Shorter than the lease, so that a process suspended inside a transaction does not block the next holder of its lane.
   const idle = leaseMs === undefined ? {} : { idleInTransactionMs: Math.min(20_000, (leaseMs * 2) / 3) };
   const store = stack.use(

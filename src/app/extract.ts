@@ -16,15 +16,15 @@ import { openStoreOf } from './database.ts';
 import { openConfiguredBlobs, openSpoolOf } from './resources.ts';
 
 export type ExtractConfig = Config<'database' | 'privacy' | 'blobs' | 'sync' | 'extract'>;
-type Place = NonNullable<ExtractConfig['extract']['place']>;
+type Place = NonNullable<ExtractConfig['extract']['EXTRACT_URL']>;
 
 /** Opens a target. Its S3 settings are those of the blob store. */
 async function openTarget({ blobs }: Config<'blobs'>, place: Place): Promise<BlobStore> {
-  return await openConfiguredBlobs({ ...targetLimits, blobs: { ...blobs, place } });
+  return await openConfiguredBlobs({ ...targetLimits, blobs: { ...blobs, BLOBS_URL: place } });
 }
 
 /** Few objects are written at once, and each is large. */
-const targetLimits = { source: { concurrency: 4, idleTimeoutMs: 60_000 } };
+const targetLimits = { source: { SOURCE_CONCURRENCY: 4, SOURCE_TIMEOUT: 60_000 } };
 
 /** Summaries of millions of rows take longer than any other statement. The watchdog of a worker waits for fifteen minutes. */
 const statementTimeoutMs = 600_000;
@@ -74,7 +74,7 @@ export function createExtractErasure(
 
 /** A worker's nightly extract; none where it is not configured. */
 export function createExtractTask(config: ExtractConfig): MaintenanceTask[] {
-  const { place, schedule } = config.extract;
+  const { EXTRACT_URL: place, EXTRACT_SCHEDULE: schedule } = config.extract;
   if (place === null || schedule === null) return [];
   return [
     {
@@ -110,9 +110,9 @@ export async function runExtract(config: ExtractConfig, run: ExtractRun): Promis
     {
       ...{ ...chosen, anonymousViews, personalViews, version, signal },
       location: toLocation(place),
-      keep: config.extract.keep,
+      keep: config.extract.EXTRACT_KEEP,
       owner: toOwner('extract'),
-      leaseMs: config.sync.leaseMs,
+      leaseMs: config.sync.LEASE,
     },
   );
 }

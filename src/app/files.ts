@@ -57,10 +57,10 @@ export async function downloadFiles(
       },
     },
     {
-      concurrency: config.source.concurrency,
-      leaseMs: config.sync.leaseMs,
-      maxBytes: config.sync.attachmentMaxBytes,
-      hash: config.sync.sourceHash,
+      concurrency: config.source.SOURCE_CONCURRENCY,
+      leaseMs: config.sync.LEASE,
+      maxBytes: config.sync.ATTACHMENT_MAX_BYTES,
+      hash: config.sync.SOURCE_HASH,
       retryForMs,
       graceMs,
       signal,
@@ -68,9 +68,9 @@ export async function downloadFiles(
   );
 }
 
-function describeStore({ blobs: { place, s3 } }: Config<'blobs'>): string {
+function describeStore({ blobs: { BLOBS_URL: place, S3_ENDPOINT } }: Config<'blobs'>): string {
   if (place.kind === 'disk') return place.path;
-  return s3.endpoint === null ? `s3://${place.bucket}` : new URL(s3.endpoint).host;
+  return S3_ENDPOINT === null ? `s3://${place.bucket}` : new URL(S3_ENDPOINT).host;
 }
 
 /** A storage that takes longer than this, plus a second per megabyte, is reported as silent. Its client retries and gives up much later. */

@@ -41,8 +41,11 @@ export function createMaintenance(config: Config<'source' | 'sync' | 'blobs'>, s
         await using blobs = await openBlobsOf(config, store, signal);
         // Includes accounts that are no longer configured, because nothing else checks their bytes.
         const advertisers = await store.advertisers.loadIds();
-        const amount = { withinMs: config.sync.verifyWithinMs };
-        await verify({ store, blobs, onStep }, { advertisers, amount, parallel: config.source.concurrency, signal });
+        const amount = { withinMs: config.sync.VERIFY_WITHIN };
+        await verify(
+          { store, blobs, onStep },
+          { advertisers, amount, parallel: config.source.SOURCE_CONCURRENCY, signal },
+        );
       },
     },
     {
@@ -83,7 +86,7 @@ export function createPrivacyMaintenance(
       name: 'retention',
       schedule: '23 * * * *',
       async run(signal, onStep) {
-        const { retentionMs } = config.privacy;
+        const { RETENTION: retentionMs } = config.privacy;
         const advertisers = await store.advertisers.loadIds();
         if (retentionMs === null) {
           for (const id of advertisers) await store.erasures.noteRetention(id, null);

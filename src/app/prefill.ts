@@ -107,7 +107,7 @@ export async function openPrefillServer(
   }
   await using stack = new AsyncDisposableStack();
   const blobs = stack.use(await openBlobsOf({ ...config, source: configured }, store, signal, 'add'));
-  const idleTimeoutMs = Math.min(configured.idleTimeoutMs, longestRequestMs);
+  const idleTimeoutMs = Math.min(configured.SOURCE_TIMEOUT, longestRequestMs);
   const connections = stack.use(openConnections(callbacksInHand, idleTimeoutMs));
   const accounts = new Map<string, PrefillAccount>();
   for (const account of configured.list) {
@@ -122,10 +122,10 @@ export async function openPrefillServer(
     }
     const client = createPrefillSource({
       url: account.url,
-      authUrl: prefill.authUrl,
-      clientId: prefill.clientId,
-      clientSecret: () => prefill.clientSecret.current(),
-      redirectUri: prefill.redirectUri,
+      authUrl: prefill.AUTH_URL,
+      clientId: prefill.OAUTH_CLIENT_ID,
+      clientSecret: () => prefill.OAUTH_CLIENT_SECRET.current(),
+      redirectUri: prefill.OAUTH_REDIRECT_URI,
       totalTimeoutMs: longestRequestMs,
       connections,
       userAgent: `intake/${version}`,
@@ -135,18 +135,18 @@ export async function openPrefillServer(
     accounts.set(account.name, { source: client, returnUrls, bearerToken: () => key.current() });
   }
   const deps: PrefillDeps = {
-    ...{ store, blobs, accounts, ttlMs: prefill.ttlMs },
+    ...{ store, blobs, accounts, ttlMs: prefill.PREFILL_TTL },
     spool: openSpoolOf(),
     slots: createSlots(callbacksInHand),
     onEnd: (end) => logEnd(log, end),
   };
   const { fetch } = createPrefillRoutes({
     ...{ deps, now, trustedProxies },
-    redirectUri: prefill.redirectUri,
-    sessionSecret: () => prefill.sessionSecret.current(),
+    redirectUri: prefill.OAUTH_REDIRECT_URI,
+    sessionSecret: () => prefill.SESSION_SECRET.current(),
     onError: (route, err) => log.error({ route, err }, 'prefill request failed'),
   });
-  const { host, port } = prefill;
+  const { HOST: host, PORT: port } = prefill;
   const server = stack.use(await openServer({ host, port, fetch, setting: 'PORT', closingMs }));
   const owned = stack.move();
   return { url: server.url, [Symbol.asyncDispose]: () => owned.disposeAsync() };

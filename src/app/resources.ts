@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { loadFreeBytes, openDiskBlobs } from '../blobs/disk.ts';
 import { type Config, toWebhookSecrets } from '../config.ts';
 import type { BlobStore, Spool } from '../domain/blob.ts';
-import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { version } from '../domain/version.ts';
 import { createSource, type Source, type SourceOptions } from '../source/client.ts';
 import { type Connections, openConnections } from '../source/http.ts';
@@ -13,7 +12,6 @@ import { openSpool } from '../sync/files/spool.ts';
 import { ensureOwned, guardStore, requireOnceOwned, requireOwned } from '../sync/files/store-owner.ts';
 import { createRateLimiter, honourRetryAfter } from '../sync/rate-limiter.ts';
 import { openWebhookClient, type WebhookClient } from '../webhooks/send.ts';
-import { openStoreOf } from './database.ts';
 
 /** A larger list answer is abandoned and requested in smaller ranges, so that memory stays bounded whatever the source sends. */
 const listMaxBytes = 3_000_000;
@@ -26,30 +24,6 @@ export type FilesConfig = Config<'database' | 'source' | 'privacy' | 'blobs'>;
 
 export type ConfiguredAdvertiser = Config<'source'>['source']['advertisers'][number];
 
-/** An open store, and those of the accounts whose ids are known. */
-export interface KnownAccounts extends AsyncDisposable {
-  readonly store: Store;
-  readonly accounts: readonly { readonly name: string; readonly advertiserId: bigint }[];
-}
-
-/** Opens the store for a command that acts on stored rows. Throws if the configuration contradicts the database. */
-export async function openKnown(
-  config: Config<'database' | 'source' | 'privacy'>,
-  role: string,
-  signal: AbortSignal,
-  crashPoint?: PassCrashPoint,
-): Promise<KnownAccounts> {
-  await using stack = new AsyncDisposableStack();
-  const { store } = stack.use(await openStoreOf(config, role, signal, { crashPoint }));
-  const accounts = [];
-  for (const { name, advertiserId: configuredId } of config.source.advertisers) {
-    const { advertiserId } = await store.advertisers.lookUp(name, configuredId);
-    if (advertiserId !== null) accounts.push({ name, advertiserId });
-  }
-  const owned = stack.move();
-  return { store, accounts, [Symbol.asyncDispose]: () => owned.disposeAsync() };
-}
-
 /** The client of one account for read-only commands. It records only the shared rate limit and Retry-After. */
 export function openSourceToLook(
   config: Config<'source'>,
@@ -60,13 +34,13 @@ export function openSourceToLook(
   const { name, url } = account;
   // The rate limit is shared through the database. Without a database, the single request of a check is sent at once.
   if (store === null) return openSource(config, null, account, async () => {}, { connections });
-  const takeSlot = createRateLimiter(store, url, config.source.requestsPerSecond);
+  const takeSlot = createRateLimiter(store, url, config.source.SOURCE_RATE);
   const memory = { hasAnswered: () => store.advertisers.hasAnswered(name, url), noteAnswered: async () => {} };
   return openSource(config, store, account, takeSlot, { connections, memory });
 }
 
 export function openConnectionsOf({ source }: Config<'source'>): Connections {
-  return openConnections(source.concurrency, source.idleTimeoutMs);
+  return openConnections(source.SOURCE_CONCURRENCY, source.SOURCE_TIMEOUT);
 }
 
 /** The client of one account; nothing is sent yet. */
@@ -80,7 +54,7 @@ export function openSource(
   return createSource({
     url,
     credential: () => credential.current(),
-    format: config.source.format,
+    format: config.source.SOURCE_FORMAT,
     totalTimeoutMs,
     listMaxBytes,
     applicationMaxBytes,
@@ -105,13 +79,14 @@ export function openSource(
  * may read; `erase` checks nothing, because what cannot be deleted there must not keep the rows from being erased.
  */
 const checks = { own: ensureOwned, add: requireOwned, read: requireOnceOwned, erase: async () => {} };
+export type BlobsUse = keyof typeof checks;
 
 /** Opens the configured blob store. Its puts and deletes check again that this database owns it. */
 export async function openBlobsOf(
   config: BlobsConfig,
   store: Store,
   signal: AbortSignal,
-  use: keyof typeof checks = 'own',
+  use: BlobsUse = 'own',
 ): Promise<BlobStore> {
   const blobs = await openConfiguredBlobs(config);
   try {
@@ -124,24 +99,25 @@ export async function openBlobsOf(
 }
 
 interface BlobsConfig extends Pick<Config<'blobs'>, 'blobs'> {
-  readonly source: Pick<Config['source'], 'concurrency' | 'idleTimeoutMs'>;
+  readonly source: Pick<Config['source'], 'SOURCE_CONCURRENCY' | 'SOURCE_TIMEOUT'>;
 }
 
 /** Opens the configured blob store without checking that it belongs to this database; for health checks and for an adoption. */
-export async function openConfiguredBlobs({ blobs: { place, s3 }, source }: BlobsConfig): Promise<BlobStore> {
+export async function openConfiguredBlobs({ blobs, source }: BlobsConfig): Promise<BlobStore> {
+  const place = blobs.BLOBS_URL;
   if (place.kind === 'disk') return await openDiskBlobs(place.path);
   // The SDK is large, so it is loaded only when needed.
   const { openS3Blobs } = await import('../blobs/s3.ts');
   return openS3Blobs({
     ...place,
-    endpoint: s3.endpoint ?? undefined,
-    region: s3.region ?? undefined,
-    forcePathStyle: s3.forcePathStyle,
-    checksums: checksums[s3.checksums],
-    sse: s3.sse === 'off' ? undefined : s3.sse,
-    kmsKeyId: s3.kmsKeyId ?? undefined,
-    connections: source.concurrency,
-    timeoutMs: source.idleTimeoutMs,
+    endpoint: blobs.S3_ENDPOINT ?? undefined,
+    region: blobs.S3_REGION ?? undefined,
+    forcePathStyle: blobs.S3_FORCE_PATH_STYLE,
+    checksums: checksums[blobs.S3_CHECKSUMS],
+    sse: blobs.S3_SSE === 'off' ? undefined : blobs.S3_SSE,
+    kmsKeyId: blobs.S3_KMS_KEY_ID ?? undefined,
+    connections: source.SOURCE_CONCURRENCY,
+    timeoutMs: source.SOURCE_TIMEOUT,
   });
 }
 

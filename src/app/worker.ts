@@ -69,7 +69,8 @@ const stuckAfterMs = totalTimeoutMs + 300_000;
 /** Runs until the signal aborts; resolves when all resources are closed. */
 export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<void> {
   const { log, probeEveryMs = 180_000, crashPoint } = run;
-  const { stuckMs = Math.max(stuckAfterMs, 2 * config.source.idleTimeoutMs) } = run;
+  const { sync } = config;
+  const { stuckMs = Math.max(stuckAfterMs, 2 * config.source.SOURCE_TIMEOUT) } = run;
   await using stack = new AsyncDisposableStack();
   const { store, directUrl } = stack.use(await openAnyStore(config, 'worker', crashPoint));
   const watchdog = createWatchdog({ now: run.elapsed ?? (() => performance.now()), stuckMs, onStuck: run.onStuck });
@@ -153,7 +154,11 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
         ...createExtractTask(config),
       ],
     },
-    { ...config.sync, owner, accountsAtOnce, longAtOnce, signal, probeEveryMs },
+    {
+      ...{ schedule: sync.SYNC_SCHEDULE, recheckSchedule: sync.RECHECK_SCHEDULE, auditSchedule: sync.AUDIT_SCHEDULE },
+      ...{ leaseMs: sync.LEASE, lagMs: sync.SYNC_LAG, startAt: sync.SYNC_START },
+      ...{ owner, accountsAtOnce, longAtOnce, signal, probeEveryMs },
+    },
   );
   log.info({ advertisers: accounts.length }, 'the worker has started');
   await worker.ended;
@@ -177,10 +182,10 @@ function createWaker(everyMs: number | undefined) {
 
 function toAdminOptions(config: WorkerConfig, store: Store, loadOwnWaits: () => readonly Wait[]) {
   const { trustedProxies } = config;
-  const { host, port, login } = config.admin;
+  const { ADMIN_HOST: host, ADMIN_PORT: port, ADMIN_USER: user, ADMIN_PASSWORD: password } = config.admin;
   return {
     ...{ host, port, version, trustedProxies, now: Date.now },
-    login: login && { user: login.user, password: () => login.password.current() },
+    login: user !== null && password !== null ? { user, password: () => password.current() } : null,
     loadStatus: () => loadStatus(store, config, loadOwnWaits()),
     loadOwnWaits,
     loadHistory: (period) => store.reports.loadHistory(period, new Date()),
@@ -190,13 +195,13 @@ function toAdminOptions(config: WorkerConfig, store: Store, loadOwnWaits: () => 
 
 /** Opens a client per account. Accounts share connections, and those with the same URL its rate limit. */
 function openAccounts(config: WorkerConfig, store: Store, stack: AsyncDisposableStack): WorkerAccount[] {
-  const { advertisers, requestsPerSecond, idleTimeoutMs, concurrency } = config.source;
+  const { advertisers, SOURCE_RATE, SOURCE_TIMEOUT, SOURCE_CONCURRENCY } = config.source;
   const limiters = new Map<string, TakeSlot>();
   // As many connections as there can be requests at once, so that a slow account delays no other.
-  const connections = stack.use(openConnections(concurrency + 2 * accountsAtOnce, idleTimeoutMs));
+  const connections = stack.use(openConnections(SOURCE_CONCURRENCY + 2 * accountsAtOnce, SOURCE_TIMEOUT));
   return advertisers.map((account) => {
     const { name, advertiserId, url } = account;
-    const limiter = limiters.get(url) ?? createRateLimiter(store, url, requestsPerSecond);
+    const limiter = limiters.get(url) ?? createRateLimiter(store, url, SOURCE_RATE);
     limiters.set(url, limiter);
     let heartbeat: Heartbeat | null = null;
     const takeSlot: TakeSlot = (signal) =>

@@ -2,21 +2,16 @@
 // only show what would be accepted.
 import { formatCount, formatIds } from '../domain/format.ts';
 import { toId } from './arguments.ts';
-import { type Context, command } from './command.ts';
-import { type ExitCode, exitCodes } from './exit-codes.ts';
-import { loadCommandConfig } from './load-config.ts';
+import { advertiser, type Context, command, flag, type Given } from './command.ts';
+import { exitCodes } from './exit-codes.ts';
+import { openKnown } from './open.ts';
 
-interface AcceptOptions {
-  readonly yes: boolean;
-  readonly advertiser?: string;
-}
+const options = { yes: flag('accept'), advertiser };
 
-async function decide(context: Context, { yes, advertiser }: AcceptOptions, id: bigint | null): Promise<ExitCode> {
-  const { env, signal, terminal } = context;
-  const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy'], advertiser });
+async function decide(context: Context, { yes, advertiser: name }: Given<typeof options>, id: bigint | null) {
+  const { terminal } = context;
   const { toActor } = await import('../app/actor.ts');
-  const { openKnown } = await import('../app/resources.ts');
-  await using app = await openKnown(config, 'accept', signal);
+  await using app = await openKnown(context, 'accept', name);
   const { decisions } = app.store;
   const decided: Decided[] = [];
   for (const { name, advertiserId } of app.accounts) {
@@ -60,31 +55,25 @@ function render({ name, ids, since, reason, accepted }: Decided, id: bigint | nu
   return `${name}: ${what}${result}\n  ${formatIds(ids)}`;
 }
 
-export const acceptDeletions = command<AcceptOptions>({
+export const acceptDeletions = command({
   name: 'accept-deletions',
   summary: 'accept that applications are gone at the source; nothing is erased',
   examples: [
     ['intake accept-deletions', 'show how many are gone, and since when'],
     ['intake accept-deletions --yes', 'accept it; the next recheck can be proven again'],
   ],
-  shape: (shaped) =>
-    shaped
-      .option('--yes', 'accept', false)
-      .option('--advertiser <name>', 'only this account, where several are configured'),
-  run: (context, options) => decide(context, options, null),
+  options,
+  run: (context, given) => decide(context, given, null),
 });
 
-export const acceptUnreadable = command<AcceptOptions>({
+export const acceptUnreadable = command({
   name: 'accept-unreadable',
   summary: 'accept that the source cannot show an application; nothing is erased',
   examples: [
     ['intake accept-unreadable 120045', 'show why it cannot be read, and since when'],
     ['intake accept-unreadable 120045 --yes', 'accept it; the next recheck can be proven again'],
   ],
-  shape: (shaped) =>
-    shaped
-      .argument('<id>', 'the id that cannot be read')
-      .option('--yes', 'accept', false)
-      .option('--advertiser <name>', 'only this account, where several are configured'),
-  run: (context, options, id = '') => decide(context, options, toId(id)),
+  args: [['<id>', 'the id that cannot be read']],
+  options,
+  run: (context, given, id = '') => decide(context, given, toId(id)),
 });

@@ -1,18 +1,18 @@
 // `intake adopt-store`: makes this database the owner of the store of files, after a restore or a move. Without --yes it only shows whose
 // the store is.
 import type { StoreOwner } from '../domain/store-owner.ts';
-import { command } from './command.ts';
+import { command, flag } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-export const adoptStore = command<{ readonly yes: boolean }>({
+export const adoptStore = command({
   name: 'adopt-store',
   summary: 'make this database the owner of the store in BLOBS_URL, after a restore or a move',
   examples: [
     ['intake adopt-store', 'show which database owns the store'],
     ['intake adopt-store --yes', 'take it; the former owner then neither writes nor deletes there'],
   ],
-  shape: (shaped) => shaped.option('--yes', 'take the store', false),
+  options: { yes: flag('take the store') },
   async run({ env, signal, terminal }, { yes }) {
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
     const { openStoreOf } = await import('../app/database.ts');

@@ -7,25 +7,27 @@ import type { ReadRange } from '../store/sweeps/sweeps.ts';
 import type { Estimate } from '../sync/read/estimate.ts';
 import type { BackfillRange } from '../sync/read/read-account.ts';
 import { toId, toSeconds } from './arguments.ts';
-import { type Context, command } from './command.ts';
+import { advertiser, type Context, command, flag, type Given, option, unless } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
 import { loadReadConfig } from './load-config.ts';
 import { reportOutcomes, showReadProgress } from './read-report.ts';
 
-interface BackfillOptions {
-  readonly from?: string;
-  readonly to?: string;
-  readonly afterId?: string;
-  readonly beforeId?: string;
-  readonly gaps: boolean;
-  readonly restart: boolean;
-  readonly dryRun: boolean;
-  readonly files: boolean;
-  readonly advertiser?: string;
-}
+const options = {
+  from: option('<date>', 'submitted on this day or later (2026-07-01, or a time with its zone)', (text) =>
+    toSeconds('--from', text, 'start'),
+  ),
+  to: option('<date>', 'submitted on this day or earlier', (text) => toSeconds('--to', text, 'end')),
+  afterId: option('<id>', 'ids above this one', (text) => toId(text, '--after-id')),
+  beforeId: option('<id>', 'ids below this one', (text) => toId(text, '--before-id')),
+  gaps: flag('only what coverage says is open'),
+  restart: flag('discard an unfinished sweep of the same range and start over'),
+  files: unless('leave downloads queued'),
+  dryRun: flag('estimate requests and duration, store nothing'),
+  advertiser,
+};
 
-export const backfill = command<BackfillOptions>({
+export const backfill = command({
   name: 'backfill',
   summary: 'read a chosen range once, or everything, beside a live worker',
   examples: [
@@ -35,23 +37,12 @@ export const backfill = command<BackfillOptions>({
     ['intake backfill --gaps', 'only what coverage says is open'],
     ['intake backfill --dry-run', 'estimate requests and duration; sends two requests, stores nothing'],
   ],
-  shape: (shaped) =>
-    shaped
-      .option('--from <date>', 'submitted on this day or later (2026-07-01, or a time with its zone)')
-      .option('--to <date>', 'submitted on this day or earlier')
-      .option('--after-id <id>', 'ids above this one')
-      .option('--before-id <id>', 'ids below this one')
-      .option('--gaps', 'only what coverage says is open', false)
-      .option('--restart', 'discard an unfinished sweep of the same range and start over', false)
-      .option('--no-files', 'leave downloads queued')
-      .option('--dry-run', 'estimate requests and duration, store nothing', false)
-      .option('--advertiser <name>', 'only this account, where several are configured'),
-  async run(context, options) {
-    const range = toRange(options);
-    const config = await loadReadConfig(context, options.advertiser);
-    const { restart, files } = options;
+  options,
+  async run(context, { restart, files, dryRun, ...given }) {
+    const range = toRange(given);
+    const config = await loadReadConfig(context, given.advertiser);
     const { signal } = context;
-    if (options.dryRun) return await showEstimates(context, config, range);
+    if (dryRun) return await showEstimates(context, config, range);
     const { backfillOnce } = await import('../app.ts');
     const outcomes = await showReadProgress(context, (events) =>
       backfillOnce(config, { ...events, range, restart, files, signal }),
@@ -60,7 +51,13 @@ export const backfill = command<BackfillOptions>({
   },
 });
 
-function toRange({ from, to, afterId, beforeId, gaps }: BackfillOptions): BackfillRange {
+function toRange({
+  from,
+  to,
+  afterId,
+  beforeId,
+  gaps,
+}: Pick<Given<typeof options>, 'from' | 'to' | 'afterId' | 'beforeId' | 'gaps'>): BackfillRange {
   const byDate = from !== undefined || to !== undefined;
   const byId = afterId !== undefined || beforeId !== undefined;
   if (Number(byDate) + Number(byId) + Number(gaps) > 1) {
@@ -68,15 +65,11 @@ function toRange({ from, to, afterId, beforeId, gaps }: BackfillOptions): Backfi
   }
   if (gaps) return 'gaps';
   const range: Exclude<BackfillRange, 'gaps'> = byDate
-    ? {
-        axis: 'date',
-        low: from === undefined ? 0n : toSeconds('--from', from, 'start'),
-        high: to === undefined ? null : toSeconds('--to', to, 'end'),
-      }
+    ? { axis: 'date', low: from ?? 0n, high: to ?? null }
     : {
         axis: 'id',
-        low: afterId === undefined ? firstPosition : toId(afterId, '--after-id') + 1n,
-        high: beforeId === undefined ? null : toId(beforeId, '--before-id') - 1n,
+        low: afterId === undefined ? firstPosition : afterId + 1n,
+        high: beforeId === undefined ? null : beforeId - 1n,
       };
   if (range.axis === 'id' && range.low > lastPosition) throw new Misuse('The range is empty: no id is larger.');
   if (range.high !== null && range.high < range.low) {
@@ -102,7 +95,7 @@ async function showEstimates(
   // An estimate creates a missing schema but does not upgrade an existing one.
   await using app = await openStoreOf(config, 'backfill', signal, { schema: 'create' });
   await using connections = openConnectionsOf(config);
-  const { advertisers, requestsPerSecond } = config.source;
+  const { advertisers, SOURCE_RATE: requestsPerSecond } = config.source;
   const found: { readonly name: string; readonly range: ReadRange; readonly estimate: Estimate }[] = [];
   for (const account of advertisers) {
     const source = openSourceToLook(config, app.store, account, connections);

@@ -1,7 +1,7 @@
 // Defines what a command is: a value with its help texts, its options and the function it runs.
 // Command files import heavy modules inside `run`, so that `--help` stays quick.
 
-import { Command, Help, type Option } from 'commander';
+import { Command, Option as CommanderOption, Help } from 'commander';
 import type { ExitCode } from './exit-codes.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -13,25 +13,59 @@ export interface Context {
   readonly terminal: Terminal;
 }
 
-/** A command of the CLI. `Options` are commander's: camelCase names of the flags declared in `shape`. */
-export interface Definition<Options = Record<string, unknown>> {
+/** An option of a command; `run` gets a T for it. */
+interface Option<T = unknown> {
+  readonly about: string;
+  /** `<id>`, or absent for a flag. */
+  readonly value?: string;
+  readonly parse?: ((text: string) => T) | undefined;
+  readonly initial?: T;
+}
+
+type Options = Readonly<Record<string, Option>>;
+export type Given<O extends Options> = { readonly [N in keyof O]: O[N] extends Option<infer T> ? T : never };
+
+export const flag = (about: string): Option<boolean> => ({ about, initial: false });
+/** A flag `--no-..`: true without it. */
+export const unless = (about: string): Option<boolean> => ({ about, initial: true });
+
+export function option<T = string>(
+  value: string,
+  about: string,
+  parse?: (text: string) => T,
+): Option<NoInfer<T> | undefined> {
+  return { about, value, parse };
+}
+
+export function preset<T = string>(value: string, about: string, initial: T, parse?: (text: string) => T): Option<T> {
+  return { about, value, parse, initial };
+}
+
+export const advertiser = option('<name>', 'only this account, where several are configured');
+
+/** A command of the CLI. An option is named by its flag in camelCase; every command also has `--json`. */
+export interface Definition<G = never> {
   readonly name: string;
   readonly summary: string;
   /** Command lines to copy, each with what it does. */
   readonly examples: readonly (readonly [line: string, does: string])[];
-  /** Declares arguments and options; every command already has `--json`. */
-  readonly shape?: (command: Command) => Command;
-  readonly run: (context: Context, options: Options, ...args: string[]) => Promise<ExitCode>;
+  readonly args?: readonly (readonly [name: string, about: string])[];
+  readonly options?: Options;
+  /** What the help says after the examples. */
+  readonly after?: string;
+  readonly run: (context: Context, options: G, ...args: string[]) => Promise<ExitCode>;
 }
 
-/** Types the options of a definition, so that commands.ts can list definitions of different options. */
-export function command<Options = object>(definition: Definition<Options>): Definition<never> {
+/** Gives `run` the types of the options. */
+export function command<O extends Options>(
+  definition: Omit<Definition<Given<O>>, 'options'> & { readonly options?: O },
+): Definition {
   return definition;
 }
 
 /** Builds the commander program from the definitions. The exit code of the command goes to `finish`. */
 export function createProgram(
-  definitions: readonly Definition<never>[],
+  definitions: readonly Definition[],
   version: string,
   context: Context,
   finish: (code: ExitCode) => void,
@@ -45,26 +79,35 @@ export function createProgram(
       'after',
       '\nSettings come from the environment: docs/configuration.md. Results go to stdout, the rest to stderr.',
     );
-  for (const definition of definitions) {
-    const shaped = new Command(definition.name)
-      .description(definition.summary)
+  for (const { name, summary, examples, args = [], options = {}, after, run } of definitions) {
+    const built = new Command(name)
+      .description(summary)
       .option('--json', 'print JSON', false)
-      .configureHelp({ optionDescription });
-    (definition.shape?.(shaped) ?? shaped)
+      .configureHelp({ optionDescription })
       .helpOption('-h, --help', 'print this help')
-      .addHelpText('after', `\n${toExamples(definition.examples)}`)
+      .addHelpText('after', `\n${toExamples(examples)}${after === undefined ? '' : `\n\n${after}`}`)
       .action(async (...given: unknown[]) => {
-        const [options, ...args] = [given.at(-2), ...given.slice(0, -2)] as [never, ...string[]];
-        finish(await definition.run(context, options, ...args));
+        const [chosen, ...texts] = [given.at(-2), ...given.slice(0, -2)] as [never, ...string[]];
+        finish(await run(context, chosen, ...texts));
       });
-    program.addCommand(shaped);
+    for (const [argument, about] of args) built.argument(argument, about);
+    for (const one of Object.entries(options)) built.addOption(toOption(...one));
+    program.addCommand(built);
   }
   return program;
 }
 
-/** An option's description and default; a flag that defaults to false shows no default. */
-function optionDescription(this: Help, option: Option): string {
-  return option.defaultValue === false ? option.description : Help.prototype.optionDescription.call(this, option);
+function toOption(name: string, { about, value, parse, initial }: Option): CommanderOption {
+  const words = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  const flags = `--${initial === true ? 'no-' : ''}${words}${value === undefined ? '' : ` ${value}`}`;
+  const built = new CommanderOption(flags, about);
+  if (initial !== undefined) built.default(initial);
+  return parse ? built.argParser((text) => parse(text)) : built;
+}
+
+/** An option's description and default; a flag shows no default. */
+function optionDescription(this: Help, option: CommanderOption): string {
+  return option.isBoolean() ? option.description : Help.prototype.optionDescription.call(this, option);
 }
 
 function toExamples(examples: Definition['examples']): string {

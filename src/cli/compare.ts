@@ -12,21 +12,15 @@ import {
 } from '../domain/extract/fingerprints.ts';
 import { formatCount } from '../domain/format.ts';
 import { FileTrouble } from '../domain/trouble.ts';
-import { command } from './command.ts';
+import { command, option, preset } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-interface CompareOptions {
-  readonly sql?: string;
-  readonly with?: string;
-  readonly table: string;
-}
-
 /** The most ranges of one statement. Where more differ, the first are narrowed down first. */
 const mostAsked = 500;
 
-export const compare = command<CompareOptions>({
+export const compare = command({
   name: 'compare',
   summary: 'find the applications in which a copy elsewhere differs, by fingerprints of ranges of ids',
   examples: [
@@ -36,17 +30,13 @@ export const compare = command<CompareOptions>({
     ['intake compare --sql postgres --table ats.applications', 'a statement for a table in Postgres'],
     ['intake compare --json', "Intake's own fingerprints"],
   ],
-  shape: (shaped) =>
-    shaped
-      .option('--sql <engine>', `print the statement for the copy: ${engines.join(', ')}`)
-      .option('--with <file>', "the copy's result: CSV with a header, JSON, or JSON lines")
-      .option('--table <name>', 'the table or file of the copy', 'applications_anonymous')
-      .addHelpText(
-        'after',
-        '\nAt most three statements lead to the ids. Exits with 3 while the copy differs: docs/extract.md.',
-      ),
-  async run({ env, signal, terminal }, { sql, with: file, table }) {
-    const engine = sql === undefined ? null : toEngine(sql);
+  options: {
+    sql: option('<engine>', `print the statement for the copy: ${engines.join(', ')}`, toEngine),
+    with: option('<file>', "the copy's result: CSV with a header, JSON, or JSON lines"),
+    table: preset('<name>', 'the table or file of the copy', 'applications_anonymous'),
+  },
+  after: 'At most three statements lead to the ids. Exits with 3 while the copy differs: docs/extract.md.',
+  async run({ env, signal, terminal }, { sql: engine = null, with: file, table }) {
     if (engine !== null && file === undefined) {
       const statement = renderFingerprintSql(engine, table, 1, []);
       terminal.result({ statement }, () => statement);

@@ -6,7 +6,7 @@ import type { WorkerConfig } from '../app/worker.ts';
 import type { Board } from '../dev/demo/board.ts';
 import { formatCount } from '../domain/format.ts';
 import { toCount } from './arguments.ts';
-import { type Context, command } from './command.ts';
+import { type Context, command, flag, option } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
@@ -15,27 +15,28 @@ import { loadDevelopment } from './sandbox.ts';
 
 const newBoardSize = 2_000;
 
-export const demo = command<{ readonly once: boolean; readonly applications?: string }>({
+export const demo = command({
   name: 'demo',
   summary: 'try everything on this machine: embedded Postgres, a sandbox job board, a live worker',
   examples: [
     ['intake demo', 'fill a database and keep it up to date until Ctrl-C; other commands work beside it'],
     ['intake demo --once', 'exit after the first full sync'],
   ],
-  shape: (shaped) =>
-    shaped
-      .option('--once', 'exit after the first full sync', false)
-      .option('--applications <count>', `how many applications a new board starts with (default: ${newBoardSize})`),
-  async run(context, options) {
+  options: {
+    once: flag('exit after the first full sync'),
+    applications: option(
+      '<count>',
+      `how many applications a new board starts with (default: ${newBoardSize})`,
+      (text) => toCount('--applications', text),
+    ),
+  },
+  async run(context, { once, applications: wanted = null }) {
     const { terminal } = context;
-    const wanted = options.applications === undefined ? null : toCount('--applications', options.applications);
     const { checkoutStateDir, findRunningDemo, saveDemoSettings, toDemoDir } = await import('../config/local.ts');
     const running = findRunningDemo(checkoutStateDir);
     if (running !== null) {
-      throw new Failure(exitCodes.held, `A demo already runs in this checkout (process ${running}).`, {
-        kept: 'Everything, untouched.',
-        next: 'Run other commands beside it, or stop it with Ctrl-C; another checkout can run its own.',
-      });
+      const next = 'Run other commands beside it, or stop it with Ctrl-C; another checkout can run its own.';
+      throw new Failure(exitCodes.held, `A demo already runs in this checkout (process ${running}).`, next);
     }
     const { openBoard } = await loadDevelopment('demo', () => import('../dev/demo/board.ts'));
     const { findDemoPorts } = await import('../dev/demo/ports.ts');
@@ -83,8 +84,8 @@ export const demo = command<{ readonly once: boolean; readonly applications?: st
     );
     const code = reportOutcomes(context, outcomes);
     await showAds(context, databaseUrl);
-    terminal.note(toNextSteps(databaseUrl, options.once));
-    if (code !== exitCodes.done || options.once) return code;
+    terminal.note(toNextSteps(databaseUrl, once));
+    if (code !== exitCodes.done || once) return code;
 
     const { PATH, HOME, TMPDIR } = context.env;
     await using _routes = openDemoRoutes({ PATH, HOME, TMPDIR, ...env, NODE_ENV: 'development' });

@@ -2,13 +2,13 @@
 import type { Config } from '../config.ts';
 import type { Store } from '../store/store.ts';
 import type { Finding } from '../sync/worker/health-checks.ts';
-import { command } from './command.ts';
+import { advertiser, command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { toFailure } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 import { toPrintable } from './terminal.ts';
 
-export const doctor = command<{ readonly advertiser?: string }>({
+export const doctor = command({
   name: 'doctor',
   summary:
     'check configuration, database, schema, clock, storage, credentials and webhooks; show what was learned about the source',
@@ -16,7 +16,7 @@ export const doctor = command<{ readonly advertiser?: string }>({
     ['intake doctor', 'every check, one line each'],
     ['intake doctor --json', 'the same for a program'],
   ],
-  shape: (shaped) => shaped.option('--advertiser <name>', 'only this account, where several are configured'),
+  options: { advertiser },
   async run({ env, signal, terminal }, { advertiser }) {
     const config = await loadCommandConfig(env, {
       needs: ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill', 'webhooks'],

@@ -1,28 +1,28 @@
 // `intake erase`: removes a person from the database and the file store, for good. Without --yes it only shows what would be erased.
 
-import type { FilesConfig } from '../app/resources.ts';
 import { type ErasedCounts, type ErasureCounts, type ErasureJob, isNothing, type Sought } from '../domain/erasure.ts';
 import { formatCount, formatIds } from '../domain/format.ts';
 import { parseAddress, toAccountId } from '../domain/person.ts';
 import { toId } from './arguments.ts';
-import { type Context, command } from './command.ts';
-import { createCrashPoint } from './crash-point.ts';
+import { advertiser, type Context, command, flag, type Given, option } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
-import { loadCommandConfig } from './load-config.ts';
+import { findHolder, loadHolders, openFiles, openKnown } from './open.ts';
 
-interface EraseOptions {
-  readonly application?: string;
-  readonly jobSeeker?: string;
-  readonly email?: string;
-  readonly retention: boolean;
-  readonly andFuture: boolean;
-  readonly dryRun: boolean;
-  readonly yes: boolean;
-  readonly advertiser?: string;
-}
+const options = {
+  application: option('<id>', 'the application with this id', toId),
+  jobSeeker: option('<id>', 'every application of this jobseeker account'),
+  email: option('<address>', 'every application and prefill with this address'),
+  retention: flag('everything older than RETENTION'),
+  andFuture: flag(
+    'with --email or --job-seeker: never store an application of this person again. Without it, new ones are stored',
+  ),
+  dryRun: flag('only show what would be erased'),
+  yes: flag('erase; it cannot be undone'),
+  advertiser,
+};
 
-export const erase = command<EraseOptions>({
+export const erase = command({
   name: 'erase',
   summary: 'erase a person: rows, files, queue, quarantine; no later sweep brings them back',
   examples: [
@@ -39,32 +39,16 @@ export const erase = command<EraseOptions>({
     ],
     ['intake erase --retention --yes', 'everything older than RETENTION, without the safety limit of the worker'],
   ],
-  shape: (shaped) =>
-    shaped
-      .option('--application <id>', 'the application with this id')
-      .option('--job-seeker <id>', 'every application of this jobseeker account')
-      .option('--email <address>', 'every application and prefill with this address')
-      .option('--retention', 'everything older than RETENTION', false)
-      .option(
-        '--and-future',
-        'with --email or --job-seeker: never store an application of this person again. Without it, new ones are stored',
-        false,
-      )
-      .option('--dry-run', 'only show what would be erased', false)
-      .option('--yes', 'erase; it cannot be undone', false)
-      .option('--advertiser <name>', 'only this account, where several are configured'),
-  async run({ env, signal, terminal }, options) {
-    const { advertiser } = options;
-    const person = toPerson(options);
-    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
-    const sought = person ?? toOutdated(config.privacy.retentionMs);
-    if (options.dryRun || !options.yes) {
-      const { loadHolders } = await import('../app/holders.ts');
-      const { openKnown } = await import('../app/resources.ts');
-      await using app = await openKnown(config, 'erase', signal);
+  options,
+  async run(context, given) {
+    const { terminal } = context;
+    const person = toPerson(given);
+    if (given.dryRun || !given.yes) {
+      await using app = await openKnown(context, 'erase', given.advertiser);
+      const sought = person ?? toOutdated(app.config.privacy.RETENTION);
       const found: (Pick<ErasureJob, 'advertiserId' | 'counts'> & { readonly applicationIds: readonly bigint[] })[] =
         [];
-      for (const advertiserId of await loadHolders(app, advertiser)) {
+      for (const advertiserId of await loadHolders(app, given.advertiser)) {
         const { applicationIds, counts } = await app.store.privacy.findPerson(advertiserId, sought);
         found.push({ advertiserId, applicationIds, counts });
       }
@@ -74,28 +58,26 @@ export const erase = command<EraseOptions>({
             const ids = applicationIds.length > 0 ? `\n  ${formatIds(applicationIds)}` : '';
             return `Advertiser ${advertiserId}: ${toWords(counts)}.${ids}`;
           }),
-          options.dryRun
-            ? 'Nothing was erased.'
-            : 'Nothing was erased. Repeat with --yes to erase; it cannot be undone.',
+          given.dryRun ? 'Nothing was erased.' : 'Nothing was erased. Repeat with --yes to erase; it cannot be undone.',
         ].join('\n'),
       );
-      return options.dryRun ? exitCodes.done : exitCodes.usage;
+      return given.dryRun ? exitCodes.done : exitCodes.usage;
     }
-    const receipts = await eraseAll({ env, signal, terminal }, config, sought, options);
+    const receipts = await eraseAll(context, person, given);
     terminal.result({ erased: true, receipts: receipts.map(toReceipt) }, () => toReceiptLines(receipts).join('\n'));
     return exitCodes.done;
   },
 });
 
 /** The person to erase; null for --retention. */
-function toPerson({ application, jobSeeker, email, retention, andFuture }: EraseOptions): Sought | null {
+function toPerson({ application, jobSeeker, email, retention, andFuture }: Given<typeof options>): Sought | null {
   if ([application, jobSeeker, email, retention || undefined].filter((one) => one !== undefined).length !== 1) {
     throw new Misuse('Name exactly one: --application, --job-seeker, --email or --retention.');
   }
   if (andFuture && jobSeeker === undefined && email === undefined) {
     throw new Misuse('--and-future needs --email or --job-seeker: an application does not name a person for good.');
   }
-  if (application !== undefined) return { by: 'application', applicationId: toId(application) };
+  if (application !== undefined) return { by: 'application', applicationId: application };
   if (jobSeeker !== undefined) {
     if (toAccountId(jobSeeker) === null)
       throw new Misuse('--job-seeker must be the id of an account; this value stands for no account.');
@@ -113,22 +95,15 @@ function toOutdated(retentionMs: number | null): Sought {
   return { by: 'retention', before: new Date(Date.now() - retentionMs), limit: Number.MAX_SAFE_INTEGER };
 }
 
-async function eraseAll(
-  { env, signal, terminal }: Context,
-  config: FilesConfig,
-  sought: Sought,
-  { advertiser, andFuture: future }: EraseOptions,
-): Promise<ErasureJob[]> {
+async function eraseAll(context: Context, person: Sought | null, given: Given<typeof options>): Promise<ErasureJob[]> {
+  const { signal, terminal } = context;
   const { toActor } = await import('../app/actor.ts');
   const { createExtractErasure } = await import('../app/extract.ts');
-  const { findHolder, loadHolders } = await import('../app/holders.ts');
-  const { openBlobsOf, openKnown } = await import('../app/resources.ts');
   const { erase: erasePerson, finishBegun, retain } = await import('../sync/privacy/erase.ts');
-  const crashPoint = createCrashPoint(env.INTAKE_CRASH_AT);
-  await using app = await openKnown(config, 'erase', signal, crashPoint);
-  const { store } = app;
-  await using blobs = await openBlobsOf(config, store, signal, 'erase');
-  using progress = await terminal.openProgress('erasures');
+  await using app = await openFiles(context, 'erase', given.advertiser, 'erase');
+  const { config, store, blobs, crashPoint } = app;
+  const sought = person ?? toOutdated(config.privacy.RETENTION);
+  using progress = terminal.openProgress('erasures');
   const closed = new Set<string>();
   const onStep = (job: ErasureJob) => {
     if (job.step === 'closed') closed.add(job.jobId);
@@ -137,7 +112,7 @@ async function eraseAll(
     progress.update(closed.size, null, waits ? left : job.step === 'bytes' ? 'rows are deleted, deleting files' : '');
   };
   const deps = { store, blobs, crashPoint, onStep, eraseExtracts: createExtractErasure(config, store, crashPoint) };
-  const advertisers = await loadHolders(app, advertiser);
+  const advertisers = await loadHolders(app, given.advertiser);
   const by = toActor();
   if (sought.by === 'retention') {
     // An operator has confirmed it, so the brake does not apply.
@@ -151,7 +126,7 @@ async function eraseAll(
   const fitting = sought.by === 'address' ? [] : await findHolder(store, advertisers, sought);
   const receipts: ErasureJob[] = [];
   for (const advertiserId of fitting.length === 0 ? advertisers : fitting) {
-    receipts.push(...(await erasePerson(deps, { advertiserId, sought, future, by, signal })));
+    receipts.push(...(await erasePerson(deps, { advertiserId, sought, future: given.andFuture, by, signal })));
   }
   return receipts;
 }

@@ -2,47 +2,41 @@
 import { resolve } from 'node:path';
 import { formatCount } from '../domain/format.ts';
 import { toId } from './arguments.ts';
-import { command } from './command.ts';
+import { advertiser, command, option } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { Failure } from './failure.ts';
-import { loadCommandConfig } from './load-config.ts';
+import { Misuse } from './failure.ts';
+import { findHolder, loadHolders, openFiles } from './open.ts';
 
-export const exportCommand = command<{ readonly to?: string; readonly advertiser?: string }>({
+export const exportCommand = command({
   name: 'export',
   summary: 'write all rows and files of one person into a folder: export.json, and files/ beside it',
   examples: [
     ['intake export 120045', 'the person of this application, into ./intake-export-120045'],
     ['intake export 120045 --to /secure/request-17', 'into a folder of your choice, which must not exist yet'],
   ],
-  shape: (shaped) =>
-    shaped
-      .argument(
-        '<application>',
-        'the id of one of their applications; includes others with the same jobseeker account and address',
-      )
-      .option('--to <folder>', 'the folder to create; readable by you only')
-      .option('--advertiser <name>', 'only this account, where several are configured'),
-  async run({ env, signal, terminal }, { to, advertiser }, application = '') {
+  args: [
+    [
+      '<application>',
+      'the id of one of their applications; includes others with the same jobseeker account and address',
+    ],
+  ],
+  options: { to: option('<folder>', 'the folder to create; readable by you only'), advertiser },
+  async run(context, { to, advertiser: name }, application = '') {
+    const { signal, terminal } = context;
     const applicationId = toId(application);
     const folder = resolve(to ?? `intake-export-${applicationId}`);
-    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
     const { toActor } = await import('../app/actor.ts');
-    const { findHolder, loadHolders } = await import('../app/holders.ts');
-    const { openBlobsOf, openKnown } = await import('../app/resources.ts');
     const { exportPerson } = await import('../sync/privacy/export.ts');
-    await using app = await openKnown(config, 'export', signal);
-    const { store } = app;
-    await using blobs = await openBlobsOf(config, store, signal, 'read');
-    const holders = await loadHolders(app, advertiser);
+    await using app = await openFiles(context, 'export', name, 'read');
+    const { store, blobs } = app;
+    const holders = await loadHolders(app, name);
     const [advertiserId] = await findHolder(store, holders, { by: 'application', applicationId });
     const request = { applicationId, folder, by: toActor(), signal };
     const written =
       advertiserId === undefined ? null : await exportPerson({ store, blobs }, { ...request, advertiserId });
     if (written === null) {
-      throw new Failure(exitCodes.usage, `Application ${applicationId} is not stored, or it was erased.`, {
-        kept: 'Everything, untouched.',
-        next: 'Check the id; intake status shows which advertisers are stored.',
-      });
+      const next = 'Check the id; intake status shows which advertisers are stored.';
+      throw new Misuse(`Application ${applicationId} is not stored, or it was erased.`, next);
     }
     const { applicationIds, leftOut, prefills, files, missing } = written;
     const lost = missing > 0 ? `; ${formatCount(missing, 'file is', 'files are')} not in the store: intake verify` : '';

@@ -1,20 +1,13 @@
 // `intake extract`: writes a snapshot of the analysts' views as Parquet files, with a manifest that carries the proof.
 
 import { formatBytes, formatCount } from '../domain/format.ts';
-import { command } from './command.ts';
+import { command, flag, option } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-interface ExtractOptions {
-  readonly to?: string;
-  readonly views?: string;
-  readonly sinceLast: boolean;
-  readonly withPeople: boolean;
-}
-
-export const extract = command<ExtractOptions>({
+export const extract = command({
   name: 'extract',
   summary: 'write a snapshot of the views as Parquet files, with the certificate and a manifest',
   examples: [
@@ -23,19 +16,21 @@ export const extract = command<ExtractOptions>({
     ['intake extract --to file:/data/intake --views applications_anonymous,jobs', 'only these views'],
     ['intake extract --to s3://hr/intake --with-people', "also people's columns, in files of their own"],
   ],
-  shape: (shaped) =>
-    shaped
-      .option('--to <url>', 'where: file:PATH or s3://bucket/prefix; otherwise EXTRACT_URL')
-      .option('--views <names>', 'only these views, separated by commas')
-      .option('--since-last', 'write only partitions that have changed, and refer to earlier files for the rest', false)
-      .option('--with-people', 'also the views with personal data; intake erase reaches them', false)
-      .addHelpText('after', '\nReaders begin with latest.json at the target: docs/extract.md.'),
-  async run({ env, signal, terminal }, { to, views, sinceLast, withPeople }) {
+  options: {
+    to: option('<url>', 'where: file:PATH or s3://bucket/prefix; otherwise EXTRACT_URL'),
+    views: option('<names>', 'only these views, separated by commas', (text) =>
+      text.split(',').map((view) => view.trim()),
+    ),
+    sinceLast: flag('write only partitions that have changed, and refer to earlier files for the rest'),
+    withPeople: flag('also the views with personal data; intake erase reaches them'),
+  },
+  after: 'Readers begin with latest.json at the target: docs/extract.md.',
+  async run({ env, signal, terminal }, { to, views = null, sinceLast, withPeople }) {
     const needs = ['database', 'privacy', 'blobs', 'sync', 'extract'] as const;
     const config = await loadCommandConfig(env, { needs });
     const { parsePlace } = await import('../config.ts');
     const { runExtract } = await import('../app/extract.ts');
-    const place = to === undefined ? config.extract.place : parsePlace(to);
+    const place = to === undefined ? config.extract.EXTRACT_URL : parsePlace(to);
     if (place === null) {
       throw new Misuse(
         to === undefined
@@ -44,15 +39,14 @@ export const extract = command<ExtractOptions>({
       );
     }
     const crashPoint = createCrashPoint(env.INTAKE_CRASH_AT);
-    const progress = await terminal.openProgress('rows');
+    using progress = terminal.openProgress('rows');
     let rows = 0;
     const onRows = (view: string, more: number) => {
       rows += more;
       progress.update(rows, null, view);
     };
-    const chosen = views === undefined ? null : views.split(',').map((view) => view.trim());
-    const run = { place, views: chosen, sinceLast, withPeople, onRows, crashPoint, signal };
-    const summary = await runExtract(config, run).finally(() => progress[Symbol.dispose]());
+    const run = { place, views, sinceLast, withPeople, onRows, crashPoint, signal };
+    const summary = await runExtract(config, run);
     const { manifest, written, deleted } = summary;
     const { files } = manifest;
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);

@@ -18,36 +18,39 @@ import {
 } from '../domain/trouble.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 
-/** Thrown by a command that knows what the user should do. */
+/** Thrown by a command that knows what the user should do. Where `next` is empty, the report refers to the help of the command. */
 export class Failure extends Error {
   readonly exitCode: ExitCode;
-  readonly kept: string;
   readonly next: string;
+  readonly kept: string;
   /** Further members for `--json`. */
   readonly details: Readonly<Record<string, unknown>>;
 
-  constructor(exitCode: ExitCode, happened: string, { kept, next, details = {}, cause }: FailureFacts) {
+  constructor(
+    exitCode: ExitCode,
+    happened: string,
+    next: string,
+    { kept = unchanged, details = {}, cause }: More = {},
+  ) {
     super(happened, cause === undefined ? undefined : { cause });
-    this.name = 'Failure';
     this.exitCode = exitCode;
-    this.kept = kept;
     this.next = next;
+    this.kept = kept;
     this.details = details;
   }
 }
 
-/** A wrong command line, or a setting that keeps a command from starting. Where `next` is empty, the report refers to the help of the command. */
-export class Misuse extends Failure {
-  constructor(happened: string, next = '') {
-    super(exitCodes.usage, happened, { kept: unchanged, next });
-  }
-}
-
-export interface FailureFacts {
-  readonly kept: string;
-  readonly next: string;
+interface More {
+  readonly kept?: string;
   readonly details?: Readonly<Record<string, unknown>>;
   readonly cause?: unknown;
+}
+
+/** A wrong command line, or a setting that keeps a command from starting. */
+export class Misuse extends Failure {
+  constructor(happened: string, next = '') {
+    super(exitCodes.usage, happened, next);
+  }
 }
 
 /** The reason of an aborted signal: the user, the supervisor or a closed pipe stopped the command. */
@@ -62,58 +65,46 @@ export function toFailure(error: unknown, signal: AbortSignal): Failure {
   if (error instanceof Failure) return error;
   if (signal.aborted && isAbort(error, signal)) {
     const by = signal.reason instanceof Interrupted ? signal.reason.message : 'Interrupted';
-    return new Failure(exitCodes.temporary, by, { kept: committed, next: again });
-  }
-  if (error instanceof SchemaTrouble) {
-    const kept = 'Everything that is stored.';
-    return new Failure(exitCodes.schema, error.message, { kept, next: error.next, cause: error });
+    return new Failure(exitCodes.temporary, by, again, { kept: committed });
   }
   if (error instanceof Trouble) {
     const [usual, advice] = kinds[error.kind];
     const local = error.kind === 'local' && error.at ? localAdvice[error.at] : undefined;
     const known = reports.find(([type]) => error instanceof type);
-    const [, code, kept, next] = known ?? [Trouble, usual, committed, local ?? advice];
-    return new Failure(code, error.message, { kept, next, cause: error });
+    const [, code, next, kept = committed] = known ?? [Trouble, usual, local ?? advice];
+    return new Failure(code, error.message, error instanceof SchemaTrouble ? error.next : next, { kept, cause: error });
   }
   // By name: importing its class would load the whole configuration before every --help.
   if (error instanceof Error && error.name === 'ConfigProblems' && 'problems' in error) {
-    return new Failure(exitCodes.usage, error.message, {
-      kept: unchanged,
-      next: 'Set what is named above; docs/configuration.md explains every setting.',
-      details: { problems: error.problems },
-    });
+    const next = 'Set what is named above; docs/configuration.md explains every setting.';
+    return new Failure(exitCodes.usage, error.message, next, { details: { problems: error.problems } });
   }
-  return new Failure(exitCodes.unexpected, `Unexpected: ${toSafeError(error).message}`, {
-    kept: committed,
-    next: 'This is a bug in Intake. Run the command again with LOG_LEVEL=debug and report what it prints.',
-    cause: error,
-  });
+  const next = 'This is a bug in Intake. Run the command again with LOG_LEVEL=debug and report what it prints.';
+  const happened = `Unexpected: ${toSafeError(error).message}`;
+  return new Failure(exitCodes.unexpected, happened, next, { kept: committed, cause: error });
 }
 
 const unchanged = 'Nothing was started or changed.';
-const untouched = 'Everything, untouched.';
 const committed = 'Everything committed so far.';
 const again = 'Run the same command again: it continues from there.';
 
+type Report = readonly [type: new (...args: never[]) => Trouble, ExitCode, next: string, kept?: string];
+
 /** Troubles whose class decides the report. For all others, their kind and their dependency do. */
-const reports: readonly (readonly [type: new (...args: never[]) => Trouble, ExitCode, kept: string, next: string])[] = [
-  [SettingTrouble, exitCodes.usage, unchanged, 'Correct the setting; intake doctor checks all of them.'],
-  [FileTrouble, exitCodes.usage, untouched, 'Name another file, or correct its permissions.'],
-  [
-    CertificateTrouble,
-    exitCodes.usage,
-    committed,
-    'Correct the setting or the certificate, then run the same command again.',
-  ],
-  [LaneHeld, exitCodes.held, untouched, 'Let that process finish, or stop it, then run the same command again.'],
-  [LeaseLost, exitCodes.temporary, committed, again],
-  [SweepDropped, exitCodes.temporary, committed, 'Run the same command again: it reads the range from its beginning.'],
-  [SeveralFit, exitCodes.usage, untouched, 'Name one with --advertiser; intake status shows which name has which id.'],
+const reports: readonly Report[] = [
+  [SchemaTrouble, exitCodes.schema, ''],
+  [SettingTrouble, exitCodes.usage, 'Correct the setting; intake doctor checks all of them.', unchanged],
+  [FileTrouble, exitCodes.usage, 'Name another file, or correct its permissions.', unchanged],
+  [CertificateTrouble, exitCodes.usage, 'Correct the setting or the certificate, then run the same command again.'],
+  [LaneHeld, exitCodes.held, 'Let that process finish, or stop it, then run the same command again.', unchanged],
+  [LeaseLost, exitCodes.temporary, again],
+  [SweepDropped, exitCodes.temporary, 'Run the same command again: it reads the range from its beginning.'],
+  [SeveralFit, exitCodes.usage, 'Name one with --advertiser; intake status shows which name has which id.', unchanged],
   [
     WrongStore,
     exitCodes.usage,
-    'Everything committed so far. Nothing in that store was written or deleted.',
     'Correct BLOBS_URL, or mount the folder that it names. If this database takes the place of the owner, stop the owner and run intake adopt-store.',
+    'Everything committed so far. Nothing in that store was written or deleted.',
   ],
 ];
 

@@ -1,10 +1,10 @@
 // `intake grants`: the SQL that gives every role the least privileges it needs. Prints the SQL; --apply runs it.
-import { command } from './command.ts';
+import { command, flag, preset } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-export const grants = command<{ readonly apply: boolean; readonly prefix: string }>({
+export const grants = command({
   name: 'grants',
   summary: 'print (or apply) the SQL for the roles: owner, worker, analyst, analyst_personal, web',
   examples: [
@@ -12,10 +12,10 @@ export const grants = command<{ readonly apply: boolean; readonly prefix: string
     ['intake grants --apply', 'run it now, as the role in DATABASE_URL'],
     ['intake grants --prefix ats_intake', 'other names, where two Intakes share a server'],
   ],
-  shape: (shaped) =>
-    shaped
-      .option('--apply', 'run the SQL instead of printing it', false)
-      .option('--prefix <name>', 'prefix of the role names', 'intake'),
+  options: {
+    apply: flag('run the SQL instead of printing it'),
+    prefix: preset('<name>', 'prefix of the role names', 'intake'),
+  },
   async run({ env, terminal }, { apply, prefix }) {
     if (!/^[a-z_][a-z0-9_]{0,30}$/.test(prefix)) {
       throw new Misuse('--prefix must be lower-case letters, digits and _, at most 31.');

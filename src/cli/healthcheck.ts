@@ -11,7 +11,7 @@ export const healthcheck = command({
   examples: [['intake healthcheck', "for a container's HEALTHCHECK: requests /livez on ADMIN_PORT"]],
   async run({ env, signal, terminal }) {
     const { admin } = await loadCommandConfig(env, { needs: ['admin'] });
-    const url = `http://${toReachable(admin.host)}:${admin.port}/livez`;
+    const url = `http://${toReachable(admin.ADMIN_HOST)}:${admin.ADMIN_PORT}/livez`;
     const answer = await ask(url, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
     signal.throwIfAborted();
     terminal.result({ url, ...answer }, () => `${url}: ${answer.detail}`);

@@ -1,12 +1,12 @@
 // `intake migrate`: brings the schema up to date. Safe to run at any time and from several places at once.
 import type { Trouble } from '../domain/trouble.ts';
 import type { Migration } from '../store/postgres/migration-files.ts';
-import { command } from './command.ts';
+import { command, flag } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-export const migrate = command<{ readonly print: boolean; readonly dryRun: boolean; readonly finish: boolean }>({
+export const migrate = command({
   name: 'migrate',
   summary: 'bring the database schema up to date',
   examples: [
@@ -15,11 +15,11 @@ export const migrate = command<{ readonly print: boolean; readonly dryRun: boole
     ['intake migrate --dry-run', 'run them and roll them back'],
     ['intake migrate --finish', 'end an upgrade: drop what only older versions needed; they cannot run any more'],
   ],
-  shape: (shaped) =>
-    shaped
-      .option('--print', 'print the missing migrations instead of running them', false)
-      .option('--dry-run', 'run the missing migrations in one transaction and roll it back', false)
-      .option('--finish', 'also those after which older versions cannot run; refused while one runs', false),
+  options: {
+    print: flag('print the missing migrations instead of running them'),
+    dryRun: flag('run the missing migrations in one transaction and roll it back'),
+    finish: flag('also those after which older versions cannot run; refused while one runs'),
+  },
   async run({ env, signal, terminal }, { print, dryRun, finish }) {
     if (print && dryRun) throw new Misuse('--print and --dry-run exclude each other.');
     const config = await loadCommandConfig(env, { needs: ['database'] });

@@ -1,7 +1,5 @@
 // Shows the progress of a long command: a bar with rate and remaining time on a terminal, plain lines elsewhere, both on stderr;
-// NDJSON events with --json. Loaded only by long commands.
-
-import cliProgress from 'cli-progress';
+// NDJSON events with --json.
 
 /** Disposing it shows the last state and ends the line. */
 export interface Progress extends Disposable {
@@ -22,69 +20,51 @@ interface ProgressOutputs {
   readonly now?: () => number;
 }
 
-const betweenLinesMs = 5_000;
-
-export function createProgress(label: string, outputs: ProgressOutputs): Progress {
-  return outputs.stderr.isTTY && !outputs.event ? createBar(label, outputs) : createLines(label, outputs);
+interface State {
+  readonly label: string;
+  readonly done: number;
+  readonly total: number | null;
+  readonly detail?: string;
 }
 
-function createBar(label: string, { stderr, now = performance.now.bind(performance) }: ProgressOutputs): Progress {
-  const startedAt = now();
-  let known: number | null = null;
-  let said = '';
-  const bar = new cliProgress.SingleBar(
-    {
-      stream: stderr as NodeJS.WriteStream,
-      hideCursor: true,
-      format: (options, { value, progress, eta }) => {
-        const counted = `${label} ${toCounted(value, known, now() - startedAt)}${said}`;
-        if (known === null || !cliProgress.Format.BarFormat) return counted;
-        const left = Number.isFinite(eta) && value < known ? `, ${eta} s left` : '';
-        return `${cliProgress.Format.BarFormat(progress, { ...options, barsize: 24 })} ${counted}${left}`;
-      },
-    },
-    cliProgress.Presets.shades_grey,
-  );
-  bar.start(0, 0);
-  return {
-    update(done, total, detail = '') {
-      known = total;
-      said = detail && `, ${detail}`;
-      bar.setTotal(total ?? done);
-      bar.update(done);
-    },
-    [Symbol.dispose]: () => bar.stop(),
-  };
-}
+const barWidth = 24;
 
-function createLines(
+export function createProgress(
   label: string,
-  { stderr, event, now = performance.now.bind(performance) }: ProgressOutputs,
+  { stderr, event, now = () => performance.now() }: ProgressOutputs,
 ): Progress {
+  const isBar = stderr.isTTY === true && event === undefined;
   const startedAt = now();
   let shownAt = startedAt;
-  let unseen: { done: number; total: number | null; detail: string } | undefined;
-  let shown = '';
+  let state: State | null = null;
+  let shown = 'null';
   const show = () => {
     // A line that would repeat the last one says nothing.
-    if (!unseen || JSON.stringify(unseen) === shown) return;
-    const { done, total, detail } = unseen;
-    shown = JSON.stringify(unseen);
-    if (event) event({ progress: { label, done, total, ...(detail && { detail }) } });
-    else stderr.write(`${label} ${toCounted(done, total, now() - startedAt)}${detail && `, ${detail}`}\n`);
+    if (state === null || JSON.stringify(state) === shown) return;
+    shown = JSON.stringify(state);
     shownAt = now();
-    unseen = undefined;
+    if (event) return event({ progress: state });
+    const line = toLine(state, shownAt - startedAt, isBar);
+    // A line that wraps could not be drawn over.
+    stderr.write(isBar ? `\r${line.slice(0, (stderr.columns ?? 80) - 1)}\u001b[K` : `${line}\n`);
   };
   return {
-    update(done, total, detail = '') {
-      unseen = { done, total, detail };
-      if (now() - shownAt >= betweenLinesMs) show();
+    update(done, total, detail) {
+      state = { label, done, total, ...(detail && { detail }) };
+      if (now() - shownAt >= (isBar ? 100 : 5_000)) show();
     },
-    [Symbol.dispose]: show,
+    [Symbol.dispose]() {
+      show();
+      if (isBar && state !== null) stderr.write('\n');
+    },
   };
 }
 
-function toCounted(done: number, total: number | null, elapsedMs: number): string {
+function toLine({ label, done, total, detail }: State, elapsedMs: number, isBar: boolean): string {
   const rate = elapsedMs >= 1_000 ? Math.round((done * 1_000) / elapsedMs) : 0;
-  return `${done}${total === null ? '' : ` of ${total}`}${rate === 0 ? '' : `, ${rate}/s`}`;
+  const counts = [`${label} ${done}${total === null ? '' : ` of ${total}`}`, rate > 0 && `${rate}/s`, detail];
+  if (!isBar || total === null) return counts.filter(Boolean).join(', ');
+  const full = Math.round((barWidth * Math.min(done, total)) / Math.max(1, total));
+  const left = rate > 0 && done < total && `${Math.ceil((total - done) / rate)} s left`;
+  return `${'█'.repeat(full)}${'░'.repeat(barWidth - full)} ${[...counts, left].filter(Boolean).join(', ')}`;
 }

@@ -9,21 +9,12 @@ import { type Explanation, explain } from '../domain/evidence/explain.ts';
 import { formatCount } from '../domain/format.ts';
 import { FileTrouble } from '../domain/trouble.ts';
 import { toSeconds } from './arguments.ts';
-import { type Context, command } from './command.ts';
+import { advertiser, type Context, command, option } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { Failure, Misuse } from './failure.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-interface ProveOptions {
-  readonly export?: string;
-  /** True without a file: the evidence stored now is checked. */
-  readonly check?: string | true;
-  readonly noted?: readonly string[];
-  readonly at?: string;
-  readonly advertiser?: string;
-}
-
-export const prove = command<ProveOptions>({
+export const prove = command({
   name: 'prove',
   summary: 'show, export or check the evidence that nobody is missing',
   examples: [
@@ -33,32 +24,33 @@ export const prove = command<ProveOptions>({
     ['intake prove --check', 'check it with examples/check-proof.ts, which shares no code with Intake'],
     ['intake prove --check proof.ndjson --noted 42:9f86..', 'check a file, also against a hash noted earlier'],
   ],
-  shape: (shaped) =>
-    shaped
-      .option('--export <file>', 'write the evidence of one account; readable by you only')
-      .option('--check [file]', 'check a file, or the evidence stored now')
-      .option('--noted <sweep:hash...>', 'with --check: hashes that were noted earlier')
-      .option('--at <date>', 'a day (2026-07-31, until its end at +10:00) or a time with its zone')
-      .option('--advertiser <name>', 'only this account, where several are configured')
-      .addHelpText(
-        'after',
-        '\nExits with 3 where completeness is unproven or in doubt, and where the checker rejects the proof.',
-      ),
-  async run(context, options) {
-    const { check, advertiser } = options;
-    if ([options.export, check, options.at].filter((one) => one !== undefined).length > 1) {
+  options: {
+    export: option('<file>', 'write the evidence of one account; readable by you only'),
+    check: option<string | true>('[file]', 'check a file, or the evidence stored now'),
+    noted: option<readonly string[]>('<sweep:hash...>', 'with --check: hashes that were noted earlier'),
+    at: option(
+      '<date>',
+      'a day (2026-07-31, until its end at +10:00) or a time with its zone',
+      (text) => new Date(Number(toSeconds('--at', text, 'end')) * 1_000),
+    ),
+    advertiser,
+  },
+  after: 'Exits with 3 where completeness is unproven or in doubt, and where the checker rejects the proof.',
+  async run(context, { export: target, check, noted = [], at = null, advertiser: account }) {
+    if ([target, check, at ?? undefined].filter((one) => one !== undefined).length > 1) {
       throw new Misuse('Choose one: --export, --check or --at.');
     }
-    if (options.noted !== undefined && check === undefined) throw new Misuse('--noted belongs to --check.');
-    const { noted = [] } = options;
+    if (noted.length > 0 && check === undefined) throw new Misuse('--noted belongs to --check.');
     if (!noted.every((hash) => /^\d{1,19}:[0-9a-f]{64}$/.test(hash)))
       throw new Misuse('--noted must be a sweep and its hash, as 42:9f86..');
     if (typeof check === 'string') return await showCheck(context, resolve(check), noted);
-    const config = await loadCommandConfig(context.env, { needs: ['database', 'source', 'privacy'], advertiser });
-    const isExport = options.export !== undefined || check !== undefined;
+    const config = await loadCommandConfig(context.env, {
+      needs: ['database', 'source', 'privacy'],
+      advertiser: account,
+    });
+    const isExport = target !== undefined || check !== undefined;
     if (isExport && config.source.advertisers.length > 1)
       throw new Misuse('Several accounts are configured: name one with --advertiser.');
-    const at = options.at === undefined ? null : new Date(Number(toSeconds('--at', options.at, 'end')) * 1_000);
     const { signal, terminal } = context;
     const { openStoreOf } = await import('../app/database.ts');
     await using app = await openStoreOf(config, 'prove', signal);
@@ -80,21 +72,18 @@ export const prove = command<ProveOptions>({
     }
     const { name = '', advertiserId = null } = accounts[0] ?? {};
     if (advertiserId === null)
-      throw new Failure(exitCodes.incomplete, 'This account was not read yet, so there is no evidence.', {
-        kept: 'Everything, untouched.',
-        next: 'intake sync',
-      });
+      throw new Failure(exitCodes.incomplete, 'This account was not read yet, so there is no evidence.', 'intake sync');
     const exportTo = (file: string) =>
       evidence.withProofs(advertiserId, async ({ lines, ...stored }) => {
         const written = await writeLines(file, lines, signal);
         return { name, advertiserId, file, lines: written, sweeps: stored.evidence.length, ...stored };
       });
-    if (options.export === undefined) {
+    if (target === undefined) {
       await using folder = await mkdtempDisposable(join(tmpdir(), 'intake-proof-'));
       const { file } = await exportTo(join(folder.path, 'proof.ndjson'));
       return await showCheck(context, file, noted);
     }
-    const written = await exportTo(resolve(options.export));
+    const written = await exportTo(resolve(target));
     terminal.result(written, () =>
       [
         `${written.file}: ${formatCount(written.sweeps, 'sweep')} and ${formatCount(written.applications, 'application')} of ${name}, ${formatCount(written.lines, 'line')}.`,

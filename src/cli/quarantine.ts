@@ -2,21 +2,15 @@
 // The content of an element is shown only on request, by its id.
 import { formatCount } from '../domain/format.ts';
 import type { ReplaySummary } from '../sync/read/replay-quarantine.ts';
-import { command } from './command.ts';
+import { advertiser, command, flag, option } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
-import { loadCommandConfig } from './load-config.ts';
+import { openKnown } from './open.ts';
 import { toPrintable } from './terminal.ts';
 
 const nothing = 'The quarantine is empty.';
 
-interface QuarantineOptions {
-  readonly show?: string;
-  readonly all: boolean;
-  readonly advertiser?: string;
-}
-
-export const quarantine = command<QuarantineOptions>({
+export const quarantine = command({
   name: 'quarantine',
   summary: 'list elements that could not be parsed as an application, show one, or parse them again',
   examples: [
@@ -24,23 +18,24 @@ export const quarantine = command<QuarantineOptions>({
     ['intake quarantine list --show 5f0c2a', 'one whole element: personal data on your screen, recorded in the audit'],
     ['intake quarantine replay', 'after an upgrade: elements that can be parsed now become applications'],
   ],
-  shape: (shaped) =>
-    shaped
-      .argument('<action>', 'list or replay')
-      .argument('[id]', 'for replay: only this element')
-      .option('--show <id>', 'for list: this element with its text')
-      .option('--all', 'for list: also elements that were resolved since', false)
-      .option('--advertiser <name>', 'only this account, where several are configured'),
-  async run({ env, signal, terminal }, { show, all, advertiser }, action = '', id?: string) {
+  args: [
+    ['<action>', 'list or replay'],
+    ['[id]', 'for replay: only this element'],
+  ],
+  options: {
+    show: option('<id>', 'for list: this element with its text'),
+    all: flag('for list: also elements that were resolved since'),
+    advertiser,
+  },
+  async run(context, { show, all, advertiser: name }, action = '', id?: string) {
+    const { signal, terminal } = context;
     if (action !== 'list' && action !== 'replay') throw new Misuse('The action must be list or replay.');
     if (action === 'list' && id !== undefined)
       throw new Misuse('An id alone belongs to replay; list --show prints an element.');
     if (action === 'replay' && (show !== undefined || all)) throw new Misuse('--show and --all belong to list.');
     const chosen = toElementId(show ?? id);
-    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'sync'], advertiser });
     const { toActor, toOwner } = await import('../app/actor.ts');
-    const { openKnown } = await import('../app/resources.ts');
-    await using app = await openKnown(config, 'quarantine', signal);
+    await using app = await openKnown(context, 'quarantine', name, 'sync');
     const recordUse = (advertiserId: bigint, facts: Readonly<Record<string, number>>) =>
       // The id of an element without an application is a hash of its content, and would outlive an erasure in the audit log.
       app.store.privacy.recordAudit({ advertiserId, action: 'quarantine', applicationId: null, by: toActor(), facts });
@@ -51,7 +46,7 @@ export const quarantine = command<QuarantineOptions>({
       await requireKey(app.store);
       const outcomes: ({ readonly name: string } & ReplaySummary)[] = [];
       for (const account of app.accounts) {
-        const held = { owner: toOwner('quarantine'), leaseMs: config.sync.leaseMs, signal };
+        const held = { owner: toOwner('quarantine'), leaseMs: app.config.sync.LEASE, signal };
         const summary = await replay({ store: app.store, parseElement }, { ...account, ...held, id: chosen });
         outcomes.push({ name: account.name, ...summary });
         if (summary.read > 0) await recordUse(account.advertiserId, { replayed: summary.read, added: summary.added });

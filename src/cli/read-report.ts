@@ -17,9 +17,9 @@ export async function showReadProgress<T>(
   { terminal, env }: Context,
   run: (events: ReadEvents) => Promise<T>,
 ): Promise<T> {
-  await using stack = new AsyncDisposableStack();
-  const applications = stack.use(await terminal.openProgress('applications'));
-  let files: Promise<Progress> | null = null;
+  using stack = new DisposableStack();
+  const applications = stack.use(terminal.openProgress('applications'));
+  let files: Progress | null = null;
   const found = new Map<string, { found: number; total: number | null; requests: number }>();
   return await run({
     crashPoint: createCrashPoint(env.INTAKE_CRASH_AT),
@@ -36,10 +36,10 @@ export async function showReadProgress<T>(
     onFiles({ stored, infected, missing, rejected, givenUp, bytes }, queued) {
       if (files === null) {
         applications[Symbol.dispose]();
-        files = terminal.openProgress('files').then((progress) => stack.use(progress));
+        files = stack.use(terminal.openProgress('files'));
       }
       const done = stored + infected + missing + rejected + givenUp;
-      void files.then((progress) => progress.update(done, Math.max(done, queued), formatBytes(bytes)));
+      files.update(done, Math.max(done, queued), formatBytes(bytes));
     },
     onWait: (name, trouble, waitMs, attempt) =>
       terminal.note(

@@ -1,23 +1,23 @@
 // `intake retry`: makes downloads due now, including those that ended without bytes; or continues a webhook that failed or was stopped.
 import { formatCount } from '../domain/format.ts';
 import { toId, toKind } from './arguments.ts';
-import { type Context, command } from './command.ts';
+import { advertiser, type Context, command, type Given, option } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
 import { loadCommandConfig, requireWebhook } from './load-config.ts';
-
-interface FileFlags {
-  readonly application?: string;
-  readonly kind?: string;
-  readonly state?: string;
-  readonly advertiser?: string;
-}
-
-type RetryFlags = FileFlags & { readonly webhook?: string };
+import { openKnown } from './open.ts';
 
 const states = ['waiting', 'missing', 'rejected', 'given_up'] as const;
 
-export const retry = command<RetryFlags>({
+const options = {
+  application: option('<id>', 'only of this application', toId),
+  kind: option('<kind>', 'only resume, coverLetter, selectionCriteria or screen', toKind),
+  state: option('<state>', `only ${states.join(', ')}`, toState),
+  advertiser,
+  webhook: option('<name>', 'instead of downloads: this endpoint, which failed or was stopped'),
+};
+
+export const retry = command({
   name: 'retry',
   summary: 'make waiting, given up, missing and rejected downloads due now, or continue a webhook',
   examples: [
@@ -26,13 +26,7 @@ export const retry = command<RetryFlags>({
     ['intake retry --application 120045 --kind resume', 'one file'],
     ['intake retry --webhook ats', 'no file: deliver the next event to this endpoint now'],
   ],
-  shape: (shaped) =>
-    shaped
-      .option('--application <id>', 'only of this application')
-      .option('--kind <kind>', 'only resume, coverLetter, selectionCriteria or screen')
-      .option('--state <state>', `only ${states.join(', ')}`)
-      .option('--advertiser <name>', 'only this account, where several are configured')
-      .option('--webhook <name>', 'instead of downloads: this endpoint, which failed or was stopped'),
+  options,
   async run(context, { webhook, ...files }) {
     if (webhook === undefined) return await retryFiles(context, files);
     if (Object.keys(files).some((name) => name !== 'json')) throw new Misuse('--webhook stands alone.');
@@ -40,16 +34,11 @@ export const retry = command<RetryFlags>({
   },
 });
 
-async function retryFiles({ env, signal, terminal }: Context, { application, kind, state, advertiser }: FileFlags) {
-  const choice = {
-    applicationId: application === undefined ? null : toId(application),
-    kind: kind === undefined ? null : toKind(kind),
-    state: state === undefined ? null : toState(state),
-  };
-  const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy'], advertiser });
+async function retryFiles(context: Context, given: Omit<Given<typeof options>, 'webhook'>) {
+  const { application = null, kind = null, state = null } = given;
+  const choice = { applicationId: application, kind, state };
   const { toActor } = await import('../app/actor.ts');
-  const { openKnown } = await import('../app/resources.ts');
-  await using app = await openKnown(config, 'retry', signal);
+  await using app = await openKnown(context, 'retry', given.advertiser);
   let downloads = 0;
   for (const { advertiserId } of app.accounts) {
     const due = await app.store.downloads.retry(advertiserId, choice);
@@ -59,7 +48,7 @@ async function retryFiles({ env, signal, terminal }: Context, { application, kin
     const facts = { ...chosen, downloads: due };
     await app.store.privacy.recordAudit({ advertiserId, action: 'retry', applicationId, by: toActor(), facts });
   }
-  terminal.result({ downloads }, () =>
+  context.terminal.result({ downloads }, () =>
     downloads === 0
       ? 'Nothing to retry: no matching download is waiting or has failed.'
       : `${formatCount(downloads, 'download is', 'downloads are')} due now. A worker fetches them, or: intake sync`,

@@ -3,21 +3,33 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { Sandbox } from '../dev/sandbox/http/server.ts';
 import { toCount } from './arguments.ts';
-import { command } from './command.ts';
+import { command, type Given, option, preset } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { Failure, Misuse } from './failure.ts';
+import { Misuse } from './failure.ts';
 import { toPrintable } from './terminal.ts';
 
-interface SandboxFlags {
-  readonly applications: string;
-  readonly seed: string;
-  readonly host: string;
-  readonly port: string;
-  readonly live: string;
-  readonly now?: string;
-}
+const options = {
+  applications: preset('<count>', 'how many applications it starts with', 500, (text) =>
+    toCount('--applications', text),
+  ),
+  seed: preset('<number>', 'the same seed gives the same bytes for all boards started on one day (UTC)', 1, (text) =>
+    toCount('--seed', text),
+  ),
+  host: preset(
+    '<host>',
+    'the address to listen on; other machines reach only the API, not the control routes',
+    '127.0.0.1',
+  ),
+  port: preset('<port>', '0 takes a free port', 0, (text) => toCount('--port', text, 65_535)),
+  now: option(
+    '<time>',
+    'the time at which the board starts, instead of today; the same seed and time give the same bytes',
+    toClock,
+  ),
+  live: preset('<per-minute>', 'new applications per minute', 0, (text) => toCount('--live', text)),
+};
 
-export const sandbox = command<SandboxFlags>({
+export const sandbox = command({
   name: 'sandbox',
   summary: 'run a sandbox job board that implements the API, to try Intake without an account',
   examples: [
@@ -25,33 +37,14 @@ export const sandbox = command<SandboxFlags>({
     ['intake sandbox --applications 20000 --port 4010', 'more applications, on a fixed port'],
     ['intake sandbox --live 30', 'thirty people apply every minute'],
   ],
-  shape: (shaped) =>
-    shaped
-      .option('--applications <count>', 'how many applications it starts with', '500')
-      .option('--seed <number>', 'the same seed gives the same bytes for all boards started on one day (UTC)', '1')
-      .option(
-        '--host <host>',
-        'the address to listen on; other machines reach only the API, not the control routes',
-        '127.0.0.1',
-      )
-      .option('--port <port>', '0 takes a free port', '0')
-      .option(
-        '--now <time>',
-        'the time at which the board starts, instead of today; the same seed and time give the same bytes',
-      )
-      .option('--live <per-minute>', 'new applications per minute', '0'),
-  async run({ signal, terminal }, options) {
+  options,
+  async run({ signal, terminal }, given) {
     const { openSandbox } = await loadDevelopment('sandbox', () => import('../dev/sandbox/http/server.ts'));
-    await using board = await openSandbox({
-      ...(options.now !== undefined && { now: toClock(options.now) }),
-      applications: toCount('--applications', options.applications),
-      seed: toCount('--seed', options.seed),
-      host: options.host,
-      port: toCount('--port', options.port, 65_535),
-    }).catch((error: unknown) => {
-      throw toListenFailure(error, options) ?? error;
+    const { live, now, ...settings } = given;
+    await using board = await openSandbox({ ...settings, ...(now && { now }) }).catch((error: unknown) => {
+      throw toListenFailure(error, given) ?? error;
     });
-    board.startArrivals(toCount('--live', options.live));
+    board.startArrivals(live);
     const env = toSettings(board);
     terminal.result(env, () =>
       Object.entries(env)
@@ -71,24 +64,17 @@ export async function loadDevelopment<T>(command: 'sandbox' | 'demo', load: () =
     return await load();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new Failure(exitCodes.usage, `intake ${command} is not part of the production image.`, {
-      kept: 'Nothing was started or changed.',
-      next: 'Run it from a checkout after npm ci; docker build --target sandbox makes an image of the sandbox.',
-      cause: error,
-    });
+    const next = 'Run it from a checkout after npm ci; docker build --target sandbox makes an image of the sandbox.';
+    throw new Misuse(`intake ${command} is not part of the production image.`, next);
   }
 }
 
 /** The failure for an address that is taken or does not exist; null where something else failed. */
-function toListenFailure(error: unknown, { host, port }: SandboxFlags): Failure | null {
+function toListenFailure(error: unknown, { host, port }: Given<typeof options>): Misuse | null {
   const { code = '', syscall = '' } = error as NodeJS.ErrnoException;
   if (syscall !== 'listen' && syscall !== 'getaddrinfo') return null;
   const happened = `The sandbox cannot listen on port ${port} of ${toPrintable(host.slice(0, 100))} (${code}).`;
-  return new Failure(exitCodes.usage, happened, {
-    kept: 'Nothing was started or changed.',
-    next: 'Choose another --port or --host; without them the sandbox takes a free port of this machine.',
-    cause: error,
-  });
+  return new Misuse(happened, 'Choose another --port or --host; without them the sandbox takes a free port.');
 }
 
 /** The settings to paste: for the advertiser side, and for the candidate side with a careers site on this machine. */

@@ -1,11 +1,7 @@
 // `intake status`: prints the status as text or JSON; once, as a check for cron jobs, or repeatedly.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Config } from '../config.ts';
-import { isUsable, toSchemaTrouble } from '../domain/schema.ts';
-import { isHealthy, type Status, toReport, toStatus, toUnknownStatus } from '../domain/status.ts';
-import { Trouble } from '../domain/trouble.ts';
-import type { Store } from '../store/store.ts';
-import { command } from './command.ts';
+import { isHealthy, type Status, toReport, toUnknownStatus } from '../domain/status.ts';
+import { command, flag } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { loadCommandConfig } from './load-config.ts';
 
@@ -13,7 +9,7 @@ const betweenLooksMs = 2_000;
 /** Moves the cursor to the upper left and clears the screen: redraws in place and keeps the scrollback. */
 const clear = '\u001b[H\u001b[2J';
 
-export const status = command<{ readonly check: boolean; readonly watch: boolean }>({
+export const status = command({
   name: 'status',
   summary: 'show advertisers, coverage, cursor, queue and problems',
   examples: [
@@ -25,13 +21,14 @@ export const status = command<{ readonly check: boolean; readonly watch: boolean
     ['intake status --watch', 'the same, redrawn every two seconds until Ctrl-C'],
     ['intake status --json', 'for a program; with --watch one object per line'],
   ],
-  shape: (shaped) =>
-    shaped
-      .option('--check', 'exit with 8 when a problem is urgent', false)
-      .option('--watch', 'redraw every two seconds', false),
+  options: {
+    check: flag('exit with 8 when a problem is urgent'),
+    watch: flag('redraw every two seconds'),
+  },
   async run({ env, signal, terminal }, { check, watch }) {
     const config = await loadCommandConfig(env, { needs: ['database', 'privacy', 'sync', 'extract'] });
     const { openAnyStore } = await import('../app/database.ts');
+    const { loadAnyStatus } = await import('../app/status.ts');
     const { isTemporary } = await import('../sync/retry.ts');
     const { renderStatus } = await import('./render-status.ts');
     await using app = await openAnyStore(config, 'status');
@@ -53,17 +50,3 @@ export const status = command<{ readonly check: boolean; readonly watch: boolean
     }
   },
 });
-
-/** The status, as far as the schema supports it. Throws SchemaTrouble if the schema is absent or too different. */
-async function loadAnyStatus(store: Store, config: Config<'sync' | 'extract'>): Promise<Status> {
-  const { loadStatus } = await import('../app/status.ts');
-  const schema = await store.schema.load();
-  if (isUsable(schema)) return await loadStatus(store, config);
-  if (schema.state === 'absent') throw toSchemaTrouble(schema);
-  // An older schema may not have what the rest of the status needs.
-  const advertisers = await store.reports.loadStatus().catch((error: unknown) => {
-    throw error instanceof Trouble ? error : toSchemaTrouble(schema);
-  });
-  const { staleAfterMs, ...limits } = config.sync;
-  return toStatus(new Date(), advertisers, staleAfterMs, { schema, ...limits });
-}

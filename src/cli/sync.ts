@@ -1,16 +1,9 @@
 // `intake sync`: one complete sync of the configured advertisers.
-import { command } from './command.ts';
+import { advertiser, command, flag, unless } from './command.ts';
 import { loadReadConfig } from './load-config.ts';
 import { reportOutcomes, showReadProgress } from './read-report.ts';
 
-interface SyncOptions {
-  readonly recheck: boolean;
-  /** False with `--no-files`. */
-  readonly files: boolean;
-  readonly advertiser?: string;
-}
-
-export const sync = command<SyncOptions>({
+export const sync = command({
   name: 'sync',
   summary: 'read what is new, download its files, and exit',
   examples: [
@@ -19,11 +12,11 @@ export const sync = command<SyncOptions>({
     ['intake sync --no-files', 'applications only; their files stay queued for later'],
     ['intake sync --advertiser acme --json', 'one of several accounts, for a script'],
   ],
-  shape: (shaped) =>
-    shaped
-      .option('--recheck', 'read everything again', false)
-      .option('--no-files', 'leave downloads queued')
-      .option('--advertiser <name>', 'only this account, where several are configured'),
+  options: {
+    recheck: flag('read everything again'),
+    files: unless('leave downloads queued'),
+    advertiser,
+  },
   async run(context, { recheck, files, advertiser }) {
     const config = await loadReadConfig(context, advertiser);
     const { syncOnce } = await import('../app.ts');

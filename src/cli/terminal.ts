@@ -3,7 +3,7 @@
 
 import { styleText } from 'node:util';
 import { toJson } from '../domain/format.ts';
-import type { Output, Progress } from './progress.ts';
+import { createProgress, type Output, type Progress } from './progress.ts';
 
 export interface Terminal {
   /** True where stdout is a terminal that can be redrawn. */
@@ -17,7 +17,7 @@ export interface Terminal {
   /** A line on stderr for the user. */
   note(text: string): void;
   /** A bar on a terminal, a line every few seconds elsewhere, NDJSON with `--json`. */
-  openProgress(label: string): Promise<Progress>;
+  openProgress(label: string): Progress;
 }
 
 export function createTerminal(stdout: Output, stderr: Output, json: boolean, env: Colouring): Terminal {
@@ -28,10 +28,7 @@ export function createTerminal(stdout: Output, stderr: Output, json: boolean, en
     result: (value, render) => (json ? writeJson(value) : void stdout.write(withLineEnd(render()))),
     event: (value) => (json ? writeJson(value) : undefined),
     note: (text) => void stderr.write(withLineEnd(text)),
-    async openProgress(label) {
-      const { createProgress } = await import('./progress.ts');
-      return createProgress(label, { stderr, ...(json && { event: writeJson }) });
-    },
+    openProgress: (label) => createProgress(label, { stderr, ...(json && { event: writeJson }) }),
   };
 }
 

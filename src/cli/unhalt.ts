@@ -1,16 +1,16 @@
 // `intake unhalt`: ends a halt after a person has found its cause. A halt by a refused credential ends by itself.
-import { command } from './command.ts';
+import { advertiser, command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { loadCommandConfig } from './load-config.ts';
 
-export const unhalt = command<{ readonly advertiser?: string }>({
+export const unhalt = command({
   name: 'unhalt',
   summary: 'resume a halted advertiser after you have found the cause',
   examples: [
     ['intake unhalt', 'every configured advertiser that is halted'],
     ['intake unhalt --advertiser acme', 'one of several'],
   ],
-  shape: (shaped) => shaped.option('--advertiser <name>', 'only this account, where several are configured'),
+  options: { advertiser },
   async run({ env, signal, terminal }, { advertiser }) {
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy'], advertiser });
     const { openStoreOf } = await import('../app/database.ts');

@@ -2,41 +2,38 @@
 import { formatBytes } from '../domain/format.ts';
 import type { ApplicationFile } from '../store/files/stored-files.ts';
 import { toId, toKind } from './arguments.ts';
-import { command } from './command.ts';
+import { advertiser, command, flag } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { Failure, Misuse } from './failure.ts';
-import { loadCommandConfig } from './load-config.ts';
+import { Misuse } from './failure.ts';
+import { openFiles } from './open.ts';
 import { toPrintable } from './terminal.ts';
 
 const expiresInMs = 5 * 60_000;
 
-export const url = command<{ readonly advertiser?: string; readonly all?: boolean }>({
+export const url = command({
   name: 'url',
   summary: 'print the address of a stored file: a URL signed for five minutes, or a path on disk',
   examples: [
     ['intake url 120045 resume', 'the resume of an application'],
     ['intake url --all 120045 --json', 'every file of it: address, name, type, size and sha256'],
   ],
-  shape: (shaped) =>
-    shaped
-      .argument('<application>', 'its id')
-      .argument('[kind]', 'resume, coverLetter, selectionCriteria or screen')
-      .option('--all', 'every file of the application; files that are not stored show their state')
-      .option('--advertiser <name>', 'the account of the application, where several are configured'),
-  async run({ env, signal, terminal }, { advertiser, all: isAll = false }, application = '', kindText) {
+  args: [
+    ['<application>', 'its id'],
+    ['[kind]', 'resume, coverLetter, selectionCriteria or screen'],
+  ],
+  options: { all: flag('every file of the application; files that are not stored show their state'), advertiser },
+  async run(context, { advertiser: name, all: isAll }, application = '', kindText?: string) {
     if (isAll === (kindText !== undefined)) {
       throw new Misuse(isAll ? '--all takes no kind.' : 'Name a kind, or use --all for every file.');
     }
     const applicationId = toId(application);
     const kind = kindText === undefined ? null : toKind(kindText);
-    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
     const { toActor } = await import('../app/actor.ts');
-    const { openBlobsOf, openKnown } = await import('../app/resources.ts');
-    await using app = await openKnown(config, 'url', signal);
-    const { files, privacy } = app.store;
-    await using blobs = await openBlobsOf(config, app.store, signal, 'read');
+    await using app = await openFiles(context, 'url', name, 'read');
+    const { blobs, store } = app;
+    const { terminal } = context;
     const recordUse = (advertiserId: bigint, facts: { readonly kind: string; readonly files?: number }) =>
-      privacy.recordAudit({ advertiserId, action: 'url', applicationId, by: toActor(), facts });
+      store.privacy.recordAudit({ advertiserId, action: 'url', applicationId, by: toActor(), facts });
     const toUrl = (key: string, file: Described) =>
       blobs.url(key, {
         fileName: file.fileName ?? `${file.kind}-${applicationId}`,
@@ -45,7 +42,7 @@ export const url = command<{ readonly advertiser?: string; readonly all?: boolea
       });
     const of = `application ${applicationId}`;
     const advertisers = app.accounts.map(({ advertiserId }) => advertiserId);
-    const found = [...(await files.load(advertisers, applicationId))];
+    const found = [...(await store.files.load(advertisers, applicationId))];
     if (kind !== null) {
       const one = requireOne(
         found.flatMap(([advertiserId, all]) =>
@@ -77,10 +74,8 @@ export const url = command<{ readonly advertiser?: string; readonly all?: boolea
 function requireOne<T>(found: readonly T[], words: { readonly none: string; readonly several: string }): T {
   const [only] = found;
   if (only && found.length === 1) return only;
-  throw new Failure(exitCodes.usage, only ? words.several : words.none, {
-    kept: 'Everything, untouched.',
-    next: only ? 'Name one with --advertiser.' : 'intake status shows what is stored and what is waiting.',
-  });
+  if (only) throw new Misuse(words.several, 'Name one with --advertiser.');
+  throw new Misuse(words.none, 'intake status shows what is stored and what is waiting.');
 }
 
 type Described = Omit<ApplicationFile, 'key'>;

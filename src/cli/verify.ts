@@ -1,20 +1,12 @@
 // `intake verify`: checks that every stored file is where its row says, with the same bytes. Damaged files are queued again.
 
 import { formatBytes, formatCount } from '../domain/format.ts';
-import { command } from './command.ts';
-import { createCrashPoint } from './crash-point.ts';
+import { advertiser, command, flag, preset } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
-import { loadCommandConfig } from './load-config.ts';
+import { openFiles } from './open.ts';
 
-interface VerifyOptions {
-  readonly sample: string;
-  readonly full: boolean;
-  readonly collect: boolean;
-  readonly advertiser?: string;
-}
-
-export const verify = command<VerifyOptions>({
+export const verify = command({
   name: 'verify',
   summary: 'compare rows with stored objects and their bytes; queue damaged files again',
   examples: [
@@ -23,34 +15,33 @@ export const verify = command<VerifyOptions>({
     ['intake verify --full', 'the bytes of every file, and the counts of the status'],
     ['intake verify --collect', 'also delete unreferenced objects, even if they are more than 2 %'],
   ],
-  shape: (shaped) =>
-    shaped
-      .option('--sample <percent>', 'percentage of the bytes to read, beginning with those read longest ago', '1')
-      .option('--full', 'read the bytes of every file, and count all rows again', false)
-      .option('--collect', 'delete unreferenced objects that are older than a day, without the safety limit', false)
-      .option('--advertiser <name>', 'only this account, where several are configured')
-      .addHelpText(
-        'after',
-        '\nExits with 3 while a file is missing or damaged, and when an object without a row is found.',
-      ),
-  async run({ env, signal, terminal }, { sample, full, collect, advertiser }) {
-    const share = full ? 1 : toShare(sample);
-    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'], advertiser });
-    const { openBlobsOf, openKnown } = await import('../app/resources.ts');
+  options: {
+    sample: preset(
+      '<percent>',
+      'percentage of the bytes to read, beginning with those read longest ago',
+      0.01,
+      toShare,
+    ),
+    full: flag('read the bytes of every file, and count all rows again'),
+    collect: flag('delete unreferenced objects that are older than a day, without the safety limit'),
+    advertiser,
+  },
+  after: 'Exits with 3 while a file is missing or damaged, and when an object without a row is found.',
+  async run(context, { sample, full, collect, advertiser: name }) {
+    const share = full ? 1 : sample;
+    const { signal, terminal } = context;
     const { verify: compare } = await import('../sync/files/verify.ts');
-    const crashPoint = createCrashPoint(env.INTAKE_CRASH_AT);
-    await using app = await openKnown(config, 'verify', signal, crashPoint);
-    const { store, accounts } = app;
-    await using blobs = await openBlobsOf(config, store, signal);
-    const advertisers = accounts.map(({ advertiserId }) => advertiserId);
+    await using app = await openFiles(context, 'verify', name, 'own');
+    const { config, store, blobs, crashPoint } = app;
+    const advertisers = app.accounts.map(({ advertiserId }) => advertiserId);
     const miscounted = share === 1 ? await store.reports.repairTallies() : 0;
     if (share === 1) await store.reports.markAllDays();
-    const progress = await terminal.openProgress('blobs');
+    const progress = terminal.openProgress('blobs');
     const summary = await compare(
       { store, blobs, crashPoint, onStep: (sum) => progress.update(sum.blobs, null, formatBytes(sum.readBytes)) },
       {
         ...{ advertisers, amount: { share }, mayDeleteManyOrphans: collect, signal },
-        parallel: config.source.concurrency,
+        parallel: config.source.SOURCE_CONCURRENCY,
       },
     ).finally(() => progress[Symbol.dispose]());
     const found = { ...summary, miscounted };

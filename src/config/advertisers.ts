@@ -33,14 +33,8 @@ export interface CareersSite {
 
 /** Reads the accounts of a file with their credentials. Every problem goes to `report`, not only the first. */
 export function loadAdvertisers(file: string, url: string | null, report: Report): Advertiser[] {
-  return loadList(file, url, report).flatMap(({ account, at, credential: text, credentialFile }) => {
-    if ((text === undefined) === (credentialFile === undefined)) {
-      report(`${at} needs either credential or credentialFile`);
-      return [];
-    }
-    const credential = loadOne(file, text, credentialFile, read.credential, (problem) =>
-      report(`${at} credentialFile ${problem}`),
-    );
+  return loadList(file, url, report).flatMap(({ account, at, ...given }) => {
+    const credential = loadOne(file, at, given, 'credential', read.credential, report);
     return credential === undefined ? [] : [{ ...account, credential }];
   });
 }
@@ -49,11 +43,10 @@ export function loadAdvertisers(file: string, url: string | null, report: Report
 export function loadAccounts(file: string, url: string | null, report: Report): SiteAccount[] {
   const accounts = loadList(file, url, report).flatMap(({ account, at, ...given }): SiteAccount[] => {
     const { prefillKey, prefillKeyFile, prefillReturnUrls } = given;
-    if (prefillReturnUrls === undefined) return [{ ...account, site: null }];
-    const key = loadOne(file, prefillKey, prefillKeyFile, read.bearerToken, (problem) =>
-      report(`${at} prefillKeyFile ${problem}`),
-    );
-    return key === undefined ? [] : [{ ...account, site: { key, returnUrls: prefillReturnUrls.flat() } }];
+    if ((prefillKey ?? prefillKeyFile ?? prefillReturnUrls) === undefined) return [{ ...account, site: null }];
+    if (prefillReturnUrls === undefined) report(`${at} needs prefillReturnUrls beside its key for prefills`);
+    const key = loadOne(file, at, given, 'prefillKey', read.bearerToken, report);
+    return key === undefined ? [] : [{ ...account, site: { key, returnUrls: prefillReturnUrls?.flat() ?? [] } }];
   });
   const keys = accounts.flatMap(({ site }) => site?.key.reveal() ?? []);
   if (new Set(keys).size < keys.length) report(`${file}: two accounts have the same key for prefills`);
@@ -79,10 +72,8 @@ export function loadWebhooks(file: string, report: Report) {
   const endpoints = list.flatMap(({ account: { name: account }, at, webhooks = [] }) =>
     webhooks.flatMap((given, index): WebhookEndpoint[] => {
       const place = `${at}.webhooks[${index}]`;
-      const { url, secret: text, secretFile, events = null, full = false, name = account } = given;
-      const secret = loadOne(file, text, secretFile, read.webhookSecrets, (problem) =>
-        report(`${place} secretFile ${problem}`),
-      );
+      const { url, events = null, full = false, name = account } = given;
+      const secret = loadOne(file, place, given, 'secret', read.webhookSecrets, report);
       const detail = full === false ? null : full === true ? 'anonymous' : 'personal';
       return secret === undefined ? [] : [{ account, name, url, secret, types: events, detail }];
     }),
@@ -126,54 +117,36 @@ const webhook = z
     {
       name: shortName.optional(),
       url: read.webhookUrl,
-      secret: z.string().optional(),
+      secret: z.string('must be a text').optional(),
       secretFile: path.optional(),
       events: z.array(eventType, 'must be a list of types').min(1, 'must name a type').optional(),
       full: z.union([z.boolean(), z.literal(withPeople)], `must be true, false or "${withPeople}"`).optional(),
     },
     { error: unknownMember },
   )
-  .refine(({ secret, secretFile }) => (secret === undefined) !== (secretFile === undefined), {
-    error: 'needs either secret or secretFile',
-  })
-  .refine(({ secret }) => secret === undefined || read.webhookSecrets.safeParse(secret).success, {
-    error: 'has a secret that is not whsec_ and 24 to 64 bytes in base64',
-  })
   .refine(({ events, full }) => full !== withPeople || (events?.includes('application.erased') ?? true), {
     error: 'sends personal data, so its events must include application.erased',
   });
 
-const account = z
-  .strictObject(
-    {
-      name: shortName,
-      url: read.sourceUrl.optional(),
-      credential: read.credential.optional(),
-      credentialFile: path.optional(),
-      advertiserId: z
-        .union(
-          [z.int().positive().transform(BigInt), read.advertiserId],
-          'must be a positive integer or its digits as text',
-        )
-        .optional(),
-      prefillKey: read.bearerToken.optional(),
-      prefillKeyFile: path.optional(),
-      prefillReturnUrls: z
-        .array(read.prefixes, 'must be a list of addresses')
-        .min(1, 'must name an address')
-        .optional(),
-      webhooks: z.array(webhook, 'must be a list').optional(),
-    },
-    { error: unknownMember },
-  )
-  .refine(({ prefillKey, prefillKeyFile }) => prefillKey === undefined || prefillKeyFile === undefined, {
-    error: 'needs either prefillKey or prefillKeyFile',
-  })
-  .refine(
-    ({ prefillKey, prefillKeyFile, prefillReturnUrls }) =>
-      ((prefillKey ?? prefillKeyFile) === undefined) === (prefillReturnUrls === undefined),
-    { error: 'needs a key for prefills and prefillReturnUrls, or neither' },
-  );
+const account = z.strictObject(
+  {
+    name: shortName,
+    url: read.sourceUrl.optional(),
+    credential: z.string('must be a text').optional(),
+    credentialFile: path.optional(),
+    advertiserId: z
+      .union(
+        [z.int().positive().transform(BigInt), read.advertiserId],
+        'must be a positive integer or its digits as text',
+      )
+      .optional(),
+    prefillKey: z.string('must be a text').optional(),
+    prefillKeyFile: path.optional(),
+    prefillReturnUrls: z.array(read.prefixes, 'must be a list of addresses').min(1, 'must name an address').optional(),
+    webhooks: z.array(webhook, 'must be a list').optional(),
+  },
+  { error: unknownMember },
+);
 
 const accountList = z
   .array(account, 'must be a list')
@@ -209,17 +182,26 @@ function loadJson(file: string, report: Report): unknown {
 
 type Form = Pick<z.ZodType<unknown, string>, 'safeParse'>;
 
-/** The secret that stands in the file, or in another file that it names. */
-function loadOne(list: string, text: string | undefined, from: string | undefined, form: Form, report: Report) {
-  if (text !== undefined) return new Secret(text);
-  const file = resolve(dirname(list), from ?? '');
+/** A secret of the list: the member `name`, or the file that the member `nameFile` names. */
+function loadOne<N extends string>(
+  list: string,
+  at: string,
+  given: { readonly [M in N | `${N}File`]?: string | undefined },
+  name: N,
+  form: Form,
+  report: Report,
+): Secret | undefined {
+  const { [name]: text, [`${name}File` as const]: from } = given;
+  if ((text === undefined) === (from === undefined)) return void report(`${at} needs either ${name} or ${name}File`);
+  const file = from === undefined ? null : resolve(dirname(list), from);
+  const place = file === null ? `${at}.${name}` : `${at}.${name}File ${file}`;
   try {
-    const secret = loadSecret(file);
-    const checked = form.safeParse(secret.reveal());
-    if (checked.success) return secret;
-    report(`${file} ${checked.error.issues[0]?.message}`);
+    const secret = file === null ? new Secret(text ?? '') : loadSecret(file);
+    const { error } = form.safeParse(secret.reveal());
+    if (error === undefined) return secret;
+    report(`${place} ${error.issues[0]?.message}`);
   } catch (error) {
-    report(`${file} ${explainUnreadable(error)}`);
+    report(`${place} ${explainUnreadable(error)}`);
   }
   return undefined;
 }

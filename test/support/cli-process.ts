@@ -1,6 +1,6 @@
 // A process that runs the CLI with commands that wait, write endless output or fail, for tests of signals, pipes and exit codes.
 
-import { command, type Definition } from '../../src/cli/command.ts';
+import type { Definition } from '../../src/cli/command.ts';
 import { exitCodes } from '../../src/cli/exit-codes.ts';
 import { runProcess } from '../../src/cli/run.ts';
 
@@ -40,7 +40,7 @@ const runs: Readonly<Record<string, Definition['run']>> = {
     return exitCodes.done;
   },
   async count({ terminal }) {
-    using progress = await terminal.openProgress('applications');
+    using progress = terminal.openProgress('applications');
     progress.update(2, 2);
     return exitCodes.done;
   },
@@ -60,7 +60,5 @@ const runs: Readonly<Record<string, Definition['run']>> = {
 
 await runProcess(
   process,
-  Object.entries(runs).map(([name, run]) =>
-    command({ name, summary: name, examples: [[`intake ${name}`, name]], run }),
-  ),
+  Object.entries(runs).map(([name, run]) => ({ name, summary: name, examples: [[`intake ${name}`, name]], run })),
 );

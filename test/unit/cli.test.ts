@@ -1,7 +1,7 @@
 // The CLI as a person and a script meet it: help, mistakes, errors, exit codes, output.
 
 import { describe, expect, it } from 'vitest';
-import { command, type Definition } from '../../src/cli/command.ts';
+import { command, type Definition, flag } from '../../src/cli/command.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { exitCodes } from '../../src/cli/exit-codes.ts';
 import { Failure, Interrupted } from '../../src/cli/failure.ts';
@@ -16,19 +16,22 @@ function createOutput(isTTY = false) {
   return { write: (text: string) => written.push(text), isTTY, columns: 100, text: () => written.join('') };
 }
 
-function sync(run: Definition<{ recheck?: boolean }>['run']) {
-  return command<{ recheck?: boolean }>({
+type Run = Definition<{ readonly recheck: boolean }>['run'];
+
+function sync(run: Run) {
+  return command({
     name: 'sync',
     summary: 'one complete sync',
     examples: [['intake sync --recheck', 'reads everything again']],
-    shape: (shaped) => shaped.argument('[name]').option('--recheck', 'read everything again'),
+    args: [['[name]', 'an account']],
+    options: { recheck: flag('read everything again') },
     run,
   });
 }
 
 async function cli(
   argv: string[],
-  run: Definition<{ recheck?: boolean }>['run'] = async () => exitCodes.done,
+  run: Run = async () => exitCodes.done,
   env = {},
   signal = new AbortController().signal,
 ) {
@@ -54,7 +57,7 @@ describe('a command', () => {
   });
 
   it('prints its result as text, or as one JSON object with exact ids', async () => {
-    const run: Definition['run'] = async ({ terminal }) => {
+    const run: Run = async ({ terminal }) => {
       terminal.note('asking');
       terminal.event({ page: 1 });
       terminal.result({ id: 9_007_199_254_740_993n }, () => 'one application');
@@ -93,7 +96,7 @@ describe('help', () => {
       await runCli([name, '--help'], commands, { env: {}, stdout, stderr, signal: new AbortController().signal });
       expect(stdout.text(), name).toContain('--json');
       expect(stdout.text(), name).not.toContain('default: false');
-      if (name === 'sandbox') expect(stdout.text()).toContain('(default: "500")');
+      if (name === 'sandbox') expect(stdout.text()).toContain('(default: 500)');
     }
   });
 
@@ -146,9 +149,8 @@ describe('a mistake in the command line', () => {
 
 describe('an error', () => {
   it('says what happened, what was kept and what to do', async () => {
-    const failure = new Failure(exitCodes.schema, 'The schema is older than this Intake.', {
+    const failure = new Failure(exitCodes.schema, 'The schema is older than this Intake.', 'Run intake migrate.', {
       kept: 'All rows.',
-      next: 'Run intake migrate.',
     });
     const { code, stderr, stdout } = await cli(['sync', '--json'], failing(failure));
     expect(code).toBe(7);
@@ -159,7 +161,7 @@ describe('an error', () => {
   });
 
   it('of the configuration ends with 2, one block, each problem also as JSON', async () => {
-    const run: Definition['run'] = async ({ env }) => {
+    const run: Run = async ({ env }) => {
       loadConfig(env, { needs: ['source'], stateDir: '/nowhere' });
       return exitCodes.done;
     };

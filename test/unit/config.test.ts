@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { toLimits, toWatched } from '../../src/app/status.ts';
 import { saveDemoSettings, toStateDir } from '../../src/config/local.ts';
 import { type Setting, sections, settings } from '../../src/config/settings.ts';
 import { type ConfigProblem, ConfigProblems, loadConfig, type Need, toWebhookSecrets } from '../../src/config.ts';
@@ -70,25 +71,27 @@ describe('defaults', () => {
       production: false,
       warnings: [],
       log: { level: 'info', format: 'auto' },
-      database: { url: 'embedded', directUrl: null },
-      source: { format: 'json', requestsPerSecond: 10, concurrency: 8, idleTimeoutMs: 30_000 },
+      database: { DATABASE_DIRECT_URL: null },
+      source: { SOURCE_FORMAT: 'json', SOURCE_RATE: 10, SOURCE_CONCURRENCY: 8, SOURCE_TIMEOUT: 30_000 },
       sync: {
-        schedule: '*/5 * * * *',
-        recheckSchedule: '17 3 * * *',
-        auditSchedule: '*/10 * * * *',
-        staleAfterMs: 1_200_000,
-        proofLimit: { ms: 2 * 86_400_000, isScheduled: true },
-        verifyWithinMs: 30 * 86_400_000,
-        lagMs: 900_000,
-        startAt: null,
-        leaseMs: 30_000,
+        SYNC_SCHEDULE: '*/5 * * * *',
+        RECHECK_SCHEDULE: '17 3 * * *',
+        AUDIT_SCHEDULE: '*/10 * * * *',
+        SYNC_LAG: 900_000,
+        SYNC_START: null,
+        LEASE: 30_000,
       },
-      blobs: { place: { kind: 'disk', path: join(stateDir, 'blobs') } },
-      admin: { host: '127.0.0.1', port: 9090, login: null },
+      blobs: { BLOBS_URL: { kind: 'disk', path: join(stateDir, 'blobs') } },
+      admin: { ADMIN_HOST: '127.0.0.1', ADMIN_PORT: 9090, ADMIN_USER: null, ADMIN_PASSWORD: null },
       prefill: null,
-      privacy: { retentionMs: null },
+      privacy: { RETENTION: null },
     });
-    expect(config.sync).toMatchObject({ attachmentMaxBytes: 50_000_000, sourceHash: 'learn' });
+    expect(config.database.DATABASE_URL.reveal()).toBe('embedded');
+    expect(config.sync).toMatchObject({ ATTACHMENT_MAX_BYTES: 50_000_000, SOURCE_HASH: 'learn' });
+    expect(toLimits(config)).toEqual({
+      ...{ staleAfterMs: 1_200_000, verifyWithinMs: 30 * 86_400_000 },
+      proofLimit: { ms: 2 * 86_400_000, isScheduled: true },
+    });
     expect(config.source.advertisers).toMatchObject([
       { name: 'default', url: 'https://api.example.com', advertiserId: null },
     ]);
@@ -100,7 +103,7 @@ describe('defaults', () => {
     expect(refusedNames({ ...production, DATABASE_URL: 'embedded' })).toEqual(['DATABASE_URL']);
     expect(load(production, ...all)).toMatchObject({
       production: true,
-      blobs: { place: { bucket: 'bucket', prefix: 'prefix' } },
+      blobs: { BLOBS_URL: { bucket: 'bucket', prefix: 'prefix' } },
     });
   });
 
@@ -131,7 +134,7 @@ describe('defaults', () => {
   });
 
   it('polls and rechecks that are off have no time limit, or a long one', () => {
-    const limits = (more: Env) => load({ ...account, ...more }, 'sync').sync;
+    const limits = (more: Env) => toLimits(load({ ...account, ...more }, 'sync'));
     expect(limits({ SYNC_SCHEDULE: 'off' }).staleAfterMs).toBeNull();
     expect(limits({ SYNC_WITHIN: '3h' }).staleAfterMs).toBe(3 * 3_600_000);
     const off = { RECHECK_SCHEDULE: 'off' };
@@ -148,9 +151,9 @@ describe('defaults', () => {
   it('an extract by schedule has a time limit, which a long pause is warned of', () => {
     const extracts = (EXTRACT_SCHEDULE: string, more: Env = {}) =>
       load({ ...account, EXTRACT_URL: 's3://lake/intake', EXTRACT_SCHEDULE, ...more }, 'extract');
-    expect(extracts('off').extract.watched).toBeNull();
+    expect(toWatched(extracts('off'))).toBeNull();
     const nightly = extracts('41 2 * * *');
-    expect(nightly.extract.watched).toEqual({ location: 's3://lake/intake', withinMs: 2 * 86_400_000 });
+    expect(toWatched(nightly)).toEqual({ location: 's3://lake/intake', withinMs: 2 * 86_400_000 });
     expect(nightly.warnings).toEqual([]);
     expect(extracts('41 2 * * SUN').warnings).toEqual([expect.stringMatching(/^EXTRACT_WITHIN is shorter/)]);
     expect(extracts('41 2 * * SUN', { EXTRACT_WITHIN: '15d' }).warnings).toEqual([]);
@@ -159,7 +162,7 @@ describe('defaults', () => {
   it('a key of KMS is used only where KMS encrypts', () => {
     const env = { ...account, S3_KMS_KEY_ID: 'alias/intake' };
     expect(refusedNames(env, 'blobs')).toEqual(['S3_KMS_KEY_ID']);
-    expect(load({ ...env, S3_SSE: 'aws:kms' }, 'blobs').blobs.s3).toMatchObject({ kmsKeyId: 'alias/intake' });
+    expect(load({ ...env, S3_SSE: 'aws:kms' }, 'blobs').blobs.S3_KMS_KEY_ID).toBe('alias/intake');
   });
 
   it('several hosts are refused with the way that there is', () => {
@@ -206,19 +209,16 @@ describe('defaults', () => {
   });
 
   it.each(['', '  '])('an empty text counts as not set (%j)', (empty) => {
-    expect(
-      load({ ...account, SOURCE_RATE: empty, DATABASE_URL: '', ADVERTISERS_FILE: empty }, 'source', 'database'),
-    ).toMatchObject({
-      database: { url: 'embedded' },
-      source: { requestsPerSecond: 10 },
-    });
+    const env = { ...account, SOURCE_RATE: empty, DATABASE_URL: '', ADVERTISERS_FILE: empty };
+    const { database, source } = load(env, 'source', 'database');
+    expect(database.DATABASE_URL.reveal()).toBe('embedded');
+    expect(source.SOURCE_RATE).toBe(10);
     expect(refusedNames({ SOURCE_URL: empty, SOURCE_CREDENTIAL: '' }, 'source')).toEqual(ofAccount);
   });
 
   it('what a command does not need is neither required nor read', () => {
-    expect(load({ SOURCE_RATE: 'nonsense', SOURCE_CREDENTIAL_FILE: '/nowhere' }, 'database').database.url).toBe(
-      'embedded',
-    );
+    const unread = { SOURCE_RATE: 'nonsense', SOURCE_CREDENTIAL_FILE: '/nowhere' };
+    expect(load(unread, 'database').database.DATABASE_URL.reveal()).toBe('embedded');
     expect(load({ NODE_ENV: 'production' }).production).toBe(true);
   });
 });
@@ -470,8 +470,8 @@ describe('secrets', () => {
       for (const name of names) expect(shown, name).not.toContain(String(env[name as keyof typeof env]));
       expect(shown).toContain('[secret]');
     }
-    expect(`${config.privacy.key}`).toBe('[secret]');
-    expect(config.prefill?.clientSecret.reveal()).toBe('p%ss:wörd');
+    expect(`${config.privacy.PRIVACY_KEY}`).toBe('[secret]');
+    expect(config.prefill?.OAUTH_CLIENT_SECRET.reveal()).toBe('p%ss:wörd');
   });
 
   it('come from a file, less one line break at its end, and remember it for reading again', () => {
@@ -505,7 +505,7 @@ describe('secrets', () => {
       { name: 'SOURCE_CREDENTIAL', text: 'and SOURCE_CREDENTIAL_FILE are both set: keep one of them' },
     ]);
     expect(
-      load({ ...source, SOURCE_CREDENTIAL: '', PRIVACY_KEY: 'x'.repeat(16) }, 'privacy').privacy.key.file,
+      load({ ...source, SOURCE_CREDENTIAL: '', PRIVACY_KEY: 'x'.repeat(16) }, 'privacy').privacy.PRIVACY_KEY.file,
     ).toBeNull();
     for (const [path, why] of [
       [file, 'is empty'],
@@ -535,7 +535,7 @@ describe('settings that depend on each other', () => {
     }
     expect(refusedNames({ ADMIN_USER: 'a' }, 'admin')).toEqual(['ADMIN_PASSWORD']);
     const { admin } = load({ ADMIN_HOST: '0.0.0.0', ADMIN_USER: 'a', ADMIN_PASSWORD: 'b' }, 'admin');
-    expect(admin.login?.password.reveal()).toBe('b');
+    expect(admin.ADMIN_PASSWORD?.reveal()).toBe('b');
   });
 
   it('a secret that can be tried from outside has at least 16 characters in production', () => {
@@ -564,9 +564,9 @@ describe('settings that depend on each other', () => {
   it('prefill is set whole or not at all', () => {
     expect(load({ PORT: '80', PREFILL_TTL: '1h' }, 'prefill').prefill).toBeNull();
     expect(load(prefill, 'prefill').prefill).toMatchObject({
-      port: 8080,
-      ttlMs: 86_400_000,
-      authUrl: 'https://auth.example.com',
+      PORT: 8080,
+      PREFILL_TTL: 86_400_000,
+      AUTH_URL: 'https://auth.example.com',
     });
     for (const name of Object.keys(prefill))
       expect(refusedNames({ ...prefill, [name]: undefined }, 'prefill')).toEqual([name]);
@@ -678,11 +678,11 @@ describe('several accounts', () => {
     ['[0] needs either', [{ name: 'a', url: 'https://x' }]],
     ['[0] needs either', [{ ...whole, credential: 'xMARKERx', credentialFile: 'y' }]],
     ['[0] has an unknown member secret', [{ ...whole, secret: 'xMARKERx' }]],
-    ['[0] credentialFile', [{ name: 'a', url: 'https://x', credentialFile: 'nowhere' }]],
-    ['[0] needs a key for prefills and', [{ ...whole, prefillKey: 'xMARKERx' }]],
-    ['[0] needs a key for prefills and', [{ ...whole, prefillReturnUrls: ['https://x'] }]],
+    ['[0].credentialFile', [{ name: 'a', url: 'https://x', credentialFile: 'nowhere' }]],
+    ['[0] needs prefillReturnUrls', [{ ...whole, prefillKey: 'xMARKERx' }]],
+    ['[0] needs either prefillKey or', [{ ...whole, prefillReturnUrls: ['https://x'] }]],
     ['[0].prefillReturnUrls', [{ name: 'a', credential: 'x', prefillKey: 'xMARKERx', prefillReturnUrls: 'https://x' }]],
-    ['[0] prefillKeyFile', [{ ...whole, prefillKeyFile: 'nowhere', prefillReturnUrls: ['https://x'] }]],
+    ['[0].prefillKeyFile', [{ ...whole, prefillKeyFile: 'nowhere', prefillReturnUrls: ['https://x'] }]],
     [
       'two accounts have the same key for prefills',
       [
@@ -724,7 +724,7 @@ describe('what a checkout keeps', () => {
     expect(statSync(join(stateDir, 'demo.json')).mode & 0o777).toBe(0o600);
     const config = load({ SYNC_LAG: '2m', LOG_LEVEL: '' }, 'source', 'sync', 'database');
     expect(config.source.advertisers[0]?.url).toBe('http://127.0.0.1:4010');
-    expect(config.sync.lagMs).toBe(120_000);
+    expect(config.sync.SYNC_LAG).toBe(120_000);
     expect(load({ ...account }, 'source').source.advertisers[0]?.url).toBe('https://api.example.com');
   });
 
@@ -737,8 +737,9 @@ describe('what a checkout keeps', () => {
     const open = async (env: Env, isDemo?: boolean) => {
       const needs = ['database', 'blobs', 'privacy'] as const;
       const { database, blobs, privacy } = loadConfig(env, { needs, stateDir, demo: isDemo ?? false, openEmbedded });
-      if (database.url === 'embedded') await expect(database.openEmbedded?.()).rejects.toThrow('not opened');
-      return [blobs.place, privacy.key.reveal()] as const;
+      if (database.DATABASE_URL.reveal() === 'embedded')
+        await expect(database.openEmbedded?.()).rejects.toThrow('not opened');
+      return [blobs.BLOBS_URL, privacy.PRIVACY_KEY.reveal()] as const;
     };
     const [place, key] = await open(account);
     expect(place).toEqual({ kind: 'disk', path: join(stateDir, 'blobs') });
@@ -783,15 +784,15 @@ describe('what a checkout keeps', () => {
 
   it('a privacy key is made once, for its owner only', () => {
     const state = join(stateDir, 'new');
-    const first = loadConfig({}, { needs: ['privacy'], stateDir: state }).privacy.key.reveal();
+    const first = loadConfig({}, { needs: ['privacy'], stateDir: state }).privacy.PRIVACY_KEY.reveal();
     expect(first).toMatch(/^[0-9a-f]{64}$/);
-    expect(loadConfig({}, { needs: ['privacy'], stateDir: state }).privacy.key.reveal()).toBe(first);
+    expect(loadConfig({}, { needs: ['privacy'], stateDir: state }).privacy.PRIVACY_KEY.reveal()).toBe(first);
     expect(statSync(join(state, 'privacy-key')).mode & 0o777).toBe(0o600);
     expect(readFileSync(join(state, 'privacy-key'), 'utf8')).toBe(`${first}\n`);
   });
 
   it('lies in the checkout beside the embedded database, from whichever folder a command is run', () => {
-    const place = (env: Env) => loadConfig({ ...account, ...env }, { needs: ['blobs'] }).blobs.place;
+    const place = (env: Env) => loadConfig({ ...account, ...env }, { needs: ['blobs'] }).blobs.BLOBS_URL;
     const ours = { kind: 'disk', path: resolve('.intake/blobs') };
     for (const env of [{}, { DATABASE_URL: '' }, { DATABASE_URL: ' embedded ' }]) {
       expect(toStateDir(env)).toBe(resolve('.intake'));
@@ -810,7 +811,7 @@ describe('what a checkout keeps', () => {
       { name: 'PRIVACY_KEY', text: 'must be at least 16 characters long, without control characters' },
     ]);
     expect(refusedNames({ PRIVACY_KEY: `x${' '.repeat(20)}` }, 'privacy')).toEqual(['PRIVACY_KEY']);
-    expect(load({ PRIVACY_KEY: 'x'.repeat(16) }, 'privacy').privacy.key.reveal()).toHaveLength(16);
+    expect(load({ PRIVACY_KEY: 'x'.repeat(16) }, 'privacy').privacy.PRIVACY_KEY.reveal()).toHaveLength(16);
   });
 
   it('a privacy key that cannot be made is a problem, not a crash', () => {
@@ -864,7 +865,7 @@ describe('webhooks', () => {
   it.each([
     [{ ...hook, url: 'ats' }, /webhooks\[0\]\.url must be an http/],
     [{ url: hook.url }, /needs either secret or secretFile/],
-    [{ ...hook, secret: 'sesame-open' }, /has a secret that is not whsec_/],
+    [{ ...hook, secret: 'sesame-open' }, /webhooks\[0\]\.secret must be whsec_/],
     [{ ...hook, events: ['application.read'] }, /must be types of events/],
     [{ ...hook, full: 'personal' }, /must be true, false or "with personal data"/],
     [{ ...hook, ful: true }, /has an unknown member ful/],

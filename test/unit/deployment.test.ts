@@ -28,7 +28,7 @@ describe('compose.yaml', () => {
     const needs = ['database', 'accounts', 'blobs', 'prefill', 'privacy'] as const;
     expect(environment).not.toHaveProperty('SOURCE_CREDENTIAL');
     const config = loadConfig({ ...environment, NODE_ENV: 'production' }, { needs });
-    expect(config.prefill).toMatchObject({ host: '0.0.0.0', port: 8080 });
+    expect(config.prefill).toMatchObject({ HOST: '0.0.0.0', PORT: 8080 });
     expect(services.prefill).toMatchObject({ ports: ['127.0.0.1:8080:8080'], read_only: true, cap_drop: ['ALL'] });
   });
 
@@ -37,7 +37,7 @@ describe('compose.yaml', () => {
     expect(Object.keys(environment).filter((name) => !isSetting(name))).toEqual([]);
     const needs = ['database', 'source', 'sync', 'blobs', 'admin', 'privacy'] as const;
     const config = loadConfig({ ...environment, NODE_ENV: 'production' }, { needs });
-    expect(config.admin).toMatchObject({ host: '0.0.0.0', port: 9090, login: { user: 'operator' } });
+    expect(config.admin).toMatchObject({ ADMIN_HOST: '0.0.0.0', ADMIN_PORT: 9090, ADMIN_USER: 'operator' });
   });
 
   it('publishes the status page to this machine only, and drops what a worker does not need', () => {
@@ -136,7 +136,7 @@ describe('deploy/kubernetes.yaml', () => {
       SESSION_SECRET: secret['session-secret'],
     };
     expect(Object.keys(secret)).not.toContain('source-credential');
-    expect(loadConfig(env, { needs: ['prefill', 'accounts'] }).prefill).toMatchObject({ port: 8080 });
+    expect(loadConfig(env, { needs: ['prefill', 'accounts'] }).prefill).toMatchObject({ PORT: 8080 });
     expect(named('Service').spec.ports[0].targetPort).toBe('public');
   });
 
