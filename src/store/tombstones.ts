@@ -183,21 +183,18 @@ const mostLookedThrough = 100;
 
 /** Recomputes person keys of the oldest and newest applications, and the tombstone of the highest erased id, and compares them. */
 export async function loadKeyState(db: Queryable, privacyKey: KeyObject): Promise<KeyState> {
-  const ends = (order: string) => `(SELECT e.job_seeker_id, e.email, e.person_key FROM (
+  const ends = (order: string) => `(SELECT e.job_seeker_id AS "jobSeekerId", e.email, e.person_key AS "personKey" FROM (
       SELECT * FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id
       ORDER BY a.application_id ${order} LIMIT ${mostLookedThrough}) AS e
     WHERE e.person_key IS NOT NULL LIMIT 5)`;
   const people = await db.query<
-    Columns<'applications', 'advertiser_id' | 'job_seeker_id' | 'email'> &
-      NotNull<Columns<'applications', 'person_key'>>
+    Pick<Application, 'jobSeekerId' | 'email'> & { advertiserId: bigint; personKey: string }
   >(
-    `SELECT v.advertiser_id, a.* FROM intake.advertisers v
+    `SELECT v.advertiser_id AS "advertiserId", a.* FROM intake.advertisers v
      CROSS JOIN LATERAL (${ends('ASC')} UNION ALL ${ends('DESC')}) AS a LIMIT 500`,
   );
-  const isOther = ({ advertiser_id, job_seeker_id, email, person_key }: (typeof people)[number]) =>
-    [toPersonKey, toEarlierPersonKey].every(
-      (toKey) => toKey(privacyKey, advertiser_id, { jobSeekerId: job_seeker_id, email }) !== person_key,
-    );
+  const isOther = (one: (typeof people)[number]) =>
+    [toPersonKey, toEarlierPersonKey].every((toKey) => toKey(privacyKey, one.advertiserId, one) !== one.personKey);
   if (people.some(isOther)) return 'differs';
   const erased = await db.query<NotNull<Columns<'advertisers', 'advertiser_id' | 'erased_through'>>>(
     `SELECT advertiser_id, erased_through FROM intake.advertisers WHERE erased_through IS NOT NULL`,

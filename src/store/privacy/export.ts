@@ -8,8 +8,7 @@ import { toAccountId, toBareAddress } from '../../domain/person.ts';
 import { toPersonKeys } from '../person-key.ts';
 import { accountIn, isAccountInJson, toAccountPattern } from '../person-search.ts';
 import type { Queryable } from '../postgres/database.ts';
-import type { Columns } from '../schema/rows.ts';
-import { mayStore, toPerson } from '../tombstones.ts';
+import { mayStore, type PersonFacts, toPerson } from '../tombstones.ts';
 import { isOfPerson } from './find-and-erase.ts';
 
 export interface PersonExport {
@@ -40,24 +39,24 @@ export async function loadExport(
   applicationId: bigint,
 ): Promise<PersonExport | null> {
   const find = async (condition: string, ...values: unknown[]) => {
-    const rows = await db.query<PersonRow>(
-      `SELECT application_id, email, job_seeker_id, raw::text AS raw FROM intake.applications
+    const rows = await db.query<PersonFacts>(
+      `SELECT application_id AS id, email, job_seeker_id AS "jobSeekerId", coalesce(raw::text, '{}') AS raw FROM intake.applications
        WHERE advertiser_id = $1 AND ${condition} AND erased_at IS NULL ORDER BY application_id`,
       [advertiserId, ...values],
     );
-    const may = await mayStore(db, privacyKey, advertiserId, rows.map(toStoredPerson));
+    const may = await mayStore(db, privacyKey, advertiserId, rows.map(toPerson));
     return rows.filter((_, at) => may[at]);
   };
   const [named] = await find('application_id = $2', applicationId);
   if (named === undefined) return null;
-  const account = toAccountId(named.job_seeker_id);
+  const account = toAccountId(named.jobSeekerId);
   const isSame = `(application_id = $2 OR ${accountIn('job_seeker_id')} = $3::text)`;
   const sameAccount = account === null ? [named] : await find(isSame, applicationId, account);
   const isShared = new Set(sameAccount.map(toAddress).filter((address) => address !== '')).size > 1;
-  const isTheirs = (row: PersonRow) =>
-    row.application_id === applicationId || (toAddress(row) !== '' && toAddress(row) === toAddress(named));
+  const isTheirs = (row: PersonFacts) =>
+    row.id === applicationId || (toAddress(row) !== '' && toAddress(row) === toAddress(named));
   const chosen = isShared ? sameAccount.filter(isTheirs) : sameAccount;
-  const ids = chosen.map((row) => row.application_id);
+  const ids = chosen.map((row) => row.id);
   const accounts = account === null || isShared ? [] : [account];
   const emails = chosen.flatMap((row) => row.email ?? []);
   const people = toPersonKeys(privacyKey, advertiserId, { emails, accountIds: accounts });
@@ -77,12 +76,7 @@ export async function loadExport(
   };
 }
 
-type PersonRow = Columns<'applications', 'application_id' | 'email' | 'job_seeker_id'> & { raw: string | null };
-
-const toStoredPerson = ({ application_id: id, email, job_seeker_id: jobSeekerId, raw }: PersonRow) =>
-  toPerson({ id, email, jobSeekerId, raw: raw ?? '{}' });
-
-const toAddress = ({ email }: PersonRow) => toBareAddress(email ?? '').toLowerCase();
+const toAddress = ({ email }: PersonFacts) => toBareAddress(email ?? '').toLowerCase();
 
 const own = 'c.advertiser_id = a.advertiser_id AND c.application_id = a.application_id';
 const listOf = (table: string, order: string, row = 'to_jsonb(c)') =>

@@ -15,7 +15,7 @@ import {
 import type { Queryable } from '../postgres/database.ts';
 import { erasePrefills } from '../prefill/lapse.ts';
 import type { Columns } from '../schema/rows.ts';
-import { type Person, setTombstones, toPerson, toRequests, toTombstone } from '../tombstones.ts';
+import { type Person, type PersonFacts, setTombstones, toPerson, toRequests, toTombstone } from '../tombstones.ts';
 
 /** Everything that one advertiser's tables hold about a person. */
 export interface FoundPerson {
@@ -111,16 +111,13 @@ async function loadNames(
   sought: Sought,
   ids: readonly bigint[],
 ): Promise<FoundPerson['names']> {
-  const rows = await db.query<
-    Columns<'applications', 'application_id' | 'email' | 'job_seeker_id'> & { readonly raw: string | null }
-  >(
-    `SELECT application_id, email, job_seeker_id, CASE WHEN email IS NULL OR job_seeker_id IS NULL THEN raw::text END AS raw
+  const rows = await db.query<PersonFacts>(
+    `SELECT application_id AS id, email, job_seeker_id AS "jobSeekerId",
+       coalesce(CASE WHEN email IS NULL OR job_seeker_id IS NULL THEN raw::text END, '{}') AS raw
      FROM intake.applications WHERE ${ofThese}`,
     [advertiserId, ids],
   );
-  const people = rows.map(({ application_id: id, email, job_seeker_id: jobSeekerId, raw }) =>
-    toPerson({ id, email, jobSeekerId, raw: raw ?? '{}' }),
-  );
+  const people = rows.map(toPerson);
   const accounts = people.flatMap((person) => person.accounts);
   // What stands in the place of an address may be any word, which names nobody.
   const addresses = people.flatMap((person) => person.addresses).filter((text) => parseAddress(text) !== null);
