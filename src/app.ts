@@ -34,17 +34,17 @@ export interface ReadRequest extends ReadEvents {
   readonly files: boolean;
 }
 
-/** The outcome of one advertiser: its sweeps, or the trouble that ended them. The trouble of one advertiser stops no other. */
-export type Outcome = { readonly name: string } & (
-  | {
-      readonly advertiserId: bigint | null;
-      readonly sweeps: readonly SweepSummary[];
-      /** The verdict on the account after these and all earlier sweeps. */
-      readonly account: ProvenVerdict;
-      readonly trouble: null;
-    }
-  | { readonly advertiserId: null; readonly sweeps: null; readonly account: null; readonly trouble: unknown }
-);
+/** The outcome of one advertiser. The trouble of one advertiser stops no other. */
+export interface Outcome {
+  readonly name: string;
+  readonly advertiserId: bigint | null;
+  /** None where trouble ended the reading. */
+  readonly sweeps: readonly SweepSummary[];
+  /** The verdict on the account after these and all earlier sweeps; null where trouble ended the reading. */
+  readonly account: ProvenVerdict | null;
+  /** Null where the account was read. */
+  readonly trouble: unknown;
+}
 
 /** The outcome of all downloads; null if none were requested. */
 export type FilesOutcome = { readonly summary: DownloadSummary } | { readonly trouble: unknown } | null;
@@ -145,7 +145,7 @@ async function overAdvertisers(
       if (advertiserId !== null) accounts.push({ name, advertiserId, source });
     } catch (trouble) {
       signal.throwIfAborted();
-      outcomes.push({ name, advertiserId: null, sweeps: null, account: null, trouble });
+      outcomes.push({ name, advertiserId: null, sweeps: [], account: null, trouble });
     }
   }
   const names = accounts.map((account) => account.name);

@@ -45,7 +45,10 @@ function withRootCertificate(url: string, root: string | null): string {
   return `${without}${without.includes('?') ? '&' : '?'}sslrootcert=${encodeURIComponent(root)}`;
 }
 
-interface StoreRequest extends Partial<Pick<RetryOptions, 'retryForMs' | 'onWait'>> {
+interface StoreRequest {
+  /** How long to wait for a database that is not up yet; by default not at all. */
+  readonly retryForMs?: number;
+  readonly onWait?: RetryOptions['onWait'];
   readonly crashPoint?: PassCrashPoint | undefined;
   /** For a command whose statements may take longer than those of a worker. */
   readonly statementTimeoutMs?: number;
@@ -64,8 +67,7 @@ interface OpenedStore extends AsyncDisposable {
 export async function openAnyStore(
   config: StoreConfig,
   role: string,
-  crashPoint?: PassCrashPoint,
-  statementTimeoutMs?: number,
+  { crashPoint, statementTimeoutMs }: Pick<StoreRequest, 'crashPoint' | 'statementTimeoutMs'> = {},
 ): Promise<OpenedStore> {
   await using stack = new AsyncDisposableStack();
   const { url, directUrl } = stack.use(await openPlace(config));
@@ -80,23 +82,19 @@ export async function openAnyStore(
   return { store, directUrl, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-/** Opens the store with this version's schema. Waits for a database that is not up yet, as for one that goes down later. */
+/** Opens the store with this version's schema. */
 export async function openStoreOf(
   config: StoreConfig,
   role: string,
   signal: AbortSignal,
-  { retryForMs = 0, onWait, crashPoint, statementTimeoutMs, schema = 'require' }: StoreRequest = {},
+  { retryForMs = 0, onWait, schema = 'require', ...request }: StoreRequest = {},
 ): Promise<OpenedStore> {
-  const opened = await openAnyStore(config, role, crashPoint, statementTimeoutMs);
-  const { store, directUrl } = opened;
+  await using stack = new AsyncDisposableStack();
+  const { store, directUrl } = stack.use(await openAnyStore(config, role, request));
   const ensured = { directUrl, signal, upgrade: schema === 'migrate', onWait };
-  try {
-    await retry({ retryForMs, signal, onWait }, () =>
-      schema === 'require' ? store.schema.require() : store.schema.ensure(ensured),
-    );
-    return opened;
-  } catch (error) {
-    await opened[Symbol.asyncDispose]();
-    throw error;
-  }
+  await retry({ retryForMs, signal, onWait }, () =>
+    schema === 'require' ? store.schema.require() : store.schema.ensure(ensured),
+  );
+  const owned = stack.move();
+  return { store, directUrl, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

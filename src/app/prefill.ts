@@ -3,7 +3,7 @@
 // workers create the schema, learn the accounts, and delete what was not redeemed.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
-import { SchemaTrouble, SettingTrouble, Trouble, WrongStore } from '../domain/trouble.ts';
+import { SchemaTrouble, SettingTrouble, Trouble } from '../domain/trouble.ts';
 import { version } from '../domain/version.ts';
 import type { Log } from '../log.ts';
 import { openConnections } from '../source/http.ts';
@@ -31,7 +31,6 @@ const longestRequestMs = 30_000;
 const closingMs = 15_000;
 const schemaWaitMs = 120_000;
 const schemaLookMs = 1_000;
-const openRetryMs = 15_000;
 
 export type PrefillConfig = Config<'database' | 'accounts' | 'blobs' | 'prefill' | 'privacy'>;
 
@@ -45,15 +44,16 @@ export async function runPrefill(config: PrefillConfig, log: Log, ending: Ending
   const watchdog = createWatchdog({ now: () => performance.now(), stuckMs: Number.POSITIVE_INFINITY });
   stack.use(watchdog.start(ending));
   const onWait: RetryOptions['onWait'] = (err, waitMs, attempt) =>
-    log.warn({ attempt, waitMs: Math.round(waitMs), err }, 'waiting for the database');
+    log.warn({ attempt, waitMs: Math.round(waitMs), err }, 'waiting for the database or the store of files');
+  const waiting = { retryForMs: Number.POSITIVE_INFINITY, signal, onWait };
   const until = performance.now() + schemaWaitMs;
-  const presence = await retry({ retryForMs: Number.POSITIVE_INFINITY, signal, onWait }, async () => {
+  const presence = await retry(waiting, async () => {
     while (!(await hasSchema(store, until))) await sleep(schemaLookMs, undefined, { signal });
     await requireKey({ privacy: store.prefills });
     return await startPresence(store, toOwner('prefill'));
   });
   stack.use(presence);
-  const server = stack.use(await openInTime(config, { log, signal, store }));
+  const server = stack.use(await retry(waiting, () => openPrefillServer(config, { log, signal, store })));
   log.info({ prefill: server.url }, 'the public port answers');
   const ended = AbortSignal.any([signal, presence.outdated]);
   await new Promise((resolve) => {
@@ -70,21 +70,6 @@ async function hasSchema(store: Store, until: number): Promise<boolean> {
   } catch (error) {
     if (!(error instanceof SchemaTrouble) || performance.now() > until) throw error;
     return false;
-  }
-}
-
-/** Opens the public port, and retries until it succeeds, unless a setting is wrong or the store belongs to another database. */
-async function openInTime(config: PrefillConfig, serving: PrefillServing): Promise<HttpServer> {
-  const { log, signal } = serving;
-  for (;;) {
-    try {
-      return await openPrefillServer(config, serving);
-    } catch (err) {
-      signal.throwIfAborted();
-      if (err instanceof SettingTrouble || err instanceof WrongStore) throw err;
-      log.warn({ err }, 'public port not open yet; trying again');
-      await sleep(openRetryMs, undefined, { signal });
-    }
   }
 }
 

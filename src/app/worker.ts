@@ -72,7 +72,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   const { sync } = config;
   const { stuckMs = Math.max(stuckAfterMs, 2 * config.source.SOURCE_TIMEOUT) } = run;
   await using stack = new AsyncDisposableStack();
-  const { store, directUrl } = stack.use(await openAnyStore(config, 'worker', crashPoint));
+  const { store, directUrl } = stack.use(await openAnyStore(config, 'worker', { crashPoint }));
   const watchdog = createWatchdog({ now: run.elapsed ?? (() => performance.now()), stuckMs, onStuck: run.onStuck });
   const metrics = createMetrics({ version });
   const onPass = (pass: Pass) => {

@@ -10,7 +10,6 @@ const options = { yes: flag('accept'), advertiser };
 
 async function decide(context: Context, { yes, advertiser: name }: Given<typeof options>, id: bigint | null) {
   const { terminal } = context;
-  const { toActor } = await import('../app/actor.ts');
   await using app = await openKnown(context, 'accept', name);
   const { decisions } = app.store;
   const decided: Decided[] = [];
@@ -19,8 +18,8 @@ async function decide(context: Context, { yes, advertiser: name }: Given<typeof 
       id === null ? await decisions.loadDeletions(advertiserId) : await decisions.loadUnreadable(advertiserId, id);
     const take = () =>
       id === null
-        ? decisions.acceptDeletions(advertiserId, found.ids, toActor())
-        : decisions.acceptUnreadable(advertiserId, id, toActor());
+        ? decisions.acceptDeletions(advertiserId, found.ids, app.by)
+        : decisions.acceptUnreadable(advertiserId, id, app.by);
     decided.push({ name, ...found, accepted: yes && found.ids.length > 0 ? await take() : 0 });
   }
   const isOpen = !yes && decided.some(({ ids }) => ids.length > 0);

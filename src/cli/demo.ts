@@ -1,7 +1,6 @@
 // `intake demo`: the whole of Intake on one machine without an account: embedded Postgres, the sandbox, a first full sync,
 // a table of the busiest ads, then a live worker until Ctrl-C. It keeps its state in .intake/demo, and the next demo continues from there.
 // Its board, ports, careers site and receiver of webhooks are in src/dev/demo, which the production image does not have.
-import { join } from 'node:path';
 import type { WorkerConfig } from '../app/worker.ts';
 import type { Board } from '../dev/demo/board.ts';
 import { formatCount } from '../domain/format.ts';
@@ -72,12 +71,8 @@ export const demo = command({
     const { syncOnce } = await import('../app.ts');
     const { openPlace } = await import('../app/database.ts');
     const { currentUrl } = await import('../store/postgres/connection.ts');
-    const { loadNotice } = await import('../dev/embedded/notice.ts');
-    const portBefore = String(loadNotice(join(toDemoDir(checkoutStateDir), 'postgres'))?.port ?? '');
     await using database = await openPlace(config);
     const databaseUrl = currentUrl(database.url);
-    const { port } = new URL(databaseUrl);
-    if (portBefore && portBefore !== port) terminal.note(`Port ${portBefore} is taken: Postgres listens on ${port}.`);
 
     const outcomes = await showReadProgress(context, (events) =>
       syncOnce(config, { ...events, recheck: false, files: true, signal: context.signal }),

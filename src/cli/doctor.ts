@@ -33,8 +33,10 @@ export const doctor = command({
     terminal.result({ findings: findings.map(({ check, ok, detail }) => ({ check, ok, detail })) }, () =>
       findings
         .flatMap(({ check, ok, detail, next }) => {
-          const mark = ok ? terminal.paint('green', 'ok  ') : terminal.paint('red', 'bad ');
-          return [`${mark} ${check}: ${toPrintable(detail)}`, ...(next === undefined ? [] : [`     Next: ${next}`])];
+          return [
+            `${ok ? 'ok  ' : 'bad '} ${check}: ${toPrintable(detail)}`,
+            ...(next === undefined ? [] : [`     Next: ${next}`]),
+          ];
         })
         .join('\n'),
     );

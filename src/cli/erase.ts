@@ -97,11 +97,10 @@ function toOutdated(retentionMs: number | null): Sought {
 
 async function eraseAll(context: Context, person: Sought | null, given: Given<typeof options>): Promise<ErasureJob[]> {
   const { signal, terminal } = context;
-  const { toActor } = await import('../app/actor.ts');
   const { createExtractErasure } = await import('../app/extract.ts');
   const { erase: erasePerson, finishBegun, retain } = await import('../sync/privacy/erase.ts');
   await using app = await openFiles(context, 'erase', given.advertiser, 'erase');
-  const { config, store, blobs, crashPoint } = app;
+  const { config, store, blobs, crashPoint, by } = app;
   const sought = person ?? toOutdated(config.privacy.RETENTION);
   using progress = terminal.openProgress('erasures');
   const closed = new Set<string>();
@@ -113,7 +112,6 @@ async function eraseAll(context: Context, person: Sought | null, given: Given<ty
   };
   const deps = { store, blobs, crashPoint, onStep, eraseExtracts: createExtractErasure(config, store, crashPoint) };
   const advertisers = await loadHolders(app, given.advertiser);
-  const by = toActor();
   if (sought.by === 'retention') {
     // An operator has confirmed it, so the brake does not apply.
     const request = { advertisers, before: sought.before, released: true, by, signal };

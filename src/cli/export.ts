@@ -25,13 +25,12 @@ export const exportCommand = command({
     const { signal, terminal } = context;
     const applicationId = toId(application);
     const folder = resolve(to ?? `intake-export-${applicationId}`);
-    const { toActor } = await import('../app/actor.ts');
     const { exportPerson } = await import('../sync/privacy/export.ts');
     await using app = await openFiles(context, 'export', name, 'read');
     const { store, blobs } = app;
     const holders = await loadHolders(app, name);
     const [advertiserId] = await findHolder(store, holders, { by: 'application', applicationId });
-    const request = { applicationId, folder, by: toActor(), signal };
+    const request = { applicationId, folder, by: app.by, signal };
     const written =
       advertiserId === undefined ? null : await exportPerson({ store, blobs }, { ...request, advertiserId });
     if (written === null) {

@@ -39,14 +39,14 @@ export const extract = command({
       );
     }
     const crashPoint = createCrashPoint(env.INTAKE_CRASH_AT);
-    using progress = terminal.openProgress('rows');
+    const progress = terminal.openProgress('rows');
     let rows = 0;
     const onRows = (view: string, more: number) => {
       rows += more;
       progress.update(rows, null, view);
     };
     const run = { place, views, sinceLast, withPeople, onRows, crashPoint, signal };
-    const summary = await runExtract(config, run);
+    const summary = await runExtract(config, run).finally(() => progress[Symbol.dispose]());
     const { manifest, written, deleted } = summary;
     const { files } = manifest;
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);

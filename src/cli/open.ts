@@ -1,4 +1,5 @@
 // Opens what a command on stored rows works with: the configuration, the store and its accounts, and the files where it needs them.
+import { toActor } from '../app/actor.ts';
 import type { BlobsUse } from '../app/resources.ts';
 import type { Config, Need } from '../config.ts';
 import type { BlobStore } from '../domain/blob.ts';
@@ -16,6 +17,8 @@ export interface KnownAccounts<N extends Need = never> extends AsyncDisposable {
   readonly store: Store;
   readonly accounts: readonly { readonly name: string; readonly advertiserId: bigint }[];
   readonly crashPoint: PassCrashPoint | undefined;
+  /** Who runs the command, for the audit log. */
+  readonly by: string;
 }
 
 /** Throws if the configuration contradicts the database. */
@@ -37,7 +40,7 @@ export async function openKnown<N extends Need = never>(
     if (advertiserId !== null) accounts.push({ name, advertiserId });
   }
   const owned = stack.move();
-  return { config, store, accounts, crashPoint, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return { config, store, accounts, crashPoint, by: toActor(), [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
 /** The same with the blob store. */

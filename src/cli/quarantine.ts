@@ -34,11 +34,11 @@ export const quarantine = command({
       throw new Misuse('An id alone belongs to replay; list --show prints an element.');
     if (action === 'replay' && (show !== undefined || all)) throw new Misuse('--show and --all belong to list.');
     const chosen = toElementId(show ?? id);
-    const { toActor, toOwner } = await import('../app/actor.ts');
+    const { toOwner } = await import('../app/actor.ts');
     await using app = await openKnown(context, 'quarantine', name, 'sync');
     const recordUse = (advertiserId: bigint, facts: Readonly<Record<string, number>>) =>
       // The id of an element without an application is a hash of its content, and would outlive an erasure in the audit log.
-      app.store.privacy.recordAudit({ advertiserId, action: 'quarantine', applicationId: null, by: toActor(), facts });
+      app.store.privacy.recordAudit({ advertiserId, action: 'quarantine', applicationId: null, by: app.by, facts });
     if (action === 'replay') {
       const { parseElement } = await import('../source/parse/list.ts');
       const { requireKey } = await import('../sync/privacy/privacy-key.ts');

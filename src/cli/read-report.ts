@@ -51,24 +51,20 @@ export async function showReadProgress<T>(
 /** Prints the outcome of each advertiser and of the files. Returns the worst exit code. */
 export function reportOutcomes({ signal, terminal }: Context, { advertisers: outcomes, files }: ReadOutcome): ExitCode {
   const troubles = [
-    ...outcomes.flatMap((outcome) => (outcome.trouble === null ? [] : [outcome.trouble])),
+    ...outcomes.flatMap(({ trouble }) => (trouble === null ? [] : [trouble])),
     ...(files && 'trouble' in files ? [files.trouble] : []),
   ];
   const failures = troubles.map((trouble) => toFailure(trouble, signal));
   const [only] = failures;
-  if (only && outcomes.length === 1 && outcomes[0]?.sweeps === null) throw only;
+  if (only && outcomes.length === 1 && outcomes[0]?.account === null) throw only;
   terminal.result({ advertisers: outcomes.map(toJsonOutcome), files: toJsonFiles(files) }, () =>
     [...outcomes.map(renderOutcome), ...renderFiles(files)].join('\n'),
   );
   for (const failure of failures) terminal.note(`${failure.message}\n  Next: ${failure.next}`);
-  const isInDoubt = outcomes.some((outcome) => outcome.account?.risk === 'doubt' || isDoubtfulSweep(outcome));
-  const code: ExitCode = isInDoubt || isUnfinished(files) ? exitCodes.incomplete : exitCodes.done;
-  return failures.reduce<ExitCode>((worst, failure) => toWorse(worst, failure.exitCode), code);
-}
-
-/** True where a sweep of this command gives reason to doubt completeness, even if the account was proven before. */
-function isDoubtfulSweep({ sweeps }: Outcome): boolean {
-  return sweeps?.some(({ risk }) => risk === 'doubt') ?? false;
+  // A sweep of this command may give reason to doubt an account that was proven before.
+  const isInDoubt = outcomes.some(({ account, sweeps }) => [account, ...sweeps].some((one) => one?.risk === 'doubt'));
+  const codes = [isInDoubt || isUnfinished(files) ? incomplete : done, ...failures.map(({ exitCode }) => exitCode)];
+  return worstFirst.find((code) => codes.includes(code)) ?? done;
 }
 
 /** Files that the source does not have yet are no failure. Other waiting files, and files that ended without bytes, are. */
@@ -100,19 +96,14 @@ function renderFiles(files: FilesOutcome): string[] {
   return [`files: ${parts.filter((part) => part !== false).join(', ')}`];
 }
 
-/** Of two exit codes, the one that needs a person more. */
-function toWorse(a: ExitCode, b: ExitCode): ExitCode {
-  return worstFirst.indexOf(a) < worstFirst.indexOf(b) ? a : b;
-}
-
-const worstFirst = (
-  ['unexpected', 'schema', 'refused', 'usage', 'held', 'temporary', 'unhealthy', 'incomplete', 'done'] as const
-).map((name): ExitCode => exitCodes[name]);
+const { unexpected, schema, refused, usage, held, temporary, unhealthy, incomplete, done } = exitCodes;
+/** The code that needs a person most comes first. */
+const worstFirst = [unexpected, schema, refused, usage, held, temporary, unhealthy, incomplete, done] as const;
 
 const counted = ['requests', 'received', 'added', 'changed', 'quarantined', 'openRanges', 'bytes'] as const;
 
 function toTotals({ sweeps }: Outcome) {
-  const sums = counted.map((name) => [name, sumOf(sweeps ?? [], name)]);
+  const sums = counted.map((name) => [name, sumOf(sweeps, name)]);
   return Object.fromEntries(sums) as Record<(typeof counted)[number], number>;
 }
 
@@ -123,10 +114,10 @@ function sumOf<Name extends string>(all: readonly Readonly<Record<Name, number |
 /** The weakest of the sweeps of this command; null where none was needed. */
 function toWeakestSweep({ sweeps }: Outcome) {
   const worst =
-    sweeps?.find((one) => one.certificate === 'unproven') ??
-    sweeps?.find((one) => one.risk === 'doubt') ??
-    sweeps?.find((one) => one.certificate === 'assumed') ??
-    sweeps?.at(-1);
+    sweeps.find((one) => one.certificate === 'unproven') ??
+    sweeps.find((one) => one.risk === 'doubt') ??
+    sweeps.find((one) => one.certificate === 'assumed') ??
+    sweeps.at(-1);
   return worst ? { certificate: worst.certificate, risk: worst.risk, reason: worst.reason } : null;
 }
 
@@ -144,8 +135,8 @@ function toJsonOutcome(outcome: Outcome) {
 }
 
 function renderOutcome(outcome: Outcome): string {
-  if (outcome.sweeps === null) return `${outcome.name}: not read`;
   const { account } = outcome;
+  if (account === null) return `${outcome.name}: not read`;
   const weakest = toWeakestSweep(outcome);
   const { added, changed, quarantined, requests, bytes } = toTotals(outcome);
   const kept = `${added} new, ${changed} changed${quarantined > 0 ? `, ${quarantined} in quarantine` : ''}`;

@@ -37,7 +37,6 @@ export const retry = command({
 async function retryFiles(context: Context, given: Omit<Given<typeof options>, 'webhook'>) {
   const { application = null, kind = null, state = null } = given;
   const choice = { applicationId: application, kind, state };
-  const { toActor } = await import('../app/actor.ts');
   await using app = await openKnown(context, 'retry', given.advertiser);
   let downloads = 0;
   for (const { advertiserId } of app.accounts) {
@@ -46,7 +45,7 @@ async function retryFiles(context: Context, given: Omit<Given<typeof options>, '
     downloads += due;
     const { applicationId, ...chosen } = choice;
     const facts = { ...chosen, downloads: due };
-    await app.store.privacy.recordAudit({ advertiserId, action: 'retry', applicationId, by: toActor(), facts });
+    await app.store.privacy.recordAudit({ advertiserId, action: 'retry', applicationId, by: app.by, facts });
   }
   context.terminal.result({ downloads }, () =>
     downloads === 0

@@ -13,7 +13,7 @@ import { commands } from './commands.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { Interrupted, Misuse, toFailure } from './failure.ts';
 import type { Output } from './progress.ts';
-import { createTerminal, isColoured } from './terminal.ts';
+import { createTerminal } from './terminal.ts';
 
 /** Runs the CLI on the real process: two signals, two streams, one exit code. */
 export async function runProcess(host: NodeJS.Process, definitions = commands): Promise<void> {
@@ -76,7 +76,7 @@ export async function runCli(
   const isCommand = (word: string | undefined) => definitions.some(({ name }) => name === word);
   let code: ExitCode = exitCodes.done;
   try {
-    const terminal = createTerminal(stdout, stderr, argv.includes('--json'), env);
+    const terminal = createTerminal(stdout, stderr, argv.includes('--json'));
     const program = createProgram(definitions, version, { env, signal, terminal }, (ended) => {
       code = ended;
     });
@@ -85,7 +85,6 @@ export async function runCli(
         writeOut: (text) => void stdout.write(text),
         writeErr: () => {},
         getOutHelpWidth: () => stdout.columns ?? 100,
-        getOutHasColors: () => isColoured(stdout, env),
       });
     }
     if (argv.length === 0) {

@@ -1,15 +1,12 @@
 // The output of a command: its result on stdout, as text or as JSON; everything else on stderr.
 // Text from outside goes through `toPrintable` before it is shown.
 
-import { styleText } from 'node:util';
 import { toJson } from '../domain/format.ts';
 import { createProgress, type Output, type Progress } from './progress.ts';
 
 export interface Terminal {
   /** True where stdout is a terminal that can be redrawn. */
   readonly isScreen: boolean;
-  /** Colours text for stdout; plain where stdout is no terminal or NO_COLOR is set. */
-  paint(colour: 'green' | 'red', text: string): string;
   /** The command's outcome: one object with `--json`, otherwise the text. */
   result(value: object, render: () => string): void;
   /** One line of NDJSON with `--json`, nothing otherwise. For long commands. */
@@ -20,25 +17,15 @@ export interface Terminal {
   openProgress(label: string): Progress;
 }
 
-export function createTerminal(stdout: Output, stderr: Output, json: boolean, env: Colouring): Terminal {
+export function createTerminal(stdout: Output, stderr: Output, json: boolean): Terminal {
   const writeJson = (value: object) => void stdout.write(`${toJson(value)}\n`);
   return {
     isScreen: stdout.isTTY === true && !json,
-    paint: (colour, text) => (isColoured(stdout, env) ? styleText(colour, text, { validateStream: false }) : text),
     result: (value, render) => (json ? writeJson(value) : void stdout.write(withLineEnd(render()))),
     event: (value) => (json ? writeJson(value) : undefined),
     note: (text) => void stderr.write(withLineEnd(text)),
     openProgress: (label) => createProgress(label, { stderr, ...(json && { event: writeJson }) }),
   };
-}
-
-type Colouring = Readonly<Record<string, string | undefined>>;
-
-/** Follows no-color.org and force-color.org, then whether the output is a terminal. */
-export function isColoured(output: Output, env: Colouring): boolean {
-  if (env.NO_COLOR) return false;
-  if (env.FORCE_COLOR) return env.FORCE_COLOR !== '0';
-  return output.isTTY === true && env.TERM !== 'dumb';
 }
 
 /** Text that cannot control a terminal: a name may hold escape sequences, and right-to-left marks reorder a line. */

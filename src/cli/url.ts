@@ -28,12 +28,11 @@ export const url = command({
     }
     const applicationId = toId(application);
     const kind = kindText === undefined ? null : toKind(kindText);
-    const { toActor } = await import('../app/actor.ts');
     await using app = await openFiles(context, 'url', name, 'read');
     const { blobs, store } = app;
     const { terminal } = context;
     const recordUse = (advertiserId: bigint, facts: { readonly kind: string; readonly files?: number }) =>
-      store.privacy.recordAudit({ advertiserId, action: 'url', applicationId, by: toActor(), facts });
+      store.privacy.recordAudit({ advertiserId, action: 'url', applicationId, by: app.by, facts });
     const toUrl = (key: string, file: Described) =>
       blobs.url(key, {
         fileName: file.fileName ?? `${file.kind}-${applicationId}`,

@@ -110,7 +110,7 @@ describe('whatever the source does', () => {
       const outcomes = await readAll(database, board.url, accounts);
       for (const [at, { account, name }] of accounts.entries()) {
         const outcome = outcomes[at];
-        if (outcome?.name !== name || outcome.sweeps === null) throw outcome?.trouble;
+        if (outcome?.name !== name || outcome.account === null) throw outcome?.trouble;
         const certificate = outcome.sweeps.at(-1)?.certificate ?? 'unproven';
         counts[certificate] += 1;
         const choices = group[at] as Combination;

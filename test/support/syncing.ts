@@ -40,6 +40,6 @@ export async function syncBoard(
   const { advertisers } = await syncOnce(config, { recheck: false, files: false, signal, ...request });
   const [outcome] = advertisers;
   if (!outcome) throw new Error('No advertiser is configured.');
-  if (outcome.sweeps === null) throw outcome.trouble;
+  if (outcome.account === null) throw outcome.trouble;
   return outcome.sweeps;
 }

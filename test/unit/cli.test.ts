@@ -7,7 +7,7 @@ import { exitCodes } from '../../src/cli/exit-codes.ts';
 import { Failure, Interrupted } from '../../src/cli/failure.ts';
 import { createProgress } from '../../src/cli/progress.ts';
 import { runCli } from '../../src/cli/run.ts';
-import { createTerminal, toPrintable } from '../../src/cli/terminal.ts';
+import { toPrintable } from '../../src/cli/terminal.ts';
 import { loadConfig } from '../../src/config.ts';
 import { Trouble, type TroubleKind } from '../../src/domain/trouble.ts';
 
@@ -222,19 +222,6 @@ describe('an error', () => {
 });
 
 describe('output', () => {
-  it.each([
-    [true, {}, true],
-    [false, {}, false],
-    [true, { NO_COLOR: '1' }, false],
-    [true, { TERM: 'dumb' }, false],
-    [false, { FORCE_COLOR: '1' }, true],
-    [true, { FORCE_COLOR: '0' }, false],
-    [true, { NO_COLOR: '' }, true],
-  ])('on a terminal: %s, with %j: coloured: %s', (isTTY, env, coloured) => {
-    const terminal = createTerminal(createOutput(isTTY), createOutput(), false, env);
-    expect(terminal.paint('red', 'x') !== 'x').toBe(coloured);
-  });
-
   it('a name cannot steer the terminal', () => {
     expect(toPrintable("\u001b[2JO'Brien\r\n\u202egnp.\u0007 \u{1f600}")).toBe(
       "\ufffd[2JO'Brien\ufffd\ufffd\ufffdgnp.\ufffd \u{1f600}",
