@@ -36,8 +36,8 @@ export async function downloadFiles(
   accounts: readonly DownloadAccount[],
   request: FilesRequest,
 ): Promise<DownloadSummary> {
-  const { retryForMs, signal, onFiles, onStored, onWait, whileWaiting = (waiting) => waiting } = request;
-  const { memory, onBytes, onClaimed, onUnreachable, crashPoint } = request;
+  const { retryForMs, signal, onFiles, onStored, whileWaiting = (waiting) => waiting, ...run } = request;
+  const { onWait } = run;
   const address = describeStore(config);
   const watched = <T>(answer: Promise<T>, bytes: number) =>
     whileWaiting(watchSilence(answer, bytes, address, (trouble) => onWait?.(trouble, 0)));
@@ -47,8 +47,7 @@ export async function downloadFiles(
   let stored = 0;
   return await runDownloads(
     {
-      ...{ store, accounts, spool: openSpoolOf(), describeFile, parseScreens },
-      ...{ memory, onBytes, onClaimed, onUnreachable, onWait, crashPoint },
+      ...{ ...run, store, accounts, spool: openSpoolOf(), describeFile, parseScreens },
       blobs: { ...blobs, put: (...args) => watched(blobs.put(...args), args[2].sizeBytes) },
       onStep(totals) {
         onFiles?.(totals, waiting);

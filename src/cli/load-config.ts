@@ -16,10 +16,7 @@ export async function loadCommandConfig<const N extends Need>(
   }: { readonly needs: readonly N[]; readonly demo?: boolean; readonly advertiser?: string | undefined },
 ): Promise<Config<N>> {
   const { loadConfig } = await import('../config.ts');
-  return narrow(loadConfig(env, { ...request, openEmbedded }), advertiser);
-}
-
-function narrow<C extends object>(config: C, advertiser: string | undefined): C {
+  const config = loadConfig(env, { ...request, openEmbedded });
   if (advertiser === undefined || !('source' in config)) return config;
   const source = config.source as Config['source'];
   const only = requireNamed('advertiser', source.advertisers, advertiser);
@@ -47,9 +44,9 @@ function requireNamed<T extends { readonly name: string }>(
 /** The configuration of a command that reads once, as a worker does for ever; tells its warnings, which a worker logs. */
 export async function loadReadConfig({ env, terminal }: Context, advertiser: string | undefined) {
   const needs = ['database', 'source', 'sync', 'privacy', 'blobs'] as const;
-  const config = await loadCommandConfig(env, { needs });
+  const config = await loadCommandConfig(env, { needs, advertiser });
   for (const warning of config.warnings) terminal.note(`Warning: ${warning}.`);
-  return narrow(config, advertiser);
+  return config;
 }
 
 async function openEmbedded(demo: boolean) {

@@ -56,6 +56,7 @@ export function createProgress(
     [Symbol.dispose]() {
       show();
       if (isBar && state !== null) stderr.write('\n');
+      state = null;
     },
   };
 }
