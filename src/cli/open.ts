@@ -1,5 +1,4 @@
 // Opens what a command on stored rows works with: the configuration, the store and its accounts, and the files where it needs them.
-import { toActor } from '../app/actor.ts';
 import type { BlobsUse } from '../app/resources.ts';
 import type { Config, Need } from '../config.ts';
 import type { BlobStore } from '../domain/blob.ts';
@@ -30,6 +29,7 @@ export async function openKnown<N extends Need = never>(
 ): Promise<KnownAccounts<N>> {
   const needs = ['database', 'source', 'privacy', ...more] as const;
   const config: Config<'database' | 'source' | 'privacy' | N> = await loadCommandConfig(env, { needs, advertiser });
+  const { toActor } = await import('../app/actor.ts');
   const { openStoreOf } = await import('../app/database.ts');
   const crashPoint = createCrashPoint(env.INTAKE_CRASH_AT);
   await using stack = new AsyncDisposableStack();
