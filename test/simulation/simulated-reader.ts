@@ -64,7 +64,6 @@ export interface SweepResult {
   readonly requests: number;
   readonly lost: readonly bigint[];
   readonly state: State;
-  readonly mostOpen: number;
 }
 interface InFlight {
   readonly question: Question;
@@ -90,7 +89,6 @@ export function runSweep(server: HiddenServer, memory: Memory, options: SweepOpt
     : [];
   if (options.known) known = { from: 1n as Position, ids: sorted as Position[], isAll: true };
   let requests = 0;
-  let mostOpen = 0;
   let state = begin({ learned: options.pages ?? null, ...plan });
   let inFlight: InFlight[] = [];
   for (;;) {
@@ -113,7 +111,7 @@ export function runSweep(server: HiddenServer, memory: Memory, options: SweepOpt
         memory.longest = next.pages.longest;
         memory.unreadable = named;
       }
-      return { done: next, requests, lost, state, mostOpen };
+      return { done: next, requests, lost, state };
     }
     if ('purpose' in next) {
       memory.now += options.pauseMs ?? 100;
@@ -137,7 +135,6 @@ export function runSweep(server: HiddenServer, memory: Memory, options: SweepOpt
     const learned = learn(state, came.question, answer);
     state = learned.state;
     for (const { id, again } of learned.lacked) (again ? lackedTwice : lackedOnce).add(id);
-    mostOpen = Math.max(mostOpen, state.open.length);
     options.onStep?.({ question: came.question, answer, before, after: state, learned, sentAt: came.sentAt });
   }
 }
