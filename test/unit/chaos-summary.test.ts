@@ -13,28 +13,16 @@ function verdict(some: Partial<Verdict> = {}): Verdict {
   return { seed: 1, seconds: 30, pooled: false, broken: null, counts: { kills: 3 }, fired, ...zero, ...some };
 }
 
-describe('a plan of the fault harness', () => {
-  test('is the same for the same seed', () => {
-    expect(toPlan(17, 30)).toEqual(toPlan(17, 30));
-    expect(toPlan(17, 30)).not.toEqual(toPlan(18, 30));
-  });
-
-  test('kills, cuts files, erases somebody and collects orphans, whatever the seed', () => {
-    for (let seed = 1; seed <= 50; seed++) {
-      const names = toPlan(seed, 30).schedule.map(({ name }) => name);
-      expect(names).toEqual(expect.arrayContaining(['crashPoint', 'cutFile', 'collect', 'erase']));
-    }
-  });
-
-  test('draws what needs a pooler or a small disk only where it has one', () => {
-    for (let seed = 1; seed <= 200; seed++) {
-      const { schedule, pooled, onSmallSpool, onSmallDisk } = toPlan(seed, 30);
-      const names = new Set(schedule.map(({ name }) => name));
-      if (names.has('poolerKilled')) expect(pooled).toBe(true);
-      if (names.has('spoolFull')) expect(onSmallSpool).toBe(true);
-      if (names.has('diskFull')) expect(onSmallDisk).toBe(true);
-    }
-  });
+test('a plan is that of its seed, kills, cuts files, erases somebody and draws only what can be played', () => {
+  expect(toPlan(17, 30)).toEqual(toPlan(17, 30));
+  for (let seed = 1; seed <= 100; seed++) {
+    const { schedule, pooled, onSmallSpool, onSmallDisk } = toPlan(seed, 30);
+    const names = new Set(schedule.map(({ name }) => name));
+    expect([...names]).toEqual(expect.arrayContaining(['crashPoint', 'cutFile', 'collect', 'erase']));
+    if (names.has('poolerKilled')) expect(pooled).toBe(true);
+    if (names.has('spoolFull')) expect(onSmallSpool).toBe(true);
+    if (names.has('diskFull')) expect(onSmallDisk).toBe(true);
+  }
 });
 
 describe('a run of the fault harness', () => {
@@ -52,15 +40,5 @@ describe('a run of the fault harness', () => {
     expect(renderSummary(few)).toContain('Never reached: orphansDeleted.');
     expect(isFine([...few, verdict({ fired })])).toBe(false);
     expect(isFine([...few, verdict()])).toBe(true);
-  });
-
-  test('says what this machine could not play', () => {
-    const run = [verdict({ unplayable: ['pgbouncer: it is not installed'] })];
-    expect(renderSummary(run)).toContain('Not played on this machine: pgbouncer: it is not installed.');
-  });
-
-  test('adds up over seeds', () => {
-    expect(renderSummary([verdict(), verdict({ seed: 2, recoveredMs: 4_000 })])).toMatch(/kill -9 +\| 6 \|/);
-    expect(renderSummary([verdict(), verdict({ seed: 2, recoveredMs: 4_000 })])).toContain('4.0 s (seed 2)');
   });
 });

@@ -69,11 +69,6 @@ describe('the line of an answer', () => {
     });
   });
 
-  test('says what is not usual', () => {
-    const unusual = { unreadable: 2, echo: 'absent', weakEmpty: true, cached: true, news: new Set([103n]) } as const;
-    expect(answer(unusual)).toMatchObject({ unreadable: 2, echo: 'absent', weakEmpty: true, cached: true, new: '103' });
-  });
-
   test('holds no time of a person: whether a new one may have arrived, and that a date was asked', () => {
     const rows = [
       { id: 101n, at: recentFrom, bytes: 1 },
@@ -89,7 +84,9 @@ describe('the line of an answer', () => {
     expect(JSON.stringify(line)).not.toContain(String(recentFrom));
   });
 
-  test('names bounds that are not next to its range, also the lack of one', () => {
+  test('says what is not usual, and names bounds that are not next to its range, also the lack of one', () => {
+    const unusual = { unreadable: 2, echo: 'absent', weakEmpty: true, cached: true, news: new Set([103n]) } as const;
+    expect(answer(unusual)).toMatchObject({ unreadable: 2, echo: 'absent', weakEmpty: true, cached: true, new: '103' });
     const covers = { from: 5n as Position, to: 9n as Position };
     const both = answer({}, { ...whole, purpose: 'witness', covers, afterId: 4n, beforeId: 10n });
     expect([both.afterId, both.beforeId]).toEqual([undefined, undefined]);
@@ -183,10 +180,6 @@ describe('which sweeps keep their evidence', () => {
   const whole = (name: string) => ({ name, low: 1n, high: null });
   const names = (kept: Set<{ name: string }>) =>
     [...kept].map(({ name }) => name).toSorted((a, b) => a.localeCompare(b));
-
-  test('the first, the newest and the one before it', () => {
-    expect(names(findKept(['a', 'b', 'c', 'd', 'e'].map(whole)))).toEqual(['a', 'd', 'e']);
-  });
 
   test('by range: recent days that are read again often leave the rest as it was', () => {
     const recent = (name: string, low: bigint) => ({ name, low, high: null });

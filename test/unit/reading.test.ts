@@ -4,7 +4,7 @@ import { ask, type KnownIds } from '../../src/domain/coverage/ask.ts';
 import type { Done } from '../../src/domain/coverage/certificate.ts';
 import { begin, renew } from '../../src/domain/coverage/coverage.ts';
 import { learn } from '../../src/domain/coverage/learn.ts';
-import { contains, firstPosition, lastPosition, type Position, wholeAxis } from '../../src/domain/coverage/position.ts';
+import { contains, firstPosition, lastPosition, type Position } from '../../src/domain/coverage/position.ts';
 import type { Answer, LackingId, ListedRow, PageAnswer, Question } from '../../src/domain/coverage/question.ts';
 import { decode, encode, type KnownPages, type Plan, type State } from '../../src/domain/coverage/state.ts';
 
@@ -118,18 +118,6 @@ const hashed =
   (cap: number): Rule =>
   (matching) =>
     matching.toSorted((a, b) => hashOf(a) - hashOf(b)).slice(0, cap);
-/** A page ends before the first row that no longer fits into its bytes. */
-const cutByBytes =
-  (limit: number): Rule =>
-  (matching) => {
-    let left = limit;
-    const end = matching.findIndex(({ bytes }) => {
-      left -= bytes;
-      return left < 0;
-    });
-    return end < 0 ? matching : matching.slice(0, end);
-  };
-
 const isNoticed = ({ done }: Swept) => done.certificate === 'unproven' || done.risk === 'doubt';
 const lostOf = (rows: readonly ListedRow[], { held }: Swept) => idsOf(rows).filter((id) => !held.has(id));
 
@@ -234,48 +222,11 @@ describe('an answer closes its range', () => {
   });
 });
 
-describe('pages that are cut off by their bytes', () => {
-  const rows = Array.from({ length: 300 }, (_, nth) =>
-    aRow(BigInt(nth + 1) * 10n, { bytes: 600 + ((nth * 37) % 900) }),
-  );
-
-  test('lose nobody while no row is large', () => {
-    const swept = sweep(rows, cutByBytes(40_000));
-    expect(lostOf(rows, swept)).toEqual([]);
-    expect(swept.done.certificate).toBe('proven');
-  });
-
-  test('lose nobody if a row fills most of a page', () => {
-    const large = rows.map((row, nth) => (nth % 100 === 50 ? { ...row, bytes: 38_000 } : row));
-    const swept = sweep(large, cutByBytes(40_000));
-    expect(lostOf(large, swept).length === 0 || isNoticed(swept)).toBe(true);
-  });
-});
-
 describe('a sweep ends', () => {
-  test('at a source where applications arrive faster than it is read, and is unproven', () => {
-    const arriving: Rule = (_, { afterId, beforeId }, nth) => {
-      const id = 1_000_000n - BigInt(nth);
-      return id > (afterId ?? 0n) && id < (beforeId ?? lastPosition) ? [aRow(id)] : [];
-    };
-    const swept = sweep([], arriving, { plan: { recentFrom: second } });
-    expect(swept.done.certificate).toBe('unproven');
-    expect(swept.steps.length).toBeLessThan(300);
-  });
-
   test('without asking the same range twice at once', () => {
     const state = begin({});
     const first = ask(state) as Question;
     expect(ask(state, [first])).toEqual({ kind: 'wait' });
-  });
-
-  test.for([1, 2, 3])('on pages of %d, also where the bounds come back', (cap) => {
-    const rows = rowsUpTo(12);
-    const inclusive: Rule = (_, { afterId, beforeId }) =>
-      rows.filter(({ id }) => id >= (afterId ?? 0n) && id <= (beforeId ?? lastPosition)).slice(0, cap);
-    const swept = sweep(rows, inclusive);
-    expect(lostOf(rows, swept).length === 0 || isNoticed(swept)).toBe(true);
-    expect(lostOf(rows, sweep(rows, capped(cap)))).toEqual([]);
   });
 
   test('when its state is stored after each answer as if nothing had happened', () => {
@@ -507,12 +458,4 @@ describe('a poll', () => {
     expect([...gone]).toEqual([4_000n]);
     expect(done).toMatchObject({ certificate: 'assumed', risk: 'harmless' });
   });
-});
-
-test('no bound is sent beyond the axis', () => {
-  const rows = [...rowsUpTo(100), aRow(lastPosition - 1n), aRow(lastPosition)];
-  const { steps, ...swept } = sweep(rows, capped(30));
-  expect(lostOf(rows, { steps, ...swept })).toEqual([]);
-  const bounds = steps.flatMap(({ question: { afterId, beforeId } }) => [afterId ?? 0n, beforeId ?? 0n]);
-  expect(bounds.filter((id) => id < 0n || id > wholeAxis.to)).toEqual([]);
 });

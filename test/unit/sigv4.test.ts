@@ -25,19 +25,6 @@ const get: SignedRequest = {
     authorization: `AWS4-HMAC-SHA256 Credential=${credential}, SignedHeaders=host;range;x-amz-content-sha256;x-amz-date, Signature=f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41`,
   },
 };
-const putHash = '44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072';
-const put: SignedRequest = {
-  method: 'PUT',
-  target: '/test%24file.text',
-  headers: {
-    host,
-    date: 'Fri, 24 May 2013 00:00:00 GMT',
-    'x-amz-content-sha256': putHash,
-    'x-amz-date': at,
-    'x-amz-storage-class': 'REDUCED_REDUNDANCY',
-    authorization: `AWS4-HMAC-SHA256 Credential=${credential},SignedHeaders=date;host;x-amz-content-sha256;x-amz-date;x-amz-storage-class,Signature=98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd`,
-  },
-};
 const presigned: SignedRequest = {
   method: 'GET',
   target: `/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=${encodeURIComponent(credential)}&X-Amz-Date=${at}&X-Amz-Expires=86400&X-Amz-SignedHeaders=host&X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404`,
@@ -47,7 +34,6 @@ const presigned: SignedRequest = {
 describe('the strict S3', () => {
   test('accepts what AWS signed', () => {
     expect(verifySignature(get, keeper)).toBe(emptyHash);
-    expect(verifySignature(put, keeper)).toBe(putHash);
     expect(verifySignature(presigned, keeper)).toBe('UNSIGNED-PAYLOAD');
   });
 
@@ -56,7 +42,7 @@ describe('the strict S3', () => {
     ['path', { ...get, target: '/test2.txt' }],
     ['query', { ...get, target: '/test.txt?acl' }],
     ['signed header', { ...get, headers: { ...get.headers, range: 'bytes=0-10' } }],
-    ['payload hash', { ...put, headers: { ...put.headers, 'x-amz-content-sha256': emptyHash } }],
+    ['payload hash', { ...get, headers: { ...get.headers, 'x-amz-content-sha256': '0'.repeat(64) } }],
     ['presigned path', { ...presigned, target: presigned.target.replace('test', 'best') }],
     ['presigned lifetime', { ...presigned, target: presigned.target.replace('86400', '86401') }],
   ])('refuses another %s under the same signature', ([, request]) => {
