@@ -250,14 +250,3 @@ test('a fault with a probability follows the seed', async () => {
   expect(failed).toBeGreaterThan(6);
   expect(failed).toBeLessThan(32);
 });
-
-test('faults end when they are cleared, one or all', async () => {
-  await using stage = await set();
-  const first = stage.sandbox.fault({ kind: 'fail', status: 500, times: null });
-  stage.sandbox.fault({ kind: 'fail', status: 502, times: null });
-  expect((await stage.ask()).status).toBe(500);
-  stage.sandbox.clearFaults(first);
-  expect((await stage.ask()).status).toBe(502);
-  stage.sandbox.clearFaults();
-  expect((await stage.ask()).status).toBe(200);
-});

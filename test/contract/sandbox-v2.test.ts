@@ -13,7 +13,7 @@ import {
 } from '../support/candidate-client.ts';
 
 let sandbox: Sandbox;
-let now = Date.UTC(2026, 3, 30);
+const now = Date.UTC(2026, 3, 30);
 
 beforeEach(async () => {
   sandbox = await openSandbox({

@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { conclude } from '../../src/domain/coverage/certificate.ts';
 import { begin } from '../../src/domain/coverage/coverage.ts';
 import { learn } from '../../src/domain/coverage/learn.ts';
 import type { Position } from '../../src/domain/coverage/position.ts';
@@ -14,11 +13,10 @@ import {
   toAnswerBody,
   toAuditBody,
   toDecisionBody,
-  toEndBody,
   toIdList,
   toSweepBody,
 } from '../../src/domain/evidence/record.ts';
-import { chain, sha256 } from '../support/chain.ts';
+import { chain } from '../support/chain.ts';
 
 const sent = { sentAt: 1_763_290_000_012, tookMs: 41 };
 const recentFrom = 1_763_289_100n;
@@ -136,26 +134,6 @@ describe('the lines of a sweep', () => {
     rows: [101n, 103n, 105n].map((id) => ({ id, at: null, bytes: 760 })),
   });
   const bodies = [toSweepBody(7001n, sweep, state, []), toAnswerBody(sent, whole, heard, learn(state, whole, heard))];
-
-  test('name the hash of the line before them', () => {
-    const [first, second] = chain(null, bodies);
-    expect(JSON.parse(first?.text ?? '')).toMatchObject({
-      n: 0,
-      before: '0'.repeat(64),
-      sweep: '1',
-      from: '1',
-      to: null,
-    });
-    expect(JSON.parse(second?.text ?? '').before).toBe(first?.hash);
-    const [third] = chain(second ?? null, [toEndBody(conclude(state))]);
-    expect(JSON.parse(third?.text ?? '')).toMatchObject({
-      n: 2,
-      type: 'end',
-      certificate: 'unproven',
-      open: [['1', null]],
-    });
-    expect(third?.hash).toEqual(sha256(third?.text ?? ''));
-  });
 
   test('are those of the example in docs/proof-format.md', () => {
     const example = readFileSync('docs/proof-format.md', 'utf8')
