@@ -45,8 +45,10 @@ export function proveSweep(
   const result = runSweep(server, memory, {
     ...options,
     plan,
-    onStep: ({ sentAt, question, answer, learned }) =>
-      bodies.push(toAnswerBody({ sentAt, tookMs: 10 }, question, answer, learned)),
+    onStep({ sentAt, question, answer, learned }) {
+      bodies.push(toAnswerBody({ sentAt, tookMs: 10 }, question, answer, learned));
+      return undefined;
+    },
   });
   bodies.push(toEndBody(result.done));
   return { sweepId, startedAt, result, lines: chain(null, bodies) };

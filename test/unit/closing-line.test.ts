@@ -6,7 +6,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { toVitestCall } from '../support/run.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'closing-line-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -67,21 +66,5 @@ describe('the closing line', () => {
       'unhandled.test.js': `it('f', async () => { setTimeout(() => { throw new Error('f'); }); await new Promise((r) => setTimeout(r, 50)); });`,
     };
     expect(run(files)).toMatchObject({ status: 1, last: '2 passed, 4 failed' });
-  });
-});
-
-describe('npm test', () => {
-  it.each<[string[], string[]]>([
-    [[], ['--tagsFilter=!slow']],
-    [['--slow'], ['--tagsFilter=!slow']],
-    [['--all'], []],
-    [['test/unit/log.test.ts'], ['test/unit/log.test.ts']],
-  ])('with %j leaves out the slow tests only where nothing is chosen', (given, expected) => {
-    const { args, env } = toVitestCall(given);
-    expect(args.filter((arg) => !/^--(?:reporter|config)|^run$|vitest\.config/.test(arg))).toEqual(expected);
-    expect(env).toEqual({
-      ...(given.includes('--slow') && { TEST_SLOWEST: '1' }),
-      ...(expected.includes('--tagsFilter=!slow') && { TEST_GOAL: '180' }),
-    });
   });
 });

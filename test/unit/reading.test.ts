@@ -1,12 +1,12 @@
 // The rules of docs/coverage.md, each on a small server whose behaviour is written out here.
 import { describe, expect, test } from 'vitest';
-import { ask, type KnownIds } from '../../src/domain/coverage/ask.ts';
-import type { Done } from '../../src/domain/coverage/certificate.ts';
+import { ask } from '../../src/domain/coverage/ask.ts';
 import { begin, renew } from '../../src/domain/coverage/coverage.ts';
 import { learn } from '../../src/domain/coverage/learn.ts';
-import { contains, firstPosition, lastPosition, type Position } from '../../src/domain/coverage/position.ts';
-import type { Answer, LackingId, ListedRow, PageAnswer, Question } from '../../src/domain/coverage/question.ts';
-import { decode, encode, type KnownPages, type Plan, type State } from '../../src/domain/coverage/state.ts';
+import { contains, lastPosition, type Position } from '../../src/domain/coverage/position.ts';
+import type { Answer, ListedRow, PageAnswer, Question } from '../../src/domain/coverage/question.ts';
+import { decode, encode, type Plan, type State } from '../../src/domain/coverage/state.ts';
+import { createMemory, type Step, type SweepOptions, sweepBy } from '../simulation/simulated-reader.ts';
 
 const second = 1_790_000_000n;
 const aRow = (id: bigint, more: Partial<ListedRow> = {}): ListedRow => {
@@ -35,73 +35,30 @@ const toMatching = (rows: readonly ListedRow[], { afterId, beforeId, afterDate, 
       (beforeDate === null || (at ?? 0n) < beforeDate),
   );
 
-interface Step {
-  readonly question: Question;
-  readonly answer: Answer;
-  readonly before: State;
-  readonly after: State;
-  readonly closed: ReturnType<typeof learn>['closed'];
-}
+type Swept = ReturnType<typeof sweep>;
 
-interface Swept {
-  readonly done: Done;
-  readonly steps: readonly Step[];
-  /** Ids that are stored. */
-  readonly held: ReadonlySet<bigint>;
-  readonly gone: ReadonlySet<bigint>;
-}
-
-interface Sweeping {
-  readonly plan?: Partial<Plan>;
-  readonly pages?: KnownPages;
+interface Sweeping extends Pick<SweepOptions, 'plan' | 'pages' | 'onStep'> {
   /** Ids that were stored before the sweep. */
   readonly held?: readonly bigint[];
   /** Splits the range at the stored ids, as a recheck does. */
   readonly isRecheck?: boolean;
-  /** Called after each answer; the state that it returns goes on. */
-  readonly onStep?: (step: Step) => State | undefined;
 }
 
-/** Sweeps by the rule. The store is a set of ids. */
-function sweep(rows: readonly ListedRow[], rule: Rule, sweeping: Sweeping = {}): Swept {
-  const { plan, pages, held: heldBefore = [], isRecheck = false, onStep } = sweeping;
-  const before = new Set(heldBefore);
-  const held = new Set(heldBefore);
-  const lacked = new Set<bigint>();
-  const gone = new Set<bigint>();
+/** Sweeps by the rule, long after the rows came. */
+function sweep(rows: readonly ListedRow[], rule: Rule, { held = [], isRecheck = false, ...options }: Sweeping = {}) {
+  const memory = createMemory(Number(second + 100_000_000n) * 1_000);
+  for (const id of held) memory.held.set(id, { id, firstSeenAt: 0, submittedAt: null });
   const steps: Step[] = [];
-  const known: KnownIds | undefined = isRecheck
-    ? { from: firstPosition, ids: [...before].sort((a, b) => (a < b ? -1 : 1)) as Position[], isAll: true }
-    : undefined;
-  let state = begin({ listedBefore: before.size, learned: pages ?? null, ...plan });
-  for (let nth = 0; nth < 20_000; nth++) {
-    const next = ask(state, [], known);
-    if ('kind' in next) {
-      if (next.kind !== 'done') throw new Error(`The sweep cannot ${next.kind}.`);
-      return { done: next, steps, held, gone };
-    }
-    const ruled = rule(toMatching(rows, next), next, nth);
-    const answer = complete('kind' in ruled ? ruled : aPage(ruled), next);
-    const learned = learn(state, next, answer);
-    for (const { id, again } of learned.lacked) (again ? gone : lacked).add(id);
-    const step = { question: next, answer, before: state, after: learned.state, closed: learned.closed };
+  const answerTo = (question: Question) => {
+    const ruled = rule(toMatching(rows, question), question, steps.length);
+    return 'kind' in ruled ? ruled : aPage(ruled);
+  };
+  const onStep = (step: Step) => {
     steps.push(step);
-    state = onStep?.(step) ?? learned.state;
-  }
-  throw new Error('The sweep does not end.');
-
-  /** Compares a page with what is stored, and stores it. */
-  function complete(answer: Answer, { covers }: Question): Answer {
-    if (answer.kind !== 'page') return answer;
-    const shown = new Set(answer.rows.map(({ id }) => id));
-    const lacking: LackingId[] = [...held]
-      .filter((id) => covers !== null && contains(covers, id) && !shown.has(id) && !gone.has(id))
-      .sort((a, b) => (a < b ? -1 : 1))
-      .map((id) => ({ id, old: before.has(id), again: lacked.has(id) }));
-    const news = shown.difference(held);
-    for (const id of news) held.add(id);
-    return { ...answer, news, lacking };
-  }
+    return options.onStep?.(step);
+  };
+  const { done, gone } = sweepBy(answerTo, memory, { ...options, onStep, known: isRecheck });
+  return { done, steps, held: memory.held, gone };
 }
 
 const capped =
@@ -144,8 +101,8 @@ describe('a complete list is read to a proof', () => {
       const closed: { readonly from: bigint; readonly to: bigint }[] = [];
       const shown = new Set<bigint>();
       const swept = sweep(rows, rule, {
-        onStep({ question, answer, after, closed: rule }) {
-          if (rule && question.covers) closed.push(question.covers);
+        onStep({ question, answer, after, learned }) {
+          if (learned.closed && question.covers) closed.push(question.covers);
           if (answer.kind === 'page') for (const { id } of answer.rows) shown.add(id);
           for (let id = 1n; id < 3_100n; id++) {
             const isIn = ({ from, to }: { from: bigint; to: bigint }) => id >= from && id <= to;
@@ -216,7 +173,7 @@ describe('an answer closes its range', () => {
   test('of fewer than sixteen rows only if it is empty or about one id', () => {
     const rows = rowsUpTo(40);
     const { steps, done } = sweep(rows, capped(15));
-    expect(new Set(steps.flatMap(({ closed }) => closed ?? []))).not.toContain('known');
+    expect(new Set(steps.flatMap(({ learned }) => learned.closed ?? []))).not.toContain('known');
     expect(done).toMatchObject({ certificate: 'assumed', risk: 'harmless' });
     expect(lostOf(rows, sweep(rows, capped(15)))).toEqual([]);
   });

@@ -267,7 +267,9 @@ describe('L10: the same id twice', () => {
       expect(new Set(texts)).toEqual(new Set(copies));
       expect(page.applications).toHaveLength(1);
       expect(page.rejects).toMatchObject([{ reason: 'ID names another person as well' }]);
-      expect(page.rejects[0]?.applicant).toContain('["1",');
+      // Where a column names the person, so does the reject.
+      const isNamed = !/:[[{]/.test(copies[0]);
+      expect(page.rejects[0]?.applicant?.includes('["1",') ?? false).toBe(isNamed);
     }
   });
 
