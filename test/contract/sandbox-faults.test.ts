@@ -35,16 +35,9 @@ const applications = (answer: PlainAnswer) => JSON.parse(answer.text).JobApplica
 
 const plays: { readonly [Kind in Fault['kind']]: (stage: Stage) => Promise<void> } = {
   async throttle({ ask, arm }) {
-    const forms = {
-      seconds: '7',
-      date: new Date(now + 7000).toUTCString(),
-      absent: undefined,
-      zero: '0',
-      negative: '-5',
-      day: '86400',
-    } as const;
-    for (const [retryAfter, header] of Object.entries(forms)) {
-      arm({ kind: 'throttle', seconds: 7, retryAfter: retryAfter as keyof typeof forms });
+    arm({ kind: 'throttle', seconds: 7, retryAfter: 'date' });
+    arm({ kind: 'throttle', seconds: 7, skip: 1 });
+    for (const header of [new Date(now + 7000).toUTCString(), '7']) {
       const answer = await ask();
       expect([answer.status, answer.headers['retry-after']]).toEqual([429, header]);
     }

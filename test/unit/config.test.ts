@@ -31,7 +31,8 @@ const prefill = {
 };
 
 const whsec = (word: string) => `whsec_${Buffer.from(word.padEnd(24, '.')).toString('base64')}`;
-const webhook = { WEBHOOK_URL: 'https://ats.example.com/hook?token=1', WEBHOOK_SECRET: whsec('a secret') };
+const hook = { url: 'https://ats.example.com/hook?token=1', secret: whsec('a secret') };
+const webhook = { WEBHOOK_URL: hook.url, WEBHOOK_SECRET: hook.secret };
 
 const lake = { ...account, EXTRACT_URL: 's3://lake/intake' };
 
@@ -627,6 +628,17 @@ describe('several accounts', () => {
         { name: 'b', credential: 'y', prefillKey: 'xMARKERx', prefillReturnUrls: ['https://y'] },
       ],
     ],
+    ['webhooks[0].url must be an http', [{ ...whole, webhooks: [{ ...hook, url: 'ats' }] }]],
+    ['needs either secret or secretFile', [{ ...whole, webhooks: [{ url: hook.url }] }]],
+    ['webhooks[0].secret must be whsec_', [{ ...whole, webhooks: [{ ...hook, secret: 'xMARKERx' }] }]],
+    ['must be types of events', [{ ...whole, webhooks: [{ ...hook, events: ['application.read'] }] }]],
+    ['must be true, false or "with personal data"', [{ ...whole, webhooks: [{ ...hook, full: 'personal' }] }]],
+    ['has an unknown member ful', [{ ...whole, webhooks: [{ ...hook, ful: true }] }]],
+    [
+      'sends personal data, so its events must include application.erased',
+      [{ ...whole, webhooks: [{ ...hook, full: 'with personal data', events: ['application.ready'] }] }],
+    ],
+    ['does not exist', [{ ...whole, webhooks: [{ url: hook.url, secretFile: 'absent' }] }]],
     ['[1].name occurs twice', [{ ...whole, credential: 'xMARKERx' }, whole]],
     [
       '[1].advertiserId occurs twice',
@@ -636,10 +648,10 @@ describe('several accounts', () => {
       ],
     ],
   ])('are refused with the place in the file: %s', (problem, list) => {
-    const problems = refuse({ ...listed(list), SOURCE_URL: undefined }, 'source', 'accounts');
+    const problems = refuse({ ...listed(list), SOURCE_URL: undefined }, 'source', 'accounts', 'webhooks');
     expect(problems.map(({ name }) => name)).toContain('ADVERTISERS_FILE');
     expect(problems.map(({ text }) => text).join('\n')).toContain(problem);
-    expect(JSON.stringify(problems)).not.toContain('xMARKERx');
+    expect(JSON.stringify(problems)).not.toMatch(/xMARKERx|whsec_[A-Z]/);
   });
 
   it('are refused when their file is not there', () => {
@@ -753,8 +765,6 @@ describe('what a checkout keeps', () => {
 });
 
 describe('webhooks', () => {
-  const hook = { url: webhook.WEBHOOK_URL, secret: webhook.WEBHOOK_SECRET };
-
   it('are none, or one of the single account, which gets thin messages of every type', () => {
     expect(load({}, 'webhooks').webhooks.endpoints).toEqual([]);
     const { endpoints, allowPrivate } = load(webhook, 'webhooks').webhooks;
@@ -780,25 +790,6 @@ describe('webhooks', () => {
       ],
     });
     expect(refusedNames({ ...env, ...webhook }, 'webhooks')).toEqual(['WEBHOOK_URL', 'WEBHOOK_SECRET']);
-  });
-
-  it.each([
-    [{ ...hook, url: 'ats' }, /webhooks\[0\]\.url must be an http/],
-    [{ url: hook.url }, /needs either secret or secretFile/],
-    [{ ...hook, secret: 'sesame-open' }, /webhooks\[0\]\.secret must be whsec_/],
-    [{ ...hook, events: ['application.read'] }, /must be types of events/],
-    [{ ...hook, full: 'personal' }, /must be true, false or "with personal data"/],
-    [{ ...hook, ful: true }, /has an unknown member ful/],
-    [
-      { ...hook, full: 'with personal data', events: ['application.ready'] },
-      /sends personal data, so its events must include application\.erased/,
-    ],
-    [{ url: hook.url, secretFile: 'absent' }, /does not exist/],
-  ])('refuse %j, once, and tell no secret', (wrong, why) => {
-    const env = { ...listed([{ name: 'north', credential: 'x', url: 'https://a.example', webhooks: [wrong] }]) };
-    const problems = refuse(env, 'source', 'webhooks');
-    expect(problems).toMatchObject([{ name: 'ADVERTISERS_FILE', text: expect.stringMatching(why) }]);
-    expect(JSON.stringify(problems)).not.toMatch(/sesame-open|whsec_[A-Z]/);
   });
 
   it('have names of their own', () => {
