@@ -79,13 +79,6 @@ describe('the control API', () => {
     expect(await ids()).toHaveLength(5);
   });
 
-  test('tells the truth, one application per line, with ids as text', async () => {
-    const lines = (await control('GET', '/truth?advertiser=8')).text.trim().split('\n');
-    const told = Array.from(sandbox.advertiser(8n).truth(), (row) => ({ ...row, id: String(row.id) }));
-    expect(lines.map((line) => JSON.parse(line))).toEqual(told);
-    expect(told).toHaveLength(3);
-  });
-
   test('lists the requests received, without credentials', async () => {
     await ids();
     await get(`${sandbox.url}${list}?afterid=7`, { authorization: 'SWS wrong', accept: 'text/plain' });
@@ -180,18 +173,8 @@ test('the page of assumptions names every choice with its value, every fault, an
   expect(text.includes(sandbox.credential)).toBe(false);
 });
 
-test('the OpenAPI document names the nine endpoints, and its references lead somewhere', async () => {
+test('the references of the OpenAPI document lead somewhere', async () => {
   const document = JSON.parse((await get(`${sandbox.url}/sandbox/openapi.json`, {})).text);
-  expect(Object.keys(document.paths)).toEqual([
-    '/v1/advertiser/applications',
-    ...['resume', 'coverletter', 'selectioncriteria', 'screen'].map(
-      (folder) => `/v1/advertiser/applications/${folder}/{jobApplicationId}`,
-    ),
-    '/api/iam/oauth2/authorize',
-    '/api/iam/oauth2/token',
-    '/v2/applications/prefilled',
-    '/v2/resumes/{resumeId}',
-  ]);
   const references = [...JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name);
   expect(references.length).toBeGreaterThan(8);
   expect(Object.keys(document.components.schemas)).toEqual(expect.arrayContaining(references));

@@ -35,6 +35,8 @@ export interface PostgresChoice {
 export interface RealPostgres extends AsyncDisposable {
   /** Uses the host name in the certificate, with sslmode=verify-full. */
   readonly url: string;
+  /** Without TLS, by `host`. */
+  readonly plainUrl: string;
   /** Uses the Unix socket, in the notation of psql. */
   readonly socketUrl: string;
   stop(): Promise<void>;
@@ -45,7 +47,7 @@ export interface RealPostgres extends AsyncDisposable {
 
 export function findPostgres(chroots: readonly string[]): PostgresChoice[] {
   return ['', ...chroots].flatMap((root) =>
-    globSync(join(root, '/usr/lib/postgresql/*/bin/postgres')).map((path) => {
+    globSync(join(root, '/usr/{lib/postgresql/*,pgsql-*}/bin/postgres')).map((path) => {
       const bin = join(path, '..').slice(root.length);
       return { name: `Postgres ${toVersion(root, join(bin, 'postgres'))}`, bin, root };
     }),
@@ -63,7 +65,11 @@ function toCommand(root: string, command: readonly string[]): [string, string[]]
   return ['chroot', ['--userspec=postgres:postgres', root || '/', ...command]];
 }
 
-export async function openRealPostgres({ bin, root }: PostgresChoice): Promise<RealPostgres> {
+/** Starts a server with these settings; disposing stops it. By `host` it takes connections without TLS as well. */
+export async function openRealPostgres(
+  { bin, root }: PostgresChoice,
+  { settings = [], access = 'hostssl' }: { settings?: readonly string[]; access?: 'host' | 'hostssl' } = {},
+): Promise<RealPostgres> {
   mkdirSync(join(root, '/var/tmp'), { recursive: true });
   const folder = mkdtempSync(join(root, '/var/tmp/intake-real-'));
   const inside = folder.slice(root.length);
@@ -72,20 +78,8 @@ export async function openRealPostgres({ bin, root }: PostgresChoice): Promise<R
   const run = (...command: string[]) => execFileSync(...toCommand(root, command), { stdio: 'pipe', cwd: '/' });
   const password = randomBytes(12).toString('hex');
   writeFileSync(path('password'), `${password}\n`, { mode: 0o644 });
-  run(
-    join(bin, 'initdb'),
-    '-D',
-    join(inside, 'data'),
-    '-U',
-    'intake',
-    '--auth',
-    'scram-sha-256',
-    '--pwfile',
-    join(inside, 'password'),
-    '-E',
-    'UTF8',
-    '--no-locale',
-  );
+  const initdb = ['-D', join(inside, 'data'), '-U', 'intake', '--auth', 'scram-sha-256', '-E', 'UTF8', '--no-locale'];
+  run(join(bin, 'initdb'), ...initdb, '--pwfile', join(inside, 'password'));
   makeAuthority(path('root'));
   makeCertificate(path('root'), path('server'));
   const [uid, gid] = process.getuid?.() === 0 ? loadOwner(root) : [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
@@ -102,14 +96,15 @@ export async function openRealPostgres({ bin, root }: PostgresChoice): Promise<R
   );
   writeFileSync(
     join(folder, 'data/pg_hba.conf'),
-    'local all all scram-sha-256\nhostssl all all 127.0.0.1/32 scram-sha-256\n',
+    `local all all scram-sha-256\n${access} all all 127.0.0.1/32 scram-sha-256\n`,
   );
+  const chosen = settings.flatMap((setting) => ['-c', setting]);
   const tls = `sslmode=verify-full&sslrootcert=${path('root.crt')}`;
   const plain = `postgres://intake:${password}@localhost:${port}`;
   let server: ChildProcess | null = null;
 
   async function start(): Promise<void> {
-    const [program, args] = toCommand(root, [join(bin, 'postgres'), '-D', join(inside, 'data')]);
+    const [program, args] = toCommand(root, [join(bin, 'postgres'), '-D', join(inside, 'data'), ...chosen]);
     server = spawn(program, args, { stdio: 'ignore', cwd: '/' });
     await until(() => succeeds(query(`${plain}/postgres?${tls}`, 'SELECT 1')));
   }
@@ -123,6 +118,7 @@ export async function openRealPostgres({ bin, root }: PostgresChoice): Promise<R
   await start();
   return {
     url: `${plain}/postgres?${tls}`,
+    plainUrl: `${plain}/postgres`,
     socketUrl: `postgres://intake:${password}@/postgres?host=${folder}&port=${port}`,
     start,
     stop,

@@ -74,10 +74,6 @@ export interface Keeps {
 export interface Kind {
   readonly name: string;
   readonly keeps: Keeps;
-  /** Describes the kind in one sentence. */
-  readonly about: string;
-  /** Equal questions get equal answers as long as the list and the server do not change. */
-  readonly repeats: boolean;
   create(seed: number, options?: ServerOptions): HiddenServer;
 }
 

@@ -7,8 +7,6 @@ export interface FaceOptions {
   readonly advertiserId?: number;
   /** Virtual time in milliseconds, by default the machine's clock. Must not go back. */
   readonly clock?: () => number;
-  /** The time zone of the reader's date filters, in minutes ahead of UTC. */
-  readonly readerOffsetMinutes?: number;
 }
 
 export interface ServedHidden {
@@ -40,7 +38,7 @@ function answer(server: HiddenServer, options: FaceOptions, request: IncomingMes
     response.writeHead(404).end();
     return;
   }
-  const asked = toRequest(url.searchParams, options.readerOffsetMinutes ?? 600);
+  const asked = toRequest(url.searchParams);
   if (asked === null) {
     response.writeHead(400).end();
     return;
@@ -61,14 +59,17 @@ function answer(server: HiddenServer, options: FaceOptions, request: IncomingMes
   response.writeHead(200, { ...headers, 'Content-Type': 'application/json; charset=utf-8' }).end(body);
 }
 
-function toRequest(query: URLSearchParams, offsetMinutes: number): ListRequest | null {
+/** The reader's date filters are ten hours ahead of UTC. */
+const readerOffsetSeconds = 36_000;
+
+function toRequest(query: URLSearchParams): ListRequest | null {
   const ids = ['afterid', 'beforeid'].map((name) => query.get(name));
   const dates = ['afterdate', 'beforedate'].map((name) => query.get(name));
   if (ids.some((text) => text !== null && !/^-?\d{1,40}$/.test(text))) return null;
   if (dates.some((text) => text !== null && !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/.test(text))) return null;
   const [afterId = null, beforeId = null] = ids.map((text) => (text === null ? null : BigInt(text)));
   const [afterDate = null, beforeDate = null] = dates.map((text) =>
-    text === null ? null : Date.parse(`${text}Z`) / 1000 - offsetMinutes * 60,
+    text === null ? null : Date.parse(`${text}Z`) / 1000 - readerOffsetSeconds,
   );
   if (Number.isNaN(afterDate) || Number.isNaN(beforeDate)) return null;
   return { afterId, beforeId, afterDate, beforeDate };

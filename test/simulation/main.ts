@@ -60,24 +60,7 @@ function work(thread: number): void {
 }
 
 /** The columns of a group in the table. A page is what the server shows at once. */
-interface Counts {
-  servers: number;
-  falseProofs: number;
-  silent: number;
-  silentPolls: number;
-  told: number;
-  sweeps: number;
-  proven: number;
-  harmless: number;
-  doubt: number;
-  unproven: number;
-  pages: number;
-  first: number;
-  recheck: number;
-  poll: number;
-}
-
-const noCounts: Counts = {
+const noCounts = {
   servers: 0,
   falseProofs: 0,
   silent: 0,
@@ -93,6 +76,7 @@ const noCounts: Counts = {
   recheck: 0,
   poll: 0,
 };
+type Counts = typeof noCounts;
 
 function count(counts: Counts, { sweeps, pages }: Verdict): void {
   counts.servers++;

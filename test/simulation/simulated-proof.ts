@@ -11,7 +11,9 @@ import {
 } from '../../src/domain/evidence/record.ts';
 import { chain, type Line } from '../support/chain.ts';
 import type { HiddenServer } from './hidden-server.ts';
-import { type Memory, runSweep, type SweepOptions, type SweepResult } from './simulated-reader.ts';
+import { startMs } from './judge.ts';
+import { kindNamed } from './kinds.ts';
+import { createMemory, type Memory, runSweep, type SweepOptions, type SweepResult } from './simulated-reader.ts';
 
 const advertiserId = 7n;
 
@@ -43,8 +45,10 @@ export function proveSweep(
   const result = runSweep(server, memory, {
     ...options,
     plan,
-    onStep: ({ sentAt, question, answer, learned }) =>
-      bodies.push(toAnswerBody({ sentAt, tookMs: 10 }, question, answer, learned)),
+    onStep({ sentAt, question, answer, learned }) {
+      bodies.push(toAnswerBody({ sentAt, tookMs: 10 }, question, answer, learned));
+      return undefined;
+    },
   });
   bodies.push(toEndBody(result.done));
   return { sweepId, startedAt, result, lines: chain(null, bodies) };
@@ -70,4 +74,25 @@ export function toProofLines(
     last: lines.at(-1)?.hash ?? null,
   };
   return [toProofLine(advertiserId, new Date(memory.now), [whole]), ...lines.map(({ text }) => text), toRowsLine(rows)];
+}
+
+export const proofDay = 86_400_000;
+
+/**
+ * The proofs of a first sweep and, a day later, of a recheck of a list that stands still. As many ids as are `deleted` are stored that the
+ * source does not show.
+ */
+export function proveTwice(size: { rows: number; page: number }, kind = 'friendly', deleted = 0) {
+  const server = kindNamed(kind).create(7, { startMs, still: true, ...size });
+  const memory = createMemory(startMs);
+  const proof = proveSweep(server, memory, 1n, { seed: 1 });
+  const first = toProofLines(proof, memory);
+  memory.now += proofDay;
+  const middle = [...memory.held.keys()].sort((a, b) => (a < b ? -1 : 1))[size.rows >> 1] ?? 0n;
+  const beside = Array.from({ length: 9 * deleted }, (_, nth) => middle + BigInt(nth));
+  for (const id of beside.filter((one) => !memory.held.has(one)).slice(0, deleted))
+    memory.held.set(id, { id, firstSeenAt: startMs, submittedAt: null });
+  const previous = [{ sweepId: 1n, last: proof.lines.at(-1)?.hash ?? null }];
+  const again = toProofLines(proveSweep(server, memory, 2n, { seed: 2, known: true }, previous), memory);
+  return { first, again, memory };
 }

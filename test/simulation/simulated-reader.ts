@@ -50,21 +50,22 @@ export interface SweepOptions {
   readonly seed?: number;
   readonly pauseMs?: number;
   readonly byteBudget?: number;
-  readonly onStep?: (step: {
-    question: Question;
-    answer: Answer;
-    before: State;
-    after: State;
-    learned: Learned;
-    sentAt: number;
-  }) => void;
+  /** Called after each answer; the sweep goes on with the state that it returns. */
+  readonly onStep?: (step: Step) => State | undefined;
+}
+export interface Step {
+  readonly question: Question;
+  readonly answer: Answer;
+  readonly before: State;
+  readonly after: State;
+  readonly learned: Learned;
+  readonly sentAt: number;
 }
 export interface SweepResult {
   readonly done: Done;
   readonly requests: number;
   readonly lost: readonly bigint[];
   readonly state: State;
-  readonly mostOpen: number;
 }
 interface InFlight {
   readonly question: Question;
@@ -73,6 +74,24 @@ interface InFlight {
 }
 
 export function runSweep(server: HiddenServer, memory: Memory, options: SweepOptions = {}): SweepResult {
+  const startedAt = memory.now;
+  const { done, state, requests } = sweepBy(
+    (question) => toAnswer(server.list(toRequest(question), memory.now), options.byteBudget),
+    memory,
+    options,
+  );
+  const present = server.presentThroughout(startedAt, memory.now);
+  // An id that cannot be read and that the sweep names as open is not lost.
+  const named = new Set<bigint>(findNamed(done));
+  const lost = present.filter((id) => contains(state.facts, id) && !memory.held.has(id) && !named.has(id));
+  return { done, requests, lost, state };
+}
+
+const findNamed = ({ open }: Done) =>
+  open.filter((range) => isSingle(range) && range.stuck !== null).map(({ from }) => from);
+
+/** Sweeps whatever answers. `gone` are the stored ids that two answers lacked. */
+export function sweepBy(answerTo: (question: Question) => Answer, memory: Memory, options: SweepOptions) {
   const random = createRandom(options.seed ?? 1);
   const startedAt = memory.now;
   const plan: Partial<Plan> = {
@@ -90,7 +109,6 @@ export function runSweep(server: HiddenServer, memory: Memory, options: SweepOpt
     : [];
   if (options.known) known = { from: 1n as Position, ids: sorted as Position[], isAll: true };
   let requests = 0;
-  let mostOpen = 0;
   let state = begin({ learned: options.pages ?? null, ...plan });
   let inFlight: InFlight[] = [];
   for (;;) {
@@ -103,24 +121,19 @@ export function runSweep(server: HiddenServer, memory: Memory, options: SweepOpt
           )
         : { kind: 'wait' as const };
     if ('kind' in next && next.kind === 'done') {
-      const present = server.presentThroughout(startedAt, memory.now);
-      // An id that cannot be read and that the sweep names as open is not lost.
-      const named = next.open.filter((range) => isSingle(range) && range.stuck !== null).map(({ from }) => from);
-      const isNamed = new Set<bigint>(named);
-      const lost = present.filter((id) => contains(state.facts, id) && !memory.held.has(id) && !isNamed.has(id));
       if (next.certificate !== 'unproven') markAbsent(memory, lackedTwice, next.certificate);
       if (state.facts.rigor !== 'poll') {
         memory.longest = next.pages.longest;
-        memory.unreadable = named;
+        memory.unreadable = findNamed(next);
       }
-      return { done: next, requests, lost, state, mostOpen };
+      return { done: next, requests, state, gone: lackedTwice };
     }
     if ('purpose' in next) {
       memory.now += options.pauseMs ?? 100;
       requests++;
       inFlight.push({
         question: next,
-        reply: toAnswer(server.list(toRequest(next), memory.now), options.byteBudget),
+        reply: answerTo(next),
         sentAt: memory.now,
       });
       continue;
@@ -135,10 +148,9 @@ export function runSweep(server: HiddenServer, memory: Memory, options: SweepOpt
     const answer = commit(memory, came, startedAt, lackedOnce, lackedTwice);
     const before = state;
     const learned = learn(state, came.question, answer);
-    state = learned.state;
     for (const { id, again } of learned.lacked) (again ? lackedTwice : lackedOnce).add(id);
-    mostOpen = Math.max(mostOpen, state.open.length);
-    options.onStep?.({ question: came.question, answer, before, after: state, learned, sentAt: came.sentAt });
+    const step = { question: came.question, answer, before, after: learned.state, learned, sentAt: came.sentAt };
+    state = options.onStep?.(step) ?? learned.state;
   }
 }
 

@@ -13,7 +13,7 @@ import { availableParallelism, cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import Table from 'cli-table3';
-import { openInstalledPostgres } from './installed-postgres.ts';
+import { findPostgres, openRealPostgres } from '../real/postgres.ts';
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -32,6 +32,7 @@ const { values: options, positionals } = parseArgs({
 
 const cores = availableParallelism();
 const oldestPostgres = 15;
+const fastSettings = ['timezone=UTC', 'fsync=off', 'full_page_writes=off', 'max_connections=200'];
 
 /** The kinds of runs, in the order in which they run. All further runs are `busy`. */
 const kinds = {
@@ -98,8 +99,8 @@ function toKind(nth: number): Kind {
 async function play(kind: Kind, seed: number): Promise<Run> {
   const { busy, stalls, autovacuum, postgres }: Stress = kinds[kind];
   await using stack = new AsyncDisposableStack();
-  const installed = postgres ? await openInstalledPostgres(postgres, join(scratch, `postgres-${seed}`)) : null;
-  if (installed) stack.use(installed);
+  const choice = findPostgres([]).find(({ name }) => name.startsWith(`Postgres ${postgres}.`));
+  const installed = choice && stack.use(await openRealPostgres(choice, { settings: fastSettings, access: 'host' }));
   const server = installed
     ? `Postgres ${postgres}`
     : postgres
@@ -123,7 +124,7 @@ async function play(kind: Kind, seed: number): Promise<Run> {
         TEST_SHUFFLE_SEED: String(seed),
         ...(stalls && { TEST_STALLS: '1' }),
         ...(autovacuum && { TEST_AUTOVACUUM: autovacuum }),
-        ...(installed && { TEST_DATABASE_URL: installed.url }),
+        ...(installed && { TEST_DATABASE_URL: installed.plainUrl }),
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     },

@@ -29,3 +29,49 @@ export function forge(lines: readonly string[], edit: (lines: Json[]) => Json[] 
   const parsed = parseProof(lines);
   return toLines(edit(parsed) ?? parsed);
 }
+
+export const isAnswer = ({ type }: Json) => type === 'answer';
+export const isRange = (line: Json) => isAnswer(line) && line.purpose === 'range';
+export const isWitness = (line: Json) => isAnswer(line) && line.purpose === 'witness';
+export const isClosing = (line: Json) => isAnswer(line) && line.closed === 'known';
+export const isSplit = (line: Json) => isAnswer(line) && line.open !== undefined;
+/** The middle one, so that something stands before and after it. */
+export const middleOf = (lines: readonly Json[], is: (line: Json) => boolean): Json => {
+  const found = lines.filter(is);
+  return found[found.length >> 1];
+};
+export const rowsOf = (lines: readonly Json[]): Json[] =>
+  lines.filter(({ type }) => type === 'rows').flatMap(({ rows }) => rows);
+/** The end of the last sweep. */
+export const endOf = (lines: readonly Json[]): Json => lines.findLast(({ type }) => type === 'end');
+export const certificateOf = ([head]: readonly Json[]): Json => head.certificates[0];
+
+export const idsOf = (list = ''): bigint[] => {
+  let last = 0n;
+  return list === '' ? [] : list.split(' ').map((part) => (last += BigInt(part)));
+};
+export const toList = (ids: readonly bigint[]) =>
+  ids.map((id, nth) => id - (ids[nth - 1] ?? 0n)).join(' ') || undefined;
+
+export type Edit = (lines: Json[]) => Json[] | undefined;
+/** Sets members of the middle one of some lines. */
+export const set =
+  (is: (line: Json) => boolean, members: object | ((line: Json, lines: Json[]) => object)): Edit =>
+  (lines) => {
+    const line = middleOf(lines, is);
+    return void Object.assign(line, typeof members === 'function' ? members(line, lines) : members);
+  };
+/** Puts lines behind the end of the sweep. */
+export const append =
+  (...more: ((lines: Json[]) => Json)[]): Edit =>
+  (lines) =>
+    lines.toSpliced(lines.indexOf(endOf(lines)) + 1, 0, ...more.map((one) => one(lines)));
+/** Says a level and a risk at the end and in the certificate. */
+export const claim = (certificate: string, risk: string): Edit => {
+  return (lines) => void [endOf(lines), certificateOf(lines)].map((one) => Object.assign(one, { certificate, risk }));
+};
+/** Takes an id out of all these lines. */
+export function hide(lines: readonly Json[], id: string): void {
+  for (const line of lines)
+    if (line.ids !== undefined) line.ids = toList(idsOf(line.ids).filter((one) => String(one) !== id));
+}

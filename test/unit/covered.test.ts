@@ -107,17 +107,4 @@ describe('the set of ranges that were read', () => {
       { low: lastPosition, high: null, name: 'new' },
     ]);
   });
-
-  it.each([
-    ['below it', 1n, 9n, ['10..20 old', '1..9 new']],
-    ['its lower part', 1n, 12n, ['13..20 old', '1..12 new']],
-    ['its middle', 12n, 15n, ['10..11 old', '12..15 new', '16..20 old']],
-    ['its upper part and everything beyond', 15n, null, ['10..14 old', '15..null new']],
-    ['all of it', 10n, 20n, ['10..20 new']],
-  ] as const)('keeps of an older range what the new one does not read: %s', (_, low, high, expected) => {
-    const rows = withRange([{ low: 10n, high: 20n, name: 'old' }], { low, high, name: 'new' });
-    expect(rows.map((row) => `${row.low}..${row.high} ${row.name}`)).toEqual(
-      [...expected].sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10)),
-    );
-  });
 });

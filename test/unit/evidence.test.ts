@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { conclude } from '../../src/domain/coverage/certificate.ts';
 import { begin } from '../../src/domain/coverage/coverage.ts';
 import { learn } from '../../src/domain/coverage/learn.ts';
 import type { Position } from '../../src/domain/coverage/position.ts';
@@ -14,11 +13,10 @@ import {
   toAnswerBody,
   toAuditBody,
   toDecisionBody,
-  toEndBody,
   toIdList,
   toSweepBody,
 } from '../../src/domain/evidence/record.ts';
-import { chain, sha256 } from '../support/chain.ts';
+import { chain } from '../support/chain.ts';
 
 const sent = { sentAt: 1_763_290_000_012, tookMs: 41 };
 const recentFrom = 1_763_289_100n;
@@ -69,11 +67,6 @@ describe('the line of an answer', () => {
     });
   });
 
-  test('says what is not usual', () => {
-    const unusual = { unreadable: 2, echo: 'absent', weakEmpty: true, cached: true, news: new Set([103n]) } as const;
-    expect(answer(unusual)).toMatchObject({ unreadable: 2, echo: 'absent', weakEmpty: true, cached: true, new: '103' });
-  });
-
   test('holds no time of a person: whether a new one may have arrived, and that a date was asked', () => {
     const rows = [
       { id: 101n, at: recentFrom, bytes: 1 },
@@ -89,7 +82,9 @@ describe('the line of an answer', () => {
     expect(JSON.stringify(line)).not.toContain(String(recentFrom));
   });
 
-  test('names bounds that are not next to its range, also the lack of one', () => {
+  test('says what is not usual, and names bounds that are not next to its range, also the lack of one', () => {
+    const unusual = { unreadable: 2, echo: 'absent', weakEmpty: true, cached: true, news: new Set([103n]) } as const;
+    expect(answer(unusual)).toMatchObject({ unreadable: 2, echo: 'absent', weakEmpty: true, cached: true, new: '103' });
     const covers = { from: 5n as Position, to: 9n as Position };
     const both = answer({}, { ...whole, purpose: 'witness', covers, afterId: 4n, beforeId: 10n });
     expect([both.afterId, both.beforeId]).toEqual([undefined, undefined]);
@@ -140,26 +135,6 @@ describe('the lines of a sweep', () => {
   });
   const bodies = [toSweepBody(7001n, sweep, state, []), toAnswerBody(sent, whole, heard, learn(state, whole, heard))];
 
-  test('name the hash of the line before them', () => {
-    const [first, second] = chain(null, bodies);
-    expect(JSON.parse(first?.text ?? '')).toMatchObject({
-      n: 0,
-      before: '0'.repeat(64),
-      sweep: '1',
-      from: '1',
-      to: null,
-    });
-    expect(JSON.parse(second?.text ?? '').before).toBe(first?.hash);
-    const [third] = chain(second ?? null, [toEndBody(conclude(state))]);
-    expect(JSON.parse(third?.text ?? '')).toMatchObject({
-      n: 2,
-      type: 'end',
-      certificate: 'unproven',
-      open: [['1', null]],
-    });
-    expect(third?.hash).toEqual(sha256(third?.text ?? ''));
-  });
-
   test('are those of the example in docs/proof-format.md', () => {
     const example = readFileSync('docs/proof-format.md', 'utf8')
       .split('\n')
@@ -183,10 +158,6 @@ describe('which sweeps keep their evidence', () => {
   const whole = (name: string) => ({ name, low: 1n, high: null });
   const names = (kept: Set<{ name: string }>) =>
     [...kept].map(({ name }) => name).toSorted((a, b) => a.localeCompare(b));
-
-  test('the first, the newest and the one before it', () => {
-    expect(names(findKept(['a', 'b', 'c', 'd', 'e'].map(whole)))).toEqual(['a', 'd', 'e']);
-  });
 
   test('by range: recent days that are read again often leave the rest as it was', () => {
     const recent = (name: string, low: bigint) => ({ name, low, high: null });

@@ -6,7 +6,6 @@ import { lastPosition, type Position } from '../../src/domain/coverage/position.
 import type { PageAnswer, Question } from '../../src/domain/coverage/question.ts';
 import type { HiddenServer, ListReply, ListRequest } from '../simulation/hidden-server.ts';
 import { startMs } from '../simulation/judge.ts';
-import { kindNamed } from '../simulation/kinds.ts';
 import { createMemory, runSweep, type SweepOptions } from '../simulation/simulated-reader.ts';
 
 const ids = (count: number, from = 1_000n) => Array.from({ length: count }, (_, nth) => from + BigInt(nth * 3));
@@ -244,12 +243,6 @@ describe('a poll that is shown nothing', () => {
       risk: 'harmless',
     });
   });
-
-  test('asks nothing more if there is nothing new', () => {
-    const { sweep } = serve(list);
-    const { done } = sweep();
-    expect(sweep({ plan: { ...plan, rigor: 'poll' }, pages: done.pages })).toMatchObject({ requests: 1 });
-  });
 });
 
 test.for([1, 50])('a sweep does not follow applications that arrive for ever: pages of %d', (page) => {
@@ -259,18 +252,6 @@ test.for([1, 50])('a sweep does not follow applications that arrive for ever: pa
   expect(sweep().requests).toBeLessThan(1_000);
   expect(sweep({ known: true }).requests).toBeLessThan(5_000);
 });
-
-test.for(['combine-or', 'combine-or-descending', 'combine-or-volatile'])(
-  'filters that are combined by OR end a sweep after few requests: %s',
-  (name) => {
-    const server = kindNamed(name).create(3, { startMs, still: true, rows: 300, page: 50 });
-    const memory = createMemory(startMs);
-    const { done, requests } = runSweep(server, memory);
-    expect(requests).toBeLessThan(40);
-    expect(done.certificate).not.toBe('proven');
-    expect(runSweep(server, memory, { known: true }).requests).toBeLessThan(40);
-  },
-);
 
 test('a mass deletion is unproven until an operator accepts it, and counted', () => {
   const list = ids(600);

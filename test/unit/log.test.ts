@@ -40,21 +40,9 @@ function thrownBy(act: () => unknown): unknown {
 }
 
 const thrown: [what: string, error: unknown, tells: string][] = [
-  [
-    'a row in a unique violation',
-    createDatabaseError('duplicate key value violates unique constraint "applications_pkey"'),
-    'applications_pkey',
-  ],
-  [
-    'a value of the wrong type',
-    createDatabaseError(`invalid input syntax for type bigint: "${marker}"`),
-    'invalid input syntax for type bigint',
-  ],
-  [
-    'a value over lines',
-    createDatabaseError(`invalid input value for enum state: "a\n    at ${marker}"`),
-    'invalid input value',
-  ],
+  ['a row in a unique violation', createDatabaseError('violates unique constraint "x_pkey"'), 'x_pkey'],
+  ['a value of the wrong type', createDatabaseError(`invalid syntax for type bigint: "${marker}"`), 'invalid syntax'],
+  ['a value over lines', createDatabaseError(`invalid value for enum state: "a\n    at ${marker}"`), 'invalid value'],
   [
     'the parameters of a query',
     new DrizzleQueryError(`insert ${marker}`, [marker], createDatabaseError('relation "x" does not exist')),
@@ -70,14 +58,10 @@ const thrown: [what: string, error: unknown, tells: string][] = [
   ['an address that is none', thrownBy(() => new URL(`//${marker}`)), 'Invalid URL'],
   [
     'the query of an address',
-    new Error(`GET https://api.example.com/v1/x?code=${marker}&state=${marker} failed`),
-    'https://api.example.com/v1/x',
+    new Error(`GET https://a.example/x?code=${marker}&state=${marker}`),
+    'https://a.example/x',
   ],
-  [
-    'the password in an address',
-    new Error(`cannot reach postgres://intake:${marker}@db:5432/intake`),
-    'postgres://db:5432/intake',
-  ],
+  ['the password in an address', new Error(`no postgres://intake:${marker}@db:5432/x`), 'postgres://db:5432/x'],
   ['an e-mail address', new Error(`no reply from "${marker}@example.com"`), 'no reply from'],
   [
     'a member of an error',

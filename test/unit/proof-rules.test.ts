@@ -1,189 +1,192 @@
-// Each rule of docs/proof-format.md, broken once in a file over which every hash was computed anew: the checker refuses it, or accepts what
-// only looks like it. forged-proofs.test.ts has the forgeries that need no rule of their own.
+// Each rule of docs/proof-format.md, broken once in a file over which every hash was computed anew, as a forger with time would: the checker
+// refuses it, or accepts what only looks like it.
 import { describe, expect, test } from 'vitest';
 import { checkProof } from '../../examples/check-proof.ts';
 import { startMs } from '../simulation/judge.ts';
-import { kindNamed } from '../simulation/kinds.ts';
-import { proveSweep, toProofLines } from '../simulation/simulated-proof.ts';
-import { createMemory } from '../simulation/simulated-reader.ts';
-import { forge, type Json } from '../support/forged-proof.ts';
+import { proofDay, proveTwice } from '../simulation/simulated-proof.ts';
+import {
+  append,
+  certificateOf,
+  claim,
+  type Edit,
+  endOf,
+  forge,
+  hide,
+  idsOf,
+  isAnswer,
+  isClosing,
+  isRange,
+  isSplit,
+  isWitness,
+  type Json,
+  middleOf,
+  rowsOf,
+  set,
+  toList,
+} from '../support/forged-proof.ts';
 
-const day = 86_400_000;
+const { first, again } = proveTwice({ rows: 400, page: 40 });
+const { again: small } = proveTwice({ rows: 80, page: 15 });
+const { again: gone } = proveTwice({ rows: 400, page: 40 }, 'friendly', 5);
+const { first: nothing } = proveTwice({ rows: 0, page: 40 });
+const { first: walk } = proveTwice({ rows: 200, page: 40 }, 'combine-or');
 
-/** A first sweep and, a day later, a recheck of a list that stands still; `deleted` ids are stored that the source does not show. */
-function prove(
-  size: { rows: number; page: number },
-  kind = 'friendly',
-  deleted = 0,
-): { first: string[]; again: string[] } {
-  const server = kindNamed(kind).create(7, { startMs, still: true, ...size });
-  const memory = createMemory(startMs);
-  const first = toProofLines(proveSweep(server, memory, 1n, { seed: 1 }), memory);
-  memory.now += day;
-  const middle = [...memory.held.keys()].sort((a, b) => (a < b ? -1 : 1))[size.rows >> 1] ?? 0n;
-  const free = Array.from({ length: 9 * deleted }, (_, nth) => middle + BigInt(nth)).filter(
-    (id) => !memory.held.has(id),
-  );
-  for (const id of free.slice(0, deleted)) memory.held.set(id, { id, firstSeenAt: startMs, submittedAt: null });
-  return { first, again: toProofLines(proveSweep(server, memory, 2n, { seed: 2, known: true }), memory) };
-}
-
-const { first, again } = prove({ rows: 400, page: 40 });
-const { again: small } = prove({ rows: 80, page: 15 });
-const { again: gone } = prove({ rows: 400, page: 40 }, 'friendly', 5);
-const { first: nothing } = prove({ rows: 0, page: 40 });
-const { first: walk } = prove({ rows: 200, page: 40 }, 'combine-or');
-
-const isAnswer = ({ type }: Json) => type === 'answer';
-const isRange = (line: Json) => isAnswer(line) && line.purpose === 'range';
-const isWitness = (line: Json) => isAnswer(line) && line.purpose === 'witness';
-const isClosing = (line: Json) => isAnswer(line) && line.closed === 'known';
-const middleOf = (lines: readonly Json[], is: (line: Json) => boolean): Json => {
-  const found = lines.filter(is);
-  return found[found.length >> 1];
-};
-const rowsOf = (lines: readonly Json[]) => lines.filter(({ type }) => type === 'rows').flatMap(({ rows }) => rows);
-const endOf = (lines: readonly Json[]) => lines.find(({ type }) => type === 'end');
-const certificateOf = ([head]: readonly Json[]) => head.certificates[0];
-const idsOf = (list = ''): bigint[] => {
-  let last = 0n;
-  return list === '' ? [] : list.split(' ').map((part) => (last += BigInt(part)));
-};
-const toList = (ids: readonly bigint[]) => ids.map((id, nth) => id - (ids[nth - 1] ?? 0n)).join(' ') || undefined;
-
-type Edit = (lines: Json[]) => Json[] | undefined;
-const set =
-  (is: (line: Json) => boolean, members: object): Edit =>
-  (lines) =>
-    void Object.assign(middleOf(lines, is), members);
-/** Puts lines behind the end of the sweep. */
-const append =
-  (...more: ((lines: Json[]) => Json)[]): Edit =>
-  (lines) =>
-    lines.toSpliced(lines.indexOf(endOf(lines)) + 1, 0, ...more.map((one) => one(lines)));
-const claim = (certificate: string, risk: string): Edit => {
-  return (lines) => void [endOf(lines), certificateOf(lines)].map((one) => Object.assign(one, { certificate, risk }));
-};
 /** Removes an id of the first page from the page that closes its range. */
 const hideKnown: Edit = (lines) => {
   const known = idsOf(lines.find(isRange).ids);
   const closing = lines.find((line) => isClosing(line) && idsOf(line.ids).some((id) => known.includes(id)));
-  const hidden = idsOf(closing.ids).find((id) => known.includes(id));
-  closing.ids = toList(idsOf(closing.ids).filter((id) => id !== hidden));
-  closing.hidden = String(hidden);
-  return undefined;
+  const hidden = String(idsOf(closing.ids).find((id) => known.includes(id)));
+  hide([closing], hidden);
+  return void Object.assign(closing, { hidden });
 };
 const audit = (range: (id: bigint) => object, members: (id: string) => object) => (lines: Json[]) => {
   const [id] = rowsOf(lines)[50];
-  return { type: 'audit', sentAt: startMs + day, tookMs: 5, bytes: 9, ...range(BigInt(id)), ...members(id) };
+  return { type: 'audit', sentAt: startMs + proofDay, tookMs: 5, bytes: 9, ...range(BigInt(id)), ...members(id) };
 };
 const around = (id: bigint) => ({ from: String(id - 1n), to: String(id + 1n) });
 const alone = (id: bigint) => ({ from: String(id), to: String(id) });
+/** The row in the middle of the stored ones was stored at this time. */
+const storeAt = (lines: Json[], ms: number) => void Object.assign(rowsOf(lines)[50], { 1: String(ms / 1_000) });
 
 test('the proofs that are changed here are accepted before', () => {
   const verdicts = [first, again, small, gone, nothing, walk].map((lines) => checkProof(lines));
   expect(verdicts.map(({ verdict }) => verdict)).toEqual([
-    'proven',
-    'proven',
-    'assumed',
-    'proven',
-    'assumed',
-    'assumed',
+    ...['proven', 'proven', 'assumed', 'proven', 'assumed', 'assumed'],
   ]);
   expect(verdicts.every(({ supported }) => supported)).toBe(true);
 });
 
-const broken: [what: string, verdict: string, lines: readonly string[], edit: Edit][] = [
+const inHead =
+  (members: object): Edit =>
+  (lines) =>
+    void Object.assign(certificateOf(lines), members);
+const inSweep =
+  (members: object): Edit =>
+  (lines) =>
+    void Object.assign(lines[1], members);
+const inEnd =
+  (members: object): Edit =>
+  (lines) =>
+    void Object.assign(endOf(lines), members);
+
+/** Edits of the recheck, unless they name another proof. */
+const broken: [what: string, verdict: string, edit: Edit, lines?: readonly string[]][] = [
   // The file
-  ['another format', 'forged', again, (lines) => void Object.assign(lines[1], { format: 3 })],
-  ['a line of another type', 'forged', again, append(() => ({ type: 'note' }))],
-  ['a question of another purpose', 'forged', again, set(isAnswer, { purpose: 'look' })],
-  ['a new id that is not shown', 'forged', again, set(isClosing, { new: '5' })],
-  [
-    'a question without an answer that closes',
-    'forged',
-    again,
-    set(isClosing, { answer: 'unanswered', ids: undefined }),
-  ],
-  ['proven with a doubt', 'forged', again, claim('proven', 'doubt')],
-  ['a range without ids', 'forged', again, set(isClosing, { from: '5', to: '4' })],
-  ['two rows of one id', 'forged', again, (lines) => void lines.at(-1).rows.push(rowsOf(lines)[3])],
-  [
-    'a line of the sweep after the rows',
-    'forged',
-    again,
-    (lines) => [...lines, { type: 'audit', sentAt: startMs, tookMs: 1 }],
-  ],
+  ['another format', 'forged', inSweep({ format: 3 })],
+  ['a line of another type', 'forged', append(() => ({ type: 'note' }))],
+  ['a question of another purpose', 'forged', set(isAnswer, { purpose: 'look' })],
+  ['a new id that is not shown', 'forged', set(isClosing, { new: '5' })],
+  ['no answer, which closes', 'forged', set(isClosing, { answer: 'unanswered', ids: undefined })],
+  ['proven with a doubt', 'forged', claim('proven', 'doubt')],
+  ['a range without ids', 'forged', set(isClosing, { from: '5', to: '4' })],
+  ['two rows of one id', 'forged', (lines) => void lines.at(-1).rows.push(rowsOf(lines)[3])],
+  ['a line after the rows', 'forged', (lines) => [...lines, { type: 'audit', sentAt: startMs, tookMs: 1 }]],
+  ['no end', 'forged', (lines) => lines.filter(({ type }) => type !== 'end')],
+  ['an answer after the end', 'forged', append((lines) => structuredClone(middleOf(lines, isAnswer)))],
   // Integrity
-  ['a question a day before its sweep', 'forged', again, set(isAnswer, { sentAt: startMs - day })],
-  ['a question two days after the export', 'forged', again, set(isAnswer, { sentAt: startMs + 4 * day })],
+  ['a question a day before its sweep', 'forged', set(isAnswer, { sentAt: startMs - proofDay })],
+  ['a question two days after the export', 'forged', set(isAnswer, { sentAt: startMs + 4 * proofDay })],
   [
     'people who were submitted after the sweep began',
     'forged',
-    again,
     (lines) => {
       certificateOf(lines).completeThrough = lines[1].startedAt + 60_000;
       lines[1].recentFrom = String(Math.floor(certificateOf(lines).completeThrough / 1_000));
       return undefined;
     },
   ],
-  [
-    'an id that is called new twice',
-    'forged',
-    first,
-    (lines) => set(isClosing, { new: middleOf(lines, isClosing).ids.split(' ')[0] })(lines),
-  ],
-  [
-    'a certificate above its end',
-    'forged',
-    again,
-    (lines) => void Object.assign(endOf(lines), { certificate: 'assumed', risk: 'harmless' }),
-  ],
+  ['an id that is called new twice', 'forged', set(isClosing, ({ ids }) => ({ new: ids.split(' ')[0] })), first],
+  ['all ids that are called new twice', 'forged', set(isClosing, { new: 'all' })],
+  ['an id that is not stored', 'forged', set(isWitness, { ids: '99999999' })],
+  ['a stored row that is taken out', 'forged', (lines) => void lines.at(-1).rows.splice(50, 1)],
+  ['a row that was stored after the recheck', 'forged', (lines) => storeAt(lines, startMs + 3 * proofDay)],
+  ['a row that was stored after the first sweep', 'forged', (lines) => storeAt(lines, startMs + proofDay), first],
+  ['a stored id that no answer shows', 'forged', (lines) => void hide(lines, rowsOf(lines)[50][0])],
+  ['a sweep of another advertiser', 'forged', inSweep({ advertiser: '8' })],
+  ['a certificate above its end', 'forged', inEnd({ certificate: 'assumed', risk: 'harmless' })],
+  ['a certificate of more ids', 'forged', inSweep({ from: '2' })],
+  ['a certificate with another reason', 'forged', inHead({ reason: 'trust me' })],
+  ['a certificate that reaches further', 'forged', inHead({ completeThrough: startMs + proofDay })],
+  ['a sweep that began later', 'forged', inSweep({ startedAt: startMs + 9e7 })],
   // Replay
-  ['an echo is absent', 'assumed', again, set(isAnswer, { echo: 'absent' })],
-  ['an answer from a cache', 'assumed', again, set(isAnswer, { cached: true })],
-  ['nothing without an empty list', 'assumed', again, set(isAnswer, { weakEmpty: true })],
+  ['a closing that is taken out', 'unproven', (lines) => lines.toSpliced(lines.findIndex(isClosing), 1)],
+  ['a split page that closes', 'unproven', set(isSplit, { closed: 'known', open: undefined })],
+  ['a closing by another rule', 'unproven', set(isClosing, { closed: 'empty' })],
+  [
+    'a closing that covers less than it says',
+    'unproven',
+    set(isClosing, ({ from }) => ({ afterId: String(BigInt(from) + 5n) })),
+  ],
+  [
+    'a closing that lacks a stored id',
+    'unproven',
+    set(isClosing, ({ ids }) => ({ ids: toList(idsOf(ids).slice(1)), lacking: String(idsOf(ids)[0]) })),
+  ],
+  ['a closing with more rows than it may have', 'unproven', set(isClosing, { unreadable: 30 })],
+  [
+    'a closing with more bytes than it may have',
+    'unproven',
+    set(isClosing, (_, lines) => ({ bytes: Math.max(...lines.filter(isAnswer).map(({ bytes = 0 }) => bytes)) })),
+  ],
+  [
+    'a closing that shows somebody new',
+    'unproven',
+    (lines) => {
+      const closing = middleOf(lines, isClosing);
+      const [id] = closing.ids.split(' ');
+      const before = lines.slice(0, lines.indexOf(closing));
+      hide(before, id);
+      for (const line of before)
+        if (![undefined, 'all'].includes(line.new))
+          line.new = toList(idsOf(line.new).filter((one) => String(one) !== id));
+      return void Object.assign(closing, { new: id });
+    },
+    first,
+  ],
+  ['a split that leaves a part out', 'unproven', set(isSplit, ({ open }) => ({ open: open.slice(0, -1) }))],
+  [
+    'a split that moves a part',
+    'unproven',
+    set(isSplit, ({ open: [[from, to], ...rest] }) => ({ open: [[String(BigInt(from) + 1n), to], ...rest] })),
+  ],
+  ['an echo that differs', 'unproven', set(isAnswer, { echo: 'differs' })],
+  ['an echo is absent', 'assumed', set(isAnswer, { echo: 'absent' })],
+  ['an answer from a cache', 'assumed', set(isAnswer, { cached: true })],
+  ['nothing without an empty list', 'assumed', set(isAnswer, { weakEmpty: true })],
   [
     'an id beyond the range',
     'unproven',
-    again,
-    (lines) => {
-      const closing = middleOf(lines, isClosing);
-      closing.ids = toList([...idsOf(closing.ids), BigInt(rowsOf(lines).at(-1)[0])]);
-      return undefined;
-    },
+    set(isClosing, ({ ids }, lines) => ({ ids: toList([...idsOf(ids), BigInt(rowsOf(lines).at(-1)[0])]) })),
   ],
   [
     'a refused question',
     'unproven',
-    again,
     (lines) => {
       const { from, to, sentAt, tookMs, type, purpose } = middleOf(lines, isClosing);
       const refused = { type, sentAt, tookMs, purpose, from, to, answer: 'refused', open: [[from, to]] };
       return lines.toSpliced(lines.indexOf(middleOf(lines, isClosing)), 0, refused);
     },
   ],
-  ['a page lacks without a word what an earlier one has shown', 'unproven', again, hideKnown],
+  ['a page lacks without a word what an earlier one has shown', 'unproven', hideKnown],
   [
     'a page of fewer than 16 rows has room',
     'unproven',
-    small,
     (lines) => {
       for (const line of lines.filter(isRange)) line.largest &&= 1;
       const page = lines.find((line) => isRange(line) && line.open && line.ids && idsOf(line.ids).length < 8);
       return void Object.assign(page, { closed: 'known', open: undefined });
     },
+    small,
   ],
   [
     'an empty page is nearly full',
     'unproven',
-    small,
     set((line) => isAnswer(line) && line.closed === 'empty', { unreadable: 8 }),
+    small,
   ],
   [
     'a page counts its rows twice',
     'unproven',
-    again,
     (lines) => {
       const pages = lines.filter((line) => isRange(line) && line.to !== null && line.ids);
       const [largest] = pages.sort((a, b) => idsOf(b.ids).length - idsOf(a.ids).length);
@@ -196,18 +199,19 @@ const broken: [what: string, verdict: string, lines: readonly string[], edit: Ed
   [
     'pages are not measured after a pause',
     'unproven',
-    again,
     (lines) => {
       const later = lines.slice(lines.indexOf(middleOf(lines, isClosing))).filter(isAnswer);
-      for (const line of later) line.sentAt += 2 * day;
-      lines[0].exportedAt += 2 * day;
+      for (const line of later) line.sentAt += 2 * proofDay;
+      lines[0].exportedAt += 2 * proofDay;
       return undefined;
     },
   ],
+  ['the end leaves a range open', 'unproven', inEnd({ open: [['5', '9']] })],
+  ['the end names ids as absent', 'unproven', inEnd({ absent: 3 })],
+  // Witnesses and audits
   [
     'a witness shows an id outside of its question',
     'assumed',
-    again,
     (lines) => {
       const witness = middleOf(lines, (line) => isWitness(line) && line.ids && line.to !== null);
       const [id] = rowsOf(lines).at(BigInt(witness.to) < BigInt(rowsOf(lines).at(-1)[0]) ? -1 : 0);
@@ -215,53 +219,85 @@ const broken: [what: string, verdict: string, lines: readonly string[], edit: Ed
     },
   ],
   [
+    'a witness shows an id that was hidden',
+    'unproven',
+    (lines) => {
+      const witness = middleOf(lines, (line) => isWitness(line) && line.ids !== undefined);
+      const [id] = witness.ids.split(' ');
+      hide(lines.slice(0, lines.indexOf(witness)), id);
+      rowsOf(lines).find(([stored]) => stored === id)[1] = String((startMs + proofDay) / 1_000);
+      return void Object.assign(witness, { new: id });
+    },
+  ],
+  [
     'a gone id comes when it is asked alone',
     'assumed',
-    gone,
     (lines) => {
       const witness = lines.find((line) => isWitness(line) && line.from === line.to);
       return void Object.assign(witness, { ids: witness.from });
     },
+    gone,
   ],
   [
     'a gone id is not asked alone',
     'unproven',
+    (lines) => {
+      const at = lines.findIndex((line) => isWitness(line) && line.from === line.to);
+      return lines.toSpliced(at, 1);
+    },
     gone,
-    (lines) =>
-      lines.toSpliced(
-        lines.findIndex((line) => isWitness(line) && line.from === line.to),
-        1,
-      ),
   ],
-  ['nothing was shown', 'assumed', nothing, claim('proven', 'none')],
-  ['pages are short', 'assumed', small, claim('proven', 'none')],
+  [
+    'an audit shows somebody new',
+    'unproven',
+    (lines) => {
+      storeAt(lines, startMs + proofDay);
+      hide(lines, rowsOf(lines)[50][0]);
+      return append(
+        audit(
+          () => ({ from: '1', to: null }),
+          (ids) => ({ ids, new: 'all' }),
+        ),
+      )(lines);
+    },
+  ],
+  [
+    'an audit shows an id that the one before it left out',
+    'unproven',
+    append(
+      audit(
+        (id) => ({ ...alone(id), from: String(id - 1n) }),
+        () => ({}),
+      ),
+      audit(alone, (ids) => ({ ids })),
+    ),
+  ],
+  ['nothing was shown', 'assumed', claim('proven', 'none'), nothing],
+  ['pages are short', 'assumed', claim('proven', 'none'), small],
   // Walks
-  ['a walk is harmless', 'assumed', walk, claim('assumed', 'harmless')],
+  ['a walk is harmless', 'assumed', claim('assumed', 'harmless'), walk],
   [
     'a walk in no order',
     'unproven',
+    set(
+      (line) => line.purpose === 'walk' && line.ids,
+      ({ ids }) => ({ ids: toList([...idsOf(ids), ...idsOf(ids).reverse()]) }),
+    ),
     walk,
-    (lines) => {
-      const page = middleOf(lines, (line) => line.purpose === 'walk' && line.ids);
-      return void Object.assign(page, {
-        ids: toList(
-          idsOf(page.ids)
-            .reverse()
-            .toSpliced(0, 0, ...idsOf(page.ids)),
-        ),
-      });
-    },
   ],
   [
     'a walk that skips',
     'unproven',
+    set(
+      (line) => line.purpose === 'walk',
+      (_, lines) => ({ lacking: rowsOf(lines)[9][0] }),
+    ),
     walk,
-    (lines) => set((line) => line.purpose === 'walk', { lacking: rowsOf(lines)[9][0] })(lines),
   ],
 ];
 
 describe('a rule that is broken is noticed', () => {
-  test.each(broken)('%s: %s', (what, verdict, lines, edit) => {
+  test.each(broken)('%s: %s', (what, verdict, edit, lines = again) => {
     const report = checkProof(forge(lines, edit));
     expect(`${what}: ${report.verdict}, ${report.supported}`).toBe(`${what}: ${verdict}, false`);
   });
@@ -282,22 +318,20 @@ describe('a rule that is broken is noticed', () => {
   });
 });
 
+const none = () => ({});
 const harmless: [what: string, edit: Edit][] = [
   ['an audit shows an id that had arrived', append(audit(around, (ids) => ({ ids, new: 'all', arrived: ids })))],
   [
     'an audit of one id with one bound lacked it',
     append(
-      audit(
-        (id) => ({ ...around(id), beforeId: null }),
-        () => ({}),
-      ),
+      audit((id) => ({ ...around(id), beforeId: null }), none),
       audit(alone, (ids) => ({ ids })),
     ),
   ],
   [
     'an audit of several ids shows what the one before it lacked',
     append(
-      audit(around, () => ({})),
+      audit(around, none),
       audit(around, (ids) => ({ ids })),
     ),
   ],
@@ -317,7 +351,7 @@ test.each(harmless)('%s, which is no contradiction', (_, edit) => {
   const forged = forge(again, (lines) => {
     const edited = edit(lines) ?? lines;
     // The audited id was stored just before.
-    if (edited.some(({ type }) => type === 'audit')) rowsOf(edited)[50][1] = String((startMs + day) / 1_000);
+    if (edited.some(({ type }) => type === 'audit')) storeAt(edited, startMs + proofDay);
     return edited;
   });
   expect(checkProof(forged)).toMatchObject({ verdict: 'proven', supported: true });

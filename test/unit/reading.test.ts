@@ -1,12 +1,12 @@
 // The rules of docs/coverage.md, each on a small server whose behaviour is written out here.
 import { describe, expect, test } from 'vitest';
-import { ask, type KnownIds } from '../../src/domain/coverage/ask.ts';
-import type { Done } from '../../src/domain/coverage/certificate.ts';
+import { ask } from '../../src/domain/coverage/ask.ts';
 import { begin, renew } from '../../src/domain/coverage/coverage.ts';
 import { learn } from '../../src/domain/coverage/learn.ts';
-import { contains, firstPosition, lastPosition, type Position, wholeAxis } from '../../src/domain/coverage/position.ts';
-import type { Answer, LackingId, ListedRow, PageAnswer, Question } from '../../src/domain/coverage/question.ts';
-import { decode, encode, type KnownPages, type Plan, type State } from '../../src/domain/coverage/state.ts';
+import { contains, lastPosition, type Position } from '../../src/domain/coverage/position.ts';
+import type { Answer, ListedRow, PageAnswer, Question } from '../../src/domain/coverage/question.ts';
+import { decode, encode, type Plan, type State } from '../../src/domain/coverage/state.ts';
+import { createMemory, type Step, type SweepOptions, sweepBy } from '../simulation/simulated-reader.ts';
 
 const second = 1_790_000_000n;
 const aRow = (id: bigint, more: Partial<ListedRow> = {}): ListedRow => {
@@ -35,73 +35,30 @@ const toMatching = (rows: readonly ListedRow[], { afterId, beforeId, afterDate, 
       (beforeDate === null || (at ?? 0n) < beforeDate),
   );
 
-interface Step {
-  readonly question: Question;
-  readonly answer: Answer;
-  readonly before: State;
-  readonly after: State;
-  readonly closed: ReturnType<typeof learn>['closed'];
-}
+type Swept = ReturnType<typeof sweep>;
 
-interface Swept {
-  readonly done: Done;
-  readonly steps: readonly Step[];
-  /** Ids that are stored. */
-  readonly held: ReadonlySet<bigint>;
-  readonly gone: ReadonlySet<bigint>;
-}
-
-interface Sweeping {
-  readonly plan?: Partial<Plan>;
-  readonly pages?: KnownPages;
+interface Sweeping extends Pick<SweepOptions, 'plan' | 'pages' | 'onStep'> {
   /** Ids that were stored before the sweep. */
   readonly held?: readonly bigint[];
   /** Splits the range at the stored ids, as a recheck does. */
   readonly isRecheck?: boolean;
-  /** Called after each answer; the state that it returns goes on. */
-  readonly onStep?: (step: Step) => State | undefined;
 }
 
-/** Sweeps by the rule. The store is a set of ids. */
-function sweep(rows: readonly ListedRow[], rule: Rule, sweeping: Sweeping = {}): Swept {
-  const { plan, pages, held: heldBefore = [], isRecheck = false, onStep } = sweeping;
-  const before = new Set(heldBefore);
-  const held = new Set(heldBefore);
-  const lacked = new Set<bigint>();
-  const gone = new Set<bigint>();
+/** Sweeps by the rule, long after the rows came. */
+function sweep(rows: readonly ListedRow[], rule: Rule, { held = [], isRecheck = false, ...options }: Sweeping = {}) {
+  const memory = createMemory(Number(second + 100_000_000n) * 1_000);
+  for (const id of held) memory.held.set(id, { id, firstSeenAt: 0, submittedAt: null });
   const steps: Step[] = [];
-  const known: KnownIds | undefined = isRecheck
-    ? { from: firstPosition, ids: [...before].sort((a, b) => (a < b ? -1 : 1)) as Position[], isAll: true }
-    : undefined;
-  let state = begin({ listedBefore: before.size, learned: pages ?? null, ...plan });
-  for (let nth = 0; nth < 20_000; nth++) {
-    const next = ask(state, [], known);
-    if ('kind' in next) {
-      if (next.kind !== 'done') throw new Error(`The sweep cannot ${next.kind}.`);
-      return { done: next, steps, held, gone };
-    }
-    const ruled = rule(toMatching(rows, next), next, nth);
-    const answer = complete('kind' in ruled ? ruled : aPage(ruled), next);
-    const learned = learn(state, next, answer);
-    for (const { id, again } of learned.lacked) (again ? gone : lacked).add(id);
-    const step = { question: next, answer, before: state, after: learned.state, closed: learned.closed };
+  const answerTo = (question: Question) => {
+    const ruled = rule(toMatching(rows, question), question, steps.length);
+    return 'kind' in ruled ? ruled : aPage(ruled);
+  };
+  const onStep = (step: Step) => {
     steps.push(step);
-    state = onStep?.(step) ?? learned.state;
-  }
-  throw new Error('The sweep does not end.');
-
-  /** Compares a page with what is stored, and stores it. */
-  function complete(answer: Answer, { covers }: Question): Answer {
-    if (answer.kind !== 'page') return answer;
-    const shown = new Set(answer.rows.map(({ id }) => id));
-    const lacking: LackingId[] = [...held]
-      .filter((id) => covers !== null && contains(covers, id) && !shown.has(id) && !gone.has(id))
-      .sort((a, b) => (a < b ? -1 : 1))
-      .map((id) => ({ id, old: before.has(id), again: lacked.has(id) }));
-    const news = shown.difference(held);
-    for (const id of news) held.add(id);
-    return { ...answer, news, lacking };
-  }
+    return options.onStep?.(step);
+  };
+  const { done, gone } = sweepBy(answerTo, memory, { ...options, onStep, known: isRecheck });
+  return { done, steps, held: memory.held, gone };
 }
 
 const capped =
@@ -118,18 +75,6 @@ const hashed =
   (cap: number): Rule =>
   (matching) =>
     matching.toSorted((a, b) => hashOf(a) - hashOf(b)).slice(0, cap);
-/** A page ends before the first row that no longer fits into its bytes. */
-const cutByBytes =
-  (limit: number): Rule =>
-  (matching) => {
-    let left = limit;
-    const end = matching.findIndex(({ bytes }) => {
-      left -= bytes;
-      return left < 0;
-    });
-    return end < 0 ? matching : matching.slice(0, end);
-  };
-
 const isNoticed = ({ done }: Swept) => done.certificate === 'unproven' || done.risk === 'doubt';
 const lostOf = (rows: readonly ListedRow[], { held }: Swept) => idsOf(rows).filter((id) => !held.has(id));
 
@@ -156,8 +101,8 @@ describe('a complete list is read to a proof', () => {
       const closed: { readonly from: bigint; readonly to: bigint }[] = [];
       const shown = new Set<bigint>();
       const swept = sweep(rows, rule, {
-        onStep({ question, answer, after, closed: rule }) {
-          if (rule && question.covers) closed.push(question.covers);
+        onStep({ question, answer, after, learned }) {
+          if (learned.closed && question.covers) closed.push(question.covers);
           if (answer.kind === 'page') for (const { id } of answer.rows) shown.add(id);
           for (let id = 1n; id < 3_100n; id++) {
             const isIn = ({ from, to }: { from: bigint; to: bigint }) => id >= from && id <= to;
@@ -228,54 +173,17 @@ describe('an answer closes its range', () => {
   test('of fewer than sixteen rows only if it is empty or about one id', () => {
     const rows = rowsUpTo(40);
     const { steps, done } = sweep(rows, capped(15));
-    expect(new Set(steps.flatMap(({ closed }) => closed ?? []))).not.toContain('known');
+    expect(new Set(steps.flatMap(({ learned }) => learned.closed ?? []))).not.toContain('known');
     expect(done).toMatchObject({ certificate: 'assumed', risk: 'harmless' });
     expect(lostOf(rows, sweep(rows, capped(15)))).toEqual([]);
   });
 });
 
-describe('pages that are cut off by their bytes', () => {
-  const rows = Array.from({ length: 300 }, (_, nth) =>
-    aRow(BigInt(nth + 1) * 10n, { bytes: 600 + ((nth * 37) % 900) }),
-  );
-
-  test('lose nobody while no row is large', () => {
-    const swept = sweep(rows, cutByBytes(40_000));
-    expect(lostOf(rows, swept)).toEqual([]);
-    expect(swept.done.certificate).toBe('proven');
-  });
-
-  test('lose nobody if a row fills most of a page', () => {
-    const large = rows.map((row, nth) => (nth % 100 === 50 ? { ...row, bytes: 38_000 } : row));
-    const swept = sweep(large, cutByBytes(40_000));
-    expect(lostOf(large, swept).length === 0 || isNoticed(swept)).toBe(true);
-  });
-});
-
 describe('a sweep ends', () => {
-  test('at a source where applications arrive faster than it is read, and is unproven', () => {
-    const arriving: Rule = (_, { afterId, beforeId }, nth) => {
-      const id = 1_000_000n - BigInt(nth);
-      return id > (afterId ?? 0n) && id < (beforeId ?? lastPosition) ? [aRow(id)] : [];
-    };
-    const swept = sweep([], arriving, { plan: { recentFrom: second } });
-    expect(swept.done.certificate).toBe('unproven');
-    expect(swept.steps.length).toBeLessThan(300);
-  });
-
   test('without asking the same range twice at once', () => {
     const state = begin({});
     const first = ask(state) as Question;
     expect(ask(state, [first])).toEqual({ kind: 'wait' });
-  });
-
-  test.for([1, 2, 3])('on pages of %d, also where the bounds come back', (cap) => {
-    const rows = rowsUpTo(12);
-    const inclusive: Rule = (_, { afterId, beforeId }) =>
-      rows.filter(({ id }) => id >= (afterId ?? 0n) && id <= (beforeId ?? lastPosition)).slice(0, cap);
-    const swept = sweep(rows, inclusive);
-    expect(lostOf(rows, swept).length === 0 || isNoticed(swept)).toBe(true);
-    expect(lostOf(rows, sweep(rows, capped(cap)))).toEqual([]);
   });
 
   test('when its state is stored after each answer as if nothing had happened', () => {
@@ -507,12 +415,4 @@ describe('a poll', () => {
     expect([...gone]).toEqual([4_000n]);
     expect(done).toMatchObject({ certificate: 'assumed', risk: 'harmless' });
   });
-});
-
-test('no bound is sent beyond the axis', () => {
-  const rows = [...rowsUpTo(100), aRow(lastPosition - 1n), aRow(lastPosition)];
-  const { steps, ...swept } = sweep(rows, capped(30));
-  expect(lostOf(rows, { steps, ...swept })).toEqual([]);
-  const bounds = steps.flatMap(({ question: { afterId, beforeId } }) => [afterId ?? 0n, beforeId ?? 0n]);
-  expect(bounds.filter((id) => id < 0n || id > wholeAxis.to)).toEqual([]);
 });

@@ -1,445 +1,205 @@
-// Screens in every dress a source was seen to give them. Each row is one shape, in JSON and, where it has one, in XML:
-// both must give the same value.
+// Screens in every dress a source was seen to give them, in JSON and in XML: both must give the same value. screen-properties.test.ts draws
+// screens of the usual shapes.
 
 import { describe, expect, test } from 'vitest';
-import { toOutcome } from '../../src/domain/screen.ts';
-import { parseScreens, screenParserVersion } from '../../src/source/parse/screen.ts';
+import { parseScreens } from '../../src/source/parse/screen.ts';
 
 type Screens = ReturnType<typeof parseScreens>['screens'];
-type Row<T> = readonly [shape: string, json: string | null, xml: string | null, expected: T];
 
 const read = (text: string, contentType?: string): Screens => parseScreens(Buffer.from(text), contentType).screens;
+const answersOf = (screens: Screens) => screens[0]?.questions[0]?.answers;
 
-/** Every form of a row, by name. */
-function forms<T>(rows: readonly Row<T>[]): [name: string, text: string, expected: T][] {
-  return rows.flatMap(([shape, json, xml, expected]) => [
-    ...(json === null ? [] : [[`${shape} (JSON)`, json, expected] as [string, string, T]]),
-    ...(xml === null ? [] : [[`${shape} (XML)`, xml, expected] as [string, string, T]]),
-  ]);
-}
+/** Where lists stand: around one in JSON, around one in XML, and where its elements are found. */
+const places: Record<string, [json: (list: string) => string, xml: string, find: (read: Screens) => unknown]> = {
+  screen: [(list) => `{"@xmlns":"urn:s"${list}}`, '<screens>*</screens>', (screens) => screens],
+  question: [(list) => `{"screen":{"@id":"1"${list}}}`, '<screen id="1">*</screen>', ([screen]) => screen?.questions],
+  answer: [
+    (list) => `{"screen":{"question":{"@id":"5"${list}}}}`,
+    '<screen><question id="5">*</question></screen>',
+    answersOf,
+  ],
+};
 
-const aScreen = (facts: Partial<Screens[number]> = {}): Screens[number] => ({
-  id: '1',
-  name: null,
-  outcome: 'unknown',
-  questions: [],
-  notes: [],
-  ...facts,
-});
-const aQuestion = (facts: Partial<Screens[number]['questions'][number]> = {}) => ({
-  id: '5',
-  type: null,
-  text: null,
-  answers: [],
-  ...facts,
-});
-const anAnswer = (id: string | null, text: string, selected = false) => ({ id, text, selected });
-
-describe('the screen of the spec', () => {
-  const json = `{"screen":{"@id":"77","@name":"Bar staff","@successful":"True","question":[
-    {"@id":"1","@type":"MultipleChoiceOneAnswer","@text":"Where?","answer":[
-      {"@id":"a","#text":"Here"},{"@id":"b","@selected":"True","#text":"There"}]},
-    {"@id":"2","@type":"MultipleChoiceManyAnswers","@text":"When?","answer":[
-      {"@id":"a","@selected":"True","#text":"Day"},{"@id":"b","#text":"Dusk"},{"@id":"c","@selected":"True","#text":"Night"}]},
-    {"@id":"3","@type":"Text","@text":"Why?","answer":{"@id":"a","@selected":"True","#text":"I like it"}},
-    {"@id":"4","@type":"True/False","@text":"Licence?","answer":[
-      {"@id":"a","@selected":"True","#text":"True"},{"@id":"b","#text":"False"}]},
-    {"@id":"5","@type":"URLQuestion","@text":"Site?","answer":{"@id":"a","@selected":"True","#text":"https://example.com/?a=1&b=2"}}]}}`;
-  const xml = `<?xml version="1.0" encoding="utf-8"?>
-    <screen id="77" name="Bar staff" successful="True">
-      <question id="1" type="MultipleChoiceOneAnswer" text="Where?">
-        <answer id="a">Here</answer><answer id="b" selected="True">There</answer>
-      </question>
-      <question id="2" type="MultipleChoiceManyAnswers" text="When?">
-        <answer id="a" selected="True">Day</answer><answer id="b">Dusk</answer><answer id="c" selected="True">Night</answer>
-      </question>
-      <question id="3" type="Text" text="Why?"><answer id="a" selected="True">I like it</answer></question>
-      <question id="4" type="True/False" text="Licence?">
-        <answer id="a" selected="True">True</answer><answer id="b">False</answer>
-      </question>
-      <question id="5" type="URLQuestion" text="Site?">
-        <answer id="a" selected="True">https://example.com/?a=1&amp;b=2</answer>
-      </question>
-    </screen>`;
-
-  test.for(forms([['all five question types', json, xml, null]]))('%s', ([, text]) => {
-    expect(parseScreens(Buffer.from(text), undefined)).toEqual({
-      parserVersion: screenParserVersion,
-      screens: [
-        aScreen({
-          id: '77',
-          name: 'Bar staff',
-          outcome: 'pass',
-          questions: [
-            {
-              id: '1',
-              type: 'MultipleChoiceOneAnswer',
-              text: 'Where?',
-              answers: [anAnswer('a', 'Here'), anAnswer('b', 'There', true)],
-            },
-            {
-              id: '2',
-              type: 'MultipleChoiceManyAnswers',
-              text: 'When?',
-              answers: [anAnswer('a', 'Day', true), anAnswer('b', 'Dusk'), anAnswer('c', 'Night', true)],
-            },
-            { id: '3', type: 'Text', text: 'Why?', answers: [anAnswer('a', 'I like it', true)] },
-            {
-              id: '4',
-              type: 'True/False',
-              text: 'Licence?',
-              answers: [anAnswer('a', 'True', true), anAnswer('b', 'False')],
-            },
-            {
-              id: '5',
-              type: 'URLQuestion',
-              text: 'Site?',
-              answers: [anAnswer('a', 'https://example.com/?a=1&b=2', true)],
-            },
-          ],
-        }),
-      ],
-    });
+describe.for(Object.entries(places))('a list: %s', ([name, [inJson, around, find]]) => {
+  test.for([
+    ['absent', null, '', []],
+    ['null', 'null', '<e xmlns:i="urn:i" i:nil="true"/>', []],
+    ['an empty array', '[]', '', []],
+    ['an empty object', '{}', '<e/>', []],
+    ['an array', '[{"@id":"a"}]', '<e id="a"/>', ['a']],
+    ['a single object', '{"@id":"a"}', '<e id="a"></e>', ['a']],
+    ['nothing among others', '[null,{},{"@id":"a"}]', '<e/><e/><e id="a"/>', ['a']],
+    ['two', '[{"@id":"a"},{"@id":"b"}]', '<e id="a"/><e id="b"/>', ['a', 'b']],
+    ['two with the same id', '[{"@id":"a"},{"@id":"a"}]', '<e id="a"/><e id="a"/>', ['a', 'a']],
+    ['an empty id, which is not an absent one', '{"@id":""}', '<e id=""/>', ['']],
+    ['a number as id', '{"@id":12345678901234567890}', '<e id="12345678901234567890"/>', ['12345678901234567890']],
+    ['nil, and an id', '{"@id":"a","@xsi:nil":"true"}', '<e id="a" xmlns:xsi="urn:i" xsi:nil="true"/>', ['a']],
+  ] as const)('%s', ([, json, xml, ids]) => {
+    const text = inJson(json === null ? '' : `,"${name}":${json}`);
+    for (const screens of [read(text), read(around.replace('*', xml.replaceAll(/(?<=<\/?)e\b/g, name)))]) {
+      expect(find(screens)).toEqual(ids.map((id) => expect.objectContaining({ id })));
+      expect(screens.flatMap(({ notes }) => notes)).toEqual([]);
+    }
   });
+});
+
+describe('a screen', () => {
+  const plain = { id: '1', name: null, outcome: 'unknown', questions: [], notes: [] };
 
   test.for([
-    ['JSON asked, XML sent', xml, 'application/json; charset=utf-8'],
-    ['XML asked, JSON sent', json, 'application/xml; charset=utf-8'],
-    ['a type that says nothing', xml, 'application/octet-stream'],
-    ['no type', json, undefined],
-  ] as const)('%s: the bytes decide, not the header', ([, text, contentType]) => {
-    expect(read(text, contentType)).toEqual(read(json));
-    expect(read(text, contentType)).toEqual(read(xml));
+    ['a bare array', '[{"@id":"1"}]'],
+    ['unwrapped', '{"@id":"1","question":[]}'],
+    ['with ?xml and @xmlns members', '{"?xml":{"@version":"1.0"},"screen":{"@xmlns":"u","@xmlns:i":"i","@id":"1"}}'],
+    ['in other case', '{"Screen":{"@ID":"1"}}'],
+    ['in other case (XML)', '<Screen ID="1"/>'],
+    ['with a declaration and namespaces', '<?xml version="1.0"?><screen xmlns="urn:s" xmlns:i="urn:i" id="1"/>'],
+    ['with a prefix', '<s:screen xmlns:s="urn:s" id="1"/>'],
+    ['with an attribute of another namespace beside its own', '<screen xmlns:x="urn:x" x:id="9" id="1"/>'],
+  ] as const)('%s', ([, text]) => {
+    expect(read(text)).toEqual([plain]);
   });
-});
 
-describe('screen', () => {
-  test.for(
-    forms<Screens>([
-      ['an array', '{"screen":[{"@id":"1"}]}', '<screens><screen id="1"/></screens>', [aScreen()]],
-      ['a single object', '{"screen":{"@id":"1"}}', '<screen id="1"/>', [aScreen()]],
-      ['null', '{"screen":null}', '<screens><screen xmlns:i="urn:i" i:nil="true"/></screens>', []],
-      ['absent', '{}', '<screens/>', []],
-      ['an empty array', '{"screen":[]}', '<screens></screens>', []],
-      ['an empty object', '{"screen":{}}', '<screen/>', []],
-      ['nothing but a namespace', '{"screen":{"@xmlns":"urn:s"}}', '<screen xmlns="urn:s"/>', []],
-      [
-        'null among others',
-        '{"screen":[null,{"@id":"1"}]}',
-        '<screens><screen/><screen id="1"/></screens>',
-        [aScreen()],
-      ],
-      [
-        'two in one application',
-        '{"screen":[{"@id":"1"},{"@id":"2","@successful":"False"}]}',
-        '<screens><screen id="1"/><screen id="2" successful="False"/></screens>',
-        [aScreen(), aScreen({ id: '2', outcome: 'fail' })],
-      ],
-      [
-        'two with the same id',
-        '{"screen":[{"@id":"1"},{"@id":"1"}]}',
-        '<screens><screen id="1"/><screen id="1"/></screens>',
-        [aScreen(), aScreen()],
-      ],
-      ['without an id', '{"screen":{"@name":"n"}}', '<screen name="n"/>', [aScreen({ id: null, name: 'n' })]],
-      ['a bare array', '[{"@id":"1"}]', null, [aScreen()]],
-      ['unwrapped', '{"@id":"1","question":[]}', null, [aScreen()]],
-      [
-        'with ?xml and @xmlns members',
-        '{"?xml":{"@version":"1.0"},"screen":{"@xmlns":"urn:s","@xmlns:i":"urn:i","@id":"1"}}',
-        '<?xml version="1.0"?><screen xmlns="urn:s" xmlns:i="urn:i" id="1"/>',
-        [aScreen()],
-      ],
-      ['?xml and no screen', '{"?xml":{"@version":"1.0"}}', '<?xml version="1.0"?><screens/>', []],
-      ['other case', '{"Screen":{"@ID":"1"}}', '<Screen ID="1"/>', [aScreen()]],
-      ['a prefix', null, '<s:screen xmlns:s="urn:s" id="1"/>', [aScreen()]],
-      [
-        'an attribute of another namespace beside its own',
-        null,
-        '<screen xmlns:x="urn:x" x:id="9" id="1" x:name="m"/>',
-        [aScreen({ name: 'm' })],
-      ],
-    ]),
-  )('%s', ([, text, expected]) => {
-    expect(read(text)).toEqual(expected);
+  test.for(['{"screen":{"@xmlns":"urn:s"}}', '<screen xmlns="urn:s"/>', '{"?xml":{"@version":"1.0"}}'])(
+    'is none in %s',
+    (text) => expect(read(text)).toEqual([]),
+  );
+
+  test('without an id has what it has', () => {
+    for (const text of ['{"screen":{"@name":"n"}}', '<screen xmlns:x="urn:x" x:name="n"/>'])
+      expect(read(text)).toEqual([{ ...plain, id: null, name: 'n' }]);
   });
-});
 
-describe('@successful', () => {
   test.for([
     ['True', 'pass', false],
     ['true', 'pass', false],
     ['False', 'fail', false],
-    ['false', 'fail', false],
     ['', 'unknown', true],
     ['Pass', 'unknown', true],
     ['Fail', 'unknown', true],
     ['null', 'unknown', true],
-  ] as const)('"%s" is %s', ([word, outcome, noted]) => {
+  ] as const)('with @successful="%s" is %s, and never fails by doubt', ([word, outcome, noted]) => {
     for (const text of [`{"screen":{"@successful":"${word}"}}`, `<screen successful="${word}"/>`]) {
-      const [screen] = read(text);
-      expect(screen?.outcome).toBe(outcome);
-      expect(screen?.notes).toEqual(noted ? [{ field: '@successful', reason: 'is not a boolean' }] : []);
+      const notes = noted ? [{ field: '@successful', reason: 'is not a boolean' }] : [];
+      expect(read(text)).toMatchObject([{ outcome, notes }]);
     }
-  });
-
-  test.for(
-    forms([
-      ['missing', '{"screen":{"@id":"1"}}', '<screen id="1"/>', 'unknown'],
-      ['null', '{"screen":{"@id":"1","@successful":null}}', null, 'unknown'],
-      ['a JSON true', '{"screen":{"@id":"1","@successful":true}}', null, 'pass'],
-      ['a JSON false', '{"screen":{"@id":"1","@successful":false}}', null, 'fail'],
-      ['an object', '{"screen":{"@id":"1","@successful":{}}}', null, 'unknown'],
-    ]),
-  )('%s', ([, text, outcome]) => {
-    expect(read(text)[0]?.outcome).toBe(outcome);
-  });
-
-  test('unknown is never fail', () => {
-    expect([true, false, null].map(toOutcome)).toEqual(['pass', 'fail', 'unknown']);
-  });
-});
-
-describe('question', () => {
-  const inScreen = (json: string) => `{"screen":{"@id":"1"${json}}}`;
-  const inXml = (xml: string) => `<screen id="1">${xml}</screen>`;
-  test.for(
-    forms<readonly unknown[]>([
-      ['an array', inScreen(',"question":[{"@id":"5"}]'), null, [aQuestion()]],
-      ['a single object', inScreen(',"question":{"@id":"5"}'), inXml('<question id="5"/>'), [aQuestion()]],
-      ['null', inScreen(',"question":null'), inXml('<question/>'), []],
-      ['absent', inScreen(''), inXml(''), []],
-      ['an empty text', inScreen(',"question":"\\n "'), inXml('<question>\n </question>'), []],
-      [
-        'of an unknown type',
-        inScreen(',"question":{"@id":"5","@type":"Video"}'),
-        inXml('<question id="5" type="Video"/>'),
-        [aQuestion({ type: 'Video' })],
-      ],
-      [
-        'without an id',
-        inScreen(',"question":{"@type":"Text"}'),
-        inXml('<question type="Text"/>'),
-        [aQuestion({ id: null, type: 'Text' })],
-      ],
-      [
-        'with an id twice',
-        inScreen(',"question":[{"@id":"5"},{"@id":"5","@text":"again"}]'),
-        inXml('<question id="5"/><question id="5" text="again"/>'),
-        [aQuestion(), aQuestion({ text: 'again' })],
-      ],
-      [
-        'with a number as id',
-        inScreen(',"question":{"@id":12345678901234567890}'),
-        inXml('<question id="12345678901234567890"/>'),
-        [aQuestion({ id: '12345678901234567890' })],
-      ],
-      [
-        'whose type another namespace has too',
-        null,
-        inXml('<question type="Text" xmlns:xsi="urn:i" xsi:type="Q" id="5"/>'),
-        [aQuestion({ type: 'Text' })],
-      ],
-      [
-        'an empty attribute, which is not an absent one',
-        inScreen(',"question":{"@id":"","@text":""}'),
-        inXml('<question id="" text=""/>'),
-        [aQuestion({ id: '', text: '' })],
-      ],
-    ]),
-  )('%s', ([, text, expected]) => {
-    const [screen] = read(text);
-    expect(screen?.questions).toEqual(expected);
-    expect(screen?.notes).toEqual([]);
-  });
-
-  test.for(
-    forms([
-      [
-        'a text',
-        inScreen(',"question":["What?",{"@id":"5"}]'),
-        inXml('<question>What?</question><question id="5"/>'),
-        { field: 'question.1', reason: 'is not an object' },
-      ],
-    ]),
-  )('%s in its place is noted, and the others stay', ([, text, note]) => {
-    expect(read(text)).toEqual([aScreen({ questions: [aQuestion()], notes: [note] })]);
-  });
-});
-
-describe('answer', () => {
-  const inQuestion = (json: string, type = 'MultipleChoiceOneAnswer') =>
-    `{"screen":{"question":{"@type":"${type}"${json}}}}`;
-  const inXml = (xml: string, type = 'MultipleChoiceOneAnswer') =>
-    `<screen><question type="${type}">${xml}</question></screen>`;
-  const answersOf = (text: string) => read(text)[0]?.questions[0]?.answers;
-
-  test.for(
-    forms<readonly unknown[]>([
-      ['an array', inQuestion(',"answer":[{"@id":"a","#text":"x"}]'), null, [anAnswer('a', 'x')]],
-      [
-        'a single object',
-        inQuestion(',"answer":{"@id":"a","#text":"x"}'),
-        inXml('<answer id="a">x</answer>'),
-        [anAnswer('a', 'x')],
-      ],
-      ['null', inQuestion(',"answer":null'), inXml('<answer/>'), []],
-      ['absent', inQuestion(''), inXml(''), []],
-      [
-        'an empty object among others',
-        inQuestion(',"answer":[{},{"@id":"a"}]'),
-        inXml('<answer/><answer id="a"/>'),
-        [anAnswer('a', '')],
-      ],
-      ['a plain string', inQuestion(',"answer":"x"'), inXml('<answer>x</answer>'), [anAnswer(null, 'x')]],
-      [
-        'plain strings',
-        inQuestion(',"answer":["x"," y "]'),
-        inXml('<answer>x</answer><answer> y </answer>'),
-        [anAnswer(null, 'x'), anAnswer(null, ' y ')],
-      ],
-      ['a plain number', inQuestion(',"answer":[27.50]'), inXml('<answer>27.50</answer>'), [anAnswer(null, '27.50')]],
-      [
-        'without an id',
-        inQuestion(',"answer":{"@selected":"True","#text":"x"}'),
-        inXml('<answer selected="True">x</answer>'),
-        [anAnswer(null, 'x', true)],
-      ],
-      [
-        'with an id twice',
-        inQuestion(',"answer":[{"@id":"a","#text":"x"},{"@id":"a","#text":"y"}]'),
-        inXml('<answer id="a">x</answer><answer id="a">y</answer>'),
-        [anAnswer('a', 'x'), anAnswer('a', 'y')],
-      ],
-      [
-        'that says it is nil, and has an id',
-        inQuestion(',"answer":{"@id":"a","@xsi:nil":"true"}'),
-        inXml('<answer id="a" xmlns:xsi="urn:i" xsi:nil="true"/>'),
-        [anAnswer('a', '')],
-      ],
-      [
-        'one-answer question with two selected',
-        inQuestion(',"answer":[{"@id":"a","@selected":"True"},{"@id":"b","@selected":"True"}]'),
-        inXml('<answer id="a" selected="True"/><answer id="b" selected="True"/>'),
-        [anAnswer('a', '', true), anAnswer('b', '', true)],
-      ],
-      [
-        'one-answer question with none selected',
-        inQuestion(',"answer":[{"@id":"a"},{"@id":"b"}]'),
-        inXml('<answer id="a"/><answer id="b"/>'),
-        [anAnswer('a', ''), anAnswer('b', '')],
-      ],
-      [
-        'Text without selected',
-        inQuestion(',"answer":{"@id":"a","#text":"mine"}', 'Text'),
-        inXml('<answer id="a">mine</answer>', 'Text'),
-        [anAnswer('a', 'mine')],
-      ],
-      [
-        'Text entered empty',
-        inQuestion(',"answer":{"@id":"a","@selected":"True"}', 'Text'),
-        inXml('<answer id="a" selected="True"/>', 'Text'),
-        [anAnswer('a', '', true)],
-      ],
-      ['Text, nothing there', inQuestion(',"answer":""', 'Text'), inXml('<answer></answer>', 'Text'), []],
-      [
-        'Text as an array',
-        inQuestion(',"answer":[{"@id":"a","@selected":"True","#text":"x"}]', 'Text'),
-        null,
-        [anAnswer('a', 'x', true)],
-      ],
-    ]),
-  )('%s', ([, text, expected]) => {
-    expect(answersOf(text)).toEqual(expected);
-    expect(read(text)[0]?.notes).toEqual([]);
   });
 
   test.for([
-    ['True', true, false],
-    ['true', true, false],
-    ['False', false, false],
-    ['false', false, false],
-    ['', false, true],
-    ['perhaps', false, true],
-  ] as const)('@selected="%s" is %s', ([word, selected, noted]) => {
-    for (const text of [inQuestion(`,"answer":{"@selected":"${word}"}`), inXml(`<answer selected="${word}"/>`)]) {
-      expect(answersOf(text)).toEqual([anAnswer(null, '', selected)]);
-      expect(read(text)[0]?.notes.map(({ field }) => field)).toEqual(noted ? ['question.1.answer.1.@selected'] : []);
+    ['true', 'pass'],
+    ['false', 'fail'],
+    ['null', 'unknown'],
+    ['{}', 'unknown'],
+  ] as const)('with a JSON %s is %s', ([json, outcome]) => {
+    expect(read(`{"screen":{"@id":"1","@successful":${json}}}`)).toMatchObject([{ outcome }]);
+  });
+});
+
+test.for([
+  ['of an unknown type', '{"@id":"5","@type":"Video"}', '<question id="5" type="Video"/>', { id: '5', type: 'Video' }],
+  ['without an id', '{"@type":"Text"}', '<question type="Text"/>', { id: null, type: 'Text' }],
+  ['whose type another namespace has too', null, '<question type="Q" xmlns:i="u" i:type="T"/>', { type: 'Q' }],
+  ['that is an empty text', '"\\n "', '<question>\n </question>', null],
+] as const)('a question %s', ([, json, xml, question]) => {
+  for (const text of [`{"screen":{"@id":"1","question":${json}}}`, `<screen id="1">${xml}</screen>`].slice(
+    json ? 0 : 1,
+  ))
+    expect(read(text)).toMatchObject([{ questions: question ? [question] : [], notes: [] }]);
+});
+
+test('a text in the place of a question is noted, and the others stay', () => {
+  for (const text of [
+    '{"screen":{"@id":"1","question":["What?",{"@id":"5"}]}}',
+    '<screen id="1"><question>What?</question><question id="5"/></screen>',
+  ])
+    expect(read(text)).toMatchObject([
+      { questions: [{ id: '5' }], notes: [{ field: 'question.1', reason: 'is not an object' }] },
+    ]);
+});
+
+describe('answers', () => {
+  const readBoth = (json: string | null, xml: string | null, type = 'MultipleChoiceOneAnswer') => [
+    ...(json === null ? [] : [read(`{"screen":{"question":{"@type":"${type}","answer":${json}}}}`)]),
+    ...(xml === null ? [] : [read(`<screen><question type="${type}">${xml}</question></screen>`)]),
+  ];
+  /** An id, a text, and a star if it is selected. */
+  const brief = (screens: Screens) =>
+    answersOf(screens)?.map(({ id, text, selected }) => `${id}=${text}${selected ? '*' : ''}`);
+
+  test.for([
+    ['a plain string', '"x"', '<answer>x</answer>', ['null=x']],
+    ['plain strings', '["x"," y "]', '<answer>x</answer><answer> y </answer>', ['null=x', 'null= y ']],
+    ['a plain number', '[27.50]', '<answer>27.50</answer>', ['null=27.50']],
+    ['without an id', '{"@selected":"True","#text":"x"}', '<answer selected="True">x</answer>', ['null=x*']],
+    [
+      'to a one-answer question with two selected',
+      '[{"@id":"a","@selected":"True"},{"@id":"b","@selected":"True"}]',
+      '<answer id="a" selected="True"/><answer id="b" selected="True"/>',
+      ['a=*', 'b=*'],
+    ],
+  ] as const)('%s', ([, json, xml, expected]) => {
+    for (const screens of readBoth(json, xml)) {
+      expect(brief(screens)).toEqual(expected);
+      expect(screens[0]?.notes).toEqual([]);
     }
   });
 
-  test.for(
-    forms([
-      ['missing', '{"@id":"a"}', '<answer id="a"/>', ''],
-      ['empty', '{"@id":"a","#text":""}', '<answer id="a"></answer>', ''],
-      ['null', '{"@id":"a","#text":null}', null, ''],
-      ['a number', '{"@id":"a","#text":42}', '<answer id="a">42</answer>', '42'],
-      ['a number with its digits', '{"@id":"a","#text":27.50}', '<answer id="a">27.50</answer>', '27.50'],
-      [
-        'a number beyond a double',
-        '{"@id":"a","#text":12345678901234567890}',
-        '<answer id="a">12345678901234567890</answer>',
-        '12345678901234567890',
-      ],
-      ['a number with an exponent', '{"@id":"a","#text":1e5}', '<answer id="a">1e5</answer>', '1e5'],
-      ['an array', '{"@id":"a","#text":["one ","two"]}', '<answer id="a">one <!-- -->two</answer>', 'one two'],
-      ['an array with a number', '{"@id":"a","#text":["Nr ",7]}', '<answer id="a">Nr <!-- -->7</answer>', 'Nr 7'],
-      [
-        '#cdata-section',
-        '{"@id":"a","#cdata-section":"<b> & ]]"}',
-        '<answer id="a"><![CDATA[<b> & ]]]]></answer>',
-        '<b> & ]]',
-      ],
-      [
-        '#text before #cdata-section',
-        '{"@id":"a","#text":"a","#cdata-section":"&amp;"}',
-        '<answer id="a">a<![CDATA[&amp;]]></answer>',
-        'a&amp;',
-      ],
-      [
-        '#cdata-section before #text',
-        '{"@id":"a","#cdata-section":"a","#text":"b"}',
-        '<answer id="a"><![CDATA[a]]>b</answer>',
-        'ab',
-      ],
-      ['a phone number', '{"@id":"a","#text":"0412345678"}', '<answer id="a">0412345678</answer>', '0412345678'],
-      ['1e5', '{"@id":"a","#text":"1e5"}', '<answer id="a">1e5</answer>', '1e5'],
-      ['0x1F', '{"@id":"a","#text":"0x1F"}', '<answer id="a">0x1F</answer>', '0x1F'],
-      ['007', '{"@id":"a","#text":"007"}', '<answer id="a">007</answer>', '007'],
-      ['true', '{"@id":"a","#text":"true"}', '<answer id="a">true</answer>', 'true'],
-      ['space around', '{"@id":"a","#text":" \\n x "}', '<answer id="a"> \n x </answer>', ' \n x '],
-      [
-        'references',
-        `{"@id":"a","#text":"O'Brien 😀 <&>"}`,
-        '<answer id="a">O&#39;Brien &#x1F600; &lt;&amp;&gt;</answer>',
-        `O'Brien 😀 <&>`,
-      ],
-    ]),
-  )('#text %s', ([, element, expected]) => {
-    const text = element.startsWith('<') ? inXml(element) : inQuestion(`,"answer":${element}`);
-    expect(answersOf(text)).toEqual([anAnswer('a', expected)]);
-    expect(read(text)[0]?.notes).toEqual([]);
+  test.for([
+    ['without selected', '{"@id":"a","#text":"mine"}', '<answer id="a">mine</answer>', ['a=mine']],
+    ['entered empty', '{"@id":"a","@selected":"True"}', '<answer id="a" selected="True"/>', ['a=*']],
+    ['with nothing there', '""', '<answer></answer>', []],
+    ['as an array', '[{"@id":"a","@selected":"True","#text":"x"}]', null, ['a=x*']],
+  ] as const)('to a question of type Text, %s', ([, json, xml, expected]) => {
+    for (const screens of readBoth(json, xml, 'Text')) expect(brief(screens)).toEqual(expected);
+  });
+
+  test.for([
+    ['True', '*', false],
+    ['true', '*', false],
+    ['False', '', false],
+    ['', '', true],
+    ['perhaps', '', true],
+  ] as const)('with @selected="%s"', ([word, star, noted]) => {
+    for (const screens of readBoth(`{"@selected":"${word}"}`, `<answer selected="${word}"/>`)) {
+      expect(brief(screens)).toEqual([`null=${star}`]);
+      const fields = screens[0]?.notes.map(({ field }) => field);
+      expect(fields).toEqual(noted ? ['question.1.answer.1.@selected'] : []);
+    }
+  });
+
+  test.for([
+    ['missing', null, '', ''],
+    ['null', '"#text":null', null, ''],
+    ['a number', '"#text":42', '42', '42'],
+    ['a number with its digits', '"#text":27.50', '27.50', '27.50'],
+    ['a number beyond a double', '"#text":12345678901234567890', null, '12345678901234567890'],
+    ['a number with an exponent', '"#text":1e5', '1e5', '1e5'],
+    ['an array', '"#text":["one ","two"]', 'one <!-- -->two', 'one two'],
+    ['an array with a number', '"#text":["Nr ",7]', 'Nr <!-- -->7', 'Nr 7'],
+    ['#cdata-section', '"#cdata-section":"<b> & ]]"', '<![CDATA[<b> & ]]]]>', '<b> & ]]'],
+    ['before #cdata-section', '"#text":"a","#cdata-section":"&amp;"', 'a<![CDATA[&amp;]]>', 'a&amp;'],
+    ['after #cdata-section', '"#cdata-section":"a","#text":"b"', '<![CDATA[a]]>b', 'ab'],
+    ['a phone number', '"#text":"0412345678"', '0412345678', '0412345678'],
+    ['0x1F', '"#text":"0x1F"', '0x1F', '0x1F'],
+    ['007', '"#text":"007"', '007', '007'],
+    ['space around', '"#text":" \\n x "', ' \n x ', ' \n x '],
+    ['references', null, 'O&#39;Brien &#x1F600; &lt;&amp;&gt;', `O'Brien 😀 <&>`],
+  ] as const)('#text %s', ([, members, content, expected]) => {
+    const json = members === null ? null : `{"@id":"a",${members}}`;
+    for (const screens of readBoth(json, content === null ? null : `<answer id="a">${content}</answer>`)) {
+      expect(brief(screens)).toEqual([`a=${expected}`]);
+      expect(screens[0]?.notes).toEqual([]);
+    }
   });
 });
 
 describe('what cannot be kept as it came', () => {
   const reason = 'NUL, lone surrogates or invalid bytes replaced by U+FFFD';
-  test.for(
-    forms([
-      [
-        'NUL',
-        '{"screen":{"@name":"a\\u0000b","question":{"answer":{"#text":"\\u0000"}}}}',
-        '<screen name="a&#0;b"><question><answer>&#0;</answer></question></screen>',
-        null,
-      ],
-      [
-        'a lone surrogate',
-        '{"screen":{"@name":"a\\ud800b","question":{"answer":{"#text":"\\udfff"}}}}',
-        '<screen name="a&#xD800;b"><question><answer>&#xDFFF;</answer></question></screen>',
-        null,
-      ],
-    ]),
-  )('%s becomes U+FFFD and is noted', ([, text]) => {
+  test.for([
+    '{"screen":{"@name":"a\\u0000b","question":{"answer":{"#text":"\\u0000"}}}}',
+    '<screen name="a&#0;b"><question><answer>&#0;</answer></question></screen>',
+    '{"screen":{"@name":"a\\ud800b","question":{"answer":{"#text":"\\udfff"}}}}',
+    '<screen name="a&#xD800;b"><question><answer>&#xDFFF;</answer></question></screen>',
+  ])('NUL and a lone surrogate become U+FFFD and are noted: %s', (text) => {
     const [screen] = read(text);
     expect(screen?.name).toBe('a\ufffdb');
     expect(screen?.questions[0]?.answers[0]?.text).toBe('\ufffd');
@@ -477,16 +237,9 @@ describe('what cannot be kept as it came', () => {
 
   test('bytes that are not UTF-8 are replaced and noted', () => {
     const body = Buffer.from('{"screen":{"@name":"Caf\xe9"}}', 'latin1');
-    expect(parseScreens(body, 'application/json; charset=utf-8').screens).toEqual([
-      aScreen({
-        id: null,
-        name: 'Caf\ufffd',
-        notes: [{ field: '@name', reason: 'NUL, lone surrogates or invalid bytes replaced by U+FFFD' }],
-      }),
-    ]);
-    expect(parseScreens(body, 'application/json; charset=iso-8859-1').screens).toEqual([
-      aScreen({ id: null, name: 'Café' }),
-    ]);
+    const inCharset = (charset: string) => parseScreens(body, `application/json; charset=${charset}`).screens;
+    expect(inCharset('utf-8')).toMatchObject([{ name: 'Caf\ufffd', notes: [{ field: '@name', reason }] }]);
+    expect(inCharset('iso-8859-1')).toMatchObject([{ name: 'Café', notes: [] }]);
   });
 });
 

@@ -121,40 +121,15 @@ describe('the schedule of retries', () => {
 });
 
 describe('an address', () => {
-  test.each([
-    ...[
-      '0.0.0.0',
-      '10.1.2.3',
-      '100.64.0.1',
-      '127.0.0.1',
-      '127.9.9.9',
-      '168.63.129.16',
-      '169.254.169.254',
-      '172.16.0.1',
-      '172.31.255.255',
-    ],
-    ...['192.168.1.1', '192.0.0.1', '198.18.0.1', '224.0.0.1', '255.255.255.255'],
-    ...[
-      '::',
-      '::1',
-      '::ffff:127.0.0.1',
-      '::ffff:8.8.8.8',
-      '::ffff:7f00:1',
-      '64:ff9b::7f00:1',
-      'fe80::1',
-      'fe80::1%eth0',
-    ],
-    ...['fc00::1', 'fd12:3456::1', 'ff02::1', '2001:db8::1', '2002:7f00:1::', '2001:0:1::1', 'localhost', ''],
-  ])('%s is refused', (address) => {
-    expect(isPublic(address)).toBe(false);
-  });
+  const closed = `0.0.0.0 10.1.2.3 100.64.0.1 127.0.0.1 127.9.9.9 168.63.129.16 169.254.169.254 172.16.0.1 172.31.255.255
+    192.168.1.1 192.0.0.1 198.18.0.1 224.0.0.1 255.255.255.255 :: ::1 ::ffff:127.0.0.1 ::ffff:8.8.8.8 ::ffff:7f00:1 64:ff9b::7f00:1
+    fe80::1 fe80::1%eth0 fc00::1 fd12:3456::1 ff02::1 2001:db8::1 2002:7f00:1:: 2001:0:1::1 localhost`;
+  const open = '8.8.8.8 172.32.0.1 100.128.0.1 2606:4700::1111 2a00:1450:4001::1';
 
-  test.each(['8.8.8.8', '172.32.0.1', '100.128.0.1', '2606:4700::1111', '2a00:1450:4001::1'])(
-    '%s is public',
-    (address) => {
-      expect(isPublic(address)).toBe(true);
-    },
-  );
+  test('is public or not', () => {
+    expect([...closed.split(/\s+/), ''].filter((address) => isPublic(address))).toEqual([]);
+    expect(open.split(' ').filter((address) => !isPublic(address))).toEqual([]);
+  });
 
   test('of a name that changes: the socket gets only what was checked, from one look-up', async () => {
     const answers = [['8.8.8.8', '127.0.0.1'], ['169.254.169.254']];

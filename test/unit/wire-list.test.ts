@@ -10,8 +10,11 @@ import { applicationShape } from '../../src/source/parse/members.ts';
 type Facts = ReturnType<typeof parsePage>;
 
 function list(elements: string): Facts {
-  return parsePage(`{"JobApplications":{"AdvertiserID":7,"JobApplicationsList":[${elements}]}}`);
+  return parsePage(inJson(`"AdvertiserID":7,"JobApplicationsList":[${elements}]`));
 }
+
+const inXml = (content: string) => `<JobApplications>${content}</JobApplications>`;
+const inJson = (members: string) => `{"JobApplications":{${members}}}`;
 
 function refusal(text: string): Trouble {
   try {
@@ -25,10 +28,10 @@ function refusal(text: string): Trouble {
 
 describe('L8: an empty answer', () => {
   test.for([
-    '{"JobApplications":{"AdvertiserID":7,"JobApplicationsList":[]}}',
-    '{"JobApplications":{"AdvertiserID":7,"JobApplicationsList":null}}',
-    '{"JobApplications":{"AdvertiserID":7}}',
-    '{"JobApplications":{}}',
+    inJson('"AdvertiserID":7,"JobApplicationsList":[]'),
+    inJson('"AdvertiserID":7,"JobApplicationsList":null'),
+    inJson('"AdvertiserID":7'),
+    inJson(''),
     '{"JobApplications":null}',
     '{"JobApplications":[]}',
     '{}',
@@ -36,14 +39,14 @@ describe('L8: an empty answer', () => {
     'null',
     ' [ ] \n',
     '<JobApplications/>',
-    '<JobApplications><JobApplicationsList/></JobApplications>',
-    '<JobApplications><JobApplicationsList></JobApplicationsList></JobApplications>',
+    inXml('<JobApplicationsList/>'),
+    inXml('<JobApplicationsList></JobApplicationsList>'),
     '<JobApplications xmlns:i="urn:i"><JobApplicationsList i:nil="true"/></JobApplications>',
     '<JobApplications xmlns:i="urn:i" i:nil="true"/>',
     '<?xml version="1.0"?>\n<!-- none --><JobApplicationsList/>\n',
     // What carries nothing beside the list: type hints, attributes, members that are empty themselves.
     '{"JobApplications":null,"__type":"Answer"}',
-    '{"JobApplications":{"AdvertiserID":7,"JobApplicationsList":null,"__type":"List","Message":""}}',
+    inJson('"AdvertiserID":7,"JobApplicationsList":null,"__type":"List","Message":""'),
     '<JobApplications version="2"><AdvertiserID>7</AdvertiserID></JobApplications>',
     '<JobApplications version="2"><JobApplicationsList count="0"/></JobApplications>',
     '<JobApplications version="2"/>',
@@ -52,7 +55,7 @@ describe('L8: an empty answer', () => {
   });
 
   test('a message in the place of the list is empty, and proves nothing', () => {
-    const text = '{"JobApplications":{"AdvertiserID":7,"JobApplicationsList":null,"Message":"Try again later."}}';
+    const text = inJson('"AdvertiserID":7,"JobApplicationsList":null,"Message":"Try again later."');
     expect(parsePage(text)).toMatchObject({ ids: [], weakEmpty: true });
   });
 
@@ -62,9 +65,9 @@ describe('L8: an empty answer', () => {
     ['XHTML that is whole XML', '<?xml version="1.0"?><html><body>Log in</body></html>'],
     ['another message in XML', '<Error><Message>Something broke</Message></Error>'],
     ['another message in JSON', '{"Message":"An error has occurred."}'],
-    ['another message in the wrapper', '{"JobApplications":{"Message":"An error has occurred."}}'],
+    ['another message in the wrapper', inJson('"Message":"An error has occurred."')],
     ['another message beside an empty wrapper', '{"JobApplications":null,"Message":"An error has occurred."}'],
-    ['a list that is a text', '{"JobApplications":{"JobApplicationsList":"none"}}'],
+    ['a list that is a text', inJson('"JobApplicationsList":"none"')],
     ['a text', '"none"'],
     ['a number', '0'],
     ['false', 'false'],
@@ -77,18 +80,15 @@ describe('L8: an empty answer', () => {
 
 describe('L9: the envelope', () => {
   test.for([
-    ['wrapped', '{"JobApplications":{"AdvertiserID":7,"JobApplicationsList":[{"ID":1}]}}'],
+    ['wrapped', inJson('"AdvertiserID":7,"JobApplicationsList":[{"ID":1}]')],
     ['unwrapped', '{"AdvertiserID":7,"JobApplicationsList":[{"ID":1}]}'],
     ['in other key case', '{"jobApplications":{"advertiserId":7,"jobApplicationsList":[{"id":1}]}}'],
-    ['with one object instead of an array', '{"JobApplications":{"AdvertiserID":7,"JobApplicationsList":{"ID":1}}}'],
+    ['with one object instead of an array', inJson('"AdvertiserID":7,"JobApplicationsList":{"ID":1}')],
     [
       'with __type and extra members',
-      '{"JobApplications":{"__type":"x:#y","Total":1,"AdvertiserID":"7","JobApplicationsList":[{"__type":"x","ID":1}]}}',
+      inJson('"__type":"x:#y","Total":1,"AdvertiserID":"7","JobApplicationsList":[{"__type":"x","ID":1}]'),
     ],
-    [
-      'in XML',
-      '<JobApplications><AdvertiserID>7</AdvertiserID><JobApplicationsList><JobApplication><ID>1</ID></JobApplication></JobApplicationsList></JobApplications>',
-    ],
+    ['in XML', inXml('<AdvertiserID>7</AdvertiserID><JobApplicationsList><a><ID>1</ID></a></JobApplicationsList>')],
   ])('%s is accepted', ([, text]) => {
     expect(parsePage(text as string)).toMatchObject({ advertiserId: 7n, ids: [1n], rejects: [] });
   });
@@ -101,17 +101,14 @@ describe('L9: the envelope', () => {
       '{"JobApplicationsList":[{"ID":1}],"ArchivedApplicationsList":[{"id":2,"Email":"b"}]}',
     ],
     ['jobapplicationslist', '{"JobApplicationsList":[],"jobapplicationslist":{"ID":2,"DateSubmitted":null}}'],
-    [
-      'Archived',
-      '{"JobApplications":{"JobApplicationsList":[{"ID":1}]},"Archived":{"List":[{"ID":"x","JobReference":"r"}]}}',
-    ],
+    ['Archived', '{"JobApplicationsList":[{"ID":1}],"Archived":{"List":[{"ID":"x","JobReference":"r"}]}}'],
     ['More', '{"JobApplications":[{"ID":1}],"More":[{"ID":2,"email":"b"}]}'],
     ['More', '{"JobApplications":null,"More":[{"ID":2,"email":"b"}]}'],
     ['More', '{"JobApplicationsList":[],"More":{"Page":{"Lists":[[{"ID":2,"Email":"b"}]]}}}'],
-    ['JobApplication', `<JobApplications><JobApplicationsList/>${people}</JobApplications>`],
-    ['JobApplication', `<JobApplications><AdvertiserID>7</AdvertiserID>${people}</JobApplications>`],
-    ['JobApplication', '<JobApplications><JobApplicationsList/><JobApplication ID="1" Email="a"/></JobApplications>'],
-    ['Archived', `<JobApplications><JobApplicationsList/><Archived>${people}</Archived></JobApplications>`],
+    ['JobApplication', inXml(`<JobApplicationsList/>${people}`)],
+    ['JobApplication', inXml(`<AdvertiserID>7</AdvertiserID>${people}`)],
+    ['JobApplication', inXml('<JobApplicationsList/><JobApplication ID="1" Email="a"/>')],
+    ['Archived', inXml(`<JobApplicationsList/><Archived>${people}</Archived>`)],
   ] as const)('applications in member %s, outside of the list, refuse the answer: %s', ([member, text]) => {
     const message = `The answer holds applications outside of JobApplicationsList (member ${member}).`;
     expect(refusal(text)).toMatchObject({ kind: 'malformed', message });
@@ -124,17 +121,10 @@ describe('L9: the envelope', () => {
     expect(page.ids).toEqual([1n]);
   });
 
-  test('a virus flag in either copy of an application counts, whichever is kept', () => {
-    const copy = (id: number, flag: boolean) => `{"ID":${id},"Attachments":[{"Type":"resume","HasVirus":${flag}}]}`;
-    const ids = Array.from({ length: 20 }, (_, nth) => nth + 1);
-    const { applications } = parsePage(`[${ids.flatMap((id) => [copy(id, false), copy(id, true)])}]`);
-    expect(applications.map(({ attachments }) => attachments[0]?.hasVirus)).toEqual(ids.map(() => true));
-  });
-
   test.for([
     ['Errors', '{"JobApplicationsList":[{"ID":1}],"Errors":[{"Code":5}]}'],
     ['errorMessage', '{"JobApplications":{"JobApplicationsList":[{"ID":1}]},"errorMessage":"a@example.com"}'],
-    ['Fault', '<JobApplications><JobApplicationsList/><Fault><Reason>a@example.com</Reason></Fault></JobApplications>'],
+    ['Fault', inXml('<JobApplicationsList/><Fault><Reason>a@example.com</Reason></Fault>')],
   ] as const)('errors in member %s refuse the answer: %s', ([member, text]) => {
     const message = `The answer reports errors (member ${member}).`;
     expect(refusal(text)).toMatchObject({ kind: 'malformed', message });
@@ -186,9 +176,7 @@ describe('L9: the envelope', () => {
   });
 
   test('L11: an AdvertiserID that is no integer cannot be told from ours, so nothing is believed', () => {
-    expect(refusal('{"JobApplications":{"AdvertiserID":"abc","JobApplicationsList":[{"ID":1}]}}').kind).toBe(
-      'malformed',
-    );
+    expect(refusal(inJson('"AdvertiserID":"abc","JobApplicationsList":[{"ID":1}]')).kind).toBe('malformed');
   });
 });
 
@@ -266,27 +254,22 @@ describe('L10: the same id twice', () => {
     ['{"ID":1,"JobSeekerID":"7","Phone":"1"}', '{"ID":1,"JobSeekerID":8,"Email":"jo@example.com"}'],
     ['{"ID":1,"JobSeekerID":12345678901234567890}', '{"ID":1,"JobSeekerID":12345678901234567891}'],
     ['{"ID":1,"Email":"ann@example.com"}', '{"ID":1,"Email":"jo@example.com","X":"\\u0000"}'],
-  ] as const)('of two people with one id, one is stored and the other is a reject: %s, %s', (copies) => {
-    for (const page of [list(copies.join()), list(copies.toReversed().join())]) {
-      const texts = [...page.applications, ...page.rejects].map(({ raw, rawText }) => rawText ?? raw);
-      expect(new Set(texts)).toEqual(new Set(copies));
-      expect(page.applications).toHaveLength(1);
-      expect(page.rejects).toMatchObject([{ reason: 'ID names another person as well' }]);
-      expect(page.rejects[0]?.applicant).toContain('["1",');
-    }
-  });
-
-  test.for([
+    // Nobody whom no column names is lost either.
     ['{"ID":1,"Email":["ann@example.com"]}', '{"ID":1,"Email":["jo@example.com"]}'],
     ['{"ID":1,"Email":"ann@example.com"}', '{"ID":1,"Email":{"@address":"jo@example.com"}}'],
     ['{"ID":1,"FirstName":["Ann"],"JobReference":"A"}', '{"ID":1,"FirstName":["Jo"],"JobReference":"B"}'],
     ['{"ID":1,"JobSeekerID":[7]}', '{"ID":1,"JobSeekerID":[8]}'],
     [`{"ID":1,"Email":"${' '.repeat(500)}ann@example.com"}`, `{"ID":1,"Email":"${' '.repeat(500)}jo@example.com"}`],
     ['{"ID":1,"Email":"ann at example.com"}', '{"ID":1,"Email":"jo at example.com"}'],
-  ] as const)('of two people with one id, both are kept where no column can name them: %s, %s', (copies) => {
+  ] as const)('of two people with one id, one is stored and the other is a reject: %s, %s', (copies) => {
     for (const page of [list(copies.join()), list(copies.toReversed().join())]) {
-      expect(new Set([...page.applications, ...page.rejects].map(({ raw }) => raw))).toEqual(new Set(copies));
+      const texts = [...page.applications, ...page.rejects].map(({ raw, rawText }) => rawText ?? raw);
+      expect(new Set(texts)).toEqual(new Set(copies));
+      expect(page.applications).toHaveLength(1);
       expect(page.rejects).toMatchObject([{ reason: 'ID names another person as well' }]);
+      // Where a column names the person, so does the reject.
+      const isNamed = !/:[[{]/.test(copies[0]);
+      expect(page.rejects[0]?.applicant?.includes('["1",') ?? false).toBe(isNamed);
     }
   });
 
@@ -495,26 +478,19 @@ describe('L18: XML', () => {
     expect(alone.applications.map(({ id }) => id)).toEqual([9007199254740993n]);
   });
 
-  test('an element without an id has the same identity in JSON and in XML', () => {
+  test('an element without an id is a reject with the same identity in JSON and in XML', () => {
     const [json] = parsePage(
       '{"JobApplicationsList":[{"ID":"x","JobSeekerID":7,"DateSubmitted":"/Date(1700000000000+1000)/","T":"now"}]}',
     ).rejects;
     const [xml] = parsePage(
-      `<JobApplications><JobApplicationsList><JobApplication><T>later</T><ID>x</ID><JobSeekerID>7</JobSeekerID>
-       <DateSubmitted>2023-11-15T08:13:20+10:00</DateSubmitted></JobApplication></JobApplicationsList></JobApplications>`,
+      inXml(`<JobApplicationsList><JobApplication><T>later</T><ID>x</ID><JobSeekerID>7</JobSeekerID>
+       <DateSubmitted>2023-11-15T08:13:20+10:00</DateSubmitted></JobApplication></JobApplicationsList>`),
     ).rejects;
     expect(xml?.identity).toBe(json?.identity);
   });
 
-  test('an element without an id is a reject, in the JSON form', () => {
-    const page = parsePage(
-      '<JobApplications><JobApplicationsList><JobApplication><Email>a</Email></JobApplication></JobApplicationsList></JobApplications>',
-    );
-    expect(page.rejects).toMatchObject([{ reason: 'ID is missing', raw: '{"Email":"a"}', rawText: null }]);
-  });
-
   const inList = (elements: string) =>
-    parsePage(`<JobApplications><JobApplicationsList count="1">${elements}</JobApplicationsList></JobApplications>`);
+    parsePage(inXml(`<JobApplicationsList count="1">${elements}</JobApplicationsList>`));
 
   test('applications in attributes are rejects with their content, each its own', () => {
     const page = inList('<JobApplication ID="1000" Email="a@b"/><JobApplication ID="1001" xmlns="urn:x" type="y"/>');
@@ -675,13 +651,6 @@ describe('the beginning of a list too large to read', () => {
         '<a:JobApplications><a:AdvertiserID>7</a:AdvertiserID><a:ID>11</a:ID><ID i:type="x"> 12 </ID><Size>5</Size><ID>1',
       ),
     ).toEqual([11n, 12n]);
-  });
-
-  test('made of openings that never close is scanned at once', () => {
-    // Of this process's own time, whatever else the machine does.
-    const before = process.cpuUsage();
-    expect(scanIds('<ID '.repeat(1_000_000))).toEqual([]);
-    expect(process.cpuUsage(before).user).toBeLessThan(2_000_000);
   });
 
   test('an id that is cut off is not taken for a smaller one', () => {
