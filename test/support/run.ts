@@ -8,7 +8,7 @@ import { join } from 'node:path';
 const goalSeconds = 180;
 
 /** The arguments and the environment of vitest for the arguments of `npm test`. */
-function toVitestCall(given: readonly string[]): { args: string[]; env: Record<string, string> } {
+export function toVitestCall(given: readonly string[]): { args: string[]; env: Record<string, string> } {
   const passedOn = given.filter((word) => word !== '--slow' && word !== '--all');
   // A file, a folder, or part of a test's name.
   const isChosen = passedOn.some((word) => /^(?!-)|^-t|^--testNamePattern/.test(word));

@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { toVitestCall } from '../support/run.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'closing-line-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -58,6 +59,17 @@ describe('the closing line', () => {
     expect(lines.at(-1)).toBe('2 passed, 0 failed');
   });
 
+  it('says that a run took longer than its goal, and names the slowest files and tests where it is asked to', () => {
+    const files = { 'a.test.js': `it('a', () => {});`, 'b.test.js': `it('b', { tags: ['slow'] }, () => {});` };
+    const { status, lines } = run(files, { TEST_GOAL: '0.1', TEST_SLOWEST: '1' });
+    expect({ status, last: lines.at(-1) }).toEqual({ status: 0, last: '2 passed, 0 failed' });
+    expect(lines.at(-2)).toMatch(
+      /^npm test took \d+ s; its goal is 0\.1 s on two quiet cores\. Slowest file: [ab]\.test\.js \(\d+\.\d s\), see npm test -- --slow$/,
+    );
+    expect(lines.filter((line) => line.startsWith('Slowest'))).toEqual(['Slowest files:', 'Slowest tests:']);
+    expect(lines.at(-3)).toMatch(/^ +\d+\.\d s {2}([ab])\.test\.js: \1$/);
+  });
+
   it('counts a failed test, a file that cannot be loaded, a broken hook and an unhandled error', () => {
     const files = {
       'failed.test.js': `it('a', () => {}); it('b', () => { throw new Error('b'); });`,
@@ -66,5 +78,27 @@ describe('the closing line', () => {
       'unhandled.test.js': `it('f', async () => { setTimeout(() => { throw new Error('f'); }); await new Promise((r) => setTimeout(r, 50)); });`,
     };
     expect(run(files)).toMatchObject({ status: 1, last: '2 passed, 4 failed' });
+  });
+});
+
+describe('npm test', () => {
+  it.each<[string[], string[]]>([
+    [[], ['--tagsFilter=!slow']],
+    [['--slow'], ['--tagsFilter=!slow']],
+    [['--bail=1'], ['--tagsFilter=!slow', '--bail=1']],
+    [['--all'], []],
+    [['--all', '--slow'], []],
+    [['test/unit/log.test.ts'], ['test/unit/log.test.ts']],
+    [
+      ['-t', 'a part of a name'],
+      ['-t', 'a part of a name'],
+    ],
+  ])('with %j leaves out the slow tests only where nothing is chosen', (given, expected) => {
+    const { args, env } = toVitestCall(given);
+    expect(args.filter((arg) => !/^--(?:reporter|config)|^run$|vitest\.config/.test(arg))).toEqual(expected);
+    expect(env).toEqual({
+      ...(given.includes('--slow') && { TEST_SLOWEST: '1' }),
+      ...(expected.includes('--tagsFilter=!slow') && { TEST_GOAL: '180' }),
+    });
   });
 });

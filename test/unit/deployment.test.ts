@@ -13,29 +13,35 @@ describe('compose.yaml', () => {
     services: Record<'worker' | 'prefill', Record<string, unknown>>;
   };
 
-  it.each([
-    ['worker', ['database', 'source', 'sync', 'blobs', 'admin', 'privacy'], 9090],
-    ['prefill', ['database', 'accounts', 'blobs', 'prefill', 'privacy'], 8080],
-  ] as const)(
-    'runs the %s with settings that production accepts, for this machine only, without rights',
-    (name, needs, port) => {
-      const service = services[name];
-      const environment = service.environment as Record<string, string>;
-      expect(Object.keys(environment).filter((one) => !isSetting(one))).toEqual([]);
-      const config = loadConfig({ ...environment, NODE_ENV: 'production' }, { needs });
-      const served =
-        name === 'worker'
-          ? { ADMIN_HOST: '0.0.0.0', ADMIN_PORT: port, ADMIN_USER: 'operator' }
-          : { HOST: '0.0.0.0', PORT: port };
-      expect(name === 'worker' ? config.admin : config.prefill).toMatchObject(served);
-      const ports = [`127.0.0.1:${port}:${port}`];
-      expect(service).toMatchObject({ ports, read_only: true, cap_drop: ['ALL'], restart: 'unless-stopped' });
-      expect('SOURCE_CREDENTIAL' in environment).toBe(name === 'worker');
-    },
-  );
-
-  it('starts the public port by its command', () => {
+  it('runs the worker, the public port, their database, their storage and the sandbox', () => {
+    expect(Object.keys(services)).toEqual(['worker', 'prefill', 'postgres', 'seaweedfs', 'sandbox']);
     expect(services.prefill.command).toEqual(['node', 'src/cli/main.ts', 'prefill']);
+  });
+
+  it('starts both again when they end by themselves', () => {
+    expect([services.worker.restart, services.prefill.restart]).toEqual(['unless-stopped', 'unless-stopped']);
+  });
+
+  it('gives the public port settings that its configuration accepts in production', () => {
+    const environment = services.prefill.environment as Record<string, string>;
+    expect(Object.keys(environment).filter((name) => !isSetting(name))).toEqual([]);
+    const needs = ['database', 'accounts', 'blobs', 'prefill', 'privacy'] as const;
+    expect(environment).not.toHaveProperty('SOURCE_CREDENTIAL');
+    const config = loadConfig({ ...environment, NODE_ENV: 'production' }, { needs });
+    expect(config.prefill).toMatchObject({ HOST: '0.0.0.0', PORT: 8080 });
+    expect(services.prefill).toMatchObject({ ports: ['127.0.0.1:8080:8080'], read_only: true, cap_drop: ['ALL'] });
+  });
+
+  it('gives the worker settings that its configuration accepts in production', () => {
+    const environment = services.worker.environment as Record<string, string>;
+    expect(Object.keys(environment).filter((name) => !isSetting(name))).toEqual([]);
+    const needs = ['database', 'source', 'sync', 'blobs', 'admin', 'privacy'] as const;
+    const config = loadConfig({ ...environment, NODE_ENV: 'production' }, { needs });
+    expect(config.admin).toMatchObject({ ADMIN_HOST: '0.0.0.0', ADMIN_PORT: 9090, ADMIN_USER: 'operator' });
+  });
+
+  it('publishes the status page to this machine only, and drops what a worker does not need', () => {
+    expect(services.worker).toMatchObject({ ports: ['127.0.0.1:9090:9090'], read_only: true, cap_drop: ['ALL'] });
   });
 });
 
@@ -52,6 +58,14 @@ describe('deploy/kubernetes.yaml', () => {
     for (const name of ['DATABASE_URL', 'SOURCE_CREDENTIAL', 'PRIVACY_KEY', 'ADMIN_PASSWORD']) {
       expect(names).toContain(`${name}_FILE`);
     }
+  });
+
+  it('names an account of its own, and credentials for its storage', () => {
+    const { serviceAccountName } = find('Deployment').spec.template.spec;
+    expect(find('ServiceAccount').metadata.name).toBe(serviceAccountName);
+    expect(find('Secret').stringData['aws-credentials']).toMatch(
+      /^\[default\]\naws_access_key_id = .+\naws_secret_access_key = .+\n$/,
+    );
   });
 
   it('reaches its database with TLS that is verified', () => {
@@ -75,7 +89,9 @@ describe('deploy/kubernetes.yaml', () => {
     });
   });
 
-  it('gives a worker longer to end than it needs', () => {
+  it('probes the routes, and gives a worker longer to end than it needs', () => {
+    expect(container.livenessProbe.httpGet).toEqual({ path: '/livez', port: 'admin' });
+    expect(container.readinessProbe.httpGet).toEqual({ path: '/readyz', port: 'admin' });
     expect(find('Deployment').spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(25);
   });
 
@@ -168,6 +184,19 @@ describe('the Dockerfile', () => {
 
 describe('the workflows', () => {
   const load = (name: string) => parse(readFileSync(`.github/workflows/${name}.yml`, 'utf8'));
+
+  it('run .ci/run on x64 and arm64, and the tests on each Postgres that has fixes', () => {
+    const { jobs } = load('ci');
+    expect(jobs.all.strategy.matrix.runner).toEqual(['ubuntu-24.04', 'ubuntu-24.04-arm']);
+    expect(jobs.all.steps.at(-1)).toEqual({ run: '.ci/run' });
+    expect(jobs.postgres.strategy.matrix.version).toEqual([15, 16, 17, 18]);
+  });
+
+  it('build the image for both, from a base with its digest, with SBOM and provenance', () => {
+    const build = load('image').jobs.image.steps.find(({ id }: { id?: string }) => id === 'build').with;
+    expect(build).toMatchObject({ platforms: 'linux/amd64,linux/arm64', sbom: true, provenance: 'mode=max' });
+    expect(build['build-args']).toMatch(/^BASE=\$.. steps\.names\.outputs\.base/m);
+  });
 
   it('name every action by its commit', () => {
     for (const name of ['ci', 'image']) {
