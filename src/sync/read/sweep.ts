@@ -57,7 +57,6 @@ export function hasReachedEnd(sweep: SweepSummary | undefined): sweep is SweepSu
   return sweep !== undefined && sweep.stopped === null && sweep.openRanges === 0;
 }
 
-/** The account to read, its held lane, and how to read. */
 export interface ReadContext {
   readonly lane: HeldLane;
   readonly advertiser: KnownAdvertiser;
@@ -82,7 +81,6 @@ export interface SweepRequest extends ReadContext {
 export interface RangeReader {
   readonly range: ReadRange;
   begin(sweepId: bigint, startedAt: Date): RangeState;
-  /** Goes on from an interrupted sweep. */
   decode(found: UnfinishedSweep): RangeState;
 }
 
@@ -109,7 +107,6 @@ interface SweepRun {
   readonly state: RangeState;
   /** How many answers its row counts; 0 while it has none. */
   readonly commits: number;
-  /** What the last commit has written. */
   readonly written: PageSummary;
 }
 

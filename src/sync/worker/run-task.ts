@@ -13,7 +13,6 @@ import { type AccountQueue, isReady, type TaskName } from './account-queue.ts';
 
 export interface RunTaskDeps extends Pick<SweepDeps, 'onStep' | 'onWait'> {
   readonly store: Store;
-  /** Makes another task due for the same account. */
   readonly demand: (name: TaskName) => void;
 }
 
