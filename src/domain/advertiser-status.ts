@@ -4,7 +4,6 @@ import { type Conclusion, tooManyAbsent } from './coverage/certificate.ts';
 import { formatCount, formatMoment, formatSpan } from './format.ts';
 import { toUnusualSilence } from './silence.ts';
 
-/** What one statement tells of an advertiser. */
 export interface AdvertiserFacts {
   readonly name: string;
   /** Null until the first answer. */
@@ -40,12 +39,10 @@ export interface AdvertiserFacts {
   readonly latenessMs: number | null;
 }
 
-/** The state of one advertiser, as the database shows it at one moment. */
 export interface AdvertiserStatus extends AdvertiserFacts {
   readonly halt: { readonly kind: 'refused' | 'mismatch'; readonly reason: string; readonly since: Date } | null;
   readonly applications: number;
   readonly cursor: { readonly afterId: bigint; readonly asOf: Date } | null;
-  /** Downloads in the queue. */
   readonly waiting: number;
   /** Queued downloads of files that the source does not have yet. */
   readonly notThere: number;
@@ -54,16 +51,13 @@ export interface AdvertiserStatus extends AdvertiserFacts {
   readonly attachments: Readonly<Record<string, number>>;
   /** Rejected attachments that wait for a virus flag that can be read. */
   readonly withheld: number;
-  /** Distinct stored files, and their bytes. */
   readonly blobs: { readonly count: number; readonly bytes: number };
-  /** Screens that are stored but cannot be parsed. */
   readonly unreadableScreens: number;
   /** Members that differ in every answer and therefore are no change. At most 20 are listed. */
   readonly volatile: readonly string[];
   readonly lastSweep: SweepStatus | null;
   /** Sweeps that were interrupted and will continue automatically. */
   readonly unfinished: readonly { readonly purpose: string; readonly startedAt: Date; readonly reason: string }[];
-  /** What all sweeps together prove. */
   readonly coverage: CoverageStatus | null;
   /** Ids for which the source fails while it serves others, and that no operator has accepted. */
   readonly unreadable: readonly UnreadableId[];
@@ -122,15 +116,12 @@ export interface UnreadableId {
   readonly tries: number;
 }
 
-/** The weakest certificate over all ids. */
 export interface CoverageStatus extends Conclusion {
   /** When the oldest part of it was proven: the age of the proof counts from here. */
   readonly asOf: Date;
-  /** Null while nothing is complete. */
   readonly completeThrough: Date | null;
 }
 
-/** Something an operator should look at, and the command to run. */
 export interface Problem {
   /** Null where it concerns all advertisers. */
   readonly advertiser: string | null;
@@ -155,7 +146,6 @@ export interface AdvertiserLimits {
   readonly isWaiting: boolean;
 }
 
-/** Downloads that have been due for longer than this are a problem. */
 const overdueMs = 3_600_000;
 
 /** An erasure that is open for longer than this is a problem: with a worker running, it finishes within minutes. */

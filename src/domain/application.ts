@@ -34,7 +34,6 @@ export interface Application {
 /** Hashes of members by name. At most some hundred, with names of bounded length: `others` holds the rest. */
 export type MemberHashes = Readonly<Record<string, string>>;
 
-/** What the jobseeker stated about their work when applying. */
 export interface JobSeekingInfo {
   readonly jobTitle: string | null;
   readonly companyName: string | null;
@@ -52,7 +51,6 @@ export type VirusFlag = boolean | null | 'unreadable';
 /** The reason of a file that is not fetched until its flag can be read. */
 export const unreadableFlag = 'its virus flag (HasVirus) cannot be read';
 
-/** A file that the source lists with an application. */
 export interface Attachment {
   /** An AttachmentKind, or the source's own text for a type that Intake does not know, or `unknown`. */
   readonly kind: string;
@@ -101,7 +99,6 @@ export const mostQuarantined = 10_000;
 /** A filter as the answer repeats it: absent, null, a value, or something that cannot be parsed. */
 export type Echo<T> = 'absent' | 'unreadable' | null | T;
 
-/** One complete and valid list answer. */
 export interface Page {
   /** Null where the answer names none. */
   readonly advertiserId: bigint | null;
@@ -122,7 +119,6 @@ export interface Page {
   };
   /** The answer is empty without an envelope: 204, 404 or no body. Too weak for a proof. */
   readonly weakEmpty: boolean;
-  /** Size of the body, inflated. */
   readonly bytes: number;
   /** The answer says that it comes from a cache. */
   readonly cached: boolean;
@@ -130,7 +126,6 @@ export interface Page {
   readonly sunsetAt: number | null;
 }
 
-/** True for kinds that have a download path. */
 export function isAttachmentKind(kind: string): kind is AttachmentKind {
   return (attachmentKinds as readonly string[]).includes(kind);
 }

@@ -3,9 +3,7 @@
 export interface BackoffRange {
   /** The ceiling of the wait after the first failed attempt. */
   readonly baseMs: number;
-  /** The ceiling never grows beyond this. */
   readonly maxMs: number;
-  /** No wait is shorter. */
   readonly minMs?: number;
   /** The ceiling is multiplied by this with each further attempt; 2 by default. */
   readonly factor?: number;

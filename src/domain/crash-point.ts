@@ -1,7 +1,6 @@
 // Named points at which a test may end or stop the process, grouped by task. Inert unless a test arms one.
 // The test harness reads this list as well, so that it finds points that no run ever reaches.
 
-/** Every crash point, in the order in which its task reaches them. */
 export const crashPoints = {
   /** Before each statement of a migration. */
   migration: ['migrating'],

@@ -68,7 +68,6 @@ export function toAllowedUrl(text: string, prefixes: readonly string[]): string 
   return prefixes.some(isBelow) ? url.href : null;
 }
 
-/** The return address with the handle or the error for the careers site. */
 export function toReturnUrl(returnUrl: string, result: { readonly handle: string } | { readonly error: PrefillError }) {
   const url = new URL(returnUrl);
   url.searchParams.delete('prefill');
@@ -83,7 +82,6 @@ export function toTicket(advertiserId: bigint, secret: string): string {
   return `${advertiserId}.${secret}`;
 }
 
-/** The advertiser of a ticket; null for a text that is not a ticket. */
 export function parseTicket(ticket: string): bigint | null {
   const [, digits] = /^([1-9]\d{0,18})\.[\w-]{43}$/.exec(ticket) ?? [];
   return digits === undefined || BigInt(digits) >= 2n ** 63n ? null : BigInt(digits);

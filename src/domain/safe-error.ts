@@ -1,6 +1,5 @@
 // Removes from errors what may contain a payload (rows, parameters, headers, queries), for logs and reports.
 
-/** The parts of an error that may be logged. */
 export interface SafeError {
   readonly name: string;
   readonly kind?: string;
@@ -52,7 +51,6 @@ function toFrames({ stack = '', message }: Error): string {
     .join('\n');
 }
 
-/** The message without the values that it quotes. */
 function toOwnWords(error: Error): string {
   // drizzle: "Failed query: insert ... params: ..."; the cause has the database's message.
   if ('query' in error && 'params' in error) return 'Failed query';

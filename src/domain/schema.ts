@@ -14,9 +14,7 @@ export interface Schema {
 
 /** What the schema has recorded of one migration. */
 export interface AppliedMigration {
-  /** When it was written. */
   readonly at: bigint;
-  /** The version that applied it. */
   readonly version: string | null;
   /** The lowest version that may run since; null for one that only expands the schema. */
   readonly lowest: string | null;
@@ -54,12 +52,10 @@ export function isOlder(version: string, than: string): boolean {
   return at >= 0 && (one[at] ?? 0) < (other[at] ?? 0);
 }
 
-/** Whether this version may work with the schema as it is. */
 export function isUsable({ state }: Schema): boolean {
   return state === 'current' || state === 'newer';
 }
 
-/** The state and what to do about it, as the end of a sentence. */
 export function describeSchema({ state, version }: Schema): string {
   switch (state) {
     case 'current':

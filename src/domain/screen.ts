@@ -13,7 +13,6 @@ export interface Screen {
   readonly notes: readonly Note[];
 }
 
-/** The source's verdict on the answers. */
 export type ScreenOutcome = 'pass' | 'fail' | 'unknown';
 
 /** A question. Its type is the source's own word, known to Intake or not. Ids may be absent or repeated. */

@@ -1,7 +1,6 @@
 // Detects an account that unexpectedly stops receiving applications. A filter that hides its newest applications would look the same.
 // Compares arrival times with the account's own history.
 
-/** An unusually long silence, and the longest one before it. */
 export interface Silence {
   readonly silentForMs: number;
   /** Not counting 20 December to 6 January. */

@@ -8,7 +8,6 @@ import { toWebhookProblems, type WebhookStatus } from './webhook-status.ts';
 
 export interface Status {
   readonly at: Date;
-  /** One sentence that says whether all is well. */
   readonly headline: string;
   /** Polls must have reached the end of the list within this time; null where nothing polls by schedule. */
   readonly staleAfterMs: number | null;
@@ -17,9 +16,7 @@ export interface Status {
   /** Every stored byte must have been read again within this time; null without a limit. */
   readonly verifyWithinMs: number | null;
   readonly problems: readonly Problem[];
-  /** What accounts are waiting for now. */
   readonly waits: readonly Wait[];
-  /** The endpoints that workers deliver events to. */
   readonly webhooks: readonly WebhookStatus[];
   /** Null where nothing is extracted by schedule. */
   readonly extract: ExtractStatus | null;
@@ -29,7 +26,6 @@ export interface Status {
 /** The extract that a worker writes by schedule. */
 export interface ExtractStatus {
   readonly location: string;
-  /** Null before the first one. */
   readonly publishedAt: Date | null;
   readonly withinMs: number;
 }
@@ -107,14 +103,12 @@ function toWaitProblems(waits: readonly Wait[], now: Date): Problem[] {
   });
 }
 
-/** The status while the database is unavailable. */
 export function toUnknownStatus(at: Date, since: Date, reason: string): Status {
   const what = `The database has been unreachable since ${formatMoment(since.getTime())}`;
   const problem = { advertiser: null, what: `${what}: ${reason}`, command: 'intake doctor', urgent: true };
   return { ...toStatus(at, [], null), headline: `${what}.`, problems: [problem] };
 }
 
-/** True if at least one advertiser exists and no problem is urgent. */
 export function isHealthy({ advertisers, problems }: Status): boolean {
   return advertisers.length > 0 && !problems.some((problem) => problem.urgent);
 }

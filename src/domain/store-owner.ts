@@ -1,7 +1,6 @@
 // Whose a blob store is. The store has an identity object that names the database that owns it, and an epoch that rises whenever the
 // ownership moves. The owner keeps the same text. A database with another text neither writes nor deletes there.
 
-/** The owner that an identity names. */
 export interface StoreOwner {
   readonly databaseId: string;
   readonly epoch: number;
@@ -13,7 +12,6 @@ export interface RecordedStore {
   readonly identity: string | null;
   /** The identity that one of its processes is about to write; null otherwise. */
   readonly nextIdentity: string | null;
-  /** Where the store was when the database took it. */
   readonly location: string | null;
 }
 
@@ -49,7 +47,6 @@ export function isOwnStore(recorded: RecordedStore | null, identity: string | nu
   return identity === (recorded?.identity ?? null) || (identity !== null && identity === recorded?.nextIdentity);
 }
 
-/** Why a store is refused. Names both databases. */
 export function explainRefusal(location: string, recorded: RecordedStore | null, identity: string | null): string {
   const own = recorded?.location;
   if (isOwnStore(recorded, identity))

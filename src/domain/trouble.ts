@@ -16,9 +16,7 @@ export type Dependency = 'source' | 'database' | 'storage';
 /** Work that waits for a dependency. Each kind goes on while the others wait. */
 export type WaitingTask = 'reading' | 'downloads' | 'deletion';
 
-/** What the work of an account waits for. */
 export interface Wait {
-  /** The account, by its configured name. */
   readonly advertiser: string;
   readonly task: WaitingTask;
   readonly dependency: Dependency;
@@ -30,7 +28,6 @@ export interface Wait {
 export interface TroubleFacts {
   /** The dependency that failed, set by the code that throws. */
   readonly at?: Dependency;
-  /** HTTP status, where there was one. */
   readonly status?: number;
   /** How long to wait, where the other side named a time. */
   readonly retryAfterMs?: Delay | undefined;
@@ -95,7 +92,6 @@ export class SeveralFit extends Trouble {
   }
 }
 
-/** Another live process holds the same lane of an advertiser. */
 export class LaneHeld extends Trouble {
   constructor(message: string) {
     super('local', message);
@@ -119,7 +115,6 @@ export class SweepDropped extends Trouble {
   }
 }
 
-/** The file or the object does not exist, or no longer. */
 export function isMissing(error: unknown): boolean {
   return error instanceof Trouble && error.kind === 'missing';
 }

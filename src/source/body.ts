@@ -26,7 +26,6 @@ export async function readBody(
   return { bytes: Buffer.concat(chunks, size), whole: true };
 }
 
-/** The bytes of a body, inflated if it is compressed. */
 export async function* inflate(body: AsyncIterable<Uint8Array>, contentEncoding = 'identity') {
   const encoding = contentEncoding.trim().toLowerCase();
   if (encoding === 'identity' || encoding === '') return yield* body;

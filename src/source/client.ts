@@ -20,11 +20,9 @@ export interface Source {
 export interface ListRequest {
   /** How many applications the filters can match. */
   readonly most: 'many' | 'one';
-  /** Whether a failed request is repeated within seconds. */
   readonly tries: 'several' | 'one';
 }
 
-/** The connection to the account, and the limits for its answers. */
 export interface SourceOptions extends HttpOptions {
   readonly format: 'json' | 'xml';
   /** Reading stops at this size; the answer is then an overflow. */

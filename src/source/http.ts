@@ -26,14 +26,12 @@ export interface HttpOptions {
 }
 
 interface HttpRequest {
-  /** Relative to the base URL, with its query. */
   readonly path: string;
   readonly accept: string;
   /** True when the source serves other requests: a Retry-After then applies to this request alone. */
   readonly isServed?: boolean | undefined;
   /** The Authorization header, sent instead of the credential. A request with it follows no redirect. */
   readonly authorization?: string;
-  /** How often a failed request is repeated within seconds. */
   readonly retries?: number | undefined;
   readonly signal: AbortSignal;
 }

@@ -38,18 +38,18 @@ describe('a sweep that has used its time', () => {
     await using unlimited = await openSweeping(another, board);
     const whole = await unlimited.read();
     await using sweeping = await openSweeping(database, board);
-    const stops: (string | null)[] = [];
+    const stops: boolean[] = [];
     let requests = 0;
     for (;;) {
       const endsAt = performance.now() + 60;
-      const summary = await sweeping.read({ findStop: () => (performance.now() > endsAt ? 'outOfTime' : null) });
+      const summary = await sweeping.read({ hasToStop: () => performance.now() > endsAt });
       requests += summary.requests;
       stops.push(summary.stopped);
-      if (summary.stopped === null) {
+      if (!summary.stopped) {
         expect(summary.certificate).toBe('proven');
         break;
       }
-      expect(summary).toMatchObject({ stopped: 'outOfTime', certificate: 'unproven' });
+      expect(summary).toMatchObject({ stopped: true, certificate: 'unproven' });
       const [status] = await sweeping.store.reports.loadStatus();
       if (requests > 0) expect(status?.unfinished).toMatchObject([{ purpose: 'recheck' }]);
     }

@@ -7,7 +7,6 @@ import { holdLane } from '../../src/sync/accounts/held-lane.ts';
 import { witnessByDate } from '../../src/sync/read/audit.ts';
 import { backfill } from '../../src/sync/read/read-account.ts';
 import { readAgain } from '../../src/sync/read/read-tasks.ts';
-import type { ReadContext } from '../../src/sync/read/sweep.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
 
@@ -18,13 +17,13 @@ const signal = () => AbortSignal.timeout(600_000);
 async function inLane<T>(
   { store, openSource }: SmallIntake,
   work: (read: Parameters<typeof readAgain>) => Promise<T>,
-  findStop: ReadContext['findStop'] = () => null,
+  hasToStop = () => false,
 ): Promise<T> {
   await using source = openSource('json');
   const advertiser = await store.advertisers.ensure('default', null);
   const request = { name: 'default', lane: 'live', owner: 'test', leaseMs: 600_000, signal: signal() } as const;
   await using lane = await holdLane(store, request);
-  const context = { lane, advertiser, lagMs: 0, startAt: null, retryForMs: 0, findStop };
+  const context = { lane, advertiser, lagMs: 0, startAt: null, retryForMs: 0, hasToStop };
   return await work([{ store, source }, context, wholeAxis]);
 }
 
@@ -38,7 +37,7 @@ async function readSome(intake: SmallIntake, most: number, from = 1n) {
     intake,
     ([deps, context]) =>
       readAgain({ ...deps, onStep: () => steps++ }, context, { from: nearestPosition(from), to: lastPosition }),
-    () => (steps >= most ? 'paused' : null),
+    () => steps >= most,
   );
 }
 
@@ -123,7 +122,7 @@ test('an application that is not stored is hidden if a paused sweep has closed i
   const { advertiserId } = await store.advertisers.ensure('default', null);
   if (advertiserId === null) throw new Error('The first sweep pins the id.');
   await store.coverage.endCertificates(advertiserId, [1_000n], 'an earlier contradiction');
-  expect(await readSome(intake, 12)).toMatchObject({ stopped: 'paused' });
+  expect(await readSome(intake, 12)).toMatchObject({ stopped: true });
   // A sweep stores only its open ranges: all other ids of its range are closed.
   const [closed] = await database.query<{ id: string }>(
     `SELECT a.application_id + 1 AS id FROM intake.applications a WHERE NOT EXISTS (
@@ -146,14 +145,14 @@ test('a doubt and its evidence survive the end of sweeps that began earlier', { 
   addOld(intake, everyTen(120));
   await intake.sweep();
   const [quarter, middle] = [await loadId(database, 30), await loadId(database, 60)];
-  expect(await readSome(intake, 5)).toMatchObject({ stopped: 'paused' });
-  expect(await readSome(intake, 5, quarter)).toMatchObject({ stopped: 'paused' });
+  expect(await readSome(intake, 5)).toMatchObject({ stopped: true });
+  expect(await readSome(intake, 5, quarter)).toMatchObject({ stopped: true });
   await readFrom(intake, middle);
   await database.query(
     `UPDATE intake.coverage SET certificate = 'assumed', risk = 'doubt', reason = 'test' WHERE low > 1`,
   );
-  expect(await readSome(intake, 10_000, quarter)).toMatchObject({ stopped: null, certificate: 'proven' });
-  expect(await readSome(intake, 10_000)).toMatchObject({ stopped: null, certificate: 'proven' });
+  expect(await readSome(intake, 10_000, quarter)).toMatchObject({ stopped: false, certificate: 'proven' });
+  expect(await readSome(intake, 10_000)).toMatchObject({ stopped: false, certificate: 'proven' });
   expect(await certificates(database)).toEqual([
     expect.objectContaining({ low: '1', certificate: 'proven' }),
     { low: String(middle), certificate: 'assumed', risk: 'doubt', reason: 'test' },
@@ -217,7 +216,7 @@ test('a sweep leaves the gaps of sweeps that began later', { tags: ['slow'] }, a
   await using intake = await openSmallIntake({ rigor: 'proof', database, choices: { pageCap: 30 } });
   addOld(intake, everyTen(120));
   await intake.sweep();
-  expect(await readSome(intake, 5)).toMatchObject({ stopped: 'paused' });
+  expect(await readSome(intake, 5)).toMatchObject({ stopped: true });
   await leaveGap(database, intake.board.advertiserId, 1_005n);
   expect(await readSome(intake, 10_000)).toMatchObject({ certificate: 'proven' });
   expect(await database.query(`SELECT low FROM intake.gaps`)).toEqual([{ low: '1005' }]);

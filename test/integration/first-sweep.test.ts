@@ -28,7 +28,7 @@ test.for(['day', 'fortnight'] as const)(
         lane,
         advertiser,
         retryForMs: 0,
-        findStop: () => (steps > 0 ? 'paused' : null),
+        hasToStop: () => steps > 0,
       } as const;
       await readAgain({ store, source, onStep: () => steps++ }, context, wholeAxis);
     }
@@ -47,7 +47,7 @@ test.for(['day', 'fortnight'] as const)(
     expect(demanded).toEqual(['unfinished']);
     expect(await database.query(`SELECT after_id FROM intake.cursors`)).toEqual([]);
     expect(await runTask(deps, { ...whose, ...how }, queue, 'unfinished')).toMatchObject({
-      sweeps: [{ stopped: null }, {}],
+      sweeps: [{ stopped: false }, {}],
     });
     expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([{ n: 120 }]);
   },
@@ -70,7 +70,7 @@ test('a poll that leaves ranges open does not count as a poll that read to the e
   expect(await poll()).toMatchObject({ polled: expect.any(BigInt), sweeps: [{ openRanges: 0 }] });
   intake.board.choose({ combination: 'refuse400', order: 'perRequest' });
   intake.board.add(Array.from({ length: 120 }, () => ({ attachments: [] })));
-  expect(await poll()).toMatchObject({ polled: null, sweeps: [{ certificate: 'unproven', stopped: null }] });
+  expect(await poll()).toMatchObject({ polled: null, sweeps: [{ certificate: 'unproven', stopped: false }] });
 });
 
 test('dates that stand for none, the first and the last that a server knows, spoil no proof and are not the newest', async ({

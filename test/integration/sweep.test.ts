@@ -66,7 +66,7 @@ test('a sweep by date changes nothing that sweeps by id have learned about pages
       ...{ range: { axis: 'date', low: 0n, high: null }, restart: false, signal: AbortSignal.timeout(600_000) },
     },
   );
-  expect(byDate).toMatchObject([{ stopped: null }]);
+  expect(byDate).toMatchObject([{ stopped: false }]);
   expect(await database.query(`SELECT learned FROM intake.advertisers`)).toEqual(learned);
 });
 

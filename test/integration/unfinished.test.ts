@@ -34,13 +34,13 @@ test('a recheck reads everything, also after a recheck of the newest ids that st
       lagMs: 0,
       startAt: null,
       retryForMs: 0,
-      findStop: () => (steps > 0 ? 'paused' : null),
+      hasToStop: () => steps > 0,
     } as const;
     const stopped = await readAgain({ store, source, onStep: () => steps++ }, context, {
       from: nearestPosition(BigInt(middle?.id ?? 0)),
       to: lastPosition,
     });
-    expect(stopped.stopped).toBe('paused');
+    expect(stopped.stopped).toBe(true);
   }
   await intake.sweep(true);
   const sweeps = await database.query(
@@ -74,11 +74,11 @@ test('a recheck begins anew if an audit finds a hidden application while it is p
       lagMs: 0,
       startAt: null,
       retryForMs: 0,
-      findStop: () => (steps >= most ? 'paused' : null),
+      hasToStop: () => steps >= most,
     } as const;
     return await readAgain({ store, source, onStep: () => steps++ }, context, wholeAxis);
   };
-  expect(await readUpTo(5)).toMatchObject({ stopped: 'paused', requests: 6 });
+  expect(await readUpTo(5)).toMatchObject({ stopped: true, requests: 6 });
   // The state of a sweep can name an application that is erased later, so it is kept only while it is needed.
   const kept = `SELECT state, facts = '{}' AS empty FROM intake.sweeps ORDER BY sweep_id`;
   expect(await database.query(kept)).toEqual([

@@ -159,7 +159,7 @@ describe('L8 a source that says 404 for "nothing"', () => {
     // Nothing is new: a poll receives the newest application again.
     await database.query(`UPDATE intake.applications SET first_seen_at = first_seen_at - interval '2 days'`);
     board.clearRequests();
-    expect(await sync()).toMatchObject([{ added: 0, received: 1, stopped: null }]);
+    expect(await sync()).toMatchObject([{ added: 0, received: 1, stopped: false }]);
     const ids = [...board.truth()].map(({ id }) => id);
     for (const id of ids) board.remove(id);
     board.clearRequests();

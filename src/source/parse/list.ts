@@ -14,7 +14,6 @@ import { envelopeShape, type Members, readMembers } from './members.ts';
 import { toLeaves } from './notes.ts';
 import { isNothing, isObject, parseId, readIdentifier, refuse, toBigInt, toList, toScalarText } from './values.ts';
 
-/** The part of a Page that comes from its text alone. */
 export type PageFacts = Omit<Page, 'bytes' | 'cached' | 'sunsetAt'>;
 
 /** Parses a list answer. The first character decides between JSON and XML: some servers ignore the requested format. */

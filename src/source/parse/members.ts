@@ -18,7 +18,6 @@ export type MemberType =
   | { readonly object: ObjectShape }
   | { readonly listOf: ObjectShape };
 
-/** The members of an object that the spec names. */
 export interface ObjectShape {
   readonly names: Names;
   readonly types: Readonly<Record<string, MemberType>>;

@@ -43,7 +43,7 @@ async function readFirst(deps: SweepDeps, context: ReadContext): Promise<SweepSu
   if (startAt === null) return await readAgain(deps, context, wholeAxis);
   const dates = { low: BigInt(Math.floor(startAt / 1_000)), high: null };
   const byDates = await readDates(deps, { ...context, purpose: 'recheck' }, dates);
-  if (byDates.certificate !== 'unproven' || byDates.stopped !== null) return byDates;
+  if (byDates.certificate !== 'unproven' || byDates.stopped) return byDates;
   // Dates do not lead there: everything is read.
   return addUp(await readAgain(deps, context, wholeAxis), byDates);
 }
@@ -70,7 +70,7 @@ export async function readUnfinishedFirst(
           : readIds(deps, { ...request, parallel: 1 }, { ...range, rigor: 'poll', unreadable, accepted });
     const summary = await running;
     sweeps.push(summary);
-    if (summary.stopped !== null) return sweeps;
+    if (summary.stopped) return sweeps;
   }
   const isReadJustNow = unfinished.some(isWholeRecheck);
   if (then === 'new') sweeps.push(await readNew(deps, context));
@@ -102,7 +102,7 @@ export async function readToProof(deps: SweepDeps, request: SweepRequest, range:
  */
 export async function readAgain(deps: SweepDeps, context: ReadContext, range: IdRange): Promise<SweepSummary> {
   const byIds = await readToProof(deps, { ...context, purpose: 'recheck', parallel: 2 }, range);
-  if (!byIds.tryDates || byIds.stopped !== null || range.from !== firstPosition) return byIds;
+  if (!byIds.tryDates || byIds.stopped || range.from !== firstPosition) return byIds;
   return addUp(byIds, await readDates(deps, { ...context, purpose: 'recheck' }, { low: 0n, high: null }));
 }
 
@@ -116,7 +116,7 @@ async function readUnreadable(deps: SweepDeps, context: ReadContext, ids: readon
   if (advertiserId === null) return;
   const askSource = createAsker(deps, context.advertiser, retryOptions(deps, context));
   for (const id of ids.slice(0, mostAtOnce)) {
-    if ((context.findStop?.() ?? null) !== null) return;
+    if (context.hasToStop?.()) return;
     const received = await askSource(aloneQuestion(id));
     const { answer } = received;
     if (answer.kind !== 'page') {

@@ -17,13 +17,11 @@ export interface ReplayDeps {
 export interface ReplayRequest extends LaneHolder {
   readonly name: string;
   readonly advertiserId: bigint;
-  /** Only this element; null is all. */
   readonly id: string | null;
 }
 
 export interface ReplaySummary {
   readonly read: number;
-  /** Applications among them that were not stored before. */
   readonly added: number;
   /** Still without an id that is theirs alone. */
   readonly unusable: number;

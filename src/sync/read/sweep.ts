@@ -46,18 +46,15 @@ export interface SweepTotals {
 export interface SweepSummary extends SweepTotals, Conclusion {
   readonly openRanges: number;
   readonly tryDates: boolean;
-  readonly stopped: StopReason | null;
+  /** It stopped early, for more urgent work or at its time limit. */
+  readonly stopped: boolean;
 }
-
-/** Why a sweep stops early: a more urgent task is due, or its time is over. */
-export type StopReason = 'paused' | 'outOfTime';
 
 /** True if the sweep has read its range to the end. A sweep that stopped early, or that left ranges open, has not. */
 export function hasReachedEnd(sweep: SweepSummary | undefined): sweep is SweepSummary {
-  return sweep !== undefined && sweep.stopped === null && sweep.openRanges === 0;
+  return sweep !== undefined && !sweep.stopped && sweep.openRanges === 0;
 }
 
-/** The account to read, its held lane, and how to read. */
 export interface ReadContext {
   readonly lane: HeldLane;
   readonly advertiser: KnownAdvertiser;
@@ -66,7 +63,7 @@ export interface ReadContext {
   /** How long the source or the database may be unavailable. */
   readonly retryForMs: number;
   /** Checked between two answers. A sweep that stops keeps its open ranges and continues when it is run again. */
-  readonly findStop?: (() => StopReason | null) | undefined;
+  readonly hasToStop?: (() => boolean) | undefined;
   /** Submission date at which the first sweep begins, in milliseconds since the epoch; otherwise it reads everything. */
   readonly startAt?: number | null | undefined;
 }
@@ -82,7 +79,6 @@ export interface SweepRequest extends ReadContext {
 export interface RangeReader {
   readonly range: ReadRange;
   begin(sweepId: bigint, startedAt: Date): RangeState;
-  /** Goes on from an interrupted sweep. */
   decode(found: UnfinishedSweep): RangeState;
 }
 
@@ -109,7 +105,6 @@ interface SweepRun {
   readonly state: RangeState;
   /** How many answers its row counts; 0 while it has none. */
   readonly commits: number;
-  /** What the last commit has written. */
   readonly written: PageSummary;
 }
 
@@ -211,14 +206,13 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
   let run = await retry(retryOptions, continueOrBegin);
   try {
     for (;;) {
-      const stopped = request.findStop?.() ?? null;
-      const ended = await send(run.state, stopped !== null);
-      if (ended !== null) return { ...totals, stopped: null, ...ended };
-      if (stopped !== null && inFlight.size === 0) {
-        const reason = reasons[stopped];
+      const stopped = request.hasToStop?.() ?? false;
+      const ended = await send(run.state, stopped);
+      if (ended !== null) return { ...totals, stopped: false, ...ended };
+      if (stopped && inFlight.size === 0) {
         const { sweepId } = run.sweep;
-        await retry(retryOptions, () => store.sweeps.noteStop(advertiser.advertiserId, sweepId, reason));
-        return { ...totals, stopped, reason, ...notEnded };
+        await retry(retryOptions, () => store.sweeps.noteStop(advertiser.advertiserId, sweepId, notEnded.reason));
+        return { ...totals, stopped, ...notEnded };
       }
       const answer = await Promise.race(inFlight.values());
       inFlight.delete(answer.question);
@@ -249,10 +243,11 @@ export function addUp<Totals extends SweepTotals>(first: Totals, second: Omit<Sw
   return { ...first, ...Object.fromEntries(sums), found: Math.max(first.found, second.found) };
 }
 
-const reasons = {
-  paused: 'paused for a more urgent task; continues by itself',
-  outOfTime: 'stopped at its time limit; continues next time',
-} as const;
-
 /** The result of a sweep that has not ended. The open ranges are not counted: 1 stands for at least one. */
-const notEnded = { certificate: 'unproven', risk: 'doubt', tryDates: false, openRanges: 1 } as const;
+const notEnded = {
+  certificate: 'unproven',
+  risk: 'doubt',
+  reason: 'paused for other work; continues by itself',
+  tryDates: false,
+  openRanges: 1,
+} as const;

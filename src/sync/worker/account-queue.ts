@@ -25,7 +25,6 @@ export interface AccountQueue {
   isBusy: boolean;
   /** Tasks that are paused after a failure; the others run. A timer ends the pause: setting the clock back must not prolong it. */
   readonly paused: Set<TaskName>;
-  /** The failures in a row of each task. */
   readonly failures: Map<TaskName, number>;
   /** The last failure of each task, until its next success. */
   readonly troubles: Map<TaskName, { readonly trouble: Trouble; readonly since: Date }>;
@@ -37,7 +36,6 @@ export function isReady({ due, paused }: Pick<AccountQueue, 'due' | 'paused'>, n
 
 export interface AccountQueuesRequest {
   readonly accounts: readonly WorkerAccount[];
-  /** Most tasks that run at once. */
   readonly atOnce: number;
   /** Most of them that may be other tasks than polls. */
   readonly longAtOnce: number;

@@ -10,7 +10,6 @@ export type Schedule = readonly [when: string | null, take: () => unknown];
 export function startSchedules(schedules: readonly Schedule[], log: WorkerLog) {
   const started = schedules.flatMap(([when, take]) => (when === null ? [] : [startSchedule(when, take, log)]));
   return {
-    /** Prevents further runs; does not wait for those in progress. */
     stop(): void {
       for (const { stop } of started) stop();
     },

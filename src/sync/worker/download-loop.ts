@@ -23,7 +23,6 @@ export interface DownloadWatch {
 }
 
 export interface DownloadLoopDeps {
-  /** Runs through the due downloads once; null when nothing was due. */
   readonly runDownloads: (watch: DownloadWatch) => Promise<DownloadSummary | null>;
   /** Resolves when downloads were queued, or after the timeout. */
   readonly untilQueued: (timeoutMs: number, signal: AbortSignal) => Promise<void>;
@@ -52,7 +51,6 @@ export interface DownloadLoopEvents extends Pick<DownloadWatch, 'onUnreachable'>
   readonly onOver: () => void;
 }
 
-/** Runs until the signal aborts. */
 export function startDownloadLoop(deps: DownloadLoopDeps & DownloadLoopEvents, signal: AbortSignal) {
   const { log, watchdog } = deps;
   let trouble: Trouble | null = null;
@@ -107,7 +105,6 @@ export function startDownloadLoop(deps: DownloadLoopDeps & DownloadLoopEvents, s
   }
 
   return {
-    /** Why the loop waits; null while it does not. */
     trouble: () => trouble,
     ended: runOn(),
   };

@@ -6,7 +6,6 @@ import type { PassName } from './pass.ts';
 
 export interface MaintenanceTask {
   readonly name: PassName;
-  /** Cron text. */
   readonly schedule: string;
   /** Also runs by this schedule if no run has finished for `afterMs`. */
   readonly missed?: { readonly schedule: string; readonly afterMs: number };
@@ -23,7 +22,6 @@ export async function runMaintenance(
   task: MaintenanceTask,
   request: Pick<LaneRequest, 'owner' | 'leaseMs' | 'signal'> & {
     readonly onStep: () => void;
-    /** The task is skipped if a run finished within this time. */
     readonly skipIfDoneWithinMs?: number | undefined;
   },
 ): Promise<boolean> {

@@ -13,7 +13,6 @@ import { type AccountQueue, isReady, type TaskName } from './account-queue.ts';
 
 export interface RunTaskDeps extends Pick<SweepDeps, 'onStep' | 'onWait'> {
   readonly store: Store;
-  /** Makes another task due for the same account. */
   readonly demand: (name: TaskName) => void;
 }
 
@@ -59,19 +58,17 @@ export async function runTask(
   await using lane = await tryHoldLane(store, { ...request, name: account.name, lane: 'live', skipIfDoneWithinMs });
   if (lane === null) return null;
   const endsAt = performance.now() + taskLimitMs;
+  const isOver = () => performance.now() > endsAt;
   const context = {
     ...{ lane, advertiser, lagMs: request.lagMs, startAt: request.startAt },
     retryForMs: isPoll ? pollRetryMs : longRetryMs,
-    findStop() {
-      if (performance.now() > endsAt) return 'outOfTime';
-      return !isPoll && isReady(queue, 'poll') ? 'paused' : null;
-    },
+    hasToStop: () => isOver() || (!isPoll && isReady(queue, 'poll')),
   } satisfies ReadContext;
   const taskDeps = { ...deps, source: account.source };
   try {
-    const result = isPoll ? await poll(taskDeps, queue, context) : await carryOut(taskDeps, context, name);
+    const result = isPoll ? await poll(taskDeps, queue, context) : await carryOut(taskDeps, context, name, isOver);
     if (advertiser.halt !== null) await store.advertisers.unhalt(account.name, 'refused');
-    if (result.sweeps.at(-1)?.stopped === 'paused') due.add(name);
+    if (result.sweeps.at(-1)?.stopped) due.add(name);
     if (result.polled !== null) lane.markDone();
     return result;
   } catch (error) {
@@ -104,16 +101,20 @@ function isFirstSweep({ pollFrom, covered, unfinished }: SyncState): boolean {
   return pollFrom === null || (!covered && unfinished.length > 0);
 }
 
-async function carryOut(deps: TaskDeps, context: ReadContext, name: TaskName): Promise<TaskResult> {
+async function carryOut(
+  deps: TaskDeps,
+  context: ReadContext,
+  name: TaskName,
+  isOver: () => boolean,
+): Promise<TaskResult> {
   const { advertiserId } = context.advertiser;
   const loadIsFirst = async () =>
     isFirstSweep(await deps.store.sweeps.loadSyncState({ advertiserId, lagMs: context.lagMs }));
   if (name === 'unfinished') {
     // A first sweep does not pause for polls: a poll would read the rest of the list as if it were new.
     const isFirst = await loadIsFirst();
-    const findStop = () => (context.findStop?.() === 'outOfTime' ? 'outOfTime' : null);
     const sweeps = isFirst
-      ? await readUnfinishedFirst(deps, { ...context, findStop }, 'new')
+      ? await readUnfinishedFirst(deps, { ...context, hasToStop: isOver }, 'new')
       : await readUnfinishedFirst(deps, context, 'nothing');
     const isRead = isFirst && hasReachedEnd(sweeps.at(-1));
     return { ...nothing, polled: isRead ? context.advertiser.advertiserId : null, sweeps };

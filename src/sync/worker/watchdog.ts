@@ -12,7 +12,6 @@ export type Work = Readonly<Record<string, string>>;
 export interface Heartbeat extends Disposable {
   /** Reports progress: a step, a request, or the beginning of a wait; `part` says on what, if on less than the whole task. */
   move(part?: Work): void;
-  /** Waits for something that ends by itself. The task does not count as stuck meanwhile. */
   whileWaiting<T>(waiting: Promise<T>): Promise<T>;
 }
 

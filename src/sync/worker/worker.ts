@@ -58,8 +58,6 @@ export interface Worker {
 /** A task that failed before and finds its lane held tries again after this time. */
 const retryHeldMs = 5_000;
 const backoffRange = { minMs: 1_000, baseMs: 2_000, maxMs: 300_000 };
-/** Limits how often the list of an account is requested because of failed files, however many files fail. */
-const extraPollEveryMs = 10_000;
 /** Cursors of finished polls are confirmed at this interval, for all advertisers in one statement. */
 const confirmEveryMs = 5_000;
 
@@ -169,14 +167,12 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     }
   }
 
-  const lastExtraPollAt = new Map<string, number>();
-  /** A download could not connect to the source. An extra poll shows now whether the source is down; the next one may be minutes away. */
+  /**
+   * A download could not connect to the source. A poll shows now whether the source is down; the next one may be minutes away. It is skipped
+   * shortly after another one, and does not run during the pause after one that failed.
+   */
   function pollUnreachable(name: string): void {
-    const queue = queues.all.find(({ account }) => account.name === name);
-    const sinceMs = performance.now() - (lastExtraPollAt.get(name) ?? Number.NEGATIVE_INFINITY);
-    if (queue === undefined || sinceMs < extraPollEveryMs) return;
-    lastExtraPollAt.set(name, performance.now());
-    queues.demandOf(queue, 'poll');
+    for (const queue of queues.all) if (queue.account.name === name) queues.demandOf(queue, 'poll');
   }
 
   async function runByTheClock(task: MaintenanceTask, skipIfDoneWithinMs?: number): Promise<void> {
