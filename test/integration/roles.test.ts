@@ -275,22 +275,6 @@ describe('an analyst who looks for people', () => {
     }
     return [...new Set(shown)];
   };
-
-  test('is refused the tables and the two views that name people', async ({ cast }) => {
-    for (const relation of [
-      'intake.applications',
-      'intake.quarantine',
-      'intake.screen_answers',
-      'intake_analytics.applications',
-      'intake_analytics.screening_free_text',
-    ]) {
-      expect([relation, await attempt(cast.urlOf('analyst'), `SELECT * FROM ${relation}`)]).toEqual([
-        relation,
-        refused,
-      ]);
-      expect([relation, await attempt(cast.urlOf('web'), `SELECT * FROM ${relation}`)]).toEqual([relation, refused]);
-    }
-  });
 });
 
 /** The board is read afresh, so that this test stands alone. */
