@@ -7,7 +7,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const isLong = ({ moduleId }: TestSpecification) =>
-      /\/journey\/|\/(worker|worker-silence|waits|undeleted|erase|attachment-traps|download-run|store-owner|forged-proofs)\.test/.test(
+      /\/journey\/|\/(worker|worker-silence|waits|undeleted|extract-again|erase|attachment-traps|download-run|store-owner|forged-proofs)\.test/.test(
         moduleId,
       );
     const sorted = await super.sort(files);

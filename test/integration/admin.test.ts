@@ -1,10 +1,8 @@
 // The admin port as browsers, probes and scrapers meet it: what it answers, to whom, and what it never says.
 import { request } from 'node:http';
 import { describe, expect } from 'vitest';
-import { toStatus } from '../../src/domain/status.ts';
+import { type Status, toStatus } from '../../src/domain/status.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
-import type { Finding } from '../../src/sync/worker/health-checks.ts';
-import { type AdminDeps, createAdmin } from '../../src/web/admin/routes.ts';
 import { fillMonth, openTestAdmin } from '../support/admin.ts';
 import { anAdvertiserStatus } from '../support/advertiser-status.ts';
 import { test as base, openTestDatabase } from '../support/test-database.ts';
@@ -24,6 +22,10 @@ const test = base
 
 const login = { user: 'operator', password: () => 'a good password' };
 const authorization = `Basic ${btoa('operator:a good password')}`;
+const emptyStatus: Status = {
+  ...{ at: new Date(), headline: '', staleAfterMs: null, proofLimitMs: null, verifyWithinMs: null },
+  ...{ problems: [], waits: [], webhooks: [], extract: null, advertisers: [] },
+};
 const everyPath = ['/', '/?period=30d', '/api/status', '/metrics', '/status.css', '/icon.svg', '/livez', '/readyz'];
 
 describe('an operator with the password', () => {
@@ -86,13 +88,10 @@ describe('an operator with the password', () => {
   test('is shown names from outside as text', async ({ month }) => {
     await using admin = await openTestAdmin(month, {
       loadStatus: async () => ({
+        ...emptyStatus,
         at: new Date(),
         headline: '<b>headline</b>',
-        staleAfterMs: null,
-        proofLimitMs: null,
-        verifyWithinMs: null,
         problems: [{ advertiser: '<i>', what: '<script>alert(1)</script>', command: '"><u>', urgent: true }],
-        waits: [],
         webhooks: [
           {
             ...{ advertiser: '<i>', name: '<u>', position: 4n, behind: 3, behindSince: new Date(Date.now() - 61_000) },
@@ -100,8 +99,6 @@ describe('an operator with the password', () => {
             ...{ lastAnswer: 'it answered <b>500</b>', answeredAt: new Date() },
           },
         ],
-        extract: null,
-        advertisers: [],
       }),
     });
     const page = await (await fetch(admin.url)).text();
@@ -233,21 +230,6 @@ describe('when the database does not answer', () => {
     expect((await fetch(`${hanging.url}/readyz`)).status).toBe(503);
   });
 
-  test('however many ask at once, readiness is checked once', async () => {
-    const checked = Promise.withResolvers<Finding[]>();
-    let checks = 0;
-    const loadReadiness = () => {
-      checks++;
-      return checked.promise;
-    };
-    const app = createAdmin({ hosts: null, login: null, loadReadiness } as unknown as AdminDeps);
-    const answers = Array.from({ length: 50 }, () => app.request('/readyz'));
-    await new Promise(setImmediate);
-    checked.resolve([{ check: 'database', ok: true, detail: 'answers' }]);
-    for (const answer of answers) expect((await answer).status).toBe(200);
-    expect(checks).toBe(1);
-  });
-
   test('a process in which nothing runs is not alive', async ({ month }) => {
     const loadLiveness = () => [{ check: 'work', ok: false, detail: 'no pass for ten minutes' }];
     await using admin = await openTestAdmin(month, { loadLiveness });
@@ -261,17 +243,7 @@ test('a page that cannot be drawn is our mistake, told to the log, and not a sil
   const failed: string[] = [];
   await using admin = await openTestAdmin(month, {
     loadStatus: async () => ({
-      ...{
-        at: new Date(),
-        staleAfterMs: null,
-        proofLimitMs: null,
-        verifyWithinMs: null,
-        problems: [],
-        waits: [],
-        webhooks: [],
-        extract: null,
-        advertisers: [],
-      },
+      ...emptyStatus,
       get headline(): string {
         throw new TypeError('There is no headline.');
       },
@@ -286,18 +258,7 @@ test('a crowd costs the database one question', async ({ month }) => {
   await using admin = await openTestAdmin(month, {
     loadStatus: async () => {
       asked++;
-      return {
-        at: new Date(),
-        headline: '',
-        staleAfterMs: null,
-        proofLimitMs: null,
-        verifyWithinMs: null,
-        problems: [],
-        waits: [],
-        webhooks: [],
-        extract: null,
-        advertisers: [],
-      };
+      return emptyStatus;
     },
   });
   await Promise.all(Array.from({ length: 20 }, async () => (await fetch(`${admin.url}/api/status`)).text()));
@@ -305,19 +266,6 @@ test('a crowd costs the database one question', async ({ month }) => {
 });
 
 describe('the page of a proof', () => {
-  test('is loaded once for all who ask in the same moment, account by account', async ({ month }) => {
-    const loaded: string[] = [];
-    await using admin = await openTestAdmin(month, {
-      async loadProof(name) {
-        loaded.push(name);
-        return null;
-      },
-    });
-    const paths = ['', '?advertiser=fern-and-finch', '?advertiser=northside-clinics'];
-    for (const path of paths) await fetch(`${admin.url}/proof${path}`);
-    expect(loaded).toEqual(['fern-and-finch', 'northside-clinics']);
-  });
-
   test.for([
     ['?advertiser=nobody', 'No account has this name.'],
     ['?advertiser=%00', 'No account has this name.'],

@@ -55,18 +55,6 @@ describe('a retry of everything that waits', () => {
     expect((await intake.file()).state).toBe('infected');
     expect(await intake.keys()).toEqual([]);
   });
-
-  test('does not open a file that is stored at the same time', async () => {
-    await using intake = await openSmallIntake({ database });
-    const { advertiserId } = intake.board;
-    await intake.receive([{ attachments: [{ kind: 'resume', content: 'mine' }] }]);
-    await atOnce(
-      advertiserId,
-      () => intake.runDownloads(),
-      () => intake.store.downloads.retry(advertiserId, everything),
-    );
-    expect((await intake.file()).state).toBe('stored');
-  });
 });
 
 describe('the last event of an erased application is that it was erased', () => {
@@ -77,12 +65,6 @@ describe('the last event of an erased application is that it was erased', () => 
     expect((await loadTypes(applicationId)).at(-1)).toBe('erased');
     expect(await database.query(`SELECT ready_at FROM intake.applications`)).toEqual([{ ready_at: null }]);
   }
-
-  test('beside a retry', async () => {
-    await using intake = await openSmallIntake({ database });
-    const [id = 0n] = await intake.receive([{ attachments: [{ kind: 'resume', content: 'mine' }] }]);
-    await eraseBeside(intake, id, () => intake.store.downloads.retry(intake.board.advertiserId, everything));
-  });
 
   test('beside a look at the store that finds its bytes gone', async () => {
     await using intake = await openSmallIntake({ database });

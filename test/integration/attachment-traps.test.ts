@@ -3,13 +3,11 @@
 import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { type Choices, defaultChoices as usual } from '../../src/dev/sandbox/behaviour/choices.ts';
+import type { Choices } from '../../src/dev/sandbox/behaviour/choices.ts';
 import type { SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
 import { unreadableFlag } from '../../src/domain/application.ts';
-import { toStatus } from '../../src/domain/status.ts';
-import { deleteDue } from '../../src/sync/files/delete-objects.ts';
 import { loadScreens } from '../support/file-equality.ts';
-import { openSmallIntake, type RunOptions, type SmallIntake } from '../support/small-intake.ts';
+import { loadProblems, openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { shareDatabase } from '../support/test-database.ts';
 import { testFirst } from '../support/variants.ts';
 
@@ -90,27 +88,7 @@ describe('A1 HasVirus', () => {
     expect(await intake.keys()).toHaveLength(1);
   });
 
-  test('true on a file that was replaced since: its bytes stay infected, wherever else they are', {
-    tags: ['slow'],
-  }, async () => {
-    await using intake = await open();
-    const bad = 'bytes that were flagged';
-    const at = 1_700_000_000_000;
-    const [first = 0n] = await intake.receiveWithFiles([
-      { attachments: [resume(bad, { hasVirus: false, uploadedAt: at })] },
-      { attachments: [resume(bad, { hasVirus: false, uploadedAt: at })] },
-    ]);
-    await intake.changeWithFiles(first, { attachments: [resume(bad, { hasVirus: true, uploadedAt: at })] });
-    // Nobody has taken the flag back: the person has sent another file.
-    const clean = resume('a clean file in its place', { hasVirus: false, uploadedAt: at + 60_000 });
-    await intake.changeWithFiles(first, { attachments: [clean] });
-    expect((await intake.files()).map((row) => row.state)).toEqual(['stored', 'infected']);
-    expect(await intake.keys()).toEqual([expect.stringContaining(sha256('a clean file in its place'))]);
-  });
-
-  test('true on an upload of which other bytes came before, replaced since: all of its bytes stay infected', {
-    tags: ['slow'],
-  }, async () => {
+  test('true on an upload of which other bytes came before: all of its bytes are infected, also when it was replaced since', async () => {
     await using intake = await open();
     const { board } = intake;
     const at = 1_700_000_000_000;
@@ -133,22 +111,6 @@ describe('A1 HasVirus', () => {
     expect(await intake.keys()).toEqual([expect.stringContaining(sha256('clean'))]);
   });
 
-  test('true and then false on one upload, with another Hash each time, sets its bytes free again', {
-    tags: ['slow'],
-  }, async () => {
-    await using intake = await open({ choices: { hash: 'volatile' } });
-    const at = 1_700_000_000_000;
-    const [id = 0n] = await intake.receiveWithFiles([{ attachments: [resume('clean after all', { uploadedAt: at })] }]);
-    for (const [hasVirus, state, objects] of [
-      [true, 'infected', 0],
-      [false, 'stored', 1],
-    ] as const) {
-      await intake.changeWithFiles(id, { attachments: [resume('clean after all', { hasVirus, uploadedAt: at })] });
-      expect(await intake.file()).toMatchObject({ state });
-      expect(await intake.keys()).toHaveLength(objects);
-    }
-  });
-
   test('true recalls an earlier version of another file too, and the rows that were read from a screen', {
     tags: ['slow'],
   }, async () => {
@@ -169,164 +131,6 @@ describe('A1 HasVirus', () => {
     expect((await loadScreens(database)).size).toBe(0);
     expect(await intake.keys()).toEqual([expect.stringContaining(sha256('another resume'))]);
   });
-
-  test('true while the download is under way: what was put is taken away again', async () => {
-    await using intake = await openOne('bytes that turn out to be bad', { hasVirus: null });
-    const { board, id } = intake;
-    board.add([{ attachments: [resume('bytes that turn out to be bad', { hasVirus: null })] }]);
-    await intake.runDownloads();
-    await intake.sweep();
-    let flagged: Promise<void> | undefined;
-    const slowPut = new Proxy(intake.blobs, {
-      get: (blobs, name: keyof typeof intake.blobs) =>
-        name !== 'put'
-          ? blobs[name]
-          : async (...args: Parameters<typeof blobs.put>) => {
-              board.change(id, { attachments: [resume('bytes that turn out to be bad', { hasVirus: true })] });
-              flagged = intake.sweep(true);
-              await flagged;
-              return await blobs.put(...args);
-            },
-    });
-    await intake.runDownloads({ deps: { blobs: slowPut } });
-    expect(flagged).toBeDefined();
-    expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
-    expect(await intake.keys()).toEqual([]);
-  });
-
-  test('true while the download is under way, and emptied before its bytes come: they go all the same', {
-    tags: ['slow'],
-  }, async () => {
-    const bytes = 'bytes that come too late';
-    await using intake = await openOne(bytes, { hasVirus: null });
-    const { board, id } = intake;
-    const [second = 0n] = board.add([{ attachments: [resume(bytes, { hasVirus: null })] }]);
-    await intake.runDownloads();
-    await intake.sweep();
-    const put: typeof intake.blobs.put = async (...args) => {
-      for (const one of [id, second]) board.change(one, { attachments: [resume(bytes, { hasVirus: true })] });
-      await intake.sweep(true);
-      await deleteDue(intake, AbortSignal.timeout(600_000));
-      return await intake.blobs.put(...args);
-    };
-    await intake.runDownloads({ deps: { blobs: { ...intake.blobs, put } } });
-    expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
-    expect(await intake.keys()).toEqual([]);
-  });
-
-  testFirst(['before they are announced', 'before they are put', 'after they are put'] as const)(
-    'true while the first download is under way, %s: its bytes go at once, for every reference to them',
-    async (moment) => {
-      const bytes = 'bytes of two, bad in one';
-      await using intake = await openOne(bytes, { hasVirus: false });
-      await intake.runDownloads();
-      const [second = 0n] = await intake.receive([
-        { attachments: [resume(bytes, { hasVirus: null, uploadedAt: 1_700_000_000_000 })] },
-      ]);
-      const flag = async () => {
-        await intake.change(second, {
-          attachments: [resume(bytes, { hasVirus: true, uploadedAt: 1_700_000_000_000 })],
-        });
-      };
-      const put: typeof intake.blobs.put = async (...args) => {
-        if (moment === 'before they are put') await flag();
-        const stored = await intake.blobs.put(...args);
-        if (moment === 'after they are put') await flag();
-        return stored;
-      };
-      const parts: RunOptions['deps'] = { blobs: { ...intake.blobs, put } };
-      if (moment === 'before they are announced') {
-        const announceBlob: typeof intake.store.blobs.announce = async (...args) => {
-          await flag();
-          return await intake.store.blobs.announce(...args);
-        };
-        Object.assign(parts, { store: { ...intake.store, blobs: { ...intake.store.blobs, announce: announceBlob } } });
-      }
-      await intake.runDownloads({ deps: parts });
-      expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
-      expect(await intake.keys()).toEqual([]);
-    },
-  );
-
-  testFirst([
-    'before they are announced',
-    'before they are put',
-    'after they are put',
-    'and the process dies',
-  ] as const)(
-    'true while other bytes of the same upload are fetched because Hash has changed, %s: all of them go, everywhere',
-    async (moment) => {
-      await using intake = await open();
-      const { board } = intake;
-      const uploadedAt = 1_700_000_000_000;
-      const show = (content: string, hasVirus: boolean | null) => ({
-        attachments: [resume(content, { hasVirus, uploadedAt })],
-      });
-      const [id = 0n] = board.add([show('bytes A', null), show('bytes A', null), show('bytes B', null)]);
-      await intake.sweep();
-      await intake.runDownloads();
-      board.change(id, show('bytes B', null));
-      await intake.sweep(true);
-      const flag = async () => {
-        board.change(id, show('bytes B', true));
-        await intake.sweep(true);
-      };
-      const put: typeof intake.blobs.put = async (...args) => {
-        if (moment === 'before they are put' || moment === 'and the process dies') await flag();
-        if (moment === 'and the process dies') throw new Error('killed');
-        const stored = await intake.blobs.put(...args);
-        if (moment === 'after they are put') await flag();
-        return stored;
-      };
-      const announce: typeof intake.store.blobs.announce = async (...args) => {
-        if (moment === 'before they are announced') await flag();
-        return await intake.store.blobs.announce(...args);
-      };
-      const store = { ...intake.store, blobs: { ...intake.store.blobs, announce } };
-      await intake.runDownloads({ deps: { blobs: { ...intake.blobs, put }, store } });
-      await deleteDue(intake, AbortSignal.timeout(600_000));
-      expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected', 'infected']);
-      expect(await intake.keys()).toEqual([]);
-      board.change(id, show('bytes B', false));
-      await intake.sweep(true);
-      await intake.runDownloads();
-      expect((await intake.files()).map((row) => row.state)).toEqual(['stored', 'stored', 'stored']);
-      expect(await intake.keys()).toHaveLength(2);
-    },
-  );
-
-  test('true before the only download of its bytes has announced them: they are refused when they come again', {
-    tags: ['slow'],
-  }, async () => {
-    const bytes = 'bad bytes that nobody else has yet';
-    await using intake = await openOne(bytes, { hasVirus: null, uploadedAt: 1_700_000_000_000 });
-    const { id } = intake;
-    const announce: typeof intake.store.blobs.announce = async (...args) => {
-      await intake.change(id, { attachments: [resume(bytes, { hasVirus: true, uploadedAt: 1_700_000_000_000 })] });
-      return await intake.store.blobs.announce(...args);
-    };
-    await intake.runDownloads({
-      deps: { store: { ...intake.store, blobs: { ...intake.store.blobs, announce } } },
-    });
-    await intake.receiveWithFiles([{ attachments: [resume(bytes, { hasVirus: false })] }]);
-    expect((await intake.files()).map((row) => row.state)).toEqual(['infected', 'infected']);
-    expect(await intake.keys()).toEqual([]);
-  });
-
-  test('true on a newer file while the earlier one is under way recalls nothing', { tags: ['slow'] }, async () => {
-    const bytes = 'clean bytes of two';
-    await using intake = await openOne(bytes, { hasVirus: false });
-    await intake.runDownloads();
-    const [second = 0n] = await intake.receive([{ attachments: [resume(bytes, { uploadedAt: 1_700_000_000_000 })] }]);
-    const put: typeof intake.blobs.put = async (...args) => {
-      const newer = { hasVirus: true, uploadedAt: 1_700_000_060_000 };
-      await intake.change(second, { attachments: [resume('other bytes, and bad', newer)] });
-      return await intake.blobs.put(...args);
-    };
-    await intake.runDownloads({ deps: { blobs: { ...intake.blobs, put } } });
-    expect((await intake.files()).map((row) => row.state)).toEqual(['stored', 'infected']);
-    expect(await intake.keys()).toHaveLength(1);
-  });
 });
 
 describe('A2 HasVirus', () => {
@@ -342,8 +146,7 @@ describe('A2 HasVirus', () => {
     '%s cannot be read: nothing is requested until it can be',
     async (flag) => {
       await using intake = await openOne('The resume of Ada.', { raw: { HasVirus: flag } });
-      const problems = async () =>
-        toStatus(new Date(), await intake.store.reports.loadStatus(), null).problems.map(({ what }) => what);
+      const problems = async () => (await loadProblems(intake)).map(({ what }) => what);
       const line = '1 file is not fetched until the virus flag (HasVirus) can be read: ask the source.';
       expect(await intake.file()).toMatchObject({ state: 'rejected', reason: unreadableFlag });
       expect(await problems()).toContain(line);
@@ -434,21 +237,6 @@ describe('A5 a body that is cut', () => {
     }
     expect(await intake.file()).toMatchObject({ state: 'stored', sha256: sha256(content) });
     expect(await intake.keys()).toHaveLength(1);
-  });
-
-  test('at the same place for ever, by a connection that closes, is given up with the reason and never stored', {
-    tags: ['slow'],
-  }, async () => {
-    await using intake = await openOne('a resume of some length, so that half of it is something');
-    intake.board.fault({ kind: 'cut', framing: 'closeDelimited', on: 'resume', times: null });
-    for (let tries = 0; tries < 9; tries++) {
-      expect(await intake.file()).toMatchObject({ state: 'pending' });
-      await intake.syncWithFiles();
-      await intake.hasten();
-    }
-    const reason = expect.stringContaining('ended with its connection');
-    expect(await intake.file()).toMatchObject({ state: 'given_up', reason, sha256: null });
-    expect(await intake.keys()).toEqual([]);
   });
 
   testFirst(['null', 'offByThree'] as const)(
@@ -696,56 +484,23 @@ describe('A14 other bytes on every download', () => {
     expect(await intake.keys()).toEqual([expect.stringContaining(file.sha256 ?? '')]);
   });
 });
-
-const answers = [
-  { answerId: '1', text: '0412', selected: true },
-  { answerId: '2', text: '', selected: false },
-];
-const question = { questionId: '7', type: 'MultipleAnswer', text: 'Which?', answers };
-const screen = { screenId: '3', name: 'First', outcome: 'pass', questions: [question] };
-const withAnswers = (changed: object) => [
-  { ...screen, questions: [{ ...question, answers: answers.map((one) => ({ ...one, ...changed })) }] },
-];
-const emptied = { ...question, answers: [] };
-
-/** How a screen may come, and what its rows are then; the last comes as XML. */
-const screenTraps: readonly (readonly [Partial<Choices>, readonly object[]])[] = [
-  [{ screenShape: 'array', screenExtras: true }, [screen]],
-  [{ screenShape: 'unwrapped', questionShape: 'objectWhenOne', answerShape: 'objectsWhenOne' }, [screen]],
-  [{ screenShape: 'null' }, []],
-  [{ questionShape: 'null' }, [{ ...screen, questions: [] }]],
-  [{ answerShape: 'absent' }, [{ ...screen, questions: [emptied] }]],
-  [{ answerText: 'list' }, [screen]],
-  [{ answerText: 'cdata' }, [screen]],
-  [{ answerText: 'absent' }, withAnswers({ text: '' })],
-  [{ successful: 'lower' }, [screen]],
-  [{ successful: 'empty' }, [{ ...screen, outcome: 'unknown' }]],
-  [{ successful: 'absent' }, [{ ...screen, outcome: 'unknown' }]],
-  [{ successful: 'pass' }, [{ ...screen, outcome: 'unknown' }]],
-  [{ selected: 'falseToo' }, [screen]],
-  [{ selected: 'absent' }, withAnswers({ selected: false })],
-  [{ charset: 'utf16' }, [screen]],
-  [{ formatHonoured: 'opposite' }, [screen]],
-];
-
 describe('a screen', () => {
-  test('is the same rows whatever its shape, and unknown is never fail', async () => {
-    await using intake = await open();
-    const { board } = intake;
-    const drawn = answers.map(({ answerId: id, ...one }) => ({ id, ...one }));
-    const questions = [{ id: '7', type: 'MultipleAnswer', text: 'Which?', answers: drawn }];
+  testFirst<Partial<Choices>>([
+    { formatHonoured: 'opposite', screenExtras: true },
+    { screenShape: 'array', answerText: 'list' },
+    { charset: 'utf16', screenShape: 'unwrapped', answerShape: 'objectsWhenOne' },
+  ])('is the same rows in whatever form it comes: %j', async (choices) => {
+    await using intake = await open({ choices });
+    const answers = [{ id: '1', text: '0412', selected: true }];
+    const questions = [{ id: '7', type: 'MultipleAnswer', text: 'Which?', answers }];
     const screens = [{ id: '3', name: 'First', successful: true, questions }];
-    const ids = board.add(screenTraps.map(() => ({ attachments: [{ kind: 'screen' }], screens })));
-    await intake.sweep();
-    await database.query(`UPDATE intake.downloads SET due_at = now() + interval '1 year'`);
-    for (const [nth, [choices, wanted]] of screenTraps.entries()) {
-      board.choose(choices);
-      const id = String(ids[nth]);
-      await database.query(`UPDATE intake.downloads SET due_at = now() WHERE application_id = $1`, [id]);
-      await intake.runDownloads();
-      expect((await loadScreens(database)).get(id) ?? [], JSON.stringify(choices)).toEqual(wanted);
-      board.choose(Object.fromEntries(Object.keys(choices).map((name) => [name, usual[name as keyof Choices]])));
-    }
+    const [id] = await intake.receiveWithFiles([{ attachments: [{ kind: 'screen' }], screens }]);
+    expect((await loadScreens(database)).get(String(id))).toMatchObject([
+      {
+        ...{ screenId: '3', outcome: 'pass' },
+        questions: [{ questionId: '7', answers: [{ answerId: '1', text: '0412', selected: true }] }],
+      },
+    ]);
   });
 
   testFirst(['notFound', 'noContent', 'emptyBody'] as const)(

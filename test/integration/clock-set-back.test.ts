@@ -9,83 +9,74 @@ import { pruneEvents } from '../../src/store/events.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { openStore } from '../../src/store/store.ts';
 import { deleteDue } from '../../src/sync/files/delete-objects.ts';
-import { verify } from '../../src/sync/files/verify.ts';
 import { createRateLimiter } from '../../src/sync/rate-limiter.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { setClockBack } from '../support/moved-clock.ts';
-import { openSmallIntake } from '../support/small-intake.ts';
+import { openSmallIntake, verifyAt } from '../support/small-intake.ts';
 import { testPrivacyKey, toEnvironment } from '../support/syncing.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { hireWorker, isDone, isRead, openSettings } from '../support/worker.ts';
 
 const dayMs = 86_400_000;
-const jumps = [
-  ['an hour', 3_600_000],
-  ['a day', dayMs],
-  ['a year', 365 * dayMs],
-] as const;
+describe('a clock that is set back by a day', () => {
+  test('keeps no command waiting: lanes, rate, files and what a dead process held are free', async ({
+    emptied: database,
+  }) => {
+    await using scratch = await openScratch();
+    await using board = await openSandbox({ applications: 5 });
+    const env = { ...toEnvironment(database, board, scratch.path), SOURCE_RATE: '200/s' };
+    const config = loadConfig(env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });
+    const run = (files: boolean) => syncOnce(config, { recheck: false, files, signal: AbortSignal.timeout(600_000) });
+    await run(true);
+    board.add(5);
+    await run(false);
+    // Processes that died meanwhile: one with the lane, one with a file.
+    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
+    await store.leases.claim({ name: 'default', lane: 'live', owner: 'a dead process', leaseMs: 30_000 });
+    const token = crypto.randomUUID();
+    const advertisers = [board.advertiserId];
+    const { claims } = await store.downloads.claim({ advertisers, tier: 'usual', limit: 1, token, leaseMs: 30_000 });
+    expect(claims).toHaveLength(1);
+    await setClockBack(database.query, dayMs);
 
-for (const [name, jumpMs] of jumps) {
-  describe(`a clock that is set back by ${name}`, { tags: name === 'a day' ? [] : ['slow'] }, () => {
-    test('keeps no command waiting: lanes, rate, files and what a dead process held are free', async ({
-      emptied: database,
-    }) => {
-      await using scratch = await openScratch();
-      await using board = await openSandbox({ applications: 5 });
-      const env = { ...toEnvironment(database, board, scratch.path), SOURCE_RATE: '200/s' };
-      const config = loadConfig(env, { needs: ['database', 'source', 'sync', 'privacy', 'blobs'] });
-      const run = (files: boolean) => syncOnce(config, { recheck: false, files, signal: AbortSignal.timeout(600_000) });
-      await run(true);
-      board.add(5);
-      await run(false);
-      // Processes that died meanwhile: one with the lane, one with a file.
-      await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
-      await store.leases.claim({ name: 'default', lane: 'live', owner: 'a dead process', leaseMs: 30_000 });
-      const token = crypto.randomUUID();
-      const advertisers = [board.advertiserId];
-      const { claims } = await store.downloads.claim({ advertisers, tier: 'usual', limit: 1, token, leaseMs: 30_000 });
-      expect(claims).toHaveLength(1);
-      await setClockBack(database.query, jumpMs);
+    board.add(5);
+    const { advertisers: outcomes, files } = await run(true);
+    expect(outcomes).toMatchObject([{ trouble: null }]);
+    expect(await isRead(database, board)).toBe(true);
+    expect(files).toMatchObject({ summary: { waiting: 0 } });
+  });
 
-      board.add(5);
-      const { advertisers: outcomes, files } = await run(true);
-      expect(outcomes).toMatchObject([{ trouble: null }]);
-      expect(await isRead(database, board)).toBe(true);
-      expect(files).toMatchObject({ summary: { waiting: 0 } });
-    });
-
-    test('keeps no worker waiting that runs meanwhile, nor one that starts', { tags: ['slow'] }, async ({
-      emptied: database,
-    }) => {
-      await using board = await openSandbox({ applications: 5 });
-      await using settings = await openSettings(database, board, { SOURCE_RATE: '200/s' });
-      {
-        await using _worker = await hireWorker(settings.env);
-        await until(() => isDone(database, board));
-        await setClockBack(database.query, jumpMs);
-        board.add(3);
-        await until(() => isDone(database, board));
-      }
-      board.add(3);
-      await setClockBack(database.query, jumpMs);
+  test('keeps no worker waiting that runs meanwhile, nor one that starts', { tags: ['slow'] }, async ({
+    emptied: database,
+  }) => {
+    await using board = await openSandbox({ applications: 5 });
+    await using settings = await openSettings(database, board, { SOURCE_RATE: '200/s' });
+    {
       await using _worker = await hireWorker(settings.env);
       await until(() => isDone(database, board));
-    });
-
-    test('gives a rate its next slot at once', async ({ emptied: database }) => {
-      await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
-      const takeSlot = createRateLimiter(store, 'http://source.example', 100);
-      await takeSlot(AbortSignal.timeout(600_000));
-      await setClockBack(database.query, jumpMs);
-      await takeSlot(AbortSignal.timeout(600_000));
-      const [row] = await database.query<{ ahead: number }>(
-        `SELECT extract(epoch FROM next_at - now())::float8 AS ahead FROM intake.rate_limits`,
-      );
-      expect(row?.ahead).toBeLessThan(10);
-    });
+      await setClockBack(database.query, dayMs);
+      board.add(3);
+      await until(() => isDone(database, board));
+    }
+    board.add(3);
+    await setClockBack(database.query, dayMs);
+    await using _worker = await hireWorker(settings.env);
+    await until(() => isDone(database, board));
   });
-}
+
+  test('gives a rate its next slot at once', async ({ emptied: database }) => {
+    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
+    const takeSlot = createRateLimiter(store, 'http://source.example', 100);
+    await takeSlot(AbortSignal.timeout(600_000));
+    await setClockBack(database.query, dayMs);
+    await takeSlot(AbortSignal.timeout(600_000));
+    const [row] = await database.query<{ ahead: number }>(
+      `SELECT extract(epoch FROM next_at - now())::float8 AS ahead FROM intake.rate_limits`,
+    );
+    expect(row?.ahead).toBeLessThan(10);
+  });
+});
 
 describe('a download', () => {
   test('that waits longer than any may is due; one that waits its time is left alone', async ({
@@ -161,7 +152,7 @@ describe('what was noted by a clock that was a year ahead', { tags: ['slow'] }, 
     const facts = { sizeBytes: 6, sha256: createHash('sha256').update('orphan').digest('hex') };
     const signal = AbortSignal.timeout(600_000);
     await intake.blobs.put(toBlobKey(advertiserId, facts.sha256), Buffer.from('orphan'), facts, signal);
-    const run = () => verify(intake, { advertisers: [advertiserId], amount: { share: 0 }, signal });
+    const run = () => verifyAt(intake, { amount: { share: 0 } });
     await run();
     await setClockBack(database.query, 365 * dayMs);
     await run();

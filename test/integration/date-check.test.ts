@@ -4,25 +4,12 @@ import { describe, expect, test } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';
 import type { Source } from '../../src/source/client.ts';
 import type { Store } from '../../src/store/store.ts';
-import { createAccountQueues, type TaskName } from '../../src/sync/worker/account-queue.ts';
-import { type RunTaskRequest, runTask } from '../../src/sync/worker/run-task.ts';
-import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
+import type { TaskName } from '../../src/sync/worker/account-queue.ts';
+import { runTaskOf } from '../support/reading.ts';
+import { openSmallIntake } from '../support/small-intake.ts';
 import { shareDatabase } from '../support/test-database.ts';
 
 const database = shareDatabase();
-
-/** Runs a task of the worker for the only account; gives the tasks that it made due. */
-async function run(intake: SmallIntake, source: Source, name: TaskName, demand: (name: TaskName) => void = () => {}) {
-  const account = { name: 'default', advertiserId: null, source, watch: () => {} };
-  const signal = AbortSignal.timeout(60_000);
-  const limits = { atOnce: 1, longAtOnce: 1 };
-  const [queue] = createAccountQueues({ accounts: [account], ...limits, work: async () => {}, signal }).all;
-  const request: RunTaskRequest = {
-    ...{ owner: 'test', leaseMs: 30_000, lagMs: 0, startAt: null, skipIfDoneWithinMs: 0, signal },
-  };
-  if (!queue) throw new Error('There is no account.');
-  return await runTask({ store: intake.store, demand }, request, queue, name);
-}
 
 describe('a source that answers date filters', () => {
   test.each([400, 401, 403])('with %i and serves its list is not halted', async (status) => {
@@ -36,7 +23,7 @@ describe('a source that answers date filters', () => {
         return await inner.list(filters, ...rest);
       },
     };
-    expect(await run(intake, source, 'witness')).toMatchObject({ hidden: 0 });
+    expect(await runTaskOf(intake.store, source, 'witness')).toMatchObject({ hidden: 0 });
     expect(await database.query(`SELECT state FROM intake.advertisers`)).toEqual([{ state: 'active' }]);
   });
 });
@@ -67,10 +54,10 @@ describe('a contradiction makes a recheck of everything due', { tags: ['slow'] }
     await using source = intake.openSource('json');
     const due: TaskName[] = [];
     const demand = (task: TaskName) => due.push(task);
-    await expect(run({ ...intake, store }, source, name, demand)).rejects.toThrow('away');
+    await expect(runTaskOf(store, source, name, demand)).rejects.toThrow('away');
     expect(await database.query(`SELECT certificate FROM intake.coverage`)).toEqual([{ certificate: 'unproven' }]);
     // The process may have ended meanwhile: the next poll, of whichever worker, finds the contradiction in the rows.
-    await run(intake, source, 'poll', demand);
+    await runTaskOf(intake.store, source, 'poll', demand);
     expect(due).toEqual(['everything']);
   });
 
@@ -84,15 +71,15 @@ describe('a contradiction makes a recheck of everything due', { tags: ['slow'] }
     await using source = intake.openSource('json');
     const due: TaskName[] = [];
     const demand = (task: TaskName) => due.push(task);
-    await run(intake, source, 'poll', demand);
+    await runTaskOf(intake.store, source, 'poll', demand);
     expect(due).toEqual(['everything']);
     const silent: Source = {
       ...source,
       list: (filters, ...rest) => source.list({ ...filters, beforeId: 1n }, ...rest),
     };
-    await run(intake, silent, 'everything', demand);
+    await runTaskOf(intake.store, silent, 'everything', demand);
     expect(await database.query(`SELECT certificate FROM intake.coverage`)).toEqual([{ certificate: 'unproven' }]);
-    await run(intake, source, 'poll', demand);
+    await runTaskOf(intake.store, source, 'poll', demand);
     expect(due).toEqual(['everything']);
   });
 });

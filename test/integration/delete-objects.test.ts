@@ -1,15 +1,19 @@
 // Deleting objects beside equal bytes that come at the same moment: however slow the delete is, and if a process dies or stands still, a file that
 // is called stored has its object.
 import { createHash } from 'node:crypto';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { BlobStore } from '../../src/domain/blob.ts';
+import { createMaintenance } from '../../src/app/maintenance.ts';
+import { loadConfig } from '../../src/config.ts';
+import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { openStore } from '../../src/store/store.ts';
 import { deleteDue } from '../../src/sync/files/delete-objects.ts';
-import { verify } from '../../src/sync/files/verify.ts';
-import { erase } from '../../src/sync/privacy/erase.ts';
-import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
-import { testPrivacyKey } from '../support/syncing.ts';
+import { adoptStore } from '../../src/sync/files/store-owner.ts';
+import { finishErasures } from '../../src/sync/privacy/erase.ts';
+import { eraseAt, openSmallIntake, type SmallIntake, verifyAt } from '../support/small-intake.ts';
+import { testPrivacyKey, toEnvironment } from '../support/syncing.ts';
 import { shareDatabase } from '../support/test-database.ts';
 
 const database = shareDatabase();
@@ -18,6 +22,7 @@ const content = 'the bytes of two people';
 const sha256 = createHash('sha256').update(content).digest('hex');
 const resume = { kind: 'resume', content, hasVirus: false, uploadedAt: 1_700_000_000_000 };
 const signal = () => AbortSignal.timeout(600_000);
+const sha = (text: string) => createHash('sha256').update(text).digest('hex');
 
 /** One person's stored resume. */
 async function openOne(): Promise<SmallIntake & { id: bigint }> {
@@ -44,19 +49,12 @@ function toSlow(blobs: BlobStore) {
 /** The three who delete objects. Each runs in a process of its own, whose idle transactions the server ends after 300 ms. */
 const deleters = {
   async erasure(intake: SmallIntake & { id: bigint }, blobs: BlobStore) {
-    const { advertiserId } = intake.board;
-    const sought = { by: 'application', applicationId: intake.id } as const;
-    await erase({ store: intake.store, blobs }, { advertiserId, sought, by: 'test', signal: signal() });
+    await eraseAt({ ...intake, blobs }, { by: 'application', applicationId: intake.id });
   },
   async collection(intake: SmallIntake & { id: bigint }, blobs: BlobStore) {
     await database.query(`DELETE FROM intake.attachments`);
     await database.query(`UPDATE intake.blobs SET intended_at = now() - interval '2 days'`);
-    const request = {
-      advertisers: [intake.board.advertiserId],
-      amount: { share: 0 },
-      signal: signal(),
-    };
-    await verify({ store: intake.store, blobs }, request);
+    await verifyAt({ ...intake, blobs }, { amount: { share: 0 } });
   },
   async recall(intake: SmallIntake & { id: bigint }, blobs: BlobStore) {
     await intake.change(intake.id, { attachments: [{ ...resume, hasVirus: true }] });
@@ -110,19 +108,6 @@ for (const name of names)
       await expectStored(intake);
     });
 
-    test('holds no transaction while it waits for the store', async () => {
-      await using intake = await openOne();
-      const { deleting, open } = await start(intake, name);
-      expect(
-        await database.query(
-          `SELECT query FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'intake deleter%'
-           AND xact_start IS NOT NULL`,
-        ),
-      ).toEqual([]);
-      open();
-      await deleting;
-    });
-
     test('whose process stands still until others have taken over repairs what it deletes then', async () => {
       await using intake = await openOne();
       const { deleting, open } = await start(intake, name);
@@ -131,25 +116,6 @@ for (const name of names)
       expect((await intake.files()).some(({ state }) => state === 'stored')).toBe(true);
       open();
       await deleting;
-      await expectStored(intake);
-    });
-
-    test('that was not answered and is carried out later takes no object that was put since', async () => {
-      await using intake = await openOne();
-      const asked: (readonly string[])[] = [];
-      const mute: BlobStore = {
-        ...intake.blobs,
-        async delete(keys) {
-          asked.push(keys);
-          throw new Trouble('local', 'The store cannot be reached.');
-        },
-      };
-      await expect(deleters[name](intake, mute)).rejects.toThrow('cannot be reached');
-      await comeAgain(intake, name);
-      expect((await intake.files()).filter(({ state }) => state === 'stored')).toEqual([]);
-      expect(asked).toHaveLength(1);
-      await intake.blobs.delete(asked[0] ?? [], signal());
-      await database.query(`UPDATE intake.blobs SET delete_until = now() - interval '1 second'`);
       await expectStored(intake);
     });
 
@@ -166,39 +132,6 @@ for (const name of names)
       expect(await database.query(`SELECT state FROM intake.blobs WHERE delete_token IS NOT NULL`)).toEqual([]);
     });
   });
-
-describe('an object that is being deleted by one', () => {
-  test('is waited for by another who has to see it gone', async () => {
-    await using intake = await openOne();
-    const { deleting, open } = await start(intake, 'erasure');
-    const { advertiserId } = intake.board;
-    const sought = { by: 'application', applicationId: intake.id } as const;
-    let isClosed = false;
-    const other = erase(intake, { advertiserId, sought, by: 'another', signal: signal() }).then(() => {
-      isClosed = true;
-    });
-    await expect.poll(() => database.query(`SELECT 1 FROM intake.blobs WHERE state = 'deleting'`)).toHaveLength(1);
-    expect(isClosed).toBe(false);
-    open();
-    await Promise.all([deleting, other]);
-    expect(await intake.keys()).toEqual([]);
-    expect(await database.query(`SELECT 1 FROM intake.blobs`)).toEqual([]);
-  });
-});
-
-test('a verify does not take a delete from the run that has it in hand, also when the flag was lifted meanwhile', async () => {
-  await using intake = await openOne();
-  await database.query(`UPDATE intake.blobs SET intended_at = now() - interval '2 days'`);
-  const { deleting, open } = await start(intake, 'recall');
-  await intake.change(intake.id, { attachments: [resume] });
-  const advertisers = [intake.board.advertiserId];
-  await verify(intake, { advertisers, amount: { share: 1 }, signal: signal() });
-  await intake.runDownloads();
-  expect(await intake.file()).toMatchObject({ state: 'pending' });
-  open();
-  await deleting;
-  await expectStored(intake);
-});
 
 describe('infected bytes', () => {
   /** Announces and puts the only resume; what happens around the put is the test's. The process dies before it says what became of it. */
@@ -272,44 +205,6 @@ describe('infected bytes', () => {
     await deleteDue(intake, signal());
     expect(await intake.keys()).toEqual([]);
   });
-
-  test('are asked for ever more rarely, and no longer than a day', { tags: ['slow'] }, async () => {
-    await using intake = await openOne();
-    await flag(intake, intake.id);
-    let deletes = 0;
-    const blobs: BlobStore = {
-      ...intake.blobs,
-      delete: async (...args) => {
-        deletes += 1;
-        return await intake.blobs.delete(...args);
-      },
-    };
-    const wait = async (halfMinutes: number) => {
-      await deleteDue({ store: intake.store, blobs }, signal());
-      await deleteDue({ store: intake.store, blobs }, signal());
-      for (let n = 0; n < halfMinutes; n++) await pass();
-    };
-    for (let n = 0; n < 20; n++) await wait(1);
-    expect(deletes).toBeGreaterThan(10);
-    expect(deletes).toBeLessThanOrEqual(21);
-    for (let n = 0; n < 30; n++) await wait(120);
-    expect(deletes).toBeLessThanOrEqual(30);
-    expect(await intake.store.deletions.hasDueDeletes()).toBe(false);
-  });
-
-  test('of a replaced file that was announced before are not what a flag on its replacement is about', async () => {
-    await using intake = await openSmallIntake({ database });
-    const [id = 0n] = await intake.receive([{ attachments: [resume] }, { attachments: [resume] }]);
-    const other = { ...resume, content: 'other bytes of the same person', uploadedAt: resume.uploadedAt + 60_000 };
-    const blobs: BlobStore = { ...intake.blobs, put: () => Promise.reject(new Trouble('local', 'not now')) };
-    await intake.runDownloads({ deps: { blobs } }).catch(() => {});
-    await intake.change(id, { attachments: [other] });
-    await intake.change(id, { attachments: [{ ...other, hasVirus: true }] });
-    await intake.hasten();
-    await intake.runDownloads();
-    expect((await intake.files()).map(({ state }) => state)).toEqual(['infected', 'stored']);
-    expect(await intake.keys()).toHaveLength(1);
-  });
 });
 
 test('an erasure of many files asks the store for no more at once than it deletes in time', async () => {
@@ -326,10 +221,163 @@ test('an erasure of many files asks the store for no more at once than it delete
       return intake.blobs.delete(keys, until);
     },
   };
-  const { advertiserId } = intake.board;
-  const sought = { by: 'address', ...person } as const;
-  const receipts = await erase({ store: intake.store, blobs }, { advertiserId, sought, by: 'test', signal: signal() });
+  const receipts = await eraseAt({ ...intake, blobs }, { by: 'address', ...person });
   expect(receipts).toMatchObject([{ step: 'closed', counts: { files: 23 } }]);
   expect(await intake.keys()).toEqual([]);
   expect(Math.max(...asked)).toBe(10);
+});
+
+// One object that the store refuses to delete, or to show, costs only itself.
+
+const refusal = new Trouble('local', 'AccessDenied', { at: 'storage', status: 200 });
+
+/** The same store, except that it refuses to delete one object. */
+function refusing(blobs: BlobStore, refused: string): BlobStore {
+  return {
+    ...blobs,
+    delete: async (keys, until) => {
+      const deleted = await blobs.delete(
+        keys.filter((key) => key !== refused),
+        until,
+      );
+      return { ...deleted, refused: keys.includes(refused) ? [{ key: refused, trouble: refusal }] : [] };
+    },
+  };
+}
+
+test('one erasure that cannot be finished keeps no other from its receipt', async () => {
+  await using intake = await openSmallIntake({ database });
+  const { advertiserId } = intake.board;
+  const ids = intake.board.add([
+    { attachments: [{ kind: 'resume', content: 'held' }] },
+    { attachments: [{ kind: 'resume', content: 'other' }] },
+  ]);
+  await intake.syncWithFiles();
+  for (const applicationId of ids)
+    await intake.store.erasures.begin({ advertiserId, sought: { by: 'application', applicationId }, by: 'retention' });
+  await database.query(`UPDATE intake.erasure_jobs SET check_again_at = now() - interval '1 second'`);
+  const held = toBlobKey(advertiserId, sha('held'));
+  const deps = { store: intake.store, blobs: refusing(intake.blobs, held) };
+  await expect(finishErasures(deps, { advertisers: [advertiserId], signal: signal() })).rejects.toMatchObject({
+    message: 'AccessDenied',
+  });
+  expect(await intake.keys()).toEqual([held]);
+  expect(await database.query(`SELECT step FROM intake.erasure_jobs ORDER BY step`)).toEqual([
+    { step: 'bytes' },
+    { step: 'closed' },
+  ]);
+});
+
+test('infected bytes that the file system does not delete keep no others', async () => {
+  await using intake = await openSmallIntake({ database });
+  const contents = Array.from({ length: 6 }, (_, nth) => `virus ${nth}`);
+  const ids = intake.board.add(contents.map((content) => ({ attachments: [{ kind: 'resume', content }] })));
+  await intake.syncWithFiles();
+  for (const [nth, id] of ids.entries())
+    await intake.change(id, { attachments: [{ kind: 'resume', content: contents[nth] as string, hasVirus: true }] });
+  const [first] = await database.query<{ key: string }>(
+    `SELECT key FROM intake.blobs WHERE state = 'infected' LIMIT 1`,
+  );
+  const path = join(intake.folder, 'blobs', first?.key ?? '');
+  // A folder in place of the file is not deleted.
+  rmSync(path);
+  mkdirSync(path);
+  await expect(deleteDue(intake, signal())).rejects.toBeInstanceOf(Trouble);
+  expect(await intake.keys()).toEqual([]);
+  expect(await database.query(`SELECT 1 FROM intake.blobs WHERE deleted_at IS NOT NULL`)).toHaveLength(5);
+});
+
+test('verify collects orphans also where one object cannot be looked at', async () => {
+  await using intake = await openSmallIntake({ database });
+  const { advertiserId } = intake.board;
+  await intake.receiveWithFiles([
+    { attachments: [{ kind: 'resume', content: 'unreadable' }] },
+    { attachments: [{ kind: 'resume', content: 'fine' }] },
+  ]);
+  const orphan = toBlobKey(advertiserId, sha('orphan'));
+  await intake.blobs.put(orphan, Buffer.from('orphan'), { sizeBytes: 6, sha256: sha('orphan') }, signal());
+  const unreadable = toBlobKey(advertiserId, sha('unreadable'));
+  const blobs: BlobStore = {
+    ...intake.blobs,
+    verify: async (key, ...rest) => {
+      if (key === unreadable) throw new Trouble('local', 'AccessDenied', { at: 'storage', status: 403 });
+      return await intake.blobs.verify(key, ...rest);
+    },
+  };
+  for (let night = 0; night < 2; night++) {
+    await expect(verifyAt({ ...intake, blobs })).rejects.toMatchObject({ message: 'AccessDenied' });
+    await database.query(`UPDATE intake.blobs SET intended_at = intended_at - interval '25 hours'`);
+  }
+  expect(new Set(await intake.keys())).toEqual(new Set([unreadable, toBlobKey(advertiserId, sha('fine'))]));
+});
+
+// Bytes that were put without an answer, and that no download remembers: an erasure deletes them, and so does verify after its grace.
+
+/** The same store, except that the answers to its first puts are lost. */
+function losingAnswers(blobs: BlobStore, count: number): BlobStore {
+  let left = count;
+  return {
+    ...blobs,
+    put: async (...args) => {
+      const put = await blobs.put(...args);
+      if (left-- > 0) throw new Trouble('local', 'no answer', { at: 'storage' });
+      return put;
+    },
+  };
+}
+
+test('bytes of a put without an answer do not survive an erasure where the file was replaced since', async () => {
+  await using intake = await openSmallIntake({ database });
+  const [id = 0n] = await intake.receive([{ attachments: [{ kind: 'resume', content: 'first' }] }]);
+  const blobs = losingAnswers(intake.blobs, 1);
+  await intake.runDownloads({ deps: { blobs } }).catch(() => {});
+  await intake.change(id, { attachments: [{ kind: 'resume', content: 'second' }] });
+  await intake.hasten();
+  await intake.runDownloads({ deps: { blobs } });
+  expect(await intake.keys()).toHaveLength(2);
+  await eraseAt(intake, { by: 'application', applicationId: id });
+  expect(await intake.keys()).toEqual([]);
+});
+
+test('nor where the source took the file away since', async () => {
+  await using intake = await openSmallIntake({ database });
+  const [id = 0n] = await intake.receive([{ attachments: [{ kind: 'resume', content: 'only' }] }]);
+  await intake.runDownloads({ deps: { blobs: losingAnswers(intake.blobs, 1) } }).catch(() => {});
+  intake.board.fault({ kind: 'fail', status: 410, on: 'resume', times: null, applicationId: id });
+  await intake.hasten();
+  await intake.runDownloads();
+  expect((await intake.file()).state).toBe('missing');
+  expect(await intake.keys()).toHaveLength(1);
+  await eraseAt(intake, { by: 'application', applicationId: id });
+  expect(await intake.keys()).toEqual([]);
+});
+
+test('an erasure leaves alone what another download has announced', async () => {
+  await using intake = await openSmallIntake({ database });
+  const [id = 0n] = await intake.receive([
+    { attachments: [] },
+    { attachments: [{ kind: 'resume', content: 'on its way' }] },
+  ]);
+  await intake.runDownloads({ deps: { blobs: losingAnswers(intake.blobs, 1) } }).catch(() => {});
+  await eraseAt(intake, { by: 'application', applicationId: id });
+  expect(await intake.keys()).toEqual([toBlobKey(intake.board.advertiserId, sha('on its way'))]);
+});
+
+test('verify collects bytes that nobody names also at an account that is no longer configured', async () => {
+  await using intake = await openSmallIntake({ database });
+  const { advertiserId } = intake.board;
+  await intake.receiveWithFiles([{ attachments: [{ kind: 'resume', content: 'kept' }] }]);
+  const orphan = { sizeBytes: 6, sha256: sha('orphan') };
+  await intake.blobs.put(toBlobKey(advertiserId, orphan.sha256), Buffer.from('orphan'), orphan, signal());
+  await database.query(`UPDATE intake.advertisers SET name = 'given up'`);
+  const env = toEnvironment(database, intake.board, join(intake.folder, 'blobs'));
+  const config = loadConfig(env, { needs: ['source', 'sync', 'blobs'] });
+  const task = createMaintenance(config, intake.store).find(({ name }) => name === 'verify');
+  await adoptStore(intake, signal());
+  for (let night = 0; night < 2; night++) {
+    await task?.run(signal(), () => {});
+    await database.query(`UPDATE intake.blobs SET intended_at = intended_at - interval '25 hours'`);
+  }
+  await task?.run(signal(), () => {});
+  expect(await intake.keys()).toEqual([toBlobKey(advertiserId, sha('kept'))]);
 });

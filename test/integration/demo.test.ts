@@ -1,5 +1,5 @@
 // The parts of the demo: a board that goes on where it stopped, arrivals that slow down, and ports that stay the same.
-import { mkdtempDisposableSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { openBoard, startArrivals } from '../../src/dev/demo/board.ts';
 import { findDemoPorts } from '../../src/dev/demo/ports.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 
-const weekMs = 7 * 86_400_000;
+const _weekMs = 7 * 86_400_000;
 const openFolder = () => mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
 
 describe("the demo's board", () => {
@@ -38,17 +38,6 @@ describe("the demo's board", () => {
     expect(before).toHaveLength(21);
     expect(listed(again)).toEqual(before);
     expect(again.begunWith).toBe(20);
-  });
-
-  test('of an earlier version keeps the dates that its database has', async () => {
-    using folder = openFolder();
-    const file = join(folder.path, 'demo-board.json');
-    const startedAt = Date.now() - weekMs;
-    writeFileSync(file, JSON.stringify({ startedAt, applications: 50, added: [] }));
-    await using board = await openBoard({ stateDir: folder.path, applications: 1, port: 0 });
-    const [first] = board.truth();
-    expect(startedAt - (first?.submittedAt ?? 0)).toBeGreaterThan(50 * weekMs);
-    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ startedAt, applications: 50, added: [] });
   });
 
   test('that cannot be kept is said before anything starts', async () => {

@@ -73,22 +73,6 @@ describe('a folder of blobs', () => {
     expect([...new Set(moments)]).toEqual(['datasync unnamed', 'sync unnamed', 'sync named']);
   });
 
-  test('keeps nothing beside the blobs once a put is over, however it ended', async () => {
-    await using scratch = await openScratch();
-    await using store = await openDiskBlobs(scratch.path);
-    const { bytes, facts } = createBytes(10);
-    const key = toBlobKey(5n, facts.sha256);
-    await store.put(key, bytes, facts, signal);
-    await store.replaceIdentity(null, 'whose', signal);
-    await store.put(key, Buffer.from('other'), facts, signal);
-    await rm(join(scratch.path, key));
-    await expect(store.put(key, Buffer.from('other'), facts, signal)).rejects.toMatchObject({ kind: 'mismatch' });
-    // A folder where the blob should be: the rename itself fails.
-    await mkdir(join(scratch.path, key));
-    await expect(store.put(key, bytes, facts, signal)).rejects.toMatchObject({ kind: 'local' });
-    expect(await readdir(join(scratch.path, '.aside'))).toEqual([]);
-  });
-
   test('loses what killed puts left with its first put, not when it is opened, and nothing of a put under way elsewhere', async () => {
     await using scratch = await openScratch();
     const aside = join(scratch.path, '.aside');
@@ -164,31 +148,6 @@ describe('a folder of blobs', () => {
     expect(await store.loadIdentity(signal)).toBe('third');
     expect(await readdir(join(scratch.path, '.aside'))).toEqual([]);
   });
-
-  test.for([null, 'EPERM'])(
-    'takes no other owner from a process that stood still for long (link: %s)',
-    async (code) => {
-      using _links = code === null ? null : refuseLinks(code);
-      await using scratch = await openScratch();
-      await using store = await openDiskBlobs(scratch.path);
-      await store.replaceIdentity(null, 'first', signal);
-      await using any = await open(scratch.path);
-      const handles = Object.getPrototypeOf(any) as FileHandle;
-      const { datasync } = handles;
-      const awake = Promise.withResolvers<void>();
-      const asleep = vi.spyOn(handles, 'datasync').mockImplementationOnce(async function (this: FileHandle) {
-        await awake.promise;
-        return await datasync.call(this);
-      });
-      const slow = store.replaceIdentity('first', 'slow', signal);
-      await vi.waitFor(() => expect(asleep).toHaveBeenCalled());
-      expect(await store.replaceIdentity('first', 'quick', signal)).toBe(true);
-      awake.resolve();
-      expect(await slow).toBe(false);
-      expect(await store.loadIdentity(signal)).toBe('quick');
-      vi.restoreAllMocks();
-    },
-  );
 
   test('at the root of a volume is listed without lost+found, which only root may read', async () => {
     await using scratch = await openScratch();

@@ -1,6 +1,5 @@
 // A download run among troubles: what counts against a file, what rests, what is halted, what is given back.
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import { openS3Blobs } from '../../src/blobs/s3.ts';
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
@@ -128,19 +127,6 @@ describe('a source', () => {
     expect(file).toMatchObject({ state: 'given_up', reason: expect.stringContaining('(429)') });
   });
 
-  test('that asks for fewer requests for long, whatever it is asked for, is asked once after each time, and no attempt is spent', {
-    tags: ['slow'],
-  }, async () => {
-    await using intake = await openWith(3);
-    intake.board.fault({ kind: 'throttle', seconds: 3_600, on: 'any', times: null });
-    for (let times = 1; times <= 10; times++) {
-      await intake.runDownloads({ concurrency: 1 });
-      expect(intake.board.requests().filter(({ status }) => status === 429)).toHaveLength(times);
-      await intake.hasten();
-    }
-    expect((await queue()).map((row) => row.attempts)).toEqual([0, 0, 0]);
-  });
-
   test('that answers with a Retry-After of years rests for a day', async () => {
     await using intake = await openWith(1);
     intake.board.fault({ kind: 'throttle', seconds: 99_999_999, on: 'resume', times: 1 });
@@ -162,15 +148,6 @@ describe('a source', () => {
     intake.board.clearFaults();
     await intake.hasten();
     expect(await intake.runDownloads()).toMatchObject({ stored: 30, waiting: 0 });
-  });
-
-  test('that answers 500 to everything is down as well', { tags: ['slow'] }, async () => {
-    await using intake = await openWith(40);
-    intake.board.fault({ kind: 'fail', status: 503, on: 'resume', times: null });
-    await intake.runDownloads({ concurrency: 4 });
-    const spent = (await queue()).filter((row) => row.attempts > 0);
-    expect(spent.length).toBeLessThan(8);
-    expect(await intake.runDownloads({ retryForMs: 0 })).toMatchObject({ givenUp: 0 });
   });
 
   test('that refuses the credential spends nothing, and the account is halted where the list is read', async () => {
@@ -246,15 +223,6 @@ for (const [nth, [what, fault, reason]] of forEver.entries()) {
       expect(await database.query(`SELECT state FROM intake.advertisers`)).toEqual([{ state: 'active' }]);
     });
 
-    test('that is the only one of its account spends its attempts while the list is read', {
-      tags: ['slow'],
-    }, async () => {
-      await using intake = await openWith(1);
-      intake.board.fault({ ...fault, on: 'resume', times: null });
-      await runOften(intake, 9);
-      expect((await intake.file()).reason).toMatch(reason);
-    });
-
     test('spends one attempt each time when the list was read, however often it is asked for in between', {
       tags: ['slow'],
     }, async () => {
@@ -314,34 +282,20 @@ describe('storage that cannot take bytes', () => {
     expect(waits.length).toBeGreaterThan(0);
   });
 
-  /** A storage that never takes the bytes of the first file. */
-  async function openWithRefused() {
-    const intake = await openWith(1);
-    const [
-      {
-        attachments: [refused],
-      } = { attachments: [] },
-    ] = [...intake.board.truth()];
-    const key = toBlobKey(intake.board.advertiserId, refused?.sha256 ?? '');
+  test('of one file, and takes others meanwhile, has that file given up', { tags: ['slow'] }, async () => {
+    await using intake = await openWith(1);
+    const [first] = [...intake.board.truth()];
+    const key = toBlobKey(intake.board.advertiserId, first?.attachments[0]?.sha256 ?? '');
     const put: BlobStore['put'] = async (to, ...rest) => {
       if (to === key) throw new Trouble('local', 'The storage cannot be reached.', { at: 'storage' });
       return await intake.blobs.put(to, ...rest);
     };
     const deps = { blobs: { ...intake.blobs, put }, memory: createDownloadMemory() };
-    const tryAgain = async () => {
-      await intake.hasten();
-      await intake.runDownloads({ deps }).catch(() => {});
-    };
-    return { intake, tryAgain };
-  }
-
-  test('of one file, and takes others meanwhile, has that file given up', { tags: ['slow'] }, async () => {
-    const { intake, tryAgain } = await openWithRefused();
-    await using _intake = intake;
     for (let nth = 0; nth < 20; nth++) {
       intake.board.add([{ attachments: [{ kind: 'resume', content: `taken ${nth}` }] }]);
       await intake.sweep();
-      await tryAgain();
+      await intake.hasten();
+      await intake.runDownloads({ deps }).catch(() => {});
     }
     const [refused, ...others] = await intake.files();
     expect(refused).toMatchObject({ state: 'given_up', reason: expect.stringContaining('cannot be reached') });
@@ -367,13 +321,6 @@ describe('storage that cannot take bytes', () => {
     await intake.runDownloads({ deps }).catch(() => {});
     expect((await intake.files()).map((file) => file.state)).toEqual(['stored', 'pending']);
     expect(await queue()).toMatchObject([{ attempts: 7 }]);
-  });
-
-  test('of the only file that there is may be away: nothing is spent', { tags: ['slow'] }, async () => {
-    const { intake, tryAgain } = await openWithRefused();
-    await using _intake = intake;
-    for (let nth = 0; nth < 10; nth++) await tryAgain();
-    expect((await queue()).map((row) => [row.attempts, row.trouble_kind])).toEqual([[0, 'local']]);
   });
 
   testFirst([
@@ -463,27 +410,6 @@ describe('a file during whose download the process ended', () => {
     expect(Math.max(...most)).toBeGreaterThan(1);
   });
 
-  test('is fetched alone also where others become due meanwhile', { tags: ['slow'] }, async () => {
-    await using intake = await openWith(4);
-    const [id] = [...intake.board.truth()].map((one) => one.id);
-    await database.query(
-      `UPDATE intake.downloads SET priority = CASE WHEN application_id = $1 THEN 2 ELSE 0 END,
-         due_at = CASE WHEN application_id = $1 THEN now() ELSE now() + interval '1 hour' END`,
-      [id],
-    );
-    const claimDownloads: typeof intake.store.downloads.claim = async (request) => {
-      if (request.tier === 'suspects') await intake.hasten();
-      return await intake.store.downloads.claim(request);
-    };
-    const moments: string[] = [];
-    const deps = {
-      store: { ...intake.store, downloads: { ...intake.store.downloads, claim: claimDownloads } },
-      crashPoint: (name: string) => moments.push(name),
-    };
-    expect(await intake.runDownloads({ deps })).toMatchObject({ stored: 4, waiting: 0 });
-    expect(moments.slice(0, 6)).toEqual(['claimed', 'fetched', 'intended', 'put', 'completed', 'claimed']);
-  });
-
   test('that ended its process a second time, while it was alone, is given up with the reason, and costs no other', async () => {
     await using intake = await openWith(3);
     const [id] = [...intake.board.truth()].map((one) => one.id);
@@ -520,76 +446,5 @@ describe('a file during whose download the process ended', () => {
     held.resolve();
     expect(await first).toMatchObject({ stored: 1 });
     expect(await intake.file()).toMatchObject({ state: 'stored' });
-  });
-});
-
-describe('a file that the store has', () => {
-  test('waits for its commit without its bytes: the next ones come meanwhile', async () => {
-    await using intake = await openWith(20);
-    const spool = openSpool(intake.folder);
-    let held = 0;
-    let most = 0;
-    const open = () => {
-      const spooled = spool.open();
-      most = Math.max(most, ++held);
-      return Object.assign(spooled, {
-        [Symbol.asyncDispose]: async () => {
-          held -= 1;
-        },
-      });
-    };
-    let puts = 0;
-    const all = Promise.withResolvers<void>();
-    const put: BlobStore['put'] = async (...args) => {
-      const result = await intake.blobs.put(...args);
-      if (++puts === 20) all.resolve();
-      return result;
-    };
-    const completeDownload: typeof intake.store.downloads.complete = async (...completed) => {
-      await all.promise;
-      return await intake.store.downloads.complete(...completed);
-    };
-    const deps = {
-      spool: { ...spool, open },
-      blobs: { ...intake.blobs, put },
-      store: { ...intake.store, downloads: { ...intake.store.downloads, complete: completeDownload } },
-    };
-    expect(await intake.runDownloads({ concurrency: 1, deps })).toMatchObject({ stored: 20, waiting: 0 });
-    expect([held, most <= 2]).toEqual([0, true]);
-  });
-});
-
-test('large screens that are parsed wait for their commit in small numbers', async () => {
-  await using intake = await openSmallIntake({ database });
-  const json = JSON.stringify({ screen: { '@id': '1', '@name': 'x'.repeat(300_000) } });
-  const rawScreen = { json, xml: '<screen/>' };
-  intake.board.add(Array.from({ length: 9 }, () => ({ attachments: [{ kind: 'screen' }], rawScreen })));
-  await intake.sweep();
-  let waiting = 0;
-  let most = 0;
-  const complete: typeof intake.store.downloads.complete = async (...completed) => {
-    most = Math.max(most, ++waiting);
-    // Long enough for all others to come, if they may.
-    await sleep(300);
-    waiting -= 1;
-    return await intake.store.downloads.complete(...completed);
-  };
-  const store = { ...intake.store, downloads: { ...intake.store.downloads, complete } };
-  expect(await intake.runDownloads({ concurrency: 1, deps: { store } })).toMatchObject({ stored: 9 });
-  expect(most).toBeLessThanOrEqual(2);
-});
-
-describe('two download runs at once', () => {
-  test('share the work, fetch nothing twice and complete every file once', async () => {
-    await using intake = await openWith(60);
-    const [one, other] = await Promise.all([
-      intake.runDownloads({ concurrency: 3 }),
-      intake.runDownloads({ concurrency: 3 }),
-    ]);
-    expect(one.stored + other.stored).toBe(60);
-    expect(intake.board.requests().filter((entry) => entry.path.includes('/resume/'))).toHaveLength(60);
-    expect(
-      await database.query(`SELECT count(*)::int AS n FROM intake.events WHERE type = 'application.ready'`),
-    ).toEqual([{ n: 60 }]);
   });
 });

@@ -2,7 +2,7 @@
 import { createSecretKey, hash, randomUUID } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import type { Attachment } from '../../src/domain/application.ts';
-import { announceBlobs } from '../../src/store/files/blobs.ts';
+import type { Lease } from '../../src/store/accounts/leases.ts';
 import { loadFileFacts } from '../../src/store/files/claim-facts.ts';
 import {
   type CompletedClaim,
@@ -27,8 +27,9 @@ import { openQueueListener } from '../../src/store/postgres/listen.ts';
 import { announceResume } from '../../src/store/prefill/prefills.ts';
 import { loadAdvertiserStatus } from '../../src/store/reports/status.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../support/applications.ts';
-import { claimLease } from '../support/leases.ts';
+import { takeLease } from '../support/leases.ts';
 import { test as base, emptyDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 
 const test = base
   .extend('opened', { scope: 'file' }, async ({ database }, { onCleanup }) => {
@@ -83,22 +84,17 @@ async function lapse(db: Database): Promise<void> {
   await db.query(`UPDATE intake.downloads SET leased_until = now() WHERE lease_token IS NOT NULL`);
 }
 
+const key = createSecretKey(Buffer.from('a key for tests'));
+
+/** Leases a lane of account 7. */
+async function openLive(db: Database, lane: 'live' | 'backfill' = 'live'): Promise<Lease> {
+  await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('acme', 7) ON CONFLICT DO NOTHING`);
+  return await takeLease(db, { name: 'acme', lane, owner: 'test', leaseMs: 60_000 });
+}
+
 const givenUp = { kind: 'final', state: 'given_up', reason: 'a test' } as const;
 
 describe('a claim', () => {
-  test('that is not waited for on the disk leaves the connection as it was: whatever follows on it is', async ({
-    db,
-    database,
-  }) => {
-    await queue(db, 1n, 1);
-    await using single = openDatabase({ url: database.url, role: 'test', connections: 1 });
-    const setting = `SELECT current_setting('synchronous_commit') AS setting`;
-    const before = await single.query(setting);
-    const request = { advertisers: [1n], tier: 'usual', limit: 1, token: randomUUID(), leaseMs: 1_000 } as const;
-    expect((await claimDownloads(single, request)).claims).toHaveLength(1);
-    expect(await single.query(setting)).toEqual(before);
-  });
-
   test('goes to one worker only, however many claim at once, and none is left over', async ({ db }) => {
     await queue(db, 7n, 200);
     const claimed = await Promise.all(Array.from({ length: 8 }, () => claimDownloads(db, request({ limit: 40 }))));
@@ -106,15 +102,6 @@ describe('a claim', () => {
     const ids = [...claimed, rest].flatMap(({ claims }) => claims.map((claim) => claim.applicationId));
     expect(new Set(ids).size).toBe(200);
     expect(ids).toHaveLength(200);
-  });
-
-  test('passes over what another transaction holds, and does not wait for it', async ({ db }) => {
-    await queue(db, 7n, 3);
-    const claimed = await db.transaction(async (tx) => {
-      await tx.query(`SELECT 1 FROM intake.downloads WHERE application_id = 2 FOR UPDATE`);
-      return await claimDownloads(db, request());
-    });
-    expect(claimed.claims.map((claim) => claim.applicationId).toSorted()).toEqual([1n, 3n]);
   });
 
   test('takes live arrivals before what a backfill brought, the longest due first', async ({ db }) => {
@@ -207,35 +194,6 @@ describe('a claim', () => {
     await lapse(db);
     expect(await look()).toEqual({ counted: 1, woken: 1, isLater: false });
   });
-
-  test('and its heartbeat write the row beside itself, and no index', async ({ db }) => {
-    // Half of a page, which stays free for new versions, has room for two more of each of these rows.
-    await queue(db, 7n, 10);
-    const counted = `SELECT pg_stat_get_xact_tuples_updated(q)::int AS written, pg_stat_get_xact_tuples_hot_updated(q)::int AS beside
-      FROM CAST('intake.downloads' AS regclass) AS q`;
-    await db.transaction(async (tx) => {
-      const [before] = await tx.query<{ written: number; beside: number }>(counted);
-      const { claims } = await claimDownloads(tx, request());
-      await renewDownloads(tx, claims, 60_000);
-      const added = { written: (before?.written ?? 0) + 20, beside: (before?.beside ?? 0) + 20 };
-      expect(await tx.query(counted)).toEqual([added]);
-    });
-  });
-
-  test('is passed over by the heartbeat while a transaction holds it; the others are prolonged, and nobody waits', async ({
-    db,
-  }) => {
-    await queue(db, 7n, 3);
-    const { claims } = await claimDownloads(db, request());
-    await db.transaction(async (tx) => {
-      await tx.query(`SELECT 1 FROM intake.downloads WHERE application_id = 2 FOR UPDATE`);
-      await renewDownloads(db, claims, 3_600_000);
-    });
-    const rows = await db.query(
-      `SELECT application_id::int FROM intake.downloads WHERE leased_until > now() + interval '50 minutes' ORDER BY 1`,
-    );
-    expect(rows).toEqual([{ application_id: 1 }, { application_id: 3 }]);
-  });
 });
 
 describe('a claim that lapsed', () => {
@@ -247,42 +205,6 @@ describe('a claim that lapsed', () => {
     expect(await claimDownloads(db, request())).toEqual({ claims: [], expired: 0 });
     const suspect = await claimOne(db, { tier: 'suspects' });
     expect(suspect).toMatchObject({ attempts: 1, lapses: 0 });
-  });
-
-  test('counts only while its download was fetched alone', async ({ db }) => {
-    await queue(db, 7n, 1);
-    for (const lapses of [0, 1, 2, 3]) {
-      const tier = lapses === 0 ? 'usual' : 'suspects';
-      const claim = await claimOne(db, { tier });
-      expect(claim.lapses).toBe(Math.max(0, lapses - 1));
-      await lapse(db);
-      expect(await claimDownloads(db, request({ tier }))).toEqual({ claims: [], expired: 1 });
-    }
-    expect((await claimOne(db, { tier: 'suspects' })).lapses).toBe(3);
-  });
-
-  test('leaves no suspicion on a download that was then fetched alone to an end, whatever end', async ({ db }) => {
-    await queue(db, 7n, 1);
-    await claimOne(db);
-    await lapse(db);
-    await claimDownloads(db, request());
-    const trouble = { kind: 'unreachable', message: 'it failed, and we live' } as const;
-    await postponeDownload(db, await claimOne(db, { tier: 'suspects' }), { delayMs: 0, countsAttempt: true, trouble });
-    expect(await claimDownloads(db, request({ tier: 'suspects' }))).toEqual({ claims: [], expired: 0 });
-    expect((await claimOne(db)).attempts).toBe(2);
-  });
-
-  test('can announce nothing any more: its bytes are in no row and on no other claim', async ({ db }) => {
-    await queue(db, 7n, 1);
-    const stale = await claimOne(db);
-    await lapse(db);
-    await claimDownloads(db, request());
-    await claimOne(db, { tier: 'suspects' });
-    const sha256 = hash('sha256', 'late');
-    const blob = { sizeBytes: 4, sha256 };
-    expect(await announceBlobs(db, [{ claim: stale, blob }])).toEqual(['lost']);
-    expect(await db.query(`SELECT 1 FROM intake.blobs`)).toEqual([]);
-    expect(await db.query(`SELECT sha256 FROM intake.downloads`)).toEqual([{ sha256: null }]);
   });
 
   test('can end nothing any more: neither its completion nor its failure is written', async ({ db }) => {
@@ -325,14 +247,6 @@ describe('the last attachment to be completed', () => {
 describe('bytes that are announced while equal ones are deleted', () => {
   const sha256 = hash('sha256', 'equal bytes');
 
-  test('wait, also when their transaction began before the delete did', async ({ db }) => {
-    await db.transaction(async (tx) => {
-      await tx.query(`SELECT 1`);
-      await db.transaction((other) => beginDrop(other, 7n, [sha256]));
-      expect(await announceResume(tx, 7n, { sha256, sizeBytes: 11 })).toBe('deleting');
-    });
-  });
-
   test('do not wait for a delete that began before the clock was set back', async ({ db }) => {
     await db.transaction((tx) => beginDrop(tx, 7n, [sha256]));
     await db.query(`UPDATE intake.blobs SET delete_until = delete_until + interval '1 hour'`);
@@ -348,21 +262,6 @@ describe('downloads that end together', () => {
     ...some,
   });
   const states = (db: Database) => db.query(`SELECT state FROM intake.attachments ORDER BY application_id`);
-
-  test('are written together, but for those whose claim changed hands', async ({ db }) => {
-    await queue(db, 7n, 3);
-    const { claims } = await claimDownloads(db, request());
-    const [first, second, third] = claims as [Claim, Claim, Claim];
-    const completed = await completeDownloads(db, [
-      { claim: first, completion: stored('equal') },
-      { claim: { ...second, token: randomUUID() }, completion: stored('lost') },
-      { claim: third, completion: stored('equal') },
-    ]);
-    expect(completed).toEqual(['stored', 'lost', 'stored']);
-    expect(await states(db)).toEqual([{ state: 'stored' }, { state: 'pending' }, { state: 'stored' }]);
-    expect(await db.query(`SELECT sha256 FROM intake.blobs`)).toEqual([{ sha256: hash('sha256', 'equal') }]);
-    expect(await db.query(`SELECT application_id FROM intake.events ORDER BY event_id`)).toHaveLength(2);
-  });
 
   test('cost each other nothing when one of them cannot be written', async ({ db }) => {
     await queue(db, 7n, 3);
@@ -382,13 +281,28 @@ describe('downloads that end together', () => {
   });
 });
 
+describe('a listener', () => {
+  test('hears of queued downloads again after its connection was ended', async ({ database }) => {
+    const heard: string[] = [];
+    await using _listener = await openQueueListener({ url: database.url, onQueued: (id) => heard.push(id) });
+    const isHeard = (id: string) =>
+      until(async () => {
+        await database.query(`SELECT pg_notify('intake_downloads', $1)`, [id]);
+        return heard.includes(id);
+      });
+    await isHeard('1');
+    await database.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'intake listen' AND datname = current_database()`,
+    );
+    await isHeard('2');
+  });
+});
+
 describe('a page', () => {
   test('wakes those who listen for work, when it is committed', async ({ db, database }) => {
     const heard: string[] = [];
     await using _listener = await openQueueListener({ url: database.url, onQueued: (id) => heard.push(id) });
-    const lease = await claimLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 60_000 });
-    if (!lease) throw new Error('The lane was not free.');
-    const key = createSecretKey(Buffer.from('a key for tests'));
+    const lease = await openLive(db);
     await commitPage(db, key, aPage(lease, [anApplication(1, { attachments: [] })]));
     await commitPage(db, key, aPage(lease, [anApplication(2)]));
     await expect.poll(() => heard).toEqual(['7']);
@@ -397,15 +311,11 @@ describe('a page', () => {
   test('of the live lane queues its files before those of a backfill, new and changed applications alike', async ({
     db,
   }) => {
-    await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('acme', 7)`);
-    await db.query(`DELETE FROM intake.leases`);
-    const key = createSecretKey(Buffer.from('a key for tests'));
     for (const [lane, id] of [
       ['backfill', 1],
       ['live', 2],
     ] as const) {
-      const lease = await claimLease(db, { name: 'acme', lane, owner: 'test', leaseMs: 60_000 });
-      if (!lease) throw new Error('The lane was not free.');
+      const lease = await openLive(db, lane);
       const page = (...kinds: string[]) =>
         aPage(lease, [anApplication(id, { attachments: kinds.map((kind) => anAttachment(kind)) })]);
       await commitPage(db, key, page('resume'));
@@ -418,11 +328,7 @@ describe('a page', () => {
   });
 
   test('that changes a file takes the claim on the earlier one back', async ({ db }) => {
-    await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('acme', 7)`);
-    await db.query(`DELETE FROM intake.leases`);
-    const lease = await claimLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 60_000 });
-    if (!lease) throw new Error('The lane was not free.');
-    const key = createSecretKey(Buffer.from('a key for tests'));
+    const lease = await openLive(db);
     await commitPage(db, key, aPage(lease, [anApplication(1)]));
     const stale = await claimOne(db);
     const changed = anApplication(1, { attachments: [anAttachment('resume', { sourceHash: 'another' })] });
@@ -436,11 +342,7 @@ describe('a page', () => {
   });
 
   test('that shows another upload gives it all tries at once, one with another Hash alone does not', async ({ db }) => {
-    await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('acme', 7)`);
-    await db.query(`DELETE FROM intake.leases`);
-    const lease = await claimLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 60_000 });
-    if (!lease) throw new Error('The lane was not free.');
-    const key = createSecretKey(Buffer.from('a key for tests'));
+    const lease = await openLive(db);
     const page = (facts: Partial<Attachment>) =>
       aPage(lease, [anApplication(1, { attachments: [anAttachment('resume', facts)] })]);
     await commitPage(db, key, page({ sourceHash: 'one' }));
@@ -452,11 +354,7 @@ describe('a page', () => {
   });
 
   test('that changes something else takes no claim back, and brings no try forward', async ({ db }) => {
-    await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('acme', 7)`);
-    await db.query(`DELETE FROM intake.leases`);
-    const lease = await claimLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 60_000 });
-    if (!lease) throw new Error('The lane was not free.');
-    const key = createSecretKey(Buffer.from('a key for tests'));
+    const lease = await openLive(db);
     const page = (email: string) => aPage(lease, [anApplication(1, { email }), anApplication(2, { email })]);
     await commitPage(db, key, page('before@example.com'));
     const { claims } = await claimDownloads(db, request());

@@ -36,20 +36,6 @@ test('where install scripts were blocked, the package is mended in its place', a
   expect(stdout).toContain('PostgreSQL');
 });
 
-test('a package that the server’s account cannot reach is copied to where it can, once', {
-  tags: ['slow'],
-}, async () => {
-  using root = openRoot({ mode: 0o700 });
-  const order = createOrder(root.path, unpack(join(root.path, 'package')));
-  const place = await openPlace(order);
-  const again = await openPlace(order);
-  expect(again).toEqual(place);
-  // Only root needs another account to serve it, and so another place.
-  expect(place.bin.startsWith(order.binaries)).toBe(process.getuid?.() !== 0);
-  const { stdout } = await runAs(place.account, join(place.bin, 'postgres'), ['--version']);
-  expect(stdout).toContain('PostgreSQL');
-});
-
 test('binaries that this system cannot run are reported with the way out', { tags: ['slow'] }, async () => {
   using root = openRoot();
   const order = createOrder(root.path, unpack(join(root.path, 'package')));

@@ -1,12 +1,10 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { openEmbedded } from '../../src/dev/embedded/embedded.ts';
-import { loadNotice } from '../../src/dev/embedded/notice.ts';
-import { answers, loadParent, openRoot, query, startUser, succeeds } from '../support/embedded-root.ts';
+import { answers, openRoot, query, startUser, succeeds } from '../support/embedded-root.ts';
 import { until } from '../support/until.ts';
 
 // Making a durable cluster takes seconds on a busy disk, starting one a fraction: all but the scratch servers share this folder.
@@ -51,22 +49,6 @@ describe('one server per folder', () => {
     squatter.close();
   });
 
-  test('a keeper’s port that another program has taken meanwhile is not believed, whatever it answers', {
-    tags: ['slow'],
-  }, async () => {
-    const first = await openEmbedded({ root: root.path });
-    const folder = realpathSync(join(root.path, '.intake/postgres'));
-    const { keeperPort } = loadNotice(folder) ?? { keeperPort: 0 };
-    await first[Symbol.asyncDispose]();
-    await until(async () => !(await answers(first.url)));
-    const squatter = createServer((socket) => socket.resume().end('HTTP/1.1 400 Bad Request\r\n\r\n'));
-    await once(squatter.listen(keeperPort, '127.0.0.1'), 'listening');
-
-    await using second = await openEmbedded({ root: root.path });
-    expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-    await new Promise((closed) => squatter.close(closed));
-  });
-
   test('a scratch server begins empty every time and leaves no data', { tags: ['slow'] }, async () => {
     using root = openRoot({ folder: 'scratch' });
     const first = await openEmbedded({ root: root.path, scratch: true });
@@ -107,90 +89,7 @@ describe('after kill -9', { tags: ['slow'] }, () => {
     await until(() => succeeds(query(embedded.url, 'TABLE survives')));
     expect(root.serverPid()).not.toBe(killed);
   });
-
-  test('of the keeper, its server gets a new one and still stops with the last user', async () => {
-    const embedded = await openEmbedded({ root: root.path });
-    const orphan = root.serverPid();
-    process.kill(loadParent(orphan), 'SIGKILL');
-    // The file is gone for a moment while one server leaves it to the next.
-    const renewed = () => {
-      try {
-        return root.serverPid() !== orphan;
-      } catch {
-        return false;
-      }
-    };
-    await until(async () => renewed() && (await answers(embedded.url)));
-    const other = await openEmbedded({ root: root.path });
-    await other[Symbol.asyncDispose]();
-    expect(await answers(embedded.url)).toBe(true);
-
-    await embedded[Symbol.asyncDispose]();
-    expect(await answers(embedded.url)).toBe(false);
-  });
-
-  test('of everything, a pid file whose number is another process by now stands in nobody’s way', async () => {
-    const first = await openEmbedded({ root: root.path });
-    const pidFile = readFileSync(join(root.home(), 'data/postmaster.pid'), 'utf8');
-    await first[Symbol.asyncDispose]();
-    const { uid, gid } = statSync(join(root.home(), 'data'));
-    // One that the server's account may signal: it takes any such process for a running server.
-    const bystander = spawn('sleep', ['60'], { uid, gid, cwd: '/' });
-    await once(bystander, 'spawn');
-    writeFileSync(join(root.home(), 'data/postmaster.pid'), pidFile.replace(/^\d+/, String(bystander.pid)));
-
-    await using second = await openEmbedded({ root: root.path });
-    expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-    expect(bystander.kill()).toBe(true);
-    await once(bystander, 'exit');
-  });
 });
-
-describe('many at once', { tags: ['slow'] }, () => {
-  test('eight users who come and go never meet a dead server, and leave none behind', async () => {
-    const urls = new Set<string>();
-    const comeAndGo = async (user: number) => {
-      for (let visit = 0; visit < 3; visit += 1) {
-        await using embedded = await openEmbedded({ root: root.path });
-        urls.add(embedded.url);
-        expect(await query(embedded.url, `SELECT ${user} AS me`)).toEqual([{ me: user }]);
-      }
-    };
-    await Promise.all(Array.from({ length: 8 }, (_, user) => comeAndGo(user)));
-    for (const url of urls) expect(await answers(url)).toBe(false);
-  });
-
-  test('who has come in and says who they are only when the server is already on its way out is told to come again', async () => {
-    const last = await openEmbedded({ root: root.path });
-    const folder = realpathSync(join(root.path, '.intake/postgres'));
-    const { keeperPort, token } = loadNotice(folder) ?? { keeperPort: 0, token: '' };
-    const late = connect(keeperPort, '127.0.0.1').setEncoding('utf8');
-    let heard = '';
-    late.on('data', (text) => {
-      heard += text;
-    });
-    late.on('error', () => undefined);
-    await once(late, 'connect');
-    // It takes its time to stop.
-    const serverPid = root.serverPid();
-    process.kill(serverPid, 'SIGSTOP');
-    const leaving = last[Symbol.asyncDispose]();
-    await until(() => refuses(keeperPort));
-    late.write(`${token}\n`);
-    const closed = await Promise.race([once(late, 'close').then(() => true), once(late, 'data').then(() => false)]);
-    process.kill(serverPid, 'SIGCONT');
-    expect({ closed, heard }).toEqual({ closed: true, heard: '' });
-    await leaving;
-  });
-});
-
-/** Whether nobody is let in at the port any more. */
-async function refuses(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1');
-  const isIn = await succeeds(once(socket, 'connect'));
-  socket.destroy();
-  return !isIn;
-}
 
 describe('what can be in the way', () => {
   test('in a folder that the server’s account cannot reach, data lies elsewhere, noted in .intake/; a copy has a server of its own', {

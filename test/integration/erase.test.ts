@@ -1,26 +1,19 @@
-// Erasing a person beside everything that runs at the same time: pages, downloads, other people's files, a process that dies.
-import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createPrivacyMaintenance } from '../../src/app/maintenance.ts';
 import { loadConfig } from '../../src/config.ts';
-import { toBlobKey } from '../../src/domain/blob.ts';
 import type { Sought } from '../../src/domain/erasure.ts';
-import { Trouble } from '../../src/domain/trouble.ts';
 import { createLog } from '../../src/log.ts';
-import { parseElement } from '../../src/source/parse/list.ts';
-import { openDatabase } from '../../src/store/postgres/database.ts';
 import { adoptStore } from '../../src/sync/files/store-owner.ts';
-import { erase, finishErasures, retain } from '../../src/sync/privacy/erase.ts';
+import { finishErasures, retain } from '../../src/sync/privacy/erase.ts';
 import { exportPerson } from '../../src/sync/privacy/export.ts';
-import { replay } from '../../src/sync/read/replay-quarantine.ts';
 import { findTraces } from '../support/dump.ts';
 import { callIntake } from '../support/intake.ts';
-import { openSmallIntake, type SmallIntake, type SmallIntakeOptions } from '../support/small-intake.ts';
-import { syncBoard, toEnvironment } from '../support/syncing.ts';
+import { visit } from '../support/prefill-visit.ts';
+import { eraseAt, openSmallIntake, type SmallIntake, type SmallIntakeOptions } from '../support/small-intake.ts';
+import { toEnvironment } from '../support/syncing.ts';
 import { shareDatabase } from '../support/test-database.ts';
-import { testFirst } from '../support/variants.ts';
 import { findZelda, zelda, zeldaResume } from '../support/zelda.ts';
 
 const database = shareDatabase();
@@ -48,8 +41,6 @@ async function openWithZelda(options: SmallIntakeOptions = {}) {
   return { ...intake, id, sought: { by: 'application', applicationId: id } as const };
 }
 
-const eraseAt = (intake: SmallIntake, sought: Sought) =>
-  erase(intake, { advertiserId: intake.board.advertiserId, sought, by: 'test', signal: signal() });
 /** The list shows this element, which cannot be stored, in every answer. */
 const show = ({ board }: SmallIntake, json: string) => board.fault({ kind: 'poison', on: 'list', times: null, json });
 const begin = ({ store, board }: SmallIntake, sought: Sought) =>
@@ -109,41 +100,6 @@ describe('an erased person', () => {
     ]);
   });
 
-  test('is gone from columns that later migrations bring, which no list here names', async () => {
-    await using intake = await openWithZelda();
-    await database.query(`ALTER TABLE intake.applications ADD COLUMN "Preferred name" text`);
-    try {
-      await database.query(`UPDATE intake.applications SET "Preferred name" = 'Zeldabeth' WHERE application_id = $1`, [
-        intake.id,
-      ]);
-      await eraseAt(intake, intake.sought);
-      expect(await findZelda(intake)).toEqual([]);
-      expect(await database.query(`SELECT 1 FROM intake.applications WHERE "Preferred name" IS NOT NULL`)).toEqual([]);
-    } finally {
-      await database.query(`ALTER TABLE intake.applications DROP COLUMN "Preferred name"`);
-    }
-  });
-
-  test('does not come back by sweeps, also when the source changes them, and no sweep is spoiled by it', async () => {
-    await using intake = await openWithZelda({ rigor: 'proof' });
-    await eraseAt(intake, { by: 'jobseeker', jobSeekerId: zelda.jobSeekerId });
-    intake.board.add(20);
-    intake.board.change(intake.id, {
-      firstName: 'Zeldabeth-Ann',
-      attach: [{ kind: 'coverLetter', content: 'zelda-cv' }],
-    });
-    for (let nth = 0; nth < 3; nth++) {
-      await intake.sweep(nth > 0);
-      await intake.runDownloads();
-    }
-    expect(await findZelda(intake)).toEqual([]);
-    const sweeps = await database.query(`SELECT certificate FROM intake.sweeps ORDER BY sweep_id DESC LIMIT 1`);
-    expect(sweeps).toEqual([{ certificate: 'proven' }]);
-    // Applying again is a new application.
-    await intake.receive([{ ...zelda, attachments: [] }]);
-    expect(await findZelda(intake)).not.toEqual([]);
-  });
-
   test('does not come back when the row is lost and only the tombstone is left', async () => {
     await using intake = await openWithZelda();
     await eraseAt(intake, intake.sought);
@@ -188,110 +144,7 @@ describe('an erased person', () => {
   });
 });
 
-describe('a file of theirs that was found to be a virus', () => {
-  test('is gone from the store before the receipt, whether or not it was emptied yet', async () => {
-    await using intake = await openWithZelda();
-    await intake.runDownloads();
-    intake.board.change(intake.id, { attachments: [{ ...zeldaResume, hasVirus: true }] });
-    await intake.sweep(true);
-    expect(await database.query(`SELECT deleted_at FROM intake.blobs WHERE state = 'infected'`)).toEqual([
-      { deleted_at: null },
-    ]);
-    const [receipt] = await eraseAt(intake, intake.sought);
-    expect(receipt).toMatchObject({ step: 'closed', counts: { files: 2, shared: 0 } });
-    expect(await intake.keys()).toHaveLength(1);
-  });
-});
-
-describe('a page on its way', () => {
-  test('that was compared before the erasure writes nothing of the person', async () => {
-    await using intake = await openWithZelda();
-    intake.board.change(intake.id, { lastName: 'Quarlesworth-Smith' });
-    const { advertiserId } = intake.board;
-    await using other = openDatabase({ url: database.url, role: 'test', connections: 1, idleInTransactionMs: 600_000 });
-    const queued = Promise.withResolvers<void>();
-    // While another session holds the lane's lock, first the eraser queues for it, then a page that has been compared by then.
-    const holding = other.transaction(() => queued.promise, { class: 1, key: advertiserId, shared: false });
-    await expect.poll(() => countLane(true)).toBe(1);
-    const erasing = eraseAt(intake, intake.sought);
-    await expect.poll(() => countLane(false)).toBe(1);
-    const sweeping = syncBoard(database, intake.board, { recheck: true, env: { LEASE: '2s' } });
-    await expect.poll(() => countLane(false)).toBe(2);
-    queued.resolve();
-    const [, receipts] = await Promise.all([holding, erasing, sweeping]);
-    // One look was enough: the page had written nothing.
-    expect(receipts).toMatchObject([{ step: 'closed', checks: 1 }]);
-    expect(await findZelda(intake)).toEqual([]);
-  });
-});
-
-/** Sessions that hold the lane's lock, or wait for it. */
-async function countLane(granted: boolean): Promise<number> {
-  const rows = await database.query(
-    `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = 1 AND granted = $1
-     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
-    [granted],
-  );
-  return rows.length;
-}
-
 describe('a download on its way', () => {
-  testFirst(['put', 'paused', 'fetched', 'intended'] as const)(
-    'that has not announced its bytes puts none; one that is putting them takes them back: %s',
-    async (moment) => {
-      await using intake = await openWithZelda();
-      const held = Promise.withResolvers<void>();
-      const reached = Promise.withResolvers<void>();
-      let holds = 0;
-      const hold = async () => {
-        if (++holds === 3) reached.resolve();
-        await held.promise;
-      };
-      let puts = 0;
-      const blobs = new Proxy(intake.blobs, {
-        get: (target, name: keyof typeof intake.blobs) =>
-          name !== 'put'
-            ? target[name]
-            : async (...args: Parameters<typeof target.put>) => {
-                if (moment === 'intended' || moment === 'paused') await hold();
-                puts += 1;
-                const result = await target.put(...args);
-                if (moment === 'put') await hold();
-                return result;
-              },
-      });
-      const describeFile = async () => {
-        if (moment === 'fetched') await hold();
-        return {
-          contentType: null,
-          detectedType: null,
-          fileName: null,
-          encoding: null,
-          looksLikePage: false,
-        };
-      };
-      const downloading = intake.runDownloads({ deps: { blobs, describeFile }, leaseMs: 1_500, concurrency: 3 });
-      await expect
-        .poll(() =>
-          database.query(`SELECT 1 FROM intake.downloads WHERE lease_token IS NOT NULL AND application_id = $1`, [
-            intake.id,
-          ]),
-        )
-        .not.toEqual([]);
-      await reached.promise;
-      const erased = eraseAt(intake, { by: 'address', email: ` ${zelda.email.toUpperCase()}` });
-      await expect.poll(() => database.query(`SELECT 1 FROM intake.erasure_jobs`)).not.toEqual([]);
-      // A paused worker wakes after the receipt, and finds that there is nothing left for it to do.
-      if (moment === 'paused') await erased;
-      held.resolve();
-      await downloading;
-      await erased;
-      expect(await findZelda(intake), moment).toEqual([]);
-      expect(await intake.keys(), moment).toHaveLength(1);
-      expect(puts, moment).toBe(moment === 'fetched' ? 1 : 3);
-    },
-  );
-
   test('keeps the receipt open until its claim has lapsed', async () => {
     await using intake = await openWithZelda();
     const before = performance.now();
@@ -368,58 +221,6 @@ describe('an erasure that is interrupted', () => {
     },
   );
 
-  test('whose file came back by another hand deletes its bytes before the receipt', async () => {
-    await using intake = await openWithZelda();
-    const { advertiserId } = intake.board;
-    await begin(intake, intake.sought);
-    const bytes = Buffer.from(zeldaResume.content);
-    const blob = { sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
-    const key = toBlobKey(advertiserId, blob.sha256);
-    await intake.blobs.put(key, bytes, blob, signal());
-    await database.query(
-      `WITH blob AS (INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, verified_at)
-         VALUES ($1, $3, $4, $5, 'stored', now()))
-       INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, sha256, stored_at) VALUES ($1, $2, 'resume', 'stored', $3, now())`,
-      [advertiserId, intake.id, blob.sha256, blob.sizeBytes, key],
-    );
-    expect((await eraseAt(intake, intake.sought))[0]).toMatchObject({ step: 'closed', checks: 2 });
-    expect(await findZelda(intake)).toEqual([]);
-  });
-
-  test('is one with others of the same person that run at the same time', async () => {
-    await using intake = await openWithZelda();
-    await intake.runDownloads();
-    const receipts = await Promise.all([
-      eraseAt(intake, intake.sought),
-      eraseAt(intake, intake.sought),
-      eraseAt(intake, { by: 'address', email: zelda.email }),
-      eraseAt(intake, { by: 'jobseeker', jobSeekerId: zelda.jobSeekerId }),
-    ]);
-    const erasing = receipts.flat().filter(({ counts }) => counts.applications > 0);
-    expect(new Set(erasing.map(({ jobId }) => jobId)).size).toBe(1);
-    expect(receipts.flat().map(({ step }) => step)).not.toContain('waiting');
-    expect(
-      await database.query(`SELECT count(*)::int AS n FROM intake.events WHERE type = 'application.erased'`),
-    ).toEqual([{ n: 1 }]);
-    expect(await findZelda(intake)).toEqual([]);
-  });
-
-  test('tells its receipt also where a worker has finished it at the same moment', { tags: ['slow'] }, async () => {
-    await using intake = await openWithZelda();
-    await intake.runDownloads();
-    const { advertiserId } = intake.board;
-    const loadOpen: typeof intake.store.erasures.loadOpen = async (...args) => {
-      await finishErasures(intake, { advertisers: [advertiserId], signal: signal() });
-      return await intake.store.erasures.loadOpen(...args);
-    };
-    const store = { ...intake.store, erasures: { ...intake.store.erasures, loadOpen } };
-    const eraseOnce = () => eraseAt({ ...intake, store }, intake.sought);
-    expect(await eraseOnce()).toMatchObject([{ step: 'closed', counts: { applications: 1 } }]);
-    // The same, asked for while the first request is not at its end.
-    await database.query(`UPDATE intake.erasure_jobs SET step = 'bytes', closed_at = NULL`);
-    expect(await eraseOnce()).toMatchObject([{ step: 'closed', counts: { applications: 0 } }]);
-  });
-
   test('refuses to begin with another PRIVACY_KEY', async () => {
     await using intake = await openWithZelda();
     await database.query(
@@ -438,54 +239,25 @@ describe('what a candidate lent to a careers site', () => {
   test('goes with their address, with its resume and whatever stood in the addresses of the site', async () => {
     await using intake = await openWithZelda();
     const { advertiserId } = intake.board;
-    const prefillId = '00000000-0000-4000-8000-000000000007';
-    const bytes = Buffer.from('zeldas resume, lent');
-    const facts = { sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+    const { email } = zelda;
     const home = 'https://careers.example.com/';
     const site = `${home}apply/zeldabeth`;
-    const { store, blobs } = intake;
-    const secret = createHash('sha256').update('secret').digest();
-    await store.prefills.begin({
-      ...{ advertiserId, prefillId, stateHash: secret, bindingHash: secret },
+    const link = '/v2/resumes/00000000-0000-4000-8000-000000000001';
+    await visit(intake, {
+      profile: { lastName: zelda.lastName, emailAddress: email, link },
       request: {
-        ...{ advertiserId, formUrl: `${site}?who=Quarlesworth`, returnUrl: `${site}#Quarlesworth` },
+        ...{ formUrl: `${site}?who=Quarlesworth`, returnUrl: `${site}#Quarlesworth` },
         ...{ positionTitle: 'for Quarlesworth', positionUri: `${site}?who=Quarlesworth` },
         ...{ countryCode: 'AU', postalCode: 'Zeldabeth' },
       },
     });
-    const { firstName, lastName, email, phone } = zelda;
-    const raw = JSON.stringify({ lastName });
-    await store.prefills.keepProfile({
-      ...{ advertiserId, prefillId },
-      profile: {
-        raw,
-        rawText: null,
-        notes: [],
-        firstName,
-        lastName,
-        email,
-        phone,
-        emails: [email],
-        accountIds: [],
-        named: { emails: [], accountIds: [] },
-        resumeId: null,
-      },
-      ttlMs: 60_000,
-      resume: { ...facts, fileName: 'zelda-cv.pdf', contentType: 'application/pdf' },
-    });
-    await store.prefills.announceResume(advertiserId, facts);
-    await blobs.put(toBlobKey(advertiserId, facts.sha256), bytes, facts, signal());
-    await store.prefills.offer({ advertiserId, prefillId }, Buffer.from(prefillId), null);
-
-    const { applicationIds } = await store.privacy.findPerson(advertiserId, { by: 'address', email });
-    const [applicationId = 0n] = applicationIds;
     const folder = join(intake.folder, 'export');
-    const exported = await exportPerson(intake, { advertiserId, applicationId, folder, by: 'test', signal: signal() });
-    expect(exported).toMatchObject({ prefills: 1, files: 1, missing: 0 });
-    expect(readFileSync(join(folder, 'files', prefillId, 'prefill-1-zelda-cv.pdf'), 'utf8')).toBe(
-      'zeldas resume, lent',
-    );
-    expect(readFileSync(join(folder, 'export.json'), 'utf8')).toContain(`${site}?who=Quarlesworth`);
+    const request = { advertiserId, applicationId: intake.id, folder, by: 'test', signal: signal() };
+    expect(await exportPerson(intake, request)).toMatchObject({ prefills: 1, files: 1, missing: 0 });
+    const text = readFileSync(join(folder, 'export.json'), 'utf8');
+    expect(text).toContain(`${site}?who=Quarlesworth`);
+    const [file] = (JSON.parse(text) as { files: { path: string }[] }).files;
+    expect(readFileSync(join(folder, file?.path ?? ''), 'utf8')).toBe(zeldaResume.content);
     rmSync(folder, { recursive: true });
 
     const [receipt] = await eraseAt(intake, { by: 'address', email });
@@ -531,25 +303,6 @@ describe('a prefill that came to nothing', () => {
     ]);
     expect(await findZelda(intake)).toEqual([]);
   });
-});
-
-describe('an export that is interrupted', () => {
-  test('leaves nothing of the person behind, and can be asked for again', async () => {
-    await using intake = await openWithZelda();
-    await intake.runDownloads();
-    const { advertiserId } = intake.board;
-    const folder = join(intake.folder, 'export');
-    const request = { advertiserId, applicationId: intake.id, folder, by: 'test', signal: signal() };
-    const away = { ...intake.blobs, get: () => failing() };
-    await expect(exportPerson({ store: intake.store, blobs: away }, request)).rejects.toThrow('away');
-    expect(existsSync(folder)).toBe(false);
-    expect(await exportPerson(intake, request)).toMatchObject({ files: 2, missing: 0 });
-  });
-
-  // biome-ignore lint/correctness/useYield: it has nothing to give.
-  async function* failing(): AsyncGenerator<Uint8Array> {
-    throw new Trouble('local', 'The store is away.');
-  }
 });
 
 /** Everything that is held was first seen so many days earlier than it was. */
@@ -674,24 +427,6 @@ describe('retention by the command and by the worker', () => {
   });
 });
 
-describe('what a worker does for people’s protection', () => {
-  test('moves with every step: however much there is to erase, a worker that erases is not silent', {
-    tags: ['slow'],
-  }, async () => {
-    await using intake = await openWithZelda();
-    const old = Date.UTC(2020, 1, 1);
-    intake.board.add(Array.from({ length: 30 }, () => ({ attachments: [], submittedAt: old })));
-    await intake.sweep(true);
-    await age(10_000);
-    await intake.runDownloads();
-    await begin(intake, intake.sought);
-    const moved = new Set<string>();
-    const tasks = await runMaintenance(intake, { RETENTION: '365d' }, { onStep: (task) => moved.add(task) });
-    expect([...moved]).toEqual(tasks);
-    expect(await findZelda(intake)).toEqual([]);
-  });
-});
-
 test('an account that is configured wrongly keeps no other’s people from being erased', async () => {
   await using intake = await openWithZelda();
   await intake.runDownloads();
@@ -730,19 +465,6 @@ test.for(['a', 'b', 'c', 'd'])('an erased id does not come back as that of a sec
 });
 
 describe('an element in quarantine', () => {
-  test('goes with an address that is written in it, and does not come back', async () => {
-    await using intake = await openSmallIntake({ database });
-    intake.board.add([{ attachments: [] }]);
-    const json = `{"ID":"none","Email":"${zelda.email}","LastName":"Quarlesworth"}`;
-    show(intake, json);
-    await intake.sweep();
-    expect(await findZelda(intake)).not.toEqual([]);
-    const [receipt] = await eraseAt(intake, { by: 'address', email: zelda.email });
-    expect(receipt?.counts).toMatchObject({ applications: 0, quarantined: 1 });
-    await intake.sweep(true);
-    expect(await findZelda(intake)).toEqual([]);
-  });
-
   test('does not come back when a member of it changes', async () => {
     await using intake = await openSmallIntake({ database });
     intake.board.add([{ attachments: [] }]);
@@ -760,78 +482,6 @@ describe('an element in quarantine', () => {
     // Another application of the same account is another element.
     await read(`"JobSeekerID":"${zelda.jobSeekerId}","DateSubmitted":"/Date(1800000000000+1000)/"`);
     expect(await database.query(`SELECT seen FROM intake.quarantine`)).toEqual([{ seen: 1 }]);
-  });
-
-  test('does not come back when its page shows it twice with a member that differs', { tags: ['slow'] }, async () => {
-    await using intake = await openSmallIntake({ database });
-    intake.board.add([{ attachments: [] }]);
-    const json = `{"ID":"none","Email":"${zelda.email}","LastName":"Quarlesworth","ServerTime":"{{volatile}}"}`;
-    show(intake, json);
-    await intake.sweep();
-    await eraseAt(intake, { by: 'address', email: zelda.email });
-    show(intake, json);
-    await intake.sweep(true);
-    expect(await findZelda(intake)).toEqual([]);
-  });
-
-  test('that names a person has one row, counted once per sweep, however often a member of it changes', {
-    tags: ['slow'],
-  }, async () => {
-    await using intake = await openSmallIntake({ database, choices: { pageCap: 7 } });
-    intake.board.add(10);
-    const elements = [
-      '{"ID":"x-1","JobSeekerID":"s1","ServerTime":"{{volatile}}"}',
-      '{"ID":"x-1","JobSeekerID":"s2","ServerTime":"{{volatile}}"}',
-      '{"ID":"x-2","JobSeekerID":"s1","ServerTime":"{{volatile}}"}',
-      '{"ID":null,"Email":"a@example.com","DateSubmitted":"/Date(1700000000000+1000)/","ServerTime":"{{volatile}}"}',
-      '{"ID":null,"Email":"a@example.com","DateSubmitted":"/Date(1700000000001+1000)/","ServerTime":"{{volatile}}"}',
-      '{"FirstName":"Ada","LastName":"Byron","ServerTime":"{{volatile}}"}',
-    ];
-    for (const json of elements) show(intake, json);
-    for (let sweep = 0; sweep < 3; sweep++) await intake.sweep(true);
-    const [sweeps] = await database.query<{ n: number }>(`SELECT count(*)::int AS n FROM intake.sweeps`);
-    const rows = await database.query<{ seen: number }>(`SELECT seen FROM intake.quarantine`);
-    expect(rows).toHaveLength(elements.length);
-    for (const { seen } of rows) expect(seen).toBeLessThanOrEqual(sweeps?.n ?? 0);
-  });
-
-  test('goes with the application that it became, also when that happens at the same moment', {
-    tags: ['slow'],
-  }, async () => {
-    for (const moment of ['before', 'amid', 'after'] as const) {
-      await using intake = await openSmallIntake({ database });
-      const { store, board } = intake;
-      const { advertiserId } = board;
-      board.add([{ attachments: [] }]);
-      show(intake, `{"ID":"none","Email":"${zelda.email}"}`);
-      await intake.sweep();
-      // As if this version's parser had learned to read it.
-      const parse = (text: string) => parseElement(text.replace('"none"', '4711'));
-      const takeTicket = async () => {
-        if (moment === 'amid') await begin(intake, { by: 'address', email: zelda.email });
-        return await store.sweeps.takeTicket();
-      };
-      // The application itself was erased before its element could be read.
-      if (moment === 'before') {
-        await database.query(
-          `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq, erased_at)
-           VALUES ($1, 4711, '', 0, now())`,
-          [advertiserId],
-        );
-      }
-      const request = { name: 'default', advertiserId, id: null, owner: 'test', leaseMs: 30_000, signal: signal() };
-      const { added } = await replay(
-        { store: { ...store, sweeps: { ...store.sweeps, takeTicket: takeTicket } }, parseElement: parse },
-        request,
-      );
-      expect(added, moment).toBe(moment === 'after' ? 1 : 0);
-      if (moment === 'after') {
-        expect(await begin(intake, { by: 'application', applicationId: 4711n })).toMatchObject({
-          counts: { applications: 1, quarantined: 1 },
-        });
-      }
-      expect(await findZelda(intake), moment).toEqual([]);
-    }
   });
 
   test('is erased with the application that it became, even if the source changed the address later', {

@@ -22,7 +22,7 @@ import { openTestDatabase, type TestDatabase } from '../support/test-database.ts
 import { until } from '../support/until.ts';
 
 const test = extractTest.extend('demo', { scope: 'file' }, async ({ database }) => {
-  return await fillFromDemoBoard(database, { applications: 200 });
+  return await fillFromDemoBoard(database, { applications: 100 });
 });
 
 const byText = (a: string, b: string) => (a < b ? -1 : 1);
@@ -167,12 +167,12 @@ describe('a killed extract', () => {
   const killAt = async (point: string, { database, demo: _, target }: Fixtures) => {
     const views = point === 'extractDescribed' ? 'jobs' : 'applications_anonymous,jobs';
     const args = ['extract', '--to', `file:${target}`, '--views', views];
-    expect((await runIntake(args, { ...env(database) })).code).toBe(0);
+    expect((await callIntake(args, { ...env(database) })).code).toBe(0);
     const before = readWhole(target);
     expect((await runIntake(args, { ...env(database), INTAKE_CRASH_AT: point })).code).toBeNull();
     const seen = readWhole(target);
     expect(seen.snapshot_id !== before.snapshot_id).toBe(point === 'extractPublished');
-    expect((await runIntake(args, { ...env(database), EXTRACT_KEEP: '2' })).code).toBe(0);
+    expect((await callIntake(args, { ...env(database), EXTRACT_KEEP: '2' })).code).toBe(0);
     const after = readWhole(target);
     const kept = [after, seen].flatMap((one) => [
       `snapshots/${one.snapshot_id}.json`,

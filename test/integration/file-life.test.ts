@@ -6,9 +6,7 @@ import { expect, test } from 'vitest';
 import type { BlobStore } from '../../src/domain/blob.ts';
 import { blobLife, downloadLife, type Transition } from '../../src/domain/file-life.ts';
 import { deleteDue } from '../../src/sync/files/delete-objects.ts';
-import { verify } from '../../src/sync/files/verify.ts';
-import { erase } from '../../src/sync/privacy/erase.ts';
-import { openSmallIntake } from '../support/small-intake.ts';
+import { eraseAt, openSmallIntake, verifyAt } from '../support/small-intake.ts';
 import { shareDatabase } from '../support/test-database.ts';
 
 const database = shareDatabase();
@@ -64,12 +62,11 @@ test('every change of state is a line of its table, with the file that makes it'
     await intake.hasten();
     await intake.runDownloads();
   };
-  const check = () => verify(intake, { advertisers, amount: { share: 1 }, signal: signal() });
   await intake.sweep();
   await fetchAll();
   // Lost, and fetched again.
   for (const key of await intake.keys()) rmSync(join(intake.folder, 'blobs', key));
-  await check();
+  await verifyAt(intake);
   await fetchAll();
   // Flagged, deleted, and freed.
   for (const hasVirus of [true, false]) {
@@ -126,12 +123,7 @@ test('every change of state is a line of its table, with the file that makes it'
   await fetchAll();
   await fetchAll();
   // Erased.
-  await erase(intake, {
-    advertiserId: board.advertiserId,
-    sought: { by: 'application', applicationId: erased },
-    by: 'test',
-    signal: signal(),
-  });
+  await eraseAt(intake, { by: 'application', applicationId: erased });
   const moves = await database.query<Record<'what' | 'statement', string> & Record<'was' | 'is_now', string | null>>(
     `SELECT DISTINCT * FROM public.moves WHERE was IS DISTINCT FROM is_now`,
   );

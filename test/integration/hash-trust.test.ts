@@ -1,9 +1,7 @@
 // A3: the source's Hash may be missing, constant, volatile or equal for different files. It is a hint that earns trust and loses it.
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
-import { verify } from '../../src/sync/files/verify.ts';
-import { erase } from '../../src/sync/privacy/erase.ts';
-import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
+import { eraseAt, openSmallIntake, type SmallIntake, verifyAt } from '../support/small-intake.ts';
 import { shareDatabase } from '../support/test-database.ts';
 import { testFirst } from '../support/variants.ts';
 
@@ -115,10 +113,7 @@ describe('learn', () => {
     await apply(intake, ['same']);
     await apply(intake, ['same'], 'always');
     const [first, linked] = await intake.files();
-    const { advertiserId } = intake.board;
-    const signal = AbortSignal.timeout(600_000);
-    const sought = { by: 'application', applicationId: BigInt(first?.application_id ?? 0) } as const;
-    await erase(intake, { advertiserId, sought, by: 'test', signal });
+    await eraseAt(intake, { by: 'application', applicationId: BigInt(first?.application_id ?? 0) });
     await database.query(`UPDATE intake.blobs SET intended_at = now() - interval '40 days'`);
     const [key] = await intake.keys();
     intake.board.fault({
@@ -134,34 +129,12 @@ describe('learn', () => {
     expect(await trust()).toMatchObject([{ contradicted: true }]);
     expect((await intake.files())[0]).toMatchObject({ state: 'pending', sha256: null });
     const collect = async () => {
-      await verify(intake, { advertisers: [advertiserId], amount: { share: 1 }, signal });
+      await verifyAt(intake);
       return await intake.keys();
     };
     expect(await collect()).toContain(key);
     await database.query(`UPDATE intake.blobs SET intended_at = now() - interval '25 hours'`);
     expect(await collect()).not.toContain(key);
-  });
-
-  test.for([
-    ['learn', 'that was lost while a file was about to be linked links it no more: it is fetched', 2, false],
-    ['always', 'that was lost means nothing where it is given', 1, true],
-  ] as const)('trust (%s) %s', async ([hash, , asked, linked]) => {
-    await using intake = await open();
-    await setTrust(intake, 20);
-    await apply(intake, ['same']);
-    // Not one of those that are compared for ever.
-    using _random = vi.spyOn(Math, 'random').mockReturnValue(0.9);
-    await intake.receive([{ jobSeekerId: 'js-1', attachments: [{ kind: 'resume', content: 'same' }] }]);
-    const completeDownload: typeof intake.store.downloads.complete = async (...completed) => {
-      await database.query(`UPDATE intake.hash_trust SET contradicted_at = now()`);
-      return await intake.store.downloads.complete(...completed);
-    };
-    await intake.runDownloads({
-      hash,
-      deps: { store: { ...intake.store, downloads: { ...intake.store.downloads, complete: completeDownload } } },
-    });
-    expect(requests(intake)).toBe(asked);
-    expect((await intake.files())[1]).toMatchObject({ state: 'stored', linked });
   });
 
   test('never links a screen, whose rows are read from its own bytes', { tags: ['slow'] }, async () => {
@@ -318,44 +291,6 @@ describe('a Hash that changes while the bytes do not', () => {
     expect(requests(intake)).toBe(4);
     expect(await database.query(`SELECT 1 FROM intake.attachment_versions`)).toEqual([]);
     expect(await types()).toEqual(['received', 'ready']);
-  });
-
-  test('leaves the file stored while its bytes are fetched once more', { tags: ['slow'] }, async () => {
-    await using intake = await open({ choices: { hash: 'volatile' } });
-    await apply(intake, ['always the same']);
-    await intake.sweep(true);
-    expect(await intake.file()).toMatchObject({ state: 'stored', version: 1 });
-    expect(await database.query(`SELECT 1 FROM intake.applications WHERE ready_at IS NULL`)).toEqual([]);
-    expect(await intake.runDownloads()).toMatchObject({ stored: 1, waiting: 0 });
-    expect(await database.query(`SELECT 1 FROM intake.downloads`)).toEqual([]);
-  });
-
-  test('writes nothing any more once it is no sign of change', async () => {
-    await using intake = await open({ choices: { hash: 'volatile' } });
-    await apply(intake, ['always the same']);
-    await database.query(`INSERT INTO intake.hash_trust (advertiser_id, unchanged) VALUES ($1, 3)`, [
-      intake.board.advertiserId,
-    ]);
-    const rows = () =>
-      database.query(
-        `SELECT a.xmin, a.ctid, f.xmin AS file_xmin, f.ctid AS file_ctid
-         FROM intake.applications a JOIN intake.attachments f USING (advertiser_id, application_id)`,
-      );
-    const before = await rows();
-    await intake.sweep(true);
-    expect(await rows()).toEqual(before);
-    expect(await types()).toEqual(['received', 'ready']);
-  });
-
-  test('of many files at once is looked into three times, not for each', { tags: ['slow'] }, async () => {
-    await using intake = await open({ choices: { hash: 'volatile' } });
-    await intake.receiveWithFiles(
-      Array.from({ length: 40 }, (_, nth) => ({ attachments: [{ kind: 'resume', content: `resume ${nth}` }] })),
-    );
-    await intake.syncWithFiles({ concurrency: 1 });
-    expect(requests(intake)).toBeLessThan(40 + 40);
-    expect(await database.query(`SELECT 1 FROM intake.downloads`)).toEqual([]);
-    expect((await types()).filter((type) => type === 'changed')).toEqual([]);
   });
 
   test('cannot be told where the file is not to be had again: what is held stays, and a note says so', {

@@ -1,10 +1,7 @@
 // Who may write: leases, their epochs and the fence.
 import { describe, expect } from 'vitest';
-import { LaneHeld } from '../../src/domain/trouble.ts';
 import { fence, loadHolder, releaseLeases, renewLease } from '../../src/store/accounts/leases.ts';
 import { type Database, openDatabase, retryOnConflict } from '../../src/store/postgres/database.ts';
-import type { Store } from '../../src/store/store.ts';
-import { holdLane } from '../../src/sync/accounts/held-lane.ts';
 import { claimLease, takeLease } from '../support/leases.ts';
 import { test as base, openTestDatabase } from '../support/test-database.ts';
 
@@ -29,11 +26,6 @@ describe('a lease', () => {
     expect(first && (await renewLease(db, first, 60_000))).toBe(false);
   });
 
-  test('of many who ask at once goes to exactly one', async ({ db }) => {
-    const claims = await Promise.all(Array.from({ length: 20 }, (_, nth) => claimLease(db, claim(`worker ${nth}`))));
-    expect(claims.filter((lease) => lease !== null)).toHaveLength(1);
-  });
-
   test('lapses by itself, and the two lanes do not know each other', async ({ db }) => {
     await claimLease(db, claim('one'));
     expect(await loadHolder(db, 'acme', 'live')).toMatchObject({ owner: 'one' });
@@ -44,25 +36,6 @@ describe('a lease', () => {
     expect(await loadHolder(db, 'acme', 'backfill')).toMatchObject({ owner: 'two' });
     expect(await loadHolder(db, 'acme', 'live')).toBeNull();
     expect(await claimLease(db, claim('two'))).not.toBeNull();
-  });
-
-  test('that its holder renews is called held at the second look, even if less time is left than at the first', async ({
-    db,
-  }) => {
-    await claimLease(db, claim('one'));
-    let looks = 0;
-    const leases = {
-      claim: (request: ReturnType<typeof claim>) => claimLease(db, request),
-      loadHolder: async (...whose: ['acme', 'live']) => {
-        looks++;
-        if (looks === 2)
-          await db.query(`UPDATE intake.leases SET expires_at = expires_at + interval '10 milliseconds'`);
-        return await loadHolder(db, ...whose);
-      },
-    } as unknown as Store['leases'];
-    const request = { ...claim('two', 300), signal: AbortSignal.timeout(600_000) };
-    await expect(holdLane({ leases }, request)).rejects.toBeInstanceOf(LaneHeld);
-    expect(looks).toBe(2);
   });
 
   test('of a dead holder that reaches further ahead than any lease is long has lapsed: the clock was set back', async ({
@@ -84,13 +57,6 @@ describe('a lease', () => {
     expect(again).toMatchObject({ owner: 'two' });
     if (again) await releaseLeases(db, [{ ...again, done: false }]);
     expect(await claimLease(db, claim('three'))).not.toBeNull();
-  });
-
-  test('of an account that was polled a moment ago is left alone', async ({ db }) => {
-    const lease = await claimLease(db, claim('one'));
-    if (lease) await releaseLeases(db, [{ ...lease, done: true }]);
-    expect(await claimLease(db, { ...claim('two'), skipIfDoneWithinMs: 60_000 })).toBeNull();
-    expect(await claimLease(db, claim('two'))).not.toBeNull();
   });
 });
 
@@ -115,18 +81,6 @@ describe('the fence', () => {
     await releaseLeases(db, [{ ...lost, done: true }]);
     expect(await loadHolder(db, 'acme', 'live')).toMatchObject({ owner: 'two' });
     await db.transaction(async (tx) => held && (await fence(tx, held)));
-  });
-
-  test('keeps the lane from changing hands while a transaction behind it is open', async ({ db }) => {
-    const lease = await claimLease(db, claim('one'));
-    await lapse(db);
-    await db.transaction(async (tx) => {
-      if (lease) await fence(tx, lease);
-      // Lapsed, and yet not to be had; nor is it waited for, since others are asked for in the same statement.
-      expect(await claimLease(db, claim('two'))).toBeNull();
-      expect(lease && (await renewLease(db, lease, 60_000))).toBe(true);
-    });
-    expect(await claimLease(db, claim('two'))).not.toBeNull();
   });
 
   test('does not block a successor for ever: a transaction that stops working is ended by the server', async ({

@@ -40,19 +40,8 @@ const typed = [
   'zelda@exam\u200bple.com',
   'zelda@example\u00ad.com',
   '\u2060zelda@example.com\ufeff',
-  ...[
-    '\ufe0f',
-    '\u{e0101}',
-    '\u{e0061}',
-    '\u3164',
-    '\u115f',
-    '\uffa0',
-    '\u206a',
-    '\u180b',
-    '\u17b4',
-    '\u2065',
-    '\u{1d173}',
-  ].map((unseen) => `zel${unseen}da@example.com`),
+  // The rest of what cannot be seen has a test of its own.
+  ...['\ufe0f', '\u{e0101}', '\u3164'].map((unseen) => `zel${unseen}da@example.com`),
   'zelda@example.com/zelda2@example.com',
   'zelda@example.com (home)',
   'home\nzelda@example.com',
@@ -85,32 +74,6 @@ describe('an address', () => {
     await intake.sweep();
     const { applicationIds } = await find(intake, byAddress);
     expect(applicationIds.map((id) => [...typed, ...others][ids.indexOf(id)])).toEqual(typed);
-  });
-
-  test('is found in capitals whose small letters depend on the language or the place in a word', async () => {
-    await using intake = await openSmallIntake({ database });
-    const spelled = ['ΝΙΚΟΣ@example.com', 'νικος@example.com', 'İSMAİL@example.com', 'ismail@example.com'];
-    const ids = intake.board.add(spelled.map((email) => ({ email, attachments: [] })));
-    await intake.sweep();
-    for (const [nth, email] of [...spelled, 'νικοσ@example.com', 'i\u0307smail@example.com'].entries()) {
-      const isGreek = nth < 2 || nth === 4;
-      const { applicationIds } = await find(intake, { by: 'address', email });
-      expect(applicationIds, email).toEqual(isGreek ? ids.slice(0, 2) : ids.slice(2));
-    }
-  });
-
-  test('is found by an exact copy, whatever marks and signs it has', async () => {
-    await using intake = await openSmallIntake({ database });
-    const spelled = [
-      ...[`jo${'\u0301'.repeat(31)}@example.com`, 'I\u200b\u0307nfo@example.com', '\u0130\u0307b@example.com'],
-      ...['\ua7f1am@example.com', '\ufdfazoe@example.com'],
-    ];
-    const ids = intake.board.add(spelled.map((email) => ({ email, attachments: [] })));
-    await intake.sweep();
-    for (const [nth, email] of spelled.entries()) {
-      const { applicationIds } = await find(intake, { by: 'address', email });
-      expect(applicationIds, JSON.stringify(email)).toEqual([ids[nth]]);
-    }
   });
 
   test('is without what Unicode says cannot be seen, in Postgres as in the program', async () => {
@@ -149,19 +112,6 @@ describe('an address', () => {
     const { applicationIds, fingerprints } = await find(intake, byAddress);
     expect(applicationIds).toEqual([id]);
     expect(fingerprints).toHaveLength(1);
-  });
-
-  test('is sought in every form that names one address', async () => {
-    await using intake = await openSmallIntake({ database });
-    const [id] = intake.board.add([{ email: 'zelda@example.com', attachments: [] }]);
-    await intake.sweep();
-    for (const email of [
-      ...['zelda@example.com', `'zelda@example.com'`, 'zel\u200bda@example.com', '\uff5aelda@example.com'],
-      ...['"Quarles, Zelda" <ZELDA@Example.com>', 'Zelda <zelda@example.com>', 'mailto:zelda@example.com'],
-      ...['zelda@example.com\t', '\u00a0zelda@example.com\u00a0', '\u200bzelda@example.com'],
-    ]) {
-      expect((await find(intake, { by: 'address', email })).applicationIds, email).toEqual([id]);
-    }
   });
 
   test('is found in an element of any shape, and so is an account', async () => {
@@ -250,17 +200,6 @@ describe('a jobseeker account', () => {
   const accounts = ['s1', 's1 ', ' s1', 's1\u200b', 's1\t', '\u00a0s1'];
   const strangers = ['S1', 's11', 's1 s1'];
 
-  test('is found by an exact copy, whatever the database takes for white space', async () => {
-    await using intake = await openSmallIntake({ database });
-    const spelled = ['s1\u0085', '\u2007s2', 's3\u202f', '\u001fs4', 's5\u180e', 's6\u3000'];
-    const ids = intake.board.add(spelled.map((jobSeekerId) => ({ jobSeekerId, attachments: [] })));
-    await intake.sweep();
-    for (const [nth, jobSeekerId] of spelled.entries()) {
-      const { applicationIds } = await find(intake, { by: 'jobseeker', jobSeekerId });
-      expect(applicationIds, JSON.stringify(jobSeekerId)).toEqual([ids[nth]]);
-    }
-  });
-
   test.for(['s1', ' s1\u200b'])(
     'is found by %j with whatever cannot be seen around it, its letters as they are',
     async (id) => {
@@ -283,20 +222,6 @@ describe('a jobseeker account', () => {
       expect(found.length).toBeGreaterThan(1);
     },
   );
-
-  test('is found in JSON within every white space that the program trims', async () => {
-    await using intake = await openSmallIntake({ database });
-    intake.board.add([{ attachments: [] }]);
-    const points = Array.from({ length: 0xffff }, (_, at) => String.fromCharCode(at));
-    const blanks = points.filter((one) => one.trim() === '' && !/\p{Default_Ignorable_Code_Point}/u.test(one));
-    for (const blank of blanks) {
-      const json = JSON.stringify({ ID: `none ${blank.charCodeAt(0)}`, JobSeekerID: `${blank}7799${blank}` });
-      intake.board.fault({ kind: 'poison', on: 'list', times: 1, json });
-    }
-    await intake.sweep();
-    const { fingerprints } = await find(intake, { by: 'jobseeker', jobSeekerId: '7799' });
-    expect([fingerprints.length, blanks.length]).toEqual([blanks.length, 24]);
-  });
 
   test.for(['["7788"]', '{"Value":" 7788"}', '[{"ID":7788}]'])(
     'is found where the source gives no text: %s',
@@ -324,20 +249,7 @@ describe('the program and the database', () => {
   const mark = oneOf('\u0307', '\u0301', '\u0316', '\u0327', '\uff9e', '\u0301'.repeat(31), '\u0307\u0307');
   const unseen = oneOf('\u200b', '\u00ad', '\u034f', '\ufe0f', '\u{e0101}', '\u180e', '\ufeff', '\u3164');
   const sign = oneOf(...`._-+'"<>%@,;:()/\\!#$&*={}|~^\``, '\ufdfa', '\u0600', '\u0085', '\u001f');
-  const blank = oneOf(
-    ' ',
-    '\t',
-    '\n',
-    '\v',
-    '\f',
-    '\u00a0',
-    '\u1680',
-    '\u2007',
-    '\u2028',
-    '\u202f',
-    '\u205f',
-    '\u3000',
-  );
+  const blank = oneOf(...' \t\n\v\f\u00a0\u1680\u2007\u2028\u202f\u205f\u3000');
   const any = fc.integer({ min: 1, max: 0xd7ff }).map((point) => String.fromCodePoint(point));
   const draw = <T>(arbitrary: fc.Arbitrary<T>) => fc.sample(arbitrary, { numRuns: 1_500, seed: 38 });
   const word = (...parts: fc.Arbitrary<string>[]) =>

@@ -9,8 +9,7 @@ import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts'
 import type { BlobStore } from '../../src/domain/blob.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { startRecall } from '../../src/sync/files/recall.ts';
-import { erase } from '../../src/sync/privacy/erase.ts';
-import { openSmallIntake } from '../support/small-intake.ts';
+import { eraseAt, openSmallIntake } from '../support/small-intake.ts';
 import { emptyDatabase, shareDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { hireWorker, openSettings, type WorkerSettings } from '../support/worker.ts';
@@ -36,15 +35,9 @@ async function openStored(env: Record<string, string> = {}): Promise<Recall> {
   const [id = 0n] = board.add([{ attachments: [resume] }]);
   board.add(Array.from({ length: 12 }, () => ({ attachments: [] })));
   const run: Recall['run'] = async (command, request = {}) => {
-    const signal = AbortSignal.timeout(600_000);
-    if (command === 'sync') return await syncOnce(config, { recheck: true, files: true, signal, ...request });
-    return await backfillOnce(config, {
-      range: { axis: 'id', low: 1n, high: null },
-      restart: true,
-      files: true,
-      signal,
-      ...request,
-    });
+    const how = { files: true, signal: AbortSignal.timeout(600_000), ...request };
+    if (command === 'sync') return await syncOnce(config, { recheck: true, ...how });
+    return await backfillOnce(config, { range: { axis: 'id', low: 1n, high: null }, restart: true, ...how });
   };
   const outcome = await run('sync');
   const files = await database.query(
@@ -90,35 +83,20 @@ describe('infected bytes are deleted', () => {
     expect(await database.query(downloads)).toEqual([{ fetching: true, attempts: 1, lapses: 0, trouble: null }]);
   });
 
-  test.for(['sync', 'backfill'] as const)('by %s while it fetches files', { tags: ['slow'] }, async (command) => {
-    await using recall = await openStored();
-    recall.board.fault({ kind: 'hang', on: 'files', times: null });
-    recall.board.add([{ attachments: [{ kind: 'resume', content: 'never comes' }] }]);
-    flag(recall);
-    const stop = new AbortController();
-    const running = recall.run(command, { signal: stop.signal }).catch(() => 'stopped');
-    try {
-      await until(() => recall.board.requests().some(({ faults }) => faults.includes('hang')));
-      await until(async () => (await recall.keys()).length === 0);
-      expect(await database.query(`SELECT 1 FROM intake.downloads`)).toHaveLength(1);
-    } finally {
-      stop.abort();
-      expect(await running).toBe('stopped');
-    }
-  });
-
-  for (const [command, tags] of [
-    ['sync', []],
-    ['backfill', ['slow']],
+  for (const [command, on, skip, tags] of [
+    // The first pages come, the flagged application among them; then the list says nothing any more.
+    ['sync', 'list', 5, []],
+    ['backfill', 'files', 0, ['slow']],
   ] as const) {
-    test(`by ${command} while it reads the list`, { tags: [...tags] }, async () => {
+    test(`by ${command} while its ${on} do not come`, { tags: [...tags] }, async () => {
       await using recall = await openStored();
       flag(recall);
-      // The first pages come, the flagged application among them; then the list says nothing any more.
-      recall.board.fault({ kind: 'hang', on: 'list', times: null, skip: 5 });
+      if (on === 'files') recall.board.add([{ attachments: [{ kind: 'resume', content: 'never comes' }] }]);
+      recall.board.fault({ kind: 'hang', on, times: null, skip });
       const stop = new AbortController();
       const running = recall.run(command, { signal: stop.signal }).catch(() => 'stopped');
       try {
+        await until(() => recall.board.requests().some(({ faults }) => faults.includes('hang')));
         await until(async () => (await recall.keys()).length === 0);
       } finally {
         stop.abort();
@@ -132,50 +110,6 @@ describe('infected bytes are deleted', () => {
     flag(recall);
     await recall.run('sync', { files: false });
     expect(await recall.keys()).toEqual([]);
-  });
-});
-
-describe('a recall whose deletes the store refuses', () => {
-  test('is in trouble until the bytes are gone, also while the token of a failed delete holds', async () => {
-    await using intake = await openSmallIntake({ database });
-    const [id = 0n] = intake.board.add([{ attachments: [resume] }]);
-    await intake.sweep();
-    await intake.runDownloads();
-    intake.board.change(id, { attachments: [{ ...resume, hasVirus: true }] });
-    await intake.sweep(true);
-    const refusal = new Trouble('local', 'The store refuses.', { at: 'storage' });
-    let isRefused = true as boolean;
-    const blobs: BlobStore = {
-      ...intake.blobs,
-      delete: (...args) => (isRefused ? Promise.reject(refusal) : intake.blobs.delete(...args)),
-    };
-    let begun = 0;
-    const store = {
-      ...intake.store,
-      deletions: {
-        ...intake.store.deletions,
-        async beginDueDeletes(limit: number) {
-          begun += 1;
-          return await intake.store.deletions.beginDueDeletes(limit);
-        },
-      },
-    };
-    const told: unknown[] = [];
-    const recall = () =>
-      startRecall(
-        { store, openBlobs: async () => blobs, onTrouble: (error) => told.push(error), everyMs: 5 },
-        AbortSignal.timeout(600_000),
-      );
-    await using running = recall();
-    await until(() => told.length > 0 && begun > 4);
-    expect(told).toEqual([refusal]);
-    await expect(running.finish()).rejects.toBe(refusal);
-    isRefused = false;
-    await database.query(`UPDATE intake.blobs SET delete_until = now()`);
-    await using again = recall();
-    await again.finish();
-    expect(await intake.keys()).toEqual([]);
-    expect(told).toEqual([refusal]);
   });
 });
 
@@ -230,9 +164,7 @@ test('infected bytes are not among the files that stay because somebody else has
   await intake.runDownloads();
   board.change(id, { attachments: [{ ...resume, hasVirus: true }] });
   await intake.sweep(true);
-  const sought = { by: 'application', applicationId: id } as const;
-  const signal = AbortSignal.timeout(600_000);
-  const receipts = await erase(intake, { advertiserId: board.advertiserId, sought, by: 'test', signal });
+  const receipts = await eraseAt(intake, { by: 'application', applicationId: id });
   expect(receipts).toMatchObject([{ counts: { files: 1, shared: 0 } }]);
   expect(await intake.keys()).toEqual([]);
 });
@@ -249,9 +181,7 @@ test('infected bytes stay so for others who sent them when the person with the f
   await readAll();
   board.change(flagged, { attachments: [{ ...resume, hasVirus: true }] });
   expect(await readAll()).toEqual([['infected', 'infected'], []]);
-  const sought = { by: 'application', applicationId: flagged } as const;
-  const signal = AbortSignal.timeout(600_000);
-  await erase(intake, { advertiserId: board.advertiserId, sought, by: 'test', signal });
+  await eraseAt(intake, { by: 'application', applicationId: flagged });
   board.change(other, { phone: '2' });
   expect(await readAll()).toEqual([['infected'], []]);
 });

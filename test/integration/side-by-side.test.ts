@@ -9,7 +9,7 @@ import { loadMigrations, type Migration } from '../../src/store/postgres/migrati
 import { openStore, type Store } from '../../src/store/store.ts';
 import { startPresence } from '../../src/sync/presence.ts';
 import { callIntake } from '../support/intake.ts';
-import { testPrivacyKey, toEnvironment } from '../support/syncing.ts';
+import { testPrivacyKey } from '../support/syncing.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { hireWorker, isDone, openSettings } from '../support/worker.ts';
@@ -128,20 +128,6 @@ describe('a later release', () => {
     // It gave its lanes back, and is no longer on record.
     expect(await database.query(`SELECT 1 FROM intake.leases WHERE expires_at > now()`)).toEqual([]);
     expect(await database.query(`SELECT 1 FROM intake.processes`)).toEqual([]);
-  });
-});
-
-describe('a later release', { tags: ['slow'] }, () => {
-  test('ends a sync of this one that was away while the schema was broken for it, with exit code 7', async () => {
-    await using database = await openTestDatabase();
-    await using board = await openSandbox({ applications: 6 });
-    // Longer than it takes to renew the row of a process.
-    board.fault({ kind: 'slow', on: 'list', delayMs: 25_000, times: 1 });
-    const syncing = callIntake(['sync', '--no-files'], toEnvironment(database, board));
-    await until(() => board.requests().length > 0);
-    await database.query(`INSERT INTO intake.migrations (hash, created_at, lowest) VALUES ('x', ${at}, '99.0.0')`);
-    const { code, stderr } = await syncing;
-    expect({ code, stderr }).toEqual({ code: 7, stderr: expect.stringContaining('Use version 99.0.0 of Intake') });
   });
 });
 

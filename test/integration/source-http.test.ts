@@ -157,25 +157,13 @@ describe('the clock of the source', () => {
 
   test('one Date that is five minutes ahead makes no later answer one from a cache', () => {
     const ask = createAsk();
-    expect([ask(0, 0), ask(1, 6), ask(2, 2), ask(60, 60), ask(1_440, 1_440)]).toEqual([
-      false,
-      false,
-      false,
-      false,
-      false,
-    ]);
+    expect([ask(0, 0), ask(1, 6), ask(2, 2), ask(60, 60), ask(1_440, 1_440)]).not.toContain(true);
   });
 
   test('that was ahead at first, or was set back, is forgotten after answers that agree', () => {
     const ask = createAsk();
-    expect([ask(0, 5), ask(1, 1), ask(6, 6), ask(11, 11), ask(12, 12), ask(13, 8)]).toEqual([
-      false,
-      true,
-      true,
-      false,
-      false,
-      true,
-    ]);
+    const cached = [ask(0, 5), ask(1, 1), ask(6, 6), ask(11, 11), ask(12, 12), ask(13, 8)];
+    expect(cached).toEqual([false, true, true, false, false, true]);
   });
 
   test('is not changed by a cache: its Dates do not move on', () => {

@@ -5,23 +5,17 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect } from 'vitest';
 import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
-import { wholeAxis } from '../../src/domain/coverage/position.ts';
-import { toStatus } from '../../src/domain/status.ts';
-import type { Trouble } from '../../src/domain/trouble.ts';
 import type { Source } from '../../src/source/client.ts';
-import { holdLane } from '../../src/sync/accounts/held-lane.ts';
 import { audit } from '../../src/sync/read/audit.ts';
-import { backfill, syncAccount } from '../../src/sync/read/read-account.ts';
+import { syncAccount } from '../../src/sync/read/read-account.ts';
 import { readAgain } from '../../src/sync/read/read-tasks.ts';
 import type { SweepSummary } from '../../src/sync/read/sweep.ts';
-import { createWatchdog } from '../../src/sync/worker/watchdog.ts';
-import { startWorker } from '../../src/sync/worker/worker.ts';
 import { callIntake } from '../support/intake.ts';
 import { type OwnSourceOptions, openOwnSource } from '../support/own-source.ts';
-import { openSmallIntake, type SmallIntake, type SmallIntakeOptions } from '../support/small-intake.ts';
+import { inLane } from '../support/reading.ts';
+import { loadProblems, openSmallIntake, type SmallIntake, type SmallIntakeOptions } from '../support/small-intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
-import { until } from '../support/until.ts';
 
 /** An answer of the list, before it is sent. */
 interface ListAnswer {
@@ -156,7 +150,7 @@ describe('one application makes every page with it fail', () => {
       expect(await intake.runDownloads()).toMatchObject({ stored: expect.any(Number) });
       expect(await database.query(`SELECT 1 FROM intake.applications WHERE ready_at IS NULL`)).toEqual([]);
 
-      const { problems } = toStatus(new Date(), await intake.store.reports.loadStatus(), null);
+      const problems = await loadProblems(intake);
       expect(problems).toContainEqual(
         expect.objectContaining({
           what: expect.stringContaining(`Id ${poison} could not be read since `),
@@ -172,8 +166,8 @@ describe('one application makes every page with it fail', () => {
         await database.query(`SELECT application_id::text AS id, facts->>'what' AS what FROM intake.audit_log`),
       ).toEqual([{ id: String(poison), what: 'unreadable' }]);
       expect(await intake.sync(true)).toMatchObject({ certificate: 'proven' });
-      const after = toStatus(new Date(), await intake.store.reports.loadStatus(), null);
-      expect(after.problems.map(({ what }) => what)).not.toContainEqual(expect.stringContaining(String(poison)));
+      const after = await loadProblems(intake);
+      expect(after.map(({ what }) => what)).not.toContainEqual(expect.stringContaining(String(poison)));
     },
   );
 
@@ -227,83 +221,16 @@ describe('ids at the end of 32 or 63 bits beside ordinary ones', () => {
       intake.board.add([{ id: 100_901n, attachments: [] }]);
       expect(await intake.sync(true)).toMatchObject({ certificate: 'proven', added: 1 });
       expect(await loadIds(database)).toEqual(idsOf(intake).sort(ascending));
-      const { problems } = toStatus(new Date(), await intake.store.reports.loadStatus(), null);
+      const problems = await loadProblems(intake);
       expect(problems).toEqual([]);
     },
   );
-
-  test('leave another account alone that is looked up in the same statement', async ({ database }) => {
-    await using intake = await openTroubled({ database });
-    intake.board.add([...ordinary, ...[last - 6n, last - 1n, last].map((id) => ({ id, attachments: [] }))]);
-    await intake.sync();
-    const { store, board } = intake;
-    await store.advertisers.ensure('another', 7n);
-    const [own, other] = await Promise.all(
-      [board.advertiserId, 7n].map((advertiserId) => store.sweeps.loadSyncState({ advertiserId, lagMs: 0 })),
-    );
-    expect(own).toMatchObject({ pollFrom: ordinary.at(-1)?.id });
-    expect(other).toMatchObject({ pollFrom: null });
-    await store.coverage.confirmCursors([board.advertiserId, 7n]);
-    expect(await database.query(`SELECT advertiser_id::int AS id FROM intake.cursors ORDER BY id`)).toEqual(
-      [7, Number(board.advertiserId)].map((id) => ({ id })),
-    );
-  });
 });
 
 /** The same answer with an empty list. */
 function emptied({ body }: ListAnswer) {
   return { body: body.replace(/"JobApplicationsList":\[.*\]/s, '"JobApplicationsList":[]') };
 }
-
-test('a poll that keeps failing backs off, and the other due tasks of its account run', async ({ database }) => {
-  await using intake = await openTroubled({ database, applications: 40 });
-  await intake.sync();
-  intake.board.add(2);
-  // The newest applications are not shown to a poll, nor is any of the older ones that it then asks alone.
-  intake.spoil = (answer) => {
-    const [after, before] = [answer.query.get('afterid'), answer.query.get('beforeid')];
-    const isAlone = after !== null && before !== null && BigInt(before) - BigInt(after) === 2n;
-    return isAlone || (after !== null && before === null && answer.ids.length <= 3) ? emptied(answer) : null;
-  };
-  const stop = new AbortController();
-  const passes: string[] = [];
-  const worker = startWorker(
-    {
-      store: intake.store,
-      accounts: [{ name: 'default', advertiserId: null, source: intake.source, watch: () => {} }],
-      maintenance: [],
-      ...{
-        log: { debug() {}, info() {}, warn() {} },
-        watchdog: createWatchdog({ now: () => 0, stuckMs: 1 }),
-        now: Date.now,
-      },
-      onPass: ({ pass, outcome }) => passes.push(`${pass} ${outcome}`),
-      runDownloads: async () => null,
-      untilQueued: (_, ended) => new Promise((resolve) => ended.addEventListener('abort', () => resolve())),
-      webhooks: [],
-      untilEvents: async () => {},
-      onDelivered: () => {},
-    },
-    {
-      ...{ schedule: '* * * * * *', recheckSchedule: '* * * * * *', auditSchedule: '* * * * * *' },
-      ...{ owner: 'a worker', leaseMs: 30_000, lagMs: 0, startAt: null, accountsAtOnce: 1, longAtOnce: 1 },
-      ...{ probeEveryMs: 1_000, signal: stop.signal },
-    },
-  );
-  const count = (pass: string) => passes.filter((one) => one === pass).length;
-  await until(() => count('live failed') >= 2 && count('recheck done') >= 2 && count('witness done') >= 1);
-  // While a poll is answered, its trouble is not known yet.
-  let trouble: Trouble | null = null;
-  await until(() => {
-    trouble = worker.facts().trouble;
-    return trouble !== null;
-  });
-  stop.abort();
-  await worker.ended;
-  expect(trouble).toMatchObject({ kind: 'unreachable', message: expect.stringContaining('shows none') });
-  expect(count('live failed')).toBeLessThan(6);
-  expect(await loadIds(database)).toHaveLength(42);
-});
 
 test('where nothing is to be accepted, a decision changes nothing and ends with 0', async ({ database }) => {
   await using intake = await openTroubled({ database, applications: 20 });
@@ -335,7 +262,7 @@ test('a purge of a tenth is unproven until the operator accepts it, on record', 
     reason: 'too many stored applications are gone at once',
     absent: 30,
   });
-  const { problems } = toStatus(new Date(), await intake.store.reports.loadStatus(), null);
+  const problems = await loadProblems(intake);
   expect(problems).toContainEqual(expect.objectContaining({ command: 'intake accept-deletions' }));
   const counts = `SELECT count(absent_since)::int AS absent, count(missing_since)::int AS missing FROM intake.applications`;
   expect(await database.query(counts)).toEqual([{ absent: 30, missing: 0 }]);
@@ -391,7 +318,7 @@ describe('a source that answers everything with', () => {
         message: expect.stringContaining('the source shows none of the applications that it has shown before'),
       });
       expect(intake.requests - before).toBeLessThan(10);
-      const { problems } = toStatus(new Date(), await intake.store.reports.loadStatus(), 60_000);
+      const problems = await loadProblems(intake, 60_000);
       expect(problems).toContainEqual(
         expect.objectContaining({ what: expect.stringContaining('Nothing has been read for'), urgent: true }),
       );
@@ -473,13 +400,8 @@ test('an application without a date that one question hides and an audit shows e
     edit(body, (list) => {
       for (const one of list) if (isUndated(one)) delete one.DateSubmitted;
     });
-  const { store, source } = intake;
-  const advertiser = await store.advertisers.ensure('default', null);
-  await using lane = await holdLane(store, {
-    ...{ name: 'default', lane: 'live', owner: 'test', leaseMs: 600_000, signal: AbortSignal.timeout(600_000) },
-  });
-  const context = { lane, advertiser, lagMs: 0, startAt: null, retryForMs: 0 };
-  expect(await audit({ store, source }, context, () => 0.4)).toBe(1);
+  const { source } = intake;
+  expect(await inLane(intake, ([deps, context]) => audit(deps, context, () => 0.4), { source })).toBe(1);
   expect(
     await database.query(`SELECT submitted_at FROM intake.applications WHERE application_id = $1`, [undated]),
   ).toEqual([{ submitted_at: null }]);
@@ -487,77 +409,24 @@ test('an application without a date that one question hides and an audit shows e
     { certificate: 'unproven', reason: expect.stringContaining('a random audit found an application') },
   ]);
   // A recheck after it brings a new certificate.
-  expect(await readAgain({ store, source }, context, wholeAxis)).toMatchObject({ certificate: 'proven' });
+  expect(await inLane(intake, (read) => readAgain(...read), { source })).toMatchObject({ certificate: 'proven' });
 });
 
 test.for(['notFound', 'noContent', 'emptyBody'] as const)(
   'a source that says "nothing" without an envelope (%s) does not change the agent of the account',
   async (empty, { database }) => {
     await using intake = await openTroubled({ database, applications: 40, choices: { empty, agentId: 'number' } });
-    const { store, source } = intake;
-    const agents: (string | null)[] = [];
-    const watched = {
-      ...store,
-      advertisers: {
-        ...store.advertisers,
-        async noteAgent(name: string, agentId: string | null) {
-          agents.push(agentId);
-          await store.advertisers.noteAgent(name, agentId);
-        },
-      },
-    };
-    const read = (recheck: boolean) =>
-      syncAccount(
-        { store: watched, source },
-        {
-          ...{ name: 'default', advertiserId: null, owner: 'test', leaseMs: 600_000, lagMs: 0, startAt: null },
-          ...{ retryForMs: 0, recheck, signal: AbortSignal.timeout(600_000) },
-        },
-      );
-    expect((await read(false)).at(-1)).toMatchObject({
-      certificate: 'assumed',
-      risk: 'harmless',
-    });
-    await read(false);
-    await read(true);
-    expect(agents).toEqual([expect.any(String)]);
+    const loadAgent = async () =>
+      (await database.query<{ id: string }>(`SELECT agent_id AS id FROM intake.advertisers`))[0]?.id;
+    expect(await intake.sync()).toMatchObject({ certificate: 'assumed', risk: 'harmless' });
+    const agent = await loadAgent();
+    expect(agent).toEqual(expect.any(String));
+    for (const recheck of [false, true]) {
+      await intake.sync(recheck);
+      expect(await loadAgent()).toBe(agent);
+    }
   },
 );
-
-test('a backfill by date of a board of ten applications stores all in its range and exits with 0', async ({
-  database,
-}) => {
-  await using intake = await openTroubled({ database });
-  const dates = [
-    '2025-11-03',
-    '2026-01-09',
-    '2026-01-09',
-    '2026-02-20',
-    '2026-05-04',
-    '2026-05-04',
-    '2026-07-30',
-    '2026-08-12',
-  ];
-  intake.board.add(
-    [...dates, '2026-09-20', '2026-10-01'].map((day) => ({
-      submittedAt: Date.parse(`${day}T03:00:00Z`),
-      attachments: [],
-    })),
-  );
-  const backfill = () => intake.run('backfill', '--from', '2026-01-01', '--to', '2026-08-31', '--no-files');
-  const { stdout } = await backfill();
-  expect(stdout).toContain('7 new');
-  expect(intake.requests).toBeLessThan(10);
-  const within = `SELECT count(*)::int AS n FROM intake.applications WHERE submitted_at BETWEEN '2026-01-01' AND '2026-09-01'`;
-  expect(await database.query(within)).toEqual([{ n: 7 }]);
-  // Dates prove nothing, and leave the certificate of the ids as it is.
-  const certificates = `SELECT certificate, risk FROM intake_analytics.completeness`;
-  expect(await database.query(certificates)).toEqual([{ certificate: 'unproven', risk: 'doubt' }]);
-  await intake.sync();
-  const proven = await database.query(certificates);
-  expect(await backfill()).toMatchObject({ code: 0 });
-  expect(await database.query(certificates)).toEqual(proven);
-});
 
 const loadUnreadable = async (database: TestDatabase) =>
   (
@@ -580,35 +449,6 @@ describe('ids that cannot be read', () => {
     await intake.run('backfill', '--gaps', '--no-files');
     expect(await loadUnreadable(database)).toEqual([]);
     expect(await loadIds(database)).toHaveLength(80);
-  });
-
-  test('that a poll found stay known when a sweep ends that had read past them before', async ({ database }) => {
-    await using intake = await openTroubled({ database, applications: 60, choices: { pageCap: 30 } });
-    await intake.sync();
-    const [newest = 0n] = await loadCursor(database);
-    const poison = newest + 10n;
-    let hasArrived = false;
-    const source: Source = {
-      ...intake.source,
-      async list(...request) {
-        const answer = await intake.source.list(...request);
-        const [sweep] = await database.query<{ ends: boolean }>(
-          `SELECT facts->>'witnesses' IS NOT NULL AS ends FROM intake.sweeps WHERE state = 'running' AND lane = 'backfill'`,
-        );
-        if (!sweep?.ends || hasArrived) return answer;
-        hasArrived = true;
-        intake.board.add([poison, poison + 3n].map((id) => ({ id, attachments: [] })));
-        intake.spoil = ({ ids }) => (ids.includes(poison) ? { status: 500 } : null);
-        await intake.sync();
-        return answer;
-      },
-    };
-    const whose = { name: 'default', advertiserId: null, owner: 'backfill', leaseMs: 600_000, lagMs: 600_000 };
-    const how = { retryForMs: 0, parallel: 1, restart: false, signal: AbortSignal.timeout(600_000) };
-    const range = { axis: 'id', low: 1n, high: null } as const;
-    await backfill({ store: intake.store, source }, { ...whose, ...how, range });
-    expect(hasArrived).toBe(true);
-    expect(await loadUnreadable(database)).toEqual([poison]);
   });
 
   test('are asked alone after new applications were read, ten at once, and none after the task was stopped', async ({
@@ -644,22 +484,6 @@ describe('ids that cannot be read', () => {
     await expect(syncAccount({ store: intake.store, source: intake.source }, { ...whose, ...how })).rejects.toThrow();
     expect(asked.filter((one) => one === 'alone')).toHaveLength(2);
     expect(await loadUnreadable(database)).toHaveLength(3);
-  });
-
-  test('are a doubt of the poll that finds them, and none of those after it', async ({ database }) => {
-    await using intake = await openTroubled({ database, applications: 60, choices: { pageCap: 30 } });
-    await intake.sync();
-    const [newest = 0n] = await loadCursor(database);
-    const poison = newest + 10n;
-    intake.board.add([poison, poison + 3n].map((id) => ({ id, attachments: [] })));
-    intake.spoil = ({ ids }) => (ids.includes(poison) ? { status: 500 } : null);
-    const lagMs = 600_000;
-    const found = await intake.sync(false, lagMs);
-    expect(found).toMatchObject({ risk: 'doubt', reason: expect.stringContaining(`all but id ${poison}`) });
-    intake.requests = 0;
-    expect(await intake.sync(false, lagMs)).toMatchObject({ risk: 'harmless', openRanges: 0 });
-    expect(intake.requests).toBeLessThan(8);
-    expect(await loadUnreadable(database)).toEqual([poison]);
   });
 
   test('are believed up to twenty: then the source is in trouble, and the sweep goes on later', async ({

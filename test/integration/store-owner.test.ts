@@ -7,7 +7,6 @@ import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts'
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { adoptStore, ensureOwned, guardStore } from '../../src/sync/files/store-owner.ts';
-import { verify } from '../../src/sync/files/verify.ts';
 import { createBytes, loadBlobPlaces, openScratch } from '../support/blob-stores.ts';
 import { callIntake } from '../support/intake.ts';
 import { testPrivacyKey, toEnvironment } from '../support/syncing.ts';
@@ -239,49 +238,6 @@ for (const place of await loadBlobPlaces()) {
       }
     });
 
-    test('of two adoptions in one database, the other one goes on when one dies before it has written', async () => {
-      await using one = await openTestDatabase();
-      await using open = await openPlace([one, one]);
-      const [first, second] = open.deps;
-      if (!first || !second) throw new Error('Two were opened.');
-      await ensureOwned(first, signal);
-      const dying = {
-        ...second,
-        blobs: { ...second.blobs, replaceIdentity: () => Promise.reject(new Error('killed')) },
-      };
-      let deaths = 0;
-      const replaceIdentity: BlobStore['replaceIdentity'] = async (...args) => {
-        if (deaths++ === 0) await expect(adoptStore(dying, signal)).rejects.toThrow('killed');
-        return await first.blobs.replaceIdentity(...args);
-      };
-      await adoptStore({ ...first, blobs: { ...first.blobs, replaceIdentity } }, signal);
-      for (const deps of open.deps) await ensureOwned(deps, signal);
-      const [row] = await one.query(`SELECT identity, next_identity FROM intake.blob_store`);
-      expect(row).toEqual({ identity: await first.blobs.loadIdentity(signal), next_identity: null });
-    });
-
-    test('a verify that loses the store deletes no further resumes of an earlier release', async () => {
-      await using one = await openTestDatabase();
-      await using two = await openTestDatabase();
-      await using open = await openPlace([one, two]);
-      const [former, next] = open.deps;
-      if (!former || !next) throw new Error('Two were opened.');
-      await ensureOwned(former, signal);
-      for (let nth = 10; nth < 35; nth++) {
-        const { bytes, facts } = createBytes(10);
-        await former.blobs.put(`prefills/5/00000000-0000-4000-8000-0000000000${nth}`, bytes, facts, signal);
-      }
-      const moved: BlobStore['delete'] = async (...args) => {
-        const deleted = await former.blobs.delete(...args);
-        await adoptStore(next, signal);
-        return deleted;
-      };
-      const blobs = guardStore({ ...former, blobs: { ...former.blobs, delete: moved } });
-      const request = { advertisers: [], amount: { share: 0 }, signal };
-      await expect(verify({ ...former, blobs }, request)).rejects.toMatchObject({ name: 'WrongStore' });
-      expect(await Array.fromAsync(next.blobs.list('prefills/', signal))).toHaveLength(15);
-    });
-
     test('a store in use stops putting ten seconds after it has been adopted, and deleting at once', async () => {
       await using one = await openTestDatabase();
       await using two = await openTestDatabase();
@@ -315,45 +271,6 @@ for (const place of await loadBlobPlaces()) {
       await adoptStore(former, signal);
       expect(await find()).toBe('missing');
       expect(await guarded.delete([key], signal)).toMatchObject({ refused: [] });
-    });
-
-    test('a copy that adopts stops the original, also after an adoption that had not come to its end', async () => {
-      await using one = await openTestDatabase();
-      await using open = await openPlace([one]);
-      const blobs = open.deps[0]?.blobs;
-      if (!blobs) throw new Error('One was opened.');
-      const openRows = (database: TestDatabase) =>
-        openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
-      {
-        // Closed before its database is copied.
-        await using store = openRows(one);
-        await ensureOwned({ store, blobs }, signal);
-        const away = { ...blobs, replaceIdentity: () => Promise.reject(new Error('away')) };
-        await expect(adoptStore({ store, blobs: away }, signal)).rejects.toThrow('away');
-      }
-      await using copy = await copyDatabase(one);
-      await using restored = openRows(copy);
-      await using original = openRows(one);
-      await adoptStore({ store: restored, blobs }, signal);
-      await ensureOwned({ store: restored, blobs }, signal);
-      const refusal = { name: 'WrongStore' };
-      await expect(ensureOwned({ store: original, blobs }, signal)).rejects.toMatchObject(refusal);
-    });
-
-    test('a process that dies while it takes a store leaves it to the next one', async () => {
-      await using one = await openTestDatabase();
-      await using open = await openPlace([one]);
-      const [deps] = open.deps;
-      if (!deps) throw new Error('One was opened.');
-      const die = () => Promise.reject(new Error('killed'));
-      const before = { store: deps.store, blobs: { ...deps.blobs, replaceIdentity: die } };
-      const blobStore = { ...deps.store.blobStore, confirm: die };
-      for (const dying of [before, { store: { blobStore }, blobs: deps.blobs }]) {
-        await expect(ensureOwned(dying, signal)).rejects.toThrow('killed');
-      }
-      await ensureOwned(deps, signal);
-      const [row] = await one.query(`SELECT identity, next_identity FROM intake.blob_store`);
-      expect(row).toEqual({ identity: await deps.blobs.loadIdentity(signal), next_identity: null });
     });
   });
 }

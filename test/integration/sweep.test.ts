@@ -1,20 +1,12 @@
-// What a sweep accepts from the source, and what it learns about it.
+// What a sweep accepts from the source, what it learns about it, and what is read next after one that did not reach the end of the list.
 import { expect } from 'vitest';
-import { type IdRange, wholeAxis } from '../../src/domain/coverage/position.ts';
 import type { ListFilters, Source } from '../../src/source/client.ts';
 import type { Store } from '../../src/store/store.ts';
-import { holdLane } from '../../src/sync/accounts/held-lane.ts';
-import { backfill } from '../../src/sync/read/read-account.ts';
 import { readAgain } from '../../src/sync/read/read-tasks.ts';
-import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
+import type { TaskName } from '../../src/sync/worker/account-queue.ts';
+import { inLane, readSome, runTaskOf } from '../support/reading.ts';
+import { openSmallIntake } from '../support/small-intake.ts';
 import { test } from '../support/test-database.ts';
-
-async function read({ store }: Pick<SmallIntake, 'store'>, source: Source, range: IdRange) {
-  const advertiser = await store.advertisers.ensure('default', null);
-  const signal = AbortSignal.timeout(600_000);
-  await using lane = await holdLane(store, { name: 'default', lane: 'live', owner: 'test', leaseMs: 30_000, signal });
-  return await readAgain({ store, source }, { lane, advertiser, lagMs: 0, startAt: null, retryForMs: 0 }, range);
-}
 
 test('an overtaken answer is asked again as the same question, whose answer must be of the same advertiser', async ({
   database,
@@ -47,27 +39,10 @@ test('an overtaken answer is asked again as the same question, whose answer must
       return { ...answer, page: { ...answer.page, advertiserId: 77n } };
     },
   };
-  await expect(read({ store }, source, wholeAxis)).rejects.toThrow('data of advertiser 77');
+  const reading = inLane({ ...intake, store }, (read) => readAgain(...read), { source });
+  await expect(reading).rejects.toThrow('data of advertiser 77');
   expect(asked.slice(0, -1)).toContainEqual(asked.at(-1));
   expect(await database.query(`SELECT halt_kind FROM intake.advertisers`)).toEqual([{ halt_kind: 'mismatch' }]);
-});
-
-test('a sweep by date changes nothing that sweeps by id have learned about pages', { tags: ['slow'] }, async ({
-  database,
-}) => {
-  await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices: { pageCap: 20 } });
-  await intake.sweep();
-  const learned = await database.query(`SELECT learned FROM intake.advertisers`);
-  await using source = intake.openSource('json');
-  const byDate = await backfill(
-    { store: intake.store, source },
-    {
-      ...{ name: 'default', advertiserId: null, owner: 'test', leaseMs: 30_000, lagMs: 0, retryForMs: 0, parallel: 1 },
-      ...{ range: { axis: 'date', low: 0n, high: null }, restart: false, signal: AbortSignal.timeout(600_000) },
-    },
-  );
-  expect(byDate).toMatchObject([{ stopped: false }]);
-  expect(await database.query(`SELECT learned FROM intake.advertisers`)).toEqual(learned);
 });
 
 test('a certificate covers applications up to the beginning of its sweep, less twice the delay that polls have seen', {
@@ -76,11 +51,59 @@ test('a certificate covers applications up to the beginning of its sweep, less t
   await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 40 });
   await intake.sweep();
   await database.query(`UPDATE intake.advertisers SET late_ms = 2 * 3600 * 1000, late_at = now()`);
-  await using source = intake.openSource('json');
-  await read(intake, source, wholeAxis);
+  await inLane(intake, (read) => readAgain(...read));
   const hours = `SELECT extract(epoch FROM date_trunc('second', as_of) - complete_through)::float8 / 3600 AS hours FROM intake.coverage`;
   expect(await database.query(hours)).toEqual([{ hours: 4 }]);
   await database.query(`UPDATE intake.advertisers SET late_at = now() - interval '31 days'`);
-  await read(intake, source, wholeAxis);
+  await inLane(intake, (read) => readAgain(...read));
   expect(await database.query(hours)).toEqual([{ hours: 0 }]);
+});
+
+test.for(['day', 'fortnight'] as const)(
+  'a first sweep that stopped early is continued before the recheck of a %s',
+  {
+    tags: ['slow'],
+  },
+  async (name, { database }) => {
+    const choices = { pageCap: 20, order: 'descending' } as const;
+    await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices });
+    await using source = intake.openSource('json');
+    await readSome(intake, 1);
+    const demanded: string[] = [];
+    const run = (task: TaskName) => runTaskOf(intake.store, source, task, (one) => demanded.push(one));
+    expect(await run(name)).toMatchObject({ sweeps: [] });
+    expect(demanded).toEqual(['unfinished']);
+    expect(await database.query(`SELECT after_id FROM intake.cursors`)).toEqual([]);
+    expect(await run('unfinished')).toMatchObject({ sweeps: [{ stopped: false }, {}] });
+    expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([{ n: 120 }]);
+  },
+);
+
+test('a poll that leaves ranges open does not count as a poll that read to the end', async ({ database }) => {
+  await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices: { pageCap: 20 } });
+  await intake.sweep();
+  await using source = intake.openSource('json');
+  const poll = () => runTaskOf(intake.store, source, 'poll');
+  expect(await poll()).toMatchObject({ polled: expect.any(BigInt), sweeps: [{ openRanges: 0 }] });
+  intake.board.choose({ combination: 'refuse400', order: 'perRequest' });
+  intake.board.add(Array.from({ length: 120 }, () => ({ attachments: [] })));
+  expect(await poll()).toMatchObject({ polled: null, sweeps: [{ certificate: 'unproven', stopped: false }] });
+});
+
+test('dates that stand for none, the first and the last that a server knows, spoil no proof and are not the newest', async ({
+  database,
+}) => {
+  await using intake = await openSmallIntake({ rigor: 'proof', database });
+  const at = Date.UTC(2024, 0, 15);
+  const dates = [Date.parse('0002-01-01T12:00:00Z'), Date.UTC(9999, 11, 31, 23, 59, 59), at];
+  intake.board.add(
+    Array.from({ length: 40 }, (_, nth) => ({
+      id: BigInt(1_000 + 10 * nth),
+      attachments: [],
+      submittedAt: dates[nth % 3] ?? at,
+    })),
+  );
+  await intake.sweep(true);
+  const [status] = await intake.store.reports.loadStatus();
+  expect(status).toMatchObject({ newestSubmittedAt: new Date(at), coverage: { certificate: 'proven' } });
 });

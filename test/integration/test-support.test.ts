@@ -1,15 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, describe, expect, inject } from 'vitest';
 import { query } from '../support/embedded-root.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
-import { openTestRun } from '../support/test-run.ts';
-import { dockerAnswers, openTestServer } from '../support/test-server.ts';
 
 const { serverUrl } = inject('template');
 
@@ -19,24 +14,6 @@ async function loadDatabases(like: string): Promise<string[]> {
 }
 
 describe('a database per file', () => {
-  test('two databases know nothing of each other, and begin as the template was prepared', {
-    tags: ['slow'],
-  }, async () => {
-    await using run = await openTestRun(serverUrl, async (url) => {
-      await query(url, 'CREATE TABLE prepared (id int)');
-    });
-    await using one = await openTestDatabase(run.template);
-    await using other = await openTestDatabase(run.template);
-    await one.query('INSERT INTO prepared VALUES ($1)', [1]);
-    expect(await one.query('TABLE prepared')).toEqual([{ id: 1 }]);
-    expect(await other.query('TABLE prepared')).toEqual([]);
-  });
-
-  test('a file’s tests share one database', async ({ database }) => {
-    const [row] = await database.query<{ name: string }>('SELECT current_database() AS name');
-    expect(database.url).toContain(row?.name);
-  });
-
   test('a pool left open fails the close of the database, which is dropped all the same', {
     tags: ['slow'],
   }, async () => {
@@ -47,45 +24,6 @@ describe('a database per file', () => {
     await expect(database[Symbol.asyncDispose]()).rejects.toThrow(/Left open: 1 connection.*'forgotten', idle/);
     expect(await loadDatabases(new URL(database.url).pathname.slice(1))).toEqual([]);
     await forgotten.end();
-  });
-
-  test('a run drops its own databases and those of killed runs, never those of a living one', {
-    tags: ['slow'],
-  }, async () => {
-    await using living = await openTestRun(serverUrl, async () => undefined);
-    const killed = `intake_test_${randomBytes(4).toString('hex')}`;
-    await query(serverUrl, `CREATE DATABASE ${killed}`);
-    await query(serverUrl, `CREATE DATABASE ${killed}_1`);
-    const run = await openTestRun(serverUrl, async () => undefined);
-    await openTestDatabase(run.template);
-    expect(await loadDatabases(killed)).toEqual([]);
-    expect(await loadDatabases(living.template.name)).toEqual([living.template.name]);
-    await run[Symbol.asyncDispose]();
-    expect(await loadDatabases(run.template.name)).toEqual([]);
-  });
-});
-
-describe('the choice of a server', () => {
-  test('TEST_DATABASE_URL wins, and is nobody’s to stop', async () => {
-    await using server = await openTestServer({ testDatabaseUrl: 'postgres://named', root: '/', say: () => undefined });
-    expect(server).toMatchObject({ url: 'postgres://named', name: 'TEST_DATABASE_URL' });
-  });
-
-  test.for([
-    ['a Docker that answers', 200, true],
-    ['something else at the door', 404, false],
-  ] as const)('%s', async ([, status, expected]) => {
-    const door = await listen(createServer((_request, response) => response.writeHead(status).end('OK')));
-    expect(await dockerAnswers(`tcp://127.0.0.1:${door.port}`)).toBe(expected);
-    door.server.close();
-  });
-
-  test('no Docker, and one that hangs, are the same', async () => {
-    expect(await dockerAnswers('unix:///no/such/docker.sock')).toBe(false);
-    const door = await listen(createServer(() => undefined));
-    expect(await dockerAnswers(`tcp://127.0.0.1:${door.port}`)).toBe(false);
-    door.server.closeAllConnections();
-    door.server.close();
   });
 });
 
@@ -134,8 +72,3 @@ describe('the leak guard', { tags: ['slow'] }, () => {
     expect(stderr).not.toContain('nothing.test.ts');
   });
 });
-
-async function listen(server: Server): Promise<{ server: Server; port: number }> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { server, port: (server.address() as AddressInfo).port };
-}

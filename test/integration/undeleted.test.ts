@@ -2,13 +2,10 @@
 import { describe, expect, test } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import type { BlobStore } from '../../src/domain/blob.ts';
-import { toStatus } from '../../src/domain/status.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { deleteDue } from '../../src/sync/files/delete-objects.ts';
-import { verify } from '../../src/sync/files/verify.ts';
-import { erase } from '../../src/sync/privacy/erase.ts';
 import { callIntake } from '../support/intake.ts';
-import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
+import { eraseAt, loadProblems, openSmallIntake, type SmallIntake, verifyAt } from '../support/small-intake.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
 import { emptyDatabase, shareDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -24,19 +21,18 @@ async function openOne() {
   const [applicationId = 0n] = intake.board.add([{ attachments: [resume] }]);
   await intake.sweep();
   await intake.runDownloads();
-  const { advertiserId } = intake.board;
   const eraseWith = (some: Partial<BlobStore>) =>
-    erase(
-      { store: intake.store, blobs: { ...intake.blobs, ...some } },
-      { advertiserId, sought: { by: 'application', applicationId }, by: 'test', signal: AbortSignal.timeout(600_000) },
-    );
-  return Object.assign(intake, { eraseWith, applicationId });
+    eraseAt({ ...intake, blobs: { ...intake.blobs, ...some } }, { by: 'application', applicationId });
+  /** Deletes, and says that the storage keeps two versions of everything. */
+  const keeping: BlobStore['delete'] = async (keys, signal) => ({
+    ...(await intake.blobs.delete(keys, signal)),
+    kept: keys.map((key) => ({ key, versions: 2 })),
+  });
+  return Object.assign(intake, { eraseWith, keeping, applicationId });
 }
 
-const loadErasureProblems = async ({ store }: SmallIntake) =>
-  toStatus(new Date(), await store.reports.loadStatus(), null)
-    .problems.map(({ what }) => what)
-    .filter((what) => /erasure/i.test(what));
+const loadErasureProblems = async (intake: SmallIntake) =>
+  (await loadProblems(intake)).map(({ what }) => what).filter((what) => /erasure/i.test(what));
 
 describe('an erasure', () => {
   test('whose files the storage will not delete is a problem at once, with the cause, until they are deleted', async () => {
@@ -57,12 +53,7 @@ describe('an erasure', () => {
 
   test('counts in its receipt the versions that the storage keeps', async () => {
     await using intake = await openOne();
-    const [receipt] = await intake.eraseWith({
-      delete: async (keys, signal) => ({
-        ...(await intake.blobs.delete(keys, signal)),
-        kept: keys.map((key) => ({ key, versions: 2 })),
-      }),
-    });
+    const [receipt] = await intake.eraseWith({ delete: intake.keeping });
     expect(receipt).toMatchObject({ step: 'closed', counts: { files: 1, keptVersions: 2 } });
   });
 });
@@ -70,33 +61,21 @@ describe('an erasure', () => {
 describe('files that nothing refers to any more', () => {
   test('of which the storage keeps versions are a problem until the versions are gone', async () => {
     await using intake = await openOne();
-    const { advertiserId } = intake.board;
-    const keeping: BlobStore = {
-      ...intake.blobs,
-      delete: async (keys, signal) => ({
-        ...(await intake.blobs.delete(keys, signal)),
-        kept: keys.map((key) => ({ key, versions: 2 })),
-      }),
-    };
+    const keeping = { ...intake.blobs, delete: intake.keeping };
     // As the resume of a prefill that lapsed, or an orphan.
     await database.query(`DELETE FROM intake.attachments`);
     await database.query(`UPDATE intake.blobs SET intended_at = now() - interval '2 days'`);
-    const check = (blobs: BlobStore) =>
-      verify(
-        { store: intake.store, blobs },
-        { advertisers: [advertiserId], amount: { share: 0 }, signal: AbortSignal.timeout(600_000) },
-      );
-    const problems = async () => toStatus(new Date(), await intake.store.reports.loadStatus(), null).problems;
+    const check = (blobs: BlobStore) => verifyAt({ ...intake, blobs }, { amount: { share: 0 } });
     for (const time of [1, 2]) {
       await check(keeping);
-      expect({ time, problems: await problems() }).toMatchObject({
+      expect({ time, problems: await loadProblems(intake) }).toMatchObject({
         time,
         problems: [{ what: expect.stringContaining('1 file is deleted, but the storage keeps versions') }],
       });
       expect(await intake.store.deletions.hasDueDeletes()).toBe(false);
     }
     await check(intake.blobs);
-    expect(await problems()).toEqual([]);
+    expect(await loadProblems(intake)).toEqual([]);
     expect(await database.query(`SELECT 1 FROM intake.blobs`)).toEqual([]);
   });
 });
@@ -106,20 +85,13 @@ describe('infected files', () => {
     await using intake = await openOne();
     intake.board.change(intake.applicationId, { attachments: [{ ...resume, hasVirus: true }] });
     await intake.sweep(true);
-    const keeping: BlobStore = {
-      ...intake.blobs,
-      delete: async (keys, signal) => ({
-        ...(await intake.blobs.delete(keys, signal)),
-        kept: keys.map((key) => ({ key, versions: 2 })),
-      }),
-    };
+    const keeping = { ...intake.blobs, delete: intake.keeping };
     await deleteDue({ store: intake.store, blobs: keeping }, AbortSignal.timeout(600_000));
-    const problems = async () => toStatus(new Date(), await intake.store.reports.loadStatus(), null).problems;
-    expect(await problems()).toMatchObject([{ what: expect.stringContaining('1 infected file is deleted, but') }]);
-    const { advertiserId } = intake.board;
-    const request = { advertisers: [advertiserId], amount: { share: 0 } };
-    await verify(intake, { ...request, signal: AbortSignal.timeout(600_000) });
-    expect(await problems()).toEqual([]);
+    expect(await loadProblems(intake)).toMatchObject([
+      { what: expect.stringContaining('1 infected file is deleted, but') },
+    ]);
+    await verifyAt(intake, { amount: { share: 0 } });
+    expect(await loadProblems(intake)).toEqual([]);
   });
 
   test('that the storage will not delete are a problem in the status of every process, with the cause', {
@@ -130,12 +102,7 @@ describe('infected files', () => {
     await using board = await openSandbox({ applications: 0 });
     const [id = 0n] = board.add([{ attachments: [resume] }]);
     await using settings = await openSettings(database, board, {
-      BLOBS_URL: `s3://${s3.bucket}/intake`,
-      S3_ENDPOINT: s3.endpoint,
-      S3_REGION: s3.region,
-      S3_FORCE_PATH_STYLE: 'true',
-      AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId,
-      AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
+      ...s3.settings,
       // Each costs some forty requests.
       RECHECK_SCHEDULE: '*/4 * * * * *',
     });

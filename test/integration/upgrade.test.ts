@@ -4,7 +4,6 @@ import { describe, expect } from 'vitest';
 import { migrate } from '../../src/store/postgres/apply-migrations.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { loadSchema } from '../../src/store/postgres/migrations.ts';
-import { openRestored, renderDump } from '../support/dump-database.ts';
 import { runIntake } from '../support/intake.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
@@ -63,51 +62,6 @@ describe('migrations', () => {
       );
       for (const { view } of views) await older.query(`SELECT * FROM ${view}`);
     }
-  });
-
-  test('drop evidence of an earlier format and sweeps that would go on with it; certificates stay', async () => {
-    await using older = await openBare();
-    const at = entries.findIndex(({ tag }) => tag.startsWith('0006'));
-    for (const { tag, when } of entries.slice(0, at)) await step(older, tag, when);
-    await older.query(
-      `INSERT INTO intake.advertisers (name, advertiser_id, learned) VALUES ('acme', 7, '{"capacity": {"count": 100}}');
-       INSERT INTO intake.sweeps (advertiser_id, sweep_id, lane, purpose, axis, low, state, certificate, risk, reason, started_at, last_progress_at, ended_at)
-       VALUES (7, 1, 'live', 'recheck', 'id', 1, 'closed', 'proven', 'none', 'test', now(), now(), now()),
-         (7, 2, 'live', 'recheck', 'id', 1, 'running', NULL, NULL, NULL, now(), now(), NULL);
-       INSERT INTO intake.ranges (advertiser_id, sweep_id, low, high, state, evidence)
-       VALUES (7, 1, 1, 9, 'closed', '{}'), (7, 2, 1, 9, 'closed', '{}'), (7, 2, 10, NULL, 'open', '{}');
-       INSERT INTO intake.coverage (advertiser_id, axis, low, certificate, risk, reason, as_of, complete_through, sweep_id, evidence_hash)
-       VALUES (7, 'id', 1, 'proven', 'none', 'test', now(), now(), 1, sha256('x'));
-       INSERT INTO intake.evidence (advertiser_id, sweep_id, n, record, hash) VALUES (7, 1, 0, 'x', sha256('x'))`,
-    );
-    await migrate(older.url);
-    expect(await older.query(`SELECT certificate, evidence_hash FROM intake.coverage`)).toEqual([
-      { certificate: 'proven', evidence_hash: null },
-    ]);
-    expect(await older.query(`SELECT state FROM intake.sweeps ORDER BY sweep_id`)).toEqual([
-      { state: 'closed' },
-      { state: 'dropped' },
-    ]);
-    for (const table of ['evidence', 'ranges']) expect(await countOf(older, table), table).toBe(0);
-    expect(await older.query(`SELECT learned FROM intake.advertisers`)).toEqual([{ learned: {} }]);
-  });
-
-  test('lead from a dump of an earlier schema to this one, with every row', { tags: ['slow'] }, async ({
-    database,
-  }) => {
-    await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 12 });
-    await intake.sweep();
-    await using older = await openBare();
-    for (const { tag, when } of entries.slice(0, 6)) await step(older, tag, when);
-    const before = await fillFrom(older, database);
-    await using restored = await openRestored(await renderDump(older));
-    await migrate(restored.url);
-    for (const table of ['applications', 'attachments', 'downloads', 'events', 'sweeps']) {
-      expect(before[table], table).toBeGreaterThan(0);
-      expect(await countOf(restored, table), table).toBe(before[table]);
-    }
-    await using db = openDatabase({ url: restored.url, role: 'test' });
-    expect((await loadSchema(db)).state).toBe('current');
   });
 
   test('rise in time, so that none is skipped', () => {

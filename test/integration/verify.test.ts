@@ -9,9 +9,8 @@ import { largestScreenBytes } from '../../src/domain/screen.ts';
 import { parseScreens, screenParserVersion } from '../../src/source/parse/screen.ts';
 import { reparse } from '../../src/sync/files/reparse.ts';
 import { adoptStore, guardStore } from '../../src/sync/files/store-owner.ts';
-import { type VerifyRequest, verify } from '../../src/sync/files/verify.ts';
 import { findFileDifferences } from '../support/file-equality.ts';
-import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
+import { openSmallIntake, type SmallIntake, verifyAt } from '../support/small-intake.ts';
 import { shareDatabase } from '../support/test-database.ts';
 import { testFirst } from '../support/variants.ts';
 
@@ -28,14 +27,6 @@ async function openThree(): Promise<SmallIntake & { paths: string[] }> {
   return Object.assign(intake, { paths });
 }
 
-const check = (intake: SmallIntake, request: Partial<VerifyRequest> = {}) =>
-  verify(intake, {
-    advertisers: [intake.board.advertiserId],
-    amount: { share: 1 },
-    signal: AbortSignal.timeout(600_000),
-    ...request,
-  });
-
 const clean = {
   missing: 0,
   damaged: 0,
@@ -49,32 +40,10 @@ const clean = {
 };
 
 describe('verify', () => {
-  test('asks for several objects at once, and for no more than it may', async () => {
-    await using intake = await openThree();
-    let asking = 0;
-    let most = 0;
-    const two = Promise.withResolvers<void>();
-    const blobs: SmallIntake['blobs'] = {
-      ...intake.blobs,
-      async verify(...args) {
-        asking += 1;
-        most = Math.max(most, asking);
-        // One after another, the second would never come.
-        if (asking === 2) two.resolve();
-        await two.promise;
-        const condition = await intake.blobs.verify(...args);
-        asking -= 1;
-        return condition;
-      },
-    };
-    expect(await check({ ...intake, blobs }, { parallel: 2 })).toMatchObject({ ...clean, blobs: 3, read: 3 });
-    expect(most).toBe(2);
-  });
-
   test('finds nothing where nothing is wrong, and records what it proved', async () => {
     await using intake = await openThree();
-    expect(await check(intake)).toMatchObject({ ...clean, blobs: 3, read: 3, readBytes: 12 });
-    expect(await check(intake, { amount: { share: 0 } })).toMatchObject({ ...clean, blobs: 3, read: 0 });
+    expect(await verifyAt(intake)).toMatchObject({ ...clean, blobs: 3, read: 3, readBytes: 12 });
+    expect(await verifyAt(intake, { amount: { share: 0 } })).toMatchObject({ ...clean, blobs: 3, read: 0 });
   });
 
   type Plant = (paths: readonly string[]) => void;
@@ -109,33 +78,33 @@ describe('verify', () => {
   testFirst(defects)('finds an object that is %s, and the file is fetched again', async ([, plant, share, found]) => {
     await using intake = await openThree();
     plant(intake.paths);
-    expect(await check(intake, { amount: { share } })).toMatchObject({ ...clean, ...found });
+    expect(await verifyAt(intake, { amount: { share } })).toMatchObject({ ...clean, ...found });
     expect(await database.query(`SELECT 1 FROM intake.applications WHERE ready_at IS NULL`)).not.toEqual([]);
     await intake.runDownloads();
     expect(await findFileDifferences(intake, 'json')).toEqual([]);
-    expect(await check(intake)).toMatchObject(clean);
+    expect(await verifyAt(intake)).toMatchObject(clean);
   });
 
   test('counts what was lost until its files have bytes again, however long that takes', async () => {
     await using intake = await openThree();
     rmSync(intake.paths[first] ?? '');
-    expect(await check(intake)).toMatchObject({ missing: 1, unrepaired: 0 });
+    expect(await verifyAt(intake)).toMatchObject({ missing: 1, unrepaired: 0 });
     // A blob of long ago, that nothing but the lost file refers to: no orphan.
     await database.query(`UPDATE intake.blobs SET intended_at = intended_at - interval '9 days'`);
     for (let run = 0; run < 2; run++) {
-      expect(await check(intake)).toMatchObject({ ...clean, unrepaired: 1 });
+      expect(await verifyAt(intake)).toMatchObject({ ...clean, unrepaired: 1 });
     }
     intake.board.fault({ kind: 'fail', status: 410, on: 'resume', times: null });
     await intake.runDownloads();
-    expect(await check(intake)).toMatchObject({ ...clean, unrepaired: 1 });
+    expect(await verifyAt(intake)).toMatchObject({ ...clean, unrepaired: 1 });
     expect(await intake.store.reports.loadStatus()).toMatchObject([{ damagedBlobs: 1 }]);
     const choice = { applicationId: null, kind: null, state: null };
     expect(await intake.store.downloads.retry(intake.board.advertiserId, choice)).toBe(1);
-    expect(await check(intake)).toMatchObject({ ...clean, unrepaired: 1 });
+    expect(await verifyAt(intake)).toMatchObject({ ...clean, unrepaired: 1 });
     intake.board.clearFaults();
     await intake.runDownloads();
     expect(await findFileDifferences(intake, 'json')).toEqual([]);
-    expect(await check(intake)).toMatchObject(clean);
+    expect(await verifyAt(intake)).toMatchObject(clean);
     expect(await intake.store.reports.loadStatus()).toMatchObject([{ damagedBlobs: 0 }]);
   });
 
@@ -145,8 +114,8 @@ describe('verify', () => {
     await intake.changeWithFiles(one?.id ?? 0n, { attachments: [{ kind: 'resume', content: 'another' }] });
     const sha256 = createHash('sha256').update('one').digest('hex');
     rmSync(join(intake.folder, 'blobs', toBlobKey(intake.board.advertiserId, sha256)));
-    expect(await check(intake)).toMatchObject({ ...clean, missing: 1, lost: 1 });
-    expect(await check(intake)).toMatchObject({ ...clean, lost: 0 });
+    expect(await verifyAt(intake)).toMatchObject({ ...clean, missing: 1, lost: 1 });
+    expect(await verifyAt(intake)).toMatchObject({ ...clean, lost: 0 });
     expect(await intake.store.reports.loadStatus()).toMatchObject([{ damagedBlobs: 0 }]);
   });
 
@@ -161,49 +130,11 @@ describe('verify', () => {
     renameSync(folder, `${folder}.mounted`);
     // What an earlier start without the mount has left below it.
     await (await openDiskBlobs(folder))[Symbol.asyncDispose]();
-    await expect(check(guarded)).rejects.toMatchObject({ name: 'WrongStore' });
+    await expect(verifyAt(guarded)).rejects.toMatchObject({ name: 'WrongStore' });
     rmSync(folder, { recursive: true });
     renameSync(`${folder}.mounted`, folder);
     expect(await database.query(`SELECT state FROM intake.attachment_versions`)).toEqual([{ state: 'stored' }]);
-    expect(await check(guarded)).toMatchObject({ ...clean, blobs: 4, read: 4, lost: 0 });
-  });
-
-  test('calls nothing lost or unknown that came or went while it looked', async () => {
-    await using intake = await openThree();
-    const erased = '0'.repeat(64);
-    const signal = AbortSignal.timeout(600_000);
-    // As read before the last was announced, and before another was erased.
-    async function* loadBlobs(advertiserId: bigint) {
-      const rows = await Array.fromAsync(intake.store.blobs.load(advertiserId));
-      yield {
-        sha256: erased,
-        sizeBytes: 1,
-        key: toBlobKey(advertiserId, erased),
-        state: 'stored' as const,
-        keptVersions: 0,
-      };
-      yield* rows.slice(0, -1);
-    }
-    const store = { ...intake.store, blobs: { ...intake.store.blobs, load: loadBlobs } };
-    const request = { advertisers: [intake.board.advertiserId], amount: { share: 0 }, signal };
-    expect(await verify({ store, blobs: intake.blobs }, request)).toMatchObject({ ...clean, blobs: 3 });
-    expect(await check(intake)).toMatchObject({ ...clean, blobs: 3 });
-  });
-
-  test('finds what another verify has just found', { tags: ['slow'] }, async () => {
-    await using intake = await openThree();
-    rmSync(intake.paths[first] ?? '');
-    async function* loadBlobs(advertiserId: bigint) {
-      const rows = await Array.fromAsync(intake.store.blobs.load(advertiserId));
-      await check(intake);
-      yield* rows;
-    }
-    expect(
-      await check({ ...intake, store: { ...intake.store, blobs: { ...intake.store.blobs, load: loadBlobs } } }),
-    ).toMatchObject({
-      missing: 1,
-      requeued: 0,
-    });
+    expect(await verifyAt(guarded)).toMatchObject({ ...clean, blobs: 4, read: 4, lost: 0 });
   });
 
   test('finds an object that nobody knows, keeps it for the grace, then deletes it', async () => {
@@ -213,13 +144,13 @@ describe('verify', () => {
     const extra = join(intake.folder, 'blobs', toBlobKey(intake.board.advertiserId, sha256));
     mkdirSync(join(extra, '..'), { recursive: true });
     writeFileSync(extra, bytes);
-    expect(await check(intake)).toMatchObject({ ...clean, extra: 1, orphans: 1 });
-    expect(await check(intake)).toMatchObject({ ...clean, orphans: 1 });
+    expect(await verifyAt(intake)).toMatchObject({ ...clean, extra: 1, orphans: 1 });
+    expect(await verifyAt(intake)).toMatchObject({ ...clean, orphans: 1 });
     expect(await intake.keys()).toHaveLength(4);
     await database.query(`UPDATE intake.blobs SET intended_at = intended_at - interval '25 hours'`);
-    expect(await check(intake)).toMatchObject({ ...clean, orphans: 1, collected: 1 });
+    expect(await verifyAt(intake)).toMatchObject({ ...clean, orphans: 1, collected: 1 });
     expect(await intake.keys()).toHaveLength(3);
-    expect(await check(intake)).toMatchObject({ ...clean, blobs: 3 });
+    expect(await verifyAt(intake)).toMatchObject({ ...clean, blobs: 3 });
   });
 
   test('finds nothing wrong with a file whose object was there before it, cut', async () => {
@@ -230,9 +161,9 @@ describe('verify', () => {
     const path = join(intake.folder, 'blobs', key);
     mkdirSync(join(path, '..'), { recursive: true });
     writeFileSync(path, 'whole');
-    expect(await check(intake)).toMatchObject({ extra: 1 });
+    expect(await verifyAt(intake)).toMatchObject({ extra: 1 });
     await intake.receiveWithFiles([{ attachments: [{ kind: 'resume', content: bytes }] }]);
-    expect(await check(intake)).toMatchObject(clean);
+    expect(await verifyAt(intake)).toMatchObject(clean);
     expect(await database.query(`SELECT size_bytes::int AS size FROM intake.blobs WHERE key = $1`, [key])).toEqual([
       { size: bytes.length },
     ]);
@@ -242,33 +173,14 @@ describe('verify', () => {
     await using intake = await openThree();
     await database.query(`UPDATE intake.blobs SET intended_at = now() - interval '2 days'`);
     // Nor are they counted: too many orphans would hold back the collection of real ones.
-    expect(await check(intake)).toMatchObject({ orphans: 0, collected: 0 });
+    expect(await verifyAt(intake)).toMatchObject({ orphans: 0, collected: 0 });
     expect(await intake.keys()).toHaveLength(3);
-  });
-
-  test('moves with every object, also where no row knows it: an older database beside a newer bucket', {
-    tags: ['slow'],
-  }, async () => {
-    await using intake = await openThree();
-    for (const content of ['a stranger', 'another']) {
-      const sha256 = createHash('sha256').update(content).digest('hex');
-      const path = join(intake.folder, 'blobs', toBlobKey(intake.board.advertiserId, sha256));
-      mkdirSync(join(path, '..'), { recursive: true });
-      writeFileSync(path, content);
-    }
-    let steps = 0;
-    const onStep = () => {
-      steps++;
-    };
-    expect(await check(Object.assign(intake, { onStep }))).toMatchObject({ extra: 2 });
-    // Five objects were compared, and the bytes of three were read.
-    expect(steps).toBe(8);
   });
 
   test('leaves names alone that are not ours', { tags: ['slow'] }, async () => {
     await using intake = await openThree();
     writeFileSync(join(intake.folder, 'blobs', String(intake.board.advertiserId), 'readme'), 'hands off');
-    expect(await check(intake)).toMatchObject({ ...clean, foreign: 1 });
+    expect(await verifyAt(intake)).toMatchObject({ ...clean, foreign: 1 });
     expect(await intake.keys()).toHaveLength(4);
   });
 
@@ -280,8 +192,8 @@ describe('verify', () => {
        FROM generate_series(1, 30) AS n`,
       [intake.board.advertiserId],
     );
-    expect(await check(intake)).toMatchObject({ orphans: 30, collected: 0, braked: true });
-    expect(await check(intake, { mayDeleteManyOrphans: true })).toMatchObject({
+    expect(await verifyAt(intake)).toMatchObject({ orphans: 30, collected: 0, braked: true });
+    expect(await verifyAt(intake, { mayDeleteManyOrphans: true })).toMatchObject({
       orphans: 30,
       collected: 30,
       braked: false,
@@ -293,7 +205,7 @@ describe('verify', () => {
     await database.query(
       `UPDATE intake.blobs SET state = 'infected', infected_at = now(), deleted_at = now() WHERE size_bytes = 3`,
     );
-    await check(intake);
+    await verifyAt(intake);
     expect(await intake.keys()).toHaveLength(2);
   });
 });

@@ -1,12 +1,11 @@
 // Members that differ in every answer: what counts as a change, and what is one element of the quarantine.
 import { describe, expect, test } from 'vitest';
 import { mostQuarantined } from '../../src/domain/application.ts';
-import { toStatus } from '../../src/domain/status.ts';
 import { parsePage } from '../../src/source/parse/list.ts';
 import { checkSource } from '../../src/sync/worker/health-checks.ts';
 import { aPage, commitPageOf } from '../support/applications.ts';
 import { openAccount } from '../support/leases.ts';
-import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
+import { loadProblems, openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { shareDatabase } from '../support/test-database.ts';
 
 const database = shareDatabase();
@@ -160,24 +159,6 @@ describe('an element without an id', () => {
     expect((await intake.rows()).length).toBeLessThan(2 * elements);
   });
 
-  test('is compared with few others, however many are stored of one person', { tags: ['slow'] }, async () => {
-    await using intake = await openQuarantine();
-    const cost = async (JobSeekerID: string, elements: number) => {
-      const before = process.cpuUsage();
-      await intake.answer(
-        ...Array.from({ length: elements }, (_, at) => ({
-          ...{ JobSeekerID, DateSubmitted: `/Date(${1_700_000_000_000 + at * 1_000 + elements}+0000)/` },
-        })),
-      );
-      const { user, system } = process.cpuUsage(before);
-      return user + system;
-    };
-    await cost('warm-up', 3_000);
-    const alone = await cost('js-1', 3_000);
-    await cost('js-2', 1_000);
-    expect(await cost('js-2', 3_000)).toBeLessThan(5 * alone);
-  });
-
   test('is kept up to ten thousand of them; the others are counted, and the status says so', {
     tags: ['slow'],
   }, async () => {
@@ -185,7 +166,7 @@ describe('an element without an id', () => {
     const people = Array.from({ length: mostQuarantined + 3 }, (_, at) => ({ Email: `p${at}@example.com` }));
     await intake.answer(...people);
     expect(await intake.rows()).toHaveLength(mostQuarantined);
-    const { problems } = toStatus(new Date(), await intake.store.reports.loadStatus(), null);
+    const problems = await loadProblems(intake);
     expect(problems).toContainEqual(
       expect.objectContaining({ what: expect.stringContaining('The quarantine is full; 3 elements'), urgent: true }),
     );

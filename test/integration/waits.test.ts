@@ -4,14 +4,16 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
+import type { Lease } from '../../src/store/accounts/leases.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createTroubles } from '../../src/sync/troubles.ts';
 import { callIntake } from '../support/intake.ts';
+import { openSmallIntake } from '../support/small-intake.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
 import { openTcpGate } from '../support/tcp-gate.ts';
 import { test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
-import { hireWorker, isDone, isRead, openSettings, probe, spawnWorker } from '../support/worker.ts';
+import { hireWorker, isDone, isRead, openSettings, probe, spawnWorker, startBareWorker } from '../support/worker.ts';
 
 interface Told {
   readonly headline: string;
@@ -85,25 +87,6 @@ describe('a source that is away while a command reads', { tags: ['slow'] }, () =
     await gate.open();
     expect((await sync).code).toBe(0);
     expect((await askStatus(settings.env)).waits).toEqual([]);
-  });
-});
-
-describe('a source that goes away between two polls', { tags: ['slow'] }, () => {
-  test('is named as soon as a download meets it', async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 5 });
-    board.fault({ kind: 'fail', status: 503, on: 'files', times: null });
-    await using gate = await openTcpGate(board.url);
-    await using settings = await openSettings(database, { ...board, url: gate.url }, { SYNC_SCHEDULE: '0 0 1 1 *' });
-    await using _worker = await hireWorker(settings.env);
-    // The first sweep is over, and the next is a year away.
-    await until(async () => (await database.query(`SELECT 1 FROM intake.leases WHERE done_at IS NOT NULL`)).length > 0);
-    await gate.shut();
-    await until(async () => {
-      // A poll that has just ended is not repeated, by this worker or another.
-      await database.query(`UPDATE intake.leases SET done_at = done_at - interval '1 minute'`);
-      await callIntake(['retry'], settings.env);
-      return (await askStatus(settings.env)).waits.some(({ dependency }) => dependency === 'source');
-    });
   });
 });
 
@@ -192,6 +175,50 @@ describe('a database that is away', () => {
   });
 });
 
+test('a source that is away stays named while a command that tries it holds the lane', { tags: ['slow'] }, async ({
+  emptied: database,
+}) => {
+  await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 12 });
+  await intake.sweep();
+  // A worker skips its poll if the account was read a moment ago.
+  await database.query(`UPDATE intake.leases SET done_at = now() - interval '1 hour'`);
+  const { store } = intake;
+  await using inner = intake.openSource('json');
+  const stop = new AbortController();
+  let isAway = true;
+  let claims = 0;
+  const list: typeof inner.list = async (...asked) => {
+    if (isAway) throw new Trouble('unreachable', 'The source is away.', { at: 'source' });
+    return await inner.list(...asked);
+  };
+  const account = { name: 'default', advertiserId: null, source: { ...inner, list }, watch: () => {} };
+  const claim: typeof store.leases.claim = async (request) => {
+    if (request.owner === 'a worker') claims++;
+    return await store.leases.claim(request);
+  };
+  const countingStore = { ...store, leases: { ...store.leases, claim } };
+  const worker = startBareWorker({ store: countingStore, accounts: [account], maintenance: [] }, stop.signal);
+  try {
+    const command = { name: 'default', lane: 'live', owner: 'a command', leaseMs: 600_000 } as const;
+    await until(() => worker.facts().troubled === 1);
+    let lease: Lease | null = null;
+    await until(async () => {
+      lease = await store.leases.claim(command);
+      return lease !== null;
+    });
+    const before = claims;
+    // It has found the lane held twice: what follows the first of these has happened.
+    await until(() => claims >= before + 2);
+    expect(worker.facts().troubled).toBe(1);
+    isAway = false;
+    if (lease) await store.leases.release(lease, false);
+    await until(() => worker.facts().troubled === 0);
+  } finally {
+    stop.abort();
+    await worker.ended;
+  }
+});
+
 describe('why an account waits', () => {
   const away = new Trouble('unreachable', 'refused', { at: 'source' });
 
@@ -225,22 +252,6 @@ describe('why an account waits', () => {
     expect(
       await writtenBy(...[halt, database, unexpected].map((each) => () => troubles.note('reading', ['a'], each, 0))),
     ).toEqual([]);
-  });
-
-  test('is told by the next failure where the database could not take it', async () => {
-    const written: unknown[] = [];
-    const answers = [() => Promise.reject(new Error('away')), async () => {}];
-    const advertisers = {
-      async noteTrouble(...noted: unknown[]) {
-        await answers.shift()?.();
-        written.push(noted);
-      },
-    } as unknown as Store['advertisers'];
-    const troubles = createTroubles({ advertisers });
-    troubles.note('reading', ['a'], away, 0);
-    troubles.note('reading', ['a'], away, 0);
-    await troubles.untilWritten();
-    expect(written).toHaveLength(1);
   });
 
   test('is over with a halt, and is ended by the next success where the database could not take the end', async () => {

@@ -3,8 +3,6 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { describe, expect } from 'vitest';
 import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
-import type { Pass } from '../../src/sync/worker/pass.ts';
-import { callIntake } from '../support/intake.ts';
 import { openTcpGate } from '../support/tcp-gate.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -60,55 +58,6 @@ describe('several advertisers', () => {
     expect(await loadHalts(database)).toMatchObject({ 'account-1': null, 'account-3': 'mismatch', 'account-4': null });
     expect(worker.lines.join('')).not.toContain(refused.credential);
   });
-
-  test('refused for a while lose no file and spend no attempt', { tags: ['slow'] }, async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 20 });
-    await using settings = await openSettings(database, board);
-    expect(await callIntake(['sync', '--no-files'], settings.env)).toMatchObject({ code: 0 });
-    const refusal = board.fault({ kind: 'refuse', times: null });
-    await using _worker = await hireWorker(settings.env, { probeEveryMs: 200 });
-    await until(async () => (await loadHalts(database))['account-1'] === 'refused');
-    const claimed = `SELECT 1 FROM intake.downloads WHERE lease_token IS NOT NULL`;
-    await until(async () => (await database.query(claimed)).length === 0);
-    expect(await attemptsSpent(database)).toBe(0);
-    board.clearFaults(refusal);
-    await until(() => isStored(database, board));
-    expect(await database.query(`SELECT DISTINCT state FROM intake.attachments ORDER BY 1`)).toEqual(
-      expect.arrayContaining([{ state: 'stored' }]),
-    );
-  });
-});
-
-describe('an account', () => {
-  test('that one worker has just polled is left alone by another, which also polls once at its start', {
-    tags: ['slow'],
-  }, async ({ emptied: database }) => {
-    const some = { applications: 3 };
-    await using board = await openSandbox({ ...some, advertisers: [some] });
-    const [left, polled] = board.advertisers;
-    if (!left || !polled) throw new Error('Two accounts are there.');
-    await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
-    {
-      await using one = await hireWorker(settings.env);
-      const isRecheck = ({ pass, outcome }: Pass) => pass === 'recheck' && outcome === 'done';
-      await until(() => one.passes.filter(isRecheck).length === 2);
-      await until(async () => (await isStored(database, left)) && (await isStored(database, polled)));
-    }
-    // However long a busy machine takes to start the next one, the first account has just been polled; the second was a minute ago.
-    await database.query(
-      `UPDATE intake.leases SET done_at = now() + CASE WHEN name = 'account-1' THEN interval '50 s' ELSE interval '-1 min' END`,
-    );
-    board.clearRequests();
-    const asked = () => new Set(board.requests().map(({ advertiserId }) => advertiserId));
-    await using two = await hireWorker(settings.env);
-    await until(() => two.passes.some(({ pass, outcome }) => pass === 'live' && outcome === 'done'));
-    expect(asked()).toEqual(new Set([polled.advertiserId]));
-
-    // Some time later it is another matter.
-    await database.query(`UPDATE intake.leases SET done_at = now() - interval '1 minute'`);
-    await using _three = await hireWorker(settings.env);
-    await until(() => asked().has(left.advertiserId));
-  });
 });
 
 describe('a worker with nothing to do', () => {
@@ -161,35 +110,6 @@ describe('a source that asks to be left alone for long', { tags: ['slow'] }, () 
     expect(asked()).toBe(1);
     expect(await attemptsSpent(database)).toBe(0);
     expect(await database.query(`SELECT 1 FROM intake.downloads`)).toHaveLength(10);
-  });
-
-  test('whenever it is asked for one file is left alone once: after that the file waits, and the list is read', async ({
-    emptied: database,
-  }) => {
-    await using board = await openSandbox({ applications: 0 });
-    const [id = 0n] = board.add([{ attachments: [{ kind: 'resume', content: 'never served' }] }]);
-    await using settings = await openSettings(database, board);
-    board.fault({ kind: 'throttle', seconds: 11, on: 'resume', times: null, applicationId: id });
-    await using _worker = await hireWorker(settings.env, { lookEveryMs: 50 });
-    const asked = () =>
-      board
-        .requests()
-        .filter((one) => one.path.includes('/resume/'))
-        .map(({ at }) => at);
-    const isSpent = `SELECT 1 FROM intake.downloads WHERE attempts = 1 AND lease_token IS NULL`;
-    await until(async () => (await database.query(isSpent)).length > 0);
-    const [first = 0] = asked();
-    const second = asked().at(-1) ?? 0;
-    const early = board.requests().filter(({ at }) => at > first + 1_000 && at < first + 10_900);
-    // A request may have been on its way when the source asked to be left alone. A worker that ignored Retry-After would send one every second.
-    expect(early.length).toBeLessThan(3);
-    board.add([{ attachments: [{ kind: 'resume', content: 'served' }] }]);
-    await until(() => isRead(database, board));
-    await until(
-      async () => (await database.query(`SELECT 1 FROM intake.attachments WHERE state = 'stored'`)).length > 0,
-    );
-    const paused = `SELECT 1 FROM intake.advertisers WHERE throttled_until > $1::timestamptz + interval '5 seconds'`;
-    expect(await database.query(paused, [new Date(second)])).toEqual([]);
   });
 });
 

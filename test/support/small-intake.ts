@@ -4,6 +4,8 @@ import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { openSandbox, type Sandbox, type SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
 import type { ApplicationPlan } from '../../src/dev/sandbox/people/plan.ts';
 import type { BlobStore } from '../../src/domain/blob.ts';
+import type { Sought } from '../../src/domain/erasure.ts';
+import { toStatus } from '../../src/domain/status.ts';
 import type { Source } from '../../src/source/client.ts';
 import { describeFile } from '../../src/source/parse/file-description.ts';
 import { parseScreens } from '../../src/source/parse/screen.ts';
@@ -17,6 +19,8 @@ import {
   runDownloads,
 } from '../../src/sync/files/download-run.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
+import { type VerifyRequest, verify } from '../../src/sync/files/verify.ts';
+import { erase } from '../../src/sync/privacy/erase.ts';
 import { syncAccount } from '../../src/sync/read/read-account.ts';
 import { readIds } from '../../src/sync/read/read-ids.ts';
 import { openScratch } from './blob-stores.ts';
@@ -213,3 +217,27 @@ export async function openSmallIntake(options: SmallIntakeOptions = {}): Promise
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
+
+/** Erases a person as `intake erase` does; the receipts. */
+export const eraseAt = (
+  { board, ...deps }: Pick<SmallIntake, 'store' | 'blobs' | 'board'>,
+  sought: Sought,
+  future = false,
+) =>
+  erase(deps, { advertiserId: board.advertiserId, sought, future, by: 'test', signal: AbortSignal.timeout(600_000) });
+
+/** Verifies every file, and reads all of their bytes unless the request says otherwise. */
+export const verifyAt = (
+  { board, ...deps }: Pick<SmallIntake, 'store' | 'blobs' | 'board'>,
+  request: Partial<VerifyRequest> = {},
+) =>
+  verify(deps, {
+    advertisers: [board.advertiserId],
+    amount: { share: 1 },
+    signal: AbortSignal.timeout(600_000),
+    ...request,
+  });
+
+/** The problems that the status tells. */
+export const loadProblems = async ({ store }: Pick<SmallIntake, 'store'>, staleAfterMs: number | null = null) =>
+  toStatus(new Date(), await store.reports.loadStatus(), staleAfterMs).problems;
