@@ -52,7 +52,6 @@ const higher = '2'.repeat(64);
 export const claimScenarios = {
   /** A run stalls until its claims lapse and another run takes them, and then tries to renew, postpone and release them. */
   claims: (stage) => ({
-    name: 'claims that changed hands are renewed, postponed and released',
     promise: 'a run changes nothing about a claim that another run has (P6)',
     async open() {
       const files = await openQueued(stage, [1, 2, 3]);
@@ -91,7 +90,6 @@ export const claimScenarios = {
 
   /** An operator retries waiting files while a run completes one of them. */
   retried: (stage) => ({
-    name: 'waiting files are asked for again while a run completes one',
     promise: 'a file that a run stored stays stored, and each that waits is queued (P4, P6)',
     allowsDeadlocks: true,
     async open() {
@@ -122,7 +120,6 @@ export const claimScenarios = {
 
   /** A download links its file to bytes that an erasure is deleting because no other file refers to them. */
   linked: (stage) => ({
-    name: 'a file is linked to bytes that are dropped',
     promise: 'a file that is called stored has its object (P6)',
     allowsDeadlocks: true,
     async open() {
@@ -140,7 +137,6 @@ export const claimScenarios = {
 
   /** Two runs report the first comparisons of an account at the same time, and both agree. */
   compared: (stage) => ({
-    name: 'two files compare their Hash for the first time',
     promise: 'each comparison counts, and no file is lost for it (P7)',
     async open() {
       const files = await openQueued(stage, [1, 2]);
@@ -162,7 +158,6 @@ export const claimScenarios = {
 
   /** A repeated fetch finds the same bytes, while a page flags these bytes at another application. */
   confirmed: (stage) => ({
-    name: 'a file is confirmed while the same bytes are flagged elsewhere',
     promise: 'no file with flagged bytes is called stored (P8)',
     allowsDeadlocks: true,
     async open() {
@@ -179,7 +174,6 @@ export const claimScenarios = {
 
   /** A repeated fetch finds other bytes, while a page flags these bytes at another application. */
   'confirmed-other': (stage) => ({
-    name: 'a file is found to have other bytes while these are flagged elsewhere',
     promise: 'no file, and no earlier version of one, with flagged bytes is called stored (P8)',
     allowsDeadlocks: true,
     async open() {
@@ -204,7 +198,6 @@ export const claimScenarios = {
 
   /** Hash changed too often while the bytes stayed the same: a run drops the queued confirmations while another run claims some of them. */
   'confirmations-dropped': (stage) => ({
-    name: 'confirmations are dropped while another run claims one',
     promise: 'a run does not wait for a claim, and a claim that was given is not taken away (P6, P11)',
     async open() {
       const { advertiserId, files } = await openConfirmations(stage, sha256);
@@ -240,7 +233,6 @@ export const claimScenarios = {
 
   /** A process shuts down and releases its claims while an operator retries the same files. */
   released: (stage) => ({
-    name: 'claims are released while their files are asked for again',
     promise: 'nobody fails, and each file that waits is queued (P4)',
     allowsDeadlocks: true,
     async open() {
@@ -268,7 +260,6 @@ export const claimScenarios = {
 
   /** A run announces the bytes of two files while a resumed erasure drops both blobs; one of the blobs has no row. */
   'drop-two': (stage) => ({
-    name: 'two announced bytes while both are dropped',
     promise: 'a file that is called stored has its object, and nobody fails (P6)',
     allowsDeadlocks: true,
     async open() {
@@ -298,7 +289,6 @@ export const claimScenarios = {
 
   /** Two infected blobs are deleted while a batch completes: one file was put with the bytes of one blob, one is linked to the other. */
   'confirmed-delete': (stage) => ({
-    name: 'two infected objects are deleted while a batch completes with both',
     promise: 'no file with infected bytes is called stored, and nobody fails (P8)',
     allowsDeadlocks: true,
     async open() {

@@ -79,7 +79,6 @@ function checkLoaded(
 export const evidenceScenarios = {
   /** An audit of a proof while a sweep over some of the same ids ends. */
   'audit-end': (stage) => ({
-    name: 'an audit is recorded while a sweep ends',
     promise: 'the chain of a proof is whole, and coverage names its last line (P10)',
     async open() {
       const { advertiserId, name } = await stage.openAdvertiser();
@@ -99,7 +98,6 @@ export const evidenceScenarios = {
 
   /** An audit of a proof that two later sweeps replace, while maintenance prunes old sweeps. */
   'audit-pruned': (stage) => ({
-    name: 'an audit is recorded while its proof is pruned',
     promise: 'the chain of a proof is whole or gone, coverage names its last line, and nobody fails (P10)',
     async open() {
       const { advertiserId, name } = await stage.openAdvertiser();
@@ -125,7 +123,6 @@ export const evidenceScenarios = {
 
   /** An audit and a backfill page record evidence while a person is erased. */
   'erase-audit': (stage) => ({
-    name: 'erasure beside an audit and a page that record evidence',
     promise: 'the person is erased, and the chains are whole (P10, P17)',
     async open() {
       const { advertiserId, name, lease: live } = await openPerson(stage);
@@ -149,7 +146,6 @@ export const evidenceScenarios = {
 
   /** A proof is exported while an audit appends to it and a person in it is erased. */
   'proof-export': (stage) => ({
-    name: 'a proof is exported while an audit is recorded and a person is erased',
     promise: 'an exported proof is of one moment: its lines and certificates agree (P23)',
     async open() {
       const { advertiserId, lease } = await openPerson(stage);
@@ -182,7 +178,6 @@ export const evidenceScenarios = {
 
   /** The web page of a proof is loaded while an audit appends to the proof. */
   'proof-page': (stage) => ({
-    name: 'the page about a proof is loaded while an audit is recorded',
     promise: 'the page shows a proof of one moment: its lines and certificates agree (P10)',
     async open() {
       const { advertiserId, name, lease } = await openLane(stage);

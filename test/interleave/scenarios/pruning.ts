@@ -16,7 +16,6 @@ import { sha256 } from './objects.ts';
 export const pruningScenarios = {
   /** Two clients prune old sweeps, events and quarantined elements while a page shows the element again and ends a sweep. */
   pruning: (stage) => ({
-    name: 'two prunings beside a page',
     promise:
       'the newest event and sweep, covered sweeps, and elements that are shown again after a pruning are there (P26)',
     async open() {
@@ -79,7 +78,6 @@ export const pruningScenarios = {
 
   /** Two workers count the prefills that ended without a profile. */
   'prefill-days': (stage) => ({
-    name: 'two workers count ended prefills',
     promise: 'each prefill is counted once, and neither worker waits',
     async open() {
       const { advertiserId } = await stage.openAdvertiser();
@@ -116,7 +114,6 @@ export const pruningScenarios = {
 
   /** Verify drops unreferenced bytes while a run links a file to them by its Hash, without announcing them. */
   'orphan-linked': (stage) => ({
-    name: 'orphans are dropped while a file is linked to one of them',
     promise: 'bytes of a stored file are not dropped (P6)',
     async open() {
       const files = await openQueued(stage, [1]);

@@ -30,7 +30,6 @@ async function openEmpty(stage: Stage) {
 export const sharedScenarios = {
   /** Three writers of one advertiser, and a consumer that continues after the last event id it has read. */
   events: (stage) => ({
-    name: 'events of three writers and a consumer',
     promise: 'nothing ever appears behind a reader (P26)',
     async open() {
       const { advertiserId } = await stage.openAdvertiser();
@@ -76,7 +75,6 @@ export const sharedScenarios = {
 
   /** Three workers take rate-limit slots of one source; two of them get Retry-After answers of different lengths. */
   slots: (stage) => ({
-    name: 'rate slots of three workers with a Retry-After',
     promise: 'no slot belongs to two workers, and the longest Retry-After holds for all (P14)',
     async open() {
       const { name } = await stage.openAdvertiser();
@@ -115,7 +113,6 @@ export const sharedScenarios = {
 
   /** Two processes start at once on an empty database. A schedule takes a second or more, so only 40 are played. */
   migrations: (stage) => ({
-    name: 'two processes migrate an empty database',
     promise: 'every migration is applied once, although processes die meanwhile; nobody fails (P22)',
     most: 40,
     async open() {
@@ -133,7 +130,6 @@ export const sharedScenarios = {
 
   /** A worker starts on an empty database while another process migrates it, and then writes its first page. */
   'migration-worker': (stage) => ({
-    name: 'a worker starts while another process migrates',
     promise: 'the worker writes into a whole schema, whichever process migrates it (P22)',
     most: 40,
     async open() {
