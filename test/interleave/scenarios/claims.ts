@@ -4,14 +4,16 @@ import { hash } from 'node:crypto';
 import { toBlobKey } from '../../../src/domain/blob.ts';
 import { mostUnchanged } from '../../../src/domain/hash-trust.ts';
 import { type CompletedState, completeDownloads } from '../../../src/store/files/complete-download.ts';
+import { dropOrphans } from '../../../src/store/files/delete-blobs.ts';
 import type { Claim } from '../../../src/store/files/download-queue.ts';
-import type { Scenarios, Stage } from '../stage.ts';
+import type { Scenarios, Situation, Stage } from '../stage.ts';
 import {
   addBlob,
   checkEvents,
   checkNoneStored,
   checkObjects,
   checkQueue,
+  checkStored,
   checks,
   claimAll,
   complete,
@@ -43,6 +45,24 @@ async function openConfirmations(stage: Stage, bytes: string) {
   await setStored(files, 1, bytes);
   await makeReady(files);
   return account;
+}
+
+/** A repeated fetch finds the same bytes or other ones, while a page flags these bytes at another application. */
+function createConfirmed(stage: Stage, bytes: string): Situation {
+  return {
+    promise: 'no file, and no earlier version of one, with flagged bytes is called stored (P8)',
+    allowsDeadlocks: true,
+    async open() {
+      const { files, read } = await openConfirmations(stage, bytes);
+      await unqueue(files, 2);
+      const claimed = await claimAll(files);
+      return {
+        programs: { run: complete(stage, claimed(1)), page: read(shown(2, { hasVirus: true })) },
+        mortal: ['run'],
+        check: checks(files, checkStored, checkEvents),
+      };
+    },
+  };
 }
 
 /** The hashes of two blobs. The store locks blob rows in the order of their hashes. */
@@ -118,16 +138,20 @@ export const claimScenarios = {
     },
   }),
 
-  /** A download links its file to bytes that an erasure is deleting because no other file refers to them. */
+  /** A download links its file to bytes that an erasure, or a verify, is deleting because no other file refers to them. */
   linked: (stage) => ({
     promise: 'a file that is called stored has its object (P6)',
     allowsDeadlocks: true,
     async open() {
       const files = await openQueued(stage, [1]);
-      await addBlob(files);
+      await addBlob(files, `verified_at = now(), intended_at = now() - interval '2 days'`);
       const claimed = await claimAll(files);
       return {
-        programs: { drop: drop(files), link: complete(stage, claimed(1), toStored(sha256, { linkedBy: 'given' })) },
+        programs: {
+          drop: drop(files),
+          verify: (actor) => dropOrphans(stage.database(actor.name), files.advertiserId),
+          link: complete(stage, claimed(1), toStored(sha256, { linkedBy: 'given' })),
+        },
         mortal: ['drop'],
         lapses,
         check: checks(files, checkObjects, checkQueue),
@@ -156,45 +180,8 @@ export const claimScenarios = {
     },
   }),
 
-  /** A repeated fetch finds the same bytes, while a page flags these bytes at another application. */
-  confirmed: (stage) => ({
-    promise: 'no file with flagged bytes is called stored (P8)',
-    allowsDeadlocks: true,
-    async open() {
-      const { files, read } = await openConfirmations(stage, sha256);
-      await unqueue(files, 2);
-      const claimed = await claimAll(files);
-      return {
-        programs: { run: complete(stage, claimed(1)), page: read(shown(2, { hasVirus: true })) },
-        mortal: ['run'],
-        check: checks(files, checkNoneStored, checkEvents),
-      };
-    },
-  }),
-
-  /** A repeated fetch finds other bytes, while a page flags these bytes at another application. */
-  'confirmed-other': (stage) => ({
-    promise: 'no file, and no earlier version of one, with flagged bytes is called stored (P8)',
-    allowsDeadlocks: true,
-    async open() {
-      const { files, advertiserId, read } = await openConfirmations(stage, hash('sha256', 'before'));
-      await unqueue(files, 2);
-      const claimed = await claimAll(files);
-      return {
-        programs: { run: complete(stage, claimed(1)), page: read(shown(2, { hasVirus: true })) },
-        mortal: ['run'],
-        async check() {
-          const rows = await stage.query(
-            `SELECT 1 FROM intake.attachments WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'
-             UNION ALL SELECT 1 FROM intake.attachment_versions WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'`,
-            [advertiserId, sha256],
-          );
-          if (rows.length > 0) throw new Error('P8: flagged bytes are called stored.');
-          await checkEvents(files);
-        },
-      };
-    },
-  }),
+  confirmed: (stage) => createConfirmed(stage, sha256),
+  'confirmed-other': (stage) => createConfirmed(stage, hash('sha256', 'before')),
 
   /** Hash changed too often while the bytes stayed the same: a run drops the queued confirmations while another run claims some of them. */
   'confirmations-dropped': (stage) => ({

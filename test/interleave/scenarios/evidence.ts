@@ -10,9 +10,8 @@ import { loadProofReport, type ProofReport } from '../../../src/store/reports/pr
 import { loadAuditedProof } from '../../../src/store/sweeps/evidence.ts';
 import { withProofs } from '../../../src/store/sweeps/export-evidence.ts';
 import { pruneSweeps } from '../../../src/store/sweeps/sweeps.ts';
-import { aPage, commitPage as commitCurrent } from '../../support/applications.ts';
+import { aPage } from '../../support/applications.ts';
 import { chain, type Line, sha256 } from '../../support/chain.ts';
-import { takeLease } from '../../support/leases.ts';
 import type { Scenarios, Stage } from '../stage.ts';
 import { endSweep, openLane, openLanes, privacyKey } from './lanes.ts';
 import { checkErased, eraseFirst, openPerson } from './privacy.ts';
@@ -121,32 +120,9 @@ export const evidenceScenarios = {
     },
   }),
 
-  /** An audit and a backfill page record evidence while a person is erased. */
-  'erase-audit': (stage) => ({
-    promise: 'the person is erased, and the chains are whole (P10, P17)',
-    async open() {
-      const { advertiserId, name, lease: live } = await openPerson(stage);
-      const backfill = await takeLease(stage.direct, { name, lane: 'backfill', owner: 'page', leaseMs: 600_000 });
-      await endSweep(stage.direct, live, { advertiserId, sweepId: 2n, low: 1n, high: 20n, evidence: proof() });
-      const page = aPage(backfill, [], { advertiserId, sweepId: 3n, progress: { evidence: proof() } });
-      return {
-        programs: {
-          audit: (actor) => appendAudit(stage.database(actor.name), { advertiserId, lease: live }, 1n),
-          page: (actor) => commitCurrent(stage.database(actor.name), privacyKey, page),
-          erase: eraseFirst(stage, advertiserId),
-        },
-        mortal: ['page'],
-        async check() {
-          await checkErased(stage, advertiserId);
-          await checkChains(stage, advertiserId);
-        },
-      };
-    },
-  }),
-
   /** A proof is exported while an audit appends to it and a person in it is erased. */
   'proof-export': (stage) => ({
-    promise: 'an exported proof is of one moment: its lines and certificates agree (P23)',
+    promise: 'an exported proof is of one moment, the person is erased, and the chains are whole (P10, P17, P23)',
     async open() {
       const { advertiserId, lease } = await openPerson(stage);
       await endSweep(stage.direct, lease, { advertiserId, sweepId: 2n, low: 1n, high: 20n, evidence: proof() });
@@ -171,6 +147,8 @@ export const evidenceScenarios = {
             }));
             checkLoaded(named, () => sha256(last));
           }
+          await checkErased(stage, advertiserId);
+          await checkChains(stage, advertiserId);
         },
       };
     },

@@ -6,6 +6,7 @@ import {
   checkEvents,
   checkObjects,
   checkQueue,
+  checkStored,
   checks,
   claimAll,
   complete,
@@ -34,22 +35,6 @@ async function openHeld(stage: Stage) {
   await setStored(files, 2);
   await makeReady(files);
   return { ...account, backfill };
-}
-
-/** Checks that every stored file and every stored earlier version has a stored blob. */
-async function checkStored({ stage, advertiserId }: Account): Promise<void> {
-  const rows = await stage.query<{ what: string; blob: string }>(
-    `SELECT f.what, b.state AS blob FROM (
-       SELECT 'a file' AS what, sha256 FROM intake.attachments WHERE advertiser_id = $1 AND state = 'stored'
-       UNION ALL SELECT 'an earlier version', sha256 FROM intake.attachment_versions WHERE advertiser_id = $1 AND state = 'stored'
-     ) AS f LEFT JOIN intake.blobs b ON b.advertiser_id = $1 AND b.sha256 = f.sha256 WHERE b.state IS DISTINCT FROM 'stored'`,
-    [advertiserId],
-  );
-  const [wrong] = rows;
-  if (wrong)
-    throw new Error(
-      `${wrong.blob === 'infected' ? 'P8' : 'P6'}: ${wrong.what} is called stored, and its blob is ${wrong.blob}.`,
-    );
 }
 
 /** Checks that every flagged file is infected, and that its blob, if it has one, is infected (P8). */

@@ -9,7 +9,7 @@ import { beginErasure } from '../../../src/store/privacy/erasure-jobs.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
 import type { Actor, Program } from '../schedule.ts';
 import type { Scenarios, Situation, Stage } from '../stage.ts';
-import { addBlob, checkEvents, checkQueue, checks, claimAll, complete, missing } from './clients.ts';
+import { addBlob, checkEvents, checkQueue, checks, claimAll, missing } from './clients.ts';
 import { openLane, privacyKey } from './lanes.ts';
 import { content, sha256, toFiles } from './objects.ts';
 
@@ -137,23 +137,4 @@ export const orderScenarios = {
   'order-erase': (stage) => createOrder(stage, completeBoth, erase),
   'order-retry': (stage) => createOrder(stage, retry, erase),
   'order-lost': (stage) => createOrder(stage, lose, change),
-
-  /** An application whose resume lost its bytes completes its letter with equal bytes: both writers lock the application, then the blob. */
-  'order-blob': (stage) => ({
-    promise: 'applications are locked before blobs, so that nobody waits in a circle',
-    async open() {
-      const two = await openTwo(stage);
-      await hold(two);
-      const letter = two.claims.find(({ kind }) => kind === 'coverLetter');
-      if (!letter) throw new Error('The letter was not claimed.');
-      return {
-        programs: {
-          lost: (actor) => lose.work(two, actor),
-          letter: complete(stage, letter),
-        },
-        mortal: ['letter'],
-        check: checks(two, checkEvents, checkQueue),
-      };
-    },
-  }),
 } satisfies Scenarios;
