@@ -6,51 +6,7 @@ import { callIntake } from '../support/intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
 
-interface Coverage {
-  readonly low: string;
-  readonly high: string | null;
-  readonly certificate: string;
-  readonly as_of: Date;
-}
-
-const loadCoverage = (database: TestDatabase) =>
-  database.query<Coverage & Record<string, unknown>>(
-    `SELECT low, high, certificate, as_of FROM intake.coverage WHERE axis = 'id' ORDER BY low`,
-  );
-
 const loadOpen = (database: TestDatabase) => database.query(`SELECT low, high FROM intake.open_ranges ORDER BY low`);
-
-describe('intake backfill --before-id', { tags: ['slow'] }, () => {
-  test.for([
-    ['proven', 0],
-    ['unproven', 3],
-  ] as const)(
-    'that ends %s leaves proven coverage of the other ids alone',
-    async ([certificate, code], { emptied: database }) => {
-      await using board = await openSandbox({ applications: 90, choices: { pageCap: 30 } });
-      const env = toEnvironment(database, board);
-      expect((await callIntake(['sync', '--no-files'], env)).code).toBe(0);
-      const [whole] = await loadCoverage(database);
-      expect(await loadCoverage(database)).toMatchObject([{ low: '1', high: null, certificate: 'proven' }]);
-      const middle = [...board.truth()].map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1))[45] ?? 0n;
-      if (certificate === 'unproven') board.choose({ echo: 'wrong' });
-      const ended = await callIntake(['backfill', '--no-files', '--before-id', String(middle)], env);
-      expect(ended.code).toBe(code);
-      const [below, rest, ...more] = await loadCoverage(database);
-      expect(below).toMatchObject({ low: '1', high: String(middle - 1n), certificate });
-      expect(rest).toEqual({ ...whole, low: String(middle) });
-      expect(more).toEqual([]);
-      const open = certificate === 'proven' ? [] : [{ low: '1', high: String(middle - 1n) }];
-      expect(await loadOpen(database)).toEqual(open);
-      // Read again well, the lower part is as good as the rest.
-      if (certificate === 'proven') return;
-      board.choose({ echo: 'right' });
-      expect((await callIntake(['backfill', '--no-files', '--gaps'], env)).code).toBe(0);
-      expect(await loadOpen(database)).toEqual([]);
-      expect((await loadCoverage(database)).map((row) => row.certificate)).toEqual(['proven', 'proven']);
-    },
-  );
-});
 
 describe('gaps', () => {
   test('are not left by a list that was walked to its end by one filter', async ({ emptied: database }) => {

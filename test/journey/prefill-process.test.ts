@@ -156,16 +156,6 @@ describe('intake prefill', () => {
     }
   });
 
-  test('says in one line that its settings are not there', async ({ emptied: database }) => {
-    await using parts = await openParts(database);
-    const { AUTH_URL: _, OAUTH_CLIENT_ID: __, ...half } = parts.env;
-    expect(await callIntake(['prefill'], half)).toMatchObject({ code: 2, stderr: expect.stringContaining('AUTH_URL') });
-    const without = Object.entries(half).filter(([name]) => !/^(?:OAUTH|PREFILL|SESSION)_/.test(name));
-    expect(await callIntake(['prefill'], Object.fromEntries(without))).toMatchObject({
-      ...{ code: 2, stderr: expect.stringContaining('Prefill is off') },
-    });
-  });
-
   test('with a store that belongs to another database ends, and waits for one that no worker has taken yet', {
     tags: ['slow'],
   }, async ({ emptied: database }) => {

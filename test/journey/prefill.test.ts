@@ -2,9 +2,6 @@
 import { hash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { describe, expect } from 'vitest';
-import { openDiskBlobs } from '../../src/blobs/disk.ts';
-import { openStore } from '../../src/store/store.ts';
-import { erase } from '../../src/sync/privacy/erase.ts';
 import { createBrowser } from '../support/candidate-browser.ts';
 import { careers, openPrefillStage, type PrefillStage, prefillKey, sessionSecret } from '../support/prefill-stage.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
@@ -114,15 +111,6 @@ describe('from the button to the filled form', () => {
     expect((await stage.redeem(handleOf(back))).status).toBe(200);
   });
 
-  test('two tabs of a browser do not disturb each other', async ({ database }) => {
-    await using stage = await openPrefillStage(database);
-    const browser = createBrowser();
-    const first = await browser.toCallback(stage.toStartUrl());
-    const second = await browser.toCallback(stage.toStartUrl({ position_title: 'Cook' }));
-    const handles = [new URL(await browser.step(second)), new URL(await browser.step(first))].map(handleOf);
-    for (const handle of handles) expect((await stage.redeem(handle)).status).toBe(200);
-  });
-
   test('a handle used twice, unknown or old gives 404, and without the key nothing is given', async ({ database }) => {
     await using stage = await openPrefillStage(database);
     const handle = handleOf(await createBrowser().toReturn(stage.toStartUrl()));
@@ -144,16 +132,6 @@ describe('from the button to the filled form', () => {
     const handle = handleOf(await createBrowser().toReturn(stage.toStartUrl()));
     const answers = await Promise.all(Array.from({ length: 8 }, () => stage.redeem(handle)));
     expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, ...Array(7).fill(404)]);
-  });
-
-  test('a link to the resume works for minutes, and an altered one never', async ({ database }) => {
-    await using stage = await openPrefillStage(database);
-    const { resume } = await prefill(stage);
-    const url = resume?.url ?? '';
-    expect((await fetch(url)).status).toBe(200);
-    expect((await fetch(`${url.slice(0, -2)}xx`)).status).toBe(410);
-    stage.wait(11 * 60_000);
-    expect((await fetch(url)).status).toBe(410);
   });
 });
 
@@ -502,26 +480,5 @@ describe('what is left behind', () => {
     const { person } = stage.sandbox.grants()[0]?.candidate ?? {};
     expect(row).toMatchObject({ outcome: 'lapsed', profile: null, resume_sha256: null, handle_hash: null });
     for (const text of [person?.email, person?.lastName]) expect(JSON.stringify(row)).not.toContain(text);
-  });
-
-  test('erased with the person, by e-mail address, rows and bytes', async ({ database }) => {
-    await using stage = await openPrefillStage(database);
-    await database.query('TRUNCATE intake.prefills CASCADE');
-    const { resume } = await prefill(stage);
-    const { person } = stage.sandbox.grants()[0]?.candidate ?? {};
-    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(stage.privacyKey) });
-    await using blobs = await openDiskBlobs(stage.blobsPath);
-    const { advertiserId } = stage.sandbox;
-    const sought = { by: 'address', email: ` ${person?.email.toUpperCase()} ` } as const;
-    const request = { advertiserId, sought, by: 'test', signal: AbortSignal.timeout(600_000) };
-    expect(await erase({ store, blobs }, request)).toMatchObject([{ step: 'closed', counts: { prefills: 1 } }]);
-    expect(await lastRow(database)).toMatchObject({
-      outcome: 'erased',
-      profile: null,
-      email: null,
-      resume_sha256: null,
-    });
-    expect(await listBlobs(stage)).toEqual([]);
-    expect((await fetch(resume?.url ?? '')).status).toBe(410);
   });
 });

@@ -64,24 +64,6 @@ describe('a first sync whose first answer is too long to be read whole', { tags:
     return board;
   }
 
-  test('and that is killed after its first page goes on with every range', async ({ emptied: database }) => {
-    await using board = await openLongBoard();
-    const env = { ...toEnvironment(database, board), LEASE: '1s' };
-    const { child, ended } = startIntake(['sync', '--no-files'], env);
-    const watch = setInterval(async () => {
-      const stored = await database.query(`SELECT 1 FROM intake.applications LIMIT 1`);
-      if (stored.length > 0) child.kill('SIGKILL');
-    }, 5);
-    await ended;
-    clearInterval(watch);
-    expect((await callIntake(['sync', '--no-files'], env)).code).toBe(0);
-    expect(await findDifferences(database, board)).toEqual([]);
-    expect(await database.query(`SELECT DISTINCT advertiser_id FROM intake.sweeps`)).toEqual([
-      { advertiser_id: String(board.advertiserId) },
-    ]);
-    expect(await database.query(`SELECT 1 FROM intake.gaps`)).toEqual([]);
-  });
-
   test('and whose database connection breaks once at every kind of statement reads everything all the same', async ({
     emptied: database,
   }) => {
