@@ -1,15 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, describe, expect, inject } from 'vitest';
 import { query } from '../support/embedded-root.ts';
 import { openTestDatabase, test } from '../support/test-database.ts';
 import { openTestRun } from '../support/test-run.ts';
-import { dockerAnswers, openTestServer } from '../support/test-server.ts';
 
 const { serverUrl } = inject('template');
 
@@ -65,30 +62,6 @@ describe('a database per file', () => {
   });
 });
 
-describe('the choice of a server', () => {
-  test('TEST_DATABASE_URL wins, and is nobody’s to stop', async () => {
-    await using server = await openTestServer({ testDatabaseUrl: 'postgres://named', root: '/', say: () => undefined });
-    expect(server).toMatchObject({ url: 'postgres://named', name: 'TEST_DATABASE_URL' });
-  });
-
-  test.for([
-    ['a Docker that answers', 200, true],
-    ['something else at the door', 404, false],
-  ] as const)('%s', async ([, status, expected]) => {
-    const door = await listen(createServer((_request, response) => response.writeHead(status).end('OK')));
-    expect(await dockerAnswers(`tcp://127.0.0.1:${door.port}`)).toBe(expected);
-    door.server.close();
-  });
-
-  test('no Docker, and one that hangs, are the same', async () => {
-    expect(await dockerAnswers('unix:///no/such/docker.sock')).toBe(false);
-    const door = await listen(createServer(() => undefined));
-    expect(await dockerAnswers(`tcp://127.0.0.1:${door.port}`)).toBe(false);
-    door.server.closeAllConnections();
-    door.server.close();
-  });
-});
-
 describe('the leak guard', { tags: ['slow'] }, () => {
   const project = join(import.meta.dirname, '../..');
   // Inside the project, for its packages; outside test/, where another run would take it for one of its own files.
@@ -134,8 +107,3 @@ describe('the leak guard', { tags: ['slow'] }, () => {
     expect(stderr).not.toContain('nothing.test.ts');
   });
 });
-
-async function listen(server: Server): Promise<{ server: Server; port: number }> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { server, port: (server.address() as AddressInfo).port };
-}

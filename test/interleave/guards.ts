@@ -300,7 +300,7 @@ export const guards: readonly Guard[] = [
   ),
   guard('lost-announced-flag', 'the state of lost bytes', /(?<=SET state = 'damaged' WHERE .*) AND state = 'stored'/),
   guard(
-    'lost-announced-flag',
+    'lost-announced',
     'claims that announced lost bytes are taken back',
     /(?<=AND sha256 = ANY \(\$2::text\[\]\) AND lease_token IS NOT NULL)/,
     { by: ' AND false' },
