@@ -1,9 +1,7 @@
 // @module-tag slow
 // A rolling update as a cluster does it: three workers and two public processes are replaced one by one, while people apply and candidates
 // share their profiles. The processes that are replaced run the checkout named by BEFORE, or this one.
-import { once } from 'node:events';
 import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
@@ -11,6 +9,7 @@ import { openScratch } from '../support/blob-stores.ts';
 import { createBrowser } from '../support/candidate-browser.ts';
 import { findDifferences } from '../support/equality.ts';
 import { findFreePort } from '../support/free-port.ts';
+import { listenLocally } from '../support/local-server.ts';
 import { careers, prefillKey, sessionSecret, takeBlobStore } from '../support/prefill-stage.ts';
 import { openReceiver, webhookSecret } from '../support/receiver.ts';
 import { toEnvironment } from '../support/syncing.ts';
@@ -154,16 +153,10 @@ async function openBalancer() {
     given.once('error', () => (response.headersSent ? response.destroy() : response.writeHead(502).end()));
     asked.pipe(given);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...(await listenLocally(server)),
     targets,
     /** Whether one of its targets is busy with a callback. */
     isFetching: (one: string) => callbacks.includes(one),
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
   };
 }

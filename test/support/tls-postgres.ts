@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,6 +22,7 @@ import pg from 'pg';
 import { openPlace } from '../../src/dev/embedded/place.ts';
 import { openServer } from '../../src/dev/embedded/server.ts';
 import { makeAuthority, makeCertificate } from './authority.ts';
+import { listenLocally } from './local-server.ts';
 
 export interface TlsPostgres extends AsyncDisposable {
   /** Uses the host name in the certificate, has no parameters; the server requires TLS. */
@@ -75,11 +76,9 @@ export async function openTlsRelay(server: TlsPostgres, folder: string): Promise
   makeAuthority(own);
   const [cert, key] = [readFileSync(`${own}.crt`), readFileSync(`${own}.key`)];
   const { port: behind } = new URL(server.url);
-  const sockets = new Set<Socket>();
   const relay = createServer(async (client) => {
     const upstream = connect(Number(behind), '127.0.0.1');
     for (const each of [client, upstream]) {
-      sockets.add(each);
       each.on('error', () => {});
       each.on('close', () => [client, upstream].map((one) => one.destroy()));
     }
@@ -92,17 +91,8 @@ export async function openTlsRelay(server: TlsPostgres, folder: string): Promise
     for (const each of [near, far]) each.on('error', () => {});
     near.pipe(far).pipe(near);
   });
-  relay.listen(0, '127.0.0.1');
-  await once(relay, 'listening');
-  const { port } = relay.address() as AddressInfo;
-  return {
-    url: server.url.replace(`:${behind}/`, `:${port}/`),
-    async [Symbol.asyncDispose]() {
-      for (const each of sockets) each.destroy();
-      relay.close();
-      await once(relay, 'close');
-    },
-  };
+  const { port, ...local } = await listenLocally(relay);
+  return { ...local, url: server.url.replace(`:${behind}/`, `:${port}/`) };
 }
 
 /** Reloads the settings and waits until the server speaks TLS. */
