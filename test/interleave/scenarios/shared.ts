@@ -5,13 +5,9 @@ import { loadRetryAfter, noteRetryAfter } from '../../../src/store/accounts/adve
 import { appendEvents } from '../../../src/store/events.ts';
 import { migrate } from '../../../src/store/postgres/apply-migrations.ts';
 import { openDatabase } from '../../../src/store/postgres/database.ts';
-import { ensureSchema } from '../../../src/store/postgres/migrations.ts';
 import { takeSlot } from '../../../src/store/rate-limit.ts';
-import { anApplication, aPage, commitPage } from '../../support/applications.ts';
-import { takeLease } from '../../support/leases.ts';
 import type { Actor } from '../schedule.ts';
 import type { Scenarios, Stage } from '../stage.ts';
-import { privacyKey } from './lanes.ts';
 
 /** Creates a database without a schema, in place of the previous schedule's database. */
 async function openEmpty(stage: Stage) {
@@ -123,34 +119,6 @@ export const sharedScenarios = {
         mortal: ['a'],
         async check() {
           assert.deepEqual(await migrated(), await migrated(stage.url), 'P22: other migrations were applied');
-        },
-      };
-    },
-  }),
-
-  /** A worker starts on an empty database while another process migrates it, and then writes its first page. */
-  'migration-worker': (stage) => ({
-    promise: 'the worker writes into a whole schema, whichever process migrates it (P22)',
-    most: 40,
-    async open() {
-      const { migrated, toUrl } = await openEmpty(stage);
-      return {
-        programs: {
-          migrate: (actor) => migrate(toUrl(stage.gate.toUrl(actor.name))),
-          worker: async (actor) => {
-            const url = toUrl(stage.gate.toUrl(actor.name));
-            await using db = openDatabase({ url, role: 'worker', connections: 1 });
-            await ensureSchema(db, { directUrl: url, signal: AbortSignal.timeout(600_000) });
-            await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('new', 1)`);
-            const lease = await takeLease(db, { name: 'new', lane: 'live', owner: 'worker', leaseMs: 600_000 });
-            await commitPage(db, privacyKey, aPage(lease, [anApplication(1)], { advertiserId: 1n }));
-          },
-        },
-        mortal: ['migrate'],
-        async check() {
-          assert.deepEqual(await migrated(), await migrated(stage.url), 'P22: other migrations were applied');
-          await using db = openDatabase({ url: toUrl(stage.url), role: 'check', connections: 1 });
-          assert.equal((await db.query(`SELECT 1 FROM intake.applications`)).length, 1, 'P22: the page is there');
         },
       };
     },
