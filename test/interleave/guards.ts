@@ -229,7 +229,7 @@ export const guards: readonly Guard[] = [
   guard(
     'orphan-lifted',
     'verify leaves a delete to the run that has it in hand',
-    /(?<=AND NOT EXISTS .*) AND \(b\.delete_until [^']*'[^']*'\) IS NOT TRUE(?= AND b\.intended_at)/s,
+    /(?<=AND NOT EXISTS .*) AND \(b\.delete_until > now\(\).*?\) IS NOT TRUE(?= AND b\.intended_at)/s,
   ),
   guard('deleters', 'SKIP LOCKED of bytes to delete', /(?<=LIMIT 10 FOR UPDATE) SKIP LOCKED/),
   guard('forward', 'SKIP LOCKED of downloads that are brought forward', /(?<=FOR UPDATE OF d) SKIP LOCKED/),
@@ -253,8 +253,8 @@ export const guards: readonly Guard[] = [
   guard('adopt-store', 'the confirmed identity is the planned one', /WHERE next_identity = \$1/, {
     by: "WHERE $1::text <> ''",
   }),
-  guard('migrations', 'the lock of migrations', /SELECT pg_advisory_lock\(\$1\)/, {
-    by: 'SELECT $1::bigint',
+  guard('migrations', 'the lock of migrations', /SELECT pg_try_advisory_lock\(\$1\) AS taken/, {
+    by: 'SELECT $1::bigint IS NOT NULL AS taken',
     at: 'b100.a1',
   }),
   // Leases and claims that have a new owner.
