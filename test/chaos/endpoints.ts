@@ -1,12 +1,11 @@
 // The endpoints of webhooks of a plan, one per account. Each is a consumer that keeps the last event id and applies each event once. At the
 // end every event must have been applied, in order (P31). A fault makes them answer late, fail, lie, or not answer at all.
 
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
+import { listenLocally } from '../support/local-server.ts';
 import { webhookSecret } from '../support/receiver.ts';
 import type { Cluster } from './cluster.ts';
 import { within } from './settings.ts';
@@ -47,8 +46,7 @@ export async function openEndpoints(): Promise<Endpoints> {
   server.on('connection', (socket) => {
     if (endpoints.mode === 'down') socket.destroy();
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const local = await listenLocally(server);
 
   async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await text(request);
@@ -83,9 +81,9 @@ export async function openEndpoints(): Promise<Endpoints> {
   }
 
   const endpoints: Endpoints = {
-    port: (server.address() as AddressInfo).port,
+    ...local,
     mode: 'open',
-    toSettings: (account) => [{ url: `http://127.0.0.1:${endpoints.port}/hook/${account}`, secret: webhookSecret }],
+    toSettings: (account) => [{ url: `${local.url}/hook/${account}`, secret: webhookSecret }],
     takeOdd: () => odd.splice(0),
     async findBroken({ cluster, runCommand, accounts }) {
       await cluster.query(`UPDATE intake.webhooks SET next_at = now() WHERE next_at > now()`);
@@ -112,10 +110,6 @@ export async function openEndpoints(): Promise<Endpoints> {
         return differences.length === 0;
       });
       return [...differences, ...endpoints.takeOdd()];
-    },
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
     },
   };
   return endpoints;

@@ -1,10 +1,12 @@
 // Bugs that were found earlier, planted again one at a time. With each of them the harness must fail and name the broken promise.
-//   npx node test/chaos/mutate.ts --planted all          all of them
-//   npx node test/chaos/mutate.ts --planted twin         one of them
+//   npx node test/chaos/planted.ts          all of them
+//   npx node test/chaos/planted.ts twin     one of them
+// They are planted in a copy of the checkout.
 
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 
 interface Edit {
   readonly file: string;
@@ -119,12 +121,7 @@ export const planted: Readonly<Record<string, Planted>> = {
   },
 };
 
-/** Plants each bug alone in the copy at `root`; returns whether the harness found all of them. */
-export function tryPlanted(root: string, wanted: string): boolean {
-  const names = wanted === 'all' ? Object.keys(planted) : wanted.split(',');
-  return names.map((name) => tryOne(root, name)).every(Boolean);
-}
-
+/** Plants the bug alone in the copy at `root`; returns whether the harness finds it. */
 function tryOne(root: string, name: string): boolean {
   const one = planted[name];
   if (!one) throw new Error(`There is no ${name} among ${Object.keys(planted).join(', ')}.`);
@@ -148,4 +145,15 @@ function tryOne(root: string, name: string): boolean {
     `${isFound ? 'found   ' : 'MISSED  '} ${name}: ${mistake}\n  seed ${seed}, ${seconds} s, ${faults}: ${said}`,
   );
   return isFound;
+}
+
+if (import.meta.main) {
+  const root = mkdtempSync(join(tmpdir(), 'intake-planted-'));
+  for (const path of ['src', 'test', 'migrations', 'package.json', 'tsconfig.json', 'examples', 'docs'])
+    cpSync(path, join(root, path), { recursive: true });
+  symlinkSync(resolve('node_modules'), join(root, 'node_modules'));
+  const names = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(planted);
+  const areFound = names.map((name) => tryOne(root, name)).every(Boolean);
+  rmSync(root, { recursive: true, force: true });
+  process.exit(areFound ? 0 : 1);
 }

@@ -2,6 +2,7 @@
 
 import { connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { listenLocally } from '../support/local-server.ts';
 
 /** How bytes pass: at once, delayed, in small pieces, not at all until the mode changes; `cut` also resets new connections. */
 export type ProxyMode = 'open' | 'late' | 'slow' | 'stalled' | 'cut';
@@ -28,7 +29,6 @@ interface Pair {
 /** Opens a proxy on a free port that forwards to `targetPort` on this machine. */
 export async function openProxy(targetPort: number): Promise<TcpProxy> {
   const pairs = new Set<Pair>();
-  const sockets = new Set<Socket>();
 
   async function forward(chunk: Buffer, to: Socket): Promise<void> {
     while (proxy.mode === 'stalled') await sleep(20);
@@ -41,7 +41,6 @@ export async function openProxy(targetPort: number): Promise<TcpProxy> {
   }
 
   function pass(pair: Pair, from: Socket, to: Socket): void {
-    sockets.add(from);
     from.on('data', (chunk: Buffer) => {
       if (pair.isDead) return;
       from.pause();
@@ -53,7 +52,6 @@ export async function openProxy(targetPort: number): Promise<TcpProxy> {
     from.on('close', () => {
       if (!pair.isDead) to.destroy();
       pairs.delete(pair);
-      sockets.delete(from);
     });
   }
 
@@ -64,10 +62,10 @@ export async function openProxy(targetPort: number): Promise<TcpProxy> {
     pass(pair, client, pair.server);
     pass(pair, pair.server, client);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const local = await listenLocally(server);
 
   const proxy: TcpProxy = {
-    port: (server.address() as { port: number }).port,
+    port: local.port,
     mode: 'open',
     cut() {
       for (const { client, server: behind } of pairs) {
@@ -82,11 +80,9 @@ export async function openProxy(targetPort: number): Promise<TcpProxy> {
         pair.client.on('close', () => pair.server.destroy());
       }
     },
-    async [Symbol.asyncDispose]() {
-      const closed = new Promise((resolve) => server.close(resolve));
+    [Symbol.asyncDispose]() {
       proxy.mode = 'open';
-      for (const socket of sockets) socket.destroy();
-      await closed;
+      return local[Symbol.asyncDispose]();
     },
   };
   return proxy;

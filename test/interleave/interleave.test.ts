@@ -1,14 +1,12 @@
 // @module-tag slow
 // Runs a small, fixed part of the exploration: two schedules of every scenario except the migrations, and the guards whose absence shows
 // within the first schedules. `npm run interleave` runs all of it, with two or three preemptions.
-import { readdirSync } from 'node:fs';
-import { basename } from 'node:path';
 import { describe, expect } from 'vitest';
 import { test as base } from '../support/test-database.ts';
 import { describe as describeFound, explore, fromText, play, playAgain, type Scenario, toText } from './explorer.ts';
 import { areDependent, onEverything, openTransaction, toFootprint } from './footprint.ts';
 import { exploreWithout, guards } from './guards.ts';
-import { scenarioNames, scenarios } from './scenarios/all.ts';
+import { scenarioNames, toScenario } from './scenarios/all.ts';
 import { type Actor, type Cast, type Choice, runSchedule } from './schedule.ts';
 import { openStage } from './stage.ts';
 
@@ -22,7 +20,7 @@ const test = base.extend('stage', { scope: 'file' }, async ({ database }, { onCl
 test.for(scenarioNames.filter((name) => !name.startsWith('migration')))(
   '%s: one client after the other, and one of them preempted, keep the promise',
   async (name, { stage }) => {
-    const scenario = scenarios[name](stage);
+    const scenario = toScenario(name, stage);
     const playOut = async (prefix: readonly Choice[]) => {
       const played = await playAgain(stage, scenario, prefix);
       if (played === null) return [];
@@ -189,12 +187,6 @@ test('a situation that cannot be made is told with the name of its scenario', as
   };
   const played = explore(stage, scenario, { preemptions: 0 });
   await expect(played).rejects.toThrow('"planted" could not be set up: Error: The lane is free.');
-});
-
-test('every guard names its module in src/store', () => {
-  const store = new URL('../../src/store', import.meta.url);
-  const modules = new Set(readdirSync(store, { recursive: true }).map((path) => basename(String(path))));
-  expect(guards.filter(({ from }) => !modules.has(`${from}.ts`))).toEqual([]);
 });
 
 test('a schedule is told and read again', () => {

@@ -9,7 +9,7 @@ import { openTestRun, toDatabaseUrl } from '../support/test-run.ts';
 import { openTestServer } from '../support/test-server.ts';
 import { describe, type Explored, explore, fromText, play, SetUpFailed, toText } from './explorer.ts';
 import { exploreWithout, type Guard, guards } from './guards.ts';
-import { type ScenarioName, scenarioNames, scenarios } from './scenarios/all.ts';
+import { type ScenarioName, scenarioNames, toScenario } from './scenarios/all.ts';
 import { openStage } from './stage.ts';
 
 const { values } = parseArgs({
@@ -35,8 +35,8 @@ const bounds = {
 await using owned = new AsyncDisposableStack();
 const server = owned.use(
   await openTestServer({
-    ...{ testDatabaseUrl: process.env.TEST_DATABASE_URL, dockerHost: process.env.DOCKER_HOST },
-    ...{ root: new URL('../..', import.meta.url).pathname, say: (line) => console.error(line) },
+    testDatabaseUrl: process.env.TEST_DATABASE_URL,
+    root: new URL('../..', import.meta.url).pathname,
   }),
 );
 const run = owned.use(await openTestRun(server.url, migrate));
@@ -64,7 +64,7 @@ async function attempt(what: string, work: () => Promise<void>): Promise<void> {
 }
 
 async function replay(name: ScenarioName, schedule: string): Promise<void> {
-  const scenario = scenarios[name](stage);
+  const scenario = toScenario(name, stage);
   const [without] = values.guard === undefined ? [] : guards.filter((one) => one.name.includes(values.guard ?? ''));
   without?.takeOut(stage);
   const { outcome, error } = await play(stage, scenario, fromText(schedule));
@@ -74,7 +74,7 @@ async function replay(name: ScenarioName, schedule: string): Promise<void> {
 }
 
 async function exploreScenario(name: ScenarioName): Promise<void> {
-  const scenario = scenarios[name](stage);
+  const scenario = toScenario(name, stage);
   const explored = await explore(stage, scenario, bounds);
   console.log(`${explored.found ? 'BROKEN' : 'kept  '} ${name}: ${toCounts(explored)}`);
   if (explored.found) console.log(describe(scenario, explored.found));
@@ -85,9 +85,9 @@ async function exploreGuard(one: Guard): Promise<void> {
   const explored = await exploreWithout(stage, one, bounds);
   const { found } = explored;
   const verdict = found ? `found: ${found.error.message.split('\n')[0]} [${toText(found.choices)}]` : 'NOT FOUND';
-  console.log(`${one.from}: without ${one.name}: ${verdict}, ${toCounts(explored)}`);
+  console.log(`${one.scenario} without ${one.name}: ${verdict}, ${toCounts(explored)}`);
   if (explored.taken === 0) console.log('  No statement had this guard.');
-  if (found && values.guard !== undefined) console.log(describe(scenarios[one.scenario](stage), found));
+  if (found && values.guard !== undefined) console.log(describe(toScenario(one.scenario, stage), found));
   isRed ||= found === null;
 }
 

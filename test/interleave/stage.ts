@@ -22,8 +22,10 @@ export interface Stage extends ScheduleStage, AsyncDisposable {
   openAdvertiser(): Promise<{ readonly advertiserId: bigint; readonly name: string }>;
 }
 
+/** A scenario without its name, which is its key. */
+export type Situation = Omit<Scenario, 'name'>;
 /** Scenarios by name. Each is opened on a stage. */
-export type Scenarios = Readonly<Record<string, (stage: Stage) => Scenario>>;
+export type Scenarios = Readonly<Record<string, (stage: Stage) => Situation>>;
 
 const privacyKey = Buffer.from(testPrivacyKey);
 

@@ -17,6 +17,7 @@ import { openTestDatabase, type TestDatabase, test } from '../support/test-datab
 
 type Combination = Partial<Choices>;
 
+/** L2, L7 */
 const orders: Combination[] = [
   { order: 'ascending' },
   { order: 'descending' },
@@ -24,6 +25,7 @@ const orders: Combination[] = [
   { order: 'random' },
   { order: 'perRequest' },
 ];
+/** L1, L14 */
 const caps: Combination[] = [
   { pageCap: null },
   { pageCap: 1 },
@@ -34,12 +36,14 @@ const caps: Combination[] = [
   { pageCap: 40, pageCapVaries: true },
   { pageCap: 50, withdrawnPerMille: 200 },
 ];
+/** L3 */
 const bounds: Combination[] = [
   {},
   { afterIdBound: 'inclusive' },
   { beforeIdBound: 'inclusive' },
   { afterIdBound: 'inclusive', beforeIdBound: 'inclusive' },
 ];
+/** L4, L5 */
 const filters: Combination[] = [
   { combination: 'or' },
   { combination: 'afterWins' },
@@ -53,6 +57,7 @@ const filters: Combination[] = [
   { filtersAfterCap: ['afterid'] },
   { defaultWindowDays: 30 },
 ];
+/** L8, L9, L16, L17 */
 const shapes: Combination[] = [
   { echo: 'absent' },
   { echo: 'null' },

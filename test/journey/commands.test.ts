@@ -229,11 +229,4 @@ describe('intake sandbox', () => {
       expect(stderr).not.toMatch(/ {4}at /);
     }
   });
-
-  test('refuses a number that is none', async () => {
-    expect(await callIntake(['sandbox', '--port', 'x'], {})).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('--port'),
-    });
-  });
 });

@@ -1,83 +1,35 @@
 // @module-tag slow
-// What is recorded as covered: a sweep of some ids changes what is said of these, and of no others.
+// What a sweep leaves on record: its gaps, and what it has learned of the pages.
 import { describe, expect } from 'vitest';
-import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
-import { callIntake } from '../support/intake.ts';
-import { toEnvironment } from '../support/syncing.ts';
-import { type TestDatabase, test } from '../support/test-database.ts';
-
-interface Coverage {
-  readonly low: string;
-  readonly high: string | null;
-  readonly certificate: string;
-  readonly as_of: Date;
-}
-
-const loadCoverage = (database: TestDatabase) =>
-  database.query<Coverage & Record<string, unknown>>(
-    `SELECT low, high, certificate, as_of FROM intake.coverage WHERE axis = 'id' ORDER BY low`,
-  );
-
-const loadOpen = (database: TestDatabase) => database.query(`SELECT low, high FROM intake.open_ranges ORDER BY low`);
-
-describe('intake backfill --before-id', { tags: ['slow'] }, () => {
-  test.for([
-    ['proven', 0],
-    ['unproven', 3],
-  ] as const)(
-    'that ends %s leaves proven coverage of the other ids alone',
-    async ([certificate, code], { emptied: database }) => {
-      await using board = await openSandbox({ applications: 90, choices: { pageCap: 30 } });
-      const env = toEnvironment(database, board);
-      expect((await callIntake(['sync', '--no-files'], env)).code).toBe(0);
-      const [whole] = await loadCoverage(database);
-      expect(await loadCoverage(database)).toMatchObject([{ low: '1', high: null, certificate: 'proven' }]);
-      const middle = [...board.truth()].map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1))[45] ?? 0n;
-      if (certificate === 'unproven') board.choose({ echo: 'wrong' });
-      const ended = await callIntake(['backfill', '--no-files', '--before-id', String(middle)], env);
-      expect(ended.code).toBe(code);
-      const [below, rest, ...more] = await loadCoverage(database);
-      expect(below).toMatchObject({ low: '1', high: String(middle - 1n), certificate });
-      expect(rest).toEqual({ ...whole, low: String(middle) });
-      expect(more).toEqual([]);
-      const open = certificate === 'proven' ? [] : [{ low: '1', high: String(middle - 1n) }];
-      expect(await loadOpen(database)).toEqual(open);
-      // Read again well, the lower part is as good as the rest.
-      if (certificate === 'proven') return;
-      board.choose({ echo: 'right' });
-      expect((await callIntake(['backfill', '--no-files', '--gaps'], env)).code).toBe(0);
-      expect(await loadOpen(database)).toEqual([]);
-      expect((await loadCoverage(database)).map((row) => row.certificate)).toEqual(['proven', 'proven']);
-    },
-  );
-});
+import { test } from '../support/site.ts';
+import type { TestDatabase } from '../support/test-database.ts';
 
 describe('gaps', () => {
-  test('are not left by a list that was walked to its end by one filter', async ({ emptied: database }) => {
-    await using board = await openSandbox({
+  test('are not left by a list that was walked to its end by one filter', async ({ openSite }) => {
+    const { board, database, intake } = await openSite({
       applications: 90,
       choices: { pageCap: 30, combination: 'refuse400', order: 'ascending' },
     });
-    const env = toEnvironment(database, board);
     const walked = { certificate: 'assumed', risk: 'doubt', open_ranges: 0 };
     const loadCompleteness = () =>
       database.query(`SELECT certificate, risk, open_ranges FROM intake_analytics.completeness`);
-    await callIntake(['sync', '--no-files'], env);
+    await intake('sync --no-files');
     expect(await loadCompleteness()).toEqual([walked]);
     board.add(Array.from({ length: 40 }, () => ({ attachments: [] })));
-    await callIntake(['sync', '--no-files'], env);
+    await intake('sync --no-files');
     expect(await loadCompleteness()).toEqual([walked]);
   });
 
-  test('may end at the highest id there is', async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 90, choices: { pageCap: 30 } });
-    await callIntake(['sync', '--no-files'], toEnvironment(database, board));
+  test('may end at the highest id there is', async ({ openSite }) => {
+    const { database, intake } = await openSite({ applications: 90, choices: { pageCap: 30 } });
+    await intake('sync --no-files');
     await database.query(
       `WITH sweep AS (UPDATE intake.sweeps SET state = 'open' WHERE purpose = 'recheck' RETURNING advertiser_id, sweep_id)
        INSERT INTO intake.ranges (advertiser_id, sweep_id, low, high, state, evidence)
        SELECT advertiser_id, sweep_id, 100000000, 9223372036854775807, 'stuck', '{}' FROM sweep`,
     );
-    expect(await loadOpen(database)).toEqual([{ low: '100000000', high: null }]);
+    const open = await database.query(`SELECT low, high FROM intake.open_ranges`);
+    expect(open).toEqual([{ low: '100000000', high: null }]);
   });
 });
 
@@ -87,19 +39,20 @@ describe('what was learned of the pages', { tags: ['slow'] }, () => {
     return row?.learned;
   };
 
-  test('keeps the longest page, also after a sweep of few ids', async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 90, choices: { pageCap: 30 } });
-    const env = toEnvironment(database, board);
-    await callIntake(['sync', '--no-files'], env);
+  test('keeps the longest page, also after a sweep of few ids', async ({ openSite }) => {
+    const { board, database, intake } = await openSite({ applications: 90, choices: { pageCap: 30 } });
+    await intake('sync --no-files');
     const few = [...board.truth()].map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1))[5] ?? 0n;
-    await callIntake(['backfill', '--no-files', '--before-id', String(few)], env);
+    await intake(`backfill --no-files --before-id ${few}`);
     expect((await loadLearned(database))?.longest).toBe(30);
   });
 
-  test('is nothing where the list was read by date', async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 90, choices: { pageCap: 30, order: 'ascending' } });
-    const env = { ...toEnvironment(database, board), SYNC_START: '2000-01-01' };
-    await callIntake(['sync', '--no-files'], env);
+  test('is nothing where the list was read by date', async ({ openSite }) => {
+    const { database, intake } = await openSite({
+      applications: 90,
+      choices: { pageCap: 30, order: 'ascending' },
+    });
+    await intake('sync --no-files', { SYNC_START: '2000-01-01' });
     expect(await loadLearned(database)).toEqual({});
   });
 });

@@ -1,10 +1,7 @@
 // The nights on which Melbourne's clocks change, read by date filters whose zone nobody knows.
 import { describe, expect } from 'vitest';
-import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { findDifferences } from '../support/equality.ts';
-import { callIntake } from '../support/intake.ts';
-import { toEnvironment } from '../support/syncing.ts';
-import { test } from '../support/test-database.ts';
+import { test } from '../support/site.ts';
 
 const minute = 60_000;
 const nights = [
@@ -14,8 +11,8 @@ const nights = [
 
 describe.each(nights)('the night in which daylight saving %s', (_, changesAt) => {
   for (const [dateZone, ...tags] of [['standard', 'slow'], ['melbourne'], ['utc', 'slow']] as const)
-    test(`is read whole by dates that the source reads as ${dateZone}`, { tags }, async ({ emptied: database }) => {
-      await using board = await openSandbox({ applications: 0, choices: { dateZone } });
+    test(`is read whole by dates that the source reads as ${dateZone}`, { tags }, async ({ openSite }) => {
+      const { board, database, intake } = await openSite({ applications: 0, choices: { dateZone } });
       // Every ten minutes from three hours before the change to three hours after it.
       board.add(
         Array.from({ length: 37 }, (__, nth) => ({
@@ -23,13 +20,8 @@ describe.each(nights)('the night in which daylight saving %s', (_, changesAt) =>
           attachments: [],
         })),
       );
-      const range = [
-        '--from',
-        new Date(changesAt - 180 * minute).toISOString(),
-        '--to',
-        new Date(changesAt + 181 * minute).toISOString(),
-      ];
-      const { code } = await callIntake(['backfill', '--no-files', ...range], toEnvironment(database, board));
+      const [from, to] = [-180, 181].map((minutes) => new Date(changesAt + minutes * minute).toISOString());
+      const { code } = await intake(`backfill --no-files --from ${from} --to ${to}`);
       // Everything on one page cannot be proven by dates; it is read all the same.
       expect(code).toBe(3);
       expect(await findDifferences(database, board)).toEqual([]);

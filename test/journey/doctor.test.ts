@@ -69,12 +69,6 @@ describe('doctor', () => {
     expect((await runChecks(site)).said.database).not.toContain('jit');
   });
 
-  test('does not call complete what a worker would refuse: a prefill that is set by half', async ({ openSite }) => {
-    const { intake } = await openSite();
-    const { code, stderr } = await intake('doctor', { OAUTH_CLIENT_ID: 'careers' });
-    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('OAUTH_CLIENT_SECRET') });
-  });
-
   test('checks storage and credential before the first worker has created the schema', async ({ openSite }) => {
     await using bare = await openTestDatabase();
     await bare.query(`DROP SCHEMA intake CASCADE; DROP SCHEMA intake_analytics CASCADE`);

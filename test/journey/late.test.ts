@@ -25,21 +25,6 @@ describe('L6 an application that shows only after a higher id was read', () => {
     expect(await findDifferences(database, board)).toEqual([]);
   });
 
-  test('is missed by polls once the lag has passed, and found by a recheck', { tags: ['slow'] }, async ({
-    openSite,
-  }) => {
-    const { board, database, sync, recheck } = await openSite({ applications: 60, choices });
-    await sync();
-    board.holdBack(1);
-    board.add(2);
-    await sync();
-    await database.query(`UPDATE intake.applications SET first_seen_at = first_seen_at - interval '2 days'`);
-    board.release();
-    expect((await sync()).at(-1)).toMatchObject({ added: 0 });
-    expect((await recheck()).at(-1)).toMatchObject({ added: 1 });
-    expect(await findDifferences(database, board)).toEqual([]);
-  });
-
   test('widens the window that polls read again', { tags: ['slow'] }, async ({ openSite }) => {
     const { board, database, sync } = await openSite({ applications: 60, choices });
     await sync();
@@ -83,21 +68,6 @@ describe('an application that the source no longer shows', () => {
     board.add([{ id: gone }]);
     await recheck();
     expect(await state()).toEqual([{ absent: false, missing: false }]);
-  });
-
-  test('stays absent when too many are gone at once: then nothing is proven until an operator accepts it', {
-    tags: ['slow'],
-  }, async ({ openSite }) => {
-    const { board, database, sync, recheck } = await openSite({ applications: 120, choices });
-    await sync();
-    for (const { id } of [...board.truth()].slice(20, 60)) board.remove(id);
-    const [sweep] = await recheck();
-    expect(sweep).toMatchObject({ certificate: 'unproven', absent: 40 });
-    const count = `SELECT count(absent_since)::int AS absent, count(missing_since)::int AS missing FROM intake.applications`;
-    expect(await database.query(count)).toEqual([{ absent: 40, missing: 0 }]);
-    await database.query(`UPDATE intake.applications SET absent_since = absent_since - interval '25 hours'`);
-    await recheck();
-    expect(await database.query(count)).toEqual([{ absent: 40, missing: 0 }]);
   });
 });
 

@@ -1,5 +1,6 @@
-// What a list may do, row by row, from HTTP to the rows: L1 to L18, without L6, which is in late.test.ts. Each ends with the one assertion
-// that matters: every application that the source shows is stored once and equal, or nothing of it is believed and the advertiser says so.
+// What a list may do, row by row, from HTTP to the rows; L6 is in late.test.ts, and choices.test.ts plays every choice of the other rows. Each
+// ends with the one assertion that matters: every application that the source shows is stored once and equal, or nothing of it is believed
+// and the advertiser says so.
 import { describe, expect } from 'vitest';
 import type { Choices } from '../../src/dev/sandbox/behaviour/choices.ts';
 import type { FaultPlan } from '../../src/dev/sandbox/behaviour/faults.ts';
@@ -10,29 +11,14 @@ import type { TestDatabase } from '../support/test-database.ts';
 /** Rows after which everything is equal. */
 const equal: readonly (readonly [row: string, choices: Partial<Choices>, ...faults: FaultPlan[]])[] = [
   ['L1 pages are capped at 3', { pageCap: 3 }],
-  ['L2 the order is descending', { pageCap: 3, order: 'descending' }],
-  ['L2 the order differs per request', { pageCap: 3, order: 'perRequest' }],
-  ['L3 bounds are inclusive', { pageCap: 3, afterIdBound: 'inclusive', beforeIdBound: 'inclusive' }],
-  ['L4 filters together are refused', { pageCap: 3, combination: 'refuse400' }],
   ['L5 the same page for ever', { ignoredFilters: ['afterid', 'beforeid', 'afterdate', 'beforedate'] }],
-  ['L7 ids do not rise with dates', { pageCap: 3, idsAgainstDates: 'crossed', order: 'byDate' }],
-  ['L8 empty is null', { pageCap: 3, empty: 'null' }],
-  ['L8 empty is 204', { pageCap: 3, empty: 'noContent' }],
   ['L8 a login page with 200 now and then', { pageCap: 3 }, { kind: 'html', on: 'list', skip: 1, times: 2 }],
-  [
-    'L9 one object instead of an array, unwrapped, in other case',
-    { pageCap: 1, single: 'object', topLevel: 'unwrapped', keyCase: 'camel' },
-  ],
-  ['L9 extra members', { extraMembers: true }],
   ['L10 the same id twice', {}, { kind: 'duplicate', on: 'list', times: null }],
   [
     'L12 a poison item on every page',
     { pageCap: 3 },
     { kind: 'poison', on: 'list', json: '{"ID": "1e3"}', times: null },
   ],
-  ['L14 everything in one answer', { pageCap: null }],
-  ['L16 no echo', { pageCap: 3, echo: 'absent' }],
-  ['L17 AgentID changes', { pageCap: 3, agentId: 'changing' }],
 ];
 
 /** The rows that `npm test` runs; `npm run test:all` runs all of them. */

@@ -5,21 +5,18 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, expect } from 'vitest';
-import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
+import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { callbackTimeoutMs } from '../../src/domain/prefill.ts';
 import { roles } from '../../src/store/postgres/grants.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { createBrowser } from '../support/candidate-browser.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { callIntake, runIntake, startIntake } from '../support/intake.ts';
-import { takeBlobStore } from '../support/prefill-stage.ts';
+import { redeem, takeBlobStore, toPrefillSettings, toStartUrl } from '../support/prefill-stage.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { isRead, spawnPrefill, spawnWorker } from '../support/worker.ts';
-
-const careers = 'https://careers.example.com/apply';
-const prefillKey = 'a-key-of-the-careers-site';
 
 /** A board and the settings of both processes; the careers site's client is registered for their port. */
 async function openParts(database: TestDatabase) {
@@ -33,9 +30,7 @@ async function openParts(database: TestDatabase) {
   const env = {
     ...toEnvironment(database, board, blobs.path),
     ...{ LOG_FORMAT: 'json', PORT: String(port), SYNC_SCHEDULE: 'off' },
-    ...{ AUTH_URL: board.url, OAUTH_CLIENT_ID: board.client.clientId, OAUTH_REDIRECT_URI: redirectUri },
-    ...{ OAUTH_CLIENT_SECRET: board.client.clientSecret, PREFILL_RETURN_URLS: careers },
-    ...{ PREFILL_KEY: prefillKey, SESSION_SECRET: 'a-session-secret-for-tests' },
+    ...toPrefillSettings(board, redirectUri),
   };
   await takeBlobStore(env);
   return { board, env, url: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: () => stack.disposeAsync() };
@@ -58,11 +53,6 @@ async function openWebLogin(database: TestDatabase) {
       }
     },
   };
-}
-
-function toStartUrl(url: string, board: Sandbox): string {
-  const asked = { advertiser_id: String(board.advertiserId), form_url: careers, return_url: careers };
-  return `${url}/prefill/start?${new URLSearchParams(asked)}`;
 }
 
 /** The ports on which a process listens, as Linux lists them. */
@@ -100,11 +90,7 @@ describe('intake prefill', () => {
       ...{ code: 2, stderr: expect.stringContaining(`PORT: port ${env.PORT} of 127.0.0.1 is taken`) },
     });
     const back = await createBrowser().toReturn(toStartUrl(parts.url, board));
-    const redeemed = await fetch(`${parts.url}/prefill/redeem`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${prefillKey}` },
-      body: JSON.stringify({ handle: back.searchParams.get('prefill') }),
-    });
+    const redeemed = await redeem(parts.url, back.searchParams.get('prefill'));
     const { profile, resume } = (await redeemed.json()) as { profile: object; resume: { url: string } };
     const [grant] = board.grants();
     expect(profile).toMatchObject({ applicantInfo: { emailAddress: grant?.candidate.person.email } });
@@ -121,17 +107,9 @@ describe('intake prefill', () => {
     try {
       for (const sql of [
         'SELECT 1 FROM intake.applications',
-        'SELECT 1 FROM intake.attachments',
         'SELECT 1 FROM intake_analytics.applications',
         'DELETE FROM intake.prefills',
-        'DELETE FROM intake.blobs',
-        'UPDATE intake.blobs SET infected_at = now()',
-        'UPDATE intake.blobs SET delete_token = gen_random_uuid()',
         `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, infected_at) VALUES (1, '', 0, '', 'infected', now())`,
-        `INSERT INTO intake.tallies (advertiser_id, what, n) VALUES (1, 'blobs', 1)`,
-        'INSERT INTO intake.advertisers (name) VALUES (1)',
-        'UPDATE intake.blob_store SET location = 1',
-        'DELETE FROM intake.erasures',
         'DROP TABLE intake.prefills',
       ]) {
         await expect(client.query(sql), sql).rejects.toMatchObject({ code: '42501' });
@@ -154,16 +132,6 @@ describe('intake prefill', () => {
     } finally {
       await client.end();
     }
-  });
-
-  test('says in one line that its settings are not there', async ({ emptied: database }) => {
-    await using parts = await openParts(database);
-    const { AUTH_URL: _, OAUTH_CLIENT_ID: __, ...half } = parts.env;
-    expect(await callIntake(['prefill'], half)).toMatchObject({ code: 2, stderr: expect.stringContaining('AUTH_URL') });
-    const without = Object.entries(half).filter(([name]) => !/^(?:OAUTH|PREFILL|SESSION)_/.test(name));
-    expect(await callIntake(['prefill'], Object.fromEntries(without))).toMatchObject({
-      ...{ code: 2, stderr: expect.stringContaining('Prefill is off') },
-    });
   });
 
   test('with a store that belongs to another database ends, and waits for one that no worker has taken yet', {

@@ -5,13 +5,13 @@
 import { readFileSync } from 'node:fs';
 import { request as ask } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { makeAuthority, makeCertificate } from '../support/authority.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { callIntake, runIntake } from '../support/intake.ts';
+import { type LocalServer, listenLocally } from '../support/local-server.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { test as base, openTestDatabase } from '../support/test-database.ts';
@@ -31,7 +31,7 @@ const test = base.extend('authority', { scope: 'file' }, async ({}, { onCleanup 
 });
 
 /** The same server by TLS, under the name that the certificate bears. */
-async function openTlsDoor(authority: Authority, url: string): Promise<{ readonly url: string } & AsyncDisposable> {
+async function openTlsDoor(authority: Authority, url: string): Promise<LocalServer> {
   const read = (name: string) => readFileSync(join(authority.folder, name));
   const server = createTlsServer({ key: read('server.key'), cert: read('server.crt') }, (incoming, outgoing) => {
     const { method, headers } = incoming;
@@ -41,14 +41,8 @@ async function openTlsDoor(authority: Authority, url: string): Promise<{ readonl
     });
     incoming.pipe(inner);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `https://localhost:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  const local = await listenLocally(server);
+  return { ...local, url: `https://localhost:${local.port}` };
 }
 
 describe('a source whose authority is not known', () => {

@@ -1,9 +1,7 @@
 // @module-tag slow
 // A rolling update as a cluster does it: three workers and two public processes are replaced one by one, while people apply and candidates
 // share their profiles. The processes that are replaced run the checkout named by BEFORE, or this one.
-import { once } from 'node:events';
 import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
@@ -11,7 +9,8 @@ import { openScratch } from '../support/blob-stores.ts';
 import { createBrowser } from '../support/candidate-browser.ts';
 import { findDifferences } from '../support/equality.ts';
 import { findFreePort } from '../support/free-port.ts';
-import { careers, prefillKey, sessionSecret, takeBlobStore } from '../support/prefill-stage.ts';
+import { listenLocally } from '../support/local-server.ts';
+import { redeem, takeBlobStore, toPrefillSettings, toStartUrl } from '../support/prefill-stage.ts';
 import { openReceiver, webhookSecret } from '../support/receiver.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { test } from '../support/test-database.ts';
@@ -43,9 +42,7 @@ test('a rolling update of three workers and two public processes drops no event 
       LOG_FORMAT: 'json',
     },
     ...{ WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: webhookSecret, WEBHOOK_ALLOW_PRIVATE: 'true' },
-    ...{ AUTH_URL: board.url, OAUTH_CLIENT_ID: board.client.clientId, OAUTH_REDIRECT_URI: redirectUri },
-    ...{ OAUTH_CLIENT_SECRET: board.client.clientSecret, PREFILL_RETURN_URLS: careers, TRUSTED_PROXIES: '127.0.0.1' },
-    ...{ PREFILL_KEY: prefillKey, SESSION_SECRET: sessionSecret },
+    ...{ ...toPrefillSettings(board, redirectUri), TRUSTED_PROXIES: '127.0.0.1' },
   };
   await takeBlobStore(env);
 
@@ -112,15 +109,10 @@ test('a rolling update of three workers and two public processes drops no event 
 /** Goes from the button on the careers site to the candidate's resume; answers where that ended. */
 async function visit(url: string, board: Sandbox): Promise<string> {
   try {
-    const asked = { advertiser_id: String(board.advertiserId), form_url: careers, return_url: careers };
-    const back = await createBrowser().toReturn(`${url}/prefill/start?${new URLSearchParams(asked)}`);
+    const back = await createBrowser().toReturn(toStartUrl(url, board));
     const handle = back.searchParams.get('prefill');
     if (handle === null) return `returned to ${back.search}`;
-    const redeemed = await fetch(`${url}/prefill/redeem`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${prefillKey}` },
-      body: JSON.stringify({ handle }),
-    });
+    const redeemed = await redeem(url, handle);
     if (!redeemed.ok) return `redeem answered ${redeemed.status}`;
     const { resume } = (await redeemed.json()) as { resume: { url: string } };
     const { status } = await fetch(resume.url);
@@ -154,16 +146,10 @@ async function openBalancer() {
     given.once('error', () => (response.headersSent ? response.destroy() : response.writeHead(502).end()));
     asked.pipe(given);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...(await listenLocally(server)),
     targets,
     /** Whether one of its targets is busy with a callback. */
     isFetching: (one: string) => callbacks.includes(one),
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
   };
 }

@@ -1,7 +1,6 @@
-// Workers as processes of their own: how they live beside each other, and how they are stopped.
+// Workers as processes of their own: how they live, and how they are stopped.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { describe, expect } from 'vitest';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { findDifferences } from '../support/equality.ts';
@@ -81,40 +80,5 @@ describe('a worker', () => {
       stdio: 'ignore',
     });
     expect(await once(child, 'exit')).toEqual([8, null]);
-  });
-});
-
-describe('three workers of one database', { tags: ['slow'] }, () => {
-  test('together keep the rate, and leave nothing out when one of them is killed', async ({ emptied: database }) => {
-    const lag = monitorEventLoopDelay({ resolution: 5 });
-    lag.enable();
-    const rate = 20;
-    const some = { applications: 12, choices: { pageCap: 5 } };
-    await using board = await openSandbox({ ...some, advertisers: [some, some] });
-    await using settings = await openSettings(database, board, {
-      SOURCE_RATE: `${rate}/s`,
-      SYNC_SCHEDULE: '*/2 * * * * *',
-    });
-    const workers = await Promise.all([1, 2, 3].map(() => spawnWorker(settings.env)));
-    await using stack = new AsyncDisposableStack();
-    for (const worker of workers) stack.use(worker);
-    await until(() => board.requests().length > 20);
-    workers[0]?.kill('SIGKILL');
-    for (const account of board.advertisers) account.add(1);
-    await until(async () => {
-      const read = await Promise.all(board.advertisers.map((account) => isRead(database, account)));
-      return read.every(Boolean) && (await database.query(`SELECT 1 FROM intake.downloads`)).length === 0;
-    });
-    for (const account of board.advertisers) expect(await findDifferences(database, account)).toEqual([]);
-
-    lag.disable();
-    // The board sees a request when its own process, this one, is free to look: those of a moment in which it was not seem to come
-    // together, and with them what is sent in the second that follows. So much later may a request seem, and no more.
-    const secondMs = 1_000 + lag.max / 1e6;
-    const times = board.requests().map((one) => one.at);
-    const most = Math.max(...times.map((start) => times.filter((at) => at >= start && at < start + 1_000).length));
-    // A worker's process may stand still between its slot and its request, for two requests each. With a limit per process it is 35 and more.
-    const heldUp = 2 * workers.length;
-    expect(most).toBeLessThanOrEqual(Math.ceil((rate * secondMs) / 1_000) + heldUp);
   });
 });

@@ -1,7 +1,7 @@
 // What a person gets wrong in the first hour. Each answer names what was tried (host, port, file, bucket) and what to do, ends with the
 // exit code that the README lists, and shows no stack.
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempDisposableSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
@@ -16,7 +16,6 @@ const test = base.extend('places', { scope: 'file' }, async ({}, { onCleanup }) 
   const board = await openSandbox({ applications: 3 });
   const s3 = await openStrictS3();
   const folder = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
-  writeFileSync(join(folder.path, 'a-file'), '');
   onCleanup(async () => {
     await board[Symbol.asyncDispose]();
     await s3[Symbol.asyncDispose]();
@@ -64,13 +63,6 @@ const wrongUses: Readonly<Record<string, WrongUse>> = {
     says: 'There is no list at http://127.0.0.1:BOARD/api/v1 (404)',
     next: 'Check SOURCE_URL',
   },
-  'a credential that is refused': {
-    line: 'doctor',
-    env: { SOURCE_CREDENTIAL: 'another-one' },
-    code: 4,
-    says: 'The source at 127.0.0.1:BOARD refuses the credential (401)',
-    next: 'Check SOURCE_CREDENTIAL',
-  },
   'a bucket that is not there': {
     line: 'doctor',
     env: { BLOBS_URL: 's3://another-bucket' },
@@ -91,20 +83,6 @@ const wrongUses: Readonly<Record<string, WrongUse>> = {
     code: 5,
     says: 'The store at 127.0.0.1:1 cannot be reached (ECONNREFUSED)',
     next: 'Check the storage and its free space, BLOBS_URL and S3_ENDPOINT',
-  },
-  'a folder that is a file': {
-    line: 'doctor',
-    env: { BLOBS_URL: 'file:FOLDER/a-file' },
-    code: 5,
-    says: 'The folder of BLOBS_URL could not be opened at FOLDER/a-file',
-    next: 'Check the storage and its free space, BLOBS_URL and S3_ENDPOINT',
-  },
-  'a port that is taken': {
-    line: 'worker',
-    env: { ADMIN_PORT: 'BOARD' },
-    code: 2,
-    says: 'ADMIN_PORT: port BOARD of 127.0.0.1 is taken by another process (EADDRINUSE)',
-    next: 'Correct the setting',
   },
   'an address of another machine': {
     line: 'worker',

@@ -2,10 +2,10 @@
 // consent page: it logs every visitor in as `ann` and grants the scope.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import Provider from 'oidc-provider';
 import { createBrowser } from './candidate-browser.ts';
+import { listenLocally } from './local-server.ts';
 
 export const independentClient = { clientId: 'intake', clientSecret: 'a.secret_of-62.letters~and.digits' };
 export const independentRedirectUri = 'https://intake.example.com/prefill/callback';
@@ -22,10 +22,8 @@ export async function openIndependentServer(): Promise<IndependentServer> {
   const asked: unknown[] = [];
   let respond: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   const server = createServer((request, response) => void respond(request, response));
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const local = await listenLocally(server);
+  const { url } = local;
   const provider = new Provider(url, toConfiguration());
   const authorize = provider.callback();
   respond = async (request, response) => {
@@ -41,19 +39,13 @@ export async function openIndependentServer(): Promise<IndependentServer> {
     }
   };
   return {
-    url,
+    ...local,
     asked,
     async walk(authorizeUrl) {
       const browser = createBrowser();
       let at = authorizeUrl;
       for (let steps = 0; steps < 10 && at.startsWith(url); steps += 1) at = new URL(await browser.step(at), url).href;
       return new URL(at);
-    },
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => {
-        server.close(resolve);
-      });
     },
   };
 }

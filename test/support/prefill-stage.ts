@@ -22,6 +22,30 @@ export const careers = 'https://careers.example.com/apply';
 export const prefillKey = 'a-key-of-the-careers-site';
 export const sessionSecret = 'a-session-secret-for-tests';
 
+/** The settings of the public port, whose only careers site is `careers`. */
+export function toPrefillSettings({ url, client }: Sandbox, redirectUri: string): Record<string, string> {
+  return {
+    ...{ AUTH_URL: url, OAUTH_CLIENT_ID: client.clientId, OAUTH_CLIENT_SECRET: client.clientSecret },
+    ...{ OAUTH_REDIRECT_URI: redirectUri, PREFILL_RETURN_URLS: careers },
+    ...{ PREFILL_KEY: prefillKey, SESSION_SECRET: sessionSecret },
+  };
+}
+
+/** Where the button of the careers site leads, with as little as it must say. */
+export function toStartUrl(url: string, { advertiserId }: Sandbox): string {
+  const asked = { advertiser_id: String(advertiserId), form_url: careers, return_url: careers };
+  return `${url}/prefill/start?${new URLSearchParams(asked)}`;
+}
+
+/** The careers site asks for the profile. */
+export function redeem(url: string, handle: string | null, key = prefillKey): Promise<Response> {
+  return fetch(`${url}/prefill/redeem`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ handle }),
+  });
+}
+
 export interface PrefillStage extends AsyncDisposable {
   readonly sandbox: Sandbox;
   /** The URL of each process; the first one has the registered redirect URI. */
@@ -89,13 +113,7 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
       ADVERTISER_ID: String(sandbox.advertiserId),
       BLOBS_URL: `file:${blobs.path}`,
       PORT: String(port),
-      AUTH_URL: sandbox.url,
-      OAUTH_CLIENT_ID: sandbox.client.clientId,
-      OAUTH_CLIENT_SECRET: sandbox.client.clientSecret,
-      OAUTH_REDIRECT_URI: redirectUri,
-      PREFILL_RETURN_URLS: careers,
-      PREFILL_KEY: prefillKey,
-      SESSION_SECRET: sessionSecret,
+      ...toPrefillSettings(sandbox, redirectUri),
       ...options.env,
     };
     const config = loadConfig(env, { needs: ['database', 'accounts', 'blobs', 'prefill', 'privacy'] });
@@ -138,12 +156,7 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
       const given = Object.entries(parameters).filter((pair): pair is [string, string] => pair[1] !== null);
       return `${urls[0]}/prefill/start?${new URLSearchParams(given)}`;
     },
-    redeem: (handle, key = prefillKey) =>
-      fetch(`${urls.at(-1)}/prefill/redeem`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ handle }),
-      }),
+    redeem: (handle, key) => redeem(urls.at(-1) ?? '', handle, key),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }

@@ -1,4 +1,4 @@
-// The product as it is deployed: the image where a Docker engine answers and can build it, else the same files, run by an unprivileged
+// The product as it is deployed: the image where Docker can build it, else the same files, run by an unprivileged
 // user from a read-only folder. Both contain the files that the Dockerfile copies and the packages that are no development dependencies.
 import { execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -9,13 +9,11 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import type { Ended } from './intake.ts';
-import { dockerAnswers } from './test-server.ts';
 
 const run = promisify(execFile);
 
 /** Runs `intake` as it would be deployed. */
 export interface Product extends AsyncDisposable {
-  readonly form: 'image' | 'tree';
   /** A folder that the product may write to. */
   readonly scratch: string;
   /** Runs Node inside, to its end. Inherits nothing from this process's environment. */
@@ -28,16 +26,12 @@ export interface Product extends AsyncDisposable {
 }
 
 export async function openProduct(): Promise<Product> {
-  if (await dockerAnswers(process.env.DOCKER_HOST)) {
-    try {
-      return await openImage();
-    } catch (error) {
-      process.stderr.write(
-        `Docker answers but could not build the image (${(error as Error).message.split('\n').at(-1)}).\n`,
-      );
-    }
+  try {
+    return await openImage();
+  } catch (error) {
+    process.stderr.write(`Docker cannot build the image (${(error as Error).message.split('\n').at(-1)}).\n`);
+    return openTree();
   }
-  return openTree();
 }
 
 async function openImage(): Promise<Product> {
@@ -55,7 +49,6 @@ async function openImage(): Promise<Product> {
     return ['run', '--rm', ...limits, ...more, ...given, image, 'node', ...args];
   };
   return {
-    form: 'image',
     scratch: '/tmp',
     node: (args, env = {}) => collect(start('docker', toRun(args, env))),
     start(args, env) {
@@ -101,7 +94,6 @@ function openTree(): Product {
       ...user,
     });
   return {
-    form: 'tree',
     scratch,
     node: (args, env = {}) => collect(startHere(args, env)),
     start(args, env) {

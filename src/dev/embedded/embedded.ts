@@ -79,7 +79,7 @@ function toOrder({ root, scratch = false, demo = false }: EmbeddedOptions): Keep
 
 // The package's own class is not used: it cannot join a running server, needs a `postgres` account when root starts it, fails if that
 // account cannot reach the checkout, and installs exit hooks. Only initdb and postgres from its platform packages are needed.
-function resolveBinaries(): string {
+export function resolveBinaries(): string {
   const platform = `${process.platform}-${process.arch}`;
   const require = createRequire(import.meta.url);
   try {

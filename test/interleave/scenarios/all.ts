@@ -1,5 +1,6 @@
 // The scenarios by name, as `--scenario` and the guards use them.
-import type { Scenarios } from '../stage.ts';
+import type { Scenario } from '../explorer.ts';
+import type { Scenarios, Stage } from '../stage.ts';
 import { claimScenarios } from './claims.ts';
 import { deletionScenarios } from './deletions.ts';
 import { evidenceScenarios } from './evidence.ts';
@@ -13,7 +14,7 @@ import { privacyScenarios } from './privacy.ts';
 import { pruningScenarios } from './pruning.ts';
 import { sharedScenarios } from './shared.ts';
 
-export const scenarios = {
+const scenarios = {
   ...laneScenarios,
   ...fileScenarios,
   ...claimScenarios,
@@ -30,3 +31,5 @@ export const scenarios = {
 
 export type ScenarioName = keyof typeof scenarios;
 export const scenarioNames = Object.keys(scenarios) as ScenarioName[];
+
+export const toScenario = (name: ScenarioName, stage: Stage): Scenario => ({ name, ...scenarios[name](stage) });

@@ -4,14 +4,16 @@ import { hash } from 'node:crypto';
 import { toBlobKey } from '../../../src/domain/blob.ts';
 import { mostUnchanged } from '../../../src/domain/hash-trust.ts';
 import { type CompletedState, completeDownloads } from '../../../src/store/files/complete-download.ts';
+import { dropOrphans } from '../../../src/store/files/delete-blobs.ts';
 import type { Claim } from '../../../src/store/files/download-queue.ts';
-import type { Scenarios, Stage } from '../stage.ts';
+import type { Scenarios, Situation, Stage } from '../stage.ts';
 import {
   addBlob,
   checkEvents,
   checkNoneStored,
   checkObjects,
   checkQueue,
+  checkStored,
   checks,
   claimAll,
   complete,
@@ -45,6 +47,24 @@ async function openConfirmations(stage: Stage, bytes: string) {
   return account;
 }
 
+/** A repeated fetch finds the same bytes or other ones, while a page flags these bytes at another application. */
+function createConfirmed(stage: Stage, bytes: string): Situation {
+  return {
+    promise: 'no file, and no earlier version of one, with flagged bytes is called stored (P8)',
+    allowsDeadlocks: true,
+    async open() {
+      const { files, read } = await openConfirmations(stage, bytes);
+      await unqueue(files, 2);
+      const claimed = await claimAll(files);
+      return {
+        programs: { run: complete(stage, claimed(1)), page: read(shown(2, { hasVirus: true })) },
+        mortal: ['run'],
+        check: checks(files, checkStored, checkEvents),
+      };
+    },
+  };
+}
+
 /** The hashes of two blobs. The store locks blob rows in the order of their hashes. */
 const lower = '1'.repeat(64);
 const higher = '2'.repeat(64);
@@ -52,7 +72,6 @@ const higher = '2'.repeat(64);
 export const claimScenarios = {
   /** A run stalls until its claims lapse and another run takes them, and then tries to renew, postpone and release them. */
   claims: (stage) => ({
-    name: 'claims that changed hands are renewed, postponed and released',
     promise: 'a run changes nothing about a claim that another run has (P6)',
     async open() {
       const files = await openQueued(stage, [1, 2, 3]);
@@ -91,7 +110,6 @@ export const claimScenarios = {
 
   /** An operator retries waiting files while a run completes one of them. */
   retried: (stage) => ({
-    name: 'waiting files are asked for again while a run completes one',
     promise: 'a file that a run stored stays stored, and each that waits is queued (P4, P6)',
     allowsDeadlocks: true,
     async open() {
@@ -120,17 +138,20 @@ export const claimScenarios = {
     },
   }),
 
-  /** A download links its file to bytes that an erasure is deleting because no other file refers to them. */
+  /** A download links its file to bytes that an erasure, or a verify, is deleting because no other file refers to them. */
   linked: (stage) => ({
-    name: 'a file is linked to bytes that are dropped',
     promise: 'a file that is called stored has its object (P6)',
     allowsDeadlocks: true,
     async open() {
       const files = await openQueued(stage, [1]);
-      await addBlob(files);
+      await addBlob(files, `verified_at = now(), intended_at = now() - interval '2 days'`);
       const claimed = await claimAll(files);
       return {
-        programs: { drop: drop(files), link: complete(stage, claimed(1), toStored(sha256, { linkedBy: 'given' })) },
+        programs: {
+          drop: drop(files),
+          verify: (actor) => dropOrphans(stage.database(actor.name), files.advertiserId),
+          link: complete(stage, claimed(1), toStored(sha256, { linkedBy: 'given' })),
+        },
         mortal: ['drop'],
         lapses,
         check: checks(files, checkObjects, checkQueue),
@@ -140,7 +161,6 @@ export const claimScenarios = {
 
   /** Two runs report the first comparisons of an account at the same time, and both agree. */
   compared: (stage) => ({
-    name: 'two files compare their Hash for the first time',
     promise: 'each comparison counts, and no file is lost for it (P7)',
     async open() {
       const files = await openQueued(stage, [1, 2]);
@@ -160,51 +180,11 @@ export const claimScenarios = {
     },
   }),
 
-  /** A repeated fetch finds the same bytes, while a page flags these bytes at another application. */
-  confirmed: (stage) => ({
-    name: 'a file is confirmed while the same bytes are flagged elsewhere',
-    promise: 'no file with flagged bytes is called stored (P8)',
-    allowsDeadlocks: true,
-    async open() {
-      const { files, read } = await openConfirmations(stage, sha256);
-      await unqueue(files, 2);
-      const claimed = await claimAll(files);
-      return {
-        programs: { run: complete(stage, claimed(1)), page: read(shown(2, { hasVirus: true })) },
-        mortal: ['run'],
-        check: checks(files, checkNoneStored, checkEvents),
-      };
-    },
-  }),
-
-  /** A repeated fetch finds other bytes, while a page flags these bytes at another application. */
-  'confirmed-other': (stage) => ({
-    name: 'a file is found to have other bytes while these are flagged elsewhere',
-    promise: 'no file, and no earlier version of one, with flagged bytes is called stored (P8)',
-    allowsDeadlocks: true,
-    async open() {
-      const { files, advertiserId, read } = await openConfirmations(stage, hash('sha256', 'before'));
-      await unqueue(files, 2);
-      const claimed = await claimAll(files);
-      return {
-        programs: { run: complete(stage, claimed(1)), page: read(shown(2, { hasVirus: true })) },
-        mortal: ['run'],
-        async check() {
-          const rows = await stage.query(
-            `SELECT 1 FROM intake.attachments WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'
-             UNION ALL SELECT 1 FROM intake.attachment_versions WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'`,
-            [advertiserId, sha256],
-          );
-          if (rows.length > 0) throw new Error('P8: flagged bytes are called stored.');
-          await checkEvents(files);
-        },
-      };
-    },
-  }),
+  confirmed: (stage) => createConfirmed(stage, sha256),
+  'confirmed-other': (stage) => createConfirmed(stage, hash('sha256', 'before')),
 
   /** Hash changed too often while the bytes stayed the same: a run drops the queued confirmations while another run claims some of them. */
   'confirmations-dropped': (stage) => ({
-    name: 'confirmations are dropped while another run claims one',
     promise: 'a run does not wait for a claim, and a claim that was given is not taken away (P6, P11)',
     async open() {
       const { advertiserId, files } = await openConfirmations(stage, sha256);
@@ -240,7 +220,6 @@ export const claimScenarios = {
 
   /** A process shuts down and releases its claims while an operator retries the same files. */
   released: (stage) => ({
-    name: 'claims are released while their files are asked for again',
     promise: 'nobody fails, and each file that waits is queued (P4)',
     allowsDeadlocks: true,
     async open() {
@@ -268,7 +247,6 @@ export const claimScenarios = {
 
   /** A run announces the bytes of two files while a resumed erasure drops both blobs; one of the blobs has no row. */
   'drop-two': (stage) => ({
-    name: 'two announced bytes while both are dropped',
     promise: 'a file that is called stored has its object, and nobody fails (P6)',
     allowsDeadlocks: true,
     async open() {
@@ -298,7 +276,6 @@ export const claimScenarios = {
 
   /** Two infected blobs are deleted while a batch completes: one file was put with the bytes of one blob, one is linked to the other. */
   'confirmed-delete': (stage) => ({
-    name: 'two infected objects are deleted while a batch completes with both',
     promise: 'no file with infected bytes is called stored, and nobody fails (P8)',
     allowsDeadlocks: true,
     async open() {

@@ -291,6 +291,22 @@ export async function checkObjects({ stage, advertiserId, objects }: FilesOf): P
   }
 }
 
+/** Checks that every stored file and every stored earlier version has a stored blob. */
+export async function checkStored({ stage, advertiserId }: Account): Promise<void> {
+  const rows = await stage.query<{ what: string; blob: string }>(
+    `SELECT f.what, b.state AS blob FROM (
+       SELECT 'a file' AS what, sha256 FROM intake.attachments WHERE advertiser_id = $1 AND state = 'stored'
+       UNION ALL SELECT 'an earlier version', sha256 FROM intake.attachment_versions WHERE advertiser_id = $1 AND state = 'stored'
+     ) AS f LEFT JOIN intake.blobs b ON b.advertiser_id = $1 AND b.sha256 = f.sha256 WHERE b.state IS DISTINCT FROM 'stored'`,
+    [advertiserId],
+  );
+  const [wrong] = rows;
+  if (wrong)
+    throw new Error(
+      `${wrong.blob === 'infected' ? 'P8' : 'P6'}: ${wrong.what} is called stored, and its blob is ${wrong.blob}.`,
+    );
+}
+
 /** Checks that the last event of each application agrees with its state (P26). */
 export async function checkEvents({ stage, advertiserId }: Account): Promise<void> {
   const rows = await stage.query<{

@@ -4,9 +4,8 @@ import { toBlobKey } from '../../../src/domain/blob.ts';
 import { beginDueDeletes, dropOrphans } from '../../../src/store/files/delete-blobs.ts';
 import { adoptBlob, markUndeleted } from '../../../src/store/files/verify-blobs.ts';
 import { deleteDue } from '../../../src/sync/files/delete-objects.ts';
-import type { Scenario } from '../explorer.ts';
 import type { Actor } from '../schedule.ts';
-import type { Scenarios, Stage } from '../stage.ts';
+import type { Scenarios, Situation, Stage } from '../stage.ts';
 import {
   addBlob,
   checkEvents,
@@ -37,9 +36,8 @@ import { content, never, sha256 } from './objects.ts';
  * An orphan is deleted while another person's equal bytes arrive; both clients may stall for longer than a delete token is valid.
  * `isLate`: the process sends the delete in time, and the object store executes it at any later step.
  */
-function createOrphanOf(stage: Stage, isLate: boolean): Scenario {
+function createOrphanOf(stage: Stage, isLate: boolean): Situation {
   return {
-    name: `equal bytes while an orphan is deleted${isLate ? ', late deletes' : ''}`,
     promise: 'a file that is called stored has its object (P6)',
     // The repair after a late delete locks the blob before the application.
     allowsDeadlocks: isLate,
@@ -70,7 +68,6 @@ export const deletionScenarios = {
 
   /** The flag of bytes is lifted while they are being deleted. Then nothing refers to them, verify looks for orphans, and they arrive again. */
   'orphan-lifted': (stage) => ({
-    name: 'orphans are dropped while one of them is being deleted',
     promise: 'a file that is called stored has its object (P6)',
     async open() {
       const files = await openQueued(stage, [1]);
@@ -101,7 +98,6 @@ export const deletionScenarios = {
 
   /** Infected bytes are deleted while another person's equal bytes arrive and a page lifts the flag. */
   infected: (stage) => ({
-    name: 'equal bytes while infected ones are deleted and their flag is lifted',
     promise: 'a file that is called stored has its object; infected bytes that are called deleted have none (P6, P8)',
     allowsDeadlocks: true,
     async open() {
@@ -130,7 +126,6 @@ export const deletionScenarios = {
 
   /** A stored file is flagged and its object deleted while a run fetches another person's equal bytes. */
   flagged: (stage) => ({
-    name: 'equal bytes while stored ones are flagged and deleted',
     promise: 'no byte of a flagged file can be read, however it came (P8)',
     allowsDeadlocks: true,
     async open() {
@@ -152,7 +147,6 @@ export const deletionScenarios = {
 
   /** A page lifts a flag while a run that lost its claim to this flag reports the bytes it fetched. */
   lifted: (stage) => ({
-    name: 'a flag is lifted while its bytes become known',
     promise: 'bytes that no flag names are not held to be infected (P6)',
     async open() {
       const { files, advertiserId, read } = await openShown(stage, shown(1, { hasVirus: true }));
@@ -185,7 +179,6 @@ export const deletionScenarios = {
 
   /** Unreferenced bytes are dropped at once, as an erasure does, while another person's equal bytes arrive. */
   drop: (stage) => ({
-    name: 'equal bytes while dropped ones are deleted',
     promise: 'a file that is called stored has its object (P6)',
     allowsDeadlocks: true,
     async open() {
@@ -202,7 +195,6 @@ export const deletionScenarios = {
 
   /** Four runs begin to delete at once; two of them drop orphans before. */
   deleters: (stage) => ({
-    name: 'four runs begin to delete at once',
     promise: 'no run waits for another, and no object is deleted by two',
     async open() {
       const { advertiserId } = await stage.openAdvertiser();
@@ -242,7 +234,6 @@ export const deletionScenarios = {
 
   /** Verify finds an object missing while a run stores the same bytes for another person. */
   lost: (stage) => ({
-    name: 'bytes are found lost while another run stores the same',
     promise: 'a file that is called stored has its blob, and its object (P6)',
     allowsDeadlocks: true,
     async open() {
@@ -264,7 +255,6 @@ export const deletionScenarios = {
 
   /** Verify finds infected bytes in the store that are recorded as deleted, while a run deletes them again and may die or stall. */
   'found-infected': (stage) => ({
-    name: 'infected bytes are found in the store while they are deleted',
     promise: 'infected bytes that are in the store are deleted by this run or by the next (P8)',
     async open() {
       const files = await openFiles(stage);
@@ -295,7 +285,6 @@ export const deletionScenarios = {
 
   /** Verify adopts an object that has no row while a run announces the same bytes. */
   adopted: (stage) => ({
-    name: 'an unknown object is adopted while its bytes are announced',
     promise: 'the bytes have one row, and the file is stored (P6)',
     async open() {
       const files = await openQueued(stage, [1]);

@@ -10,9 +10,8 @@ import { loadProofReport, type ProofReport } from '../../../src/store/reports/pr
 import { loadAuditedProof } from '../../../src/store/sweeps/evidence.ts';
 import { withProofs } from '../../../src/store/sweeps/export-evidence.ts';
 import { pruneSweeps } from '../../../src/store/sweeps/sweeps.ts';
-import { aPage, commitPage as commitCurrent } from '../../support/applications.ts';
+import { aPage } from '../../support/applications.ts';
 import { chain, type Line, sha256 } from '../../support/chain.ts';
-import { takeLease } from '../../support/leases.ts';
 import type { Scenarios, Stage } from '../stage.ts';
 import { endSweep, openLane, openLanes, privacyKey } from './lanes.ts';
 import { checkErased, eraseFirst, openPerson } from './privacy.ts';
@@ -79,7 +78,6 @@ function checkLoaded(
 export const evidenceScenarios = {
   /** An audit of a proof while a sweep over some of the same ids ends. */
   'audit-end': (stage) => ({
-    name: 'an audit is recorded while a sweep ends',
     promise: 'the chain of a proof is whole, and coverage names its last line (P10)',
     async open() {
       const { advertiserId, name } = await stage.openAdvertiser();
@@ -99,7 +97,6 @@ export const evidenceScenarios = {
 
   /** An audit of a proof that two later sweeps replace, while maintenance prunes old sweeps. */
   'audit-pruned': (stage) => ({
-    name: 'an audit is recorded while its proof is pruned',
     promise: 'the chain of a proof is whole or gone, coverage names its last line, and nobody fails (P10)',
     async open() {
       const { advertiserId, name } = await stage.openAdvertiser();
@@ -123,34 +120,9 @@ export const evidenceScenarios = {
     },
   }),
 
-  /** An audit and a backfill page record evidence while a person is erased. */
-  'erase-audit': (stage) => ({
-    name: 'erasure beside an audit and a page that record evidence',
-    promise: 'the person is erased, and the chains are whole (P10, P17)',
-    async open() {
-      const { advertiserId, name, lease: live } = await openPerson(stage);
-      const backfill = await takeLease(stage.direct, { name, lane: 'backfill', owner: 'page', leaseMs: 600_000 });
-      await endSweep(stage.direct, live, { advertiserId, sweepId: 2n, low: 1n, high: 20n, evidence: proof() });
-      const page = aPage(backfill, [], { advertiserId, sweepId: 3n, progress: { evidence: proof() } });
-      return {
-        programs: {
-          audit: (actor) => appendAudit(stage.database(actor.name), { advertiserId, lease: live }, 1n),
-          page: (actor) => commitCurrent(stage.database(actor.name), privacyKey, page),
-          erase: eraseFirst(stage, advertiserId),
-        },
-        mortal: ['page'],
-        async check() {
-          await checkErased(stage, advertiserId);
-          await checkChains(stage, advertiserId);
-        },
-      };
-    },
-  }),
-
   /** A proof is exported while an audit appends to it and a person in it is erased. */
   'proof-export': (stage) => ({
-    name: 'a proof is exported while an audit is recorded and a person is erased',
-    promise: 'an exported proof is of one moment: its lines and certificates agree (P23)',
+    promise: 'an exported proof is of one moment, the person is erased, and the chains are whole (P10, P17, P23)',
     async open() {
       const { advertiserId, lease } = await openPerson(stage);
       await endSweep(stage.direct, lease, { advertiserId, sweepId: 2n, low: 1n, high: 20n, evidence: proof() });
@@ -175,6 +147,8 @@ export const evidenceScenarios = {
             }));
             checkLoaded(named, () => sha256(last));
           }
+          await checkErased(stage, advertiserId);
+          await checkChains(stage, advertiserId);
         },
       };
     },
@@ -182,7 +156,6 @@ export const evidenceScenarios = {
 
   /** The web page of a proof is loaded while an audit appends to the proof. */
   'proof-page': (stage) => ({
-    name: 'the page about a proof is loaded while an audit is recorded',
     promise: 'the page shows a proof of one moment: its lines and certificates agree (P10)',
     async open() {
       const { advertiserId, name, lease } = await openLane(stage);

@@ -9,9 +9,8 @@ import { bringForward } from '../../../src/store/files/download-queue.ts';
 import { replaceParsedScreens } from '../../../src/store/files/stored-files.ts';
 import { deleteDue } from '../../../src/sync/files/delete-objects.ts';
 import { aPage, commitPage } from '../../support/applications.ts';
-import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
-import type { Scenarios, Stage } from '../stage.ts';
+import type { Scenarios, Situation, Stage } from '../stage.ts';
 import {
   addBlob,
   addFiles,
@@ -37,9 +36,8 @@ import { holdsAt, longMs, openLane, privacyKey, proven } from './lanes.ts';
 import { alone, claim, content, type FilesOf, fetchClaimed, never, sha256, toBlobs, toFiles } from './objects.ts';
 
 /** Two runs each complete one file of the same application; the bytes may be equal. */
-function createReadyOf(stage: Stage, areEqual: boolean): Scenario {
+function createReadyOf(stage: Stage, areEqual: boolean): Situation {
   return {
-    name: `two files of one application complete at once${areEqual ? ', with equal bytes' : ''}`,
     promise: 'the application becomes ready, once, and equal bytes are stored once (P4, P7, P26)',
     async open() {
       const bytes = (kind: string) => (areEqual || kind === 'resume' ? content : Buffer.from('the bytes of a  letter'));
@@ -91,7 +89,6 @@ export const fileScenarios = {
 
   /** One file, two runs, and a page that flags the file; the first run may stall for longer than its claim. */
   flag: (stage) => ({
-    name: 'one file, two runs, and a flag',
     promise: 'one run completes it; once the flag is read no byte of it can be read (P6, P8)',
     allowsDeadlocks: true,
     async open() {
@@ -125,7 +122,6 @@ export const fileScenarios = {
 
   /** A file is replaced at the source while a run fetches it; the run may stall for longer than its claim, or die. */
   replaced: (stage) => ({
-    name: 'a file is replaced while it is fetched',
     promise: 'a stored file has the bytes of its newest upload (P6)',
     allowsDeadlocks: true,
     async open() {
@@ -162,7 +158,6 @@ export const fileScenarios = {
 
   /** A run completes a batch while its heartbeat renews the same claims in the opposite order. */
   batch: (stage) => ({
-    name: 'a batch completes beside its heartbeat and another claim',
     promise: 'neither the heartbeat nor another claim waits, and nobody waits in a circle',
     async open() {
       const files = await openQueued(stage, [1, 2]);
@@ -197,7 +192,6 @@ export const fileScenarios = {
 
   /** A run links a file because its Hash has earned trust, while the comparison of another file contradicts the Hash. */
   trust: (stage) => ({
-    name: 'a file is linked by its Hash while another one contradicts the Hash',
     promise: 'once the trust in Hash is lost, no file stays linked by it (P7)',
     async open() {
       const files = await openQueued(stage, [1, 2]);
@@ -227,7 +221,6 @@ export const fileScenarios = {
 
   /** Maintenance brings forward downloads whose due time came from a wrong clock, while a run completes them. */
   forward: (stage) => ({
-    name: 'downloads are brought forward while a run completes them',
     promise: 'maintenance waits for no run',
     async open() {
       const files = await openQueued(stage, [1, 2]);
@@ -250,8 +243,8 @@ export const fileScenarios = {
     },
   }),
 
+  /** A screen is read again while newer bytes of it complete. */
   reparse: (stage) => ({
-    name: 'a screen is read again while newer bytes of it complete',
     promise: 'the rows of a screen are read from the bytes that are stored (P6)',
     async open() {
       const { advertiserId, claim: claimed, reparse } = await openScreen(stage);
@@ -271,8 +264,8 @@ export const fileScenarios = {
     },
   }),
 
+  /** A screen is read again while its application is found missing. */
   'reparse-missing': (stage) => ({
-    name: 'a screen is read again while its application is found missing',
     promise: 'the last event of an application agrees with its state (P26)',
     async open() {
       const { advertiserId, lease, files, reparse } = await openScreen(stage);

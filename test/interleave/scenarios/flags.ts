@@ -1,12 +1,12 @@
 // Virus flags and lost bytes while other clients change the files that have these bytes.
-import type { Scenario } from '../explorer.ts';
 import type { Outcome, Program } from '../schedule.ts';
-import type { Scenarios, Stage } from '../stage.ts';
+import type { Scenarios, Situation, Stage } from '../stage.ts';
 import {
   addBlob,
   checkEvents,
   checkObjects,
   checkQueue,
+  checkStored,
   checks,
   claimAll,
   complete,
@@ -37,22 +37,6 @@ async function openHeld(stage: Stage) {
   return { ...account, backfill };
 }
 
-/** Checks that every stored file and every stored earlier version has a stored blob. */
-async function checkStored({ stage, advertiserId }: Account): Promise<void> {
-  const rows = await stage.query<{ what: string; blob: string }>(
-    `SELECT f.what, b.state AS blob FROM (
-       SELECT 'a file' AS what, sha256 FROM intake.attachments WHERE advertiser_id = $1 AND state = 'stored'
-       UNION ALL SELECT 'an earlier version', sha256 FROM intake.attachment_versions WHERE advertiser_id = $1 AND state = 'stored'
-     ) AS f LEFT JOIN intake.blobs b ON b.advertiser_id = $1 AND b.sha256 = f.sha256 WHERE b.state IS DISTINCT FROM 'stored'`,
-    [advertiserId],
-  );
-  const [wrong] = rows;
-  if (wrong)
-    throw new Error(
-      `${wrong.blob === 'infected' ? 'P8' : 'P6'}: ${wrong.what} is called stored, and its blob is ${wrong.blob}.`,
-    );
-}
-
 /** Checks that every flagged file is infected, and that its blob, if it has one, is infected (P8). */
 async function checkFlags({ stage, advertiserId }: Account): Promise<void> {
   const rows = await stage.query<{ application_id: string; state: string; blob: string | null }>(
@@ -76,9 +60,8 @@ function isStoredAfterLoss({ lines }: Outcome): boolean {
 type Known = 'flagged' | 'named by a lost claim' | 'found lost';
 
 /** Two files of one application complete with the same bytes while another client reports these bytes as flagged or lost. */
-function createTwiceOf(stage: Stage, what: Known): Scenario {
+function createTwiceOf(stage: Stage, what: Known): Situation {
   return {
-    name: `two files of one application complete with bytes that are ${what} elsewhere`,
     promise: 'no file with flagged or lost bytes is called stored, and who gives up a deadlock tries again (P6, P8)',
     allowsDeadlocks: true,
     async open() {
@@ -127,9 +110,8 @@ async function addLetter({ stage, advertiserId }: Account, id: number): Promise<
 }
 
 /** An object is lost after its upload and before its download completes; a page may flag the file at the same time. */
-function createAnnouncedOf(stage: Stage, isFlagged: boolean): Scenario {
+function createAnnouncedOf(stage: Stage, isFlagged: boolean): Situation {
   return {
-    name: `announced bytes are found lost while their download completes${isFlagged ? ' and its file is flagged' : ''}`,
     promise: 'a file that is called stored has its object, and a flag holds for announced bytes (P6, P8)',
     allowsDeadlocks: true,
     async open() {
@@ -152,7 +134,6 @@ function createAnnouncedOf(stage: Stage, isFlagged: boolean): Scenario {
 export const flagScenarios = {
   /** A run completes a file with bytes that a page flags elsewhere, while another page replaces the file by a newer upload. */
   version: (stage) => ({
-    name: 'a file with flagged bytes is replaced while the flag is written',
     promise: 'no earlier version with flagged bytes is called stored (P8)',
     allowsDeadlocks: true,
     async open() {
@@ -171,7 +152,6 @@ export const flagScenarios = {
 
   /** Like `version`, but the bytes are found lost instead of flagged. */
   'lost-version': (stage) => ({
-    name: 'a file with lost bytes is replaced while the loss is written',
     promise: 'no earlier version with lost bytes is called stored (P6)',
     allowsDeadlocks: true,
     async open() {
@@ -198,7 +178,6 @@ export const flagScenarios = {
 
   /** Verify finds bytes lost while a page flags the file that has them. */
   'lost-flag': (stage) => ({
-    name: 'bytes are found lost while their file is flagged',
     promise: 'a flag holds also for bytes that are lost, and nobody waits in a circle (P8)',
     async open() {
       const { files, read } = await openHeld(stage);
@@ -216,7 +195,6 @@ export const flagScenarios = {
 
   /** One reader lifts the flag of a file while another reader flags a second file with the same bytes. */
   'lifted-elsewhere': (stage) => ({
-    name: 'a flag is lifted while another file with the same bytes is flagged',
     promise: 'a flagged file is infected and waits for nothing, and its bytes are infected (P8)',
     allowsDeadlocks: true,
     async open() {
@@ -245,7 +223,6 @@ export const flagScenarios = {
 
   /** A flagged upload replaces a file while a run fetches the previous bytes, which another application also has. */
   'replaced-flagged': (stage) => ({
-    name: 'a file is replaced by a flagged one while the bytes before are fetched',
     promise: 'a flag on another upload says nothing of the bytes before (P6)',
     allowsDeadlocks: true,
     async open() {

@@ -19,9 +19,8 @@ import { endCertificates, takeTickets } from '../../../src/store/sweeps/sweeps.t
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
 import { claimLease, takeLease } from '../../support/leases.ts';
 import { testPrivacyKey } from '../../support/syncing.ts';
-import type { Scenario } from '../explorer.ts';
 import type { Actor, Line, Program } from '../schedule.ts';
-import type { Scenarios, Stage } from '../stage.ts';
+import type { Scenarios, Situation, Stage } from '../stage.ts';
 
 export const privacyKey = createSecretKey(Buffer.from(testPrivacyKey));
 export const leaseMs = 30_000;
@@ -76,9 +75,8 @@ async function openWriters(stage: Stage, owner?: string) {
 }
 
 /** Two readers of one application while its value changes at the source. */
-function createReaders(stage: Stage, name: string, lanes: readonly [Lane, Lane], values: readonly string[]): Scenario {
+function createReaders(stage: Stage, lanes: readonly [Lane, Lane], values: readonly string[]): Situation {
   return {
-    name,
     promise: 'an older answer never overwrites a newer one, or says that it was too old (P5)',
     async open() {
       const { advertiserId, name: account } = await stage.openAdvertiser();
@@ -128,9 +126,8 @@ function createReaders(stage: Stage, name: string, lanes: readonly [Lane, Lane],
 }
 
 /** Two readers find the same new application. */
-function createNew(stage: Stage, name: string, lanes: readonly [Lane, Lane]): Scenario {
+function createNew(stage: Stage, lanes: readonly [Lane, Lane]): Situation {
   return {
-    name,
     promise: 'one row, one event, and both pages are committed (P2, P4)',
     async open() {
       const { advertiserId, name: account } = await stage.openAdvertiser();
@@ -227,9 +224,8 @@ const ensureNamed = (db: Database, name: string) =>
  * A lane gets a new holder, and the previous holder still renews and releases it. `isTwice`: a failover lost the last commits, so two
  * owners hold the same epoch. Otherwise two tasks of one owner hold the lane one after the other, with different epochs.
  */
-function createHandOverOf(stage: Stage, isTwice: boolean): Scenario {
+function createHandOverOf(stage: Stage, isTwice: boolean): Situation {
   return {
-    name: isTwice ? 'an epoch that was given twice is renewed and given back' : 'a lane changes hands within one owner',
     promise: 'who does not hold a lane neither prolongs it nor gives it back (P11)',
     async open() {
       const { name } = await stage.openAdvertiser();
@@ -285,7 +281,6 @@ function createHandOverOf(stage: Stage, isTwice: boolean): Scenario {
 export const laneScenarios = {
   /** Two writers of one lane: the first may stall while its lease lapses. */
   'two-writers': (stage) => ({
-    name: 'two writers of one lane',
     promise:
       'each page continues the sweep from the page committed before it, and the cursor names a stored application (P4, P5)',
     open: async () => ({ ...(await openWriters(stage)), mortal: ['a'], lapses: [leaseMs + 1_000] }),
@@ -293,14 +288,12 @@ export const laneScenarios = {
 
   /** Two tasks of one process: the first stalls, the second claims the lane again. Owners are equal, epochs differ. */
   'same-owner': (stage) => ({
-    name: 'two tasks of one owner',
     promise: 'an older claim of the same owner writes nothing more (P4, P5)',
     open: () => openWriters(stage, 'worker'),
   }),
 
   /** After a failover that lost the last commits, both a and b hold epoch 1. Owners differ, epochs are equal. */
   'epoch-twice': (stage) => ({
-    name: 'an epoch that was given twice',
     promise: 'of two owners of one epoch only the one in the row writes (P5)',
     async open() {
       const { advertiserId, name } = await stage.openAdvertiser();
@@ -314,7 +307,6 @@ export const laneScenarios = {
 
   /** A writer, its heartbeat on another connection, and another worker that wants the lane. */
   heartbeat: (stage) => ({
-    name: 'a writer, its heartbeat and another worker',
     promise:
       'neither the heartbeat nor another worker waits for a transaction that writes; the lane does not change hands under it',
     async open() {
@@ -359,7 +351,6 @@ export const laneScenarios = {
 
   /** Three workers compete for a maintenance task: one runs it, and no worker runs it again within a minute. */
   maintenance: (stage) => ({
-    name: 'three workers and one maintenance task',
     promise: 'while its lease holds, one worker runs the task, and no other runs it again within a minute',
     async open() {
       const { name: account } = await stage.openAdvertiser();
@@ -394,19 +385,15 @@ export const laneScenarios = {
   }),
 
   /** The value changes and changes back: one reader may see no change at all while the other has an older answer. */
-  'two-lanes': (stage) =>
-    createReaders(stage, 'live beside backfill over one application', ['backfill', 'live'], ['second', 'first']),
+  'two-lanes': (stage) => createReaders(stage, ['backfill', 'live'], ['second', 'first']),
 
   /** Parallel readers of one backfill, one of them slow. */
-  'one-lane': (stage) =>
-    createReaders(stage, 'two readers of one backfill over one application', ['backfill', 'backfill'], ['second']),
-  'new-twice': (stage) => createNew(stage, 'live and backfill meet one new application', ['live', 'backfill']),
-  'new-parallel': (stage) =>
-    createNew(stage, 'two readers of one backfill meet one new application', ['backfill', 'backfill']),
+  'one-lane': (stage) => createReaders(stage, ['backfill', 'backfill'], ['second']),
+  'new-twice': (stage) => createNew(stage, ['live', 'backfill']),
+  'new-parallel': (stage) => createNew(stage, ['backfill', 'backfill']),
 
   /** Live and backfill end sweeps over overlapping ranges. */
   coverage: (stage) => ({
-    name: 'two lanes end at once over ranges that overlap',
     promise: 'every id is covered once, by the newest sweep that read it (P10)',
     async open() {
       const { advertiserId, name } = await stage.openAdvertiser();
@@ -439,7 +426,6 @@ export const laneScenarios = {
 
   /** Two workers register a newly configured account at once. */
   'new-account': (stage) => ({
-    name: 'two workers meet a new account',
     promise: 'the account has one row, and nobody fails',
     async open() {
       const { name: before } = await stage.openAdvertiser();
@@ -459,7 +445,6 @@ export const laneScenarios = {
 
   /** Two workers get different advertiser ids for one account, as when its credential is replaced by another advertiser's. */
   pinned: (stage) => ({
-    name: 'two workers hear different ids for one account',
     promise: 'the first id stays, and both workers are told of it',
     async open() {
       const { name: before, advertiserId } = await stage.openAdvertiser();
@@ -483,7 +468,6 @@ export const laneScenarios = {
 
   /** A list shows another advertiser's data while a download is refused and a poll is accepted. An accepted poll ends a halt for refusal. */
   halts: (stage) => ({
-    name: 'an account is halted for two reasons while one of them ends',
     promise: "a halt for another advertiser's data stays until a person ends it",
     async open() {
       const { name } = await stage.openAdvertiser();
@@ -505,7 +489,6 @@ export const laneScenarios = {
 
   /** Two workers confirm that a new account is empty, one of them late, while a third worker commits its first application. */
   cursors: (stage) => ({
-    name: 'the cursor of a new account is confirmed and raised',
     promise: 'nobody fails, and the cursor is at what is stored',
     async open() {
       const { advertiserId, lease } = await openLane(stage);
@@ -527,7 +510,6 @@ export const laneScenarios = {
 
   /** An audit finds a hidden application while a sweep over other ids ends. */
   certificates: (stage) => ({
-    name: 'an audit ends certificates while a sweep ends',
     promise: 'an id that an audit found hidden is not called proven by a sweep that did not read it (P10)',
     async open() {
       const { advertiserId, name } = await stage.openAdvertiser();

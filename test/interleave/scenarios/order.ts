@@ -7,10 +7,9 @@ import { retryDownloads } from '../../../src/store/files/stored-files.ts';
 import { markDamaged } from '../../../src/store/files/verify-blobs.ts';
 import { beginErasure } from '../../../src/store/privacy/erasure-jobs.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
-import type { Scenario } from '../explorer.ts';
 import type { Actor, Program } from '../schedule.ts';
-import type { Scenarios, Stage } from '../stage.ts';
-import { addBlob, checkEvents, checkQueue, checks, claimAll, complete, missing } from './clients.ts';
+import type { Scenarios, Situation, Stage } from '../stage.ts';
+import { addBlob, checkEvents, checkQueue, checks, claimAll, missing } from './clients.ts';
 import { openLane, privacyKey } from './lanes.ts';
 import { content, sha256, toFiles } from './objects.ts';
 
@@ -114,9 +113,8 @@ async function openTwo(stage: Stage): Promise<Two> {
   return { stage, advertiserId, lease, claims: inOrder };
 }
 
-function createOrder(stage: Stage, name: string, a: Writer, b: Writer): Scenario {
+function createOrder(stage: Stage, a: Writer, b: Writer): Situation {
   return {
-    name,
     promise: 'nobody waits in a circle',
     async open() {
       const two = await openTwo(stage);
@@ -134,34 +132,9 @@ function createOrder(stage: Stage, name: string, a: Writer, b: Writer): Scenario
 }
 
 export const orderScenarios = {
-  'order-page': (stage) =>
-    createOrder(stage, 'two files complete beside a page that changes both applications', completeBoth, change),
-  'order-back': (stage) =>
-    createOrder(stage, 'two files complete beside a page that shows both applications again', completeBoth, showAgain),
-  'order-erase': (stage) =>
-    createOrder(stage, 'two files complete beside an erasure of both applications', completeBoth, erase),
-  'order-retry': (stage) =>
-    createOrder(stage, 'a retry of both files beside an erasure of both applications', retry, erase),
-  'order-lost': (stage) =>
-    createOrder(stage, 'the bytes of both files are lost beside a page that changes both applications', lose, change),
-
-  /** An application whose resume lost its bytes completes its letter with equal bytes: both writers lock the application, then the blob. */
-  'order-blob': (stage) => ({
-    name: 'bytes are lost beside a completion with the same bytes',
-    promise: 'applications are locked before blobs, so that nobody waits in a circle',
-    async open() {
-      const two = await openTwo(stage);
-      await hold(two);
-      const letter = two.claims.find(({ kind }) => kind === 'coverLetter');
-      if (!letter) throw new Error('The letter was not claimed.');
-      return {
-        programs: {
-          lost: (actor) => lose.work(two, actor),
-          letter: complete(stage, letter),
-        },
-        mortal: ['letter'],
-        check: checks(two, checkEvents, checkQueue),
-      };
-    },
-  }),
+  'order-page': (stage) => createOrder(stage, completeBoth, change),
+  'order-back': (stage) => createOrder(stage, completeBoth, showAgain),
+  'order-erase': (stage) => createOrder(stage, completeBoth, erase),
+  'order-retry': (stage) => createOrder(stage, retry, erase),
+  'order-lost': (stage) => createOrder(stage, lose, change),
 } satisfies Scenarios;

@@ -9,9 +9,8 @@ import {
 } from '../../../src/store/files/store-owner.ts';
 import type { Database } from '../../../src/store/postgres/database.ts';
 import { adoptStore, ensureOwned, type OwnerDeps } from '../../../src/sync/files/store-owner.ts';
-import type { Scenario } from '../explorer.ts';
 import type { Actor } from '../schedule.ts';
-import type { Scenarios, Stage } from '../stage.ts';
+import type { Scenarios, Situation, Stage } from '../stage.ts';
 import { never } from './objects.ts';
 
 function toDeps(db: Database, actor: Actor, identities: string[]): OwnerDeps {
@@ -36,9 +35,8 @@ function toDeps(db: Database, actor: Actor, identities: string[]): OwnerDeps {
 }
 
 /** Two processes use a blob store for the first time, or adopt it; the first may die at any step. */
-function createTaken(stage: Stage, first: typeof ensureOwned, other: typeof ensureOwned, what: string): Scenario {
+function createTaken(stage: Stage, first: typeof ensureOwned, other: typeof ensureOwned): Situation {
   return {
-    name: `two processes ${what} a blob store at once`,
     promise: 'their database owns it afterwards, and nobody fails',
     async open() {
       await stage.query(`DELETE FROM intake.blob_store`);
@@ -60,7 +58,7 @@ function createTaken(stage: Stage, first: typeof ensureOwned, other: typeof ensu
 }
 
 export const ownerScenarios = {
-  'first-use': (stage) => createTaken(stage, ensureOwned, ensureOwned, 'use'),
-  'adopt-store': (stage) => createTaken(stage, ensureOwned, adoptStore, 'use and adopt'),
-  'adopt-twice': (stage) => createTaken(stage, adoptStore, adoptStore, 'adopt'),
+  'first-use': (stage) => createTaken(stage, ensureOwned, ensureOwned),
+  'adopt-store': (stage) => createTaken(stage, ensureOwned, adoptStore),
+  'adopt-twice': (stage) => createTaken(stage, adoptStore, adoptStore),
 } satisfies Scenarios;

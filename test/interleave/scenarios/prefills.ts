@@ -80,7 +80,6 @@ async function openVisit(
 export const prefillScenarios = {
   /** A browser calls back twice with one state, as after a reload. */
   'state-twice': (stage) => ({
-    name: 'a browser comes back twice with one state',
     promise: 'a state is taken once, so that its code is exchanged once (P20)',
     async open() {
       const visit = await openVisit(stage, await stage.openAdvertiser());
@@ -96,7 +95,6 @@ export const prefillScenarios = {
 
   /** A browser calls back twice while the state expires. */
   'state-late': (stage) => ({
-    name: 'a browser comes back twice while its state expires',
     promise: 'a prefill has one end: a profile that is kept is not ended, and one that has ended is not kept (P20)',
     async open() {
       const { advertiserId, name } = await stage.openAdvertiser();
@@ -119,7 +117,6 @@ export const prefillScenarios = {
 
   /** A resume is uploaded while its person is erased; the uploading process may die. */
   'erase-resume': (stage) => ({
-    name: 'erasure beside a resume that is put',
     promise: 'no resume of an erased person stays in the blob store (P17)',
     async open() {
       const person = await openPerson(stage);
@@ -150,7 +147,6 @@ export const prefillScenarios = {
 
   /** A resume lapses, and its bytes are deleted, while another candidate brings equal bytes. */
   'lapse-resume': (stage) => ({
-    name: 'a resume lapses beside another with equal bytes',
     promise: 'a resume that is called stored is in the blob store (P7)',
     async open() {
       const { advertiserId, name } = await stage.openAdvertiser();

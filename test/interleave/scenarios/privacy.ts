@@ -7,9 +7,8 @@ import { insertPrefill, keepProfile, offerPrefill, takeProfile } from '../../../
 import { beginErasure, checkAgain, recordDeletedFiles } from '../../../src/store/privacy/erasure-jobs.ts';
 import { deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
-import type { Scenario } from '../explorer.ts';
 import type { Actor } from '../schedule.ts';
-import type { Scenarios, Stage } from '../stage.ts';
+import type { Scenarios, Situation, Stage } from '../stage.ts';
 import { checkEvents, claimAll, commit, complete, fetch, lapses, missing, toStored } from './clients.ts';
 import { openLane, privacyKey } from './lanes.ts';
 import { alone, Busy, content, never, sha256, stopWhenBusy, toBlobs, toFiles } from './objects.ts';
@@ -65,9 +64,8 @@ async function eraseInVain(stage: Stage, sought: Sought, claims: readonly Claim[
 }
 
 /** A stopping run releases its claims while their person is erased, or while the second check finds them. */
-function createEraseReleaseOf(stage: Stage, isAgain: boolean): Scenario {
+function createEraseReleaseOf(stage: Stage, isAgain: boolean): Situation {
   return {
-    name: `${isAgain ? 'the second check of an erasure' : 'erasure'} beside claims that are released`,
     promise: 'nobody fails, and nothing of an erased person is left (P17)',
     allowsDeadlocks: true,
     async open() {
@@ -104,7 +102,6 @@ function createEraseReleaseOf(stage: Stage, isAgain: boolean): Scenario {
 export const privacyScenarios = {
   /** A page that was read before the erasure writes the person again, with changed fields. */
   'erase-page': (stage) => ({
-    name: 'erasure beside a page',
     promise: 'an erased person does not come back with a page (P17)',
     async open() {
       const { advertiserId, lease } = await openPerson(stage);
@@ -122,7 +119,6 @@ export const privacyScenarios = {
 
   /** A page with an unreadable element that contains the person's address, and a replay of the same element. */
   'erase-quarantine': (stage) => ({
-    name: 'erasure beside an element in quarantine and its replay',
     promise: 'an erased person comes back neither with an element that cannot be read nor with its replay (P17)',
     allowsDeadlocks: true,
     async open() {
@@ -148,7 +144,6 @@ export const privacyScenarios = {
 
   /** A download of the person's file completes while the person is erased. */
   'erase-file': (stage) => ({
-    name: 'erasure beside a completion',
     promise: 'after the second look nothing of an erased person is left, neither rows nor bytes (P17)',
     async open() {
       const attachments = [anAttachment('resume', { sizeBytes: content.length })];
@@ -196,7 +191,6 @@ export const privacyScenarios = {
 
   /** A candidate returns with a profile while an erasure of the same address runs; two clients try to redeem the profile. */
   'erase-prefill': (stage) => ({
-    name: 'erasure beside a prefill that is kept and redeemed',
     promise: 'an erased person is in no prefill, and a profile is handed out once (P17, P20)',
     async open() {
       const { advertiserId } = await openPerson(stage);
@@ -242,7 +236,6 @@ export const privacyScenarios = {
 
   /** The second check of an erasure finds restored files of a person while a run completes one of them. */
   'erase-again': (stage) => ({
-    name: 'the second check of an erasure beside a completion',
     promise: 'after the second check nothing of an erased person is left, and nobody waits in a circle (P17)',
     async open() {
       const attachments = [anAttachment('resume', { sizeBytes: content.length })];
@@ -265,7 +258,6 @@ export const privacyScenarios = {
 
   /** Two processes continue the same erasure, each from the job as it loaded it. */
   'erase-twice': (stage) => ({
-    name: 'two processes go on with one erasure',
     promise: 'an erasure is closed once, and stays closed and empty (P17)',
     async open() {
       const { advertiserId } = await openPerson(stage);

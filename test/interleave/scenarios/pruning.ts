@@ -3,20 +3,17 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { pruneQuarantine } from '../../../src/store/applications/quarantine.ts';
 import { pruneEvents } from '../../../src/store/events.ts';
-import { dropOrphans } from '../../../src/store/files/delete-blobs.ts';
 import { lapsePrefills } from '../../../src/store/prefill/lapse.ts';
 import { pruneSweeps } from '../../../src/store/sweeps/sweeps.ts';
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
 import type { Actor } from '../schedule.ts';
 import type { Scenarios } from '../stage.ts';
-import { addBlob, claimAll, commit, complete, failOnWaiting, openQueued, toStored } from './clients.ts';
+import { commit, failOnWaiting } from './clients.ts';
 import { openLane, privacyKey, proven } from './lanes.ts';
-import { sha256 } from './objects.ts';
 
 export const pruningScenarios = {
   /** Two clients prune old sweeps, events and quarantined elements while a page shows the element again and ends a sweep. */
   pruning: (stage) => ({
-    name: 'two prunings beside a page',
     promise:
       'the newest event and sweep, covered sweeps, and elements that are shown again after a pruning are there (P26)',
     async open() {
@@ -79,7 +76,6 @@ export const pruningScenarios = {
 
   /** Two workers count the prefills that ended without a profile. */
   'prefill-days': (stage) => ({
-    name: 'two workers count ended prefills',
     promise: 'each prefill is counted once, and neither worker waits',
     async open() {
       const { advertiserId } = await stage.openAdvertiser();
@@ -109,35 +105,6 @@ export const pruningScenarios = {
             [advertiserId],
           );
           assert.deepEqual(rows, [{ started: 7, failed: 1, denied: 1 }], 'each is counted once');
-        },
-      };
-    },
-  }),
-
-  /** Verify drops unreferenced bytes while a run links a file to them by its Hash, without announcing them. */
-  'orphan-linked': (stage) => ({
-    name: 'orphans are dropped while a file is linked to one of them',
-    promise: 'bytes of a stored file are not dropped (P6)',
-    async open() {
-      const files = await openQueued(stage, [1]);
-      const { advertiserId } = files;
-      await addBlob(files, `verified_at = now(), intended_at = now() - interval '2 days'`);
-      const claimed = await claimAll(files);
-      const linked = toStored(sha256, { linkedBy: 'given' });
-      return {
-        programs: {
-          verify: (actor) => dropOrphans(stage.database(actor.name), advertiserId),
-          link: complete(stage, claimed(1), linked),
-        },
-        mortal: ['link'],
-        commitsApart: true,
-        async check() {
-          const rows = await stage.query(
-            `SELECT 1 FROM intake.blobs b JOIN intake.attachments a USING (advertiser_id, sha256)
-             WHERE advertiser_id = $1 AND a.state = 'stored' AND b.state <> 'stored'`,
-            [advertiserId],
-          );
-          if (rows.length > 0) throw new Error('P6: bytes of a file are dropped.');
         },
       };
     },

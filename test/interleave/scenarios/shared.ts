@@ -5,13 +5,9 @@ import { loadRetryAfter, noteRetryAfter } from '../../../src/store/accounts/adve
 import { appendEvents } from '../../../src/store/events.ts';
 import { migrate } from '../../../src/store/postgres/apply-migrations.ts';
 import { openDatabase } from '../../../src/store/postgres/database.ts';
-import { ensureSchema } from '../../../src/store/postgres/migrations.ts';
 import { takeSlot } from '../../../src/store/rate-limit.ts';
-import { anApplication, aPage, commitPage } from '../../support/applications.ts';
-import { takeLease } from '../../support/leases.ts';
 import type { Actor } from '../schedule.ts';
 import type { Scenarios, Stage } from '../stage.ts';
-import { privacyKey } from './lanes.ts';
 
 /** Creates a database without a schema, in place of the previous schedule's database. */
 async function openEmpty(stage: Stage) {
@@ -30,7 +26,6 @@ async function openEmpty(stage: Stage) {
 export const sharedScenarios = {
   /** Three writers of one advertiser, and a consumer that continues after the last event id it has read. */
   events: (stage) => ({
-    name: 'events of three writers and a consumer',
     promise: 'nothing ever appears behind a reader (P26)',
     async open() {
       const { advertiserId } = await stage.openAdvertiser();
@@ -76,7 +71,6 @@ export const sharedScenarios = {
 
   /** Three workers take rate-limit slots of one source; two of them get Retry-After answers of different lengths. */
   slots: (stage) => ({
-    name: 'rate slots of three workers with a Retry-After',
     promise: 'no slot belongs to two workers, and the longest Retry-After holds for all (P14)',
     async open() {
       const { name } = await stage.openAdvertiser();
@@ -115,7 +109,6 @@ export const sharedScenarios = {
 
   /** Two processes start at once on an empty database. A schedule takes a second or more, so only 40 are played. */
   migrations: (stage) => ({
-    name: 'two processes migrate an empty database',
     promise: 'every migration is applied once, although processes die meanwhile; nobody fails (P22)',
     most: 40,
     async open() {
@@ -126,35 +119,6 @@ export const sharedScenarios = {
         mortal: ['a'],
         async check() {
           assert.deepEqual(await migrated(), await migrated(stage.url), 'P22: other migrations were applied');
-        },
-      };
-    },
-  }),
-
-  /** A worker starts on an empty database while another process migrates it, and then writes its first page. */
-  'migration-worker': (stage) => ({
-    name: 'a worker starts while another process migrates',
-    promise: 'the worker writes into a whole schema, whichever process migrates it (P22)',
-    most: 40,
-    async open() {
-      const { migrated, toUrl } = await openEmpty(stage);
-      return {
-        programs: {
-          migrate: (actor) => migrate(toUrl(stage.gate.toUrl(actor.name))),
-          worker: async (actor) => {
-            const url = toUrl(stage.gate.toUrl(actor.name));
-            await using db = openDatabase({ url, role: 'worker', connections: 1 });
-            await ensureSchema(db, { directUrl: url, signal: AbortSignal.timeout(600_000) });
-            await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('new', 1)`);
-            const lease = await takeLease(db, { name: 'new', lane: 'live', owner: 'worker', leaseMs: 600_000 });
-            await commitPage(db, privacyKey, aPage(lease, [anApplication(1)], { advertiserId: 1n }));
-          },
-        },
-        mortal: ['migrate'],
-        async check() {
-          assert.deepEqual(await migrated(), await migrated(stage.url), 'P22: other migrations were applied');
-          await using db = openDatabase({ url: toUrl(stage.url), role: 'check', connections: 1 });
-          assert.equal((await db.query(`SELECT 1 FROM intake.applications`)).length, 1, 'P22: the page is there');
         },
       };
     },
