@@ -15,7 +15,7 @@ import {
 } from '../support/blob-stores.ts';
 
 const signal = AbortSignal.timeout(600_000);
-const places = loadBlobPlaces();
+const places = await loadBlobPlaces();
 
 /** Stores that differ from another one in one habit. */
 const isVariant = (name: string) => name.startsWith('a strict S3');

@@ -194,7 +194,7 @@ describe('an erasure by a former owner', () => {
   });
 });
 
-for (const place of loadBlobPlaces()) {
+for (const place of await loadBlobPlaces()) {
   const tags = place.name === 'a folder' ? [] : ['slow'];
   describe.skipIf(place.absent)(`${place.name}${place.absent ? ` (${place.absent})` : ''}`, { tags }, () => {
     /** A store of objects, and the stores of rows of several databases. */

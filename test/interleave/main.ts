@@ -35,8 +35,8 @@ const bounds = {
 await using owned = new AsyncDisposableStack();
 const server = owned.use(
   await openTestServer({
-    testDatabaseUrl: process.env.TEST_DATABASE_URL,
-    root: new URL('../..', import.meta.url).pathname,
+    ...{ testDatabaseUrl: process.env.TEST_DATABASE_URL, dockerHost: process.env.DOCKER_HOST },
+    ...{ root: new URL('../..', import.meta.url).pathname, say: (line) => console.error(line) },
   }),
 );
 const run = owned.use(await openTestRun(server.url, migrate));

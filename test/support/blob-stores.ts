@@ -1,17 +1,19 @@
-// The stores that the contract tests run on: a folder, the strict S3, and the real store that S3_TEST_ENDPOINT names. Without one, its tests
-// are reported as skipped, with the reason.
+// The stores that the contract tests run on: a folder, the strict S3, SeaweedFS in a container where Docker answers, and the real store
+// that S3_TEST_ENDPOINT names. The tests of an unavailable store are reported as skipped, with the reason.
 
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DeleteObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { CreateBucketCommand, DeleteObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { vi } from 'vitest';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import { openS3Blobs, type S3Settings } from '../../src/blobs/s3.ts';
 import { type BlobFacts, type BlobFile, type BlobStore, identityName } from '../../src/domain/blob.ts';
 import { guardStore, type OwnerDeps } from '../../src/sync/files/store-owner.ts';
+import { openSeaweed, type Seaweed, seaweedImage, seaweedKeys } from './seaweed-container.ts';
 import { openStrictS3, type StrictS3, type StrictS3Options } from './strict-s3.ts';
+import { dockerAnswers } from './test-server.ts';
 
 /** A place in which a test can open any number of stores; disposing deletes everything in it. */
 export interface BlobPlace extends AsyncDisposable {
@@ -36,19 +38,27 @@ export function toFileBody(path: string): BlobFile {
 }
 
 /** All kinds of places, including the unavailable ones. */
-export function loadBlobPlaces(): BlobPlaceChoice[] {
+export async function loadBlobPlaces(): Promise<BlobPlaceChoice[]> {
   const endpoint = process.env.S3_TEST_ENDPOINT;
+  const docker = await dockerAnswers(process.env.DOCKER_HOST);
   return [
     { name: 'a folder', open: openFolder },
     { name: 'the strict S3', open: () => openStrictPlace() },
     { name: 'a strict S3 that keeps no sums', open: () => openStrictPlace({ checksums: 'forgotten' }) },
     { name: 'a strict S3 without If-None-Match', open: () => openStrictPlace({ conditionalPut: 'unsupported' }) },
+    docker
+      ? await openContainerChoice()
+      : {
+          name: 'SeaweedFS',
+          absent: 'SeaweedFS needs Docker; with Docker: npm test -- test/contract/blobs.test.ts',
+          open: openNothing,
+        },
     endpoint
       ? { name: toRealName(process.env.S3_TEST_CONDITIONAL_PUT), open: () => openRealPlace(endpoint) }
       : {
           name: 'a real store',
           absent: 'no real store; S3_TEST_ENDPOINT=https://.. npm test -- test/contract/blobs.test.ts',
-          open: () => Promise.reject(new Error('This store is not available.')),
+          open: openNothing,
         },
   ];
 }
@@ -121,6 +131,41 @@ async function openRealPlace(endpoint: string): Promise<BlobPlace> {
   };
 }
 
+/** Starts the container while vitest collects the file, because only a start shows whether the image is available. */
+async function openContainerChoice(): Promise<BlobPlaceChoice> {
+  try {
+    const seaweed = await openSeaweed();
+    return { name: `a container of ${seaweedImage}`, open: () => openSeaweedPlace(seaweed) };
+  } catch (error) {
+    return {
+      name: 'SeaweedFS',
+      absent: `Docker could not start ${seaweedImage}: ${(error as Error).message}`,
+      open: openNothing,
+    };
+  }
+}
+
+async function openSeaweedPlace(seaweed: Seaweed): Promise<BlobPlace> {
+  stubCredentials(seaweedKeys);
+  const settings = {
+    ...fixed,
+    bucket: 'intake-test',
+    endpoint: seaweed.endpoint,
+    region: 'us-east-1',
+    timeoutMs: 60_000,
+  };
+  const client = new S3Client({ endpoint: settings.endpoint, region: settings.region, forcePathStyle: true });
+  await client.send(new CreateBucketCommand({ Bucket: settings.bucket }));
+  client.destroy();
+  return {
+    open: async () => openS3Blobs(settings),
+    async [Symbol.asyncDispose]() {
+      vi.unstubAllEnvs();
+      await seaweed[Symbol.asyncDispose]();
+    },
+  };
+}
+
 const fixed = {
   prefix: 'intake',
   forcePathStyle: true,
@@ -134,6 +179,10 @@ function stubCredentials({ accessKeyId, secretAccessKey }: { accessKeyId: string
   vi.stubEnv('AWS_SECRET_ACCESS_KEY', secretAccessKey);
   for (const name of ['AWS_SESSION_TOKEN', 'AWS_PROFILE', 'AWS_ENDPOINT_URL', 'AWS_ENDPOINT_URL_S3'])
     vi.stubEnv(name, undefined);
+}
+
+function openNothing(): Promise<BlobPlace> {
+  throw new Error('This store is not available.');
 }
 
 /** The store as a process uses it, without a database: an object is missing only where the store shows whose it is. */

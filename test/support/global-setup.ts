@@ -10,15 +10,18 @@ import { openTestServer } from './test-server.ts';
 /** Called by vitest, which calls the returned function after the last file. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const stack = new AsyncDisposableStack();
+  const say = (line: string) => process.stderr.write(`${line}\n`);
   try {
     const server = stack.use(
       await openTestServer({
         testDatabaseUrl: process.env.TEST_DATABASE_URL,
+        dockerHost: process.env.DOCKER_HOST,
         autovacuum: process.env.TEST_AUTOVACUUM,
         root: fileURLToPath(new URL('../..', import.meta.url)),
+        say,
       }),
     );
-    process.stderr.write(`Tests use ${server.name}.\n`);
+    say(`Tests use ${server.name}.`);
     const run = stack.use(await openTestRun(server.url, migrate));
     project.provide('template', run.template);
     return () => stack.disposeAsync();

@@ -1,6 +1,7 @@
-// Chooses the Postgres of a test run: the one that TEST_DATABASE_URL names, else the embedded one. There is always one, so no test is skipped
-// for lack of a database, and the run prints which one it uses.
+// Chooses the Postgres of a test run: the one that TEST_DATABASE_URL names, else a container where Docker answers, else the embedded one.
+// There is always one, so no test is skipped for lack of a database, and the run prints which one it uses.
 
+import { request } from 'node:http';
 import pg from 'pg';
 import { openEmbedded } from '../../src/dev/embedded/embedded.ts';
 
@@ -13,15 +14,31 @@ export interface TestServer extends AsyncDisposable {
 
 export interface TestServerChoice {
   readonly testDatabaseUrl?: string | undefined;
+  readonly dockerHost?: string | undefined;
   /** Only for the embedded server: `eager` visits every changed table every second, `off` disables autovacuum. */
   readonly autovacuum?: string | undefined;
   readonly root: string;
+  /** Called when Docker answers but starts no server. */
+  readonly say: (line: string) => void;
 }
 
-/** Opens the first of the two that is available. */
-export async function openTestServer({ testDatabaseUrl, autovacuum, root }: TestServerChoice): Promise<TestServer> {
+/** Opens the first of the three that is available. */
+export async function openTestServer({
+  testDatabaseUrl,
+  dockerHost,
+  autovacuum,
+  root,
+  say,
+}: TestServerChoice): Promise<TestServer> {
   if (testDatabaseUrl) {
     return { url: testDatabaseUrl, name: 'TEST_DATABASE_URL', async [Symbol.asyncDispose]() {} };
+  }
+  if (await dockerAnswers(dockerHost)) {
+    try {
+      return await openContainer();
+    } catch (error) {
+      say(`Docker answers but could not start Postgres (${(error as Error).message}).`);
+    }
   }
   const embedded = await openEmbedded({ root, scratch: true });
   if (autovacuum) await setAutovacuum(embedded.url, autovacuum);
@@ -42,4 +59,34 @@ async function setAutovacuum(url: string, how: string): Promise<void> {
   } finally {
     await client.end();
   }
+}
+
+/** Sends one ping, about 10 ms where Docker runs. Importing testcontainers to find out would take a second. */
+export function dockerAnswers(dockerHost = 'unix:///var/run/docker.sock'): Promise<boolean> {
+  const url = URL.parse(dockerHost);
+  const where =
+    url?.protocol === 'unix:' ? { socketPath: url.pathname } : { host: url?.hostname, port: url?.port || '2375' };
+  return new Promise((resolve) => {
+    const ping = request({ ...where, path: '/_ping', timeout: 1000 }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    ping.once('timeout', () => ping.destroy());
+    ping.once('error', () => resolve(false)).end();
+  });
+}
+
+async function openContainer(): Promise<TestServer> {
+  const { PostgreSqlContainer } = await import('@testcontainers/postgresql');
+  const fast = ['fsync=off', 'full_page_writes=off', 'max_connections=200', 'timezone=UTC'];
+  const container = await new PostgreSqlContainer('postgres:18-alpine')
+    .withCommand(['postgres', ...fast.flatMap((setting) => ['-c', setting])])
+    .start();
+  return {
+    url: container.getConnectionUri(),
+    name: 'a container of postgres:18-alpine',
+    async [Symbol.asyncDispose]() {
+      await container.stop();
+    },
+  };
 }
