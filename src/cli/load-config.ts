@@ -16,7 +16,11 @@ export async function loadCommandConfig<const N extends Need>(
   }: { readonly needs: readonly N[]; readonly demo?: boolean; readonly advertiser?: string | undefined },
 ): Promise<Config<N>> {
   const { loadConfig } = await import('../config.ts');
-  const config = loadConfig(env, { ...request, openEmbedded });
+  return toOnly(loadConfig(env, { ...request, openEmbedded }), advertiser);
+}
+
+/** The configuration of one account; of all where none is named. */
+function toOnly<C extends object>(config: C, advertiser: string | undefined): C {
   if (advertiser === undefined || !('source' in config)) return config;
   const source = config.source as Config['source'];
   const only = requireNamed('advertiser', source.advertisers, advertiser);
@@ -44,9 +48,9 @@ function requireNamed<T extends { readonly name: string }>(
 /** The configuration of a command that reads once, as a worker does for ever; tells its warnings, which a worker logs. */
 export async function loadReadConfig({ env, terminal }: Context, advertiser: string | undefined) {
   const needs = ['database', 'source', 'sync', 'privacy', 'blobs'] as const;
-  const config = await loadCommandConfig(env, { needs, advertiser });
+  const config = await loadCommandConfig(env, { needs });
   for (const warning of config.warnings) terminal.note(`Warning: ${warning}.`);
-  return config;
+  return toOnly(config, advertiser);
 }
 
 async function openEmbedded(demo: boolean) {

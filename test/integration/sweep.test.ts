@@ -39,8 +39,8 @@ test('an overtaken answer is asked again as the same question, whose answer must
       return { ...answer, page: { ...answer.page, advertiserId: 77n } };
     },
   };
-  const reading = inLane({ ...intake, store }, (read) => readAgain(...read), { source });
-  await expect(reading).rejects.toThrow('data of advertiser 77');
+  const swept = inLane({ ...intake, store }, (read) => readAgain(...read), { source });
+  await expect(swept).rejects.toThrow('data of advertiser 77');
   expect(asked.slice(0, -1)).toContainEqual(asked.at(-1));
   expect(await database.query(`SELECT halt_kind FROM intake.advertisers`)).toEqual([{ halt_kind: 'mismatch' }]);
 });

@@ -212,7 +212,7 @@ test('an operator lists endpoints, sends a ping, and continues one that was disa
   writeFileSync(secretFile, 'whsec_');
   expect(await callIntake(['doctor'], env)).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/webhooks\[0\] secretFile .*ats\.secret must be whsec_/),
+    stderr: expect.stringMatching(/webhooks\[0\]\.secretFile .*ats\.secret must be whsec_/),
   });
   writeFileSync(secretFile, webhookSecret);
   expect(receiver.received).toHaveLength(sent);
