@@ -105,11 +105,11 @@ function toLocals(left: string): string[] {
   return locals;
 }
 
-/** The jobseeker account ids in a JSON text, also inside a list or an object; at most one more than `mostNamed`. */
+/** The jobseeker account ids in a JSON text, also in an attribute of XML, a list or an object; at most one more than `mostNamed`. */
 export function findAccounts(json: string): string[] {
   const found = new Set<string>();
   const text = json.slice(0, mostSearched);
-  const members = /"jobseekerid"\s*:/gi;
+  const members = /"@?jobseekerid"\s*:/gi;
   const values = /[\s,]*(?:"((?:[^"\\]|\\.)*)"(\s*:)?|([\w.+-]+)|([[{])|[\]}])/y;
   while (members.test(text) && found.size <= mostNamed) {
     values.lastIndex = members.lastIndex;

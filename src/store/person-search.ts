@@ -57,7 +57,7 @@ export function isAccountInJson(json: string, patterns: string): string {
 export function toAccountPattern(account: string): string {
   const id = quote(JSON.stringify(account).slice(1, -1));
   const blanks = `(?:${blank}|\\\\(?:[fnrt]|u000b))*`;
-  return `"[Jj][Oo][Bb][Ss][Ee][Ee][Kk][Ee][Rr][Ii][Dd]"\\s*:\\s*${within}(?:"${blanks}${id}${blanks}"(?!\\s*:)|(?<![\\w.+-])${id}(?=\\s*[],}]))`;
+  return `"@?[Jj][Oo][Bb][Ss][Ee][Ee][Kk][Ee][Rr][Ii][Dd]"\\s*:\\s*${within}(?:"${blanks}${id}${blanks}"(?!\\s*:)|(?<![\\w.+-])${id}(?=\\s*[],}]))`;
 }
 
 /** What may precede a value in a list or an object: up to three of them that are open, with others that are closed again. */
