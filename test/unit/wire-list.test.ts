@@ -4,8 +4,10 @@ import { describe, expect, test } from 'vitest';
 import type { Page } from '../../src/domain/application.ts';
 import { chooseCopy } from '../../src/domain/copies.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
+import { parseJson } from '../../src/source/parse/json.ts';
 import { parsePage, scanIds } from '../../src/source/parse/list.ts';
 import { applicationShape } from '../../src/source/parse/members.ts';
+import { parseScreens } from '../../src/source/parse/screen.ts';
 
 type Facts = ReturnType<typeof parsePage>;
 
@@ -109,9 +111,39 @@ describe('L9: the envelope', () => {
     ['JobApplication', inXml(`<AdvertiserID>7</AdvertiserID>${people}`)],
     ['JobApplication', inXml('<JobApplicationsList/><JobApplication ID="1" Email="a"/>')],
     ['Archived', inXml(`<JobApplicationsList/><Archived>${people}</Archived>`)],
+    ['More', '{"JobApplicationsList":[{"ID":1}],"More":[{"ID":149,"FirstName":"Zed"}]}'],
+    ['More', '{"JobApplicationsList":[{"ID":1}],"More":[{"ID":149,"jobSeekerId":"z"}]}'],
+    ['More', '{"JobApplicationsList":[{"ID":1}],"More":[{"@ID":"149","Phone":null}]}'],
   ] as const)('applications in member %s, outside of the list, refuse the answer: %s', ([member, text]) => {
     const message = `The answer holds applications outside of JobApplicationsList (member ${member}).`;
     expect(refusal(text)).toMatchObject({ kind: 'malformed', message });
+  });
+
+  test.for([
+    ['JobApplication', '{"JobApplication":[{"ID":6}]}'],
+    ['JobApplication', '{"ID":5,"Email":"a","JobApplication":[{"ID":6},{"ID":7}]}'],
+    ['jobapplicationslist', '{"ID":5,"jobapplicationslist":{"ID":6}}'],
+    ['JobApplications', '{"ID":5,"JobApplications":[[{"ID":6}]]}'],
+  ] as const)('applications in member %s of an application refuse the answer: %s', ([member, element]) => {
+    const message = `The answer holds applications inside of one (member ${member}).`;
+    expect(refusal(`[{"ID":1},${element}]`)).toMatchObject({ kind: 'malformed', message });
+  });
+
+  test.for([
+    `<ID>3</ID>${people}`,
+    `<ID>3</ID>${people.replaceAll('JobApplication', 'Item')}`,
+    '<ID>3</ID><Item ID="4" Email="b"/>',
+    `<JobApplication><ID>3</ID>${people}</JobApplication>`,
+  ])('a list in XML that is both one application and several refuses the answer: %s', (content) => {
+    expect(refusal(inXml(`<JobApplicationsList>${content}</JobApplicationsList>`)).message).toContain('applications');
+  });
+
+  test.for([
+    '{"ID":5,"JobApplication":"none","JobApplications":[1],"JobApplicationsList":null}',
+    '{"ID":5,"Related":[{"ID":6}]}',
+  ])('what is no list of applications stays a member: %s', (element) => {
+    const [application] = list(element).applications;
+    expect(application).toMatchObject({ id: 5n, raw: element });
   });
 
   test('an object with an id beside the list, which is no application, is ignored', () => {
@@ -180,7 +212,47 @@ describe('L9: the envelope', () => {
   });
 });
 
+describe('an answer that names a member twice is not believed', () => {
+  test.for([
+    '{"JobApplicationsList":[{"ID":1}],"JobApplicationsList":[{"ID":2}]}',
+    '{"AdvertiserID":7,"AdvertiserID":8,"JobApplicationsList":[]}',
+    '[{"ID":700,"Email":"lost@example.com","ID":7}]',
+    '[{"ID":7,"\\u0049D":8}]',
+    '[{"ID":7,"Attachments":[{"Type":"resume","HasVirus":true,"HasVirus":false}]}]',
+    '[{"ID":7,"ID":7}]',
+    '[{"ID":9007199254740993,"X":"a\tb","X" : "a\tb"}]',
+    '[{"ID":7,"__proto__":1,"__proto__":2}]',
+    '[{"ID":7,"\\\\":1,"\\\\":": "}]',
+    `[{"ID":7,"X":1,"Deep":${'['.repeat(5_000)}{"a":1,"a":2}${']'.repeat(5_000)},"Y":2}]`,
+  ])('%s', (text) => {
+    expect(refusal(text)).toMatchObject({ kind: 'malformed', message: 'The answer names a member twice.' });
+  });
+
+  test.for([
+    '{"ID":7,"Email":":)","Phone":" : ","FirstName":":","LastName":"\\":\\\\"}',
+    '{"ID":7,":":":",",":{":":1},"\\\\":"\\\\\\":"}',
+    '{"ID":9007199254740993,"ID2":1.50,"X":[1e99,{"ID":1}],"id":":"}',
+    '{"1":4,"ID":7,"__proto__":1,"constructor":2,"toString":3}',
+  ])('one name in several objects, or in a text, is another matter: %s', (element) => {
+    expect(list(element).applications[0]?.raw).toBe(element);
+  });
+
+  test('nor is a screen, a profile or a token', () => {
+    const screen = '{"screen":{"@id":"1","@successful":"true","@successful":"false"}}';
+    expect(() => parseScreens(Buffer.from(screen), 'application/json')).toThrow('names a member twice');
+    expect(() => parseJson('{"sub":"1","sub":"2"}')).toThrow('names a member twice');
+  });
+});
+
 describe('L10: the same id twice', () => {
+  test('more than a hundred times refuses the answer', () => {
+    const copies = (count: number) => Array.from({ length: count }, (_, nth) => `{"ID":1,"JobReference":${nth}}`);
+    expect(list(copies(100).join()).applications).toHaveLength(1);
+    for (const many of [copies(101), Array(101).fill('{"ID":1}')]) {
+      expect(refusal(`[${many.join()}]`).message).toBe('The answer has more than 100 copies of one application.');
+    }
+  });
+
   test('equal copies are one application without a note', () => {
     const page = list('{"ID":1,"Email":"a"},{"ID":2},{"Email":"a","ID":1}');
     expect(page.ids).toEqual([1n, 2n, 1n]);
@@ -538,6 +610,29 @@ describe('L18: XML', () => {
     expect(page.applications[0]?.raw).not.toContain('count');
   });
 
+  test.for([
+    '<Attachment><Type>resume</Type><HasVirus infected="true">false</HasVirus></Attachment>',
+    '<Attachment><Type HasVirus="true">resume</Type></Attachment>',
+    '<Attachment><Type>resume</Type><Scan><HasVirus>true</HasVirus></Scan></Attachment>',
+    '<Attachment><Type><v>resume</v></Type><HasVirus>true</HasVirus></Attachment><Attachment><Type>resume</Type></Attachment>',
+    '<Attachment><Type>resume</Type><HasVirus>false</HasVirus></Attachment></Attachments><HasVirus>true</HasVirus><Attachments>',
+  ])('a virus elsewhere in XML makes the flag unreadable: %s', (attachments) => {
+    const page = inList(`<JobApplication><ID>1</ID><Attachments>${attachments}</Attachments></JobApplication>`);
+    const resume = page.applications[0]?.attachments.find(({ kind }) => kind === 'resume');
+    expect(resume?.hasVirus).toBe('unreadable');
+  });
+
+  test('a word about a virus at an application or at its attachments in XML makes the flags unreadable', () => {
+    const one = '<Attachment><Type>resume</Type><HasVirus>false</HasVirus></Attachment>';
+    for (const [at, list] of [
+      [' HasVirus="true"', ''],
+      ['', ' VirusFound="true"'],
+    ]) {
+      const page = inList(`<JobApplication${at}><ID>1</ID><Attachments${list}>${one}</Attachments></JobApplication>`);
+      expect(page.applications[0]?.attachments).toMatchObject([{ kind: 'resume', hasVirus: 'unreadable' }]);
+    }
+  });
+
   test('a virus flag at an attachment without the element around it counts', () => {
     const flat = '<Attachments HasVirus="true"><Type>resume</Type></Attachments>';
     const [application] = inList(`<JobApplication><ID>1</ID>${flat}</JobApplication>`).applications;
@@ -607,6 +702,46 @@ describe('attachments', () => {
     ['[{"Type":"resume"},{"Type":"screen"}]', 2],
   ] as const)('%s are %i', ([json, count]) => {
     expect(attachments(json).attachments).toHaveLength(count);
+  });
+
+  const clean = '{"Type":"resume","HasVirus":false}';
+  test.for([
+    `"Attachments":[${clean}],"attachments":[{"Type":"resume","HasVirus":true}]`,
+    '"Attachments":[{"Type":"resume","HasVirus":false,"HasVirus ":true}]',
+    '"Attachments":[{"Type":"resume","HasVirus":null,"HasVirus@infected":"true"}]',
+    '"Attachments":[{"Type":"resume","HasVirus":false,"VirusStatus":"infected"}]',
+    '"Attachments":[{"Type":{"#text":"x","@HasVirus":"true"}},{"Type":"resume"}]',
+    `"Attachments":[${clean},{"HasVirus":true}]`,
+    `"Attachments":[${clean},{"Type":["resume"],"HasVirus":"perhaps"}]`,
+    `"Attachments":[{"Attachment":{"Type":"resume","HasVirus":true}},${clean}]`,
+    `"Attachments":[${clean},{"@Type":"resume","@HasVirus":"true"}]`,
+    `"Attachments":[${clean},[[{"Type":"resume","HasVirus":true}]]]`,
+    `"Attachments":[${clean}],"HasVirus":true`,
+    `"Attachments":[${clean}],"Scan":{"Results":[{"virusFound":false}]}`,
+    `"Attachments":[${clean}],"Email":{"ANTIVIRUS":1}`,
+    `"Attachments":[${clean}],"PrimaryJobSeekingInfo":{"JobTitle":{"Virus":1}}`,
+  ])('a file is withheld where something else speaks of a virus: %s', (members) => {
+    const [application] = list(`{"ID":5,${members}}`).applications;
+    const resume = application?.attachments.find(({ kind }) => kind === 'resume');
+    expect(resume?.hasVirus).toBe('unreadable');
+    expect(application?.notes).toContainEqual({
+      field: 'Attachments.HasVirus',
+      reason: 'is not all that speaks of a virus',
+    });
+  });
+
+  test.for([
+    `"Attachments":[${clean},{"HasVirus":false},{"Type":7}]`,
+    `"Attachments":[${clean}],"HasVirus":null,"Scan":{"Virus":" "}`,
+    `"Attachments":[${clean}],"Email":"virus@example.com","Motto":"No virus"`,
+  ])('a file is not withheld where nothing else speaks of a virus: %s', (members) => {
+    const [application] = list(`{"ID":5,${members}}`).applications;
+    expect(application?.attachments[0]).toMatchObject({ kind: 'resume', hasVirus: false });
+  });
+
+  test('a file with a virus stays one, whatever else speaks of it', () => {
+    const [application] = list('{"ID":5,"Virus":"?","Attachments":[{"Type":"resume","HasVirus":true}]}').applications;
+    expect(application?.attachments).toMatchObject([{ kind: 'resume', hasVirus: true }]);
   });
 
   test('their order is not content', () => {

@@ -9,7 +9,18 @@ import { toApplicant, toIdentity } from './identity.ts';
 import { applicationShape, jobSeekingInfoShape, readMembers } from './members.ts';
 import { type ParseFindings, recordUnknown, toMemberHashes, toMemberTexts } from './notes.ts';
 import { toRaw } from './raw.ts';
-import { addNote, isObject, parseId, readBoolean, readCount, readEmail, readIdentifier, readText } from './values.ts';
+import {
+  addNote,
+  isObject,
+  parseId,
+  readBoolean,
+  readCount,
+  readEmail,
+  readIdentifier,
+  readText,
+  refuse,
+  toList,
+} from './values.ts';
 
 const largestMonths = 2 ** 31 - 1;
 
@@ -17,6 +28,7 @@ const largestMonths = 2 ** 31 - 1;
 export function parseApplication(element: unknown): Application | Reject {
   if (!isObject(element)) return toReject(element, 'is not an object');
   const { known, unknown } = readMembers(element, applicationShape.names);
+  for (const member of unknown) refuseList(member);
   const id = parseId(known.ID);
   if (typeof id !== 'bigint') return toReject(element, id.reason);
   const { raw, rawText, reason } = toRaw(element);
@@ -37,12 +49,18 @@ export function parseApplication(element: unknown): Application | Reject {
     jobSeekerId: readIdentifier(known.JobSeekerID, 'JobSeekerID', notes),
     jobReference: readIdentifier(known.JobReference, 'JobReference', notes),
     jobSeekingInfo: toJobSeekingInfo(known.PrimaryJobSeekingInfo, findings),
-    attachments: toAttachments(known.Attachments, id, findings),
+    attachments: toAttachments(known.Attachments, element, id, findings),
   };
-  // What a column does not hold as sent counts as what no column holds.
+  // What a column does not hold as sent.
   const unkept = Object.entries(known).filter(([name]) => isText(name) && notes.some(({ field }) => field === name));
-  recordUnknown(findings, '', unkept);
-  return { ...facts, notes, raw, rawText, ...toHashes(facts, findings.unknown) };
+  return { ...facts, notes, raw, rawText, ...toHashes(facts, toMemberTexts(unkept), findings.unknown) };
+}
+
+/** Refuses an element with a list of its own: its applications are not among those of the list. */
+function refuseList([name, member]: readonly [string, unknown]): void {
+  const isList = /^jobapplications?(?:list)?$/i.test(name);
+  if (isList && toList(member).some((one) => isObject(one) || Array.isArray(one)))
+    refuse(`holds applications inside of one (member ${name})`);
 }
 
 const isText = (name: string) => applicationShape.types[name] === 'text';
@@ -80,8 +98,8 @@ type Hashes = Pick<Application, 'contentHash' | 'factsHash' | 'members'>;
 type ParsedFacts = Omit<Application, 'notes' | 'raw' | 'rawText' | keyof Hashes>;
 
 // Hashes the facts in a fixed order, null where absent. Unknown members enter by name and by the texts of their non-empty leaves:
-// XML has only texts, and the element names of its lists have no counterpart in JSON.
-function toHashes(facts: ParsedFacts, unknown: ParseFindings['unknown']): Hashes {
+// XML has only texts, and the element names of its lists have no counterpart in JSON. Known members that no column holds are facts too.
+function toHashes(facts: ParsedFacts, unkept: ParseFindings['unknown'], unknown: ParseFindings['unknown']): Hashes {
   const info = facts.jobSeekingInfo;
   const attachments = facts.attachments.toSorted((a, b) => (a.kind < b.kind ? -1 : 1));
   const toText = (listed: readonly (readonly unknown[])[], others: readonly string[]) =>
@@ -100,10 +118,10 @@ function toHashes(facts: ParsedFacts, unknown: ParseFindings['unknown']): Hashes
       others,
     ]);
   const toHash = (text: string) => hash('sha256', text).slice(0, 32);
-  const factsHash = toHash(toText(attachments.map(toStableParts), []));
-  const texts = unknown.map(([, text]) => text).sort();
-  const contentHash = hash('sha256', toText(attachments.map(toAllParts), texts));
-  if (texts.length === 0) return { contentHash, factsHash, members: {} };
+  const toTexts = (members: typeof unknown) => members.map(([, text]) => text).sort();
+  const factsHash = toHash(toText(attachments.map(toStableParts), toTexts(unkept)));
+  const contentHash = hash('sha256', toText(attachments.map(toAllParts), toTexts([...unkept, ...unknown])));
+  if (unknown.length === 0) return { contentHash, factsHash, members: {} };
   // Without unknown members, another contentHash with the same facts means another Hash or Href. Beside them only this hash tells it.
   const hints = attachments.map(({ sourceHash, href }) => [sourceHash, href]);
   return { contentHash, factsHash: factsHash + toHash(JSON.stringify(hints)), members: toMemberHashes(unknown) };

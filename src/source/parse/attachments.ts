@@ -12,9 +12,11 @@ import {
 import { parseDate } from './dates.ts';
 import { attachmentShape, readMembers } from './members.ts';
 import { type ParseFindings, recordUnknown } from './notes.ts';
-import { addNote, isObject, readCount, readIdentifier, readText, readVirusFlag, toList } from './values.ts';
+import { addNote, isNothing, isObject, readCount, readIdentifier, readText, readVirusFlag, toList } from './values.ts';
 
 const field = 'Attachments';
+/** The flag as a member or, in XML, as an attribute. */
+const ofFlag = /^@?hasvirus$/i;
 const kindByLowerCase = new Map<string, AttachmentKind>(attachmentKinds.map((kind) => [kind.toLowerCase(), kind]));
 
 // A kind is part of an index key, whose size is limited.
@@ -22,8 +24,8 @@ const longestKind = 100;
 /** The most attachments of an application. All of its kinds that can be fetched are among them. */
 const mostListed = 100;
 
-/** Parses the attachments of application `id`: an array, a single object, or none. */
-export function toAttachments(value: unknown, id: bigint, findings: ParseFindings): Attachment[] {
+/** Parses the attachments of application `id`, a member of `element`: an array, a single object, or none. */
+export function toAttachments(value: unknown, element: object, id: bigint, findings: ParseFindings): Attachment[] {
   // In XML, several elements Attachments are several lists.
   const listed = toList(value).flat();
   const objects = listed.filter(isObject);
@@ -31,15 +33,37 @@ export function toAttachments(value: unknown, id: bigint, findings: ParseFinding
     addNote(findings.notes, field, 'contains an element that is not an object');
   }
   const byKind = new Map<string, Attachment>();
+  let isHidden = false;
   for (const element of objects) {
     const attachment = toAttachment(element, id, findings);
-    const { kind } = attachment;
+    const { kind, hasVirus } = attachment;
+    // It may be a flag of any of the others.
+    if (kind === 'unknown' && (hasVirus ?? false) !== false) isHidden = true;
     const other = byKind.get(kind);
     if (other !== undefined) byKind.set(kind, mergeOfKind(other, attachment, findings.notes));
     else if (isAttachmentKind(kind) || byKind.size < mostListed) byKind.set(kind, attachment);
     else addNote(findings.notes, field, `more than ${mostListed} types, the others are kept in raw only`);
   }
-  return [...byKind.values()];
+  // Each member that is not as the spec says has a note or is unknown.
+  const isUsual = findings.notes.length === 0 && findings.unknown.length === 0;
+  if (!isHidden && (isUsual || !hasStrayFlag(element, new Set(objects)))) return [...byKind.values()];
+  addNote(findings.notes, `${field}.HasVirus`, 'is not all that speaks of a virus');
+  return Array.from(byKind.values(), (one) => ({ ...one, hasVirus: toWorstFlag([one.hasVirus, 'unreadable']) }));
+}
+
+/** True where something speaks of a virus, at any depth, in another place than the flag of an attachment. */
+function hasStrayFlag(element: object, attachments: ReadonlySet<unknown>): boolean {
+  const open: unknown[] = [element];
+  for (const value of open) {
+    if (Array.isArray(value)) for (const one of value) open.push(one);
+    else if (isObject(value))
+      for (const name in value) {
+        const isFlag = attachments.has(value) && ofFlag.test(name);
+        if (!isFlag && /virus/i.test(name) && !isNothing(value[name])) return true;
+        if (typeof value[name] === 'object') open.push(value[name]);
+      }
+  }
+  return false;
 }
 
 /** The path of an attachment, relative to the base URL. Spec: the type is `coverLetter`, its path `coverletter`. */
@@ -58,7 +82,7 @@ function toAttachment(element: Record<string, unknown>, id: bigint, findings: Pa
   if (isAttachmentKind(kind) && !isExpectedHref(href, kind, id)) {
     addNote(notes, `${field}.Href`, 'differs from the path of its kind and id');
   }
-  const said = [known.HasVirus, ...unknown.flatMap(([name, value]) => (/^@?hasvirus$/i.test(name) ? [value] : []))];
+  const said = [known.HasVirus, ...unknown.flatMap(([name, value]) => (ofFlag.test(name) ? [value] : []))];
   const flags = said.map((value) => readVirusFlag(value, `${field}.HasVirus`, notes));
   return {
     kind,

@@ -2,7 +2,7 @@
 // A text that does not fit its member's type stays text; the parser in application.ts notes it.
 
 import { parseDate, toDateText } from './dates.ts';
-import { applicationShape, envelopeShape, type MemberType, type ObjectShape } from './members.ts';
+import { applicationShape, envelopeShape, type MemberType, namesApplication, type ObjectShape } from './members.ts';
 import { refuse } from './values.ts';
 import { isNil, parseXml, toJsonShape, toObject, type XmlElement } from './xml.ts';
 
@@ -36,10 +36,17 @@ function toOthers({ attributes }: XmlElement): [string, string][] {
 }
 
 function toList(element: XmlElement, shape: ObjectShape): unknown[] {
+  const isMember = ({ name }: XmlElement) => shape.names.has(name.toLowerCase());
   // Members in place of elements: a list of one, without the element around it.
-  if (element.children.some(({ name }) => shape.names.has(name.toLowerCase()))) return [toMembers(element, shape)];
-  // An attribute of the list that is named as a member is said of each of its elements.
-  const said = [...element.attributes].filter(([name]) => shape.names.has(name.toLowerCase()));
+  if (element.children.some(isMember)) {
+    const isApplication = (child: XmlElement) =>
+      namesApplication([...child.attributes.keys(), ...child.children.map(({ name }) => name)]);
+    if (element.children.some((child) => !isMember(child) && isApplication(child)))
+      refuse('has members of one application beside applications');
+    return [toMembers(element, shape)];
+  }
+  // An attribute of the list that is named as a member, or speaks of a virus, is said of each of its elements.
+  const said = [...element.attributes].filter(([name]) => shape.names.has(name.toLowerCase()) || /virus/i.test(name));
   const values = element.children.map((child) =>
     toValue({ ...child, attributes: new Map([...said, ...child.attributes]) }, { object: shape }),
   );

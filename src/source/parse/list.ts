@@ -10,7 +10,7 @@ import { noDate, parseDate } from './dates.ts';
 import { isHtml } from './file-description.ts';
 import { parseJson } from './json.ts';
 import { parseListXml } from './list-xml.ts';
-import { envelopeShape, type Members, readMembers } from './members.ts';
+import { envelopeShape, type Members, namesApplication, readMembers } from './members.ts';
 import { toLeaves } from './notes.ts';
 import { isNothing, isObject, parseId, readIdentifier, refuse, toBigInt, toList, toScalarText } from './values.ts';
 
@@ -67,8 +67,9 @@ function toPage(value: unknown): PageFacts {
   };
 }
 
-/** The most elements of a list: in 3 MB, each would have 30 bytes. */
-const mostElements = 100_000;
+/** The most elements of a list: in 3 MB, each would have 150 bytes. */
+const mostElements = 20_000;
+const mostCopies = 100;
 
 const strange = 'is an object, but not a list of applications';
 
@@ -107,9 +108,7 @@ function refuseOthers([name, member]: readonly [string, unknown]): void {
 function hasApplication(value: unknown): boolean {
   const open = [value];
   for (const next of open) {
-    const names = isObject(next) ? Object.keys(next).map((name) => name.replace('@', '').toLowerCase()) : [];
-    const others = ['datesubmitted', 'email', 'jobreference'];
-    if (names.includes('id') && others.some((name) => names.includes(name))) return true;
+    if (isObject(next) && namesApplication(Object.keys(next))) return true;
     if (isObject(next) || Array.isArray(next)) for (const child of Object.values(next)) open.push(child);
   }
   return false;
@@ -117,26 +116,25 @@ function hasApplication(value: unknown): boolean {
 
 function toElements(list: readonly unknown[]): Pick<PageFacts, 'applications' | 'ids' | 'rejects' | 'shared'> {
   if (list.length > mostElements) refuse(`has a list of more than ${mostElements} elements`);
-  const byContent = new Map<string, Application>();
-  const ids: bigint[] = [];
+  const listed: Application[] = [];
   const rejects: Reject[] = [];
   for (const element of list) {
     const read = parseApplication(element);
-    if ('id' in read) {
-      ids.push(read.id);
-      byContent.set(read.contentHash, read);
-    } else rejects.push(read);
+    if ('id' in read) listed.push(read);
+    else rejects.push(read);
   }
   const applications: Application[] = [];
   const shared: Copy[] = [];
-  for (const copies of Map.groupBy(byContent.values(), ({ id }) => id).values()) {
+  for (const all of Map.groupBy(listed, ({ id }) => id).values()) {
+    if (all.length > mostCopies) refuse(`has more than ${mostCopies} copies of one application`);
+    const copies = all.length > 1 ? [...new Map(all.map((copy) => [copy.contentHash, copy])).values()] : all;
     const merged = copies.length > 1 ? mergeCopies(copies) : [];
     const { application, others } = merged.length > 0 ? chooseCopy(merged) : { application: copies[0], others: [] };
     if (application !== undefined) applications.push(application);
     for (const other of others) rejects.push(other);
     if (others.length > 0) for (const copy of merged) shared.push(copy);
   }
-  return { applications, ids, rejects, shared };
+  return { applications, ids: listed.map(({ id }) => id), rejects, shared };
 }
 
 /** Spec silent: the same id twice. Each copy has the worst virus flag of any copy for each kind: one path serves them all. */

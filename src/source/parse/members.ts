@@ -59,6 +59,12 @@ export const envelopeShape = shapeOf({
   JobApplicationsList: { listOf: applicationShape },
 });
 
+/** True for the names of an application's members: its id and another one. */
+export function namesApplication(names: readonly string[]): boolean {
+  const known = names.map((name) => applicationShape.names.get(name.replace('@', '').toLowerCase()) ?? '');
+  return known.includes('ID') && known.some((name) => name !== '' && name !== 'ID');
+}
+
 function shapeOf(types: ObjectShape['types']): ObjectShape {
   return { names: namesOf(Object.keys(types)), types };
 }

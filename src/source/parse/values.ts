@@ -37,8 +37,13 @@ export function parseId(value: unknown): bigint | { readonly reason: string } {
 /** The integer value of a number, an exact number literal or a text of digits. */
 export function toBigInt(value: unknown): bigint | null {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : null;
-  const text = toScalarText(value)?.trim();
+  const text = toWord(value);
   return text !== undefined && text.length <= 40 && /^-?\d+$/.test(text) ? BigInt(text) : null;
+}
+
+/** The text of a scalar, where neither white space nor a fraction of zeros counts. */
+function toWord(value: unknown): string | undefined {
+  return JSON.isRawJSON(value) ? value.rawJSON.replace(/\.0+$/, '') : toScalarText(value)?.trim();
 }
 
 /** The text of a scalar: strings unchanged, exact numbers with their original digits; undefined for anything else. */
@@ -96,7 +101,7 @@ export function readCount(value: unknown, most: number, field: string, notes: No
 export function readBoolean(value: unknown, field: string, notes: Note[]): boolean | null {
   if (typeof value === 'boolean') return value;
   if (value === null || value === undefined) return null;
-  const word = toScalarText(value)?.trim().toLowerCase();
+  const word = toWord(value)?.toLowerCase();
   if (word === 'true' || word === '1') return true;
   if (word === 'false' || word === '0') return false;
   addNote(notes, field, 'is not a boolean');
