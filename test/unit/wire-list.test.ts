@@ -622,11 +622,11 @@ describe('L18: XML', () => {
     expect(resume?.hasVirus).toBe('unreadable');
   });
 
-  test('a word about a virus at an application or at its attachments in XML makes the flags unreadable', () => {
+  test('a HasVirus at an application or at its attachments in XML makes the flags unreadable', () => {
     const one = '<Attachment><Type>resume</Type><HasVirus>false</HasVirus></Attachment>';
     for (const [at, list] of [
       [' HasVirus="true"', ''],
-      ['', ' VirusFound="true"'],
+      ['', ' HasVirusFound="true"'],
     ]) {
       const page = inList(`<JobApplication${at}><ID>1</ID><Attachments${list}>${one}</Attachments></JobApplication>`);
       expect(page.applications[0]?.attachments).toMatchObject([{ kind: 'resume', hasVirus: 'unreadable' }]);
@@ -709,7 +709,7 @@ describe('attachments', () => {
     `"Attachments":[${clean}],"attachments":[{"Type":"resume","HasVirus":true}]`,
     '"Attachments":[{"Type":"resume","HasVirus":false,"HasVirus ":true}]',
     '"Attachments":[{"Type":"resume","HasVirus":null,"HasVirus@infected":"true"}]',
-    '"Attachments":[{"Type":"resume","HasVirus":false,"VirusStatus":"infected"}]',
+    '"Attachments":[{"Type":"resume","HasVirus":false,"HasVirusResult":"infected"}]',
     '"Attachments":[{"Type":{"#text":"x","@HasVirus":"true"}},{"Type":"resume"}]',
     `"Attachments":[${clean},{"HasVirus":true}]`,
     `"Attachments":[${clean},{"Type":["resume"],"HasVirus":"perhaps"}]`,
@@ -717,24 +717,25 @@ describe('attachments', () => {
     `"Attachments":[${clean},{"@Type":"resume","@HasVirus":"true"}]`,
     `"Attachments":[${clean},[[{"Type":"resume","HasVirus":true}]]]`,
     `"Attachments":[${clean}],"HasVirus":true`,
-    `"Attachments":[${clean}],"Scan":{"Results":[{"virusFound":false}]}`,
-    `"Attachments":[${clean}],"Email":{"ANTIVIRUS":1}`,
-    `"Attachments":[${clean}],"PrimaryJobSeekingInfo":{"JobTitle":{"Virus":1}}`,
-  ])('a file is withheld where something else speaks of a virus: %s', (members) => {
+    `"Attachments":[${clean}],"Scan":{"Results":[{"hasVirus":false}]}`,
+    `"Attachments":[${clean}],"Email":{"HASVIRUS":1}`,
+    `"Attachments":[${clean}],"PrimaryJobSeekingInfo":{"JobTitle":{"HasVirus":1}}`,
+  ])('a file is withheld where something else is named HasVirus: %s', (members) => {
     const [application] = list(`{"ID":5,${members}}`).applications;
     const resume = application?.attachments.find(({ kind }) => kind === 'resume');
     expect(resume?.hasVirus).toBe('unreadable');
     expect(application?.notes).toContainEqual({
       field: 'Attachments.HasVirus',
-      reason: 'is not all that speaks of a virus',
+      reason: 'is not the only member of this name',
     });
   });
 
   test.for([
     `"Attachments":[${clean},{"HasVirus":false},{"Type":7}]`,
-    `"Attachments":[${clean}],"HasVirus":null,"Scan":{"Virus":" "}`,
-    `"Attachments":[${clean}],"Email":"virus@example.com","Motto":"No virus"`,
-  ])('a file is not withheld where nothing else speaks of a virus: %s', (members) => {
+    `"Attachments":[${clean}],"HasVirus":null,"Scan":{"HasVirus":" "}`,
+    `"Attachments":[${clean}],"Email":"virus@example.com","Motto":"HasVirus"`,
+    `"Attachments":[{"Type":"resume","HasVirus":false,"VirusScannedAt":"2026-11-18"}]`,
+  ])('a file is not withheld where nothing else is named HasVirus: %s', (members) => {
     const [application] = list(`{"ID":5,${members}}`).applications;
     expect(application?.attachments[0]).toMatchObject({ kind: 'resume', hasVirus: false });
   });

@@ -47,11 +47,11 @@ export function toAttachments(value: unknown, element: object, id: bigint, findi
   // Each member that is not as the spec says has a note or is unknown.
   const isUsual = findings.notes.length === 0 && findings.unknown.length === 0;
   if (!isHidden && (isUsual || !hasStrayFlag(element, new Set(objects)))) return [...byKind.values()];
-  addNote(findings.notes, `${field}.HasVirus`, 'is not all that speaks of a virus');
+  addNote(findings.notes, `${field}.HasVirus`, 'is not the only member of this name');
   return Array.from(byKind.values(), (one) => ({ ...one, hasVirus: toWorstFlag([one.hasVirus, 'unreadable']) }));
 }
 
-/** True where something speaks of a virus, at any depth, in another place than the flag of an attachment. */
+/** True where a name contains HasVirus, at any depth, in another place than the flag of an attachment. */
 function hasStrayFlag(element: object, attachments: ReadonlySet<unknown>): boolean {
   const open: unknown[] = [element];
   for (const value of open) {
@@ -59,7 +59,7 @@ function hasStrayFlag(element: object, attachments: ReadonlySet<unknown>): boole
     else if (isObject(value))
       for (const name in value) {
         const isFlag = attachments.has(value) && ofFlag.test(name);
-        if (!isFlag && /virus/i.test(name) && !isNothing(value[name])) return true;
+        if (!isFlag && /hasvirus/i.test(name) && !isNothing(value[name])) return true;
         if (typeof value[name] === 'object') open.push(value[name]);
       }
   }

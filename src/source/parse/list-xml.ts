@@ -45,8 +45,10 @@ function toList(element: XmlElement, shape: ObjectShape): unknown[] {
       refuse('has members of one application beside applications');
     return [toMembers(element, shape)];
   }
-  // An attribute of the list that is named as a member, or speaks of a virus, is said of each of its elements.
-  const said = [...element.attributes].filter(([name]) => shape.names.has(name.toLowerCase()) || /virus/i.test(name));
+  // An attribute of the list that is named as a member, or contains HasVirus, is said of each of its elements.
+  const said = [...element.attributes].filter(
+    ([name]) => shape.names.has(name.toLowerCase()) || /hasvirus/i.test(name),
+  );
   const values = element.children.map((child) =>
     toValue({ ...child, attributes: new Map([...said, ...child.attributes]) }, { object: shape }),
   );
