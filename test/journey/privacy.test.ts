@@ -134,7 +134,7 @@ describe('with another PRIVACY_KEY', () => {
 
     // Nobody else is held: the tombstones alone have to tell.
     const asked = board.requests().length;
-    for (const line of ['sync --recheck', 'backfill', 'quarantine replay', 'worker', 'prefill', 'export 1']) {
+    for (const line of ['sync --recheck', 'backfill', 'quarantine replay', 'worker', 'prefill']) {
       const refused = await intake(line, {
         ...(line === 'prefill' && prefill),
         PRIVACY_KEY: 'another key than the one before',
