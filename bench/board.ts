@@ -4,7 +4,7 @@
 import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ListAnswer, ListFilters, Source } from '../src/source/client.ts';
-import { parsePage } from '../src/source/parse/list.ts';
+import { parsePage, toElement } from '../src/source/parse/list.ts';
 
 /** A board with the ids 1 to its size. */
 export interface Board {
@@ -75,6 +75,7 @@ export function createLocalSource(board: Board, format: 'json' | 'xml' = 'json')
       };
     },
     openAttachment: () => Promise.reject(new Error('This board has no files.')),
+    toElement,
   };
 }
 

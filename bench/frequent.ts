@@ -1,6 +1,7 @@
 // What runs every minute: the statements of the worker and its pages, and the blocks of 8 kB that each touches. Blocks depend on the plan and
 // not on the machine. Nightly tasks are not among them: verify, the recheck, retention, pruning.
 
+import { createSecretKey } from 'node:crypto';
 import pg from 'pg';
 import { lastPosition, nearestPosition } from '../src/domain/coverage/position.ts';
 import { diffPage } from '../src/store/applications/diff-page.ts';
@@ -25,7 +26,7 @@ const frequent: Record<string, (db: Queryable, advertiserId: bigint) => Promise<
   'the charts of a day': (db) => loadHistory(db, '24h', new Date()),
   'where a poll begins': (db, advertiserId) => loadSyncStates(db, [{ advertiserId, lagMs: 900_000 }]),
   'an empty page of a poll': (db, advertiserId) =>
-    diffPage(db, {
+    diffPage(db, createSecretKey(Buffer.from('bench')), {
       ...{ advertiserId, seq: 1n, askedAt: new Date(), applications: [], rejects: [] },
       asked: { low: 9_900n, high: 10_000n },
       lease: { name: 'default', lane: 'live', owner: 'bench', epoch: 1n },

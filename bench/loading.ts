@@ -6,6 +6,7 @@ import type { ReadPage } from '../src/store/applications/diff-page.ts';
 import { openStore, type Store } from '../src/store/store.ts';
 import type { SweepProgress } from '../src/store/sweeps/sweeps.ts';
 import { holdLane } from '../src/sync/accounts/held-lane.ts';
+import { comparePage } from '../src/sync/read/commit-answer.ts';
 import { pageCap } from './board.ts';
 
 export function openBenchStore(url: string): Store {
@@ -46,7 +47,7 @@ export async function loadPages(url: string, source: Source, applications: numbe
     const toCommit: ReadPage = {
       ...{ lease: lane.lease, advertiserId, seq, sweep, askedAt, asked, applications: read, rejects },
     };
-    const diff = await store.applications.diffPage(toCommit);
+    const diff = await comparePage({ store, source }, toCommit);
     const summary = await store.applications.commitPage(toCommit, diff, toProgress(after, bytes));
     if (summary === 'outdated') throw new Error('Someone else writes into the database of the bench.');
   }

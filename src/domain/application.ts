@@ -87,8 +87,8 @@ export const sharedId = 'ID names another person as well';
 /** The reason of an element whose id is a fraction, a text, or a number that was rounded. */
 export const inexactId = 'ID is not an exact integer';
 
-/** One of several copies of an id, and the element that it is where the id is another person's. */
-export interface Copy {
+/** An application whose id is another person's, and the element that it is. */
+export interface Stranger {
   readonly application: Application;
   readonly reject: Reject;
 }
@@ -109,7 +109,7 @@ export interface Page {
   readonly ids: readonly bigint[];
   readonly rejects: readonly Reject[];
   /** All copies of the ids that name several people. One of each is among the applications, the others are rejects. */
-  readonly shared: readonly Copy[];
+  readonly shared: readonly Application[];
   readonly echo: {
     readonly afterId: Echo<bigint>;
     readonly beforeId: Echo<bigint>;

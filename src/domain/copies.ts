@@ -1,6 +1,6 @@
-// Copies of one application id with different content: which of them is the application, and which are of other people.
-// Pure. The choice does not depend on the order of the copies, or a list in random order would change the row with every sweep.
-import type { Application, Copy } from './application.ts';
+// Whose an application id is: of copies with different content, which is the application and which are other people's; and whether an
+// answer shows somebody else than the stored row names. Pure. The choice does not depend on the order of the copies, or a list in random order would change the row with every sweep.
+import type { Application } from './application.ts';
 import { parseAddress, toAccountId } from './person.ts';
 
 const columns = ['jobSeekerId', 'email', 'phone', 'firstName', 'lastName'] as const;
@@ -9,27 +9,44 @@ const columns = ['jobSeekerId', 'email', 'phone', 'firstName', 'lastName'] as co
 export type Applicant = Pick<Application, (typeof columns)[number]> & { readonly raw: string | null };
 
 /** Chooses the copy of the person whom the stored row names; without a row, or with another person's, one that names somebody. */
-export function chooseCopy(copies: readonly Copy[], row?: Applicant) {
+export function chooseCopy(copies: readonly Application[], row?: Applicant) {
   const own = row && toFacts(row);
-  const ranked = copies.map((copy) => {
-    const facts = toFacts(copy.application);
+  const ranked = copies.map((application) => {
+    const facts = toFacts(application);
     const rank = [
       Number(own !== undefined && toPairs(own, facts).some(([one, other]) => one !== null && one === other)),
       Number(own !== undefined && !isApart(own, facts)),
       // A copy that names nobody may be anybody's.
       Number(facts.name !== null),
-      copy.application.contentHash,
+      application.contentHash,
     ].join(' ');
-    return { copy, facts, rank };
+    return { application, facts, rank };
   });
   const chosen = ranked.reduce((a, b) => (a.rank > b.rank ? a : b));
   const others = ranked.filter(({ facts }) => isApart(chosen.facts, facts));
-  return { application: chosen.copy.application, others: others.map(({ copy }) => copy.reject) };
+  return { application: chosen.application, others: others.map(({ application }) => application) };
 }
 
 /** True where both have an account or an address that differ; without one in common, where they name somebody differently. */
 export function isSomebodyElse(a: Applicant, b: Applicant): boolean {
   return isApart(toFacts(a), toFacts(b));
+}
+
+/**
+ * Somebody else, and not a correction: a person keeps the account or the address; where one of these cannot be compared and the other
+ * differs, first name, last name and phone; and where neither can be compared, whatever of these both have.
+ */
+export function isNewcomer(row: Applicant, shown: Applicant): boolean {
+  const [a, b] = [toFacts(row), toFacts(shown)];
+  if (!isApart(a, b)) return false;
+  const isSaid = (fact: keyof Facts) => a[fact] !== null && b[fact] !== null;
+  const isSame = (fact: keyof Facts) => isSaid(fact) && a[fact] === b[fact];
+  const compared = (['account', 'address'] as const).filter(isSaid);
+  if (compared.length === 2) return !compared.some(isSame);
+  const words = ['firstName', 'lastName', 'phone'] as const;
+  if (compared.length === 1) return !words.every(isSame);
+  const said = [...words, 'unkept' as const].filter(isSaid);
+  return said.length === 0 || !said.every(isSame);
 }
 
 function isApart(a: Facts, b: Facts): boolean {
@@ -47,6 +64,11 @@ function toPairs(a: Facts, b: Facts) {
 interface Facts {
   readonly account: string | null;
   readonly address: string | null;
+  readonly phone: string | null;
+  readonly firstName: string | null;
+  readonly lastName: string | null;
+  /** The texts in place of the columns that are null. */
+  readonly unkept: string | null;
   /** All that names somebody. */
   readonly name: string | null;
   /** Where nothing does, what stands in the place of the address. */
@@ -54,13 +76,23 @@ interface Facts {
 }
 
 function toFacts(applicant: Applicant): Facts {
-  const { jobSeekerId, email, phone, firstName, lastName } = applicant;
+  const { jobSeekerId, email } = applicant;
   const account = toAccountId(jobSeekerId);
   const address = parseAddress(email ?? '');
-  const texts = [account, address, phone?.replace(/\D/g, ''), firstName?.trim(), lastName?.trim()];
-  const facts = [...texts.map((text) => text || null), ...listUnkept(applicant)];
+  const phone = applicant.phone?.replace(/\D/g, '') || null;
+  const [firstName = null, lastName = null] = [applicant.firstName, applicant.lastName].map(toName);
+  const texts = listUnkept(applicant);
+  const facts = [account, address, phone, firstName, lastName, ...texts];
   const name = facts.some((fact) => fact !== null) ? JSON.stringify(facts) : null;
-  return { account, address, name, word: name === null ? email?.trim() || null : null };
+  const unkept = texts.length > 0 ? JSON.stringify(texts) : null;
+  const word = name === null ? email?.trim() || null : null;
+  return { account, address, phone, firstName, lastName, unkept, name, word };
+}
+
+/** Null where the source has put something else in its place. */
+function toName(text: string | null): string | null {
+  const name = text?.trim() ?? '';
+  return !/[\p{L}\p{N}]/u.test(name) || /^\W*redacted\W*$/i.test(name) ? null : name;
 }
 
 /** The texts in place of the columns that are null: what the source sent as a list or an object is only in the JSON. */

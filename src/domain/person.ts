@@ -74,7 +74,8 @@ export function findAddresses(json: string): string[] {
   const found = new Set<string>();
   let from = 0;
   for (const { index, 0: sign } of text.matchAll(/@|%40/g)) {
-    const left = text.slice(Math.max(from, index - longestLocal), index).trimEnd();
+    const start = Math.max(from, index - longestLocal);
+    const left = `${start === from && from > 0 ? '@' : ''}${text.slice(start, index)}`.trimEnd();
     from = index + sign.length;
     const domain = left && toDomain(text.slice(from, from + longestAddress));
     for (const local of domain === '' ? [] : toLocals(left)) {
@@ -89,9 +90,17 @@ function toDomain(right: string): string {
   return /^(?:\[[\w.:]*\]|(?:[._-]*[\p{L}\p{N}\p{M}])*)/u.exec(right.trimStart())?.[0] ?? '';
 }
 
-/** The ways to read the part before the sign: it begins neither within a word, nor at a dot, apostrophe or hyphen that joins words. */
+/** Signs that the part of an address before the @ can have, in any place. */
+export const joining = '!#$%&*+/=?^`{|}~-';
+
+/**
+ * The ways to read the part before the @. It begins neither within a word, nor at a dot or apostrophe that joins words, nor at one of its
+ * own signs, except where the @ of another address precedes.
+ */
 function toLocals(left: string): string[] {
-  const word = left.split(/[\s"<>()[\]{}]/).at(-1) ?? '';
+  const last = left.split(/[\s"<>()[\]]/).at(-1) ?? '';
+  const isBehind = last.startsWith('@');
+  const word = isBehind ? last.slice(1) : last;
   const locals: string[] = [];
   let before = '';
   let at = 0;
@@ -99,8 +108,8 @@ function toLocals(left: string): string[] {
     if (before === '') locals.push(word.slice(at));
     at += char.length;
     if (/[\p{L}\p{N}_]/u.test(char)) before = 'word';
-    else if (char === '%' || char === '+') before = 'sign';
-    else if (!".'-".includes(char) || before !== 'word') before = '';
+    else if (joining.includes(char)) before = isBehind ? '' : 'sign';
+    else if (!".'".includes(char) || before !== 'word') before = '';
   }
   return locals;
 }

@@ -1,20 +1,22 @@
 // The advertiser side of the source API (version 1): requests the list and opens attachments.
 // Paths and parameters are built here; no text from the source enters them. The caller decides what to request next.
 
-import type { AttachmentKind, Page } from '../domain/application.ts';
+import type { Application, AttachmentKind, Page, Reject } from '../domain/application.ts';
 import { Trouble } from '../domain/trouble.ts';
 import { readBody } from './body.ts';
 import { createHttp, type HttpAnswer, type HttpOptions } from './http.ts';
 import { toAttachmentPath } from './parse/attachments.ts';
 import { decodeText } from './parse/charset.ts';
 import { toFilterDate } from './parse/dates.ts';
-import { parsePage, scanIds, toEmptyPage } from './parse/list.ts';
+import { parsePage, scanIds, toElement, toEmptyPage } from './parse/list.ts';
 
 export interface Source {
   /** Requests the list. Throws Trouble, or the signal's reason. */
   list(filters: ListFilters, signal: AbortSignal, how?: ListRequest): Promise<ListAnswer>;
   /** Opens an attachment by its kind and its application's id. `isServed`: a Retry-After applies to this file alone. */
   openAttachment(kind: AttachmentKind, id: bigint, signal: AbortSignal, isServed?: boolean): Promise<HttpAnswer>;
+  /** The element that an application is where its id is another person's. */
+  toElement(application: Application): Reject;
 }
 
 export interface ListRequest {
@@ -105,6 +107,7 @@ export function createSource(options: SourceOptions): Source {
         isServed,
         signal,
       }),
+    toElement,
   };
 }
 

@@ -1,6 +1,6 @@
 // Postgres expressions and patterns that find whole addresses and account ids in columns and in JSON: jo@example.com is found neither in
 // banjo@example.com nor in jo@example.com.au.
-import { mostSearched, nobody, toBareAddress } from '../domain/person.ts';
+import { joining, mostSearched, nobody, toBareAddress } from '../domain/person.ts';
 
 /** Unicode's Default_Ignorable_Code_Point, which Postgres knows by no name. */
 const unseen =
@@ -27,12 +27,15 @@ export function isAddressInJson(json: string, patterns: string): string {
 }
 
 /**
- * Dots, hyphens and quotes around an address are not part of it, unless they join it to a word. toBareAddress replaces Σ and İ as
+ * A sign that the part before the @ can have belongs to another address, except behind an @. Dots and quotes before an address, and what
+ * follows it, are not part of it, unless they join it to a word. toBareAddress replaces Σ and İ as
  * isAddressIn does: their small letters depend on the database's locale.
  */
 export function toAddressPattern(email: string): string {
   const address = quote(toBareAddress(email)).replace('\\@', '\\s*(?:@|%40)\\s*');
-  return `(?<![\\w%+@])(?<!\\w[.'-]+)${address}(?!(?:\\.|[@_-]+)?[[:alnum:]])`;
+  const sign = joining.replace(/./g, '\\$&');
+  const begins = `(?:(?<![\\w@${sign}])(?<!\\w[.']+)|(?<=(?:@|%40)[^\\s@]*[${sign}]))`;
+  return `${begins}${address}(?!(?:\\.|[@_-]+)?[[:alnum:]])`;
 }
 
 /** Whether a column's id names an account, by the rules of toAccountId. */

@@ -1,6 +1,7 @@
 // The store's public interface: one object per capability, its functions bound to one database. sync/ calls the store only through this
 // type, and each function there takes only the capabilities that it uses. Everything else that sync/ imports from store/ is a type.
 import { createSecretKey } from 'node:crypto';
+import type { Application } from '../domain/application.ts';
 import type { DeleteResult } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import type { Period } from '../domain/history.ts';
@@ -9,7 +10,13 @@ import * as leases from './accounts/leases.ts';
 import * as troubles from './accounts/troubles.ts';
 import * as webhooks from './accounts/webhooks.ts';
 import { commitPage, type PageProgress } from './applications/commit-page.ts';
-import { diffPage, loadApplicants, loadSurroundings, type PageDiff, type ReadPage } from './applications/diff-page.ts';
+import {
+  type ComparedPage,
+  diffPage,
+  loadApplicants,
+  loadSurroundings,
+  type ReadPage,
+} from './applications/diff-page.ts';
 import * as quarantine from './applications/quarantine.ts';
 import { loadVolatile } from './applications/volatile.ts';
 import { pruneEvents } from './events.ts';
@@ -164,9 +171,10 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         loadKnownIds: sweepStates.loadKnownIds,
         loadRecentFrom: sweepStates.loadRecentFrom,
       }),
-      diffPage: (page: ReadPage) => diffPage(db, page, loadAround),
-      loadApplicants: (advertiserId: bigint, ids: readonly bigint[]) => loadApplicants(db, advertiserId, ids),
-      async commitPage(page: ReadPage, diff: PageDiff, progress: PageProgress | null) {
+      diffPage: (page: ReadPage) => diffPage(db, privacyKey, page, loadAround),
+      loadApplicants: (advertiserId: bigint, applications: readonly Application[]) =>
+        loadApplicants(db, advertiserId, applications),
+      async commitPage(page: ReadPage, diff: ComparedPage, progress: PageProgress | null) {
         await statistics.ensure();
         const summary = await commitPage(db, privacyKey, page, diff, progress, crashPoint);
         if (summary !== 'outdated') statistics.note(summary.added);

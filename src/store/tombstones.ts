@@ -3,14 +3,17 @@
 import { createHmac, type KeyObject } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
 import { toSoughtText } from '../domain/erasure.ts';
-import { findAddresses, mostNamed, toAccountId } from '../domain/person.ts';
+import { findAddresses, mostNamed, parseAddress, toAccountId } from '../domain/person.ts';
 import { toEarlierPersonKey, toPersonKey } from './person-key.ts';
 import { isAhead } from './postgres/clock.ts';
 import type { Queryable } from './postgres/database.ts';
 import type { Columns, NotNull } from './schema/rows.ts';
 
-/** What a tombstone stands for: an application by its id, a quarantined element by its identity, an erasure request by its text. */
-export type Remembered = 'application' | 'quarantine' | 'request';
+/**
+ * What a tombstone stands for: an application by its id, a quarantined element by its identity, an erasure request by its text; and, by its
+ * id, that an application had an account or an address, which has a tombstone too.
+ */
+export type Remembered = 'application' | 'quarantine' | 'request' | 'account' | 'address';
 
 /** The keyed hash of an erased id; without the key it does not reveal the id. */
 export function toTombstone(privacyKey: KeyObject, advertiserId: bigint, what: Remembered, id: string): Buffer {
@@ -23,6 +26,8 @@ export interface Person {
   readonly applicationId?: bigint;
   /** Of an element in quarantine. */
   readonly identity?: string;
+  /** Of an element whose id another person's application has: whom it would be as an application. */
+  readonly holder?: Person | undefined;
   readonly accounts: readonly string[];
   readonly addresses: readonly string[];
   /** When a prefill began: an erasure before that does not concern it. A time in the future came from a wrong clock and counts as old. */
@@ -45,6 +50,12 @@ export function toPerson({ id, jobSeekerId, email, raw }: PersonFacts): Person {
   };
 }
 
+/** The same person where the id is another person's. */
+export function toClaimant(application: PersonFacts): Person {
+  const holder = toPerson(application);
+  return { holder, accounts: holder.accounts, addresses: holder.addresses };
+}
+
 /** A member of an application's JSON in any letter case, as JSON. Another member may name another person, such as a referee. */
 function readMember(raw: string, name: string): string {
   // An account id may have more digits than a number holds.
@@ -65,6 +76,19 @@ function listTexts(json: string): string[] {
 
 export type PersonFacts = Pick<Application, 'id' | 'jobSeekerId' | 'email' | 'raw'>;
 
+/** By what a person can be told from another. */
+export function toNames({ accounts, addresses }: Pick<Person, 'accounts' | 'addresses'>) {
+  return {
+    account: new Set(accounts.flatMap((id) => toAccountId(id) ?? [])),
+    address: new Set(addresses.flatMap((text) => parseAddress(text) ?? [])),
+  };
+}
+
+export function listKinds(person: Pick<Person, 'accounts' | 'addresses'>) {
+  const names = toNames(person);
+  return (['account', 'address'] as const).filter((kind) => names[kind].size > 0);
+}
+
 /** The texts of the requests that would erase this person. */
 export function toRequests({ accounts, addresses }: Pick<Person, 'accounts' | 'addresses'>): string[] {
   const requests = [
@@ -77,7 +101,8 @@ export function toRequests({ accounts, addresses }: Pick<Person, 'accounts' | 'a
 /**
  * The gate: may these people be stored? Not an application whose id was erased, nor an erased element; nor anybody whose account or
  * address was erased with `--and-future`; nor, where there is no application id, anybody whose account or address was erased, or a text
- * that names too many people to ask for all. Every writer asks inside its transaction. A page above all erased ids, such as new arrivals,
+ * that names too many people to ask for all; nor anybody with the id of an erased application, where neither an account nor an address
+ * shows that it was somebody else's. Every writer asks inside its transaction. A page above all erased ids, such as new arrivals,
  * costs one index lookup and no hash.
  */
 export async function mayStore(
@@ -95,11 +120,14 @@ export async function mayStore(
   );
   const { erased_through: through = null, any = false, future = false } = known ?? {};
   const asked = people.flatMap((person, at) => {
-    const { applicationId: id, identity, begunAt = null } = person;
-    const isNameless = id === undefined;
+    const { applicationId, identity, holder, begunAt = null } = person;
+    const id = applicationId ?? holder?.applicationId;
+    const isNameless = applicationId === undefined;
     const ask = (what: Remembered, text: string) => ({ at, what, text, isNameless, begunAt });
     return [
-      ...(id !== undefined && through !== null && id <= through ? [ask('application', String(id))] : []),
+      ...(id !== undefined && through !== null && id <= through
+        ? (['application', ...(holder ? listKinds(holder) : [])] as const).map((what) => ask(what, String(id)))
+        : []),
       ...(identity !== undefined && any ? [ask('quarantine', identity)] : []),
       ...(future || (any && isNameless) ? toRequests(person).map((text) => ask('request', text)) : []),
     ];
@@ -107,9 +135,9 @@ export async function mayStore(
   if (asked.length === 0) return people.map(() => true);
   const isCrowd = ({ applicationId, accounts, addresses }: Person) =>
     applicationId === undefined && Math.max(accounts.length, addresses.length) > mostNamed;
-  const stopped = await tx.query<{ at: number }>(
-    `SELECT a.at FROM unnest($2::int[], $3::bytea[], $4::bool[], $5::bool[], $6::timestamptz[])
-       AS a (at, tombstone, is_request, is_nameless, begun_at)
+  const stopped = await tx.query<{ at: number; what: Remembered }>(
+    `SELECT a.at, a.what FROM unnest($2::int[], $3::bytea[], $4::bool[], $5::bool[], $6::timestamptz[], $7::text[])
+       AS a (at, tombstone, is_request, is_nameless, begun_at, what)
      JOIN intake.erasures e ON e.advertiser_id = $1 AND e.tombstone = a.tombstone
      WHERE NOT a.is_request OR e.future
        OR (a.is_nameless AND (a.begun_at IS NULL OR e.erased_at >= a.begun_at OR ${isAhead('a.begun_at')}))`,
@@ -120,10 +148,16 @@ export async function mayStore(
       asked.map(({ what }) => what === 'request'),
       asked.map(({ isNameless }) => isNameless),
       asked.map(({ begunAt }) => begunAt),
+      asked.map(({ what }) => what),
     ],
   );
-  const out = new Set(stopped.map(({ at }) => at));
-  return people.map((person, at) => !out.has(at) && !isCrowd(person));
+  const reasons = Map.groupBy(stopped, ({ at }) => at);
+  return people.map((person, at) => !isStopped(reasons.get(at)?.map(({ what }) => what) ?? []) && !isCrowd(person));
+}
+
+function isStopped(found: readonly Remembered[]): boolean {
+  const isTold = found.includes('account') || found.includes('address');
+  return found.some((what) => what === 'quarantine' || what === 'request' || (what === 'application' && !isTold));
 }
 
 /** Counts people whom the gate kept out. Nothing else of them is kept. */
@@ -181,7 +215,7 @@ export type KeyState = 'matches' | 'differs' | 'untried';
 /** Applications to search at each end for a person key, so that a start costs the same however many rows retention has emptied. */
 const mostLookedThrough = 100;
 
-/** Recomputes person keys of the oldest and newest applications, and the tombstone of the highest erased id, and compares them. */
+/** Recomputes person keys of the oldest and newest applications, and the tombstones of the highest erased ids, and compares them. */
 export async function loadKeyState(db: Queryable, privacyKey: KeyObject): Promise<KeyState> {
   const ends = (order: string) => `(SELECT e.job_seeker_id AS "jobSeekerId", e.email, e.person_key AS "personKey" FROM (
       SELECT * FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id
@@ -196,10 +230,16 @@ export async function loadKeyState(db: Queryable, privacyKey: KeyObject): Promis
   const isOther = (one: (typeof people)[number]) =>
     [toPersonKey, toEarlierPersonKey].every((toKey) => toKey(privacyKey, one.advertiserId, one) !== one.personKey);
   if (people.some(isOther)) return 'differs';
+  const state = await loadTombstoneState(db, privacyKey);
+  return state === 'untried' && people.length > 0 ? 'matches' : state;
+}
+
+/** Recomputes the tombstones of the highest erased ids. */
+export async function loadTombstoneState(db: Queryable, privacyKey: KeyObject): Promise<KeyState> {
   const erased = await db.query<NotNull<Columns<'advertisers', 'advertiser_id' | 'erased_through'>>>(
     `SELECT advertiser_id, erased_through FROM intake.advertisers WHERE erased_through IS NOT NULL`,
   );
-  if (people.length + erased.length === 0) return 'untried';
+  if (erased.length === 0) return 'untried';
   const remembered = await db.query(
     `SELECT 1 FROM unnest($1::bigint[], $2::bytea[]) AS t (advertiser_id, tombstone)
      JOIN intake.erasures e USING (advertiser_id, tombstone)`,

@@ -4,9 +4,8 @@ import { describe, expect } from 'vitest';
 import { type Attachment, attachmentKinds } from '../../src/domain/application.ts';
 import { type Lease, releaseLeases } from '../../src/store/accounts/leases.ts';
 import { commitPage as commitDiff } from '../../src/store/applications/commit-page.ts';
-import { diffPage } from '../../src/store/applications/diff-page.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
-import { anApplication, anAttachment, aPage, commitPage } from '../support/applications.ts';
+import { anApplication, anAttachment, aPage, commitPage, compare } from '../support/applications.ts';
 import { claimLease, takeLease } from '../support/leases.ts';
 import { test as base, emptyDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -36,16 +35,23 @@ describe('a page', () => {
       ...['notes', 'raw', 'contentHash', 'factsHash'],
     ];
     const names = Object.keys(anApplication(1)).filter((name) => !elsewhere.includes(name));
-    const toFacts = (text: string) => Object.fromEntries(names.map((name) => [name, `${text} ${name}`]));
+    const toFacts = (text: string): Record<string, string> => ({
+      ...Object.fromEntries(names.map((name) => [name, `${text} ${name}`])),
+      email: `${text}@example.com`,
+    });
+    // A person keeps the account or the address.
+    const { jobSeekerId = '' } = toFacts('new');
     const toColumn = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    for (const [text, files] of [
-      ['new', 'src/store/applications/insert.ts'],
-      ['changed', 'toRow and both lists of src/store/applications/update.ts'],
+    const update = 'toRow and both lists of src/store/applications/update.ts';
+    for (const [facts, text, files] of [
+      [toFacts('new'), 'new', 'src/store/applications/insert.ts'],
+      [{ ...toFacts('changed'), jobSeekerId }, 'changed', update],
+      [toFacts('changed'), 'changed', update],
     ] as const) {
-      await commitPage(db, key, aPage(live, [anApplication(1, toFacts(text))]));
+      await commitPage(db, key, aPage(live, [anApplication(1, facts)]));
       const [row = {}] = await db.query(`SELECT * FROM intake.applications`);
       const held = Object.fromEntries(names.map((name) => [name, row[toColumn(name)]]));
-      expect(held, `${files} write the columns of ${text} applications`).toEqual(toFacts(text));
+      expect(held, `${files} write the columns of ${text} applications`).toEqual(facts);
     }
   });
 
@@ -197,12 +203,12 @@ describe('a page that is stale', () => {
   test('beside another lane that has changed its applications since: nothing is written', async ({ db, live }) => {
     const backfill = (await claimLease(db, claim('backfill'))) as Lease;
     const page = aPage(live, [anApplication(1), anApplication(2)]);
-    const diff = await diffPage(db, page);
+    const diff = await compare(db, key, page);
     expect(diff).toMatchObject({ otherLane: true, writes: 2 });
     await commitPage(db, key, aPage(backfill, [anApplication(1)], { sweepId: 2n }));
     expect(await commitDiff(db, key, page, diff, page.progress)).toBe('outdated');
     expect(await db.query(`SELECT application_id FROM intake.applications`)).toEqual([{ application_id: 1n }]);
-    expect(await commitDiff(db, key, page, await diffPage(db, page), page.progress)).toMatchObject({ added: 1 });
+    expect(await commitDiff(db, key, page, await compare(db, key, page), page.progress)).toMatchObject({ added: 1 });
   });
 });
 

@@ -63,6 +63,13 @@ describe('an account id that names nobody', () => {
   });
 });
 
+test('an export is refused with another PRIVACY_KEY: nobody would be kept out of it', async () => {
+  await using intake = await openSmallIntake({ database });
+  const [id = 0n] = await intake.receive([zelda]);
+  await database.query(`UPDATE intake.applications SET person_key = 'made with another key'`);
+  await expect(exportAt(intake, id)).rejects.toThrow('PRIVACY_KEY is not the key');
+});
+
 test('no keyed hash leaves with the person: analysts see it, and it would tell them who asked', async () => {
   await using intake = await openSmallIntake({ database });
   const [id = 0n] = await intake.receive([{ ...zelda, jobSeekerId: '' }]);

@@ -87,7 +87,85 @@ describe('an erased person whom the source sends again without a usable id', () 
   });
 });
 
+describe('the id of an erased application', () => {
+  const bob = {
+    email: 'bob@example.com',
+    jobSeekerId: 'bob',
+    firstName: 'Bob',
+    lastName: 'Birch',
+    phone: '0491 570 156',
+    jobSeekingInfo: null,
+  };
+  const bobs = (id: bigint, members: string) => `{"ID":${id},"FirstName":"Bob","LastName":"Birch"${members}}`;
+  const quarantined = () => database.query(`SELECT raw->>'FirstName' AS name, reason FROM intake.quarantine`);
+  const inQuarantine = [{ name: 'Bob', reason: 'ID names another person as well' }];
+
+  testFirst<[string, (id: bigint) => Sought]>([
+    ['application', byId],
+    ['address', () => byAddress],
+    ['account', () => byAccount],
+  ])(
+    'keeps nobody else out: another person waits in quarantine, alone or beside the erased one, by %s',
+    async ([, toSought]) => {
+      await using intake = await openWithZelda();
+      await eraseAt(intake, toSought(intake.id));
+      intake.board.change(intake.id, bob);
+      await intake.sweep(true);
+      expect(await quarantined()).toEqual(inQuarantine);
+      intake.board.change(intake.id, zelda);
+      show(intake, bobs(intake.id, `,"Email":"${bob.email}","JobSeekerID":"bob"`));
+      await intake.sweep(true);
+      expect(await quarantined()).toContainEqual(inQuarantine[0]);
+      expect(await findZelda(intake)).toEqual([]);
+      expect(await loadErased(intake.id)).toEqual([{ erased: true }]);
+    },
+  );
+
+  test.for([
+    ['an account and an address of which one is erased', { ...bob, email: zelda.email }],
+    ['an account and an address of which the other is erased', { ...bob, jobSeekerId: zelda.jobSeekerId }],
+    ['neither account nor address', { ...bob, jobSeekerId: '', email: '' }],
+  ] as const)('keeps out who has %s, and writes nothing of it', async ([, facts]) => {
+    await using intake = await openWithZelda();
+    await eraseAt(intake, byId(intake.id));
+    const before = await keptOut();
+    intake.board.change(intake.id, facts);
+    await intake.sweep(true);
+    expect([await quarantined(), await keptOut()]).toEqual([[], before]);
+  });
+
+  test('that RETENTION has emptied keeps its person out: nothing tells who that was', async () => {
+    await using intake = await openWithZelda();
+    await database.query(`UPDATE intake.applications SET submitted_at = '2020-01-01Z', first_seen_at = '2020-01-01Z'
+      WHERE email IS NOT NULL AND job_seeker_id = 'seeker-zq-7788'`);
+    await eraseAt(intake, { by: 'retention', before: new Date('2021-01-01Z'), limit: 100 });
+    await intake.sweep(true);
+    expect([await quarantined(), await findZelda(intake)]).toEqual([[], []]);
+  });
+});
+
 describe('an erasure of one application', () => {
+  testFirst<[string, string, number]>([
+    ['names her by phone alone', `"FirstName":"Zeldabeth","Phone":"${zelda.phone}","LastName":"Other"`, 1],
+    ['has another account', `"JobSeekerID":"bob","Email":"bob@example.com"`, 0],
+    ['has another address', `"Email":"bob@example.com"`, 0],
+  ])(
+    'takes an element with the same id along, unless it is clearly of another person: one that %s',
+    async ([, members, quarantined]) => {
+      await using intake = await openWithZelda();
+      show(intake, `{"ID":${intake.id},${members}}`);
+      await intake.sweep(true);
+      const elements = await database.query(
+        `SELECT 1 FROM intake.quarantine WHERE reason = 'ID names another person as well'`,
+      );
+      expect(elements).toHaveLength(1);
+      expect(await eraseAt(intake, byId(intake.id))).toMatchObject([{ counts: { applications: 1, quarantined } }]);
+      await intake.sweep(true);
+      expect(await database.query(`SELECT 1 FROM intake.quarantine`)).toHaveLength(1 - quarantined);
+      expect(await findZelda(intake)).toEqual([]);
+    },
+  );
+
   testFirst<[string, string, Record<string, unknown>]>([
     ['address', `"Email":"${zelda.email}"`, { applicantInfo: { emailAddress: zelda.email } }],
     ['account', `"JobSeekerID":"${zelda.jobSeekerId}"`, { jobSeekerId: zelda.jobSeekerId }],

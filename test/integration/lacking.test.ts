@@ -1,4 +1,5 @@
 // Which stored ids the store says a page lacks, compared with the rule as a plain function on random pages.
+import { createSecretKey } from 'node:crypto';
 import { expect } from 'vitest';
 import type { Covered } from '../../src/domain/coverage/covered.ts';
 import { type LackingId, mostLacking } from '../../src/domain/coverage/question.ts';
@@ -7,6 +8,8 @@ import { openDatabase } from '../../src/store/postgres/database.ts';
 import { anApplication, aPage } from '../support/applications.ts';
 import { createRandom, type Random } from '../support/random.ts';
 import { test as base, type TestDatabase } from '../support/test-database.ts';
+
+const key = createSecretKey(Buffer.from('key'));
 
 const lease = { name: 'acme', lane: 'live', owner: 'test', epoch: 1n } as const;
 const noon = Date.UTC(2026, 5, 1, 12);
@@ -151,7 +154,7 @@ test('a page with rows lacks what the rule finds lacking, on 600 random pages', 
   const cases = Array.from({ length: 600 }, (_, seed) => aCase(createRandom(seed), stored, seed, false));
   expectVariety(cases);
   for (const { page, expected, name } of cases) {
-    const { lacking, fresh } = await diffPage(db, page);
+    const { lacking, fresh } = await diffPage(db, key, page);
     expect(lacking, name).toEqual(expected);
     const own = new Set(stored.filter((row) => BigInt(row.advertiserId) === page.advertiserId).map(({ id }) => id));
     const ids = page.applications.map(({ id }) => id);
@@ -177,8 +180,8 @@ test('empty pages compared in one statement lack the same, on 3,000 random quest
 
 test('the answer to a question without a range of ids lacks nothing', async ({ db, stored }) => {
   const { page } = aCase(createRandom(3), stored, 3, false);
-  expect((await diffPage(db, { ...page, asked: null })).lacking).toEqual([]);
-  expect((await diffPage(db, { ...page, asked: null, applications: [] })).lacking).toEqual([]);
+  expect((await diffPage(db, key, { ...page, asked: null })).lacking).toEqual([]);
+  expect((await diffPage(db, key, { ...page, asked: null, applications: [] })).lacking).toEqual([]);
 });
 
 test('an answer reports so many lacking ids at most', async ({ db, database }) => {
@@ -188,7 +191,7 @@ test('an answer reports so many lacking ids at most', async ({ db, database }) =
      SELECT $1, id, '', 0, to_timestamp($2) FROM generate_series(1, $3::int) AS id`,
     [advertiserId, noon / 1_000, mostLacking + 5],
   );
-  const { lacking } = await diffPage(db, aPage(lease, [anApplication(2)], { advertiserId, sweepId }));
+  const { lacking } = await diffPage(db, key, aPage(lease, [anApplication(2)], { advertiserId, sweepId }));
   expect(lacking.map(({ id }) => id)).toEqual([
     1n,
     ...Array.from({ length: mostLacking - 1 }, (_, n) => BigInt(n + 3)),

@@ -1,6 +1,7 @@
 // Values that Postgres refuses or alters, from the wire to the row: the page is stored, its neighbours are untouched.
 import { createSecretKey } from 'node:crypto';
 import { describe, expect } from 'vitest';
+import { toStatus } from '../../src/domain/status.ts';
 import { parseElement, parsePage } from '../../src/source/parse/list.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -241,4 +242,93 @@ describe('an id that names a second person', () => {
       ]);
     },
   );
+
+  describe('and is shown alone', () => {
+    const ann = {
+      ...{ email: 'ann@example.com', jobSeekerId: 'ann', firstName: 'Ann', lastName: 'Ash', phone: '0491 570 006' },
+      attachments: [{ kind: 'resume', content: 'of Ann' }],
+    };
+    const bob = {
+      email: 'bob@example.com',
+      jobSeekerId: 'bob',
+      firstName: 'Bob',
+      lastName: 'Birch',
+      phone: '0491 570 156',
+    };
+    const look = (database: TestDatabase) =>
+      database.query(
+        `SELECT (SELECT email FROM intake.applications) AS email, (SELECT first_name FROM intake.applications) AS name,
+           (SELECT count(*)::int FROM intake.events WHERE type = 'application.changed') AS changes,
+           ARRAY(SELECT raw ->> 'Email' FROM intake.quarantine) AS others`,
+      );
+
+    test.for([
+      ['with another account and another address', ann, bob],
+      ['with another account and no address', ann, { ...bob, email: '' }],
+      ['with another address and no account', ann, { ...bob, jobSeekerId: '' }],
+      ['by another name, without account and address', ann, { ...bob, jobSeekerId: '', email: '' }],
+      [
+        'by another phone number alone',
+        { ...ann, email: '', jobSeekerId: '' },
+        { ...ann, email: '', jobSeekerId: '', phone: '1' },
+      ],
+    ] as const)(
+      '%s, waits in quarantine, however often the answers alternate',
+      async ([, first, second], { database }) => {
+        await using intake = await openSmallIntake({ database });
+        const [id = 0n] = await intake.receiveWithFiles([first]);
+        for (const one of [second, first, second, second]) await intake.changeWithFiles(id, { ...first, ...one });
+        expect(await look(database)).toEqual([{ email: first.email, name: 'Ann', changes: 0, others: [second.email] }]);
+        const { problems } = toStatus(new Date(), await intake.store.reports.loadStatus(), null);
+        expect(problems).toContainEqual(expect.objectContaining({ what: expect.stringContaining('quarantine') }));
+        expect(await intake.file()).toMatchObject({ state: 'stored', version: 1 });
+      },
+    );
+
+    test.for([
+      ['e-mail while the account stays', ann, { ...ann, email: 'ann.ash@example.com', phone: '' }],
+      ['account while the e-mail stays', ann, { ...ann, jobSeekerId: 'ann-2', firstName: 'Anna' }],
+      ['name, which is redacted', ann, { ...ann, firstName: 'redacted', lastName: 'REDACTED' }],
+      [
+        'name, e-mail and phone, which are redacted',
+        ann,
+        { ...ann, firstName: '[redacted]', lastName: '', email: 'redacted', phone: '' },
+      ],
+      ['account and e-mail, which are removed', ann, { ...ann, jobSeekerId: '', email: '' }],
+      [
+        'everything, which is redacted',
+        ann,
+        { ...ann, jobSeekerId: '', email: '', phone: '', firstName: 'redacted', lastName: 'redacted' },
+      ],
+      [
+        'e-mail, where there is no account',
+        { ...ann, jobSeekerId: '' },
+        { ...ann, jobSeekerId: '', email: 'ann.ash@example.com' },
+      ],
+      ['account, where there is no e-mail', { ...ann, email: '' }, { ...ann, email: '', jobSeekerId: 'ann-2' }],
+    ] as const)('is the same person with another %s', async ([, first, second], { database }) => {
+      await using intake = await openSmallIntake({ database });
+      const [id = 0n] = await intake.receive([first]);
+      await intake.change(id, second);
+      expect(await look(database)).toMatchObject([
+        { email: second.email, name: second.firstName, changes: 1, others: [] },
+      ]);
+    });
+
+    test('beside an element that names nobody, waits in quarantine', async ({ database }) => {
+      await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
+      const advertiserId = 206n;
+      const lease = await openAccount(store, 'nobody', advertiserId);
+      for (const elements of ['{"ID":50,"Email":"ann@example.com"}', '{"ID":50},{"ID":50,"Email":"bob@example.com"}'])
+        await commitPageOf(store, {
+          ...aPage(lease, [], { advertiserId }),
+          ...parsePage(`[${elements}]`),
+          advertiserId,
+        });
+      const read = (table: string) =>
+        database.query(`SELECT raw ->> 'Email' AS email FROM intake.${table} WHERE advertiser_id = $1`, [advertiserId]);
+      expect(await read('applications')).toEqual([{ email: 'ann@example.com' }]);
+      expect(await read('quarantine')).toEqual([{ email: 'bob@example.com' }]);
+    });
+  });
 });

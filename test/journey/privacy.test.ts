@@ -122,11 +122,23 @@ describe('with another PRIVACY_KEY', () => {
     await fill();
     const erased = await intake(`erase --email ${zelda.email} --yes`);
     expect(erased.stdout).toContain('1 application, 1 element in quarantine');
+    const prefill = {
+      ...{
+        AUTH_URL: board.url,
+        OAUTH_CLIENT_ID: 'c',
+        OAUTH_CLIENT_SECRET: 's',
+        OAUTH_REDIRECT_URI: 'http://127.0.0.1/prefill/callback',
+      },
+      ...{ PREFILL_KEY: 'k', PREFILL_RETURN_URLS: 'http://127.0.0.1/', SESSION_SECRET: 'session', PORT: '0' },
+    };
 
     // Nobody else is held: the tombstones alone have to tell.
     const asked = board.requests().length;
-    for (const line of ['sync --recheck', 'backfill', 'quarantine replay', 'worker']) {
-      const refused = await intake(line, { PRIVACY_KEY: 'another key than the one before' });
+    for (const line of ['sync --recheck', 'backfill', 'quarantine replay', 'worker', 'prefill']) {
+      const refused = await intake(line, {
+        ...(line === 'prefill' && prefill),
+        PRIVACY_KEY: 'another key than the one before',
+      });
       expect(refused, line).toMatchObject({ code: 2, stderr: expect.stringContaining('PRIVACY_KEY is not') });
     }
     expect(board.requests()).toHaveLength(asked);

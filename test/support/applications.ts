@@ -1,12 +1,14 @@
 // Applications and pages for tests of the store: plain values, as source/ returns them.
 import { hash, type KeyObject } from 'node:crypto';
 import type { Application, Attachment } from '../../src/domain/application.ts';
+import { toElement } from '../../src/source/parse/list.ts';
 import type { Lease } from '../../src/store/accounts/leases.ts';
 import { commitPage as commitDiff, type PageSummary } from '../../src/store/applications/commit-page.ts';
-import { diffPage, type PageDiff, type ReadPage } from '../../src/store/applications/diff-page.ts';
+import { type ComparedPage, diffPage, type PageDiff, type ReadPage } from '../../src/store/applications/diff-page.ts';
 import type { Database } from '../../src/store/postgres/database.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { SweepProgress } from '../../src/store/sweeps/sweeps.ts';
+import { comparePage } from '../../src/sync/read/commit-answer.ts';
 import type { TestDatabase } from './test-database.ts';
 
 /** An application; its hashes are computed from its facts. */
@@ -102,6 +104,12 @@ export function aPage(lease: Lease, applications: readonly Application[], facts:
   };
 }
 
+/** Compares a page with the stored rows, as a sweep does. */
+export async function compare(db: Database, privacyKey: KeyObject, page: ReadPage): Promise<ComparedPage> {
+  const store = { applications: { diffPage: (one: ReadPage) => diffPage(db, privacyKey, one) } };
+  return await comparePage({ store, source: { toElement } }, page);
+}
+
 /** Diffs a page and commits it as a sweep does, again while the diff is outdated. */
 export async function commitPage(
   db: Database,
@@ -111,7 +119,7 @@ export async function commitPage(
 ): Promise<PageSummary> {
   return await keepPage(
     page,
-    () => diffPage(db, page),
+    () => compare(db, key, page),
     (diff) => commitDiff(db, key, page, diff, page.progress),
     onDiff,
   );
@@ -121,19 +129,19 @@ export async function commitPage(
 export async function commitPageOf(store: Pick<Store, 'applications'>, page: TestPage): Promise<PageSummary> {
   return await keepPage(
     page,
-    () => store.applications.diffPage(page),
+    () => comparePage({ store, source: { toElement } }, page),
     (diff) => store.applications.commitPage(page, diff, page.progress),
   );
 }
 
 async function keepPage(
   { isQuiet }: TestPage,
-  compare: () => Promise<PageDiff>,
-  commit: (diff: PageDiff) => Promise<PageSummary | 'outdated'>,
+  find: () => Promise<ComparedPage>,
+  commit: (diff: ComparedPage) => Promise<PageSummary | 'outdated'>,
   onDiff?: (diff: PageDiff) => void,
 ): Promise<PageSummary> {
   for (;;) {
-    const diff = await compare();
+    const diff = await find();
     onDiff?.(diff);
     if (isQuiet && diff.writes === 0 && !diff.otherLane) return { added: 0, changed: 0, quarantined: 0, stale: [] };
     const summary = await commit(diff);

@@ -1,7 +1,7 @@
 // Parses the text of a list answer into a Page: the envelope in any of its forms, then element by element.
 // An invalid envelope rejects the whole page (Trouble malformed); an invalid element affects only itself. Does not know HTTP.
 
-import { type Application, type Copy, type Echo, type Page, type Reject, sharedId } from '../../domain/application.ts';
+import { type Application, type Echo, type Page, type Reject, sharedId } from '../../domain/application.ts';
 import { chooseCopy } from '../../domain/copies.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import { parseApplication, toReject, withAttachments } from './application.ts';
@@ -32,6 +32,11 @@ export function parseElement(text: string): Application | Reject {
     if (error instanceof Trouble) return toReject(text, 'is not valid JSON');
     throw error;
   }
+}
+
+/** The element that an application is where its id is another person's. */
+export function toElement({ raw, rawText }: Application): Reject {
+  return toReject(parseJson(rawText ?? raw), sharedId);
 }
 
 /** The page for an empty body or a 404. */
@@ -124,21 +129,21 @@ function toElements(list: readonly unknown[]): Pick<PageFacts, 'applications' | 
     else rejects.push(read);
   }
   const applications: Application[] = [];
-  const shared: Copy[] = [];
+  const shared: Application[] = [];
   for (const all of Map.groupBy(listed, ({ id }) => id).values()) {
     if (all.length > mostCopies) refuse(`has more than ${mostCopies} copies of one application`);
     const copies = all.length > 1 ? [...new Map(all.map((copy) => [copy.contentHash, copy])).values()] : all;
     const merged = copies.length > 1 ? mergeCopies(copies) : [];
     const { application, others } = merged.length > 0 ? chooseCopy(merged) : { application: copies[0], others: [] };
     if (application !== undefined) applications.push(application);
-    for (const other of others) rejects.push(other);
+    for (const other of others) rejects.push(toElement(other));
     if (others.length > 0) for (const copy of merged) shared.push(copy);
   }
   return { applications, ids: listed.map(({ id }) => id), rejects, shared };
 }
 
 /** Spec silent: the same id twice. Each copy has the worst virus flag of any copy for each kind: one path serves them all. */
-function mergeCopies(copies: readonly Application[]): Copy[] {
+function mergeCopies(copies: readonly Application[]): Application[] {
   const listed = Map.groupBy(
     copies.flatMap(({ attachments }) => attachments),
     ({ kind }) => kind,
@@ -151,8 +156,7 @@ function mergeCopies(copies: readonly Application[]): Copy[] {
       return { ...one, hasVirus: toWorstFlag([one.hasVirus, worst.get(one.kind) ?? null]) };
     });
     const notes = [...copy.notes, { field: 'ID', reason: 'came more than once in a page with different content' }];
-    const reject = toReject(parseJson(copy.rawText ?? copy.raw), sharedId);
-    return { application: withAttachments({ ...copy, notes }, attachments), reject };
+    return withAttachments({ ...copy, notes }, attachments);
   });
 }
 

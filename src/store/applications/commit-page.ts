@@ -11,7 +11,7 @@ import { type Database, isConflict, type Transaction } from '../postgres/databas
 import { appendEvidence } from '../sweeps/evidence.ts';
 import { type Sweep, type SweepProgress, saveProgress } from '../sweeps/sweeps.ts';
 import { withoutErased } from '../tombstones.ts';
-import { diffPage, isSameDiff, type PageDiff, type ReadPage } from './diff-page.ts';
+import { type ComparedPage, diffPage, isSameDiff, type ReadPage } from './diff-page.ts';
 import { isReady, toCopies } from './insert.ts';
 import { quarantine, resolveQuarantine } from './quarantine.ts';
 import { applyChanges, type Merge } from './update.ts';
@@ -41,7 +41,7 @@ export async function commitPage(
   db: Database,
   privacyKey: KeyObject,
   page: ReadPage,
-  diff: PageDiff,
+  diff: ComparedPage,
   progress: PageProgress | null,
   crashPoint?: PassCrashPoint,
 ): Promise<PageSummary | OutdatedDiff> {
@@ -69,13 +69,13 @@ export async function commitPage(
 
 async function write(
   open: PageWrite,
-  diff: PageDiff,
+  diff: ComparedPage,
   progress: PageProgress | null,
 ): Promise<PageSummary | OutdatedDiff> {
   const { tx, privacyKey, page, events } = open;
   const { advertiserId } = page;
   // While the other lane runs, the diff is taken again under the lane lock: otherwise both lanes could write from an outdated diff.
-  if (diff.otherLane && !isSameDiff(diff, await diffPage(tx, page))) return 'outdated';
+  if (diff.otherLane && !isSameDiff(diff, await diffPage(tx, privacyKey, page))) return 'outdated';
   if (progress !== null && 'audited' in progress) {
     const { sweepId, body } = progress.audited;
     if (!(await appendEvidence(tx, advertiserId, sweepId, [body]))) return 'outdated';
@@ -90,7 +90,8 @@ async function write(
   if (diff.returned.length > 0) await unmarkAbsent(open, diff.returned);
   // Again: an element whose application the gate has stopped is deleted.
   await resolveElements(open);
-  const quarantined = await quarantine(tx, privacyKey, { advertiserId, rejects: diff.rejects }, page.sweep.sweepId);
+  const { rejects, elements } = diff;
+  const quarantined = await quarantine(tx, privacyKey, { advertiserId, rejects, elements }, page.sweep.sweepId);
   if (diff.otherLane && page.applications.length > 0) await recordRecentPage(open);
   const counts = { added: fresh.length, changed, quarantined };
   if (progress !== null && !('audited' in progress)) {

@@ -1,13 +1,15 @@
 // Compares a page with the stored rows: which of its applications are new, changed or shown again, and which stored ones are not on it.
 // Reads only, so that an unchanged page costs no transaction id. commit-page.ts writes the difference.
-import { type Application, type Copy, type Reject, sharedId } from '../../domain/application.ts';
-import { type Applicant, chooseCopy } from '../../domain/copies.ts';
+import type { KeyObject } from 'node:crypto';
+import { type Application, type Reject, type Stranger, sharedId } from '../../domain/application.ts';
+import { type Applicant, chooseCopy, isNewcomer } from '../../domain/copies.ts';
 import type { Covered } from '../../domain/coverage/covered.ts';
 import { lastPosition } from '../../domain/coverage/position.ts';
 import { type LackingId, mostLacking } from '../../domain/coverage/question.ts';
 import type { WriteContext } from '../accounts/leases.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
+import { mayStore, toClaimant } from '../tombstones.ts';
 import { toMembersColumn } from './insert.ts';
 import type { Replayed } from './quarantine.ts';
 import { hasSameFacts, isHashSignal } from './update.ts';
@@ -20,7 +22,7 @@ export interface ReadPage extends WriteContext {
   readonly applications: readonly Application[];
   readonly rejects: readonly Reject[];
   /** All copies of the ids that name several people. */
-  readonly shared?: readonly Copy[] | undefined;
+  readonly shared?: readonly Application[] | undefined;
   /** The quarantined elements that the applications were parsed from. If one is erased meanwhile, its application is not stored. */
   readonly replayed?: readonly Replayed[] | undefined;
   /** When the request was sent, by the database's clock. */
@@ -35,6 +37,8 @@ export interface PageDiff {
   /** Unchanged applications that were marked absent and are shown again. */
   readonly returned: readonly bigint[];
   readonly rejects: readonly Reject[];
+  /** Applications whose id is another person's. */
+  readonly strangers: readonly Application[];
   readonly writes: number;
   /** The first stored ids of the requested range that the page does not show; a test compares the statements with a plain function. */
   readonly lacking: readonly LackingId[];
@@ -42,72 +46,110 @@ export interface PageDiff {
   readonly otherLane: boolean;
 }
 
+/** A diff that can be committed: its strangers go to quarantine. */
+export interface ComparedPage extends PageDiff {
+  readonly elements: readonly Stranger[];
+}
+
 /** Compares the page with the stored rows. Most polls return an empty page; `loadAround` may handle many of those in one statement. */
 export async function diffPage(
   db: Queryable,
+  privacyKey: KeyObject,
   page: ReadPage,
   loadAround: (page: ReadPage) => Promise<Surroundings | undefined> = async (one) =>
     (await loadSurroundings(db, [one]))[0],
 ): Promise<PageDiff> {
-  if (page.applications.length + page.rejects.length > 0) return await comparePage(db, page);
+  if (page.applications.length + page.rejects.length > 0) return await comparePage(db, privacyKey, page);
   const { otherLane = false, lacking = [] } = (await loadAround(page)) ?? {};
-  return { fresh: [], changed: [], returned: [], rejects: [], writes: 0, lacking, otherLane };
+  return { fresh: [], changed: [], returned: [], rejects: [], strangers: [], writes: 0, lacking, otherLane };
 }
 
 export function isSameDiff(one: PageDiff, other: PageDiff): boolean {
-  const toText = ({ fresh, changed, returned, rejects, lacking }: PageDiff) =>
+  const toText = ({ fresh, changed, returned, rejects, strangers, lacking }: PageDiff) =>
     [
       fresh.map((a) => a.id),
       changed.map((a) => a.id),
       returned,
       rejects.map((reject) => reject.identity),
+      strangers.map((a) => a.contentHash),
       lacking.map(({ id, old }) => `${id}${old}`),
     ].join(';');
   return toText(one) === toText(other);
 }
 
-async function comparePage(db: Queryable, received: ReadPage): Promise<PageDiff> {
-  const page = await chooseCopies(db, received);
+async function comparePage(db: Queryable, privacyKey: KeyObject, received: ReadPage): Promise<PageDiff> {
+  const { page, others: copies } = await chooseCopies(db, received);
   const [{ verdicts, otherLane }, lacking] = await Promise.all([loadVerdicts(db, page), loadLacking(db, page)]);
-  const pick = (verdict: 'fresh' | 'changed' | 'returned') =>
+  const pick = (verdict: keyof typeof letters) =>
     page.applications.filter((_, at) => verdicts[at] === letters[verdict]);
   const fresh = pick('fresh');
-  const changed = pick('changed');
+  const newcomers = await findNewcomers(db, page.advertiserId, pick('changed'));
+  const changed = pick('changed').filter((one) => !newcomers.has(one));
+  const claimants = await findClaimants(db, privacyKey, page, pick('erased'), copies);
+  const strangers = [...newcomers, ...claimants];
   // Elements in quarantine were received earlier: they do not show that the source still has the application.
   const returned = page.replayed === undefined ? pick('returned').map((a) => a.id) : [];
   const { rejects } = page;
-  const writes = fresh.length + changed.length + returned.length + rejects.length;
-  return { fresh, changed, returned, rejects, writes, lacking, otherLane };
+  const writes = fresh.length + changed.length + returned.length + rejects.length + strangers.length;
+  return { fresh, changed, returned, rejects, strangers, writes, lacking, otherLane };
 }
 
-/** Where an id names several people, its application is the copy of the person whose row it is: a row does not pass to another person. */
-async function chooseCopies(db: Queryable, page: ReadPage): Promise<ReadPage> {
-  const { advertiserId, shared = [] } = page;
-  if (shared.length === 0) return page;
-  const copies = Map.groupBy(shared, ({ application }) => application.id);
-  const rows = await loadApplicants(db, advertiserId, [...copies.keys()]);
-  const chosen = new Map(Array.from(copies, ([id, all]) => [id, chooseCopy(all, rows.get(id))]));
-  // Where the row is erased, one of them is the erased person, and nothing tells which.
-  const others = Array.from(chosen, ([id, one]) => (rows.get(id)?.isErased ? [] : one.others)).flat();
-  return {
-    ...page,
-    applications: page.applications.map((one) => chosen.get(one.id)?.application ?? one),
-    rejects: [...page.rejects.filter(({ reason }) => reason !== sharedId), ...others],
+/** Those of these changed applications that are not of the person whom the row names: a row does not pass to another person. */
+async function findNewcomers(db: Queryable, advertiserId: bigint, changed: readonly Application[]) {
+  const rows = await loadApplicants(db, advertiserId, changed);
+  const isNew = (one: Application) => {
+    const row = rows.get(one.id);
+    return row !== undefined && isNewcomer(row, one);
   };
+  return new Set(changed.filter(isNew));
+}
+
+/**
+ * The other copies of the ids on the page, and who is shown under the id of an erased application. An erased row does not say whose it was,
+ * but the gate knows who it was not. The elements of a replay are in quarantine already.
+ */
+async function findClaimants(
+  db: Queryable,
+  privacyKey: KeyObject,
+  { advertiserId, replayed }: ReadPage,
+  erased: readonly Application[],
+  copies: readonly Application[],
+): Promise<readonly Application[]> {
+  if (replayed !== undefined) return [];
+  const gone = new Set(erased.map(({ id }) => id));
+  const all = [...erased, ...copies];
+  const may = await mayStore(db, privacyKey, advertiserId, all.map(toClaimant));
+  return all.filter(({ id }, at) => may[at] || !gone.has(id));
+}
+
+/** Where an id names several people, its application is the copy of the person whose row it is. */
+async function chooseCopies(db: Queryable, page: ReadPage) {
+  const { advertiserId, shared = [] } = page;
+  if (shared.length === 0) return { page, others: [] };
+  const rows = await loadApplicants(db, advertiserId, shared);
+  const chosen = new Map(
+    Array.from(
+      Map.groupBy(shared, ({ id }) => id),
+      ([id, copies]) => [id, chooseCopy(copies, rows.get(id))],
+    ),
+  );
+  const applications = page.applications.map((one) => chosen.get(one.id)?.application ?? one);
+  const rejects = page.rejects.filter(({ reason }) => reason !== sharedId);
+  return { page: { ...page, applications, rejects }, others: [...chosen.values()].flatMap(({ others }) => others) };
 }
 
 /** Whom the stored applications among these name. */
 export async function loadApplicants(
   db: Queryable,
   advertiserId: bigint,
-  ids: readonly bigint[],
-): Promise<Map<bigint, Applicant & { readonly isErased: boolean }>> {
-  const rows = await db.query<Applicant & { readonly id: bigint; readonly isErased: boolean }>(
+  applications: readonly Pick<Application, 'id'>[],
+): Promise<Map<bigint, Applicant>> {
+  if (applications.length === 0) return new Map();
+  const rows = await db.query<Applicant & { readonly id: bigint }>(
     `SELECT application_id AS id, job_seeker_id AS "jobSeekerId", email, phone, first_name AS "firstName", last_name AS "lastName",
-       CASE WHEN num_nulls(job_seeker_id, email, phone, first_name, last_name) > 0 THEN raw::text END AS raw,
-       erased_at IS NOT NULL AS "isErased"
+       CASE WHEN num_nulls(job_seeker_id, email, phone, first_name, last_name) > 0 THEN raw::text END AS raw
      FROM intake.applications WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])`,
-    [advertiserId, ids],
+    [advertiserId, applications.map(({ id }) => id)],
   );
   return new Map(rows.map((row) => [row.id, row]));
 }

@@ -1,28 +1,40 @@
 // Quarantine: elements of a page that cannot be parsed as applications are stored whole. They are listed by reason and id, and their text
 // is shown only on request. An element is resolved when it could be parsed after all, and deleted 30 days later.
 import { hash, type KeyObject } from 'node:crypto';
-import { type MemberHashes, mostQuarantined, type Reject } from '../../domain/application.ts';
+import {
+  type Application,
+  type MemberHashes,
+  mostQuarantined,
+  type Reject,
+  type Stranger,
+} from '../../domain/application.ts';
 import { findAccounts, findAddresses } from '../../domain/person.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
-import { mayStore, noteKeptOut, type Person } from '../tombstones.ts';
+import { mayStore, noteKeptOut, type Person, toClaimant } from '../tombstones.ts';
 import { learnVolatile, toContent, toDiffering } from './volatile.ts';
 
 /** Stores rejected elements, unless they were erased or name an erased person. A repeated element raises its count, at most once per sweep. */
 export async function quarantine(
   tx: Queryable,
   privacyKey: KeyObject,
-  page: { readonly advertiserId: bigint; readonly rejects: readonly Reject[] },
+  page: { readonly advertiserId: bigint; readonly rejects: readonly Reject[]; readonly elements: readonly Stranger[] },
   sweepId: bigint,
 ): Promise<number> {
-  if (page.rejects.length === 0) return 0;
-  const { advertiserId } = page;
-  const rejected = page.rejects.map((reject) => ({ reject, identity: hash('sha256', `0 ${reject.identity}`) }));
+  const { advertiserId, rejects, elements: strangers } = page;
+  const rejected = [...rejects.map((reject) => ({ reject })), ...strangers].map((one) => ({
+    ...one,
+    identity: hash('sha256', `0 ${one.reject.identity}`),
+  }));
+  if (rejected.length === 0) return 0;
   const may = await mayStore(tx, privacyKey, advertiserId, rejected.map(toNameless));
   const kept = rejected.filter((_, at) => may[at]);
   await dropStopped(tx, advertiserId, [...new Set(rejected).difference(new Set(kept))]);
   const elements = await nameElements(tx, advertiserId, sweepId, kept);
-  const rows = elements.map(({ reject, ...one }) => ({ ...reject, ...one, members: JSON.stringify(one.members) }));
+  const rows = elements.map(({ reject, fingerprint, person, identity, members }) => ({
+    ...{ ...reject, fingerprint, person, identity },
+    members: JSON.stringify(members),
+  }));
   const stored = await tx.query(
     `INSERT INTO intake.quarantine AS q (advertiser_id, fingerprint, reason, raw, raw_text, members, person, identity, sweep_id)
      SELECT $1, decode(r.fingerprint, 'hex'), r.reason, r.raw::jsonb, r.raw_text, r.members::jsonb, decode(r.person, 'hex'),
@@ -52,13 +64,23 @@ export async function quarantine(
 
 interface Rejected {
   readonly reject: Reject;
+  /** Where its id is another person's. */
+  readonly application?: Application;
   readonly identity: string;
 }
 
-/** An element without a usable id is the person's whom it names. */
-function toNameless({ reject: { raw, rawText }, identity }: Rejected): Person {
+/** An element without a usable id of its own is the person's whom it names. */
+function toNameless({ reject: { raw, rawText }, identity, application }: Rejected): Person {
   const json = `${rawText ?? ''} ${raw}`;
-  return { identity, accounts: findAccounts(json), addresses: findAddresses(json) };
+  const named = { identity, accounts: findAccounts(json), addresses: findAddresses(json) };
+  if (application === undefined) return named;
+  const { holder, accounts, addresses } = toClaimant(application);
+  return {
+    ...named,
+    holder,
+    accounts: [...named.accounts, ...accounts],
+    addresses: [...named.addresses, ...addresses],
+  };
 }
 
 /** Counts elements that the gate has stopped, and deletes what was stored of them before. */
@@ -82,21 +104,16 @@ interface Element extends Rejected {
 
 /** Members that say who applied for what. Elements that differ in one of them are different, whatever is volatile. */
 const telling = ['ID', 'JobReference', 'JobSeekerID', 'Email', 'Phone', 'FirstName', 'LastName'];
-/** The other members that the spec names. */
-const others = ['DateSubmitted', 'Attachments', 'PrimaryJobSeekingInfo'];
-const named = new Set([...telling, ...others]);
 
 function toElement(one: Rejected): Omit<Element, 'fingerprint'> {
   const { applicant, members } = one.reject;
-  if (applicant === null) return { ...one, person: null, members };
-  const told = Object.fromEntries(Object.entries(members).filter(([name]) => named.has(name)));
-  return { ...one, person: hash('sha256', applicant), members: told };
+  return { ...one, person: applicant && hash('sha256', applicant), members };
 }
 
 /**
  * The distinct elements of a page, each with a fingerprint of its content. Elements with the same fingerprint are numbered, so that all are
- * stored. Where an element says who applied for what, its content is what the spec names, without volatile members: one that differs from a
- * stored element of the same person shows that what differs may be volatile, and once it is, their rows become one.
+ * stored. Where an element says who applied for what, its content is without volatile members: one that differs from a stored element of the
+ * same person, which the page does not show any more, tells that what differs may be volatile. Once it is, their rows become one.
  */
 async function nameElements(
   tx: Queryable,
@@ -105,19 +122,24 @@ async function nameElements(
   rejected: readonly Rejected[],
 ): Promise<Element[]> {
   const distinct = [...new Map(rejected.map((one) => [JSON.stringify(one.reject), one])).values()].map(toElement);
-  const rows = await tx.query<{ fingerprint: string; person: string; members: MemberHashes }>(
-    `SELECT encode(fingerprint, 'hex') AS fingerprint, encode(person, 'hex') AS person, members FROM intake.quarantine
+  const rows = await tx.query<{ fingerprint: string; person: string; members: MemberHashes; seen: number }>(
+    `SELECT encode(fingerprint, 'hex') AS fingerprint, encode(person, 'hex') AS person, members, seen FROM intake.quarantine
      WHERE advertiser_id = $1 AND resolved_at IS NULL AND sweep_id <> $3 AND members IS NOT NULL
        AND person = ANY (SELECT decode(p, 'hex') FROM unnest($2::text[]) AS p)
      ORDER BY first_seen_at, fingerprint LIMIT 1000`,
     [advertiserId, distinct.flatMap(({ person }) => person ?? []), sweepId],
   );
-  const stored = new Set(rows.map(({ members }) => toContent(members)));
-  const latest = new Map(rows.map((row) => [row.person, row]));
-  const differences = distinct.flatMap(({ person, members }) => {
-    const kin = latest.get(person ?? '');
-    if (kin === undefined || stored.has(toContent(members))) return [];
-    const apart = toDiffering(kin.members, members).filter((member) => others.includes(member));
+  const [stored, shown] = [rows, distinct].map((all: readonly Pick<Element, 'members'>[]) =>
+    all.map(({ members }) => toContent(members)),
+  ) as [string[], string[]];
+  const [known, present] = [new Set(stored), new Set(shown)];
+  const latest = new Map(rows.filter((_, at) => !present.has(stored[at] ?? '')).map((row) => [row.person, row]));
+  // What came again unchanged in another sweep is not volatile.
+  const steady = new Set(rows.filter(({ seen }) => seen > 1).map(({ person }) => person));
+  const differences = distinct.flatMap(({ person, members }, at) => {
+    const kin = steady.has(person ?? '') ? undefined : latest.get(person ?? '');
+    if (kin === undefined || known.has(shown[at] ?? '')) return [];
+    const apart = toDiffering(kin.members, members).filter((member) => !telling.includes(member));
     return apart.map((member) => ({ member, who: kin.fingerprint }));
   });
   const volatile = await learnVolatile(tx, advertiserId, differences);

@@ -18,7 +18,7 @@ import { toAddressKey, toPersonKeys } from '../person-key.ts';
 import { isAhead, isBefore } from '../postgres/clock.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import { type KeyState, mayStore, noteKeptOut } from '../tombstones.ts';
+import { type KeyState, loadTombstoneState, mayStore, noteKeptOut } from '../tombstones.ts';
 
 export interface PrefillKey {
   readonly advertiserId: bigint;
@@ -279,12 +279,13 @@ export async function noteLostResume(db: Queryable, key: PrefillKey, sha256: str
   );
 }
 
-/** Like `loadKeyState`, for a role that reads no applications: recomputes the person keys of some profiles. */
+/** Like `loadKeyState`, for a role that reads no applications: recomputes the person keys of some profiles, and the tombstones. */
 export async function loadPrefillKeyState(db: Queryable, privacyKey: KeyObject): Promise<KeyState> {
   const rows = await db.query<Columns<'prefills', 'advertiser_id' | 'email' | 'person_key'>>(
     `SELECT advertiser_id, email, person_key FROM intake.prefills WHERE person_key IS NOT NULL LIMIT 5`,
   );
-  if (rows.length === 0) return 'untried';
+  const state = await loadTombstoneState(db, privacyKey);
+  if (rows.length === 0 || state === 'differs') return state;
   const isMade = rows.some((row) => toAddressKey(privacyKey, row.advertiser_id, row.email) === row.person_key);
   return isMade ? 'matches' : 'differs';
 }

@@ -1,6 +1,7 @@
 // Finds a person by an application, a jobseeker account, an e-mail address or an age, and erases their rows in one transaction. Of an
 // application, the advertiser, the id and the date of the erasure stay. The caller deletes the files that this file lists.
 import type { KeyObject } from 'node:crypto';
+import { sharedId } from '../../domain/application.ts';
 import { type ErasureCounts, type Sought, toSoughtValue } from '../../domain/erasure.ts';
 import { parseAddress, toAccountId } from '../../domain/person.ts';
 import { toPersonKeys } from '../person-key.ts';
@@ -15,7 +16,16 @@ import {
 import type { Queryable } from '../postgres/database.ts';
 import { erasePrefills } from '../prefill/lapse.ts';
 import type { Columns } from '../schema/rows.ts';
-import { type Person, type PersonFacts, setTombstones, toPerson, toRequests, toTombstone } from '../tombstones.ts';
+import {
+  listKinds,
+  type Person,
+  type PersonFacts,
+  setTombstones,
+  toNames,
+  toPerson,
+  toRequests,
+  toTombstone,
+} from '../tombstones.ts';
 
 /** Everything that one advertiser's tables hold about a person. */
 export interface FoundPerson {
@@ -27,6 +37,8 @@ export interface FoundPerson {
   readonly prefillIds: readonly string[];
   /** The accounts and addresses of the applications and of the request. What else names one of them goes too, and is kept out. */
   readonly names: Pick<Person, 'accounts' | 'addresses'>;
+  /** The applications whose accounts and addresses are among the names. */
+  readonly people: readonly Person[];
   /** sha256 of files that are stored or in transfer. */
   readonly hashes: readonly string[];
   readonly counts: ErasureCounts;
@@ -85,8 +97,10 @@ export async function findPerson(
     [advertiserId, toSoughtColumn(sought), limit],
   );
   const applicationIds = applications.map((row) => row.application_id);
-  const names = await loadNames(db, advertiserId, sought, alone ? [] : applicationIds);
-  const quarantined = await findQuarantined(db, advertiserId, sought, names, applicationIds);
+  const people = await loadPeople(db, advertiserId, alone ? [] : applicationIds);
+  const names = listNames(people, sought);
+  const named = await findQuarantined(db, advertiserId, sought, names, applicationIds);
+  const quarantined = [...named, ...(await findShared(db, advertiserId, people, named))];
   const prefillIds = await findPrefills(db, privacyKey, advertiserId, sought, names);
   const held = await loadHeld(db, advertiserId, applicationIds, prefillIds);
   return {
@@ -95,6 +109,7 @@ export async function findPerson(
     identities: quarantined.map((row) => row.identity),
     prefillIds,
     names,
+    people,
     hashes: held.hashes,
     counts: {
       ...held.counts,
@@ -105,19 +120,17 @@ export async function findPerson(
   };
 }
 
-async function loadNames(
-  db: Queryable,
-  advertiserId: bigint,
-  sought: Sought,
-  ids: readonly bigint[],
-): Promise<FoundPerson['names']> {
+async function loadPeople(db: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<Person[]> {
   const rows = await db.query<PersonFacts>(
     `SELECT application_id AS id, email, job_seeker_id AS "jobSeekerId",
        coalesce(CASE WHEN email IS NULL OR job_seeker_id IS NULL THEN raw::text END, '{}') AS raw
      FROM intake.applications WHERE ${ofThese}`,
     [advertiserId, ids],
   );
-  const people = rows.map(toPerson);
+  return rows.map(toPerson);
+}
+
+function listNames(people: readonly Person[], sought: Sought): FoundPerson['names'] {
   const accounts = people.flatMap((person) => person.accounts);
   // What stands in the place of an address may be any word, which names nobody.
   const addresses = people.flatMap((person) => person.addresses).filter((text) => parseAddress(text) !== null);
@@ -134,6 +147,13 @@ function toPatterns({ accounts, addresses }: FoundPerson['names']): string[][] {
   return [accounts.flatMap((id) => toAccountId(id) ?? []).map(toAccountPattern), addresses.map(toAddressPattern)];
 }
 
+interface QuarantinedElement {
+  readonly fingerprint: string;
+  readonly identity: string;
+}
+
+const elementColumns = `encode(fingerprint, 'hex') AS fingerprint, encode(coalesce(identity, fingerprint), 'hex') AS identity`;
+
 /** Elements that name the person, or that became one of these applications: the source may have changed the address since. */
 async function findQuarantined(
   db: Queryable,
@@ -141,16 +161,40 @@ async function findQuarantined(
   sought: Sought,
   names: FoundPerson['names'],
   ids: readonly bigint[],
-): Promise<{ readonly fingerprint: string; readonly identity: string }[]> {
+): Promise<QuarantinedElement[]> {
   const isAge = sought.by === 'retention';
   const isTheirs = isAge
     ? `${isAged.quarantine} OR application_id = ANY ($3::bigint[])`
     : `${isNamedIn(json)} OR application_id = ANY ($4::bigint[])`;
   return await db.query(
-    `SELECT encode(fingerprint, 'hex') AS fingerprint, encode(coalesce(identity, fingerprint), 'hex') AS identity FROM intake.quarantine
+    `SELECT ${elementColumns} FROM intake.quarantine
      WHERE advertiser_id = $1 AND (${isTheirs}) ORDER BY fingerprint LIMIT ${isAge ? sought.limit : 'ALL'}`,
     [advertiserId, ...(isAge ? [sought.before] : toPatterns(names)), ids],
   );
+}
+
+/** Further elements that have the id of one of these people, and neither another account nor another address. */
+async function findShared(
+  db: Queryable,
+  advertiserId: bigint,
+  people: readonly Person[],
+  found: readonly QuarantinedElement[],
+): Promise<QuarantinedElement[]> {
+  const holders = new Map(people.map((person) => [String(person.applicationId), toNames(person)]));
+  const rows = await db.query<QuarantinedElement & { id: string; raw: string }>(
+    `SELECT ${elementColumns}, btrim(own.id #>> '{}') AS id, raw::text AS raw
+     FROM intake.quarantine CROSS JOIN LATERAL jsonb_path_query(${inMember('id')}) AS own (id)
+     WHERE advertiser_id = $1 AND reason = $2 AND btrim(own.id #>> '{}') = ANY ($3::text[]) AND encode(fingerprint, 'hex') <> ALL ($4::text[])
+     ORDER BY fingerprint`,
+    [advertiserId, sharedId, [...holders.keys()], found.map((one) => one.fingerprint)],
+  );
+  return rows.filter(({ id, raw }) => {
+    const names = toNames(toPerson({ id: BigInt(id), jobSeekerId: null, email: null, raw }));
+    const holder = holders.get(id);
+    const isOther = (kind: 'account' | 'address') =>
+      names[kind].size > 0 && holder !== undefined && holder[kind].size > 0 && names[kind].isDisjointFrom(holder[kind]);
+    return !isOther('account') && !isOther('address');
+  });
 }
 
 /** Prefills that name the person anywhere, for example as a referee. They have no application id. */
@@ -238,6 +282,9 @@ export async function erasePerson(
   await setTombstones(tx, advertiserId, jobId, [
     ...person.applicationIds.map((id) => toTombstone(privacyKey, advertiserId, 'application', String(id))),
     ...person.identities.map((identity) => toTombstone(privacyKey, advertiserId, 'quarantine', identity)),
+    ...person.people.flatMap((one) =>
+      listKinds(one).map((kind) => toTombstone(privacyKey, advertiserId, kind, String(one.applicationId))),
+    ),
     // The source may send the same application again without a usable id.
     ...toRequests(person.names).map((text) => toTombstone(privacyKey, advertiserId, 'request', text)),
   ]);

@@ -7,6 +7,7 @@ import type { BlobStore } from '../../domain/blob.ts';
 import { SettingTrouble, Trouble } from '../../domain/trouble.ts';
 import type { ExportedFile, PersonExport } from '../../store/privacy/export.ts';
 import type { Store } from '../../store/store.ts';
+import { requireKey } from './privacy-key.ts';
 
 export interface ExportRequest {
   readonly advertiserId: bigint;
@@ -30,6 +31,7 @@ export async function exportPerson(
   request: ExportRequest,
 ): Promise<ExportSummary | null> {
   const { advertiserId, applicationId, folder, by } = request;
+  await requireKey(store);
   const person = await store.privacy.loadExport(advertiserId, applicationId);
   if (person === null) return null;
   const { applicationIds, prefills } = person;

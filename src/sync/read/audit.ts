@@ -5,7 +5,13 @@ import { isSingle } from '../../domain/coverage/position.ts';
 import { aloneQuestion, dateSlackSeconds, type Question } from '../../domain/coverage/question.ts';
 import { toAuditBody } from '../../domain/evidence/record.ts';
 import { compared, createAsker } from './ask-source.ts';
-import { commitApplications, endContradictedCertificates, toLonePage, untilCommitted } from './commit-answer.ts';
+import {
+  commitApplications,
+  comparePage,
+  endContradictedCertificates,
+  toLonePage,
+  untilCommitted,
+} from './commit-answer.ts';
 import type { ReadContext, SweepDeps } from './sweep.ts';
 
 /**
@@ -68,10 +74,10 @@ async function ask(deps: SweepDeps, task: ReadContext, question: Question, by: s
   let fresh: readonly bigint[] = [];
   await untilCommitted(async () => {
     const proof = await store.evidence.loadAudited(advertiserId, covers?.from ?? null);
-    const diff = await store.applications.diffPage(read);
+    const diff = await comparePage(deps, read);
     fresh = diff.fresh.map(({ id }) => id);
     const isQuiet = fresh.length === 0 && !(covers !== null && isSingle(covers));
-    if (proof === null || (isQuiet && proof.audits >= mostAudits)) return await commitApplications(store, read);
+    if (proof === null || (isQuiet && proof.audits >= mostAudits)) return await commitApplications(deps, read);
     const body = toAuditBody(answer.sent, question, compared(answer, diff), proof.recentFrom);
     return await store.applications.commitPage(read, diff, { audited: { sweepId: proof.sweepId, body } });
   });

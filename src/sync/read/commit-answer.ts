@@ -4,8 +4,9 @@ import type { Application } from '../../domain/application.ts';
 import { coveredOf } from '../../domain/coverage/covered.ts';
 import { wholeAxis } from '../../domain/coverage/position.ts';
 import { Trouble } from '../../domain/trouble.ts';
+import type { Source } from '../../source/client.ts';
 import type { PageSummary } from '../../store/applications/commit-page.ts';
-import type { PageDiff, ReadPage } from '../../store/applications/diff-page.ts';
+import type { ComparedPage, PageDiff, ReadPage } from '../../store/applications/diff-page.ts';
 import type { Store } from '../../store/store.ts';
 import type { Sweep } from '../../store/sweeps/sweeps.ts';
 import type { HeldLane } from '../accounts/held-lane.ts';
@@ -27,11 +28,26 @@ export async function endContradictedCertificates(
   return hidden;
 }
 
+interface CompareDeps {
+  readonly store: { readonly applications: Pick<Store['applications'], 'diffPage'> };
+  readonly source: Pick<Source, 'toElement'>;
+}
+
+/** Compares the page with the stored rows. Applications whose id is another person's become elements for quarantine. */
+export async function comparePage({ store, source }: CompareDeps, page: ReadPage): Promise<ComparedPage> {
+  const diff = await store.applications.diffPage(page);
+  const elements = diff.strangers.map((application) => ({ application, reject: source.toElement(application) }));
+  return { ...diff, elements };
+}
+
 /** Commits the applications of an answer; no sweep learns from it. */
-export async function commitApplications(store: Pick<Store, 'applications'>, page: ReadPage): Promise<PageSummary> {
+export async function commitApplications(
+  deps: CompareDeps & { readonly store: Pick<Store, 'applications'> },
+  page: ReadPage,
+): Promise<PageSummary> {
   return await untilCommitted(async () => {
-    const diff = await store.applications.diffPage(page);
-    return needsNoCommit(diff) ? nothingWritten : await store.applications.commitPage(page, diff, null);
+    const diff = await comparePage(deps, page);
+    return needsNoCommit(diff) ? nothingWritten : await deps.store.applications.commitPage(page, diff, null);
   });
 }
 

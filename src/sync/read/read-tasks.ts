@@ -124,7 +124,7 @@ async function readUnreadable(deps: SweepDeps, context: ReadContext, ids: readon
       await store.coverage.saveUnreadable(advertiserId, [{ id, reason }]);
       continue;
     }
-    await commitApplications(store, toLonePage(context.lane, advertiserId, received));
+    await commitApplications(deps, toLonePage(context.lane, advertiserId, received));
     await store.coverage.resolveUnreadable(advertiserId, id);
   }
 }

@@ -6,7 +6,7 @@ import type { ReadPage } from '../../store/applications/diff-page.ts';
 import type { QuarantinedText } from '../../store/applications/quarantine.ts';
 import type { Store } from '../../store/store.ts';
 import { holdLane, type LaneHolder } from '../accounts/held-lane.ts';
-import { commitApplications } from './commit-answer.ts';
+import { needsNoCommit, nothingWritten, untilCommitted } from './commit-answer.ts';
 
 export interface ReplayDeps {
   readonly store: Pick<Store, 'applications' | 'leases' | 'quarantine' | 'sweeps'>;
@@ -38,8 +38,8 @@ export async function replay({ store, parseElement }: ReplayDeps, request: Repla
     const waiting = await store.quarantine.loadTexts(advertiserId, { id, after, limit: pageSize });
     const readable: { readonly id: string; readonly application: Application }[] = [];
     const parsed = waiting.map((element) => ({ element, application: parseElement(element.text) }));
-    const ids = parsed.flatMap(({ application }) => ('id' in application ? [application.id] : []));
-    const applicants = new Map<bigint, Applicant>(await store.applications.loadApplicants(advertiserId, ids));
+    const usable = parsed.flatMap(({ application }) => ('id' in application ? [application] : []));
+    const applicants = await store.applications.loadApplicants(advertiserId, usable);
     for (const { element, application } of parsed) {
       after = element.id;
       if (!('id' in application) || !isUsable(element, application, applicants.get(application.id))) {
@@ -65,7 +65,11 @@ export async function replay({ store, parseElement }: ReplayDeps, request: Repla
         rejects: [],
         replayed: chosen.map(toReplayed),
       };
-      const { added } = await commitApplications(store, page);
+      const { added } = await untilCommitted(async () => {
+        // Without strangers: each element was compared with the row of its id.
+        const diff = { ...(await store.applications.diffPage(page)), elements: [] };
+        return needsNoCommit(diff) ? nothingWritten : await store.applications.commitPage(page, diff, null);
+      });
       counts.added += added;
       counts.read += readable.length;
       // Also resolves elements that changed nothing, and those of which another element of the same application was committed.

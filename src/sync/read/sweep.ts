@@ -16,6 +16,7 @@ import { type RetryOptions, retry } from '../retry.ts';
 import { compared, createAsker, type ReceivedAnswer } from './ask-source.ts';
 import {
   commitApplications,
+  comparePage,
   endContradictedCertificates,
   needsNoCommit,
   nothingWritten,
@@ -160,7 +161,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
     const tryOnce = async () => {
       const { sweepId } = run.sweep;
       if (tried !== null && (await store.sweeps.countCommits(advertiserId, sweepId)) === tried.commits) return tried;
-      const diff = await store.applications.diffPage(page);
+      const diff = await comparePage(deps, page);
       const answer = compared(received, diff);
       const { next: state, ...progress } = run.state.learn({ ...received, answer }, others, isRecorded);
       const { ended } = progress;
@@ -197,7 +198,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
     const { advertiserId } = advertiser;
     for (let tries = 0; tries < mostRepeats && advertiserId !== null; tries++) {
       const page = toReadPage(lane, advertiserId, asked, await askSource(question));
-      const { stale } = await retry(retryOptions, () => commitApplications(store, page));
+      const { stale } = await retry(retryOptions, () => commitApplications(deps, page));
       if (stale.length === 0) return;
     }
   }

@@ -4,13 +4,12 @@ import assert from 'node:assert/strict';
 import type { ExportedCertificate, LineBody } from '../../../src/domain/evidence/record.ts';
 import type { Lease } from '../../../src/store/accounts/leases.ts';
 import { commitPage } from '../../../src/store/applications/commit-page.ts';
-import { diffPage } from '../../../src/store/applications/diff-page.ts';
 import type { Database } from '../../../src/store/postgres/database.ts';
 import { loadProofReport, type ProofReport } from '../../../src/store/reports/proof.ts';
 import { loadAuditedProof } from '../../../src/store/sweeps/evidence.ts';
 import { withProofs } from '../../../src/store/sweeps/export-evidence.ts';
 import { pruneSweeps } from '../../../src/store/sweeps/sweeps.ts';
-import { aPage } from '../../support/applications.ts';
+import { aPage, compare } from '../../support/applications.ts';
 import { chain, type Line, sha256 } from '../../support/chain.ts';
 import type { Scenarios, Stage } from '../stage.ts';
 import { endSweep, openLane, openLanes, privacyKey } from './lanes.ts';
@@ -33,7 +32,7 @@ async function appendAudit(db: Database, { advertiserId, lease }: Account, id: b
     const found = await loadAuditedProof(db, advertiserId, id);
     if (found === null) return;
     const audited = { sweepId: found.sweepId, body: audit };
-    summary = await commitPage(db, privacyKey, page, await diffPage(db, page), { audited });
+    summary = await commitPage(db, privacyKey, page, await compare(db, privacyKey, page), { audited });
   }
 }
 
