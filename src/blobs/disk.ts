@@ -19,13 +19,18 @@ import {
 } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
 
-/** Opens the folder, and creates it if needed. The first put or delete removes temporary files that are more than an hour old. */
+/** The first put or identity creates the folder, the first put or delete removes temporary files that are more than an hour old. */
 export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   const root = resolve(folder);
   const aside = join(root, asideName);
   const toPath = (key: string) => join(root, parseBlobKey(key));
+  /**
+   * What has to be there for a put: the identity that was found, since the folder below a lost mount may take bytes; null before the first
+   * use. Opening creates nothing, or that folder would look like a store.
+   */
+  let proof = (await guard('opened', () => stat(aside).then(() => aside, ignore('ENOENT')))) ?? null;
   /** A folder that is not mounted must not look like missing blobs (guardStore checks it as well), nor a delete in it like a success. */
-  const requireFolder = () => stat(aside);
+  const requireFolder = async () => proof !== null && (await stat(aside));
   const inFolder = <T>(verb: string, work: () => Promise<T>) => guard(verb, () => requireFolder().then(work));
 
   let leftovers: Promise<void> | null = null;
@@ -34,14 +39,14 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
     return leftovers;
   };
 
-  await guard('opened', () => makeFolder(aside));
-
   return {
     location: pathToFileURL(root).href,
 
     put: (key, body, facts, signal) =>
       guard('written', async () => {
         const path = toPath(key);
+        await (proof === null ? makeFolder(aside) : stat(proof));
+        proof ??= aside;
         await clean();
         // The process that renamed the blob may not have synced the folder. Unsynced, a power cut could leave a row without its blob.
         if ((await verifyFile(path, facts, 'bytes', signal)) === 'intact') {
@@ -101,7 +106,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
 
     url: async (key) => pathToFileURL(toPath(key)).href,
 
-    freeBytes: () => loadFreeBytes(root),
+    freeBytes: async () => (proof === null ? null : await loadFreeBytes(root)),
 
     loadText: (name) => inFolder('read', () => loadText(toPath(name))),
 
@@ -116,15 +121,22 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
         return true;
       }),
 
-    loadIdentity: () => inFolder('read', async () => (await loadIdentity(root)).text),
+    loadIdentity: () =>
+      inFolder('read', async () => {
+        const { text, path } = await loadIdentity(root);
+        if (text !== null) proof = path;
+        return text;
+      }),
 
     replaceIdentity: (before, identity, signal) =>
       inFolder('written', async () => {
         const { text, next } = await loadIdentity(root);
         if (text !== before) return false;
+        await makeFolder(aside);
         await using fresh = await writeTextAside(aside, identity, signal);
         const isFirst = await nameOnce(fresh.path, next);
         await syncFolder(root);
+        proof = next;
         return isFirst;
       }),
 
@@ -255,19 +267,23 @@ async function loadText(path: string): Promise<string | null> {
 }
 
 /**
- * The identity in force, and the path of the next one. Each has a file of its own that never changes: `.intake-store`, `.intake-store.1`
- * and so on; the last one is in force. So of several processes that have read the same identity, one creates the next.
+ * The identity in force, and the paths of it and of the next one. Each has a file of its own that never changes: `.intake-store`,
+ * `.intake-store.1` and so on; the highest number is in force, whatever was lost below it. So of several processes that have read the same
+ * identity, one creates the next.
  */
-async function loadIdentity(root: string): Promise<{ readonly text: string | null; readonly next: string }> {
-  let text: string | null = null;
-  for (let number = 0; ; number++) {
-    const path = join(root, number === 0 ? identityName : `${identityName}.${number}`);
-    const found = await readFile(path, 'utf8').catch(ignore('ENOENT'));
-    if (found === undefined) return { text, next: path };
-    text = found.trim();
-    const happened = `${path} is empty: it is being written. If that lasts, delete it.`;
-    if (text === '') throw new Trouble('local', happened, { at: 'storage' });
-  }
+async function loadIdentity(root: string) {
+  const names = (await readdir(root).catch(ignore('ENOENT'))) ?? [];
+  const numbers = names.flatMap((name) =>
+    /^\.intake-store(\.\d{1,9})?$/.test(name) ? Number(name.split('.')[2] ?? 0) : [],
+  );
+  const last = Math.max(-1, ...numbers);
+  const toPath = (number: number) => join(root, number === 0 ? identityName : `${identityName}.${number}`);
+  const [path, next] = [toPath(Math.max(last, 0)), toPath(last + 1)];
+  if (last < 0) return { text: null, path, next };
+  const text = (await readFile(path, 'utf8')).trim();
+  const happened = `${path} is empty: it is being written. If that lasts, delete it.`;
+  if (text === '') throw new Trouble('local', happened, { at: 'storage' });
+  return { text, path, next };
 }
 
 /** Gives a file a second name; false if that name exists. Without hard links it is a copy, which is empty until it is written. */

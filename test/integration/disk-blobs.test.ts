@@ -55,6 +55,7 @@ describe('a folder of blobs', () => {
   test('has a blob on the disk before its name, and its name before the put is over', async () => {
     await using scratch = await openScratch();
     await using store = await openDiskBlobs(scratch.path);
+    await mkdir(join(scratch.path, '.aside'));
     const { bytes, facts } = createBytes(10);
     const key = toBlobKey(5n, facts.sha256);
     await using any = await open(scratch.path);
@@ -121,6 +122,8 @@ describe('a folder of blobs', () => {
     await using store = await openDiskBlobs(root);
     const { bytes, facts } = createBytes(10);
     const key = toBlobKey(5n, facts.sha256);
+    expect(existsSync(root)).toBe(false);
+    await store.put(key, bytes, facts, signal);
     await rm(root, { recursive: true });
     for (const becomes of ['nothing', 'an empty mount point']) {
       if (becomes !== 'nothing') await mkdir(root);
@@ -133,6 +136,42 @@ describe('a folder of blobs', () => {
       await expect(store.loadIdentity(signal)).rejects.toMatchObject(gone);
       await expect(store.replaceIdentity(null, 'whose', signal)).rejects.toMatchObject(gone);
     }
+  });
+
+  test('whose mount is gone takes no bytes, also where the folder below it looks like a store', async () => {
+    await using scratch = await openScratch();
+    const root = join(scratch.path, 'blobs');
+    await using first = await openDiskBlobs(root);
+    await first.replaceIdentity(null, 'whose', signal);
+    await using store = await openDiskBlobs(root);
+    expect(await store.loadIdentity(signal)).toBe('whose');
+    await rm(root, { recursive: true });
+    await mkdir(join(root, '.aside'), { recursive: true });
+    const { bytes, facts } = createBytes(10);
+    const gone = { kind: 'local', message: expect.stringContaining('ENOENT') };
+    for (const each of [first, store])
+      await expect(each.put(toBlobKey(5n, facts.sha256), bytes, facts, signal)).rejects.toMatchObject(gone);
+    expect(await readdir(root)).toEqual(['.aside']);
+  });
+
+  test('is not changed by being opened', async () => {
+    await using scratch = await openScratch();
+    await using store = await openDiskBlobs(scratch.path);
+    expect(await store.loadIdentity(signal)).toBe(null);
+    expect(await Array.fromAsync(store.list('', signal))).toEqual([]);
+    expect(await readdir(scratch.path)).toEqual([]);
+  });
+
+  test('has the owner of the highest number, also where an earlier one was lost', async () => {
+    await using scratch = await openScratch();
+    await using store = await openDiskBlobs(scratch.path);
+    for (let nth = 0; nth <= 10; nth++)
+      await store.replaceIdentity(nth === 0 ? null : `owner ${nth - 1}`, `owner ${nth}`, signal);
+    await rm(join(scratch.path, '.intake-store'));
+    await rm(join(scratch.path, '.intake-store.3'));
+    expect(await store.loadIdentity(signal)).toBe('owner 10');
+    expect(await store.replaceIdentity('owner 10', 'owner 11', signal)).toBe(true);
+    expect(await store.loadIdentity(signal)).toBe('owner 11');
   });
 
   test.for([null, 'EPERM', 'ENOTSUP', 'ENOSYS'])('has one owner, also where links are refused: %s', async (code) => {
@@ -172,7 +211,7 @@ describe('a folder of blobs', () => {
     async () => {
       await using scratch = await openScratch();
       await using store = await openDiskBlobs(scratch.path);
-      await chmod(join(scratch.path, '.aside'), 0o500);
+      await mkdir(join(scratch.path, '.aside'), { mode: 0o500 });
       const { bytes, facts } = createBytes(10);
       const attempt = store.put(toBlobKey(5n, facts.sha256), bytes, facts, signal);
       await expect(attempt).rejects.toMatchObject({ kind: 'local', message: expect.stringContaining('EACCES') });
@@ -182,6 +221,8 @@ describe('a folder of blobs', () => {
   test('knows how much its disk still takes', async () => {
     await using scratch = await openScratch();
     await using store = await openDiskBlobs(scratch.path);
+    expect(await store.freeBytes()).toBe(null);
+    await store.replaceIdentity(null, 'whose', signal);
     const { bavail, bsize } = await statfs(scratch.path);
     expect(Math.abs(((await store.freeBytes()) ?? 0) - bavail * bsize)).toBeLessThan(1_000_000_000);
     expect(store.location).toBe(new URL(`file://${scratch.path}`).href);
