@@ -403,6 +403,18 @@ export const guards: readonly Guard[] = [
   repetition('confirmed-delete', 'a delete is confirmed again after a deadlock', 'delete'),
 ];
 
+/** Whether the guard stands in one of these statements; each comes with the statement before it on its connection. */
+export function isMet(guard: Guard, statements: Iterable<readonly [sql: string, before: string]>): boolean {
+  const gate = { rewrite: (sql: string, _before: string) => sql, hidesConflictsOf: null };
+  const stage = { gate, answersAsBefore: null as Stage['answersAsBefore'] };
+  const taken = guard.takeOut(stage as unknown as Stage);
+  for (const [sql, before] of statements) {
+    gate.rewrite(sql, before);
+    if (stage.answersAsBefore?.statement.test(sql)) taken.count++;
+  }
+  return taken.count > 0;
+}
+
 /** Looks for a schedule that breaks without the guard: first the known one, then all. */
 export async function exploreWithout(
   stage: Stage,

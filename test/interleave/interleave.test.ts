@@ -5,10 +5,10 @@ import { describe, expect } from 'vitest';
 import { test as base } from '../support/test-database.ts';
 import { describe as describeFound, explore, fromText, play, playAgain, type Scenario, toText } from './explorer.ts';
 import { areDependent, onEverything, openTransaction, toFootprint } from './footprint.ts';
-import { exploreWithout, guards } from './guards.ts';
-import { scenarioNames, toScenario } from './scenarios/all.ts';
+import { exploreWithout, guards, isMet } from './guards.ts';
+import { type ScenarioName, scenarioNames, toScenario } from './scenarios/all.ts';
 import { type Actor, type Cast, type Choice, runSchedule } from './schedule.ts';
-import { openStage } from './stage.ts';
+import { openStage, type Stage } from './stage.ts';
 
 const test = base.extend('stage', { scope: 'file' }, async ({ database }, { onCleanup }) => {
   const stage = await openStage(database.url);
@@ -17,12 +17,31 @@ const test = base.extend('stage', { scope: 'file' }, async ({ database }, { onCl
 });
 
 // One schedule of the migrations takes as long as all other scenarios together.
-test.for(scenarioNames.filter((name) => !name.startsWith('migration')))(
+const quickNames = scenarioNames.filter((name) => !name.startsWith('migration'));
+/** What each scenario sent: the statements with those before them on their connections. */
+const sent = new Map<ScenarioName, (readonly [sql: string, before: string])[]>();
+
+/** Plays a schedule, and notes its statements. */
+async function playNoted(stage: Stage, name: ScenarioName, prefix: readonly Choice[]) {
+  const statements = sent.get(name) ?? [];
+  sent.set(name, statements);
+  stage.gate.rewrite = (sql, before) => {
+    statements.push([sql, before]);
+    return sql;
+  };
+  try {
+    return await playAgain(stage, toScenario(name, stage), prefix);
+  } finally {
+    stage.gate.rewrite = (sql) => sql;
+  }
+}
+
+test.for(quickNames)(
   '%s: one client after the other, and one of them preempted, keep the promise',
   async (name, { stage }) => {
     const scenario = toScenario(name, stage);
     const playOut = async (prefix: readonly Choice[]) => {
-      const played = await playAgain(stage, scenario, prefix);
+      const played = await playNoted(stage, name, prefix);
       if (played === null) return [];
       const { outcome, error } = played;
       const choices = outcome.decisions.map(({ chosen }) => chosen);
@@ -47,6 +66,18 @@ describe('a guard that is taken out', () => {
     expect(taken).toBeGreaterThan(0);
     expect(found?.error.message).toMatch(/./);
   });
+});
+
+test('every guard stands in a statement of its scenario', async ({ stage }) => {
+  for (const name of quickNames) if (!sent.has(name)) await playNoted(stage, name, []);
+  const lost: string[] = [];
+  for (const guard of guards.filter(({ scenario, isQuick }) => sent.has(scenario) && !isQuick)) {
+    if (isMet(guard, sent.get(guard.scenario) ?? [])) continue;
+    // Its statement is sent in other schedules only.
+    const { taken } = await exploreWithout(stage, guard, { preemptions: 1, most: 40 });
+    if (taken === 0) lost.push(guard.name);
+  }
+  expect(lost).toEqual([]);
 });
 
 describe('a transaction begins at a time', () => {
