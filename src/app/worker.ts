@@ -131,6 +131,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
       signal,
     ),
   );
+  stack.use(startTaking(config, store, log, signal));
   const memory = createDownloadMemory();
   const queued = createWaker(run.lookEveryMs);
   const events = createWaker(run.lookEveryMs);
@@ -164,6 +165,28 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   await worker.ended;
   log.info({}, 'the worker has ended');
   outdated.throwIfAborted();
+}
+
+/**
+ * Takes the store of files, beside everything else: `intake prefill` needs it before the first file is due. A store that belongs to another
+ * database is told again by what needs it.
+ */
+function startTaking(config: WorkerConfig, store: Store, log: Log, until: AbortSignal) {
+  const stop = new AbortController();
+  const signal = AbortSignal.any([until, stop.signal]);
+  const onWait: RetryOptions['onWait'] = (err, waitMs, attempt) =>
+    log.warn({ attempt, waitMs: Math.round(waitMs), err }, 'waiting for the store of files');
+  const taking = retry({ retryForMs: Number.POSITIVE_INFINITY, signal, onWait }, async () => {
+    await using _taken = await openBlobsOf(config, store, signal);
+  }).catch((err: unknown) => {
+    if (!signal.aborted) log.warn({ err }, 'the store of files was not taken');
+  });
+  return {
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await taking;
+    },
+  };
 }
 
 /** Waits for a notification, or for a time: notifications can be lost. */

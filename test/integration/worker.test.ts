@@ -1,5 +1,6 @@
 // The worker among advertisers that misbehave and dependencies that come and go: nobody waits for another, and all of it recovers.
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
@@ -145,6 +146,21 @@ describe('a worker whose storage is away', () => {
     mkdirSync(settings.blobsPath);
     await until(() => isStored(database, board));
     await until(async () => (await probe(worker, '/readyz')).status === 200);
+  });
+
+  test('takes it when it comes back, before there is a file to store: a public port waits for that', async ({
+    emptied: database,
+  }) => {
+    await using board = await openSandbox({ applications: 0 });
+    await using settings = await openSettings(database, board);
+    writeFileSync(settings.blobsPath, 'not a folder');
+    await using _worker = await hireWorker(settings.env);
+    await until(
+      async () => (await database.query(`SELECT 1 FROM intake.advertisers WHERE state = 'active'`)).length > 0,
+    );
+    expect(await database.query(`SELECT identity FROM intake.blob_store WHERE identity IS NOT NULL`)).toEqual([]);
+    rmSync(settings.blobsPath);
+    await until(async () => existsSync(join(settings.blobsPath, '.intake-store')));
   });
 });
 
