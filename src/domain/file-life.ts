@@ -93,7 +93,7 @@ export const blobLife: readonly Transition<BlobState>[] = [
   {
     from: ['deleting'],
     to: null,
-    when: 'the object is deleted, by the run that holds the token, or by a later one after it has expired, and no version of it is kept',
+    when: 'the object is deleted, by the run that holds the token, or by a later one after it has expired; a day has passed since the bytes were announced, and no version of the object is kept',
     by: ['files/delete-blobs.ts confirmDeletion'],
   },
 ];

@@ -3,26 +3,24 @@
 //   1. begin    one transaction: the row gets a token and the time at which it expires. An unreferenced blob becomes `deleting` (an orphan
 //               is so already); an infected one stays `infected`.
 //   2. delete   the caller deletes the object. No transaction is open, so no server timeout can release a lock in the middle.
-//   3. confirm  one transaction, by the token: deletes the `deleting` row, or sets `deleted_at` on the infected one. A `deleting` row of
-//               which the store keeps versions stays as well: verify tries again, and the status tells it until they are gone.
+//   3. confirm  one transaction, by the token: sets `deleted_at`. Until a day after the announcement the object is deleted again and again,
+//               since a put may end late. Then a `deleting` row goes, unless the store keeps versions: the status tells it until they are gone.
 //
 // Why this never deletes an object that an attachment refers to. A download announces its bytes before it puts them (`announceBlobs`): one
-// statement writes the blob's row and the download's sha256. A prefill does the same.
+// statement writes the blob's row and the download's sha256. A prefill does the same. The lock on the row leaves three orders.
 //
-// - The announcement comes before begin. `beginDrop` locks the row and looks for references in a later statement, the download's sha256
-//   among them: it finds the announcement and leaves the blob alone. `dropOrphans` skips the blob, because the announcement has renewed
-//   `intended_at`; where `dropOrphans` came first, the announcement sets the row back to `writing`.
-// - It comes between begin and confirm. The announcement finds the token and answers `deleting`. Nothing is put; the download waits and
-//   asks again. The lock on the row allows no third order.
+// - The announcement comes before begin. `beginDrop` locks the row, looks for references in a later statement, and finds it. `dropOrphans`
+//   skips the blob, because the announcement has renewed `intended_at`; if it came first, the announcement sets the row back to `writing`.
+// - It comes between begin and confirm: it finds the token and answers `deleting`. Nothing is put; the download waits and asks again.
 // - It comes after confirm. The store had answered the delete before confirm, so the put creates a new object.
-// - A blob is flagged as infected while its bytes are being put. The process that completes the download clears the token, and the next
-//   run deletes again. That process may die after its put; therefore infected objects are deleted again and again for a day, when no
-//   announced put can still be running.
-// - A flag is lifted while the infected blob is being deleted. A new announcement has to wait for confirm. Downloads that had announced
-//   the same bytes before lose their claims (mark-infected.ts), since their object may be gone.
-// - The process dies, is paused, or gets no answer, and the store deletes later. The token expires 10 s after the longest time that a
-//   delete may take. Then the next run deletes again, or an announcement takes the row over. The confirm of the first finds that; its
-//   caller checks whether the object exists, and if not, the files that refer to it are fetched again.
+//
+// A flag may be lifted while the infected blob is being deleted. A new announcement waits for confirm; downloads that had announced the same
+// bytes before lose their claims (mark-infected.ts), since their object may be gone. Where a flag comes during a put, the process that
+// completes the download clears the token, and the next run deletes again.
+//
+// The process may die, be paused, or get no answer, and the store deletes later. The token expires 10 s after the longest time that a delete
+// may take. Then the next run deletes again, or an announcement takes the row over. The confirm of the first finds that; its caller checks
+// whether the object exists, and if not, the files that refer to it are fetched again.
 import { randomUUID } from 'node:crypto';
 import { type BlobFacts, type DeleteResult, toBlobKey } from '../../domain/blob.ts';
 import { isBefore } from '../postgres/clock.ts';
@@ -56,13 +54,12 @@ const begun = (
 const returned = `b.advertiser_id AS "advertiserId", b.sha256, b.size_bytes::float8 AS "sizeBytes", b.key`;
 
 /**
- * True of a blob `b` that a run has to delete: left in `deleting`, or infected and not yet deleted, or deleted less than a day after it was
- * announced, since a put may have ended later. The latter is deleted again every 30 s for ten minutes, then ever more rarely. The first line
- * is the condition of the index blobs_to_delete.
+ * True of a blob `b` that a run has to delete: not yet deleted, or deleted less than a day after it was announced, since a put may have ended
+ * later. It is deleted again every 30 s for ten minutes, then ever more rarely. The first line is the condition of the index blobs_to_delete.
  */
 const isToBeDeleted = `(b.state = 'infected' AND (b.deleted_at IS NULL OR b.deleted_at - b.intended_at < interval '1 day') OR b.state = 'deleting')
   AND (b.deleted_at IS NULL OR b.deleted_at > now()
-    OR b.deleted_at < now() - greatest(interval '30 seconds', b.deleted_at - b.intended_at - interval '10 minutes'))`;
+    OR b.deleted_at < now() - least(greatest(interval '30 seconds', b.deleted_at - b.intended_at - interval '10 minutes'), interval '6 hours'))`;
 
 /** True while bytes are left to be deleted, also where another run holds their tokens: it may have failed. */
 export async function hasDueDeletes(db: Queryable): Promise<boolean> {
@@ -70,7 +67,7 @@ export async function hasDueDeletes(db: Queryable): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Begins to delete infected bytes, orphans, and what an interrupted run has left, of any advertiser. Empty when there is nothing to do. */
+/** Begins to delete what is due, of any advertiser. Empty when there is nothing to do. */
 export async function beginDueDeletes(db: Queryable, limit: number): Promise<BegunDelete> {
   const token = randomUUID();
   const blobs = await db.query<DeletableBlob>(
@@ -141,10 +138,13 @@ export async function beginDrop(tx: Queryable, advertiserId: bigint, unsorted: r
   };
 }
 
+/** True of a deleted blob `b` that no announced put can bring back, and of which the store keeps no version. */
+const isOver = `(d.kept = 0 AND b.intended_at < now() - interval '1 day')`;
+
 /**
- * Confirms that the objects are deleted, and records how many versions of them the store keeps. Returns the blobs whose token this
- * run no longer holds, and those that were flagged while this statement waited for their row; the next run deletes these again. The time of
- * an announcement in the future, from a wrong clock, is set to now: otherwise its object would be deleted again until that time has passed.
+ * Confirms that the objects are deleted, with the versions that the store keeps of them. Returns the blobs whose token this run no longer
+ * holds, and those that were flagged while this statement waited for their row: the next run deletes them again. A time of announcement in
+ * the future, from a wrong clock, is set to now: otherwise its object would be deleted again until that time has passed.
  */
 export async function confirmDeletion(
   db: Queryable,
@@ -158,13 +158,13 @@ export async function confirmDeletion(
        SELECT * FROM unnest($1::bigint[], $2::text[], $3::int[]) AS d (advertiser_id, sha256, kept)
      ), gone AS (
        DELETE FROM intake.blobs b USING d
-       WHERE b.advertiser_id = d.advertiser_id AND b.sha256 = d.sha256 AND b.delete_token = $4 AND b.state = 'deleting' AND d.kept = 0
+       WHERE b.advertiser_id = d.advertiser_id AND b.sha256 = d.sha256 AND b.delete_token = $4 AND b.state = 'deleting' AND ${isOver}
        RETURNING b.advertiser_id, b.sha256
      ), emptied AS (
        UPDATE intake.blobs b SET delete_token = CASE WHEN b.state = 'deleting' THEN b.delete_token END, delete_until = NULL,
          intended_at = least(b.intended_at, now()),
          deleted_at = CASE WHEN b.state IN ('infected', 'deleting') THEN now() END, kept_versions = d.kept FROM d
-       WHERE b.advertiser_id = d.advertiser_id AND b.sha256 = d.sha256 AND (b.state <> 'deleting' OR d.kept > 0)
+       WHERE b.advertiser_id = d.advertiser_id AND b.sha256 = d.sha256 AND (b.state <> 'deleting' OR NOT ${isOver})
          AND b.delete_token = $4 AND (b.state = 'infected' OR ${isBeingDeleted})
        RETURNING b.advertiser_id, b.sha256
      )

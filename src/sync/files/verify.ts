@@ -102,7 +102,7 @@ async function* pairUp(step: Step): AsyncGenerator<{ readonly row: BlobRow; read
 async function compareOne(step: Step, row: BlobRow, found: ListedBlob | null): Promise<void> {
   const { store, blobs, advertiserId, signal, counts } = step;
   counts.blobs += 1;
-  if (row.keptVersions > 0 || (row.state === 'infected' && found))
+  if (row.keptVersions > 0 || (found && row.state !== 'stored'))
     await store.blobs.markUndeleted(advertiserId, row.sha256);
   if (row.state !== 'stored' || found?.sizeBytes === row.sizeBytes) return;
   const condition = await blobs.verify(row.key, row, 'metadata', signal);
