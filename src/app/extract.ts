@@ -2,12 +2,12 @@
 import { type Config, parsePlace, toLocation } from '../config.ts';
 import type { BlobStore } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
-import { SettingTrouble } from '../domain/trouble.ts';
+import { SettingTrouble, WrongStore } from '../domain/trouble.ts';
 import { version } from '../domain/version.ts';
 import { anonymousViews, personalViews } from '../store/postgres/grants.ts';
 import type { Store } from '../store/store.ts';
 import { erasePeople } from '../sync/extract/erase-people.ts';
-import { type ExtractRequest, type ExtractSummary, extract } from '../sync/extract/extract.ts';
+import { type ExtractRequest, type ExtractSummary, extract, takeTarget } from '../sync/extract/extract.ts';
 import type { WriteDeps } from '../sync/extract/write.ts';
 import type { EraseExtracts } from '../sync/privacy/erase.ts';
 import type { MaintenanceTask } from '../sync/worker/maintenance.ts';
@@ -29,12 +29,27 @@ const targetLimits = { source: { SOURCE_CONCURRENCY: 4, SOURCE_TIMEOUT: 60_000 }
 /** Summaries of millions of rows take longer than any other statement. The watchdog of a worker waits for fifteen minutes. */
 const statementTimeoutMs = 600_000;
 
-/** How long a dead process that erased from a target keeps others from it. */
-const erasureLeaseMs = 30_000;
+/** How long a dead process that erased from a target, or took it, keeps others from it. */
+const shortLeaseMs = 30_000;
+
+/** Makes this database the owner of the target in EXTRACT_URL. Returns where it is; null if there is none, or nothing is published there. */
+export async function adoptExtracts(
+  config: Config<'blobs' | 'extract'>,
+  store: Store,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const { EXTRACT_URL: place } = config.extract;
+  if (place === null) return null;
+  const location = toLocation(place);
+  await using target = await openTarget(config, place);
+  const request = { location, owner: toOwner('adopt-store'), leaseMs: shortLeaseMs, signal };
+  return (await takeTarget({ store, target }, request)) ? location : null;
+}
 
 /**
  * Takes the people of an erasure out of every target that may hold them. Returns how many versions of files the targets keep. A target that
- * fails does not stop the others; it is thrown at the end.
+ * fails does not stop the others; it is thrown at the end. One that belongs to another database, such as the original of a copy, is noted
+ * in the receipt.
  */
 export function createExtractErasure(
   config: Config<'blobs'>,
@@ -43,7 +58,7 @@ export function createExtractErasure(
 ): EraseExtracts {
   return async (job, signal, onStep) => {
     const { advertiserId, applicationIds, counts } = job;
-    const onDelete = (paths: readonly string[]) => store.erasures.noteExtractFiles(job, paths);
+    const onDelete = (paths: readonly string[]) => store.erasures.noteExtracts(job, 'extractFiles', paths);
     const eraseAt = async (location: string) => {
       const place = parsePlace(location);
       if (place === null) throw new SettingTrouble(`The extract at ${location} cannot be opened.`);
@@ -51,7 +66,7 @@ export function createExtractErasure(
       return await erasePeople(
         { store, target, spool: openSpoolOf(), onDelete, onStep, crashPoint },
         {
-          ...{ advertiserId, location, owner: toOwner('erasure'), leaseMs: erasureLeaseMs, signal },
+          ...{ advertiserId, location, owner: toOwner('erasure'), leaseMs: shortLeaseMs, signal },
           applicationIds: applicationIds ?? [],
           deletedBefore: counts.extractFiles ?? [],
         },
@@ -64,7 +79,8 @@ export function createExtractErasure(
         keptVersions += await eraseAt(location);
       } catch (error) {
         signal.throwIfAborted();
-        failed.push(error);
+        if (error instanceof WrongStore) await store.erasures.noteExtracts(job, 'extractsOfOthers', [location]);
+        else failed.push(error);
       }
     }
     if (failed.length > 0) throw failed[0];

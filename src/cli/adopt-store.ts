@@ -1,5 +1,5 @@
-// `intake adopt-store`: makes this database the owner of the store of files, after a restore or a move. Without --yes it only shows whose
-// the store is.
+// `intake adopt-store`: makes this database the owner of the store of files and of the target of its extracts, after a restore or a move.
+// Without --yes it only shows whose the store is.
 import type { StoreOwner } from '../domain/store-owner.ts';
 import { command, flag } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -7,15 +7,16 @@ import { loadCommandConfig } from './load-config.ts';
 
 export const adoptStore = command({
   name: 'adopt-store',
-  summary: 'make this database the owner of the store in BLOBS_URL, after a restore or a move',
+  summary: 'make this database the owner of BLOBS_URL and EXTRACT_URL, after a restore or a move',
   examples: [
     ['intake adopt-store', 'show which database owns the store'],
     ['intake adopt-store --yes', 'take it; the former owner then neither writes nor deletes there'],
   ],
   options: { yes: flag('take the store') },
   async run({ env, signal, terminal }, { yes }) {
-    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs'] });
+    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs', 'extract'] });
     const { openStoreOf } = await import('../app/database.ts');
+    const { adoptExtracts } = await import('../app/extract.ts');
     const { openConfiguredBlobs } = await import('../app/resources.ts');
     const { adoptStore: adopt, loadOwner } = await import('../sync/files/store-owner.ts');
     await using app = await openStoreOf(config, 'adopt-store', signal);
@@ -24,8 +25,11 @@ export const adoptStore = command({
     const { owner: former, refusal } = await loadOwner(deps, signal);
     const wasOwn = former !== null && refusal === null;
     if (yes) await adopt(deps, signal);
-    const owner = yes ? (await loadOwner(deps, signal)).owner : null;
-    const adoption = { location: blobs.location, former, wasOwn, owner };
+    const now = yes ? await loadOwner(deps, signal) : null;
+    // Another database has adopted it meanwhile.
+    if (now?.refusal) throw now.refusal;
+    const extracts = yes ? await adoptExtracts(config, app.store, signal) : null;
+    const adoption = { location: blobs.location, former, wasOwn, owner: now?.owner ?? null, extracts };
     terminal.result({ adopted: yes, ...adoption }, () => render(adoption));
     return yes ? exitCodes.done : exitCodes.usage;
   },
@@ -37,9 +41,11 @@ interface Adoption {
   readonly former: StoreOwner | null;
   readonly wasOwn: boolean;
   readonly owner: StoreOwner | null;
+  /** The target of extracts that this database has taken as well; null if none is configured, or nothing is published there. */
+  readonly extracts: string | null;
 }
 
-function render({ location, former, wasOwn, owner }: Adoption): string {
+function render({ location, former, wasOwn, owner, extracts }: Adoption): string {
   const whose =
     former === null ? 'names no owner' : `belongs to the database ${former.databaseId}, epoch ${former.epoch}`;
   if (owner === null) {
@@ -48,6 +54,7 @@ function render({ location, former, wasOwn, owner }: Adoption): string {
   }
   return [
     `${location} now belongs to this database (${owner.databaseId}), epoch ${owner.epoch}.`,
+    ...(extracts === null ? [] : [`${extracts} now holds the extracts of this database.`]),
     'A former owner that still runs begins no upload after 10 s and no delete.',
     'Next: intake sync --recheck, then intake verify --full.',
   ].join('\n');

@@ -165,9 +165,11 @@ function toWords(counts: ErasedCounts): string {
     counts[name] === 0 ? [] : [formatCount(counts[name], one, many)],
   );
   if (parts.length === 0) return 'nothing';
-  const { shared, keptVersions, extractFiles = [] } = counts;
+  const { shared, keptVersions, extractFiles = [], extractsOfOthers = [] } = counts;
   const others = shared > 0 ? ` (${shared} of them shared with other applications, and kept for those)` : '';
   const kept = formatCount(keptVersions, 'version');
   const extracted = extractFiles.length > 0 ? `; deleted from extracts: ${extractFiles.join(', ')}` : '';
-  return `${parts.join(', ')}${others}${extracted}${keptVersions > 0 ? `; ${kept} of deleted files remain: the storage does not let Intake delete them` : ''}`;
+  const unreached =
+    extractsOfOthers.length > 0 ? `; not erased, because another database owns it: ${extractsOfOthers.join(', ')}` : '';
+  return `${parts.join(', ')}${others}${extracted}${unreached}${keptVersions > 0 ? `; ${kept} of deleted files remain: the storage does not let Intake delete them` : ''}`;
 }

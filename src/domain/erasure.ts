@@ -46,6 +46,8 @@ export interface ErasureCounts {
 export interface ErasedCounts extends ErasureCounts {
   /** Files of extracts that were deleted because they held them; not in receipts of earlier releases. */
   readonly extractFiles?: readonly string[];
+  /** Targets that this database extracted people's columns to, and that now belong to another one: nothing was erased there. */
+  readonly extractsOfOthers?: readonly string[];
 }
 
 /** The current state of an erasure; a receipt once `closedAt` is set. */

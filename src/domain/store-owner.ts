@@ -1,7 +1,9 @@
 // Whose a blob store is. The store has an identity object that names the database that owns it, and an epoch that rises whenever the
-// ownership moves. The owner keeps the same text. A database with another text neither writes nor deletes there.
+// ownership moves. The owner keeps the same text. A database with another text, or at another place than the text names, neither writes nor
+// deletes there.
 
 export interface StoreOwner {
+  /** `RANDOM@PLACE`: a copy of the database has the same random id and another place. Before 1.0.0 there was no place. */
   readonly databaseId: string;
   readonly epoch: number;
 }
@@ -42,9 +44,24 @@ export function toNextOwner(recorded: RecordedStore, identity: string | null): S
   return { databaseId: recorded.databaseId, epoch: Math.max(...known) + 1 };
 }
 
+/** Whether an id names this database; also an id without a place, as earlier checkouts wrote it. */
+export function isOwnId(databaseId: string, own: string): boolean {
+  return databaseId === own || databaseId === toRandomId(own);
+}
+
+const toRandomId = (databaseId: string) => databaseId.replace(/@.*/, '');
+
 /** Whether a store with this identity is the one that the database owns. True as well when neither of them has an identity yet. */
 export function isOwnStore(recorded: RecordedStore | null, identity: string | null): boolean {
-  return identity === (recorded?.identity ?? null) || (identity !== null && identity === recorded?.nextIdentity);
+  const { identity: known = null, nextIdentity = null, databaseId = '' } = recorded ?? {};
+  if (identity !== known && (identity === null || identity !== nextIdentity)) return false;
+  const owner = parseIdentity(identity);
+  return owner === null || isOwnId(owner.databaseId, databaseId);
+}
+
+/** Whether nothing is left to write: the identity names the database and its place, and is no plan. */
+export function isConfirmed({ databaseId, nextIdentity }: RecordedStore, identity: string | null): boolean {
+  return identity !== nextIdentity && parseIdentity(identity)?.databaseId === databaseId;
 }
 
 export function explainRefusal(location: string, recorded: RecordedStore | null, identity: string | null): string {
@@ -61,7 +78,14 @@ export function explainRefusal(location: string, recorded: RecordedStore | null,
     const had = mine === null ? 'this copy never owned it' : `this copy has epoch ${mine.epoch}`;
     return `${location} was adopted by another copy of this database (${owner.databaseId}), with epoch ${owner.epoch}; ${had}.`;
   }
+  if (owner !== null && recorded !== null && toRandomId(owner.databaseId) === toRandomId(recorded.databaseId))
+    return `${location} belongs to ${explainCopy(`${owner.databaseId} (epoch ${owner.epoch})`, recorded.databaseId)}`;
   const whose = owner === null ? 'another database' : `the database ${owner.databaseId} (epoch ${owner.epoch})`;
   const id = recorded === null ? 'This database' : `This is the database ${recorded.databaseId}, which`;
   return `${location} belongs to ${whose}. ${id} has ${own ? `its files in ${own}` : 'no store yet'}.`;
+}
+
+/** Says that two databases have one random id, and what to do. */
+export function explainCopy(owner: string, own: string): string {
+  return `the database ${owner}. This is the database ${own}: one is a copy of the other. After a restore, a move or pg_upgrade, run intake adopt-store. A copy that runs beside the original needs a BLOBS_URL of its own.`;
 }

@@ -273,7 +273,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     erasures: {
       ...bind([db], {
         recordDeletedFiles: erasures.recordDeletedFiles,
-        noteExtractFiles: erasures.noteExtractFiles,
+        noteExtracts: erasures.noteExtracts,
         noteTrouble: erasures.noteErasureTrouble,
         checkAgain: erasures.checkAgain,
         countAged: erasures.countAged,

@@ -1,5 +1,7 @@
 // One owner for every blob store: another database neither writes nor deletes there, adopt-store moves the ownership, and a former owner
 // stops. The same on a folder and on S3.
+
+import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, vi } from 'vitest';
@@ -13,8 +15,14 @@ import { testPrivacyKey, toEnvironment } from '../support/syncing.ts';
 import { copyDatabase, openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 
 const signal = AbortSignal.timeout(600_000);
+/** The random id, the number of the cluster and that of the database in it. */
 const loadId = async (database: TestDatabase) =>
-  (await database.query<{ id: string }>(`SELECT database_id AS id FROM intake.blob_store`))[0]?.id ?? 'none';
+  (
+    await database.query<{ id: string }>(
+      `SELECT concat(s.database_id, '@', c.system_identifier, '.', d.oid) AS id
+       FROM intake.blob_store s, pg_control_system() c, pg_database d WHERE d.datname = current_database()`,
+    )
+  )[0]?.id ?? 'none';
 
 afterEach(() => vi.unstubAllEnvs());
 
@@ -109,10 +117,76 @@ describe('a store that belongs to a database', () => {
     await using restored = await copyDatabase(owner.database);
     expect(await owner.run(['adopt-store', '--yes'], restored)).toMatchObject({ code: 0 });
     expect(await owner.run(['verify'], restored)).toMatchObject({ code: 0 });
-    expect(await owner.run(['verify'])).toMatchObject({
-      code: 2,
-      stderr: expect.stringMatching(/adopted by another copy of this database .* epoch 2; this copy has epoch 1/),
-    });
+    const words = `belongs to the database ${await loadId(restored)} (epoch 2). This is the database ${await loadId(owner.database)}: one is a copy`;
+    expect(await owner.run(['verify'])).toMatchObject({ code: 2, stderr: expect.stringContaining(words) });
+  });
+
+  test('is refused to a copy of its database, which deletes nothing there; both are named, and what to do', async () => {
+    await using board = await openSandbox({ applications: 3 });
+    await using owner = await openOwner(board);
+    await using copy = await copyDatabase(owner.database);
+    const before = owner.files();
+    const [one] = [...board.truth()];
+    const commands = [['sync'], ['verify', '--full'], ['erase', '--application', String(one?.id), '--yes']];
+    const words = `belongs to the database ${await loadId(owner.database)} (epoch 1). This is the database ${await loadId(copy)}: one is a copy`;
+    for (const command of commands) {
+      const { code, stderr } = await owner.run(command, copy);
+      expect({ command, code, stderr }).toEqual({ command, code: 2, stderr: expect.stringContaining(words) });
+      expect(stderr).toContain(
+        'run intake adopt-store. A copy that runs beside the original needs a BLOBS_URL of its own',
+      );
+    }
+    expect(owner.files()).toEqual(before);
+    expect(await owner.run(['verify'])).toMatchObject({ code: 0 });
+  });
+
+  test('goes on with the identity of an earlier checkout, which named no place, and gets one that does', async () => {
+    await using board = await openSandbox({ applications: 2 });
+    await using owner = await openOwner(board);
+    const [id] = (await loadId(owner.database)).split('@');
+    const earlier = JSON.stringify({ database: id, epoch: 1, claim: crypto.randomUUID() });
+    writeFileSync(join(owner.folder, '.intake-store'), `${earlier}\n`);
+    await owner.database.query(`UPDATE intake.blob_store SET identity = $1`, [earlier]);
+    expect(await owner.run(['verify'])).toMatchObject({ code: 0 });
+    expect(owner.identity()).toMatchObject({ database: await loadId(owner.database), epoch: 2 });
+    await using copy = await copyDatabase(owner.database);
+    expect(await owner.run(['verify'], copy)).toMatchObject({ code: 2 });
+  });
+
+  test('has the same id for every role, also for one that may not ask for the number of the cluster', async () => {
+    await using database = await openTestDatabase();
+    const role = `intake_test_${randomBytes(4).toString('hex')}`;
+    await database.query(`INSERT INTO intake.blob_store DEFAULT VALUES`);
+    await database.query(`CREATE ROLE ${role} LOGIN PASSWORD 'only-a-test'`);
+    const login = new URL(database.url);
+    login.username = role;
+    login.password = 'only-a-test';
+    const load = async (url: string) => {
+      await using store = openStore({ url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
+      return (await store.blobStore.load())?.databaseId;
+    };
+    const ids = () => Promise.all([load(database.url), load(login.href)]);
+    try {
+      await database.query(`GRANT USAGE ON SCHEMA intake TO ${role}; GRANT SELECT ON intake.blob_store TO ${role}`);
+      const id = await loadId(database);
+      expect(await ids()).toEqual([id, id]);
+      await database.query(`REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC`);
+      const without = id.replace(/@\d+[.]/, '@');
+      expect(await ids()).toEqual([without, without]);
+    } finally {
+      await database.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+    }
+  });
+
+  test('is not said to be adopted where another identity is in force', async () => {
+    await using board = await openSandbox({ applications: 2 });
+    await using owner = await openOwner(board);
+    await using next = await openTestDatabase();
+    expect(await owner.run(['adopt-store', '--yes'], next)).toMatchObject({ code: 0 });
+    rmSync(join(owner.folder, '.intake-store'));
+    expect(await owner.run(['adopt-store', '--yes'], next)).toMatchObject({ code: 0 });
+    expect(owner.identity()).toMatchObject({ database: await loadId(next), epoch: 3 });
+    expect((await owner.run(['verify', '--full'], next)).code).not.toBe(2);
   });
 
   test('of an earlier release goes on without a step of the operator', { tags: ['slow'] }, async () => {

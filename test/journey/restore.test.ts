@@ -55,6 +55,7 @@ describe('after a restore', { tags: ['slow'] }, () => {
     if (changed !== undefined) board.change(changed, { email: 'changed@example.com' });
     board.remove([...board.truth()][0]?.id ?? 0n);
 
+    expect(await callIntake(['adopt-store', '--yes'], toEnvironment(older, board, bucket))).toMatchObject({ code: 0 });
     const operator = toOperator(older, board, bucket);
     expect(await findDifferences(older, board)).not.toEqual([]);
     const { files } = await operator.sync({ recheck: true });

@@ -1,14 +1,27 @@
 // The id of this database and the identity of the blob store that it owns: one row. A process that takes a store writes the identity here
 // first, then into the store, then confirms it. After a crash in between, the next process finishes.
 import type { RecordedStore } from '../../domain/store-owner.ts';
-import type { Queryable } from '../postgres/database.ts';
+import { type Queryable, sqlState } from '../postgres/database.ts';
 
-/** What is recorded; null where this database has met no store yet. */
+/** The number of the cluster, where anybody may read it: every role then sees the same one. */
+const cluster = `CASE WHEN has_function_privilege('public', 'pg_control_system()', 'EXECUTE')
+  THEN (SELECT system_identifier || '.' FROM pg_control_system()) ELSE '' END`;
+
+const select = (where: string) =>
+  `SELECT database_id || '@' || ${where} || d.oid AS "databaseId", identity, next_identity AS "nextIdentity", location
+   FROM intake.blob_store, pg_database d WHERE d.datname = current_database()`;
+
+/**
+ * What is recorded; null where this database has met no store yet. The id of the database is its random one and where it lives, so a copy
+ * has another id. A replica that is promoted keeps its numbers.
+ */
 export async function loadRecordedStore(db: Queryable): Promise<RecordedStore | null> {
-  const [recorded] = await db.query<RecordedStore>(
-    `SELECT database_id AS "databaseId", identity, next_identity AS "nextIdentity", location FROM intake.blob_store`,
-  );
-  return recorded ?? null;
+  const rows = db.query<RecordedStore>(select(cluster)).catch((error: unknown) => {
+    // The server does not let this role call that function, or has none.
+    if (!/^42(?:501|883)$/.test(sqlState(error) ?? '')) throw error;
+    return db.query<RecordedStore>(select(`''`));
+  });
+  return (await rows)[0] ?? null;
 }
 
 /** What is recorded. The id of the database is made here, at the first use of a store, so that copies of an unused database differ. */

@@ -128,6 +128,7 @@ export const isBeingPut = isBefore('resume_put_until', putMs);
  */
 export async function keepProfile(db: Database, privacyKey: KeyObject, kept: KeptProfile): Promise<boolean> {
   const { advertiserId, prefillId, profile, ttlMs } = kept;
+  const { firstName, lastName, email, phone } = profile;
   const resume: Partial<Omit<Resume, 'body'>> & { readonly reason?: string } = kept.resume;
   const accounts = [...profile.accountIds, ...profile.named.accountIds];
   const addresses = [...profile.emails, ...profile.named.emails];
@@ -150,23 +151,10 @@ export async function keepProfile(db: Database, privacyKey: KeyObject, kept: Kep
        resume_put_until = CASE WHEN $11::text IS NOT NULL THEN now() + ${putMs} * interval '1 millisecond' END
      WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'started' RETURNING 1`,
       [
-        advertiserId,
-        prefillId,
-        profile.raw,
-        profile.rawText,
-        JSON.stringify(profile.notes),
-        profile.firstName,
-        profile.lastName,
-        profile.email,
-        profile.phone,
-        toAddressKey(privacyKey, advertiserId, profile.email),
-        resume.sha256,
-        resume.sizeBytes,
-        resume.contentType,
-        resume.fileName,
-        resume.reason,
-        toPersonKeys(privacyKey, advertiserId, profile),
-        ttlMs,
+        ...[advertiserId, prefillId, profile.raw, profile.rawText, JSON.stringify(profile.notes)],
+        ...[firstName, lastName, email, phone, toAddressKey(privacyKey, advertiserId, email)],
+        ...[resume.sha256, resume.sizeBytes, resume.contentType, resume.fileName, resume.reason],
+        ...[toPersonKeys(privacyKey, advertiserId, profile), ttlMs],
       ],
     );
   };
@@ -189,9 +177,8 @@ export async function announceResume(
 }
 
 /**
- * Makes a profile redeemable by the handle with this hash, and records that its resume was put, or why not (`failed`). Returns why the
- * prefill has no resume; null where it has one. If the put failed, its bytes may be stored all the same, since an answer can be lost: the
- * reference stays, and the bytes are deleted with the profile.
+ * Makes a profile redeemable by the handle with this hash. Returns why it has no resume; null where it has one. After a failed put its bytes
+ * may be stored all the same, since an answer can be lost: the reference stays, and the bytes are deleted with the profile.
  */
 export async function offerPrefill(
   db: Database,

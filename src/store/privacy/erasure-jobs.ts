@@ -177,13 +177,18 @@ export async function recordDeletedFiles(
   return row ?? job;
 }
 
-/** Adds files of extracts to the receipt. They are noted before they are deleted: afterwards nothing would show that they were there. */
-export async function noteExtractFiles(db: Queryable, job: ErasureJob, paths: readonly string[]): Promise<void> {
+/** Adds to the receipt. Files of extracts are noted before they are deleted: afterwards nothing would show that they were there. */
+export async function noteExtracts(
+  db: Queryable,
+  job: ErasureJob,
+  what: 'extractFiles' | 'extractsOfOthers',
+  names: readonly string[],
+): Promise<void> {
   await db.query(
-    `UPDATE intake.erasure_jobs SET counts = counts || jsonb_build_object('extractFiles', ARRAY(
-       SELECT jsonb_array_elements_text(coalesce(counts->'extractFiles', '[]')) UNION SELECT unnest($3::text[]) ORDER BY 1))
+    `UPDATE intake.erasure_jobs SET counts = counts || jsonb_build_object($4::text, ARRAY(
+       SELECT jsonb_array_elements_text(coalesce(counts->$4, '[]')) UNION SELECT unnest($3::text[]) ORDER BY 1))
      WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed'`,
-    [job.advertiserId, job.jobId, paths],
+    [job.advertiserId, job.jobId, names, what],
   );
 }
 

@@ -94,6 +94,28 @@ export async function extract(deps: ExtractDeps, request: ExtractRequest): Promi
   return { manifest, written, deleted: unused.length };
 }
 
+/**
+ * Publishes the last snapshot again, as this database's. From then on its former database neither publishes nor erases at the target. The
+ * next extract writes every file, since the events of that snapshot are not those of this database. False if nothing is published there.
+ */
+export async function takeTarget(
+  { store, target }: Pick<ExtractDeps, 'store' | 'target'>,
+  request: Omit<LaneRequest, 'name' | 'lane'> & Pick<ExtractRequest, 'location'>,
+): Promise<boolean> {
+  const { location } = request;
+  await using lane = await holdLane(store, { ...request, ...toLane(location) });
+  const { signal } = lane;
+  const published = await loadPublished(store, target, location, signal, { isTaken: true });
+  const { databaseId, pointer, chain, snapshotId } = published;
+  const [last] = chain;
+  if (last === undefined) return false;
+  await store.extracts.record({ location, withPeople: chain.some((one) => one.with_people), snapshotId });
+  const previous = toManifestPath(last.snapshot_id);
+  await publish(target, { ...last, snapshot_id: snapshotId, database: databaseId, previous }, pointer, { signal });
+  await store.extracts.recordPublished(location);
+  return true;
+}
+
 function chooseViews(
   { views, sinceLast, withPeople, anonymousViews, personalViews }: ExtractRequest,
   last: Manifest | null,

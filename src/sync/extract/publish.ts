@@ -13,6 +13,7 @@ import {
   toManifestPath,
   toSnapshotId,
 } from '../../domain/extract/manifest.ts';
+import { isOwnId } from '../../domain/store-owner.ts';
 import { LeaseLost, Trouble, WrongStore } from '../../domain/trouble.ts';
 import type { ExtractPlace } from '../../store/extract.ts';
 import type { Store } from '../../store/store.ts';
@@ -27,12 +28,16 @@ export interface Published extends ExtractPlace {
   readonly snapshotId: string;
 }
 
-/** Loads what was published at a target, and what was begun. Throws if the target belongs to another database. Needs the target's lane. */
+/**
+ * Loads what was published at a target, and what was begun. Throws if the last snapshot is another database's, unless this one is about to
+ * take the target. Needs the target's lane.
+ */
 export async function loadPublished(
   store: Pick<Store, 'blobStore' | 'extracts'>,
   target: BlobStore,
   location: string,
   signal: AbortSignal,
+  { isTaken = false } = {},
 ): Promise<Published> {
   const { databaseId } = await store.blobStore.ensure();
   const place = await store.extracts.loadPlace(location);
@@ -45,9 +50,9 @@ export async function loadPublished(
     if (text === null)
       throw new Trouble('local', `${latestName} names ${path}, which is not there.`, { at: 'storage' });
     const manifest = parseManifest(text.toString(), path);
-    if (manifest.database !== databaseId) {
+    if (!isTaken && chain.length === 0 && !isOwnId(manifest.database, databaseId)) {
       throw new WrongStore(
-        `${target.location} holds the extracts of the database ${manifest.database}; this is the database ${databaseId}.`,
+        `${target.location} holds the extracts of the database ${manifest.database}; this is the database ${databaseId}. To take its place there, run intake adopt-store with this target as EXTRACT_URL.`,
       );
     }
     chain.push(manifest);

@@ -89,15 +89,10 @@ async function fetchOnce(
   const note = parsed ? parsed.note : toSizeNote(listedBytes, facts.sizeBytes);
   const doubt = note === null ? null : { note, isShort: facts.sizeBytes < (listedBytes ?? 0) };
   const owned = stack.move();
+  const { encoding } = description;
+  const notes = encoding ? [{ field: 'Content-Encoding', reason: `${encoding}, kept as it came` }] : [];
   return {
-    body,
-    facts,
-    description,
-    screens: parsed?.screens ?? null,
-    notes: description.encoding
-      ? [{ field: 'Content-Encoding', reason: `${description.encoding}, kept as it came` }]
-      : [],
-    doubt,
+    ...{ body, facts, description, notes, doubt, screens: parsed?.screens ?? null },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type BlobStore, toSha256 } from '../../domain/blob.ts';
 import {
   explainRefusal,
+  isConfirmed,
   isOwnStore,
   parseIdentity,
   type RecordedStore,
@@ -28,20 +29,19 @@ export async function ensureOwned(deps: OwnerDeps, signal: AbortSignal): Promise
   for (;;) {
     signal.throwIfAborted();
     const recorded = await store.blobStore.ensure();
-    const { identity, owner, refusal } = await look(blobs, recorded, signal);
+    const { identity, refusal } = await look(blobs, recorded, signal);
     if (refusal !== null) {
       // Another process of this database may have taken the store between the two looks.
       if (!isDeepStrictEqual(recorded, await store.blobStore.ensure())) continue;
       throw refusal;
     }
-    const isConfirmed = owner !== null && identity !== recorded.nextIdentity;
-    if (isConfirmed || (await take(deps, recorded, identity, signal)) !== null) return;
+    if (isConfirmed(recorded, identity) || (await take(deps, recorded, identity, signal)) !== null) return;
   }
 }
 
 /**
- * Makes this database the owner in place of any other, and raises the epoch: the former owner, also a copy of this database, refuses. A
- * planned identity, which another process may be about to write, is written first. A copy may have that plan as well, so a new one follows.
+ * Makes this database the owner in place of any other, and raises the epoch: the former owner refuses. A planned identity, which another
+ * process may be about to write, is written first. A physical copy may have that plan as well, so a new one follows.
  */
 export async function adoptStore(deps: OwnerDeps, signal: AbortSignal): Promise<void> {
   for (;;) {
@@ -95,9 +95,10 @@ async function take(
   signal: AbortSignal,
 ): Promise<string | null> {
   let next = recorded.nextIdentity;
-  // A plan is replaced only where the store has passed its epoch: its process can no longer write it.
-  const isPassed = (parseIdentity(next)?.epoch ?? 0) <= (parseIdentity(identity)?.epoch ?? 0);
-  if (next === null || (isPassed && next !== identity)) {
+  const planned = parseIdentity(next);
+  // A plan is replaced where the store has passed its epoch, since its process can no longer write it; and in a copy of its database.
+  const isPassed = next !== identity && (planned?.epoch ?? 0) <= (parseIdentity(identity)?.epoch ?? 0);
+  if (next === null || isPassed || planned?.databaseId !== recorded.databaseId) {
     next = renderIdentity(toNextOwner(recorded, identity), randomUUID());
     if (!(await store.blobStore.plan(recorded.nextIdentity, next))) return null;
   }
