@@ -19,15 +19,12 @@ import {
 } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
 
-/** The first put or identity creates the folder, the first put or delete removes temporary files that are more than an hour old. */
+/** Opening creates nothing; the first put or identity does. The first put or delete removes temporary files that are more than an hour old. */
 export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   const root = resolve(folder);
   const aside = join(root, asideName);
   const toPath = (key: string) => join(root, parseBlobKey(key));
-  /**
-   * What has to be there for a put: the identity that was found, since the folder below a lost mount may take bytes; null before the first
-   * use. Opening creates nothing, or that folder would look like a store.
-   */
+  /** What a put requires: the identity that was found, since the folder below a lost mount takes bytes too. Null before the first use. */
   let proof = (await guard('opened', () => stat(aside).then(() => aside, ignore('ENOENT')))) ?? null;
   /** A folder that is not mounted must not look like missing blobs (guardStore checks it as well), nor a delete in it like a success. */
   const requireFolder = async () => proof !== null && (await stat(aside));
@@ -267,9 +264,8 @@ async function loadText(path: string): Promise<string | null> {
 }
 
 /**
- * The identity in force, and the paths of it and of the next one. Each has a file of its own that never changes: `.intake-store`,
- * `.intake-store.1` and so on; the highest number is in force, whatever was lost below it. So of several processes that have read the same
- * identity, one creates the next.
+ * The identity in force, its path and that of the next one. Each has a file that never changes: `.intake-store`, `.intake-store.1` and so on;
+ * the highest number is in force. So of several processes that have read the same identity, one creates the next.
  */
 async function loadIdentity(root: string) {
   const names = (await readdir(root).catch(ignore('ENOENT'))) ?? [];

@@ -36,9 +36,8 @@ export function buildPut(
     command.middlewareStack.add(
       (next) => async (args) => {
         const stream = Readable.from(readWhole(body, facts.sizeBytes), { objectMode: false });
-        const broken = new Promise<never>((_, reject) => {
-          stream.on('error', reject);
-        });
+        const { promise: broken, reject } = Promise.withResolvers<never>();
+        stream.on('error', reject);
         try {
           return await Promise.race([next({ ...args, request: { ...toHttp(args.request), body: stream } }), broken]);
         } finally {

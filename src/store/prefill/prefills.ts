@@ -42,16 +42,8 @@ export async function insertPrefill(db: Queryable, start: PrefillStart): Promise
      INSERT INTO intake.oauth_states (advertiser_id, prefill_id, state_hash, binding_hash, expires_at)
      SELECT advertiser_id, prefill_id, $9, $10, now() + ${stateLifetimeMs} * interval '1 millisecond' FROM started`,
     [
-      start.advertiserId,
-      start.prefillId,
-      request.formUrl,
-      request.returnUrl,
-      request.positionTitle,
-      request.positionUri,
-      request.countryCode,
-      request.postalCode,
-      start.stateHash,
-      start.bindingHash,
+      ...[start.advertiserId, start.prefillId, request.formUrl, request.returnUrl, request.positionTitle],
+      ...[request.positionUri, request.countryCode, request.postalCode, start.stateHash, start.bindingHash],
     ],
   );
 }
