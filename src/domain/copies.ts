@@ -1,5 +1,6 @@
 // Whose an application id is: of copies with different content, which is the application and which are other people's; and whether an
-// answer shows somebody else than the stored row names. Pure. The choice does not depend on the order of the copies, or a list in random order would change the row with every sweep.
+// answer shows somebody else than the stored row names. Pure. The choice does not depend on the order of the copies, or a list in random
+// order would change the row with every sweep.
 import type { Application } from './application.ts';
 import { parseAddress, toAccountId } from './person.ts';
 
