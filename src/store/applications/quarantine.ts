@@ -122,8 +122,8 @@ async function nameElements(
   rejected: readonly Rejected[],
 ): Promise<Element[]> {
   const distinct = [...new Map(rejected.map((one) => [JSON.stringify(one.reject), one])).values()].map(toElement);
-  const rows = await tx.query<{ fingerprint: string; person: string; members: MemberHashes; seen: number }>(
-    `SELECT encode(fingerprint, 'hex') AS fingerprint, encode(person, 'hex') AS person, members, seen FROM intake.quarantine
+  const rows = await tx.query<{ fingerprint: string; person: string; members: MemberHashes }>(
+    `SELECT encode(fingerprint, 'hex') AS fingerprint, encode(person, 'hex') AS person, members FROM intake.quarantine
      WHERE advertiser_id = $1 AND resolved_at IS NULL AND sweep_id <> $3 AND members IS NOT NULL
        AND person = ANY (SELECT decode(p, 'hex') FROM unnest($2::text[]) AS p)
      ORDER BY first_seen_at, fingerprint LIMIT 1000`,
@@ -134,10 +134,8 @@ async function nameElements(
   ) as [string[], string[]];
   const [known, present] = [new Set(stored), new Set(shown)];
   const latest = new Map(rows.filter((_, at) => !present.has(stored[at] ?? '')).map((row) => [row.person, row]));
-  // What came again unchanged in another sweep is not volatile.
-  const steady = new Set(rows.filter(({ seen }) => seen > 1).map(({ person }) => person));
   const differences = distinct.flatMap(({ person, members }, at) => {
-    const kin = steady.has(person ?? '') ? undefined : latest.get(person ?? '');
+    const kin = latest.get(person ?? '');
     if (kin === undefined || known.has(shown[at] ?? '')) return [];
     const apart = toDiffering(kin.members, members).filter((member) => !telling.includes(member));
     return apart.map((member) => ({ member, who: kin.fingerprint }));
