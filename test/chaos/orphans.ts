@@ -67,7 +67,7 @@ async function findLeftOver({ cluster, s3 }: OrphanStage): Promise<string[]> {
   const needed = new Set(rows.map(({ key }) => `intake/${key}`));
   const left = [...s3.objects.keys()].filter((name) => /[0-9a-f]{64}$/.test(name) && !needed.has(name));
   const [marked] = await cluster.query<{ n: number }>(
-    `SELECT count(*)::int AS n FROM intake.blobs WHERE state = 'deleting'`,
+    `SELECT count(*)::int AS n FROM intake.blobs WHERE state = 'deleting' AND deleted_at IS NULL`,
   );
   return [
     ...left.slice(0, 3).map((name) => `P7, P17: ${name} is in the store, and nothing refers to it`),

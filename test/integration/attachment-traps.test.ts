@@ -417,7 +417,7 @@ describe('A12 a file', () => {
     expect(await intake.runDownloads({ maxBytes: 1_000_000 })).toMatchObject({ rejected: 1 });
     expect(await intake.file()).toMatchObject({ state: 'rejected', reason: expect.stringContaining('1000000') });
     expect(await intake.keys()).toEqual([]);
-    expect(readdirSync(intake.folder)).toEqual(['blobs']);
+    expect(readdirSync(intake.folder)).toEqual([]);
   });
 
   test('that announces more than the limit is rejected without being read', async () => {

@@ -150,7 +150,7 @@ describe('doctor', () => {
     clearTimeout(killing);
     expect({ code, stdout }).toEqual({
       code: 5,
-      stdout: expect.stringContaining('The folder of BLOBS_URL could not be opened at /proc/intake'),
+      stdout: expect.stringContaining('The folder of BLOBS_URL could not be written at /proc/intake'),
     });
   });
 });

@@ -65,7 +65,7 @@ describe('an application that the source no longer shows', () => {
     expect(await database.query(`SELECT application_id FROM intake.events WHERE type = 'application.missing'`)).toEqual(
       [{ application_id: String(gone) }],
     );
-    board.add([{ id: gone }]);
+    board.restore(gone);
     await recheck();
     expect(await state()).toEqual([{ absent: false, missing: false }]);
   });

@@ -104,16 +104,21 @@ interface Element extends Rejected {
 
 /** Members that say who applied for what. Elements that differ in one of them are different, whatever is volatile. */
 const telling = ['ID', 'JobReference', 'JobSeekerID', 'Email', 'Phone', 'FirstName', 'LastName'];
+/** The other members that the spec names. */
+const others = ['DateSubmitted', 'Attachments', 'PrimaryJobSeekingInfo'];
+const named = new Set([...telling, ...others]);
 
 function toElement(one: Rejected): Omit<Element, 'fingerprint'> {
   const { applicant, members } = one.reject;
-  return { ...one, person: applicant && hash('sha256', applicant), members };
+  if (applicant === null) return { ...one, person: null, members };
+  const told = Object.fromEntries(Object.entries(members).filter(([name]) => named.has(name)));
+  return { ...one, person: hash('sha256', applicant), members: told };
 }
 
 /**
  * The distinct elements of a page, each with a fingerprint of its content. Elements with the same fingerprint are numbered, so that all are
- * stored. Where an element says who applied for what, its content is without volatile members: one that differs from a stored element of the
- * same person, which the page does not show any more, tells that what differs may be volatile. Once it is, their rows become one.
+ * stored. Where an element says who applied for what, its content is what the spec names, without volatile members: one that differs from a
+ * stored element of the same person shows that what differs may be volatile, and once it is, their rows become one.
  */
 async function nameElements(
   tx: Queryable,
@@ -129,15 +134,12 @@ async function nameElements(
      ORDER BY first_seen_at, fingerprint LIMIT 1000`,
     [advertiserId, distinct.flatMap(({ person }) => person ?? []), sweepId],
   );
-  const [stored, shown] = [rows, distinct].map((all: readonly Pick<Element, 'members'>[]) =>
-    all.map(({ members }) => toContent(members)),
-  ) as [string[], string[]];
-  const [known, present] = [new Set(stored), new Set(shown)];
-  const latest = new Map(rows.filter((_, at) => !present.has(stored[at] ?? '')).map((row) => [row.person, row]));
-  const differences = distinct.flatMap(({ person, members }, at) => {
+  const stored = new Set(rows.map(({ members }) => toContent(members)));
+  const latest = new Map(rows.map((row) => [row.person, row]));
+  const differences = distinct.flatMap(({ person, members }) => {
     const kin = latest.get(person ?? '');
-    if (kin === undefined || known.has(shown[at] ?? '')) return [];
-    const apart = toDiffering(kin.members, members).filter((member) => !telling.includes(member));
+    if (kin === undefined || stored.has(toContent(members))) return [];
+    const apart = toDiffering(kin.members, members).filter((member) => others.includes(member));
     return apart.map((member) => ({ member, who: kin.fingerprint }));
   });
   const volatile = await learnVolatile(tx, advertiserId, differences);
