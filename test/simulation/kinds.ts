@@ -6,7 +6,7 @@
 //   filtersBeforeCap: the server applies both id filters, as numbers, before it cuts off a page.
 //   capAboveHalf:     the rows (or bytes) at which it cuts off questions by id stay within [M/2, M] from one night to the next.
 //   oneCurrentList:   every answer comes from one list, as it is at that moment.
-// test/unit/hidden-servers.test.ts checks these claims from outside. Each kind must answer differently from the friendly server in some seed.
+// In test/unit/coverage-simulation.test.ts nobody may be lost by a kind that keeps all three.
 import type { Draws } from './draws.ts';
 import {
   type Ask,

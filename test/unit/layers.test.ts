@@ -13,49 +13,6 @@ const everywhere = new Set(
   files.map(({ file }) => (dirname(file) === 'src' ? file : join(dirname(file), 'stranger.ts'))),
 );
 
-/** One import per layer and capability that goes up or aside. */
-const forbidden = [
-  ['src/domain', '../source/client.ts'],
-  ['src/domain', 'node:fs'],
-  ['src/domain/coverage', '../evidence/record.ts'],
-  ['src/domain/evidence', '../status.ts'],
-  ['src/domain/extract', 'node:fs'],
-  ['src/source', '../store/store.ts'],
-  ['src/source/parse', '../client.ts'],
-  ['src/store', '../source/client.ts'],
-  ['src/store/postgres', '../events.ts'],
-  ['src/store/accounts', '../sweeps/sweeps.ts'],
-  ['src/store/sweeps', '../files/screens.ts'],
-  ['src/store/files', '../applications/insert.ts'],
-  ['src/store/prefill', '../privacy/export.ts'],
-  ['src/store/privacy', '../applications/insert.ts'],
-  ['src/store/reports', '../accounts/leases.ts'],
-  ['src/store/applications', '../reports/proof.ts'],
-  ['src/blobs', '../store/store.ts'],
-  ['src/webhooks', '../store/store.ts'],
-  ['src/sync', './worker/worker.ts'],
-  ['src/sync/accounts', '../read/sweep.ts'],
-  ['src/sync/read', '../files/spool.ts'],
-  ['src/sync/files', '../accounts/held-lane.ts'],
-  ['src/sync/extract', '../files/spool.ts'],
-  ['src/sync/privacy', '../read/sweep.ts'],
-  ['src/sync/worker', '../../web/server.ts'],
-  ['src/sync/worker', '../../store/store.ts'],
-  ['src/web', '../config.ts'],
-  ['src/web/admin', '../prefill/routes.ts'],
-  ['src/web/prefill', '../admin/routes.ts'],
-  ['src/app', '../cli/run.ts'],
-  ['src/config', '../log.ts'],
-  ['src/cli', '../web/server.ts'],
-  ['src/dev/demo', '../embedded/embedded.ts'],
-  ['src/dev/embedded', '../sandbox/http/server.ts'],
-  ['src/dev/sandbox/people', '../http/server.ts'],
-  ['src/dev/sandbox/behaviour', '../wire/json.ts'],
-  ['src/dev/sandbox/wire', '../account/account.ts'],
-  ['src/dev/sandbox/account', '../http/server.ts'],
-  ['src/dev/sandbox/http', '../../../source/client.ts'],
-] as const;
-
 describe('Biome refuses', { tags: ['slow'] }, () => {
   let tree: string;
   let refusals: Map<string, string[]>;
@@ -67,7 +24,6 @@ describe('Biome refuses', { tags: ['slow'] }, () => {
     const written: [file: string, source: string][] = [
       ...Object.entries(brokenFiles),
       ...[...everywhere].map((file): [string, string] => [file, `import 'left-pad';\n`]),
-      ...forbidden.map(([folder, from], at): [string, string] => [`${folder}/up-${at}.ts`, `import '${from}';\n`]),
     ];
     for (const [file, source] of written) {
       mkdirSync(dirname(join(tree, file)), { recursive: true });
@@ -83,19 +39,8 @@ describe('Biome refuses', { tags: ['slow'] }, () => {
     expect([...everywhere].filter((file) => !isRefused(`${file}:1`))).toEqual([]);
   });
 
-  it('every import that goes up or aside', () => {
-    expect(forbidden.filter(([folder], at) => !isRefused(`${folder}/up-${at}.ts:1`))).toEqual([]);
-  });
-
   it.each([
     ['process.env outside config and cli', 'src/sync/read/env.ts:1', 'style/noProcessEnv'],
-    ['a cycle of imports', 'src/store/files/cycle-a.ts:1', 'suspicious/noImportCycles'],
-    ['a cycle of types alone', 'src/store/files/type-cycle-a.ts:1', 'suspicious/noImportCycles'],
-    ['a floating promise', 'src/sync/read/floating.ts:2', 'nursery/noFloatingPromises'],
-    ['a promise where a condition is meant', 'src/sync/read/misused.ts:2', 'nursery/noMisusedPromises'],
-    ['console', 'src/sync/read/console.ts:1', 'suspicious/noConsole'],
-    ['a default export', 'src/sync/read/default.ts:1', 'style/noDefaultExport'],
-    ['a file name that is not in kebab-case', 'src/sync/read/camelCase.ts:1', 'style/useFilenamingConvention'],
     ['a dynamic import of what runs in an edge', 'src/sync/read/dynamic.ts:1', 'plugin'],
     ['an edge handed on by a re-export', 'src/sync/read/re-export.ts:1', 'plugin'],
     ['a table that is loaded', 'src/store/files/loads-table.ts:1', 'plugin'],
@@ -108,7 +53,7 @@ describe('Biome refuses', { tags: ['slow'] }, () => {
   });
 
   it('nothing in a file that keeps the rules', () => {
-    const clean = ['src/cli/env.ts', 'src/config/env.ts', 'src/sync/read/awaited.ts', 'src/store/files/free.ts'];
+    const clean = ['src/cli/env.ts', 'src/config/env.ts', 'src/store/files/free.ts'];
     expect([...refusals.keys()].filter((place) => clean.some((file) => place.startsWith(file)))).toEqual([]);
   });
 });
@@ -135,17 +80,7 @@ const brokenFiles: Record<string, string> = {
   'src/sync/read/env.ts': `export const port = process.env.PORT;\n`,
   'src/cli/env.ts': `export const port = process.env.PORT;\n`,
   'src/config/env.ts': `export const port = process.env.PORT;\n`,
-  'src/store/files/cycle-a.ts': `import { b } from './cycle-b.ts';\nexport const a = () => b;\n`,
-  'src/store/files/cycle-b.ts': `import { a } from './cycle-a.ts';\nexport const b = () => a;\n`,
-  'src/store/files/type-cycle-a.ts': `import type { B } from './type-cycle-b.ts';\nexport type A = B | 1;\n`,
-  'src/store/files/type-cycle-b.ts': `import type { A } from './type-cycle-a.ts';\nexport type B = A | 2;\n`,
-  'src/store/files/free.ts': `import { a } from './cycle-a.ts';\nexport const c = a;\n`,
-  'src/sync/read/floating.ts': `async function work(): Promise<void> {}\nwork();\n`,
-  'src/sync/read/awaited.ts': `async function work(): Promise<void> {}\nawait work();\n`,
-  'src/sync/read/misused.ts': `async function ready(): Promise<boolean> {\n  if (ready()) return true;\n  return false;\n}\nawait ready();\n`,
-  'src/sync/read/console.ts': `console.log('found');\n`,
-  'src/sync/read/default.ts': `export default 1;\n`,
-  'src/sync/read/camelCase.ts': `export const a = 1;\n`,
+  'src/store/files/free.ts': `export const c = 1;\n`,
   'src/sync/read/dynamic.ts': `export const store = await import('../../store/files/free.ts');\n`,
   'src/sync/read/re-export.ts': `export { c } from '../../store/files/free.ts';\n`,
   'src/store/files/loads-table.ts': `import { blobs } from '../schema/files.ts';\nexport const a = blobs;\n`,

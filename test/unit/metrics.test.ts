@@ -1,8 +1,4 @@
-// The names of metrics are a promise: the list in the docs, the alert rules and the dashboard know exactly those that exist.
-import { spawnSync } from 'node:child_process';
-import { mkdtempDisposableSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { toStatus } from '../../src/domain/status.ts';
@@ -12,9 +8,6 @@ async function loadNames(): Promise<string[]> {
   const { metrics, status } = createFilled();
   return [...(await metrics.render(status)).matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name ?? '');
 }
-
-/** There is no promtool, or a folder of PATH in which it might be may not be entered. */
-const cannotBeRun = ['ENOENT', 'EACCES'];
 
 const isOurs = (name: string) => name.startsWith('intake_');
 
@@ -124,50 +117,6 @@ describe('the alert rules', () => {
         annotations: { summary: expect.any(String), description: expect.any(String) },
       });
     }
-  });
-
-  it('fire when they should, by promtool where there is one', () => {
-    using folder = mkdtempDisposableSync(join(tmpdir(), 'intake-rules-'));
-    const file = join(folder.path, 'test.yaml');
-    const alert = (alertname: string, advertiserName: string | null, evalTime: string, summary: string, more = '') => ({
-      eval_time: evalTime,
-      alertname,
-      exp_alerts: [
-        {
-          exp_labels: { severity: 'page', ...(advertiserName && { advertiser: advertiserName }) },
-          exp_annotations: { summary, description: more },
-        },
-      ],
-    });
-    const series = (name: string, values: string) => ({ series: name, values });
-    const rules = new Map(loadRules().map((rule) => [rule.alert, rule.annotations.description]));
-    const tests = [
-      {
-        interval: '1m',
-        input_series: [
-          series('intake_build_info{instance="a"}', '1x60'),
-          series('intake_stale_after_seconds{instance="a"}', '1200x60'),
-          series('intake_read_timestamp_seconds{instance="a",advertiser="north"}', '0x60'),
-          series('intake_read_timestamp_seconds{instance="a",advertiser="south"}', '0+60x60'),
-          series('intake_advertiser_halted{instance="a",advertiser="south"}', '1x60'),
-        ],
-        alert_rule_test: [
-          { eval_time: '20m', alertname: 'IntakeStale', exp_alerts: [] },
-          alert('IntakeStale', 'north', '30m', 'Nothing of north was read for 30m 0s.', rules.get('IntakeStale')),
-          alert('IntakeHalted', 'south', '20m', 'south is halted.', rules.get('IntakeHalted')),
-          { eval_time: '50m', alertname: 'IntakeDown', exp_alerts: [] },
-        ],
-      },
-      {
-        interval: '1m',
-        input_series: [],
-        alert_rule_test: [alert('IntakeDown', null, '10m', 'No Intake worker is scraped.', rules.get('IntakeDown'))],
-      },
-    ];
-    writeFileSync(file, JSON.stringify({ rule_files: [resolve('deploy/prometheus-rules.yaml')], tests }));
-    const found = spawnSync('promtool', ['test', 'rules', file], { encoding: 'utf8' });
-    if (found.error) return expect(cannotBeRun).toContain((found.error as NodeJS.ErrnoException).code);
-    expect({ code: found.status, said: found.stdout + found.stderr }).toMatchObject({ code: 0 });
   });
 });
 

@@ -22,14 +22,8 @@ const places: Record<string, [json: (list: string) => string, xml: string, find:
 
 describe.for(Object.entries(places))('a list: %s', ([name, [inJson, around, find]]) => {
   test.for([
-    ['absent', null, '', []],
-    ['null', 'null', '<e xmlns:i="urn:i" i:nil="true"/>', []],
-    ['an empty array', '[]', '', []],
     ['an empty object', '{}', '<e/>', []],
-    ['an array', '[{"@id":"a"}]', '<e id="a"/>', ['a']],
-    ['a single object', '{"@id":"a"}', '<e id="a"></e>', ['a']],
     ['nothing among others', '[null,{},{"@id":"a"}]', '<e/><e/><e id="a"/>', ['a']],
-    ['two', '[{"@id":"a"},{"@id":"b"}]', '<e id="a"/><e id="b"/>', ['a', 'b']],
     ['two with the same id', '[{"@id":"a"},{"@id":"a"}]', '<e id="a"/><e id="a"/>', ['a', 'a']],
     ['an empty id, which is not an absent one', '{"@id":""}', '<e id=""/>', ['']],
     ['a number as id', '{"@id":12345678901234567890}', '<e id="12345678901234567890"/>', ['12345678901234567890']],
@@ -47,8 +41,6 @@ describe('a screen', () => {
   const plain = { id: '1', name: null, outcome: 'unknown', questions: [], notes: [] };
 
   test.for([
-    ['a bare array', '[{"@id":"1"}]'],
-    ['unwrapped', '{"@id":"1","question":[]}'],
     ['with ?xml and @xmlns members', '{"?xml":{"@version":"1.0"},"screen":{"@xmlns":"u","@xmlns:i":"i","@id":"1"}}'],
     ['in other case', '{"Screen":{"@ID":"1"}}'],
     ['in other case (XML)', '<Screen ID="1"/>'],
@@ -127,7 +119,6 @@ describe('answers', () => {
 
   test.for([
     ['a plain string', '"x"', '<answer>x</answer>', ['null=x']],
-    ['plain strings', '["x"," y "]', '<answer>x</answer><answer> y </answer>', ['null=x', 'null= y ']],
     ['a plain number', '[27.50]', '<answer>27.50</answer>', ['null=27.50']],
     ['without an id', '{"@selected":"True","#text":"x"}', '<answer selected="True">x</answer>', ['null=x*']],
     [
@@ -169,19 +160,9 @@ describe('answers', () => {
   test.for([
     ['missing', null, '', ''],
     ['null', '"#text":null', null, ''],
-    ['a number', '"#text":42', '42', '42'],
-    ['a number with its digits', '"#text":27.50', '27.50', '27.50'],
     ['a number beyond a double', '"#text":12345678901234567890', null, '12345678901234567890'],
     ['a number with an exponent', '"#text":1e5', '1e5', '1e5'],
-    ['an array', '"#text":["one ","two"]', 'one <!-- -->two', 'one two'],
     ['an array with a number', '"#text":["Nr ",7]', 'Nr <!-- -->7', 'Nr 7'],
-    ['#cdata-section', '"#cdata-section":"<b> & ]]"', '<![CDATA[<b> & ]]]]>', '<b> & ]]'],
-    ['before #cdata-section', '"#text":"a","#cdata-section":"&amp;"', 'a<![CDATA[&amp;]]>', 'a&amp;'],
-    ['after #cdata-section', '"#cdata-section":"a","#text":"b"', '<![CDATA[a]]>b', 'ab'],
-    ['a phone number', '"#text":"0412345678"', '0412345678', '0412345678'],
-    ['0x1F', '"#text":"0x1F"', '0x1F', '0x1F'],
-    ['007', '"#text":"007"', '007', '007'],
-    ['space around', '"#text":" \\n x "', ' \n x ', ' \n x '],
     ['references', null, 'O&#39;Brien &#x1F600; &lt;&amp;&gt;', `O'Brien 😀 <&>`],
   ] as const)('#text %s', ([, members, content, expected]) => {
     const json = members === null ? null : `{"@id":"a",${members}}`;
@@ -247,7 +228,6 @@ describe('no screen at all is Trouble malformed, which quotes nothing', () => {
   const bomb = '<!DOCTYPE s [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><screen name="&b;"/>';
   test.for([
     ['an empty text', ''],
-    ['blanks', ' \n'],
     ['a DOCTYPE', '<!DOCTYPE screen><screen id="secret"/>'],
     ['an entity bomb', bomb],
     ['an outside entity', '<!DOCTYPE s [<!ENTITY x SYSTEM "file:///etc/passwd">]><screen name="&x;"/>'],
@@ -262,9 +242,7 @@ describe('no screen at all is Trouble malformed, which quotes nothing', () => {
     ['an error in XML', '<error><message>secret</message></error>'],
     ['a problem with an id and a name', '{"id":"secret","name":"secret","message":"secret"}'],
     ['an HTML page', '<!doctype html><html><body>secret</body></html>'],
-    ['an XHTML page', '<html><body>secret</body></html>'],
     ['a JSON text', '"secret"'],
-    ['a JSON number', '5'],
     ['a screen that is a text', '{"screen":"secret"}'],
     ['a screen of strangers', '{"screen":{"Id":"secret"}}'],
     ['a question alone', '<question id="secret"/>'],

