@@ -27,10 +27,10 @@ export async function playCollection(stage: OrphanStage, random: Random, point: 
   await untilDone(() => runCommand(['verify'], point));
 }
 
-/** Makes every blob a day older, except those that a download is storing. */
+/** Makes every blob, and what was deleted of it, a day older, except those that a download is storing. */
 export async function passDay({ cluster }: Pick<Stage, 'cluster'>): Promise<void> {
   await cluster.query(
-    `UPDATE intake.blobs b SET intended_at = intended_at - interval '25 hours'
+    `UPDATE intake.blobs b SET intended_at = intended_at - interval '25 hours', deleted_at = deleted_at - interval '25 hours'
      WHERE NOT EXISTS (SELECT 1 FROM intake.downloads d WHERE d.advertiser_id = b.advertiser_id AND d.sha256 = b.sha256)`,
   );
 }
