@@ -2,29 +2,37 @@
 // it, so that a search derives the same key as the write.
 import { createHmac, type KeyObject } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
-import { toAccountId, toBareAddress } from '../domain/person.ts';
+import { parseAddress, toAccountId, toBareAddress } from '../domain/person.ts';
 import type { Profile } from '../domain/prefill.ts';
 
-/** From the jobseeker's account, or from the e-mail address where there is none. A Buffer as key takes ten times as long as a KeyObject. */
+/**
+ * From the jobseeker's account, or from the e-mail address where there is none; null where neither names anybody. A Buffer as key takes ten
+ * times as long as a KeyObject.
+ */
 export function toPersonKey(
   privacyKey: KeyObject,
   advertiserId: bigint,
   { jobSeekerId, email }: Pick<Application, 'jobSeekerId' | 'email'>,
 ): string | null {
   // Placeholder ids name no account; otherwise all applications with one would be the same person.
-  return toKey(privacyKey, advertiserId, toAccountId(jobSeekerId) ?? email?.trim().toLowerCase());
+  return toKey(privacyKey, advertiserId, toAccountId(jobSeekerId) ?? parseAddress(email ?? ''));
 }
 
-/** The key as earlier versions computed it, which took a placeholder for an account id. Their rows still have it. */
-export function toEarlierPersonKey(
+/**
+ * Whether a row's key is made from its account or address. Earlier versions took placeholders for them, and their rows still have such keys.
+ * A row of which an answer has taken both keeps the key of its person.
+ */
+export function isOwnKey(
   privacyKey: KeyObject,
   advertiserId: bigint,
-  { jobSeekerId, email }: Pick<Application, 'jobSeekerId' | 'email'>,
-): string | null {
-  return toKey(privacyKey, advertiserId, jobSeekerId?.trim() ? jobSeekerId : email?.trim().toLowerCase());
+  row: Pick<Application, 'jobSeekerId' | 'email'> & { readonly personKey: string | null },
+): boolean {
+  const { jobSeekerId, email, personKey } = row;
+  const before = jobSeekerId?.trim() ? jobSeekerId : email?.trim().toLowerCase();
+  return [toPersonKey(privacyKey, advertiserId, row), toKey(privacyKey, advertiserId, before)].includes(personKey);
 }
 
-function toKey(privacyKey: KeyObject, advertiserId: bigint, person: string | undefined): string | null {
+function toKey(privacyKey: KeyObject, advertiserId: bigint, person: string | null | undefined): string | null {
   if (!person) return null;
   return createHmac('sha256', privacyKey).update(`${advertiserId}:${person}`).digest('hex').slice(0, 32);
 }
@@ -44,5 +52,5 @@ export function toPersonKeys(
 
 /** The key of a person who is known by an address alone, such as a prefill's candidate. */
 export function toAddressKey(privacyKey: KeyObject, advertiserId: bigint, email: string | null): string | null {
-  return toPersonKey(privacyKey, advertiserId, { jobSeekerId: null, email: email && toBareAddress(email) });
+  return toKey(privacyKey, advertiserId, email && toBareAddress(email).toLowerCase());
 }

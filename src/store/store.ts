@@ -173,7 +173,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       }),
       diffPage: (page: ReadPage) => diffPage(db, privacyKey, page, loadAround),
       loadApplicants: (advertiserId: bigint, applications: readonly Application[]) =>
-        loadApplicants(db, advertiserId, applications),
+        loadApplicants(db, privacyKey, advertiserId, applications),
       async commitPage(page: ReadPage, diff: ComparedPage, progress: PageProgress | null) {
         await statistics.ensure();
         const summary = await commitPage(db, privacyKey, page, diff, progress, crashPoint);

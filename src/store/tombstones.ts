@@ -4,7 +4,7 @@ import { createHmac, type KeyObject } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
 import { toSoughtText } from '../domain/erasure.ts';
 import { findAddresses, mostNamed, parseAddress, toAccountId } from '../domain/person.ts';
-import { toEarlierPersonKey, toPersonKey } from './person-key.ts';
+import { isOwnKey, toPersonKey } from './person-key.ts';
 import { isAhead } from './postgres/clock.ts';
 import type { Queryable } from './postgres/database.ts';
 import type { Columns, NotNull } from './schema/rows.ts';
@@ -215,23 +215,23 @@ export type KeyState = 'matches' | 'differs' | 'untried';
 /** Applications to search at each end for a person key, so that a start costs the same however many rows retention has emptied. */
 const mostLookedThrough = 100;
 
-/** Recomputes person keys of the oldest and newest applications, and the tombstones of the highest erased ids, and compares them. */
+/** Recomputes person keys of the oldest and newest applications that name somebody, and the tombstones of the highest erased ids, and compares them. */
 export async function loadKeyState(db: Queryable, privacyKey: KeyObject): Promise<KeyState> {
   const ends = (order: string) => `(SELECT e.job_seeker_id AS "jobSeekerId", e.email, e.person_key AS "personKey" FROM (
       SELECT * FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id
       ORDER BY a.application_id ${order} LIMIT ${mostLookedThrough}) AS e
-    WHERE e.person_key IS NOT NULL LIMIT 5)`;
+    WHERE e.person_key IS NOT NULL AND num_nonnulls(e.job_seeker_id, e.email) > 0 LIMIT 5)`;
   const people = await db.query<
     Pick<Application, 'jobSeekerId' | 'email'> & { advertiserId: bigint; personKey: string }
   >(
     `SELECT v.advertiser_id AS "advertiserId", a.* FROM intake.advertisers v
      CROSS JOIN LATERAL (${ends('ASC')} UNION ALL ${ends('DESC')}) AS a LIMIT 500`,
   );
-  const isOther = (one: (typeof people)[number]) =>
-    [toPersonKey, toEarlierPersonKey].every((toKey) => toKey(privacyKey, one.advertiserId, one) !== one.personKey);
-  if (people.some(isOther)) return 'differs';
+  const named = people.filter((one) => toPersonKey(privacyKey, one.advertiserId, one) !== null);
+  const isOther = (one: (typeof people)[number]) => !isOwnKey(privacyKey, one.advertiserId, one);
+  if (named.some(isOther)) return 'differs';
   const state = await loadTombstoneState(db, privacyKey);
-  return state === 'untried' && people.length > 0 ? 'matches' : state;
+  return state === 'untried' && named.length > 0 ? 'matches' : state;
 }
 
 /** Recomputes the tombstones of the highest erased ids. */

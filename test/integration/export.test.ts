@@ -84,6 +84,13 @@ test('no keyed hash leaves with the person: analysts see it, and it would tell t
   expect(text).not.toContain('person_key');
 });
 
+test('an application whose account and address the source has removed is still exported with the others of the account', async () => {
+  await using intake = await openSmallIntake({ database });
+  const [id = 0n, emptied = 0n] = await intake.receive([zelda, zelda].map((one) => ({ ...one, jobSeekerId: 's1' })));
+  await intake.change(emptied, { ...zelda, email: '', jobSeekerId: '' });
+  expect((await exportAt(intake, id)).summary).toMatchObject({ applicationIds: [id, emptied], leftOut: 0 });
+});
+
 describe('an account whose applications carry several addresses', () => {
   test('may be that of several people: those with the address of the one who asks are shown, the others are counted', async () => {
     await using intake = await openSmallIntake({ database });

@@ -286,6 +286,31 @@ describe('an id that names a second person', () => {
     );
 
     test.for([
+      ['nothing', ''],
+      ['a word in the place of the address', 'redacted'],
+    ] as const)(
+      'after an answer with %s for a person, waits in quarantine: the row is still hers',
+      async ([, email], { database }) => {
+        await using intake = await openSmallIntake({ database });
+        const [id = 0n] = await intake.receiveWithFiles([ann]);
+        const nobody = { ...ann, email, jobSeekerId: '', firstName: '', lastName: 'redacted', phone: '' };
+        await intake.change(id, nobody);
+        await intake.change(id, { ...ann, ...bob });
+        await intake.change(id, { ...ann, ...bob, jobSeekerId: '' });
+        expect(await look(database)).toMatchObject([{ name: '', others: [bob.email, bob.email] }]);
+        expect(await intake.file()).toMatchObject({ state: 'stored', version: 1 });
+        expect(await intake.store.privacy.loadKeyState()).not.toBe('differs');
+        const found = await intake.store.privacy.findPerson(intake.board.advertiserId, {
+          by: 'jobseeker',
+          jobSeekerId: ann.jobSeekerId,
+        });
+        expect(found.applicationIds).toEqual([id]);
+        await intake.change(id, ann);
+        expect(await look(database)).toMatchObject([{ email: ann.email, name: 'Ann' }]);
+      },
+    );
+
+    test.for([
       ['e-mail while the account stays', ann, { ...ann, email: 'ann.ash@example.com', phone: '' }],
       ['account while the e-mail stays', ann, { ...ann, jobSeekerId: 'ann-2', firstName: 'Anna' }],
       ['name, which is redacted', ann, { ...ann, firstName: 'redacted', lastName: 'REDACTED' }],

@@ -7,6 +7,7 @@ import type { Covered } from '../../domain/coverage/covered.ts';
 import { lastPosition } from '../../domain/coverage/position.ts';
 import { type LackingId, mostLacking } from '../../domain/coverage/question.ts';
 import type { WriteContext } from '../accounts/leases.ts';
+import { isOwnKey, toPersonKeys } from '../person-key.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import { mayStore, toClaimant } from '../tombstones.ts';
@@ -78,12 +79,12 @@ export function isSameDiff(one: PageDiff, other: PageDiff): boolean {
 }
 
 async function comparePage(db: Queryable, privacyKey: KeyObject, received: ReadPage): Promise<PageDiff> {
-  const { page, others: copies } = await chooseCopies(db, received);
+  const { page, others: copies } = await chooseCopies(db, privacyKey, received);
   const [{ verdicts, otherLane }, lacking] = await Promise.all([loadVerdicts(db, page), loadLacking(db, page)]);
   const pick = (verdict: keyof typeof letters) =>
     page.applications.filter((_, at) => verdicts[at] === letters[verdict]);
   const fresh = pick('fresh');
-  const newcomers = await findNewcomers(db, page.advertiserId, pick('changed'));
+  const newcomers = await findNewcomers(db, privacyKey, page.advertiserId, pick('changed'));
   const changed = pick('changed').filter((one) => !newcomers.has(one));
   const claimants = await findClaimants(db, privacyKey, page, pick('erased'), copies);
   const strangers = [...newcomers, ...claimants];
@@ -95,8 +96,13 @@ async function comparePage(db: Queryable, privacyKey: KeyObject, received: ReadP
 }
 
 /** Those of these changed applications that are not of the person whom the row names: a row does not pass to another person. */
-async function findNewcomers(db: Queryable, advertiserId: bigint, changed: readonly Application[]) {
-  const rows = await loadApplicants(db, advertiserId, changed);
+async function findNewcomers(
+  db: Queryable,
+  privacyKey: KeyObject,
+  advertiserId: bigint,
+  changed: readonly Application[],
+) {
+  const rows = await loadApplicants(db, privacyKey, advertiserId, changed);
   const isNew = (one: Application) => {
     const row = rows.get(one.id);
     return row !== undefined && isNewcomer(row, one);
@@ -123,10 +129,10 @@ async function findClaimants(
 }
 
 /** Where an id names several people, its application is the copy of the person whose row it is. */
-async function chooseCopies(db: Queryable, page: ReadPage) {
+async function chooseCopies(db: Queryable, privacyKey: KeyObject, page: ReadPage) {
   const { advertiserId, shared = [] } = page;
   if (shared.length === 0) return { page, others: [] };
-  const rows = await loadApplicants(db, advertiserId, shared);
+  const rows = await loadApplicants(db, privacyKey, advertiserId, shared);
   const chosen = new Map(
     Array.from(
       Map.groupBy(shared, ({ id }) => id),
@@ -138,20 +144,32 @@ async function chooseCopies(db: Queryable, page: ReadPage) {
   return { page: { ...page, applications, rejects }, others: [...chosen.values()].flatMap(({ others }) => others) };
 }
 
-/** Whom the stored applications among these name. */
+/**
+ * Whose the stored rows of these applications are. A row of which an answer has taken account and address is the person's of its key, who is
+ * told by one of these applications, or else by the key in place of an account, which is nobody else's.
+ */
 export async function loadApplicants(
   db: Queryable,
+  privacyKey: KeyObject,
   advertiserId: bigint,
-  applications: readonly Pick<Application, 'id'>[],
+  applications: readonly Application[],
 ): Promise<Map<bigint, Applicant>> {
   if (applications.length === 0) return new Map();
-  const rows = await db.query<Applicant & { readonly id: bigint }>(
-    `SELECT application_id AS id, job_seeker_id AS "jobSeekerId", email, phone, first_name AS "firstName", last_name AS "lastName",
+  const rows = await db.query<Applicant & { readonly id: bigint; readonly personKey: string | null }>(
+    `SELECT application_id AS id, person_key AS "personKey", job_seeker_id AS "jobSeekerId", email, phone, first_name AS "firstName", last_name AS "lastName",
        CASE WHEN num_nulls(job_seeker_id, email, phone, first_name, last_name) > 0 THEN raw::text END AS raw
      FROM intake.applications WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])`,
     [advertiserId, applications.map(({ id }) => id)],
   );
-  return new Map(rows.map((row) => [row.id, row]));
+  const toKeys = ({ jobSeekerId, email }: Applicant) =>
+    toPersonKeys(privacyKey, advertiserId, { accountIds: [jobSeekerId ?? ''], emails: [email ?? ''] });
+  const toApplicant = (row: (typeof rows)[number]): Applicant => {
+    const { id, personKey } = row;
+    if (personKey === null || isOwnKey(privacyKey, advertiserId, row)) return row;
+    const shown = applications.find((one) => one.id === id && toKeys(one).includes(personKey));
+    return { ...row, jobSeekerId: shown ? shown.jobSeekerId : personKey, email: shown ? shown.email : row.email };
+  };
+  return new Map(rows.map((row) => [row.id, toApplicant(row)]));
 }
 
 /** Each verdict is one letter, and a page's verdicts are one string: a row for each would cost more than the comparison. */

@@ -124,11 +124,12 @@ const pageFiles = `(SELECT f.application_id, f.kind, CASE WHEN flagged.has_virus
 const storedFiles = `${pageFiles}
   JOIN intake.attachments old ON old.advertiser_id = $1 AND old.application_id = f.application_id AND old.kind = f.kind`;
 
+/** An answer that names nobody shows nobody else: the row keeps its person. */
 const updateApplicationsSql = `
   UPDATE intake.applications a SET
     submitted_at = p.submitted_at, source_offset = p.source_offset, email = p.email, first_name = p.first_name,
     last_name = p.last_name, phone = p.phone, job_seeker_id = p.job_seeker_id, job_reference = p.job_reference, raw = p.raw,
-    raw_text = p.raw_text, notes = p.notes, person_key = p.person_key, content_hash = p.content_hash,
+    raw_text = p.raw_text, notes = p.notes, person_key = coalesce(p.person_key, a.person_key), content_hash = p.content_hash,
     facts_hash = p.facts_hash, members = p.members, observed_seq = $3,
     changed_at = CASE WHEN p.application_id = ANY ($4::bigint[]) THEN now() ELSE a.changed_at END, absent_since = NULL, missing_since = NULL
   FROM ${pageRows}

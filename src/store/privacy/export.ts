@@ -5,7 +5,7 @@
 // profiles.
 import type { KeyObject } from 'node:crypto';
 import { toAccountId, toBareAddress } from '../../domain/person.ts';
-import { toPersonKeys } from '../person-key.ts';
+import { toPersonKey, toPersonKeys } from '../person-key.ts';
 import { accountIn, isAccountInJson, toAccountPattern } from '../person-search.ts';
 import type { Queryable } from '../postgres/database.ts';
 import { mayStore, type PersonFacts, toPerson } from '../tombstones.ts';
@@ -50,8 +50,10 @@ export async function loadExport(
   const [named] = await find('application_id = $2', applicationId);
   if (named === undefined) return null;
   const account = toAccountId(named.jobSeekerId);
-  const isSame = `(application_id = $2 OR ${accountIn('job_seeker_id')} = $3::text)`;
-  const sameAccount = account === null ? [named] : await find(isSame, applicationId, account);
+  // A row keeps its key when the source has removed its account.
+  const isSame = `(application_id = $2 OR ${accountIn('job_seeker_id')} = $3::text OR person_key = $4)`;
+  const key = toPersonKey(privacyKey, advertiserId, named);
+  const sameAccount = account === null ? [named] : await find(isSame, applicationId, account, key);
   const isShared = new Set(sameAccount.map(toAddress).filter((address) => address !== '')).size > 1;
   const isTheirs = (row: PersonFacts) =>
     row.id === applicationId || (toAddress(row) !== '' && toAddress(row) === toAddress(named));

@@ -61,15 +61,15 @@ const json = `concat(raw_text, ' ', raw)`;
 const inMember = (name: string, parts = '') =>
   `raw, 'strict $.keyvalue() ? (@.key like_regex "^${name}$" flag "i").value${parts}', silent => true`;
 
-/** $2 is the searched value, $3 the limit. */
+/** $2 is the searched value, $3 the limit, $4 the person's keys: a row keeps its key when the source has removed account and address. */
 const isSought: Record<Sought['by'], string> = {
   application: `application_id = $2::bigint`,
   // What the source sent as a list or an object is only in the JSON, not in the column.
   jobseeker: `(${accountIn('job_seeker_id')} = $2::text OR (job_seeker_id IS NULL AND EXISTS (
     SELECT 1 FROM jsonb_path_query(${inMember('jobseekerid', '.** ? (@.type() == "string" || @.type() == "number")')}) AS id
-    WHERE ${accountIn(`(id #>> '{}')`)} = $2::text)))`,
+    WHERE ${accountIn(`(id #>> '{}')`)} = $2::text)) OR person_key = ANY ($4::text[]))`,
   address: `(${isAddressIn('email', '$2')}
-    OR (email IS NULL AND ${isAddressInJson(`jsonb_path_query_array(${inMember('email')})::text`, '$2')}))`,
+    OR (email IS NULL AND ${isAddressInJson(`jsonb_path_query_array(${inMember('email')})::text`, '$2')}) OR person_key = ANY ($4::text[]))`,
   retention: isAged.applications,
 };
 
@@ -91,13 +91,16 @@ export async function findPerson(
   { lock = false, alone = sought.by === 'retention' } = {},
 ): Promise<FoundPerson> {
   const limit = sought.by === 'retention' ? sought.limit : null;
+  const asked = listNames([], sought);
+  const isPerson = sought.by === 'jobseeker' || sought.by === 'address';
   const applications = await db.query<Columns<'applications', 'application_id'>>(
     `SELECT application_id FROM intake.applications WHERE advertiser_id = $1 AND ${isSought[sought.by]} AND erased_at IS NULL
      ORDER BY application_id LIMIT $3::bigint ${lock ? 'FOR UPDATE' : ''}`,
-    [advertiserId, toSoughtColumn(sought), limit],
+    [advertiserId, toSoughtColumn(sought), limit, ...(isPerson ? [toKeys(privacyKey, advertiserId, asked)] : [])],
   );
   const applicationIds = applications.map((row) => row.application_id);
-  const people = await loadPeople(db, advertiserId, alone ? [] : applicationIds);
+  const loaded = await loadPeople(db, advertiserId, alone ? [] : applicationIds);
+  const people = loaded.map((one) => (listKinds(one).length > 0 ? one : { ...one, ...asked }));
   const names = listNames(people, sought);
   const named = await findQuarantined(db, advertiserId, sought, names, applicationIds);
   const quarantined = [...named, ...(await findShared(db, advertiserId, people, named))];
@@ -128,6 +131,10 @@ async function loadPeople(db: Queryable, advertiserId: bigint, ids: readonly big
     [advertiserId, ids],
   );
   return rows.map(toPerson);
+}
+
+function toKeys(privacyKey: KeyObject, advertiserId: bigint, { accounts, addresses }: FoundPerson['names']): string[] {
+  return toPersonKeys(privacyKey, advertiserId, { accountIds: accounts, emails: addresses });
 }
 
 function listNames(people: readonly Person[], sought: Sought): FoundPerson['names'] {
@@ -206,7 +213,7 @@ async function findPrefills(
   names: FoundPerson['names'],
 ): Promise<string[]> {
   const isAge = sought.by === 'retention';
-  const keys = toPersonKeys(privacyKey, advertiserId, { emails: names.addresses, accountIds: names.accounts });
+  const keys = toKeys(privacyKey, advertiserId, names);
   const isNamed = `(${isOfPerson('intake.prefills', '$4')} OR ${isNamedIn(`concat(profile_text, ' ', profile)`)})`;
   const rows = await db.query<Columns<'prefills', 'prefill_id'>>(
     `SELECT prefill_id FROM intake.prefills WHERE advertiser_id = $1 AND ${isAge ? isAged.prefills : `profile IS NOT NULL AND ${isNamed}`}
