@@ -144,10 +144,8 @@ describe('the control API', () => {
 
   test.each([
     ['127.0.0.1', 200],
-    ['::ffff:127.0.0.1', 200],
     ['::1', 200],
     ['192.0.2.7', 403],
-    ['::ffff:192.0.2.7', 403],
     ['2001:db8::1', 403],
   ])('asked from %s, under a name of this machine, answers %i', async (remoteAddress, status) => {
     const unused = () => expect.unreachable();

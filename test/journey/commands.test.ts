@@ -61,18 +61,6 @@ describe('intake sync', () => {
     expect(await read('unhalt --advertiser account-2')).toEqual({ unhalted: ['account-2'] });
   });
 
-  test('without settings ends with 2 and one block that names each, with an example', async () => {
-    using elsewhere = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
-    // With a database that is named, a demo that happens to run in this checkout is left alone.
-    const env = { DATABASE_URL: 'postgres://nobody@localhost/none' };
-    const { code, stdout, stderr } = await runIntake(['sync'], env, elsewhere.path);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain('SOURCE_URL');
-    expect(stderr).toContain('SOURCE_CREDENTIAL');
-    expect(stderr).toContain('example:');
-    expect(stderr).not.toMatch(/ {4}at /);
-  });
-
   test('with a refused credential ends with 4, halts the advertiser, and recovers with the right one', async ({
     openSite,
   }) => {
@@ -140,16 +128,6 @@ describe('intake sync', () => {
     expect(stderr).toMatch(
       /^database: The database at 127\.0\.0\.1:\d+ cannot be reached \(ECONNREFUSED\)\. Attempt 1 failed\. Trying again in \d+ s\.\n/,
     );
-  });
-
-  test('on a database that cannot be migrated ends with 7 and says what to do', async ({ openSite }) => {
-    await using database = await openTestDatabase();
-    const { intake } = await openSite({ applications: 3, database });
-    await database.query(`DROP SCHEMA intake CASCADE; CREATE SCHEMA intake; CREATE TABLE intake.sweeps (a int)`);
-    const { code, stderr } = await intake('sync --no-files');
-    expect(code).toBe(7);
-    expect(stderr).toContain('intake migrate');
-    expect((await intake('migrate')).code).toBe(7);
   });
 });
 

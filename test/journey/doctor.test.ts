@@ -57,18 +57,6 @@ describe('doctor', () => {
     expect(await rows()).toMatchObject([{ answered_url: null }]);
   });
 
-  test('says what Intake does about a server that compiles plans', { tags: ['slow'] }, async ({ openSite }) => {
-    await using database = await openTestDatabase();
-    const site = await openSite({ applications: 1, database });
-    const name = new URL(database.url).pathname.slice(1);
-    await database.query(`ALTER DATABASE ${name} SET jit = on`);
-    expect((await runChecks(site)).said.database).toContain(
-      'jit is on here; Intake turns it off in its own transactions',
-    );
-    await database.query(`ALTER DATABASE ${name} SET jit = off`);
-    expect((await runChecks(site)).said.database).not.toContain('jit');
-  });
-
   test('checks storage and credential before the first worker has created the schema', async ({ openSite }) => {
     await using bare = await openTestDatabase();
     await bare.query(`DROP SCHEMA intake CASCADE; DROP SCHEMA intake_analytics CASCADE`);

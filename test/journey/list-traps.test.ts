@@ -3,70 +3,28 @@
 // and the advertiser says so.
 import { describe, expect } from 'vitest';
 import type { Choices } from '../../src/dev/sandbox/behaviour/choices.ts';
-import type { FaultPlan } from '../../src/dev/sandbox/behaviour/faults.ts';
 import { findDifferences } from '../support/equality.ts';
 import { test } from '../support/site.ts';
 import type { TestDatabase } from '../support/test-database.ts';
 
 /** Rows after which everything is equal. */
-const equal: readonly (readonly [row: string, choices: Partial<Choices>, ...faults: FaultPlan[]])[] = [
+const equal: readonly (readonly [row: string, choices: Partial<Choices>])[] = [
   ['L1 pages are capped at 3', { pageCap: 3 }],
   ['L5 the same page for ever', { ignoredFilters: ['afterid', 'beforeid', 'afterdate', 'beforedate'] }],
-  ['L8 a login page with 200 now and then', { pageCap: 3 }, { kind: 'html', on: 'list', skip: 1, times: 2 }],
-  ['L10 the same id twice', {}, { kind: 'duplicate', on: 'list', times: null }],
-  [
-    'L12 a poison item on every page',
-    { pageCap: 3 },
-    { kind: 'poison', on: 'list', json: '{"ID": "1e3"}', times: null },
-  ],
 ];
 
-/** The rows that `npm test` runs; `npm run test:all` runs all of them. */
-const isQuick = (row: string) => /^L(?:1|5) /.test(row);
-
 describe('every application is stored once and equal when', () => {
-  for (const [row, choices, ...faults] of equal) {
-    test(row, { tags: isQuick(row) ? [] : ['slow'] }, async ({ openSite }) => {
+  for (const [row, choices] of equal) {
+    test(row, async ({ openSite }) => {
       const { board, database, sync } = await openSite({ applications: 10, choices });
-      for (const fault of faults) board.fault(fault);
       await sync();
       expect(await findDifferences(database, board)).toEqual([]);
       await expectOnce(database);
     });
   }
-
-  test.for([
-    { xmlNamespace: 'prefixed', xmlNull: 'xsiNil', xmlOrder: 'reversed', xmlDates: 'milliseconds' },
-    { xmlNamespace: 'default', xmlNull: 'absent', xmlOrder: 'sorted' },
-  ] as const)(
-    'L18 XML comes as %o, and JSON afterwards changes nothing',
-    { tags: ['slow'] },
-    async (choices, { openSite }) => {
-      const { board, database, sync, recheck } = await openSite({ applications: 8, choices });
-      await sync({ SOURCE_FORMAT: 'xml' });
-      expect(await findDifferences(database, board)).toEqual([]);
-      const [again] = await recheck({ SOURCE_FORMAT: 'json' });
-      expect(again).toMatchObject({ added: 0, changed: 0 });
-    },
-  );
 });
 
 describe('the list', () => {
-  test('L10 shows an id twice with different content: one row, and a note says so', { tags: ['slow'] }, async ({
-    openSite,
-  }) => {
-    const { board, database, sync } = await openSite({ applications: 3 });
-    board.fault({ kind: 'duplicate', on: 'list', differing: true, times: null });
-    await sync();
-    await expectOnce(database);
-    // Each answer shows its first application twice. Which answers there are depends on the time of day.
-    const noted = [{ field: 'ID', reason: expect.stringContaining('more than once') }];
-    const rows = await database.query(`SELECT notes FROM intake.applications WHERE notes IS NOT NULL`);
-    expect(rows.length).toBeGreaterThan(0);
-    expect(rows).toEqual(rows.map(() => ({ notes: noted })));
-    expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([{ n: 3 }]);
-  });
-
   test('L17 carries an AgentID, then another: the newest is kept, and nothing else changes', {
     tags: ['slow'],
   }, async ({ openSite }) => {
@@ -106,20 +64,6 @@ describe('the list', () => {
     );
     expect(row?.shown).toBe(0);
     expect(row?.kept).toBeGreaterThan(0);
-  });
-
-  test('L15 holds an id of 2^63-1: stored, and what comes after is still read', { tags: ['slow'] }, async ({
-    openSite,
-  }) => {
-    const { board, database, sync } = await openSite({
-      applications: 30,
-      choices: { pageCap: 20, order: 'descending' },
-    });
-    board.add([{ id: 9_223_372_036_854_775_807n }]);
-    await sync();
-    board.add(2);
-    expect((await sync()).at(-1)).toMatchObject({ added: 2 });
-    expect(await findDifferences(database, board)).toEqual([]);
   });
 });
 

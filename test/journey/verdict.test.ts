@@ -71,18 +71,6 @@ describe('of an account that is proven', { tags: ['slow'] }, () => {
     });
   });
 
-  test('a poll that ends with a doubt ends with 3', async ({ openSite }) => {
-    const { board, intake } = await openSite({ applications: 120, choices: { pageCap: 50, order: 'descending' } });
-    await intake('sync --no-files');
-    board.choose({ combination: 'refuse400' });
-    board.add(Array.from({ length: 120 }, () => ({ attachments: [] })));
-    const said = await intake('sync --no-files --json');
-    expect({ code: said.code, told: toResult(said).advertisers[0] }).toMatchObject({
-      code: 3,
-      told: { sweep: { certificate: 'assumed', risk: 'doubt' } },
-    });
-  });
-
   test('a backfill by date ends with 0, since it takes nothing from the proof', async ({ openSite }) => {
     const { intake } = await openSite(proven);
     await intake('sync --no-files');
