@@ -19,7 +19,7 @@ import {
 } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
 
-/** Opening creates nothing; the first put or identity does. The first put or delete removes temporary files that are more than an hour old. */
+/** Opening creates nothing; the first put or identity does. The first put and every delete remove temporary files that are more than an hour old. */
 export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   const root = resolve(folder);
   const aside = join(root, asideName);
@@ -31,10 +31,6 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   const inFolder = <T>(verb: string, work: () => Promise<T>) => guard(verb, () => requireFolder().then(work));
 
   let leftovers: Promise<void> | null = null;
-  const clean = () => {
-    leftovers ??= removeLeftovers(aside).catch(() => {});
-    return leftovers;
-  };
 
   return {
     location: pathToFileURL(root).href,
@@ -44,7 +40,8 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
         const path = toPath(key);
         await (proof === null ? makeFolder(aside) : stat(proof));
         proof ??= aside;
-        await clean();
+        leftovers ??= removeLeftovers(aside);
+        await leftovers;
         // The process that renamed the blob may not have synced the folder. Unsynced, a power cut could leave a row without its blob.
         if ((await verifyFile(path, facts, 'bytes', signal)) === 'intact') {
           await syncFolder(dirname(path));
@@ -76,7 +73,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
     delete: (keys, signal) =>
       inFolder('deleted', async () => {
         const paths = new Map(keys.map((key) => [key, toPath(key)]));
-        await clean();
+        await removeLeftovers(aside);
         const refused: RefusedDelete[] = [];
         for (const [key, path] of paths) {
           signal.throwIfAborted();
@@ -294,11 +291,12 @@ async function nameOnce(path: string, name: string): Promise<boolean> {
   return (await named.then(() => true, ignore('EEXIST'))) ?? false;
 }
 
+/** They hold bytes of people. One that cannot be removed keeps nothing else from being put or deleted. */
 async function removeLeftovers(aside: string): Promise<void> {
-  for (const name of await readdir(aside)) {
+  for (const name of await readdir(aside).catch(() => [])) {
     const path = join(aside, name);
-    const found = await stat(path).catch(ignore('ENOENT'));
-    if (found && Date.now() - found.mtimeMs > leftoverAgeMs) await rm(path, { force: true });
+    const found = await stat(path).catch(() => null);
+    if (found && Date.now() - found.mtimeMs > leftoverAgeMs) await rm(path, { force: true }).catch(() => {});
   }
 }
 

@@ -78,6 +78,20 @@ describe('a folder of blobs', () => {
     expect(await readdir(aside)).toEqual(['young']);
   });
 
+  test('loses with a delete what killed puts have left since its first put', async () => {
+    await using scratch = await openScratch();
+    await using store = await openDiskBlobs(scratch.path);
+    const { bytes, facts } = createBytes(10);
+    const key = toBlobKey(5n, facts.sha256);
+    await store.put(key, bytes, facts, signal);
+    const left = join(scratch.path, '.aside', 'left');
+    await writeFile(left, bytes);
+    const twoHoursAgo = new Date(Date.now() - 2 * 60 * 60 * 1000);
+    await utimes(left, twoHoursAgo, twoHoursAgo);
+    await store.delete([key], signal);
+    expect(await readdir(join(scratch.path, '.aside'))).toEqual([]);
+  });
+
   test('after kill -9 in the middle of puts holds whole blobs only', async () => {
     await using scratch = await openScratch();
     const sizeBytes = 2_000_000;

@@ -118,6 +118,20 @@ describe('verify', () => {
     expect(await intake.store.reports.loadStatus()).toMatchObject([{ damagedBlobs: 0 }]);
   });
 
+  test.for(['missing', 'damaged'] as const)('calls nothing lost that was %s in one of two looks', async (condition) => {
+    await using intake = await openThree();
+    const [one] = [...intake.board.truth()];
+    await intake.changeWithFiles(one?.id ?? 0n, { attachments: [{ kind: 'resume', content: 'another' }] });
+    const lied = new Set<string>();
+    const look: BlobStore['verify'] = async (key, ...rest) => {
+      const isFirst = !lied.has(key);
+      lied.add(key);
+      return isFirst ? condition : await intake.blobs.verify(key, ...rest);
+    };
+    const found = await verifyAt({ ...intake, blobs: { ...intake.blobs, verify: look } });
+    expect(found).toMatchObject({ ...clean, read: 4, lost: 0 });
+  });
+
   test('calls nothing lost when the mount of its folder has gone away', async () => {
     await using intake = await openThree();
     const [one] = [...intake.board.truth()];

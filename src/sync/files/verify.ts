@@ -1,7 +1,7 @@
 // Verify compares rows with stored objects in both directions. It also reads the requested amount of bytes again, longest unread first, and
 // checks their sha256. Lost files are queued for download again. Orphaned objects are deleted after a day. A finding counts only when a
 // second look confirms it, because rows and objects change while they are compared.
-import { type BlobStore, type ListedBlob, toBlobFolder, toSha256 } from '../../domain/blob.ts';
+import { type BlobCondition, type BlobStore, type ListedBlob, toBlobFolder, toSha256 } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { nightMs, toNightBudget } from '../../domain/reread.ts';
 import { Trouble, WrongStore } from '../../domain/trouble.ts';
@@ -129,11 +129,16 @@ async function readAgain(step: Step): Promise<void> {
       yield row;
     }
   }
+  const look = (row: BlobRow) => blobs.verify(row.key, row, 'bytes', signal);
   const check = async (row: BlobRow) => {
-    const condition = await blobs.verify(row.key, row, 'bytes', signal).catch((error: unknown) => {
-      left += toCost(row);
-      throw error;
-    });
+    // The second look decides: a store may answer wrongly once, and an earlier version that is called lost stays so.
+    const decide = (first: BlobCondition) => (first === 'intact' ? first : look(row));
+    const condition = await look(row)
+      .then(decide)
+      .catch((error: unknown) => {
+        left += toCost(row);
+        throw error;
+      });
     if (condition !== 'missing') {
       counts.read += 1;
       counts.readBytes += row.sizeBytes;
