@@ -1,5 +1,5 @@
 // What happens to an extract later: the next one writes only what has changed, and an erasure takes people out of it.
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { describe, expect } from 'vitest';
@@ -103,6 +103,18 @@ describe('--since-last', () => {
     expect(second.files.length).toBeGreaterThan(5);
     await compareRows(database, target, second);
   });
+});
+
+test('--since-last writes everything where somebody has deleted a file of the snapshot before', async ({
+  database,
+  demo: _,
+  target,
+}) => {
+  const first = await extract(database, target, '--views', 'applications_anonymous');
+  const lost = first.files.find(({ partition }) => partition === '2026-04')?.path ?? '';
+  rmSync(join(target, lost));
+  await extract(database, target, '--since-last');
+  await compareRows(database, target, readWhole(target));
 });
 
 describe('an erasure', () => {

@@ -7,6 +7,7 @@ import { parquetMetadata } from 'hyparquet';
 import { describe, expect } from 'vitest';
 import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import type { Manifest } from '../../src/domain/extract/manifest.ts';
+import type { Row } from '../../src/store/postgres/database.ts';
 import { anonymousViews, personalViews } from '../../src/store/postgres/grants.ts';
 import { openStore } from '../../src/store/store.ts';
 import { holdLane } from '../../src/sync/accounts/held-lane.ts';
@@ -162,6 +163,33 @@ test("people's columns are not extracted by the names of their views alone", asy
   expect(await listObjects(target)).toEqual([]);
 });
 
+test('a paused extract that comes back after an erasure leaves nobody there', async ({ database, demo: _, target }) => {
+  await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
+  await using blobs = await openDiskBlobs(target);
+  const request = { ...toRequest(target), withPeople: true };
+  const { location, signal, leaseMs } = request;
+  const spool = openSpool(target);
+  let isErased = false;
+  const late = {
+    ...blobs,
+    put: async (...given: Parameters<typeof blobs.put>) => {
+      if (given[0].startsWith('people/') && !isErased) {
+        isErased = true;
+        await database.query(`DELETE FROM intake.leases WHERE name LIKE 'extract %'`);
+        const deps = { store, target: blobs, spool, onDelete: async () => {}, onStep: () => {} };
+        const erasure = { location, advertiserId: 1n, applicationIds: [], deletedBefore: [], owner: 'erasure' };
+        await erasePeople(deps, { ...erasure, leaseMs, signal });
+      }
+      return await blobs.put(...given);
+    },
+  };
+  // A snapshot from before, since an erasure publishes in place of it.
+  await runExtract({ store, target: blobs, spool }, toRequest(target));
+  await expect(runExtract({ store, target: late, spool }, request)).rejects.toMatchObject({ name: 'LeaseLost' });
+  expect(isErased).toBe(true);
+  expect((await listObjects(target)).filter((path) => path.startsWith('people/'))).toEqual([]);
+});
+
 describe('a killed extract', () => {
   const name = 'at %s shows the snapshot before or its own, whole, and leaves nothing after the next one';
   const killAt = async (point: string, { database, demo: _, target }: Fixtures) => {
@@ -218,6 +246,28 @@ describe('a killed extract', () => {
     await expect(runExtract(deps, toRequest(target))).rejects.toMatchObject({ name: 'LeaseLost' });
     expect(readWhole(target)).toMatchObject({ snapshot_id: (other as Manifest | null)?.snapshot_id });
   });
+});
+
+test('a large partition has several files, which readers see as one table', { tags: ['slow'] }, async ({
+  database,
+  demo: _,
+  target,
+}) => {
+  await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
+  await using blobs = await openDiskBlobs(target);
+  async function* oneByOne(batches: AsyncIterable<readonly Row[]>) {
+    for await (const rows of batches) for (const row of rows) yield [row];
+  }
+  const withSnapshot: typeof store.extracts.withSnapshot = (work) =>
+    store.extracts.withSnapshot((snapshot) =>
+      work({ ...snapshot, loadRows: (...chosen) => oneByOne(snapshot.loadRows(...chosen)) }),
+    );
+  const deps = { store: { ...store, extracts: { ...store.extracts, withSnapshot } }, target: blobs };
+  const request = { ...toRequest(target), views: ['answer_distribution'] };
+  const { manifest } = await runExtract({ ...deps, spool: openSpool(target) }, request);
+  await compareRows(database, target, readWhole(target));
+  expect(manifest.files.length).toBeGreaterThan(1);
+  expect(manifest.files.every(({ rows }) => rows <= 100)).toBe(true);
 });
 
 test('a target of another database is left alone', async ({ database, demo: _, target }) => {

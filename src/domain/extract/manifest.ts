@@ -62,7 +62,7 @@ export interface ExtractFile {
   readonly path: string;
   readonly view: string;
   readonly advertiser_id: string;
-  /** A month of submission (2026-07, or `none`), a bucket of application ids (00 to 63), or null where the view has one file. */
+  /** A month of submission (2026-07, or `none`), a bucket of application ids (00 to 63), or null where the view is not divided. */
   readonly partition: string | null;
   readonly rows: number;
   readonly bytes: number;
@@ -124,24 +124,30 @@ export function toManifestPath(snapshotId: string): string {
   return `snapshots/${snapshotId}.json`;
 }
 
-/** People's columns lie in a folder of their own, so that access to them can be granted apart. */
+/**
+ * People's columns lie in a folder of their own, so that access to them can be granted apart. The hash tells the files of one partition
+ * apart.
+ */
 export function toFilePath(
-  { view, advertiser_id, partition }: Pick<ExtractFile, 'view' | 'advertiser_id' | 'partition'>,
+  { view, advertiser_id, partition, sha256 }: Omit<ExtractFile, 'path'>,
   isPersonal: boolean,
   snapshotId: string,
 ): string {
   const folder = [isPersonal ? 'people' : 'data', view, advertiser_id, ...(partition === null ? [] : [partition])];
-  return `${folder.join('/')}/${snapshotId}.parquet`;
+  return `${folder.join('/')}/${snapshotId}-${sha256.slice(0, 8)}.parquet`;
 }
 
 /** The snapshot that wrote an object; null for a name that no extract gives. */
 function toWriter(path: string): string | null {
-  const name = /^(?:data|people)\/.+\/(\d{8}T\d{9}Z)\.parquet$|^snapshots\/(\d{8}T\d{9}Z)\.json$/.exec(path);
+  const name = /^(?:data|people)\/.+\/(\d{8}T\d{9}Z)(?:-\w{8})?\.parquet$|^snapshots\/(\d{8}T\d{9}Z)\.json$/.exec(path);
   return name?.[1] ?? name?.[2] ?? null;
 }
 
 /** The folders of a target that hold objects of snapshots, in the order of deletion: a manifest goes before its files. */
 export const folders = ['snapshots/', 'data/', 'people/'] as const;
+
+/** Whether the snapshot has written the object, not an earlier one. */
+export const isWrittenBy = (path: string, snapshotId: string) => toWriter(path) === snapshotId;
 
 /** Objects that no kept snapshot refers to: of killed extracts and of expired snapshots. Leaves all that a later snapshot has written. */
 export function findUnused(paths: readonly string[], kept: readonly Manifest[], own: string): string[] {

@@ -57,7 +57,7 @@ export async function erasePeople(deps: ErasePeopleDeps, request: ErasePeopleReq
     file.advertiser_id === String(request.advertiserId) &&
     buckets.includes(file.partition ?? '');
   const erased = new Set(request.applicationIds);
-  const rewritten = new Map<string, ExtractFile>();
+  const rewritten = new Map<string, readonly ExtractFile[]>();
   for (const file of latest.files.filter(isSuspect)) {
     const fresh = await writeWithout(deps, latest, file, erased, snapshotId, signal);
     if (fresh !== undefined) rewritten.set(file.path, fresh);
@@ -70,7 +70,7 @@ export async function erasePeople(deps: ErasePeopleDeps, request: ErasePeopleReq
     ...latest,
     snapshot_id: snapshotId,
     previous: isClean ? toManifestPath(latest.snapshot_id) : null,
-    files: latest.files.map((file) => rewritten.get(file.path) ?? file),
+    files: latest.files.flatMap((file) => rewritten.get(file.path) ?? [file]),
   };
   await publish(target, manifest, pointer, { signal, onManifest: () => deps.crashPoint?.('extractDescribed') });
   deps.crashPoint?.('extractPublished');
@@ -93,7 +93,7 @@ async function awaitLane({ store, onStep }: ErasePeopleDeps, request: ErasePeopl
   }
 }
 
-/** Writes a file again without these applications. Undefined if it holds none of them. */
+/** Writes the rows of a file again without these applications. Undefined if it holds none of them. */
 async function writeWithout(
   { target, spool, onStep, crashPoint }: ErasePeopleDeps,
   { columns }: Manifest,
@@ -101,12 +101,12 @@ async function writeWithout(
   erased: ReadonlySet<unknown>,
   snapshotId: string,
   signal: AbortSignal,
-): Promise<ExtractFile | undefined> {
+): Promise<readonly ExtractFile[] | undefined> {
   const bytes = await loadWhole(target, file.path, signal);
   if (bytes === null) throw new Trouble('local', `${file.path} of the extract is not there.`, { at: 'storage' });
-  const rows = await readParquet(bytes);
-  const others = rows.filter((row) => !erased.has(row.application_id));
-  if (others.length === rows.length) return undefined;
+  let hasErased = false;
+  for await (const rows of readParquet(bytes)) hasErased ||= rows.some((row) => erased.has(row.application_id));
+  if (!hasErased) return undefined;
   const { view, partition } = file;
   const request = { view, columns: columns[view] ?? [], division: 'bucket', snapshotId, earlier: [], signal } as const;
   const onPut = () => {
@@ -114,5 +114,10 @@ async function writeWithout(
     crashPoint?.('extractPut');
   };
   const advertiserId = BigInt(file.advertiser_id);
-  return await writePart({ target, spool, onPut }, { ...request, advertiserId }, { partition, batches: [others] });
+  const batches = keepOthers(bytes, erased);
+  return await writePart({ target, spool, onPut }, { ...request, advertiserId }, { partition, batches });
+}
+
+async function* keepOthers(bytes: Uint8Array, erased: ReadonlySet<unknown>) {
+  for await (const rows of readParquet(bytes)) yield rows.filter((row) => !erased.has(row.application_id));
 }

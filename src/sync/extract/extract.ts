@@ -5,6 +5,7 @@ import {
   type ExtractColumn,
   type ExtractedAdvertiser,
   type ExtractFile,
+  isWrittenBy,
   type Manifest,
   toManifestPath,
 } from '../../domain/extract/manifest.ts';
@@ -15,11 +16,19 @@ import {
   toDivision,
   toMonthRanges,
 } from '../../domain/extract/partitions.ts';
-import { Trouble } from '../../domain/trouble.ts';
+import { LeaseLost, Trouble } from '../../domain/trouble.ts';
 import type { Snapshot, SnapshotAdvertiser } from '../../store/extract.ts';
 import type { Store } from '../../store/store.ts';
 import { holdLane, type LaneRequest } from '../accounts/held-lane.ts';
-import { deleteObjects, listUnused, loadPublished, publish } from './publish.ts';
+import {
+  deleteObjects,
+  discardUnpublished,
+  listPaths,
+  listUnused,
+  loadPublished,
+  type Published,
+  publish,
+} from './publish.ts';
 import { type WriteDeps, writeEmpty, writeView } from './write.ts';
 
 export interface ExtractDeps extends WriteDeps {
@@ -57,16 +66,48 @@ export async function extract(deps: ExtractDeps, request: ExtractRequest): Promi
   const { location, keep } = request;
   await using lane = await holdLane(store, { ...request, ...toLane(location) });
   const { signal } = lane;
-  const { databaseId, pointer, chain, snapshotId } = await loadPublished(store, target, location, signal);
+  const published = await loadPublished(store, target, location, signal);
+  const { pointer, chain, snapshotId } = published;
+  let manifest: Manifest;
+  try {
+    manifest = await writeSnapshot(deps, { ...request, signal }, published);
+    await publish(target, manifest, pointer, { signal, onManifest: () => deps.crashPoint?.('extractDescribed') });
+  } catch (error) {
+    if (error instanceof LeaseLost || signal.reason instanceof LeaseLost) {
+      await discardUnpublished(target, snapshotId, AbortSignal.timeout(discardTimeoutMs)).catch(() => {});
+    }
+    throw error;
+  }
+  await store.extracts.recordPublished(location);
+  deps.crashPoint?.('extractPublished');
+  const kept = [manifest, ...chain].slice(0, keep);
+  const unused = await listUnused(target, kept, snapshotId, signal);
+  await deleteObjects(target, unused, signal);
+  const written = manifest.files.filter(({ path }) => isWrittenBy(path, snapshotId)).length;
+  return { manifest, written, deleted: unused.length };
+}
+
+/** The process may have been told to stop by then. */
+const discardTimeoutMs = 10_000;
+
+/** Writes the files of a snapshot, and describes them. */
+async function writeSnapshot(
+  deps: ExtractDeps,
+  request: ExtractRequest,
+  { databaseId, chain, snapshotId }: Published,
+): Promise<Manifest> {
+  const { store, target } = deps;
+  const { location, signal } = request;
   const [last = null] = chain;
   const views = chooseViews(request, last);
   const withPeople = views.some((view) => request.personalViews.includes(view));
   // Before anything is read: an erasure that the snapshot does not show yet must find this target.
   await store.extracts.record({ location, withPeople, snapshotId });
-  const manifest = await store.extracts.withSnapshot(async (snapshot): Promise<Manifest> => {
+  return await store.extracts.withSnapshot(async (snapshot): Promise<Manifest> => {
     const previous = request.sinceLast ? last : null;
+    const present = await listPaths(target, signal);
     const columns = pickColumns(snapshot, views);
-    const files = await writeFiles(deps, snapshot, { ...request, signal, snapshotId, columns, previous });
+    const files = await writeFiles(deps, snapshot, { ...request, snapshotId, columns, previous, present });
     deps.crashPoint?.('extractWritten');
     return {
       format: 1,
@@ -84,14 +125,6 @@ export async function extract(deps: ExtractDeps, request: ExtractRequest): Promi
       files,
     };
   });
-  await publish(target, manifest, pointer, { signal, onManifest: () => deps.crashPoint?.('extractDescribed') });
-  await store.extracts.recordPublished(location);
-  deps.crashPoint?.('extractPublished');
-  const kept = [manifest, ...chain].slice(0, keep);
-  const unused = await listUnused(target, kept, manifest.snapshot_id, signal);
-  await deleteObjects(target, unused, signal);
-  const written = manifest.files.filter(({ path }) => path.endsWith(`/${manifest.snapshot_id}.parquet`)).length;
-  return { manifest, written, deleted: unused.length };
 }
 
 /**
@@ -139,23 +172,27 @@ interface FilesRequest extends Pick<ExtractRequest, 'personalViews' | 'signal'> 
   readonly columns: Readonly<Record<string, readonly ExtractColumn[]>>;
   /** The snapshot whose files may serve again; null: none. */
   readonly previous: Manifest | null;
+  /** The objects that lie at the target: somebody may have deleted files of the snapshot before. */
+  readonly present: ReadonlySet<string>;
 }
 
 async function writeFiles(deps: ExtractDeps, snapshot: Snapshot, request: FilesRequest): Promise<ExtractFile[]> {
-  const { previous, snapshotId, signal, personalViews } = request;
+  const { previous, present, snapshotId, signal, personalViews } = request;
   const files: ExtractFile[] = [];
   const onPut = () => deps.crashPoint?.('extractPut');
   for (const advertiser of snapshot.advertisers) {
     const { advertiserId } = advertiser;
-    const earlier = previous?.files.filter((file) => file.advertiser_id === String(advertiserId)) ?? [];
-    const changed = previous && (await findChanged(snapshot, previous, advertiser, earlier));
+    const published = previous?.files.filter((file) => file.advertiser_id === String(advertiserId)) ?? [];
+    const earlier = published.filter(({ path }) => present.has(path));
+    const isWhole = earlier.length === published.length;
+    const changed = previous && isWhole ? await findChanged(snapshot, previous, advertiser, earlier) : null;
     for (const [view, columns] of Object.entries(request.columns)) {
       const division = toDivision(view, personalViews.includes(view));
       const continued = previous !== null && isContinued(previous, view, columns) ? changed : null;
       const { write, keep } = planPartitions(view, division, earlier, continued);
       const viewRequest = { view, columns, division, advertiserId, snapshotId, earlier, signal, partitions: write };
       const written = await writeView({ ...deps, onPut }, snapshot, viewRequest);
-      if (keep.length + written.length === 0) written.push(await writeEmpty({ ...deps, onPut }, viewRequest));
+      if (keep.length + written.length === 0) written.push(...(await writeEmpty({ ...deps, onPut }, viewRequest)));
       files.push(...keep, ...written);
     }
   }

@@ -1,5 +1,5 @@
 // Encodes rows as one Parquet file, into a spool. Memory holds one batch of rows, which becomes a row group.
-import { type AsyncBuffer, parquetReadObjects, type SchemaElement } from 'hyparquet';
+import { type AsyncBuffer, parquetMetadata, parquetReadObjects, type SchemaElement } from 'hyparquet';
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 import type { Spooled } from '../../domain/blob.ts';
 import type { ColumnType, ExtractColumn } from '../../domain/extract/manifest.ts';
@@ -103,12 +103,18 @@ export function openParquet(
   };
 }
 
-/** The rows of a file in memory, with the values that `openParquet` takes. */
-export async function readParquet(bytes: Uint8Array): Promise<ParquetRow[]> {
+/** The rows of a file in memory, group by group, with the values that `openParquet` takes. */
+export async function* readParquet(bytes: Uint8Array): AsyncGenerator<ParquetRow[]> {
   const { buffer, byteOffset, byteLength } = bytes;
   const whole = buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer;
   const file: AsyncBuffer = { byteLength, slice: (start, end) => whole.slice(start, end) };
   const same = <T>(value: T) => value;
   const parsers = { timestampFromMicroseconds: same, dateFromDays: same };
-  return await parquetReadObjects({ file, parsers });
+  const metadata = parquetMetadata(whole);
+  let rowStart = 0;
+  for (const { num_rows } of metadata.row_groups) {
+    const rowEnd = rowStart + Number(num_rows);
+    yield await parquetReadObjects({ file, metadata, parsers, rowStart, rowEnd });
+    rowStart = rowEnd;
+  }
 }

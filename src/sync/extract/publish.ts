@@ -5,6 +5,7 @@ import { type BlobStore, countKept } from '../../domain/blob.ts';
 import {
   findUnused,
   folders,
+  isWrittenBy,
   latestName,
   type Manifest,
   parseLatest,
@@ -99,9 +100,25 @@ export async function listUnused(
   signal: AbortSignal,
   known: readonly string[] = [],
 ): Promise<string[]> {
-  const paths = new Set<string>(known);
+  return findUnused([...(await listPaths(target, signal)).union(new Set(known))], kept, own);
+}
+
+/** The objects of all snapshots, kept or not. */
+export async function listPaths(target: BlobStore, signal: AbortSignal): Promise<Set<string>> {
+  const paths = new Set<string>();
   for (const folder of folders) for await (const { key } of target.list(folder, signal)) paths.add(key);
-  return findUnused([...paths], kept, own);
+  return paths;
+}
+
+/**
+ * Deletes what a snapshot has written and not published. A process that was paused until it lost its lane may have written a file of people
+ * after an erasure had ended.
+ */
+export async function discardUnpublished(target: BlobStore, snapshotId: string, signal: AbortSignal): Promise<void> {
+  if ((await target.loadText(latestName, signal)) === renderLatest(toManifestPath(snapshotId))) return;
+  const paths = await listPaths(target, signal);
+  const own = [...paths].filter((path) => isWrittenBy(path, snapshotId));
+  await deleteObjects(target, own, signal);
 }
 
 /** Deletes these objects with their versions. Returns how many versions the store does not let Intake delete. */

@@ -1,6 +1,6 @@
-// Writes the rows of one view and advertiser as files of a target: one for each partition. A file is encoded into the spool first, because
+// Writes the rows of one view and advertiser as files of a target, by partition. A file is encoded into the spool first, because
 // a store takes bytes of known size and hash.
-import type { BlobFacts, BlobStore, Spool } from '../../domain/blob.ts';
+import type { BlobStore, Spool } from '../../domain/blob.ts';
 import { type ExtractColumn, type ExtractFile, toFilePath } from '../../domain/extract/manifest.ts';
 import type { Division } from '../../domain/extract/partitions.ts';
 import type { Snapshot } from '../../store/extract.ts';
@@ -29,7 +29,7 @@ export interface ViewRequest {
   readonly signal: AbortSignal;
 }
 
-/** A source of rows for one file. */
+/** A source of rows for the files of one partition. */
 interface Part {
   readonly partition: string | null;
   readonly batches: AsyncIterable<readonly Row[]> | Iterable<readonly Row[]>;
@@ -37,11 +37,7 @@ interface Part {
 
 export async function writeView(deps: WriteDeps, snapshot: Snapshot, request: ViewRequest): Promise<ExtractFile[]> {
   const files: ExtractFile[] = [];
-  for await (const part of findParts(snapshot, request)) {
-    const file = await writePart(deps, request, part);
-    // The month has lost its last application, or this view knows nothing of it.
-    if (file.rows > 0 || file.partition === null) files.push(file);
-  }
+  for await (const part of findParts(snapshot, request)) files.push(...(await writePart(deps, request, part)));
   return files;
 }
 
@@ -63,7 +59,7 @@ async function* findParts(
 }
 
 /** A file without rows, for a view of which there are none: readers find its columns. */
-export async function writeEmpty(deps: WriteDeps, request: ViewRequest): Promise<ExtractFile> {
+export async function writeEmpty(deps: WriteDeps, request: ViewRequest): Promise<ExtractFile[]> {
   return await writePart(deps, request, { partition: null, batches: [] });
 }
 
@@ -98,11 +94,46 @@ async function* byBucket(batches: AsyncIterable<readonly Row[]>): AsyncGenerator
   }
 }
 
-/** Writes one file. A month without rows has none. */
+/**
+ * Most batches of a file, each of which becomes a row group: 200,000 rows. What a footer says of them stays in memory until the file ends
+ * (20 kB for a row group of 19 columns, measured), so without a limit the memory would grow with the account.
+ */
+const mostGroups = 100;
+
+/** Writes the files of a partition. A month without rows has none. */
 export async function writePart(
   deps: WriteDeps,
   request: Omit<ViewRequest, 'partitions'>,
   { partition, batches }: Part,
+): Promise<ExtractFile[]> {
+  const source = iterate(batches);
+  let next = await source.next();
+  async function* takeGroups(): AsyncGenerator<readonly Row[]> {
+    for (let groups = 0; groups < mostGroups && !next.done; groups++) {
+      yield next.value;
+      next = await source.next();
+    }
+  }
+  const files: ExtractFile[] = [];
+  try {
+    if (next.done && request.division === 'month' && partition !== null) return [];
+    do files.push(await writeFile(deps, request, partition, takeGroups()));
+    while (!next.done);
+    return files;
+  } finally {
+    await source.return();
+  }
+}
+
+async function* iterate(batches: Part['batches']): AsyncGenerator<readonly Row[], void> {
+  yield* batches;
+}
+
+async function writeFile(
+  deps: WriteDeps,
+  request: Omit<ViewRequest, 'partitions'>,
+  partition: string | null,
+  batches: AsyncIterable<readonly Row[]>,
 ): Promise<ExtractFile> {
   const { view, columns, division, snapshotId, earlier, signal } = request;
   await using spooled = deps.spool.open();
@@ -116,21 +147,17 @@ export async function writePart(
   }
   await parquet.finish();
   const { body, facts } = await spooled.finish();
-  const named = { view, advertiser_id: String(request.advertiserId), partition };
-  const described = { ...named, rows: parquet.rows, ...toSizes(facts), ...ids.range() };
-  const same = earlier.find(
-    (file) => file.view === view && file.partition === partition && file.sha256 === facts.sha256,
-  );
-  if (same) return { path: same.path, ...described };
-  const path = toFilePath(named, division === 'bucket', snapshotId);
-  if (parquet.rows > 0 || division !== 'month' || partition === null) {
-    await deps.target.put(path, body, facts, signal);
-    deps.onPut?.();
-  }
-  return { path, ...described };
+  const file = {
+    ...{ view, advertiser_id: String(request.advertiserId), partition },
+    ...{ rows: parquet.rows, bytes: facts.sizeBytes, sha256: facts.sha256, ...ids.range() },
+  };
+  const same = earlier.find((one) => one.view === view && one.partition === partition && one.sha256 === file.sha256);
+  if (same) return { path: same.path, ...file };
+  const path = toFilePath(file, division === 'bucket', snapshotId);
+  await deps.target.put(path, body, facts, signal);
+  deps.onPut?.();
+  return { path, ...file };
 }
-
-const toSizes = ({ sizeBytes, sha256 }: BlobFacts) => ({ bytes: sizeBytes, sha256 });
 
 function trackIds() {
   let low: bigint | null = null;
