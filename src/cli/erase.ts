@@ -27,7 +27,7 @@ export const erase = command({
   summary: 'erase a person: rows, files, queue, quarantine; no later sweep brings them back',
   examples: [
     ['intake erase --application 120045 --dry-run', 'show what would be erased with one application'],
-    ['intake erase --application 120045 --yes', 'erase it and wait for the receipt'],
+    ['intake erase --application 120045 --yes', 'erase it and print the receipt'],
     ['intake erase --job-seeker 3f2a9c --yes', 'all applications of one jobseeker account'],
     [
       'intake erase --email jo@example.com --dry-run',
@@ -105,10 +105,8 @@ async function eraseAll(context: Context, person: Sought | null, given: Given<ty
   using progress = terminal.openProgress('erasures');
   const closed = new Set<string>();
   const onStep = (job: ErasureJob) => {
-    if (job.step === 'closed') closed.add(job.jobId);
-    const waits = job.step === 'waiting' && job.checkAgainInMs > 0;
-    const left = `rows and files are deleted; ${Math.ceil(job.checkAgainInMs / 1_000)} s until everything that ran before has expired`;
-    progress.update(closed.size, null, waits ? left : job.step === 'bytes' ? 'rows are deleted, deleting files' : '');
+    if (job.closedAt !== null) closed.add(job.jobId);
+    progress.update(closed.size, null, job.closedAt === null ? 'rows are deleted, deleting files' : '');
   };
   const deps = { store, blobs, crashPoint, onStep, eraseExtracts: createExtractErasure(config, store, crashPoint) };
   const advertisers = await loadHolders(app, given.advertiser);
@@ -118,7 +116,7 @@ async function eraseAll(context: Context, person: Sought | null, given: Given<ty
     const begun: ErasureJob[] = [];
     await retain({ store, onStep: (job) => begun.push(job) }, request);
     const open = await Promise.all(advertisers.map((id) => store.erasures.loadOpen(id)));
-    return await finishBegun(deps, begun, open.flat(), signal);
+    return await finishBegun(deps, [...open.flat(), ...begun], signal);
   }
   // An address is the same person at every advertiser; an id must match at one only. If nobody matches, each has a receipt that says so.
   const fitting = sought.by === 'address' ? [] : await findHolder(store, advertisers, sought);
@@ -144,8 +142,8 @@ function toReceiptLines(receipts: readonly ErasureJob[]): string[] {
 }
 
 /** A receipt as JSON, without the value that was searched for. */
-function toReceipt({ advertiserId, jobId, soughtBy, requestedAt, requestedBy, closedAt, counts, checks }: ErasureJob) {
-  return { advertiserId, jobId, soughtBy, requestedAt, requestedBy, closedAt, checks, counts };
+function toReceipt({ advertiserId, jobId, soughtBy, requestedAt, requestedBy, closedAt, counts }: ErasureJob) {
+  return { advertiserId, jobId, soughtBy, requestedAt, requestedBy, closedAt, counts };
 }
 
 const labels: readonly (readonly [keyof ErasureCounts, string, string?])[] = [

@@ -8,8 +8,8 @@ export const crashPoints = {
   page: ['pageCompared', 'pageWritten', 'pageCommitted'],
   download: ['claimed', 'fetched', 'intended', 'put', 'completed'],
   /** In order: the rows are deleted but not committed; committed, with the files still in the store; files deleted but not their rows;
-   *  before the wait for work that was running; second check done but not yet reported to the caller. */
-  erasure: ['erasureWritten', 'erasureBegun', 'erasureDeleted', 'erasureWaiting', 'erasureLooked'],
+   *  closed but not yet reported to the caller. */
+  erasure: ['erasureWritten', 'erasureBegun', 'erasureDeleted', 'erasureClosed'],
   /** In order: orphans are marked; their bytes are deleted but not their rows; both are deleted. */
   collection: ['orphansMarked', 'orphansDeleted', 'orphansCollected'],
   /** An endpoint has answered a message, and its position is not yet written. */

@@ -57,14 +57,10 @@ export interface ErasureJob {
   readonly soughtBy: Sought['by'];
   readonly requestedAt: Date;
   readonly requestedBy: string;
-  readonly step: 'bytes' | 'waiting' | 'closed';
-  /** How long until every lease, claim and resume upload that was active at the time has ended or expired; 0 or less when all have. */
-  readonly checkAgainInMs: number;
   /** Null once closed. */
   readonly applicationIds: readonly bigint[] | null;
   readonly hashes: readonly string[] | null;
   readonly counts: ErasedCounts;
-  readonly checks: number;
   readonly closedAt: Date | null;
 }
 

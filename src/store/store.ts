@@ -272,10 +272,9 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
     erasures: {
       ...bind([db], {
-        recordDeletedFiles: erasures.recordDeletedFiles,
+        close: erasures.closeErasure,
         noteExtracts: erasures.noteExtracts,
         noteTrouble: erasures.noteErasureTrouble,
-        checkAgain: erasures.checkAgain,
         countAged: erasures.countAged,
         noteRetention: erasures.noteRetention,
       }),

@@ -142,11 +142,6 @@ export const guards: readonly Guard[] = [
     'bytes of a kept resume are needed',
     /OR EXISTS \(SELECT 1 FROM intake\.prefills p WHERE p\.advertiser_id = \$1 AND p\.resume_sha256 = b\.sha256\)/,
   ),
-  guard(
-    'erase-twice',
-    'a closed erasure is not opened by its files',
-    /(?<=SET step = 'waiting'.*) AND step <> 'closed'/s,
-  ),
   guard('erase-twice', 'an erasure is closed once', /(?<=step = 'closed', closed_at.*) AND step <> 'closed'/s),
   guard('pinned', 'an id is pinned once', / AND advertiser_id IS NULL/),
   guard('cursors', 'ON CONFLICT of a confirmed cursor', /ON CONFLICT \(advertiser_id\) DO NOTHING/),
@@ -241,7 +236,6 @@ export const guards: readonly Guard[] = [
     /(?<=AND application_id = \$2) FOR NO KEY UPDATE/,
   ),
   guard('erase-file', 'the lock of an erasure', /(?<=LIMIT \$3::bigint) FOR UPDATE/),
-  guard('erase-again', 'the lock of the second check', /(?<=ORDER BY application_id) FOR UPDATE$/),
   guard('adopted', 'ON CONFLICT of an adopted object', /ON CONFLICT DO NOTHING(?= RETURNING 1)/),
   guard('first-use', 'ON CONFLICT of the blob store', /(?<=DEFAULT VALUES) ON CONFLICT DO NOTHING/),
   guard(
@@ -392,7 +386,6 @@ export const guards: readonly Guard[] = [
     at: 'delete6.fetch5.page19.fetch3',
   }),
   repetition('erase-release', 'an erasure is repeated after a deadlock', 'erase'),
-  repetition('erase-again-release', 'a second check is repeated after a deadlock', 'again'),
   repetition('recalled-twice', 'a recall is repeated after a deadlock', 'recall'),
   repetition('lost-twice', 'a loss is recorded again after a deadlock', 'verify'),
   repetition('drop-two', 'a drop is begun again after a deadlock', 'drop'),

@@ -1,16 +1,14 @@
-// Erasures as durable jobs. One transaction erases the rows and inserts the job with the remaining steps: delete the files, wait for work
-// that was running at the time, check again. A crash between two steps leaves a job that any process can continue.
+// Erasures as durable jobs. One transaction erases the rows, writes the tombstones that keep them out, and inserts the job: the files are
+// still to be deleted. A crash leaves an open job that any process can finish.
 import { type KeyObject, randomUUID } from 'node:crypto';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { type ErasedCounts, type ErasureJob, isNothing, type Sought, toSoughtText } from '../../domain/erasure.ts';
 import { laneLock } from '../accounts/leases.ts';
 import { type ApplicationEvent, appendEvents } from '../events.ts';
-import { longestLease } from '../postgres/clock.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
-import type { Columns } from '../schema/rows.ts';
 import { renewTombstones, setTombstones, toTombstone } from '../tombstones.ts';
 import { recordAudit } from './audit-log.ts';
-import { eraseApplications, erasePerson, type FoundPerson, findPerson, findRemains, isAged } from './find-and-erase.ts';
+import { erasePerson, type FoundPerson, findPerson, isAged } from './find-and-erase.ts';
 
 export interface ErasureRequest {
   readonly advertiserId: bigint;
@@ -78,22 +76,20 @@ async function writeErasure(
   const requestHash = toTombstone(privacyKey, advertiserId, 'request', toSoughtText(sought));
   const isFound = !isNothing(person.counts);
   const jobId = randomUUID();
-  const checkAgainAt = isFound ? await loadCheckAgainAt(tx, advertiserId, person.prefillIds) : null;
   await erasePerson(tx, privacyKey, advertiserId, jobId, person);
   if (!isFound) await renewTombstones(tx, advertiserId, requestHash);
   if (isPerson(sought)) await setTombstones(tx, advertiserId, jobId, [requestHash], future);
   const [row] = await tx.query<ErasureJob>(
     `INSERT INTO intake.erasure_jobs AS j
        (advertiser_id, job_id, sought_by, sought, requested_by, step, check_again_at, application_ids, hashes, counts, closed_at)
-     VALUES ($1, $2, $3, $4, $5, CASE WHEN $10 THEN 'bytes' ELSE 'closed' END, coalesce($6, now()), $7, $8, $9::jsonb,
-       CASE WHEN NOT $10 THEN now() END) RETURNING ${jobColumns}`,
+     VALUES ($1, $2, $3, $4, $5, CASE WHEN $9 THEN 'bytes' ELSE 'closed' END, now(), $6, $7, $8::jsonb,
+       CASE WHEN NOT $9 THEN now() END) RETURNING ${jobColumns}`,
     [
       advertiserId,
       jobId,
       sought.by,
       requestHash,
       by,
-      checkAgainAt,
       isFound ? person.applicationIds : null,
       isFound ? person.hashes : null,
       JSON.stringify(person.counts),
@@ -110,40 +106,7 @@ const isPerson = ({ by }: Sought) => by === 'address' || by === 'jobseeker';
 
 const toErasedEvent = (applicationId: bigint): ApplicationEvent => ({ applicationId, type: 'application.erased' });
 
-/**
- * The time by which every lease and every claimed download of the advertiser has expired unless it is renewed, and every put of these
- * prefills' resumes has ended. An expiry further ahead than the longest lease counts as expired.
- */
-const checkAgainAtSql = `greatest(now(),
-  (SELECT max(leased_until) FROM intake.downloads
-   WHERE advertiser_id = $1 AND lease_token IS NOT NULL AND leased_until <= now() + ${longestLease}),
-  (SELECT max(l.expires_at) FROM intake.leases l JOIN intake.advertisers v USING (name)
-   WHERE v.advertiser_id = $1 AND l.expires_at BETWEEN now() AND now() + ${longestLease}),
-  (SELECT max(resume_put_until) FROM intake.prefills
-   WHERE advertiser_id = $1 AND ($2::uuid[] IS NULL OR prefill_id = ANY ($2::uuid[])) AND resume_put_until <= now() + ${longestLease}))`;
-
-async function loadCheckAgainAt(
-  tx: Queryable,
-  advertiserId: bigint,
-  prefillIds: readonly string[] = [],
-): Promise<Date> {
-  const [row] = await tx.query<Columns<'erasure_jobs', 'check_again_at'>>(
-    `SELECT ${checkAgainAtSql} AS check_again_at`,
-    [advertiserId, prefillIds],
-  );
-  return row?.check_again_at ?? new Date();
-}
-
-/** If the clock was set back, the wait must not become longer by as much. */
-async function shortenWaits(db: Queryable, advertiserId: bigint): Promise<void> {
-  await db.query(
-    `UPDATE intake.erasure_jobs SET check_again_at = ${checkAgainAtSql}
-     WHERE advertiser_id = $1 AND closed_at IS NULL AND check_again_at > now() + ${longestLease}`,
-    [advertiserId, null],
-  );
-}
-
-/** Open jobs, oldest first, with waits that are not too long; only those of one request where `sought` is given. */
+/** Open jobs, oldest first; only those of one request where `sought` is given. */
 export async function loadOpenErasures(
   db: Queryable,
   privacyKey: KeyObject,
@@ -151,30 +114,11 @@ export async function loadOpenErasures(
   sought?: Sought,
 ): Promise<ErasureJob[]> {
   const wanted = sought && toTombstone(privacyKey, advertiserId, 'request', toSoughtText(sought));
-  await shortenWaits(db, advertiserId);
   return await db.query<ErasureJob>(
     `SELECT ${jobColumns} FROM intake.erasure_jobs j
      WHERE advertiser_id = $1 AND closed_at IS NULL AND ($2::bytea IS NULL OR sought = $2) ORDER BY requested_at`,
     [advertiserId, wanted ?? null],
   );
-}
-
-/**
- * Records that the files are deleted; `shared` counts files that stay because another person has the same bytes. Each run deletes the same
- * objects, so the largest number of kept versions counts. The job then waits for work that was running at the time of the erasure.
- */
-export async function recordDeletedFiles(
-  db: Queryable,
-  job: ErasureJob,
-  { shared, keptVersions }: Pick<ErasedCounts, 'shared' | 'keptVersions'>,
-): Promise<ErasureJob> {
-  const [row] = await db.query<ErasureJob>(
-    `UPDATE intake.erasure_jobs j SET step = 'waiting', trouble = NULL, counts = counts || jsonb_build_object('shared', $3::int,
-       'keptVersions', greatest((counts->>'keptVersions')::int, $4::int))
-     WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed' RETURNING ${jobColumns}`,
-    [job.advertiserId, job.jobId, shared, keptVersions],
-  );
-  return row ?? job;
 }
 
 /** Adds to the receipt. Files of extracts are noted before they are deleted: afterwards nothing would show that they were there. */
@@ -200,48 +144,26 @@ export async function noteErasureTrouble(db: Queryable, job: ErasureJob, trouble
 }
 
 /**
- * The second check. If nothing has come back, it closes the job and deletes the job's list of applications and files. Otherwise it erases
- * what has come back, and the job starts again with deleting files.
+ * Closes a job whose files are deleted; `shared` counts files that stay because another person has the same bytes. The receipt no longer names
+ * applications and files. Of two processes that finish a job, the second one gets the receipt of the first.
  */
-export async function checkAgain(
-  db: Database,
-  { advertiserId, jobId, applicationIds }: ErasureJob,
+export async function closeErasure(
+  db: Queryable,
+  { advertiserId, jobId }: ErasureJob,
+  { shared, keptVersions }: Pick<ErasedCounts, 'shared' | 'keptVersions'>,
 ): Promise<ErasureJob> {
-  const [job] = await retryOnConflict(() =>
-    db.transaction(
-      async (tx) => {
-        const { applicationIds: found, hashes } = await findRemains(tx, advertiserId, applicationIds ?? []);
-        const rows =
-          found.length === 0
-            ? await tx.query<ErasureJob>(
-                `UPDATE intake.erasure_jobs j SET checks = checks + 1, step = 'closed', closed_at = now(), application_ids = NULL, hashes = NULL
-                 WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed' RETURNING ${jobColumns}`,
-                [advertiserId, jobId],
-              )
-            : // Computed before `eraseApplications` deletes the claims on their files, so that the job waits for these downloads.
-              await tx.query<ErasureJob>(
-                `UPDATE intake.erasure_jobs j SET checks = checks + 1, step = 'bytes', check_again_at = $3,
-                   hashes = ARRAY(SELECT unnest(j.hashes) UNION SELECT unnest($4::text[]))
-                 WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed' RETURNING ${jobColumns}`,
-                [advertiserId, jobId, await loadCheckAgainAt(tx, advertiserId), hashes],
-              );
-        await eraseApplications(tx, advertiserId, found);
-        const current = rows.length > 0 ? rows : await loadRows(tx, advertiserId, jobId);
-        await appendEvents(tx, advertiserId, found.map(toErasedEvent));
-        return current;
-      },
-      laneLock(advertiserId, 'live'),
-    ),
+  await db.query(
+    `UPDATE intake.erasure_jobs SET step = 'closed', closed_at = now(), application_ids = NULL, hashes = NULL, trouble = NULL,
+       counts = counts || jsonb_build_object('shared', $3::int, 'keptVersions', $4::int)
+     WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed'`,
+    [advertiserId, jobId, shared, keptVersions],
   );
-  if (!job) throw new Error('The row of an erasure vanished.');
-  return job;
-}
-
-async function loadRows(db: Queryable, advertiserId: bigint, jobId: string): Promise<ErasureJob[]> {
-  return await db.query<ErasureJob>(
+  const [receipt] = await db.query<ErasureJob>(
     `SELECT ${jobColumns} FROM intake.erasure_jobs j WHERE advertiser_id = $1 AND job_id = $2`,
     [advertiserId, jobId],
   );
+  if (!receipt) throw new Error('The row of an erasure vanished.');
+  return receipt;
 }
 
 /** How many applications, quarantined elements and redeemed prefills are older than that (`due`), and how many there are (`stored`). */
@@ -271,5 +193,4 @@ export async function noteRetention(db: Queryable, advertiserId: bigint, due: nu
 }
 
 const jobColumns = `j.advertiser_id AS "advertiserId", j.job_id AS "jobId", j.sought_by AS "soughtBy", j.requested_at AS "requestedAt",
-  j.requested_by AS "requestedBy", j.step, j.application_ids AS "applicationIds", j.hashes, j.counts, j.checks,
-  j.closed_at AS "closedAt", extract(epoch FROM j.check_again_at - clock_timestamp())::float8 * 1000 AS "checkAgainInMs"`;
+  j.requested_by AS "requestedBy", j.application_ids AS "applicationIds", j.hashes, j.counts, j.closed_at AS "closedAt"`;

@@ -311,7 +311,7 @@ const replaced: Readonly<Record<string, string>> = {
 };
 
 /** Erases these applications with their child rows. They must be locked. Evidence names their ids and nothing else of them. */
-export async function eraseApplications(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<void> {
+async function eraseApplications(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<void> {
   if (ids.length === 0) return;
   for (const table of childTables) {
     await tx.query(`DELETE FROM intake.${table} WHERE ${ofThese}`, [advertiserId, ids]);
@@ -326,29 +326,4 @@ export async function eraseApplications(tx: Queryable, advertiserId: bigint, ids
     advertiserId,
     ids,
   ]);
-}
-
-/** True where a child table has a row of application `a`. */
-const hasRow = (table: string) =>
-  `EXISTS (SELECT 1 FROM intake.${table} c WHERE c.advertiser_id = $1 AND c.application_id = a.application_id)`;
-
-/** The second check of an erasure: locks these applications, and finds those for which data has come back, with the sha256 of its files. */
-export async function findRemains(
-  tx: Queryable,
-  advertiserId: bigint,
-  ids: readonly bigint[],
-): Promise<Pick<FoundPerson, 'applicationIds' | 'hashes'>> {
-  const rows = await tx.query<Columns<'applications', 'application_id'>>(
-    `SELECT application_id FROM intake.applications a WHERE ${ofThese} ORDER BY application_id FOR UPDATE`,
-    [advertiserId, ids],
-  );
-  const remains = await tx.query<Columns<'applications', 'application_id'>>(
-    `SELECT application_id FROM intake.applications a WHERE ${ofThese}
-       AND (erased_at IS NULL OR content_hash <> '' OR jsonb_strip_nulls(to_jsonb(a) - $3::text[]) <> '{}'
-         OR ${childTables.map(hasRow).join(' OR ')})`,
-    [advertiserId, rows.map((row) => row.application_id), [...kept, ...Object.keys(replaced)]],
-  );
-  const applicationIds = remains.map((row) => row.application_id);
-  if (applicationIds.length === 0) return { applicationIds, hashes: [] };
-  return { applicationIds, hashes: (await loadHeld(tx, advertiserId, applicationIds)).hashes };
 }

@@ -1,6 +1,6 @@
-// Erases a person: deletes the rows at once, then the files, waits until all work that was running at that time has ended or expired, and
-// then checks again. The job is in the database, so the same command or any worker can finish an interrupted erasure.
-import { setTimeout as sleep } from 'node:timers/promises';
+// Erases a person: deletes the rows at once, then the files. What was on its way meets the tombstones, or has lost its claim; the object of an
+// upload that ends late is deleted again (store/files/delete-blobs.ts). The job is in the database, so the same command or any worker can
+// finish an interrupted erasure.
 import type { BlobStore } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { type ErasureJob, isBraked } from '../../domain/erasure.ts';
@@ -15,7 +15,7 @@ export interface EraseDeps {
   readonly blobs: BlobStore;
   /** Takes the people of a job out of extracts, and returns the kept versions; absent where a caller has no extracts to reach. */
   readonly eraseExtracts?: EraseExtracts | undefined;
-  /** Called when a step is reached, and every second during a wait. */
+  /** Called with a job before its files are deleted, and when it is closed. */
   readonly onStep?: ((job: ErasureJob) => void) | undefined;
   readonly crashPoint?: PassCrashPoint | undefined;
 }
@@ -23,52 +23,42 @@ export interface EraseDeps {
 export type EraseExtracts = (job: ErasureJob, signal: AbortSignal, onStep: () => void) => Promise<number>;
 
 /**
- * Erases a person and waits for the receipts: of this request, and of interrupted earlier requests with the same search. A request that
- * finds nothing more has a receipt as well.
+ * Erases a person; returns the receipt, and those of interrupted requests with the same search, which it finishes. A request that finds
+ * nothing more has a receipt as well.
  */
 export async function erase(
   deps: EraseDeps,
   request: ErasureRequest & { readonly signal: AbortSignal },
 ): Promise<ErasureJob[]> {
   const { store } = deps;
-  const { advertiserId, sought, signal } = request;
   await requireKey(store);
   const begun = await store.erasures.begin(request);
   deps.crashPoint?.('erasureBegun');
-  const open = await store.erasures.loadOpen(advertiserId, sought);
-  return await finishBegun(deps, begun === null ? [] : [begun], open, signal);
+  const open = await store.erasures.loadOpen(request.advertiserId, request.sought);
+  return await finishBegun(deps, begun === null ? open : [...open, begun], request.signal);
 }
 
-/** Finishes the open jobs and those begun here. A worker may already have finished one of the latter; its receipt is returned as well. */
+/** Finishes these jobs. A worker may already have finished one of them; its receipt is returned as well. */
 export async function finishBegun(
   deps: EraseDeps,
-  begun: readonly ErasureJob[],
-  open: readonly ErasureJob[],
+  jobs: readonly ErasureJob[],
   signal: AbortSignal,
 ): Promise<ErasureJob[]> {
-  const known = new Set(open.map(({ jobId }) => jobId));
   const receipts: ErasureJob[] = [];
-  for (const job of [...open, ...begun.filter(({ jobId }) => !known.has(jobId))]) {
+  for (const job of new Map(jobs.map((one) => [one.jobId, one])).values()) {
     receipts.push(await finishErasure(deps, job, signal));
   }
   return receipts;
 }
 
-/** Continues a job up to its receipt. Several processes may do this at once, because every step can be repeated. */
+/** Deletes the files of a job and closes it. Several processes may do this at once, because it can be repeated. */
 async function finishErasure(deps: EraseDeps, job: ErasureJob, signal: AbortSignal): Promise<ErasureJob> {
-  let current = job;
-  while (current.step !== 'closed') {
-    deps.onStep?.(current);
-    current = await deleteFiles(deps, current, signal);
-    deps.crashPoint?.('erasureWaiting');
-    await untilQuiet(deps, current, signal);
-    // Puts that were in flight during the first deletion have ended by now, and no further ones can follow.
-    current = await deleteFiles(deps, current, signal);
-    current = await deps.store.erasures.checkAgain(current);
-    deps.crashPoint?.('erasureLooked');
-  }
-  deps.onStep?.(current);
-  return current;
+  deps.onStep?.(job);
+  if (job.closedAt !== null) return job;
+  const receipt = await deleteFiles(deps, job, signal);
+  deps.crashPoint?.('erasureClosed');
+  deps.onStep?.(receipt);
+  return receipt;
 }
 
 async function deleteFiles(deps: EraseDeps, job: ErasureJob, signal: AbortSignal): Promise<ErasureJob> {
@@ -82,7 +72,7 @@ async function deleteFiles(deps: EraseDeps, job: ErasureJob, signal: AbortSignal
     await deleteUnneeded(deleting, advertiserId, await store.blobs.loadForgotten(advertiserId), signal);
     const keptInExtracts = (await deps.eraseExtracts?.(job, signal, () => deps.onStep?.(job))) ?? 0;
     const counts = { shared: needed, keptVersions: keptVersions + keptInExtracts };
-    return await store.erasures.recordDeletedFiles(job, counts);
+    return await store.erasures.close(job, counts);
   } catch (error) {
     // The status shows the trouble from the first failure on. An unavailable database is reported elsewhere.
     if (error instanceof Trouble && error.at !== 'database') {
@@ -92,15 +82,7 @@ async function deleteFiles(deps: EraseDeps, job: ErasureJob, signal: AbortSignal
   }
 }
 
-async function untilQuiet({ onStep }: EraseDeps, job: ErasureJob, signal: AbortSignal): Promise<void> {
-  const checkAgainAt = performance.now() + job.checkAgainInMs;
-  for (let leftMs = job.checkAgainInMs; leftMs > 0; leftMs = checkAgainAt - performance.now()) {
-    onStep?.({ ...job, checkAgainInMs: leftMs });
-    await sleep(Math.min(1_000, leftMs + 5), undefined, { signal });
-  }
-}
-
-/** Finishes interrupted jobs whose wait is over; returns the receipts. A failed job does not stop the others; it is thrown at the end. */
+/** Finishes interrupted jobs; returns the receipts. A failed job does not stop the others; it is thrown at the end. */
 export async function finishErasures(
   deps: EraseDeps,
   request: { readonly advertisers: readonly bigint[]; readonly signal: AbortSignal },
@@ -109,7 +91,6 @@ export async function finishErasures(
   let trouble: Trouble | undefined;
   for (const advertiserId of request.advertisers) {
     for (const job of await deps.store.erasures.loadOpen(advertiserId)) {
-      if (job.checkAgainInMs > 0) continue;
       try {
         receipts.push(await finishErasure(deps, job, request.signal));
       } catch (error) {
