@@ -163,12 +163,19 @@ describe('an endpoint that', () => {
     await untilClosed(raw.sockets[0]);
   });
 
-  test('sends its headers byte by byte, or none, has not answered', async () => {
+  test('sends its headers byte by byte, interim answers without end, or nothing, has not answered', async () => {
     for (const answer of [
       (socket: Socket) => {
         socket.write('HTTP/1.1 200 OK\r\nX-Slow: ');
         const drip = setInterval(() => (socket.destroyed ? clearInterval(drip) : socket.write('x')), 10);
         socket.once('close', () => clearInterval(drip));
+      },
+      (socket: Socket) => {
+        const pump = () => {
+          while (!socket.destroyed && socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(100)));
+          socket.once('drain', pump);
+        };
+        pump();
       },
       () => {},
     ]) {

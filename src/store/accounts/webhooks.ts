@@ -6,7 +6,7 @@ import { mostCounted, type WebhookStatus } from '../../domain/webhook-status.ts'
 import { isAhead } from '../postgres/clock.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import type { Lease, LeaseClaim } from './leases.ts';
+import type { Lease } from './leases.ts';
 
 /** A configured endpoint: the name of its account, and its own, which is unique in the configuration. */
 export interface WebhookName {
@@ -131,20 +131,16 @@ export interface DeliveryRecord {
   readonly failure: { readonly failures: number; readonly waitMs: number; readonly stop: 'gone' | null } | null;
 }
 
-/**
- * Writes how far an endpoint is, and renews the lease, which a renewal finds locked too often while events are recorded one after the
- * other. Throws LeaseLost if another process delivers to the endpoint by now.
- */
+/** Writes how far an endpoint is. Throws LeaseLost if another process delivers to it by now. */
 export async function recordDelivery(
   db: Queryable,
-  lease: Lease & Pick<LeaseClaim, 'leaseMs'>,
+  lease: Lease,
   { advertiserId, name }: WebhookKey,
   { position, answer, failure }: DeliveryRecord,
 ): Promise<void> {
   const rows = await db.query(
     `WITH held AS (
-       UPDATE intake.leases SET expires_at = now() + $12 * interval '1 millisecond'
-       WHERE name = $1 AND lane = $2 AND epoch = $3 AND owner = $4 RETURNING 1
+       SELECT 1 FROM intake.leases WHERE name = $1 AND lane = $2 AND epoch = $3 AND owner = $4 FOR SHARE
      )
      INSERT INTO intake.webhooks AS h (advertiser_id, name, position, failures, failing_since, next_at, stop, last_answer, answered_at)
      SELECT $5::bigint, $6::text, $7::bigint, $8::int, CASE WHEN $8::int > 0 AND $11::text IS NOT NULL THEN now() END,
@@ -161,7 +157,7 @@ export async function recordDelivery(
      RETURNING 1`,
     [
       ...[lease.name, lease.lane, lease.epoch, lease.owner, advertiserId, name, position],
-      ...[failure?.failures ?? 0, failure?.waitMs ?? null, failure?.stop ?? null, answer, lease.leaseMs],
+      ...[failure?.failures ?? 0, failure?.waitMs ?? null, failure?.stop ?? null, answer],
     ],
   );
   if (rows.length === 0) throw new LeaseLost(lease.name, lease.lane);
