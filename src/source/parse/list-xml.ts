@@ -6,6 +6,9 @@ import { applicationShape, envelopeShape, type MemberType, namesApplication, typ
 import { refuse } from './values.ts';
 import { isNil, parseXml, toJsonShape, toObject, type XmlElement } from './xml.ts';
 
+/** Each element of a list gets what the list's attributes say, so it is short. */
+const longestSaid = 50;
+
 /** Parses a list document into the value that the same list in JSON would have. */
 export function parseListXml(text: string): unknown {
   // The attributes of the root describe the document, not a person.
@@ -49,6 +52,8 @@ function toList(element: XmlElement, shape: ObjectShape): unknown[] {
   const said = [...element.attributes].filter(
     ([name]) => shape.names.has(name.toLowerCase()) || /hasvirus/i.test(name),
   );
+  if (JSON.stringify(said).length > longestSaid)
+    refuse(`has more than ${longestSaid} characters in attributes of a list`);
   const values = element.children.map((child) =>
     toValue({ ...child, attributes: new Map([...said, ...child.attributes]) }, { object: shape }),
   );

@@ -163,10 +163,11 @@ export async function loadApplicants(
   );
   const toKeys = ({ jobSeekerId, email }: Applicant) =>
     toPersonKeys(privacyKey, advertiserId, { accountIds: [jobSeekerId ?? ''], emails: [email ?? ''] });
+  const sameId = Map.groupBy(applications, ({ id }) => id);
   const toApplicant = (row: (typeof rows)[number]): Applicant => {
     const { id, personKey } = row;
     if (personKey === null || isOwnKey(privacyKey, advertiserId, row)) return row;
-    const shown = applications.find((one) => one.id === id && toKeys(one).includes(personKey));
+    const shown = sameId.get(id)?.find((one) => toKeys(one).includes(personKey));
     return { ...row, jobSeekerId: shown ? shown.jobSeekerId : personKey, email: shown ? shown.email : row.email };
   };
   return new Map(rows.map((row) => [row.id, toApplicant(row)]));
