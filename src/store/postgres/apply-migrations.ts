@@ -1,13 +1,13 @@
 // Applies migrations: forward only, one process at a time, each in a transaction of its own. A statement that waits for a lock makes everybody
 // behind it wait as well. It therefore gives up after a second, its migration is rolled back, and begins again after a pause.
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setInterval, setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { type AppliedMigration, toEncodingTrouble } from '../../domain/schema.ts';
 import { SchemaTrouble, Trouble } from '../../domain/trouble.ts';
+import { describeBlocker, findBlocker } from './blocker.ts';
 import { clientOf, type DatabaseUrl } from './connection.ts';
 import { type Queryable, sqlState } from './database.ts';
-import { describeBlocker, type LockWatch, openLockWatch } from './lock-watch.ts';
 import { loadMigrations, type Migration } from './migration-files.ts';
 import { keepOutOlder } from './processes.ts';
 
@@ -76,6 +76,12 @@ export interface MigrateOptions {
 export async function migrate(url: DatabaseUrl, options: MigrateOptions = {}): Promise<string[]> {
   await using session = await openSession(url, options);
   const { client } = session;
+  // Limits of the role are for its queries. Not every server knows all of them.
+  await client.query(
+    `SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('statement_timeout', 'transaction_timeout')`,
+  );
+  await client.query(`SET idle_in_transaction_session_timeout = ${longestSilenceMs}`);
+  await lockSchema(client, options);
   const { rows } = await client.query<{ encoding: string }>(`SELECT current_setting('server_encoding') AS encoding`);
   const trouble = toEncodingTrouble(rows[0]?.encoding ?? 'unknown');
   if (trouble !== null) throw trouble;
@@ -88,29 +94,17 @@ export async function migrate(url: DatabaseUrl, options: MigrateOptions = {}): P
   return missing.map(({ name }) => name);
 }
 
-/** The connection whose turn it is to migrate, and the one that sees what it waits for. */
 interface Session extends AsyncDisposable {
   readonly client: pg.Client;
-  readonly watch: LockWatch;
+  readonly url: DatabaseUrl;
   readonly options: MigrateOptions;
 }
 
 async function openSession(url: DatabaseUrl, options: MigrateOptions): Promise<Session> {
-  await using stack = new AsyncDisposableStack();
   const client = new (clientOf(url))({ application_name: 'intake migrate' });
   await client.connect();
   // Closing the connection releases the advisory lock, whatever state the connection is in.
-  stack.defer(() => client.end());
-  // Limits of the role are for its queries. Not every server knows all of them.
-  await client.query(
-    `SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('statement_timeout', 'transaction_timeout')`,
-  );
-  await client.query(`SET idle_in_transaction_session_timeout = ${longestSilenceMs}`);
-  await lockSchema(client, options);
-  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-  const watch = stack.use(await openLockWatch(url, rows[0]?.pid ?? 0));
-  const owned = stack.move();
-  return { client, watch, options, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return { client, url, options, [Symbol.asyncDispose]: () => client.end() };
 }
 
 /**
@@ -150,7 +144,7 @@ function toTrial(missing: readonly Migration[]): Steps {
 
 /** Retries for as long as another transaction is in the way; throws SchemaTrouble after ten minutes. */
 async function applyInTime(session: Session, steps: Steps): Promise<void> {
-  const { client, watch, options } = session;
+  const { client, url, options } = session;
   const until = performance.now() + longestBlockMs;
   for (let attempt = 1; ; attempt++) {
     options.signal?.throwIfAborted();
@@ -159,7 +153,7 @@ async function applyInTime(session: Session, steps: Steps): Promise<void> {
     } catch (error) {
       if (!gaveWay.has(sqlState(error) ?? '')) throw error;
       await client.query('ROLLBACK');
-      const blocker = watch.take();
+      const blocker = await findBlocker(url);
       const happened = `A migration waits for a lock. ${describeBlocker(blocker)}`;
       if (performance.now() > until) {
         const how = blocker === null ? '' : ` (SELECT pg_terminate_backend(${blocker.pid}))`;
@@ -194,19 +188,23 @@ function toQueryable(client: pg.Client): Queryable {
 }
 
 /** Runs what may wait for long because nobody waits behind it, and says from time to time what it waits for. */
-async function whileReporting(session: Session, work: () => Promise<unknown>): Promise<void> {
-  const { watch, options } = session;
-  let attempt = 0;
-  const timer = setInterval(() => {
-    const blocker = watch.take();
-    if (blocker === null) return;
-    attempt += 1;
-    const happened = `A migration waits for another session. ${describeBlocker(blocker)}`;
-    options.onWait?.(new Trouble('local', happened, { at: 'database' }), pauseMs, attempt);
-  }, pauseMs);
+async function whileReporting({ url, options }: Session, work: () => Promise<unknown>): Promise<void> {
+  const over = new AbortController();
+  const report = async () => {
+    let attempt = 0;
+    for await (const _ of setInterval(pauseMs, undefined, { signal: over.signal })) {
+      const blocker = await findBlocker(url);
+      if (blocker === null) continue;
+      attempt += 1;
+      const happened = `A migration waits for another session. ${describeBlocker(blocker)}`;
+      options.onWait?.(new Trouble('local', happened, { at: 'database' }), pauseMs, attempt);
+    }
+  };
+  const reporting = report().catch(() => {});
   try {
     await work();
   } finally {
-    clearInterval(timer);
+    over.abort();
+    await reporting;
   }
 }
