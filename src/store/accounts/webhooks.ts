@@ -5,7 +5,6 @@ import type { Detail, WebhookEvent } from '../../domain/webhook.ts';
 import { mostCounted, type WebhookStatus } from '../../domain/webhook-status.ts';
 import { isAhead } from '../postgres/clock.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
-import type { Columns } from '../schema/rows.ts';
 import type { Lease } from './leases.ts';
 
 /** A configured endpoint: the name of its account, and its own, which is unique in the configuration. */
@@ -55,7 +54,7 @@ export async function declareWebhooks(
 
 /** Those of the endpoints that have an event to take and need not wait. */
 export async function findDueWebhooks(db: Queryable, names: readonly WebhookName[]): Promise<WebhookKey[]> {
-  return await db.query<{ advertiserId: bigint; name: string }>(
+  return await db.query<WebhookKey>(
     `SELECT v.advertiser_id AS "advertiserId", w.name FROM unnest($1::text[], $2::text[]) AS w (account, name)
      JOIN intake.advertisers v ON v.name = w.account
      LEFT JOIN intake.webhooks h ON h.advertiser_id = v.advertiser_id AND h.name = w.name
@@ -75,7 +74,7 @@ export interface WebhookPlace {
 }
 
 export async function loadWebhookPlace(db: Queryable, { advertiserId, name }: WebhookKey): Promise<WebhookPlace> {
-  const [row] = await db.query<Columns<'webhooks', 'position' | 'failures'> & { failingForMs: number; isDue: boolean }>(
+  const [row] = await db.query<WebhookPlace>(
     `SELECT h.position, h.failures, ${isDue('h')} AS "isDue",
        coalesce(greatest(0, extract(epoch FROM now() - h.failing_since)::float8 * 1000), 0) AS "failingForMs"
      FROM intake.webhooks h WHERE h.advertiser_id = $1 AND h.name = $2`,
@@ -96,16 +95,7 @@ export async function loadWebhookEvents(
   db: Queryable,
   { advertiserId, after, limit, detail }: EventsRequest,
 ): Promise<WebhookEvent[]> {
-  return await db.query<{
-    eventId: bigint;
-    advertiserId: bigint;
-    applicationId: bigint;
-    type: WebhookEvent['type'];
-    at: Date;
-    state: WebhookEvent['state'];
-    readAt: Date;
-    application: string | null;
-  }>(
+  return await db.query<WebhookEvent>(
     `SELECT e.event_id AS "eventId", e.advertiser_id AS "advertiserId", e.application_id AS "applicationId", e.type, e.at, now() AS "readAt",
        CASE WHEN a.erased_at IS NOT NULL THEN 'erased' WHEN a.missing_since IS NOT NULL THEN 'missing'
          WHEN a.ready_at IS NOT NULL THEN 'ready' WHEN a.application_id IS NOT NULL THEN 'stored' END AS state,
@@ -174,19 +164,7 @@ export async function resumeWebhook(db: Queryable, { advertiserId, name }: Webho
 }
 
 export async function loadWebhooks(db: Queryable): Promise<WebhookStatus[]> {
-  return await db.query<{
-    advertiser: string;
-    name: string;
-    position: bigint;
-    behind: number;
-    behindSince: Date | null;
-    failures: number;
-    failingSince: Date | null;
-    nextAt: Date | null;
-    stop: WebhookStatus['stop'];
-    lastAnswer: string | null;
-    answeredAt: Date | null;
-  }>(
+  return await db.query<WebhookStatus>(
     `SELECT v.name AS advertiser, h.name, h.position, w.behind, w.since AS "behindSince", h.failures, h.failing_since AS "failingSince",
        CASE WHEN h.failing_since IS NOT NULL THEN h.next_at END AS "nextAt", h.stop, h.last_answer AS "lastAnswer", h.answered_at AS "answeredAt"
      FROM intake.webhooks h JOIN intake.advertisers v ON v.advertiser_id = h.advertiser_id

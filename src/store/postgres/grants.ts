@@ -29,10 +29,6 @@ export const personalViews: readonly string[] = ['applications', 'screening_free
 
 /** What the public port reads: the schema's version, its accounts, the store's owner, and whom an erasure keeps out. */
 const prefillReads: readonly string[] = ['migrations', 'advertisers', 'blob_store', 'erasures', 'erasure_jobs'];
-/** The tables that the public port writes. Workers delete from them. */
-const prefillTables: readonly string[] = ['prefills', 'oauth_states'];
-/** Where every process records that it is alive. */
-const processTables: readonly string[] = ['processes'];
 
 /** Append-only tables: the audit log and the tombstones of erased data. */
 const lastingTables: readonly string[] = ['audit_log', 'erasures'];
@@ -108,7 +104,7 @@ function renderGrants(
     ...grant('SELECT, INSERT, UPDATE, DELETE', tables, worker),
     ...grant('SELECT, INSERT', lasting, worker),
     `-- A repeated erasure request renews its tombstone; the keyed hash itself cannot be changed.`,
-    ...grant('UPDATE (job_id, erased_at, future)', some('intake', 'TABLE', ['erasures']), worker),
+    ...grant('UPDATE (job_id, erased_at, future)', ['intake.erasures'], worker),
     ...grant('SELECT', ['intake.migrations', ...some('intake', 'VIEW'), ...some('intake_analytics', 'VIEW')], worker),
     ...grant('USAGE, SELECT', some('intake', 'SEQUENCE'), worker, 'SEQUENCE '),
     `ALTER DEFAULT PRIVILEGES FOR ROLE ${owner} IN SCHEMA intake GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${worker};`,
@@ -128,11 +124,11 @@ function renderGrants(
     `GRANT USAGE ON SCHEMA intake TO ${web};`,
     ...grant('SELECT', some('intake', 'TABLE', prefillReads), web),
     ...grant('UPDATE (kept_out)', ['intake.advertisers'], web),
-    ...grant('SELECT, INSERT, UPDATE', some('intake', 'TABLE', prefillTables), web),
-    ...grant('SELECT, INSERT, UPDATE, DELETE', some('intake', 'TABLE', processTables), web),
+    ...grant('SELECT, INSERT, UPDATE', ['intake.prefills', 'intake.oauth_states'], web),
+    ...grant('SELECT, INSERT, UPDATE, DELETE', ['intake.processes'], web),
     ...grant(
       'SELECT, INSERT (advertiser_id, sha256, size_bytes, key, state), UPDATE (state, size_bytes, intended_at, verified_at)',
-      some('intake', 'TABLE', ['blobs']),
+      ['intake.blobs'],
       web,
     ),
     'COMMIT;',

@@ -7,7 +7,7 @@ import type { ExportedCertificate, LineBody } from '../../domain/evidence/record
 import { SweepDropped } from '../../domain/trouble.ts';
 import { laneLock, type WriteContext } from '../accounts/leases.ts';
 import type { ApplicationEvent, ChangedRow } from '../events.ts';
-import { columnsOf, type Database, type Queryable } from '../postgres/database.ts';
+import { columnsOf, type Database, pipeline, type Queryable } from '../postgres/database.ts';
 import { raiseCursor } from './cursors.ts';
 import { appendEvidence, pruneEvidence } from './evidence.ts';
 import { healUnreadable, saveUnreadable } from './unreadable.ts';
@@ -60,14 +60,15 @@ export async function saveProgress(
   counts: PageCounts,
 ): Promise<ApplicationEvent[]> {
   const { advertiserId, sweep } = page;
-  const { cursor, ended, evidence, lacked, unreadable } = progress;
+  const { cursor, ended, evidence, dropped, added, lacked, unreadable } = progress;
   // In this order: ranges and lacked ids refer to the sweep's row.
-  await Promise.all([
+  await pipeline([
     saveSweep(tx, page, progress, counts),
-    moveRanges(tx, page, progress),
-    ...(lacked.length === 0 ? [] : [saveLacked(tx, page, lacked)]),
-    ...(unreadable.length === 0 ? [] : [saveUnreadable(tx, advertiserId, unreadable)]),
-    ...(cursor === null ? [] : [raiseCursor(tx, advertiserId, cursor)]),
+    dropRanges(tx, page, dropped),
+    addRanges(tx, page, added),
+    saveLacked(tx, page, lacked),
+    saveUnreadable(tx, advertiserId, unreadable),
+    cursor === null ? null : raiseCursor(tx, advertiserId, cursor),
   ]);
   const events = ended === null ? [] : await endSweep(tx, page, ended);
   if (evidence.length > 0) await appendEvidence(tx, advertiserId, sweep.sweepId, evidence);
@@ -102,23 +103,34 @@ async function saveSweep(
   if (rows.length === 0) throw new SweepDropped();
 }
 
-async function moveRanges(tx: Queryable, page: SweepPage, { dropped, added }: SweepProgress): Promise<void> {
-  const key = [page.advertiserId, page.sweep.sweepId];
-  const drop = `DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND low = ANY ($3::bigint[])`;
-  const add = `INSERT INTO intake.ranges (advertiser_id, sweep_id, low, high, state, evidence)
-     SELECT $1, $2, r.low, r.high, r.state, r.evidence::jsonb
-     FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[]) AS r (low, high, state, evidence)`;
-  await Promise.all([
-    ...(dropped.length === 0 ? [] : [tx.query(drop, [...key, dropped])]),
-    ...(added.length === 0 ? [] : [tx.query(add, [...key, ...columnsOf(added, 'low', 'high', 'state', 'evidence')])]),
+async function dropRanges(tx: Queryable, page: SweepPage, dropped: readonly bigint[]): Promise<void> {
+  if (dropped.length === 0) return;
+  await tx.query(`DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND low = ANY ($3::bigint[])`, [
+    page.advertiserId,
+    page.sweep.sweepId,
+    dropped,
   ]);
+}
+
+async function addRanges(tx: Queryable, page: SweepPage, added: readonly SweepRange[]): Promise<void> {
+  if (added.length === 0) return;
+  await tx.query(
+    `INSERT INTO intake.ranges (advertiser_id, sweep_id, low, high, state, evidence)
+     SELECT $1, $2, r.low, r.high, r.state, r.evidence::jsonb
+     FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[]) AS r (low, high, state, evidence)`,
+    [page.advertiserId, page.sweep.sweepId, ...columnsOf(added, 'low', 'high', 'state', 'evidence')],
+  );
 }
 
 /** Counts the answers that lacked an id: the second one shows that it is gone. */
 async function saveLacked(tx: Queryable, page: SweepPage, lacked: readonly LackingId[]): Promise<void> {
-  const sql = `INSERT INTO intake.lacked (advertiser_id, sweep_id, application_id, gone) SELECT $1, $2, id, false FROM unnest($3::bigint[]) AS id
-     ON CONFLICT (advertiser_id, sweep_id, application_id) DO UPDATE SET gone = true`;
-  await tx.query(sql, [page.advertiserId, page.sweep.sweepId, lacked.map(({ id }) => id)]);
+  if (lacked.length === 0) return;
+  await tx.query(
+    `INSERT INTO intake.lacked (advertiser_id, sweep_id, application_id, gone)
+     SELECT $1, $2, id, false FROM unnest($3::bigint[]) AS id
+     ON CONFLICT (advertiser_id, sweep_id, application_id) DO UPDATE SET gone = true`,
+    [page.advertiserId, page.sweep.sweepId, lacked.map(({ id }) => id)],
+  );
 }
 
 /** Ends a sweep. If it left ranges open, these stay as gaps. Ids that cannot be read have their own table. */

@@ -11,6 +11,7 @@ export async function saveUnreadable(
   advertiserId: bigint,
   ids: readonly { readonly id: bigint; readonly reason: string }[],
 ): Promise<void> {
+  if (ids.length === 0) return;
   await tx.query(
     `INSERT INTO intake.unreadable AS u (advertiser_id, application_id, reason, next_at)
      SELECT $1, f.id, f.reason, ${nextAt('0')} FROM unnest($2::bigint[], $3::text[]) AS f (id, reason)
