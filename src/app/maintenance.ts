@@ -72,11 +72,11 @@ export function createPrivacyMaintenance(
       schedule: '*/2 * * * *',
       async run(signal, onStep) {
         const advertisers = await store.advertisers.loadIds();
-        const open = await Promise.all(advertisers.map((id) => store.erasures.loadOpen(id)));
-        if (open.flat().length === 0) return;
+        const open = (await Promise.all(advertisers.map((id) => store.erasures.loadOpen(id)))).flat();
+        if (open.length === 0) return;
         await using blobs = await openBlobsOf(config, store, signal, 'erase');
         const eraseExtracts = createExtractErasure(config, store);
-        for (const job of await finishErasures({ store, blobs, eraseExtracts, onStep }, { advertisers, signal })) {
+        for (const job of await finishErasures({ store, blobs, eraseExtracts, onStep }, open, signal)) {
           const { advertiserId, jobId, counts } = job;
           log.info({ advertiserId, jobId, applications: counts.applications }, 'erasure complete');
         }

@@ -98,7 +98,7 @@ function toOutdated(retentionMs: number | null): Sought {
 async function eraseAll(context: Context, person: Sought | null, given: Given<typeof options>): Promise<ErasureJob[]> {
   const { signal, terminal } = context;
   const { createExtractErasure } = await import('../app/extract.ts');
-  const { erase: erasePerson, finishBegun, retain } = await import('../sync/privacy/erase.ts');
+  const { erase: erasePerson, finishErasures, retain } = await import('../sync/privacy/erase.ts');
   await using app = await openFiles(context, 'erase', given.advertiser, 'erase');
   const { config, store, blobs, crashPoint, by } = app;
   const sought = person ?? toOutdated(config.privacy.RETENTION);
@@ -116,7 +116,7 @@ async function eraseAll(context: Context, person: Sought | null, given: Given<ty
     const begun: ErasureJob[] = [];
     await retain({ store, onStep: (job) => begun.push(job) }, request);
     const open = await Promise.all(advertisers.map((id) => store.erasures.loadOpen(id)));
-    return await finishBegun(deps, [...open.flat(), ...begun], signal);
+    return await finishErasures(deps, [...open.flat(), ...begun], signal);
   }
   // An address is the same person at every advertiser; an id must match at one only. If nobody matches, each has a receipt that says so.
   const fitting = sought.by === 'address' ? [] : await findHolder(store, advertisers, sought);

@@ -286,7 +286,8 @@ test('one erasure that cannot be finished keeps no other from its receipt', asyn
     await intake.store.erasures.begin({ advertiserId, sought: { by: 'application', applicationId }, by: 'retention' });
   const held = toBlobKey(advertiserId, sha('held'));
   const deps = { store: intake.store, blobs: refusing(intake.blobs, held) };
-  await expect(finishErasures(deps, { advertisers: [advertiserId], signal: signal() })).rejects.toMatchObject({
+  const open = await intake.store.erasures.loadOpen(advertiserId);
+  await expect(finishErasures(deps, open, signal())).rejects.toMatchObject({
     message: 'AccessDenied',
   });
   expect(await intake.keys()).toEqual([held]);

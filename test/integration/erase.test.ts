@@ -175,7 +175,7 @@ describe('an erasure that is interrupted', () => {
       expect(await findZelda(intake)).not.toEqual([]);
       const receipts =
         finish === 'worker'
-          ? await finishErasures(intake, { advertisers: [advertiserId], signal: signal() })
+          ? await finishErasures(intake, await intake.store.erasures.loadOpen(advertiserId), signal())
           : await eraseAt(intake, intake.sought);
       expect(receipts[0]).toMatchObject({ closedAt: expect.any(Date), counts: { applications: 1 } });
       expect(await findZelda(intake)).toEqual([]);

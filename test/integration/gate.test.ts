@@ -261,7 +261,7 @@ describe('a person who was erased with --and-future', () => {
     // Nobody asked to erase the former address.
     expect(await database.query(`SELECT 1 FROM intake.quarantine`)).toHaveLength(1);
     const { advertiserId } = intake.board;
-    const receipts = await finishErasures(intake, { advertisers: [advertiserId], signal });
+    const receipts = await finishErasures(intake, await intake.store.erasures.loadOpen(advertiserId), signal);
     expect(receipts).toMatchObject([
       { soughtBy: 'application', requestedBy: 'gate', counts: { applications: 1, files: 1 } },
     ]);

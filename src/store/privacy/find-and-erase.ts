@@ -234,12 +234,7 @@ const hashesSql = `SELECT sha256 FROM intake.attachments WHERE ${ofThese}
   UNION SELECT sha256 FROM intake.downloads WHERE ${ofThese}
   UNION SELECT resume_sha256 FROM intake.prefills WHERE advertiser_id = $1 AND prefill_id = ANY ($3::uuid[])`;
 
-async function loadHeld(
-  db: Queryable,
-  advertiserId: bigint,
-  ids: readonly bigint[],
-  prefillIds: readonly string[] = [],
-) {
+async function loadHeld(db: Queryable, advertiserId: bigint, ids: readonly bigint[], prefillIds: readonly string[]) {
   const [row] = await db.query<Record<'attachments' | 'versions' | 'screens' | 'answers' | 'downloads', number>>(
     `SELECT (SELECT count(*)::int FROM intake.attachments WHERE ${ofThese}) AS attachments,
        (SELECT count(*)::int FROM intake.attachment_versions WHERE ${ofThese}) AS versions,

@@ -35,19 +35,30 @@ export async function erase(
   const begun = await store.erasures.begin(request);
   deps.crashPoint?.('erasureBegun');
   const open = await store.erasures.loadOpen(request.advertiserId, request.sought);
-  return await finishBegun(deps, begun === null ? open : [...open, begun], request.signal);
+  return await finishErasures(deps, begun === null ? open : [...open, begun], request.signal);
 }
 
-/** Finishes these jobs. A worker may already have finished one of them; its receipt is returned as well. */
-export async function finishBegun(
+/**
+ * Finishes these jobs; returns their receipts, also of one that another process has finished meanwhile. A failed job does not stop the others;
+ * it is thrown at the end.
+ */
+export async function finishErasures(
   deps: EraseDeps,
   jobs: readonly ErasureJob[],
   signal: AbortSignal,
 ): Promise<ErasureJob[]> {
   const receipts: ErasureJob[] = [];
+  let trouble: Trouble | undefined;
   for (const job of new Map(jobs.map((one) => [one.jobId, one])).values()) {
-    receipts.push(await finishErasure(deps, job, signal));
+    try {
+      receipts.push(await finishErasure(deps, job, signal));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof Trouble)) throw error;
+      trouble ??= error;
+    }
   }
+  if (trouble) throw trouble;
   return receipts;
 }
 
@@ -80,28 +91,6 @@ async function deleteFiles(deps: EraseDeps, job: ErasureJob, signal: AbortSignal
     }
     throw error;
   }
-}
-
-/** Finishes interrupted jobs; returns the receipts. A failed job does not stop the others; it is thrown at the end. */
-export async function finishErasures(
-  deps: EraseDeps,
-  request: { readonly advertisers: readonly bigint[]; readonly signal: AbortSignal },
-): Promise<ErasureJob[]> {
-  const receipts: ErasureJob[] = [];
-  let trouble: Trouble | undefined;
-  for (const advertiserId of request.advertisers) {
-    for (const job of await deps.store.erasures.loadOpen(advertiserId)) {
-      try {
-        receipts.push(await finishErasure(deps, job, request.signal));
-      } catch (error) {
-        request.signal.throwIfAborted();
-        if (!(error instanceof Trouble)) throw error;
-        trouble ??= error;
-      }
-    }
-  }
-  if (trouble) throw trouble;
-  return receipts;
 }
 
 export interface RetentionRequest {
