@@ -1,6 +1,6 @@
 // Composes the commands that read once: opens their resources, reads one advertiser after the other, then downloads the files of all of them.
 import { toOwner } from './app/actor.ts';
-import { openStoreOf } from './app/database.ts';
+import { openAnyStore } from './app/database.ts';
 import { downloadFiles } from './app/files.ts';
 import { type ConfiguredAdvertiser, openBlobsOf, openConnectionsOf, openSource } from './app/resources.ts';
 import type { Config } from './config.ts';
@@ -103,28 +103,28 @@ async function overAdvertisers(
   const watchdog = createWatchdog({ now: () => performance.now(), stuckMs: Number.POSITIVE_INFINITY });
   await using _watch = watchdog.start(request.ending ?? null);
   using heartbeat = watchdog.begin({ task: role });
-  await using app = await openStoreOf(config, role, request.signal, { ...opening, crashPoint, schema: 'migrate' });
-  await retry(opening, () => requireKey(app.store));
+  await using store = await openAnyStore(config, role, { crashPoint });
   const owner = toOwner(role);
-  await using presence = await retry(opening, () => startPresence(app.store, owner));
+  await using presence = await retry(opening, async () => {
+    await store.schema.ensure({ signal: request.signal, onWait });
+    await requireKey(store);
+    return await startPresence(store, owner);
+  });
   const signal = AbortSignal.any([request.signal, presence.outdated]);
   const retryOptions = { ...opening, signal };
   await using connections = openConnectionsOf(config);
-  await using recall = startRecall(
-    { store: app.store, openBlobs: (until) => openBlobsOf(config, app.store, until) },
-    signal,
-  );
-  const troubles = createTroubles(app.store);
+  await using recall = startRecall({ store, openBlobs: (until) => openBlobsOf(config, store, until) }, signal);
+  const troubles = createTroubles(store);
   const limiters = new Map<string, TakeSlot>();
   const outcomes: Outcome[] = [];
   const accounts: DownloadAccount[] = [];
   for (const account of config.source.advertisers) {
     const { name } = account;
-    const limiter = limiters.get(account.url) ?? createRateLimiter(app.store, account.url, config.source.SOURCE_RATE);
+    const limiter = limiters.get(account.url) ?? createRateLimiter(store, account.url, config.source.SOURCE_RATE);
     limiters.set(account.url, limiter);
-    const source = openSource(config, app.store, account, limiter, { connections });
+    const source = openSource(config, store, account, limiter, { connections });
     const deps: SweepDeps = {
-      store: app.store,
+      store,
       source,
       onStep(totals) {
         troubles.clear('reading', [name]);
@@ -137,10 +137,8 @@ async function overAdvertisers(
     };
     try {
       const sweeps = await work(deps, account, { owner, signal });
-      const { advertiserId } = await retry(retryOptions, () =>
-        app.store.advertisers.ensure(name, account.advertiserId),
-      );
-      const verdict = await retry(retryOptions, () => app.store.reports.loadVerdict(name));
+      const { advertiserId } = await retry(retryOptions, () => store.advertisers.ensure(name, account.advertiserId));
+      const verdict = await retry(retryOptions, () => store.reports.loadVerdict(name));
       outcomes.push({ name, advertiserId, sweeps, account: verdict, trouble: null });
       if (advertiserId !== null) accounts.push({ name, advertiserId, source });
     } catch (trouble) {
@@ -152,7 +150,7 @@ async function overAdvertisers(
   let files: FilesOutcome = null;
   try {
     if (request.files && accounts.length > 0) {
-      const summary = await downloadFiles(config, app.store, accounts, {
+      const summary = await downloadFiles(config, store, accounts, {
         ...{ signal, crashPoint, retryForMs, onFiles: request.onFiles },
         onStored: () => troubles.clear('downloads', names),
         onWait(trouble, waitMs, attempt) {

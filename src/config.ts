@@ -3,7 +3,7 @@
 
 import { BlockList } from 'node:net';
 import { resolve } from 'node:path';
-import { type Account, loadAccounts, loadAdvertisers, loadWebhooks, type SiteAccount } from './config/advertisers.ts';
+import { loadAccounts, loadAdvertisers, loadWebhooks } from './config/advertisers.ts';
 import {
   type Environment,
   findDemoSettings,
@@ -12,9 +12,8 @@ import {
   toStateDir,
   withLocalBlobs,
 } from './config/local.ts';
-import { findNearMiss } from './config/near-miss.ts';
 import { type BlobsPlace, blobsPlace, directUrl, webhookSecrets } from './config/parsers.ts';
-import { type ConfigDraft, eventsInTheClear, inTheClear, isLong, isPlain, rules, tooShort } from './config/rules.ts';
+import { type ConfigDraft, findShortness, isPlain, rules } from './config/rules.ts';
 import { explainUnreadable, loadSecret, Secret } from './config/secret.ts';
 import { type Section, type Setting, sections, settings, type Values } from './config/settings.ts';
 
@@ -48,14 +47,14 @@ export function loadConfig<const N extends Need>(
   { needs, stateDir = toStateDir(env), demo = false, openEmbedded }: ConfigRequest<N>,
 ): Config<N> {
   const problems: ConfigProblem[] = [];
-  const warnings: string[] = [];
+  const warnings = new Set<string>();
   const report = (name: string, text: string) => {
     // Two parts may read the same file.
     if (problems.some((known) => known.name === name && known.text === text)) return;
     problems.push({ name, text, example: toExample(name) });
   };
   const production = env.NODE_ENV?.trim() === 'production';
-  const draft: ConfigDraft = { env, production, report, warn: (name, text) => void warnings.push(`${name} ${text}`) };
+  const draft: ConfigDraft = { env, production, report, warn: (name, text) => void warnings.add(`${name} ${text}`) };
   // Only commands that read the source need to know all of this.
   const readsSource = ['source', 'sync', 'blobs'].every((need) => needs.some((one) => one === need));
   const demoEnv = production || demo ? null : findDemoSettings(env, stateDir, readsSource);
@@ -63,7 +62,6 @@ export function loadConfig<const N extends Need>(
   const home = isDemo ? toDemoDir(stateDir) : stateDir;
   const layered = production ? env : withLocalBlobs(demoEnv ?? env, home);
 
-  reportNearMisses(env, draft);
   const read = <S extends Section>(section: S, unused?: string): Values<S> => {
     const used = Object.entries<Setting>(sections[section]).filter(([name]) => name !== unused);
     const values = Object.fromEntries(
@@ -72,14 +70,14 @@ export function loadConfig<const N extends Need>(
     rules[section]?.(values, draft);
     return values;
   };
-  const base = toBase(read('process'), production, warnings);
+  const process = read('process');
   const given = { stateDir: home, openEmbedded: openEmbedded && (() => openEmbedded(isDemo)) };
   const own: Partial<Record<Need, Load>> = load;
   const parts = Object.fromEntries(
     needs.map((need) => [need, own[need] ? own[need](read, draft, given) : read(need as Section)]),
   );
   if (problems.length > 0) throw new ConfigProblems(problems);
-  return { ...base, ...parts } as Config<N>;
+  return { ...toBase(process, production, [...warnings]), ...parts } as Config<N>;
 }
 
 /** What is wrong with the address of a database, as a sentence without its subject, the variable; null where nothing is. */
@@ -148,22 +146,13 @@ const load = {
 
   source(read: Read, draft: ConfigDraft) {
     const values = read('source');
-    const { SOURCE_URL: url, SOURCE_CREDENTIAL: credential, ADVERTISER_ID: advertiserId } = values;
-    const single = url && credential ? { name: 'default', url, credential, advertiserId } : null;
-    return { ...values, advertisers: loadList(values, draft, loadAdvertisers, single) };
+    return { ...values, advertisers: loadAdvertisers(values, draft) };
   },
 
   /** The accounts without their credentials, for a process that asks in the name of candidates. */
   accounts(read: Read, draft: ConfigDraft) {
     const values = read('source', 'SOURCE_CREDENTIAL');
-    const { SOURCE_URL: url, ADVERTISER_ID: advertiserId } = values;
-    const single = url ? { name: 'default', url, advertiserId, site: null } : null;
-    const list = loadList<SiteAccount>(values, draft, loadAccounts, single);
-    for (const { name, site } of list) {
-      if (draft.production && site && !isLong(site.key))
-        draft.report('ADVERTISERS_FILE', `has a prefillKey of ${name} that ${tooShort}`);
-    }
-    return { ...values, list };
+    return { ...values, list: loadAccounts(values, draft) };
   },
 
   /** Null: prefill is off. */
@@ -174,20 +163,7 @@ const load = {
     return { ...values, site: key && returnUrls ? { key, returnUrls } : null };
   },
 
-  /** The endpoints of all accounts, and the names of these. */
-  webhooks(read: Read, draft: ConfigDraft) {
-    const { WEBHOOK_URL: url, WEBHOOK_SECRET: secret, WEBHOOK_ALLOW_PRIVATE: allowPrivate } = read('webhooks');
-    const file = draft.env.ADVERTISERS_FILE?.trim();
-    if (file) {
-      const listed = loadWebhooks(file, (text) => draft.report('ADVERTISERS_FILE', text));
-      const plain = listed.endpoints.filter((one) => isPlain(one.url)).map((one) => one.name);
-      if (draft.production && plain.length > 0)
-        draft.warn('ADVERTISERS_FILE', `names an http address for webhook ${plain.join(', ')}: ${eventsInTheClear}`);
-      return { allowPrivate, ...listed };
-    }
-    const single = { account: 'default', name: 'default', types: null, detail: null };
-    return { allowPrivate, accounts: ['default'], endpoints: url && secret ? [{ ...single, url, secret }] : [] };
-  },
+  webhooks: (read: Read, draft: ConfigDraft) => loadWebhooks(read('webhooks'), draft),
 
   privacy(read: Read, draft: ConfigDraft, { stateDir }: LoadOptions) {
     const values = read('privacy');
@@ -197,20 +173,6 @@ const load = {
 
 function isWhole<V extends object>(values: V): values is { [N in keyof V]: NonNullable<V[N]> } & V {
   return Object.values(values).every((value) => value !== null);
-}
-
-/** The accounts of ADVERTISERS_FILE as `load` reads them; without that file, the single one. */
-function loadList<A extends Account>(
-  { SOURCE_URL: url, ADVERTISERS_FILE: file }: Values<'source'>,
-  { production, report, warn }: ConfigDraft,
-  load: (file: string, url: string | null, report: (text: string) => void) => readonly A[],
-  single: A | null,
-): readonly A[] {
-  if (!file) return single === null ? [] : [single];
-  const accounts = load(file, url, (text) => report('ADVERTISERS_FILE', text));
-  const isWarned = production && accounts.some((account) => account.url !== url && isPlain(account.url));
-  if (isWarned) warn('ADVERTISERS_FILE', `names an http address: ${inTheClear}`);
-  return accounts;
 }
 
 function loadOwnKey({ production, report }: ConfigDraft, stateDir: string): Secret {
@@ -235,10 +197,15 @@ function readSetting(name: string, setting: Setting, env: Environment, draft: Co
     draft.report(name, 'is required in production');
     return undefined;
   }
-  const result = setting.read.safeParse(chosen.reveal());
-  if (result.success) return setting.secret ? chosen : result.data;
-  draft.report(name, `${result.error.issues[0]?.message}${chosen.file === null ? '' : ` (read from ${chosen.file})`}`);
-  return undefined;
+  const { data, error } = setting.read.safeParse(chosen.reveal());
+  const problem = error?.issues[0]?.message ?? (setting.guarded ? findShortness(chosen, draft) : null);
+  if (problem !== null) {
+    draft.report(name, `${problem}${chosen.file === null ? '' : ` (read from ${chosen.file})`}`);
+    return undefined;
+  }
+  if (setting.secret) return chosen;
+  if (draft.production && isPlain(data)) draft.warn(name, 'is http: all that is sent there can be read on the way');
+  return data;
 }
 
 /** The text of a variable, from the variable itself or from its file; an empty text, or one of blanks only, counts as not set. */
@@ -265,15 +232,6 @@ function loadGiven(
     report(`${name}_FILE`, `names ${file}, which ${explainUnreadable(error)}`);
   }
   return undefined;
-}
-
-function reportNearMisses(env: Environment, { report }: ConfigDraft): void {
-  const known = [...settings].flatMap(([name, { secret }]) => (secret ? [name, `${name}_FILE`] : [name]));
-  for (const name of Object.keys(env)) {
-    if (known.includes(name)) continue;
-    const meant = findNearMiss(name, known);
-    if (meant !== undefined) report(name, `is not a setting; did you mean ${meant}?`);
-  }
 }
 
 function toExample(name: string): string | undefined {

@@ -7,7 +7,6 @@ import { SettingTrouble } from '../domain/trouble.ts';
 import type { DatabaseUrl } from '../store/postgres/connection.ts';
 import { createRdsToken } from '../store/postgres/rds-token.ts';
 import { openStore, type Store } from '../store/store.ts';
-import { type RetryOptions, retry } from '../sync/retry.ts';
 
 export interface DatabasePlace extends AsyncDisposable {
   readonly url: DatabaseUrl;
@@ -45,56 +44,38 @@ function withRootCertificate(url: string, root: string | null): string {
   return `${without}${without.includes('?') ? '&' : '?'}sslrootcert=${encodeURIComponent(root)}`;
 }
 
-interface StoreRequest {
-  /** How long to wait for a database that is not up yet; by default not at all. */
-  readonly retryForMs?: number;
-  readonly onWait?: RetryOptions['onWait'];
+interface OpenOptions {
   readonly crashPoint?: PassCrashPoint | undefined;
   /** For a command whose statements may take longer than those of a worker. */
   readonly statementTimeoutMs?: number;
-  /** `require` throws if the schema is not this version's, and does not change it. `create` makes a missing one, `migrate` upgrades as well. */
-  readonly schema?: 'require' | 'create' | 'migrate';
-}
-
-type StoreConfig = Config<'database' | 'privacy'> & Partial<Config<'sync'>>;
-
-interface OpenedStore extends AsyncDisposable {
-  readonly store: Store;
-  readonly directUrl: DatabaseUrl;
 }
 
 /** Opens the store whatever the schema is. Nothing connects until the first use. */
 export async function openAnyStore(
-  config: StoreConfig,
+  config: Config<'database' | 'privacy'> & Partial<Config<'sync'>>,
   role: string,
-  { crashPoint, statementTimeoutMs }: Pick<StoreRequest, 'crashPoint' | 'statementTimeoutMs'> = {},
-): Promise<OpenedStore> {
-  await using stack = new AsyncDisposableStack();
-  const { url, directUrl } = stack.use(await openPlace(config));
+  options: OpenOptions = {},
+): Promise<Store> {
+  const place = await openPlace(config);
   const privacyKey = Buffer.from(config.privacy.PRIVACY_KEY.reveal(), 'utf8');
   const leaseMs = config.sync?.LEASE;
   // Shorter than the lease, so that a process suspended inside a transaction does not block the next holder of its lane.
   const idle = leaseMs === undefined ? {} : { idleInTransactionMs: Math.min(20_000, (leaseMs * 2) / 3) };
-  const store = stack.use(
-    openStore({ url, role, privacyKey, crashPoint, ...idle, ...(statementTimeoutMs && { statementTimeoutMs }) }),
-  );
-  const owned = stack.move();
-  return { store, directUrl, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  const store = openStore({ ...options, ...idle, url: place.url, directUrl: place.directUrl, role, privacyKey });
+  return {
+    ...store,
+    async [Symbol.asyncDispose]() {
+      await store[Symbol.asyncDispose]();
+      await place[Symbol.asyncDispose]();
+    },
+  };
 }
 
-/** Opens the store with this version's schema. */
-export async function openStoreOf(
-  config: StoreConfig,
-  role: string,
-  signal: AbortSignal,
-  { retryForMs = 0, onWait, schema = 'require', ...request }: StoreRequest = {},
-): Promise<OpenedStore> {
+/** Opens the store. Throws if the schema is not this version's, and does not change it. */
+export async function openStoreOf(...given: Parameters<typeof openAnyStore>): Promise<Store> {
   await using stack = new AsyncDisposableStack();
-  const { store, directUrl } = stack.use(await openAnyStore(config, role, request));
-  const ensured = { directUrl, signal, upgrade: schema === 'migrate', onWait };
-  await retry({ retryForMs, signal, onWait }, () =>
-    schema === 'require' ? store.schema.require() : store.schema.ensure(ensured),
-  );
-  const owned = stack.move();
-  return { store, directUrl, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  const store = stack.use(await openAnyStore(...given));
+  await store.schema.require();
+  stack.move();
+  return store;
 }

@@ -119,7 +119,7 @@ export async function runExtract(config: ExtractConfig, run: ExtractRun): Promis
     throw new SettingTrouble(`There is no view "${named}" that names nobody. People's columns need --with-people.`);
   }
   await using stack = new AsyncDisposableStack();
-  const { store } = stack.use(await openStoreOf(config, 'extract', signal, { statementTimeoutMs }));
+  const store = stack.use(await openStoreOf(config, 'extract', { statementTimeoutMs }));
   const target = stack.use(await openTarget(config, place));
   return await extract(
     { store, target, spool: openSpoolOf(), onRows, crashPoint },

@@ -40,7 +40,7 @@ export type PrefillConfig = Config<'database' | 'accounts' | 'blobs' | 'prefill'
  */
 export async function runPrefill(config: PrefillConfig, log: Log, ending: Ending, signal: AbortSignal): Promise<void> {
   await using stack = new AsyncDisposableStack();
-  const { store } = stack.use(await openAnyStore(config, 'prefill'));
+  const store = stack.use(await openAnyStore(config, 'prefill'));
   const watchdog = createWatchdog({ now: () => performance.now(), stuckMs: Number.POSITIVE_INFINITY });
   stack.use(watchdog.start(ending));
   const onWait: RetryOptions['onWait'] = (err, waitMs, attempt) =>

@@ -8,7 +8,6 @@ import { version } from '../domain/version.ts';
 import type { Log } from '../log.ts';
 import type { Source } from '../source/client.ts';
 import { openConnections } from '../source/http.ts';
-import { openQueueListener } from '../store/postgres/listen.ts';
 import type { Store } from '../store/store.ts';
 import { createDownloadMemory, type DownloadMemory } from '../sync/files/download-run.ts';
 import { startRecall } from '../sync/files/recall.ts';
@@ -72,7 +71,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   const { sync } = config;
   const { stuckMs = Math.max(stuckAfterMs, 2 * config.source.SOURCE_TIMEOUT) } = run;
   await using stack = new AsyncDisposableStack();
-  const { store, directUrl } = stack.use(await openAnyStore(config, 'worker', { crashPoint }));
+  const store = stack.use(await openAnyStore(config, 'worker', { crashPoint }));
   const watchdog = createWatchdog({ now: run.elapsed ?? (() => performance.now()), stuckMs, onStuck: run.onStuck });
   const metrics = createMetrics({ version });
   const onPass = (pass: Pass) => {
@@ -105,7 +104,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
     log.warn({ attempt, waitMs: Math.round(waitMs), err }, 'waiting for the database');
   const owner = toOwner('worker');
   const presence = await retry({ retryForMs: Number.POSITIVE_INFINITY, signal: run.signal, onWait }, async () => {
-    await store.schema.ensure({ directUrl, signal: run.signal, onWait });
+    await store.schema.ensure({ signal: run.signal, onWait });
     await requireKey(store);
     return await startPresence(store, owner, run.renewEveryMs);
   });
@@ -135,7 +134,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   const memory = createDownloadMemory();
   const queued = createWaker(run.lookEveryMs);
   const events = createWaker(run.lookEveryMs);
-  stack.use(await openQueueListener({ url: directUrl, onQueued: queued.wake, onEvents: events.wake }));
+  stack.use(await store.listen({ onQueued: queued.wake, onEvents: events.wake }));
   const webhooks = openWebhooks(config, stack);
   await retry({ retryForMs: Number.POSITIVE_INFINITY, signal, onWait }, () =>
     store.webhooks.declare(config.webhooks.accounts, webhooks),

@@ -19,16 +19,16 @@ export const adoptStore = command({
     const { adoptExtracts } = await import('../app/extract.ts');
     const { openConfiguredBlobs } = await import('../app/resources.ts');
     const { adoptStore: adopt, loadOwner } = await import('../sync/files/store-owner.ts');
-    await using app = await openStoreOf(config, 'adopt-store', signal);
+    await using store = await openStoreOf(config, 'adopt-store');
     await using blobs = await openConfiguredBlobs(config);
-    const deps = { store: app.store, blobs };
+    const deps = { store, blobs };
     const { owner: former, refusal } = await loadOwner(deps, signal);
     const wasOwn = former !== null && refusal === null;
     if (yes) await adopt(deps, signal);
     const now = yes ? await loadOwner(deps, signal) : null;
     // Another database has adopted it meanwhile.
     if (now?.refusal) throw now.refusal;
-    const extracts = yes ? await adoptExtracts(config, app.store, signal) : null;
+    const extracts = yes ? await adoptExtracts(config, store, signal) : null;
     const adoption = { location: blobs.location, former, wasOwn, owner: now?.owner ?? null, extracts };
     terminal.result({ adopted: yes, ...adoption }, () => render(adoption));
     return yes ? exitCodes.done : exitCodes.usage;

@@ -88,21 +88,22 @@ async function showEstimates(
   chosen: BackfillRange,
 ): Promise<ExitCode> {
   const { backfillParallel: parallel } = await import('../app.ts');
-  const { openStoreOf } = await import('../app/database.ts');
+  const { openAnyStore } = await import('../app/database.ts');
   const { openConnectionsOf, openSourceToLook } = await import('../app/resources.ts');
   const { toRanges } = await import('../sync/read/read-account.ts');
   const { estimate } = await import('../sync/read/estimate.ts');
   // An estimate creates a missing schema but does not upgrade an existing one.
-  await using app = await openStoreOf(config, 'backfill', signal, { schema: 'create' });
+  await using store = await openAnyStore(config, 'backfill');
+  await store.schema.ensure({ signal, upgrade: false });
   await using connections = openConnectionsOf(config);
   const { advertisers, SOURCE_RATE: requestsPerSecond } = config.source;
   const found: { readonly name: string; readonly range: ReadRange; readonly estimate: Estimate }[] = [];
   for (const account of advertisers) {
-    const source = openSourceToLook(config, app.store, account, connections);
-    const { advertiserId } = await app.store.advertisers.lookUp(account.name, account.advertiserId);
-    for (const range of await toRanges(app, advertiserId, chosen)) {
+    const source = openSourceToLook(config, store, account, connections);
+    const { advertiserId } = await store.advertisers.lookUp(account.name, account.advertiserId);
+    for (const range of await toRanges({ store }, advertiserId, chosen)) {
       const isById = range.axis === 'id' && advertiserId !== null;
-      const held = isById ? await app.store.applications.countListed(advertiserId, range) : 0;
+      const held = isById ? await store.applications.countListed(advertiserId, range) : 0;
       const asked = { range, held, requestsPerSecond, parallel, now: Date.now(), signal };
       found.push({ name: account.name, range, estimate: await estimate(source, asked) });
     }

@@ -36,7 +36,7 @@ export const compare = command({
     table: preset('<name>', 'the table or file of the copy', 'applications_anonymous'),
   },
   after: 'At most three statements lead to the ids. Exits with 3 while the copy differs: docs/extract.md.',
-  async run({ env, signal, terminal }, { sql: engine = null, with: file, table }) {
+  async run({ env, terminal }, { sql: engine = null, with: file, table }) {
     if (engine !== null && file === undefined) {
       const statement = renderFingerprintSql(engine, table, 1, []);
       terminal.result({ statement }, () => statement);
@@ -45,8 +45,8 @@ export const compare = command({
     const answer = file === undefined ? null : loadAnswer(file);
     const config = await loadCommandConfig(env, { needs: ['database', 'privacy'] });
     const { openStoreOf } = await import('../app/database.ts');
-    await using opened = await openStoreOf(config, 'compare', signal, { statementTimeoutMs: 1_800_000 });
-    const own = await opened.store.extracts.loadFingerprints(answer?.step ?? 1, answer?.asked ?? []);
+    await using store = await openStoreOf(config, 'compare', { statementTimeoutMs: 1_800_000 });
+    const own = await store.extracts.loadFingerprints(answer?.step ?? 1, answer?.asked ?? []);
     if (answer === null) {
       terminal.result({ fingerprints: own }, () =>
         own

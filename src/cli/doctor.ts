@@ -61,10 +61,10 @@ async function runChecks(
   /** Null where the database is empty or unavailable: storage and source are checked all the same. */
   let store: Store | null = null;
   try {
-    const app = stack.use(await openAnyStore(config, 'doctor'));
-    findings.push(...(await checks.checkDatabase(app.store, Date.now)));
-    const schema = await app.store.schema.load().catch(() => null);
-    store = schema === null || schema.state === 'absent' ? null : app.store;
+    const opened = stack.use(await openAnyStore(config, 'doctor'));
+    findings.push(...(await checks.checkDatabase(opened, Date.now)));
+    const schema = await opened.schema.load().catch(() => null);
+    store = schema === null || schema.state === 'absent' ? null : opened;
   } catch (trouble) {
     const detail = trouble instanceof Error ? trouble.message : 'cannot be opened';
     findings.push({ check: 'database', ok: false, detail, trouble });

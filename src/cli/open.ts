@@ -22,7 +22,7 @@ export interface KnownAccounts<N extends Need = never> extends AsyncDisposable {
 
 /** Throws if the configuration contradicts the database. */
 export async function openKnown<N extends Need = never>(
-  { env, signal }: Context,
+  { env }: Context,
   role: string,
   advertiser: string | undefined,
   ...more: N[]
@@ -33,7 +33,7 @@ export async function openKnown<N extends Need = never>(
   const { openStoreOf } = await import('../app/database.ts');
   const crashPoint = createCrashPoint(env.INTAKE_CRASH_AT);
   await using stack = new AsyncDisposableStack();
-  const { store } = stack.use(await openStoreOf(config, role, signal, { crashPoint }));
+  const store = stack.use(await openStoreOf(config, role, { crashPoint }));
   const accounts = [];
   for (const { name, advertiserId: configuredId } of config.source.advertisers) {
     const { advertiserId } = await store.advertisers.lookUp(name, configuredId);

@@ -53,8 +53,8 @@ export const prove = command({
       throw new Misuse('Several accounts are configured: name one with --advertiser.');
     const { signal, terminal } = context;
     const { openStoreOf } = await import('../app/database.ts');
-    await using app = await openStoreOf(config, 'prove', signal);
-    const { advertisers, evidence } = app.store;
+    await using store = await openStoreOf(config, 'prove');
+    const { advertisers, evidence } = store;
     const accounts = [];
     for (const one of config.source.advertisers) {
       accounts.push(await advertisers.lookUp(one.name, one.advertiserId));

@@ -55,17 +55,17 @@ async function retryFiles(context: Context, given: Omit<Given<typeof options>, '
   return exitCodes.done;
 }
 
-async function retryWebhook({ env, signal, terminal }: Context, name: string) {
+async function retryWebhook({ env, terminal }: Context, name: string) {
   const config = await loadCommandConfig(env, { needs: ['database', 'privacy', 'webhooks'] });
   const { account } = requireWebhook(config, name);
   const { toActor } = await import('../app/actor.ts');
   const { openStoreOf } = await import('../app/database.ts');
-  await using app = await openStoreOf(config, 'retry', signal);
-  const { advertiserId } = await app.store.advertisers.lookUp(account, null);
-  const resumed = advertiserId !== null && (await app.store.webhooks.resume({ advertiserId, name }));
+  await using store = await openStoreOf(config, 'retry');
+  const { advertiserId } = await store.advertisers.lookUp(account, null);
+  const resumed = advertiserId !== null && (await store.webhooks.resume({ advertiserId, name }));
   if (resumed) {
     const facts = { webhook: name };
-    await app.store.privacy.recordAudit({ advertiserId, action: 'retry', applicationId: null, by: toActor(), facts });
+    await store.privacy.recordAudit({ advertiserId, action: 'retry', applicationId: null, by: toActor(), facts });
   }
   terminal.result({ webhooks: resumed ? 1 : 0 }, () =>
     resumed

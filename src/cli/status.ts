@@ -31,12 +31,12 @@ export const status = command({
     const { loadAnyStatus } = await import('../app/status.ts');
     const { isTemporary } = await import('../sync/retry.ts');
     const { renderStatus } = await import('./render-status.ts');
-    await using app = await openAnyStore(config, 'status');
+    await using store = await openAnyStore(config, 'status');
     let awaySince: Date | null = null;
     for (;;) {
       let value: Status;
       try {
-        value = await loadAnyStatus(app.store, config);
+        value = await loadAnyStatus(store, config);
         awaySince = null;
       } catch (error) {
         if (!watch || !isTemporary(error)) throw error;

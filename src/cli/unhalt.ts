@@ -11,13 +11,13 @@ export const unhalt = command({
     ['intake unhalt --advertiser acme', 'one of several'],
   ],
   options: { advertiser },
-  async run({ env, signal, terminal }, { advertiser }) {
+  async run({ env, terminal }, { advertiser }) {
     const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy'], advertiser });
     const { openStoreOf } = await import('../app/database.ts');
-    await using app = await openStoreOf(config, 'unhalt', signal);
+    await using store = await openStoreOf(config, 'unhalt');
     const ended: string[] = [];
     for (const { name } of config.source.advertisers) {
-      if (await app.store.advertisers.unhalt(name)) ended.push(name);
+      if (await store.advertisers.unhalt(name)) ended.push(name);
     }
     terminal.result({ unhalted: ended }, () =>
       ended.length === 0 ? 'No advertiser is halted.' : `Active again: ${ended.join(', ')}. The next sync reads them.`,

@@ -25,12 +25,12 @@ export const webhook = command({
   },
 });
 
-async function list({ env, signal, terminal }: Context) {
+async function list({ env, terminal }: Context) {
   const config = await loadCommandConfig(env, { needs: ['database', 'privacy', 'webhooks'] });
   const { openStoreOf } = await import('../app/database.ts');
   const { renderWebhooks } = await import('./render-status.ts');
-  await using app = await openStoreOf(config, 'webhook', signal);
-  const known = await app.store.webhooks.load();
+  await using store = await openStoreOf(config, 'webhook');
+  const known = await store.webhooks.load();
   const webhooks = config.webhooks.endpoints.map(
     ({ account, name }) => known.find((one) => one.advertiser === account && one.name === name) ?? toNew(account, name),
   );

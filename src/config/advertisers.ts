@@ -7,7 +7,9 @@ import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { type Detail, type EventType, eventTypes } from '../domain/webhook.ts';
 import * as read from './parsers.ts';
+import { type ConfigDraft, findShortness, isPlain } from './rules.ts';
 import { explainUnreadable, loadSecret, Secret } from './secret.ts';
+import type { Values } from './settings.ts';
 
 export interface Account {
   readonly name: string;
@@ -31,26 +33,41 @@ export interface CareersSite {
   readonly returnUrls: readonly string[];
 }
 
-/** Reads the accounts of a file with their credentials. Every problem goes to `report`, not only the first. */
-export function loadAdvertisers(file: string, url: string | null, report: Report): Advertiser[] {
-  return loadList(file, url, report).flatMap(({ account, at, ...given }) => {
-    const credential = loadOne(file, at, given, 'credential', read.credential, report);
+/** The accounts with their credentials. Every problem is reported, not only the first. */
+export function loadAdvertisers(values: Values<'source'>, draft: ConfigDraft): Advertiser[] {
+  const {
+    SOURCE_URL: url,
+    SOURCE_CREDENTIAL: credential,
+    ADVERTISER_ID: advertiserId,
+    ADVERTISERS_FILE: file,
+  } = values;
+  if (file === null) return url && credential ? [{ name: 'default', url, advertiserId, credential }] : [];
+  return loadList(file, url, draft).flatMap(({ account, at, given }) => {
+    const credential = loadOne(at, given, 'credential', read.credential, draft);
     return credential === undefined ? [] : [{ ...account, credential }];
   });
 }
 
-/** Reads the accounts of a file with their careers sites. Their credentials are not read. */
-export function loadAccounts(file: string, url: string | null, report: Report): SiteAccount[] {
-  const accounts = loadList(file, url, report).flatMap(({ account, at, ...given }): SiteAccount[] => {
-    const { prefillKey, prefillKeyFile, prefillReturnUrls } = given;
-    if ((prefillKey ?? prefillKeyFile ?? prefillReturnUrls) === undefined) return [{ ...account, site: null }];
-    if (prefillReturnUrls === undefined) report(`${at} needs prefillReturnUrls beside its key for prefills`);
-    const key = loadOne(file, at, given, 'prefillKey', read.bearerToken, report);
-    return key === undefined ? [] : [{ ...account, site: { key, returnUrls: prefillReturnUrls?.flat() ?? [] } }];
+/** The accounts with their careers sites. Their credentials are not read. */
+export function loadAccounts(values: Values<'source'>, draft: ConfigDraft): SiteAccount[] {
+  const { SOURCE_URL: url, ADVERTISER_ID: advertiserId, ADVERTISERS_FILE: file } = values;
+  if (file === null) return url ? [{ name: 'default', url, advertiserId, site: null }] : [];
+  const accounts = loadList(file, url, draft).map(({ account, at, given }) => {
+    return { ...account, site: loadSite(at, given, draft) };
   });
   const keys = accounts.flatMap(({ site }) => site?.key.reveal() ?? []);
-  if (new Set(keys).size < keys.length) report(`${file}: two accounts have the same key for prefills`);
+  if (new Set(keys).size < keys.length) reportList(draft, 'two accounts have the same key for prefills');
   return accounts;
+}
+
+function loadSite(at: string, given: ListedAccount, draft: ConfigDraft): CareersSite | null {
+  const { prefillKey, prefillKeyFile, prefillReturnUrls } = given;
+  if ((prefillKey ?? prefillKeyFile ?? prefillReturnUrls) === undefined) return null;
+  if (prefillReturnUrls === undefined) reportList(draft, `${at} needs prefillReturnUrls beside its key for prefills`);
+  const key = loadOne(at, given, 'prefillKey', read.bearerToken, draft);
+  const shortness = key === undefined ? null : findShortness(key, draft);
+  if (shortness !== null) reportList(draft, `${at}.prefillKey ${shortness}`);
+  return key === undefined ? null : { key, returnUrls: prefillReturnUrls?.flat() ?? [] };
 }
 
 /** An endpoint of webhooks, and the account whose events it gets. */
@@ -66,35 +83,54 @@ export interface WebhookEndpoint {
   readonly detail: Detail | null;
 }
 
-/** Reads the endpoints of a file, and the names of its accounts. */
-export function loadWebhooks(file: string, report: Report) {
-  const list = loadList(file, '', report);
-  const endpoints = list.flatMap(({ account: { name: account }, at, webhooks = [] }) =>
+export interface Webhooks {
+  readonly allowPrivate: boolean;
+  /** The names of all accounts. */
+  readonly accounts: readonly string[];
+  readonly endpoints: readonly WebhookEndpoint[];
+}
+
+/** The endpoints of all accounts. */
+export function loadWebhooks(values: Values<'webhooks'>, draft: ConfigDraft): Webhooks {
+  const { WEBHOOK_URL: url, WEBHOOK_SECRET: secret, WEBHOOK_ALLOW_PRIVATE: allowPrivate } = values;
+  const file = draft.env.ADVERTISERS_FILE?.trim();
+  if (!file) {
+    const single = { account: 'default', name: 'default', types: null, detail: null };
+    return { allowPrivate, accounts: ['default'], endpoints: url && secret ? [{ ...single, url, secret }] : [] };
+  }
+  const list = loadList(file, '', draft);
+  const endpoints = list.flatMap(({ account: { name: account }, at, given: { webhooks = [] } }) =>
     webhooks.flatMap((given, index): WebhookEndpoint[] => {
       const place = `${at}.webhooks[${index}]`;
       const { url, events = null, full = false, name = account } = given;
-      const secret = loadOne(file, place, given, 'secret', read.webhookSecrets, report);
+      const secret = loadOne(place, given, 'secret', read.webhookSecrets, draft);
       const detail = full === false ? null : full === true ? 'anonymous' : 'personal';
       return secret === undefined ? [] : [{ account, name, url, secret, types: events, detail }];
     }),
   );
   const names = endpoints.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) report(`${file}: two webhooks are called ${twice}: give each a name of its own`);
-  return { accounts: list.map(({ account }) => account.name), endpoints };
+  if (twice !== undefined) reportList(draft, `two webhooks are called ${twice}: give each a name of its own`);
+  return { allowPrivate, accounts: list.map(({ account }) => account.name), endpoints };
 }
 
-type Report = (text: string) => void;
+function reportList({ env, report }: ConfigDraft, problem: string) {
+  report('ADVERTISERS_FILE', `${env.ADVERTISERS_FILE?.trim()}: ${problem}`);
+}
 
-function loadList(file: string, url: string | null, report: Report) {
-  const written = loadJson(file, report);
+function loadList(file: string, url: string | null, draft: ConfigDraft) {
+  const written = loadJson(file, (problem) => draft.report('ADVERTISERS_FILE', `names ${file}, which ${problem}`));
   if (written === undefined) return [];
   const { data = [], error } = accountList.safeParse(written);
-  for (const issue of error?.issues ?? []) report(`${file}: ${toPlace(issue.path)} ${issue.message}`);
-  return data.map(({ name, url: own, advertiserId = null, ...given }, index) => {
-    const at = `${file}: [${index}]`;
-    if (own === undefined && url === null) report(`${at}.url is required, since SOURCE_URL is not set`);
-    return { account: { name, url: own ?? url ?? '', advertiserId }, at, ...given };
+  for (const issue of error?.issues ?? []) reportList(draft, `${toPlace(issue.path)} ${issue.message}`);
+  const addresses = data.flatMap((one) => [one.url, ...(one.webhooks ?? []).map((webhook) => webhook.url)]);
+  if (draft.production && addresses.some(isPlain))
+    draft.warn('ADVERTISERS_FILE', 'names an http address: all that is sent there can be read on the way');
+  return data.map((given, index) => {
+    const { name, url: own, advertiserId = null } = given;
+    const at = `[${index}]`;
+    if (own === undefined && url === null) reportList(draft, `${at}.url is required, since SOURCE_URL is not set`);
+    return { account: { name, url: own ?? url ?? '', advertiserId }, at, given };
   });
 }
 
@@ -148,6 +184,8 @@ const account = z.strictObject(
   { error: unknownMember },
 );
 
+type ListedAccount = z.output<typeof account>;
+
 const accountList = z
   .array(account, 'must be a list')
   .min(1, 'must name at least one account')
@@ -162,46 +200,44 @@ const accountList = z
     }
   });
 
-function loadJson(file: string, report: Report): unknown {
+function loadJson(file: string, report: (problem: string) => void): unknown {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    report(`names ${file}, which ${explainUnreadable(error)}`);
-    return undefined;
+    return report(explainUnreadable(error));
   }
   try {
     return JSON.parse(text);
   } catch (error) {
     // The parser's message quotes the text around the mistake, which may be a credential: only the position is taken from it.
     const place = error instanceof Error ? /line \d+ column \d+/.exec(error.message)?.[0] : undefined;
-    report(`names ${file}, which is not valid JSON${place === undefined ? '' : `, see ${place}`}`);
-    return undefined;
+    return report(`is not valid JSON${place === undefined ? '' : `, see ${place}`}`);
   }
 }
 
-type Form = Pick<z.ZodType<unknown, string>, 'safeParse'>;
-
-/** A secret of the list: the member `name`, or the file that the member `nameFile` names. */
+/** A secret of the list: the member `name`, or the file that the member `nameFile` names, relative to the list. */
 function loadOne<N extends string>(
-  list: string,
   at: string,
   given: { readonly [M in N | `${N}File`]?: string | undefined },
   name: N,
-  form: Form,
-  report: Report,
+  form: z.ZodType<unknown, string>,
+  draft: ConfigDraft,
 ): Secret | undefined {
   const { [name]: text, [`${name}File` as const]: from } = given;
-  if ((text === undefined) === (from === undefined)) return void report(`${at} needs either ${name} or ${name}File`);
-  const file = from === undefined ? null : resolve(dirname(list), from);
+  if ((text === undefined) === (from === undefined)) {
+    reportList(draft, `${at} needs either ${name} or ${name}File`);
+    return undefined;
+  }
+  const file = from === undefined ? null : resolve(dirname(draft.env.ADVERTISERS_FILE?.trim() ?? ''), from);
   const place = file === null ? `${at}.${name}` : `${at}.${name}File ${file}`;
   try {
     const secret = file === null ? new Secret(text ?? '') : loadSecret(file);
     const { error } = form.safeParse(secret.reveal());
     if (error === undefined) return secret;
-    report(`${place} ${error.issues[0]?.message}`);
+    reportList(draft, `${place} ${error.issues[0]?.message}`);
   } catch (error) {
-    report(`${place} ${explainUnreadable(error)}`);
+    reportList(draft, `${place} ${explainUnreadable(error)}`);
   }
   return undefined;
 }

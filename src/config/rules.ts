@@ -1,13 +1,12 @@
 // Rules over several variables: settings that require, exclude or endanger each other.
 // Each rule gets the parsed values (null: absent; undefined: rejected and already reported) and reports by variable.
 
-import { createTask } from 'node-cron';
 import type { Environment } from './local.ts';
 import { isLoopback, longSecret, toPostgresFacts } from './parsers.ts';
 import type { Secret } from './secret.ts';
 import type { Section, Values } from './settings.ts';
 
-export type Report = (name: string, text: string) => void;
+type Report = (name: string, text: string) => void;
 
 /** The state while problems are collected. */
 export interface ConfigDraft {
@@ -49,8 +48,7 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
     }
   },
 
-  source(values, { production, report, warn }) {
-    const { SOURCE_URL, SOURCE_CREDENTIAL, ADVERTISER_ID, ADVERTISERS_FILE } = values;
+  source({ SOURCE_URL, SOURCE_CREDENTIAL, ADVERTISER_ID, ADVERTISERS_FILE }, { report }) {
     if (ADVERTISERS_FILE === null) {
       if (SOURCE_URL === null) report('SOURCE_URL', 'is required');
       if (SOURCE_CREDENTIAL === null) report('SOURCE_CREDENTIAL', 'is required');
@@ -58,13 +56,6 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
       if (SOURCE_CREDENTIAL) report('SOURCE_CREDENTIAL', forOne);
       if (ADVERTISER_ID) report('ADVERTISER_ID', forOne);
     }
-    if (production && SOURCE_URL && isPlain(SOURCE_URL)) {
-      warn('SOURCE_URL', `is http: ${inTheClear}`);
-    }
-  },
-
-  sync({ SYNC_SCHEDULE, SYNC_WITHIN }, draft) {
-    warnIfShort('SYNC', SYNC_SCHEDULE, SYNC_WITHIN, draft);
   },
 
   blobs({ S3_SSE, S3_KMS_KEY_ID }, { report }) {
@@ -73,16 +64,11 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
     }
   },
 
-  extract({ EXTRACT_URL, EXTRACT_SCHEDULE, EXTRACT_WITHIN }, draft) {
-    if (EXTRACT_SCHEDULE && EXTRACT_URL === null) {
-      draft.report('EXTRACT_URL', 'is required, since EXTRACT_SCHEDULE is set');
-    }
-    warnIfShort('EXTRACT', EXTRACT_SCHEDULE, EXTRACT_WITHIN, draft);
+  extract({ EXTRACT_URL, EXTRACT_SCHEDULE }, { report }) {
+    if (EXTRACT_SCHEDULE && EXTRACT_URL === null) report('EXTRACT_URL', 'is required, since EXTRACT_SCHEDULE is set');
   },
 
-  admin({ ADMIN_HOST, ADMIN_USER, ADMIN_PASSWORD }, draft) {
-    const { report } = draft;
-    requireLong({ ADMIN_PASSWORD }, draft);
+  admin({ ADMIN_HOST, ADMIN_USER, ADMIN_PASSWORD }, { report }) {
     const open = ADMIN_HOST !== undefined && !isLoopback(ADMIN_HOST);
     const why = open
       ? 'is required, since ADMIN_HOST can be reached from other machines'
@@ -91,31 +77,23 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
     if (ADMIN_PASSWORD === null && (open || ADMIN_USER)) report('ADMIN_PASSWORD', why);
   },
 
-  prefill(values, draft) {
-    const { env, production, report, warn } = draft;
-    const { HOST: _, PORT: __, PREFILL_TTL: ___, ...all } = values;
-    const { PREFILL_KEY, PREFILL_RETURN_URLS } = values;
+  prefill({ HOST: _, PORT: __, PREFILL_TTL: ___, ...all }, { env, report }) {
+    const { PREFILL_KEY, PREFILL_RETURN_URLS } = all;
     const own = env.ADVERTISERS_FILE?.trim() ? { PREFILL_KEY, PREFILL_RETURN_URLS } : {};
     for (const [name, value] of Object.entries(own)) if (value) report(name, forOne);
     const group = Object.entries(all).filter(([name]) => !(name in own));
     const absent = group.filter(([, value]) => value === null);
     if (absent.length === group.length) return;
     for (const [name] of absent) report(name, 'is required, since other prefill settings are set');
-    const { SESSION_SECRET } = values;
-    requireLong({ PREFILL_KEY, SESSION_SECRET }, draft);
-    for (const name of ['AUTH_URL', 'OAUTH_REDIRECT_URI'] as const) {
-      const url = values[name];
-      if (production && url && isPlain(url)) warn(name, 'is http: codes and tokens cross the network in the clear');
-    }
   },
 
-  webhooks({ WEBHOOK_URL, WEBHOOK_SECRET }, { env, production, report, warn }) {
+  webhooks({ WEBHOOK_URL, WEBHOOK_SECRET }, { env, report }) {
     if (env.ADVERTISERS_FILE?.trim()) {
       for (const [name, value] of Object.entries({ WEBHOOK_URL, WEBHOOK_SECRET })) if (value) report(name, forOne);
-    } else if (WEBHOOK_URL && WEBHOOK_SECRET === null)
-      report('WEBHOOK_SECRET', 'is required, since WEBHOOK_URL is set');
-    else if (WEBHOOK_SECRET && WEBHOOK_URL === null) report('WEBHOOK_URL', 'is required, since WEBHOOK_SECRET is set');
-    if (production && WEBHOOK_URL && isPlain(WEBHOOK_URL)) warn('WEBHOOK_URL', `is http: ${eventsInTheClear}`);
+      return;
+    }
+    if (WEBHOOK_URL && WEBHOOK_SECRET === null) report('WEBHOOK_SECRET', 'is required, since WEBHOOK_URL is set');
+    if (WEBHOOK_SECRET && WEBHOOK_URL === null) report('WEBHOOK_URL', 'is required, since WEBHOOK_SECRET is set');
   },
 
   privacy({ PRIVACY_KEY }, { production, report }) {
@@ -123,44 +101,18 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
   },
 };
 
-/** A secret that is tried from outside must not be found by trying. */
-function requireLong(
-  secrets: Readonly<Record<string, Secret | null | undefined>>,
-  { production, report }: ConfigDraft,
-) {
-  for (const [name, secret] of Object.entries(secrets)) {
-    if (production && secret && !isLong(secret)) report(name, tooShort);
-  }
+/** What is wrong with a secret that strangers may try to guess. */
+export function findShortness(secret: Secret, { production }: ConfigDraft): string | null {
+  if (!production || longSecret.safeParse(secret.reveal()).success) return null;
+  return 'must be at least 16 characters long in production: openssl rand -hex 32 makes one';
 }
-
-export function isLong(secret: Secret): boolean {
-  return longSecret.safeParse(secret.reveal()).success;
-}
-
-export const tooShort = 'must be at least 16 characters long in production: openssl rand -hex 32 makes one';
 
 const forOne = 'and ADVERTISERS_FILE exclude each other: with several accounts it belongs in the file';
 
 const wayToVerify = 'name it with sslrootcert or DATABASE_CA, or use sslmode=verify-full';
 
-export const inTheClear = 'the credential and every application cross the network in the clear';
-
-export const eventsInTheClear = 'events cross the network in the clear';
-
 /** True for an http address of another machine. */
-export function isPlain(url: string): boolean {
-  return url.startsWith('http:') && !isLoopback(new URL(url).hostname);
-}
-
-/** Warns of a limit that every pause of its schedule exceeds. */
-function warnIfShort(
-  task: 'SYNC' | 'EXTRACT',
-  schedule: string | null | undefined,
-  withinMs: number | undefined,
-  { warn }: ConfigDraft,
-): void {
-  const [first, second] = schedule ? createTask(schedule, () => {}).getNextRuns(2) : [];
-  if (first && second && withinMs && second.getTime() - first.getTime() > withinMs) {
-    warn(`${task}_WITHIN`, `is shorter than the next pause of ${task}_SCHEDULE, which will be reported as a problem`);
-  }
+export function isPlain(value: unknown): boolean {
+  const url = typeof value === 'string' ? URL.parse(value) : null;
+  return url?.protocol === 'http:' && !isLoopback(url.hostname);
 }

@@ -10,6 +10,8 @@ export interface Setting {
   readonly read: z.ZodType<unknown, string>;
   /** Never printed, and also read from the file named by NAME_FILE. */
   readonly secret?: true;
+  /** A secret that strangers may try to guess: at least 16 characters in production. */
+  readonly guarded?: true;
   readonly default?: string;
   /** The default outside production; in production the variable is required. */
   readonly developmentDefault?: string;
@@ -243,6 +245,7 @@ export const sections = {
     },
     ADMIN_PASSWORD: {
       secret: true,
+      guarded: true,
       meaning: "that user's password; at least 16 characters in production",
       example: 'a-long-random-text',
       read: read.line,
@@ -293,6 +296,7 @@ export const sections = {
     },
     PREFILL_KEY: {
       secret: true,
+      guarded: true,
       meaning:
         'the token that the careers site sends as `Authorization: Bearer` to redeem a handle; at least 16 characters in production',
       example: 'a-long-random-text',
@@ -301,6 +305,7 @@ export const sections = {
     },
     SESSION_SECRET: {
       secret: true,
+      guarded: true,
       meaning: 'signs the links to resumes; at least 16 characters in production',
       example: 'a-long-random-text',
       read: read.line,

@@ -32,7 +32,9 @@ import * as files from './files/stored-files.ts';
 import * as verifyBlobs from './files/verify-blobs.ts';
 import { createStatistics } from './postgres/analyze.ts';
 import { coalesce } from './postgres/coalesce.ts';
+import type { DatabaseUrl } from './postgres/connection.ts';
 import { type DatabaseOptions, openDatabase, retryOnConflict } from './postgres/database.ts';
+import { type ListenerOptions, openQueueListener } from './postgres/listen.ts';
 import * as schema from './postgres/migrations.ts';
 import * as processes from './postgres/processes.ts';
 import { lapsePrefills } from './prefill/lapse.ts';
@@ -58,6 +60,8 @@ import { loadKeyState } from './tombstones.ts';
 export interface StoreOptions extends DatabaseOptions {
   /** Derives person keys and tombstones. Must stay the same for as long as the data is kept. */
   readonly privacyKey: Buffer;
+  /** The same database without a pooler, for migrations and LISTEN. */
+  readonly directUrl?: DatabaseUrl;
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
@@ -69,6 +73,7 @@ const mostTogether = 64;
 
 /** Opens the database. Nothing connects until the first use. */
 export function openStore({ crashPoint, ...options }: StoreOptions) {
+  const { directUrl = options.url } = options;
   const db = openDatabase(options);
   const privacyKey = createSecretKey(options.privacyKey);
   // Leases have a connection of their own, so that they are renewed in time while the pool is busy writing.
@@ -99,7 +104,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
   return {
     schema: {
       ...bind([db], { require: schema.requireSchema, load: schema.loadSchema, loadServer: schema.loadServer }),
-      ensure: (request: schema.SchemaRequest) => schema.ensureSchema(db, { crashPoint, ...request }),
+      ensure: (request: Omit<schema.SchemaRequest, 'directUrl'>) =>
+        schema.ensureSchema(db, { crashPoint, directUrl, ...request }),
     },
 
     advertisers: {
@@ -319,6 +325,9 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       loadHistory: (period: Period, now: Date) => db.transaction((tx) => loadHistory(tx, period, now)),
       ...bind([db], { loadProof: loadProofReport, repairTallies, markAllDays, countStaleDays }),
     },
+
+    /** Wakes a worker when downloads are queued or events are committed. */
+    listen: (on: Pick<ListenerOptions, 'onQueued' | 'onEvents'>) => openQueueListener({ url: directUrl, ...on }),
 
     async [Symbol.asyncDispose]() {
       await Promise.all([db[Symbol.asyncDispose](), leaseDb[Symbol.asyncDispose]()]);

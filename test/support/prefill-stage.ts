@@ -73,8 +73,8 @@ export interface StageOptions {
 export async function takeBlobStore(env: Record<string, string>): Promise<void> {
   const config = loadConfig(env, { needs: ['database', 'source', 'blobs', 'privacy'] });
   const signal = AbortSignal.timeout(600_000);
-  await using opened = await openStoreOf(config, 'test', signal);
-  await using _blobs = await openBlobsOf(config, opened.store, signal);
+  await using store = await openStoreOf(config, 'test');
+  await using _blobs = await openBlobsOf(config, store, signal);
 }
 
 /** Opens a stage on a database. The stages of one file share the store of their first process. */
@@ -118,7 +118,7 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
     };
     const config = loadConfig(env, { needs: ['database', 'accounts', 'blobs', 'prefill', 'privacy'] });
     const signal = AbortSignal.timeout(600_000);
-    const store = nth === 0 ? openSharedStore(database) : stack.use(await openStoreOf(config, 'prefill', signal)).store;
+    const store = nth === 0 ? openSharedStore(database) : stack.use(await openStoreOf(config, 'prefill'));
     // A worker has learned the account and taken the blob store.
     await store.advertisers.ensure('default', sandbox.advertiserId);
     await using _taken = await openBlobsOf({ ...config, source: config.accounts }, store, signal);

@@ -137,14 +137,10 @@ describe('settings that depend on each other', () => {
       /^DATABASE_DIRECT/,
     ],
     ['not in development', inDatabase(''), null],
-    ['polls rarer than their limit', { ...account, SYNC_SCHEDULE: '0 * * * *' }, /^SYNC_WITHIN is shorter/],
-    ['a longer limit', { ...account, SYNC_SCHEDULE: '0 * * * *', SYNC_WITHIN: '130m' }, null],
-    ['extracts rarer than their limit', { ...lake, EXTRACT_SCHEDULE: '41 2 * * SUN' }, /^EXTRACT_WITHIN is shorter/],
-    ['a longer limit of extracts', { ...lake, EXTRACT_SCHEDULE: '41 2 * * SUN', EXTRACT_WITHIN: '15d' }, null],
     ['a source in the clear', local({ SOURCE_URL: 'http://gateway.internal' }), /^SOURCE_URL is http/],
     ['a source on this machine', local({ SOURCE_URL: 'http://[::1]:8080' }), null],
     ['a source in the clear, in development', { ...account, SOURCE_URL: 'http://gateway.internal' }, null],
-    ['a webhook', local({ ...webhook, WEBHOOK_URL: 'http://a.example/' }), /^WEBHOOK_URL is http: events cross/],
+    ['a webhook', local({ ...webhook, WEBHOOK_URL: 'http://a.example/' }), /^WEBHOOK_URL is http/],
   ])('warns: %s', (_, env, warning) => {
     expect(load(env, ...all).warnings).toEqual(warning ? [expect.stringMatching(warning)] : []);
   });
@@ -335,7 +331,6 @@ it.each(refusals)('%s refuses what it cannot mean, with an example', (name, ...t
 describe('problems', () => {
   it('all come at once, each naming its variable, in one block', () => {
     const env = {
-      SOURCE_RAET: '5/s',
       SOURCE_URL: 'x',
       SYNC_LAG: '15',
       ADMIN_HOST: '0.0.0.0',
@@ -344,7 +339,6 @@ describe('problems', () => {
     };
     const names = refusedNames(env);
     expect(names).toEqual([
-      'SOURCE_RAET',
       'SOURCE_URL',
       'SOURCE_CREDENTIAL',
       'SYNC_LAG',
@@ -355,7 +349,6 @@ describe('problems', () => {
     ]);
     const block = new ConfigProblems(refuse(env)).message;
     for (const name of names) expect(block).toContain(`\n  ${name} `);
-    expect(block).toContain('did you mean SOURCE_RATE?');
     expect(block).toContain('example: SOURCE_URL=https://api.example.com');
   });
 
@@ -381,26 +374,6 @@ describe('problems', () => {
         ).not.toContain(marker);
       }
     }
-  });
-
-  it.each([
-    ['SOURCE_RAET', 'SOURCE_RATE'],
-    ['DATABASEURL', 'DATABASE_URL'],
-    ['source_credential', 'SOURCE_CREDENTIAL'],
-    ['SOURCE_CREDENTAIL_FILE', 'SOURCE_CREDENTIAL_FILE'],
-  ])('%s: did you mean %s?', (name, meant) => {
-    expect(refuse({ ...account, [name]: 'x' }, 'source')).toMatchObject([
-      { name, text: expect.stringContaining(`did you mean ${meant}?`) },
-    ]);
-  });
-
-  it('leave the names of others in peace', () => {
-    const foreign = [
-      ...['PATH', 'HOSTNAME', 'HOSTS', 'POST', 'RELEASE', 'PLEASE', 'TEST_DATABASE_URL', 'S3_TEST_ENDPOINT'],
-      ...['AWS_REGION', 'AWS_ENDPOINT_URL_S3', 'NODE_OPTIONS', 'NODE_PATH', 'PGHOST', 'PGPORT', 'LOGNAME'],
-      ...['npm_config_loglevel', 'SOURCE_DATE_EPOCH'],
-    ];
-    expect(refuse({ ...account, ...Object.fromEntries(foreign.map((name) => [name, 'x'])) }, 'source')).toEqual([]);
   });
 });
 
@@ -488,7 +461,7 @@ describe('several accounts', () => {
     [{ name: 'north', credential: 'x', url: north }, /^ADVERTISERS_FILE names an http address/],
     [
       { name: 'north', credential: 'x', webhooks: [{ url: 'http://a.example/', secret: webhook.WEBHOOK_SECRET }] },
-      /^ADVERTISERS_FILE names an http address for webhook north: events cross the network in the clear$/,
+      /^ADVERTISERS_FILE names an http address/,
     ],
   ])('%j is warned of in production', (one, warning) => {
     const env = { ...listed([one]), NODE_ENV: 'production' };
