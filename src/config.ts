@@ -3,7 +3,7 @@
 
 import { BlockList } from 'node:net';
 import { resolve } from 'node:path';
-import { loadAccounts, loadAdvertisers, loadWebhooks } from './config/advertisers.ts';
+import { loadAccounts, loadAdvertisers, loadSites, loadWebhooks } from './config/advertisers.ts';
 import {
   type Environment,
   findDemoSettings,
@@ -55,8 +55,7 @@ export function loadConfig<const N extends Need>(
   };
   const production = env.NODE_ENV?.trim() === 'production';
   const draft: ConfigDraft = { env, production, report, warn: (name, text) => void warnings.add(`${name} ${text}`) };
-  // Only commands that read the source need to know all of this.
-  const readsSource = ['source', 'sync', 'blobs'].every((need) => needs.some((one) => one === need));
+  const readsSource = needs.some((need) => need === 'source');
   const demoEnv = production || demo ? null : findDemoSettings(env, stateDir, readsSource);
   const isDemo = demo || demoEnv !== null;
   const home = isDemo ? toDemoDir(stateDir) : stateDir;
@@ -149,18 +148,20 @@ const load = {
     return { ...values, advertisers: loadAdvertisers(values, draft) };
   },
 
-  /** The accounts without their credentials, for a process that asks in the name of candidates. */
-  accounts(read: Read, draft: ConfigDraft) {
-    const values = read('source', 'SOURCE_CREDENTIAL');
-    return { ...values, list: loadAccounts(values, draft) };
+  /** The accounts, for commands that work on stored rows. */
+  accounts: (read: Read, draft: ConfigDraft) => loadAccounts(read('source', 'SOURCE_CREDENTIAL'), draft),
+
+  /** With the limits of their connections, which are those of the source. */
+  blobs(read: Read) {
+    const { SOURCE_CONCURRENCY, SOURCE_TIMEOUT } = read('source', 'SOURCE_CREDENTIAL');
+    return { ...read('blobs'), SOURCE_CONCURRENCY, SOURCE_TIMEOUT };
   },
 
   /** Null: prefill is off. */
-  prefill(read: Read) {
+  prefill(read: Read, draft: ConfigDraft) {
     const { PREFILL_KEY: key, PREFILL_RETURN_URLS: returnUrls, ...values } = read('prefill');
     if (!isWhole(values)) return null;
-    // The careers site of a single account; null where ADVERTISERS_FILE names those of several.
-    return { ...values, site: key && returnUrls ? { key, returnUrls } : null };
+    return { ...values, sites: loadSites(read('source', 'SOURCE_CREDENTIAL'), { key, returnUrls }, draft) };
   },
 
   webhooks: (read: Read, draft: ConfigDraft) => loadWebhooks(read('webhooks'), draft),

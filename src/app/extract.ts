@@ -19,12 +19,12 @@ export type ExtractConfig = Config<'database' | 'privacy' | 'blobs' | 'sync' | '
 type Place = NonNullable<ExtractConfig['extract']['EXTRACT_URL']>;
 
 /** Opens a target. Its S3 settings are those of the blob store. */
-async function openTarget({ blobs }: Config<'blobs'>, place: Place): Promise<BlobStore> {
-  return await openConfiguredBlobs({ ...targetLimits, blobs: { ...blobs, BLOBS_URL: place } });
+async function openTarget(config: Config<'blobs'>, place: Place): Promise<BlobStore> {
+  return await openConfiguredBlobs({ ...config, blobs: { ...config.blobs, ...targetLimits, BLOBS_URL: place } });
 }
 
 /** Few objects are written at once, and each is large. */
-const targetLimits = { source: { SOURCE_CONCURRENCY: 4, SOURCE_TIMEOUT: 60_000 } };
+const targetLimits = { SOURCE_CONCURRENCY: 4, SOURCE_TIMEOUT: 60_000 };
 
 /** Summaries of millions of rows take longer than any other statement. The watchdog of a worker waits for fifteen minutes. */
 const statementTimeoutMs = 600_000;

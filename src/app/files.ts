@@ -12,7 +12,7 @@ import {
   runDownloads,
 } from '../sync/files/download-run.ts';
 import { retry } from '../sync/retry.ts';
-import { type FilesConfig, openBlobsOf, openSpoolOf } from './resources.ts';
+import { openBlobsOf, openSpoolOf } from './resources.ts';
 
 /** What a download run reports, and what is carried over to the next run. */
 export interface FilesRequest
@@ -31,7 +31,7 @@ export interface FilesRequest
 const graceMs = 5_000;
 
 export async function downloadFiles(
-  config: FilesConfig & Config<'sync'>,
+  config: Config<'sync' | 'blobs'>,
   store: Store,
   accounts: readonly DownloadAccount[],
   request: FilesRequest,
@@ -56,7 +56,7 @@ export async function downloadFiles(
       },
     },
     {
-      concurrency: config.source.SOURCE_CONCURRENCY,
+      concurrency: config.blobs.SOURCE_CONCURRENCY,
       leaseMs: config.sync.LEASE,
       maxBytes: config.sync.ATTACHMENT_MAX_BYTES,
       hash: config.sync.SOURCE_HASH,

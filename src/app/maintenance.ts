@@ -6,9 +6,9 @@ import { verify } from '../sync/files/verify.ts';
 import { finishErasures, retain } from '../sync/privacy/erase.ts';
 import type { MaintenanceTask } from '../sync/worker/maintenance.ts';
 import { createExtractErasure } from './extract.ts';
-import { type FilesConfig, openBlobsOf } from './resources.ts';
+import { openBlobsOf } from './resources.ts';
 
-export function createMaintenance(config: Config<'source' | 'sync' | 'blobs'>, store: Store): MaintenanceTask[] {
+export function createMaintenance(config: Config<'sync' | 'blobs'>, store: Store): MaintenanceTask[] {
   return [
     {
       name: 'prune',
@@ -44,7 +44,7 @@ export function createMaintenance(config: Config<'source' | 'sync' | 'blobs'>, s
         const amount = { withinMs: config.sync.VERIFY_WITHIN };
         await verify(
           { store, blobs, onStep },
-          { advertisers, amount, parallel: config.source.SOURCE_CONCURRENCY, signal },
+          { advertisers, amount, parallel: config.blobs.SOURCE_CONCURRENCY, signal },
         );
       },
     },
@@ -61,7 +61,7 @@ export function createMaintenance(config: Config<'source' | 'sync' | 'blobs'>, s
 
 /** The tasks with which a worker finishes interrupted erasures and applies the retention period. */
 export function createPrivacyMaintenance(
-  config: FilesConfig,
+  config: Config<'privacy' | 'blobs'>,
   store: Store,
   log: Log,
   now = Date.now,

@@ -32,7 +32,7 @@ const closingMs = 15_000;
 const schemaWaitMs = 120_000;
 const schemaLookMs = 1_000;
 
-export type PrefillConfig = Config<'database' | 'accounts' | 'blobs' | 'prefill' | 'privacy'>;
+export type PrefillConfig = Config<'database' | 'blobs' | 'prefill' | 'privacy'>;
 
 /**
  * Serves the candidate routes until the signal aborts. Waits for its database, and up to two minutes for the schema. `ending` ends the process
@@ -82,31 +82,29 @@ export interface PrefillServing {
 
 /** Opens the public port with its own blob store client. Closing it closes both; the store stays open. */
 export async function openPrefillServer(
-  config: Config<'accounts' | 'blobs' | 'prefill'>,
+  config: Config<'blobs' | 'prefill'>,
   { store, log, signal, now = Date.now }: PrefillServing,
 ): Promise<HttpServer> {
-  const { accounts: configured, prefill, trustedProxies } = config;
+  const { blobs: limits, prefill, trustedProxies } = config;
   if (prefill === null) throw new SettingTrouble('Prefill is off: set AUTH_URL and the other settings of prefill.');
-  if (prefill.site === null && configured.list.every(({ site }) => site === null)) {
+  if (prefill.sites.length === 0) {
     throw new SettingTrouble('No account in ADVERTISERS_FILE has prefillKey and prefillReturnUrls.');
   }
   await using stack = new AsyncDisposableStack();
-  const blobs = stack.use(await openBlobsOf({ ...config, source: configured }, store, signal, 'add'));
-  const idleTimeoutMs = Math.min(configured.SOURCE_TIMEOUT, longestRequestMs);
+  const blobs = stack.use(await openBlobsOf(config, store, signal, 'add'));
+  const idleTimeoutMs = Math.min(limits.SOURCE_TIMEOUT, longestRequestMs);
   const connections = stack.use(openConnections(callbacksInHand, idleTimeoutMs));
   const accounts = new Map<string, PrefillAccount>();
-  for (const account of configured.list) {
-    const site = account.site ?? prefill.site;
-    if (site === null) continue;
+  for (const { name, url, advertiserId, key, returnUrls } of prefill.sites) {
     try {
-      await store.advertisers.lookUp(account.name, account.advertiserId);
+      await store.advertisers.lookUp(name, advertiserId);
     } catch (error) {
       // A wrongly configured account must not stop the prefills of the others.
       if (error instanceof Trouble && error.kind === 'mismatch') continue;
       throw error;
     }
     const client = createPrefillSource({
-      url: account.url,
+      url,
       authUrl: prefill.AUTH_URL,
       clientId: prefill.OAUTH_CLIENT_ID,
       clientSecret: () => prefill.OAUTH_CLIENT_SECRET.current(),
@@ -116,8 +114,7 @@ export async function openPrefillServer(
       userAgent: `intake/${version}`,
       resumeMaxBytes,
     });
-    const { key, returnUrls } = site;
-    accounts.set(account.name, { source: client, returnUrls, bearerToken: () => key.current() });
+    accounts.set(name, { source: client, returnUrls, bearerToken: () => key.current() });
   }
   const deps: PrefillDeps = {
     ...{ store, blobs, accounts, ttlMs: prefill.PREFILL_TTL },

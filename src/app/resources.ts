@@ -20,8 +20,6 @@ const applicationMaxBytes = 16_000_000;
 /** Time limit of one answer, even if bytes keep arriving. */
 export const totalTimeoutMs = 600_000;
 
-export type FilesConfig = Config<'database' | 'source' | 'privacy' | 'blobs'>;
-
 export type ConfiguredAdvertiser = Config<'source'>['source']['advertisers'][number];
 
 /** The client of one account for read-only commands. It records only the shared rate limit and Retry-After. */
@@ -83,7 +81,7 @@ export type BlobsUse = keyof typeof checks;
 
 /** Opens the configured blob store. Its puts and deletes check again that this database owns it. */
 export async function openBlobsOf(
-  config: BlobsConfig,
+  config: Config<'blobs'>,
   store: Store,
   signal: AbortSignal,
   use: BlobsUse = 'own',
@@ -98,12 +96,8 @@ export async function openBlobsOf(
   }
 }
 
-interface BlobsConfig extends Pick<Config<'blobs'>, 'blobs'> {
-  readonly source: Pick<Config['source'], 'SOURCE_CONCURRENCY' | 'SOURCE_TIMEOUT'>;
-}
-
 /** Opens the configured blob store without checking that it belongs to this database; for health checks and for an adoption. */
-export async function openConfiguredBlobs({ blobs, source }: BlobsConfig): Promise<BlobStore> {
+export async function openConfiguredBlobs({ blobs }: Config<'blobs'>): Promise<BlobStore> {
   const place = blobs.BLOBS_URL;
   if (place.kind === 'disk') return await openDiskBlobs(place.path);
   // The SDK is large, so it is loaded only when needed.
@@ -116,8 +110,8 @@ export async function openConfiguredBlobs({ blobs, source }: BlobsConfig): Promi
     checksums: checksums[blobs.S3_CHECKSUMS],
     sse: blobs.S3_SSE === 'off' ? undefined : blobs.S3_SSE,
     kmsKeyId: blobs.S3_KMS_KEY_ID ?? undefined,
-    connections: source.SOURCE_CONCURRENCY,
-    timeoutMs: source.SOURCE_TIMEOUT,
+    connections: blobs.SOURCE_CONCURRENCY,
+    timeoutMs: blobs.SOURCE_TIMEOUT,
   });
 }
 

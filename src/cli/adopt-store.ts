@@ -14,7 +14,7 @@ export const adoptStore = command({
   ],
   options: { yes: flag('take the store') },
   async run({ env, signal, terminal }, { yes }) {
-    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy', 'blobs', 'extract'] });
+    const config = await loadCommandConfig(env, { needs: ['database', 'privacy', 'blobs', 'extract'] });
     const { openStoreOf } = await import('../app/database.ts');
     const { adoptExtracts } = await import('../app/extract.ts');
     const { openConfiguredBlobs } = await import('../app/resources.ts');

@@ -16,15 +16,14 @@ export async function loadCommandConfig<const N extends Need>(
   }: { readonly needs: readonly N[]; readonly demo?: boolean; readonly advertiser?: string | undefined },
 ): Promise<Config<N>> {
   const { loadConfig } = await import('../config.ts');
-  return toOnly(loadConfig(env, { ...request, openEmbedded }), advertiser);
-}
-
-/** The configuration of one account; of all where none is named. */
-function toOnly<C extends object>(config: C, advertiser: string | undefined): C {
-  if (advertiser === undefined || !('source' in config)) return config;
-  const source = config.source as Config['source'];
-  const only = requireNamed('advertiser', source.advertisers, advertiser);
-  return { ...config, source: { ...source, advertisers: [only] } };
+  const config = loadConfig(env, { ...request, openEmbedded });
+  if (advertiser === undefined) return config;
+  const { accounts, source } = config as Partial<Config<'accounts' | 'source'>>;
+  return {
+    ...config,
+    ...(accounts && { accounts: [requireNamed('advertiser', accounts, advertiser)] }),
+    ...(source && { source: { ...source, advertisers: [requireNamed('advertiser', source.advertisers, advertiser)] } }),
+  };
 }
 
 /** The endpoint of this name. Throws for one that is not configured. */
@@ -48,9 +47,9 @@ function requireNamed<T extends { readonly name: string }>(
 /** The configuration of a command that reads once, as a worker does for ever; tells its warnings, which a worker logs. */
 export async function loadReadConfig({ env, terminal }: Context, advertiser: string | undefined) {
   const needs = ['database', 'source', 'sync', 'privacy', 'blobs'] as const;
-  const config = await loadCommandConfig(env, { needs });
+  const config = await loadCommandConfig(env, { needs, advertiser });
   for (const warning of config.warnings) terminal.note(`Warning: ${warning}.`);
-  return toOnly(config, advertiser);
+  return config;
 }
 
 async function openEmbedded(demo: boolean) {

@@ -12,7 +12,7 @@ import { loadCommandConfig } from './load-config.ts';
 
 /** An open store, and those of the accounts whose ids are known. */
 export interface KnownAccounts<N extends Need = never> extends AsyncDisposable {
-  readonly config: Config<'database' | 'source' | 'privacy' | N>;
+  readonly config: Config<'database' | 'accounts' | 'privacy' | N>;
   readonly store: Store;
   readonly accounts: readonly { readonly name: string; readonly advertiserId: bigint }[];
   readonly crashPoint: PassCrashPoint | undefined;
@@ -27,15 +27,15 @@ export async function openKnown<N extends Need = never>(
   advertiser: string | undefined,
   ...more: N[]
 ): Promise<KnownAccounts<N>> {
-  const needs = ['database', 'source', 'privacy', ...more] as const;
-  const config: Config<'database' | 'source' | 'privacy' | N> = await loadCommandConfig(env, { needs, advertiser });
+  const needs = ['database', 'accounts', 'privacy', ...more] as const;
+  const config: Config<'database' | 'accounts' | 'privacy' | N> = await loadCommandConfig(env, { needs, advertiser });
   const { toActor } = await import('../app/actor.ts');
   const { openStoreOf } = await import('../app/database.ts');
   const crashPoint = createCrashPoint(env.INTAKE_CRASH_AT);
   await using stack = new AsyncDisposableStack();
   const store = stack.use(await openStoreOf(config, role, { crashPoint }));
   const accounts = [];
-  for (const { name, advertiserId: configuredId } of config.source.advertisers) {
+  for (const { name, advertiserId: configuredId } of config.accounts) {
     const { advertiserId } = await store.advertisers.lookUp(name, configuredId);
     if (advertiserId !== null) accounts.push({ name, advertiserId });
   }

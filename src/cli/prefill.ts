@@ -9,7 +9,7 @@ export const prefill = command({
   summary: 'serve the prefill routes to candidates until it is stopped',
   examples: [['intake prefill', 'listens on HOST and PORT; a worker runs beside it']],
   async run({ env, signal, terminal }) {
-    const config = await loadCommandConfig(env, { needs: ['database', 'accounts', 'privacy', 'blobs', 'prefill'] });
+    const config = await loadCommandConfig(env, { needs: ['database', 'privacy', 'blobs', 'prefill'] });
     if (config.prefill === null) {
       const next = 'Set AUTH_URL and the settings beside it: docs/prefill.md.';
       throw new Misuse('Prefill is off: none of its settings is set.', next);

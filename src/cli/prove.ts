@@ -45,18 +45,18 @@ export const prove = command({
       throw new Misuse('--noted must be a sweep and its hash, as 42:9f86..');
     if (typeof check === 'string') return await showCheck(context, resolve(check), noted);
     const config = await loadCommandConfig(context.env, {
-      needs: ['database', 'source', 'privacy'],
+      needs: ['database', 'accounts', 'privacy'],
       advertiser: account,
     });
     const isExport = target !== undefined || check !== undefined;
-    if (isExport && config.source.advertisers.length > 1)
+    if (isExport && config.accounts.length > 1)
       throw new Misuse('Several accounts are configured: name one with --advertiser.');
     const { signal, terminal } = context;
     const { openStoreOf } = await import('../app/database.ts');
     await using store = await openStoreOf(config, 'prove');
     const { advertisers, evidence } = store;
     const accounts = [];
-    for (const one of config.source.advertisers) {
+    for (const one of config.accounts) {
       accounts.push(await advertisers.lookUp(one.name, one.advertiserId));
     }
     if (!isExport) {

@@ -12,11 +12,11 @@ export const unhalt = command({
   ],
   options: { advertiser },
   async run({ env, terminal }, { advertiser }) {
-    const config = await loadCommandConfig(env, { needs: ['database', 'source', 'privacy'], advertiser });
+    const config = await loadCommandConfig(env, { needs: ['database', 'accounts', 'privacy'], advertiser });
     const { openStoreOf } = await import('../app/database.ts');
     await using store = await openStoreOf(config, 'unhalt');
     const ended: string[] = [];
-    for (const { name } of config.source.advertisers) {
+    for (const { name } of config.accounts) {
       if (await store.advertisers.unhalt(name)) ended.push(name);
     }
     terminal.result({ unhalted: ended }, () =>

@@ -41,7 +41,7 @@ export const verify = command({
       { store, blobs, crashPoint, onStep: (sum) => progress.update(sum.blobs, null, formatBytes(sum.readBytes)) },
       {
         ...{ advertisers, amount: { share }, mayDeleteManyOrphans: collect, signal },
-        parallel: config.source.SOURCE_CONCURRENCY,
+        parallel: config.blobs.SOURCE_CONCURRENCY,
       },
     ).finally(() => progress[Symbol.dispose]());
     const found = { ...summary, miscounted };

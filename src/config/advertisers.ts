@@ -13,61 +13,76 @@ import type { Values } from './settings.ts';
 
 export interface Account {
   readonly name: string;
-  readonly url: string;
   /** Null until it is learned from the first answer. */
   readonly advertiserId: bigint | null;
 }
 
 export interface Advertiser extends Account {
+  readonly url: string;
   readonly credential: Secret;
 }
 
-export interface SiteAccount extends Account {
-  /** Null: the settings of the single account count, or prefill is off for this account. */
-  readonly site: CareersSite | null;
-}
-
 /** The careers site of an account: only its key redeems the account's handles, and browsers return only to its addresses. */
-export interface CareersSite {
+export interface CareersSite extends Account {
+  readonly url: string;
   readonly key: Secret;
   readonly returnUrls: readonly string[];
 }
 
-/** The accounts with their credentials. Every problem is reported, not only the first. */
+/** The accounts of stored rows. Neither their addresses nor their credentials are needed. */
+export function loadAccounts({ ADVERTISER_ID, ADVERTISERS_FILE }: Values<'source'>, draft: ConfigDraft): Account[] {
+  if (!ADVERTISERS_FILE) return [{ name: 'default', advertiserId: ADVERTISER_ID }];
+  return loadList(draft).map(({ account }) => account);
+}
+
+/** The accounts with their addresses and credentials. Every problem is reported, not only the first. */
 export function loadAdvertisers(values: Values<'source'>, draft: ConfigDraft): Advertiser[] {
-  const {
-    SOURCE_URL: url,
-    SOURCE_CREDENTIAL: credential,
-    ADVERTISER_ID: advertiserId,
-    ADVERTISERS_FILE: file,
-  } = values;
-  if (file === null) return url && credential ? [{ name: 'default', url, advertiserId, credential }] : [];
-  return loadList(file, url, draft).flatMap(({ account, at, given }) => {
+  const { SOURCE_URL: url, SOURCE_CREDENTIAL: credential, ADVERTISER_ID: advertiserId } = values;
+  if (!values.ADVERTISERS_FILE) {
+    requireSet({ SOURCE_URL: url, SOURCE_CREDENTIAL: credential }, draft);
+    return url && credential ? [{ name: 'default', url, advertiserId, credential }] : [];
+  }
+  return loadList(draft).flatMap(({ account, at, given }) => {
+    const address = toAddress(at, given, url, draft);
     const credential = loadOne(at, given, 'credential', read.credential, draft);
-    return credential === undefined ? [] : [{ ...account, credential }];
+    return credential ? [{ ...account, url: address, credential }] : [];
   });
 }
 
-/** The accounts with their careers sites. Their credentials are not read. */
-export function loadAccounts(values: Values<'source'>, draft: ConfigDraft): SiteAccount[] {
-  const { SOURCE_URL: url, ADVERTISER_ID: advertiserId, ADVERTISERS_FILE: file } = values;
-  if (file === null) return url ? [{ name: 'default', url, advertiserId, site: null }] : [];
-  const accounts = loadList(file, url, draft).map(({ account, at, given }) => {
-    return { ...account, site: loadSite(at, given, draft) };
+/** The accounts that offer prefill. Their credentials are not read. `single` is the site of a single account. */
+export function loadSites(
+  values: Values<'source'>,
+  single: { readonly key: Secret | null; readonly returnUrls: readonly string[] | null },
+  draft: ConfigDraft,
+): CareersSite[] {
+  const { SOURCE_URL: url, ADVERTISER_ID: advertiserId } = values;
+  if (!values.ADVERTISERS_FILE) {
+    const { key, returnUrls } = single;
+    requireSet({ SOURCE_URL: url }, draft);
+    return url && key && returnUrls ? [{ name: 'default', url, advertiserId, key, returnUrls }] : [];
+  }
+  const sites = loadList(draft).flatMap(({ account, at, given }) => {
+    const { prefillKey, prefillKeyFile, prefillReturnUrls: returnUrls } = given;
+    if ((prefillKey ?? prefillKeyFile ?? returnUrls) === undefined) return [];
+    if (returnUrls === undefined) reportList(draft, `${at} needs prefillReturnUrls beside its key for prefills`);
+    const key = loadOne(at, given, 'prefillKey', read.bearerToken, draft);
+    if (key === undefined || returnUrls === undefined) return [];
+    const shortness = findShortness(key, draft);
+    if (shortness !== null) reportList(draft, `${at}.prefillKey ${shortness}`);
+    return [{ ...account, url: toAddress(at, given, url, draft), key, returnUrls: returnUrls.flat() }];
   });
-  const keys = accounts.flatMap(({ site }) => site?.key.reveal() ?? []);
-  if (new Set(keys).size < keys.length) reportList(draft, 'two accounts have the same key for prefills');
-  return accounts;
+  if (new Set(sites.map(({ key }) => key.reveal())).size < sites.length)
+    reportList(draft, 'two accounts have the same key for prefills');
+  return sites;
 }
 
-function loadSite(at: string, given: ListedAccount, draft: ConfigDraft): CareersSite | null {
-  const { prefillKey, prefillKeyFile, prefillReturnUrls } = given;
-  if ((prefillKey ?? prefillKeyFile ?? prefillReturnUrls) === undefined) return null;
-  if (prefillReturnUrls === undefined) reportList(draft, `${at} needs prefillReturnUrls beside its key for prefills`);
-  const key = loadOne(at, given, 'prefillKey', read.bearerToken, draft);
-  const shortness = key === undefined ? null : findShortness(key, draft);
-  if (shortness !== null) reportList(draft, `${at}.prefillKey ${shortness}`);
-  return key === undefined ? null : { key, returnUrls: prefillReturnUrls?.flat() ?? [] };
+function requireSet(values: Readonly<Record<string, unknown>>, { report }: ConfigDraft): void {
+  for (const [name, value] of Object.entries(values)) if (value === null) report(name, 'is required');
+}
+
+function toAddress(at: string, { url }: ListedAccount, common: string | null, draft: ConfigDraft): string {
+  if (url === undefined && common === null) reportList(draft, `${at}.url is required, since SOURCE_URL is not set`);
+  return url ?? common ?? '';
 }
 
 /** An endpoint of webhooks, and the account whose events it gets. */
@@ -93,12 +108,11 @@ export interface Webhooks {
 /** The endpoints of all accounts. */
 export function loadWebhooks(values: Values<'webhooks'>, draft: ConfigDraft): Webhooks {
   const { WEBHOOK_URL: url, WEBHOOK_SECRET: secret, WEBHOOK_ALLOW_PRIVATE: allowPrivate } = values;
-  const file = draft.env.ADVERTISERS_FILE?.trim();
-  if (!file) {
+  if (!draft.env.ADVERTISERS_FILE?.trim()) {
     const single = { account: 'default', name: 'default', types: null, detail: null };
     return { allowPrivate, accounts: ['default'], endpoints: url && secret ? [{ ...single, url, secret }] : [] };
   }
-  const list = loadList(file, '', draft);
+  const list = loadList(draft);
   const endpoints = list.flatMap(({ account: { name: account }, at, given: { webhooks = [] } }) =>
     webhooks.flatMap((given, index): WebhookEndpoint[] => {
       const place = `${at}.webhooks[${index}]`;
@@ -118,7 +132,8 @@ function reportList({ env, report }: ConfigDraft, problem: string) {
   report('ADVERTISERS_FILE', `${env.ADVERTISERS_FILE?.trim()}: ${problem}`);
 }
 
-function loadList(file: string, url: string | null, draft: ConfigDraft) {
+function loadList(draft: ConfigDraft) {
+  const file = draft.env.ADVERTISERS_FILE?.trim() ?? '';
   const written = loadJson(file, (problem) => draft.report('ADVERTISERS_FILE', `names ${file}, which ${problem}`));
   if (written === undefined) return [];
   const { data = [], error } = accountList.safeParse(written);
@@ -127,10 +142,8 @@ function loadList(file: string, url: string | null, draft: ConfigDraft) {
   if (draft.production && addresses.some(isPlain))
     draft.warn('ADVERTISERS_FILE', 'names an http address: all that is sent there can be read on the way');
   return data.map((given, index) => {
-    const { name, url: own, advertiserId = null } = given;
-    const at = `[${index}]`;
-    if (own === undefined && url === null) reportList(draft, `${at}.url is required, since SOURCE_URL is not set`);
-    return { account: { name, url: own ?? url ?? '', advertiserId }, at, given };
+    const { name, advertiserId = null } = given;
+    return { account: { name, advertiserId }, at: `[${index}]`, given };
   });
 }
 

@@ -48,14 +48,10 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
     }
   },
 
-  source({ SOURCE_URL, SOURCE_CREDENTIAL, ADVERTISER_ID, ADVERTISERS_FILE }, { report }) {
-    if (ADVERTISERS_FILE === null) {
-      if (SOURCE_URL === null) report('SOURCE_URL', 'is required');
-      if (SOURCE_CREDENTIAL === null) report('SOURCE_CREDENTIAL', 'is required');
-    } else {
-      if (SOURCE_CREDENTIAL) report('SOURCE_CREDENTIAL', forOne);
-      if (ADVERTISER_ID) report('ADVERTISER_ID', forOne);
-    }
+  source({ SOURCE_CREDENTIAL, ADVERTISER_ID, ADVERTISERS_FILE }, { report }) {
+    if (!ADVERTISERS_FILE) return;
+    if (SOURCE_CREDENTIAL) report('SOURCE_CREDENTIAL', forOne);
+    if (ADVERTISER_ID) report('ADVERTISER_ID', forOne);
   },
 
   blobs({ S3_SSE, S3_KMS_KEY_ID }, { report }) {

@@ -116,12 +116,12 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
       ...toPrefillSettings(sandbox, redirectUri),
       ...options.env,
     };
-    const config = loadConfig(env, { needs: ['database', 'accounts', 'blobs', 'prefill', 'privacy'] });
+    const config = loadConfig(env, { needs: ['database', 'blobs', 'prefill', 'privacy'] });
     const signal = AbortSignal.timeout(600_000);
     const store = nth === 0 ? openSharedStore(database) : stack.use(await openStoreOf(config, 'prefill'));
     // A worker has learned the account and taken the blob store.
     await store.advertisers.ensure('default', sandbox.advertiserId);
-    await using _taken = await openBlobsOf({ ...config, source: config.accounts }, store, signal);
+    await using _taken = await openBlobsOf(config, store, signal);
     stack.use(await openPrefillServer(config, { store, log, signal, now }));
     const other = loadConfig(toEnvironment(database, sandbox, blobs.path), { needs: ['source', 'sync', 'blobs'] });
     const task = createMaintenance(other, store).find(({ name }) => name === 'prefills');

@@ -29,6 +29,8 @@ const prefill = {
   PREFILL_KEY: 'redeem-pw-that-is-long',
   SESSION_SECRET: 'cookie-pw, a long one',
 };
+/** What the sites of several accounts have in common. */
+const { PREFILL_KEY: _key, PREFILL_RETURN_URLS: _urls, ...client } = prefill;
 
 const whsec = (word: string) => `whsec_${Buffer.from(word.padEnd(24, '.')).toString('base64')}`;
 const hook = { url: 'https://ats.example.com/hook?token=1', secret: whsec('a secret') };
@@ -157,7 +159,7 @@ describe('settings that depend on each other', () => {
 
   it('prefill is set whole or not at all', () => {
     expect(load({ PORT: '80', PREFILL_TTL: '1h' }, 'prefill').prefill).toBeNull();
-    expect(load(prefill, 'prefill').prefill).toMatchObject({
+    expect(load({ ...account, ...prefill }, 'prefill').prefill).toMatchObject({
       PREFILL_TTL: 86_400_000,
       AUTH_URL: 'https://auth.example.com',
     });
@@ -484,25 +486,22 @@ describe('several accounts', () => {
     expect(advertisers[0]?.credential.file).toBe(join(stateDir, 'north'));
   });
 
-  it('are known without their credentials, which nobody reads then', () => {
-    const single = { SOURCE_URL: 'https://api.example.com', SOURCE_CREDENTIAL_FILE: '/nowhere', ADVERTISER_ID: '7' };
-    expect(load(single, 'accounts').accounts.list).toEqual([
-      { name: 'default', url: 'https://api.example.com', advertiserId: 7n, site: null },
-    ]);
+  it('are known to a command on stored rows without their addresses and credentials, which nobody reads then', () => {
+    expect(load({}, 'accounts').accounts).toEqual([{ name: 'default', advertiserId: null }]);
+    const single = { SOURCE_CREDENTIAL_FILE: '/nowhere', ADVERTISER_ID: '7' };
+    expect(load(single, 'accounts').accounts).toEqual([{ name: 'default', advertiserId: 7n }]);
     const list = [
       { name: 'north', credentialFile: 'nowhere' },
       { name: 'south', credential: 'xMARKERx' },
-      { name: 'west' },
+      { name: 'west', prefillKeyFile: 'nowhere', prefillReturnUrls: ['https://x'] },
     ];
-    const { accounts } = load(listed(list), 'accounts');
-    expect(accounts.list.map(({ name }) => name)).toEqual(['north', 'south', 'west']);
+    const { accounts } = load({ ...listed(list), SOURCE_URL: undefined }, 'accounts');
+    expect(accounts.map(({ name }) => name)).toEqual(['north', 'south', 'west']);
     expect(JSON.stringify(accounts)).not.toContain('xMARKERx');
-    expect(refusedNames({}, 'accounts')).toEqual(['SOURCE_URL']);
   });
 
   it('have a careers site each, which the settings of a single account do not replace', () => {
     writeFileSync(join(stateDir, 'north-key'), 'key-of-north\n');
-    const { PREFILL_KEY: _, PREFILL_RETURN_URLS: __, ...client } = prefill;
     const list = [
       { name: 'north', credential: 'x', prefillKeyFile: 'north-key', prefillReturnUrls: ['https://north.example.com'] },
       {
@@ -514,16 +513,14 @@ describe('several accounts', () => {
       { name: 'west', credential: 'z' },
     ];
     const env = listed(list);
-    const config = load({ ...env, ...client }, 'accounts', 'prefill');
-    expect(config.prefill).toMatchObject({ site: null });
-    expect(config.accounts.list.map(({ site }) => site && [site.key.reveal(), ...site.returnUrls])).toEqual([
-      ['key-of-north', 'https://north.example.com/'],
-      ['key-of-south', 'https://south.example.com/a'],
-      null,
+    const config = load({ ...env, ...client }, 'prefill');
+    expect(config.prefill?.sites.map(({ name, key, returnUrls }) => [name, key.reveal(), ...returnUrls])).toEqual([
+      ['north', 'key-of-north', 'https://north.example.com/'],
+      ['south', 'key-of-south', 'https://south.example.com/a'],
     ]);
-    expect(refusedNames({ ...env, ...prefill }, 'accounts', 'prefill')).toEqual(['PREFILL_KEY', 'PREFILL_RETURN_URLS']);
-    const { SOURCE_CREDENTIAL: ___, ...rest } = production;
-    expect(refusedNames({ ...rest, ...env }, 'accounts')).toEqual(['ADVERTISERS_FILE', 'ADVERTISERS_FILE']);
+    expect(refusedNames({ ...env, ...prefill }, 'prefill')).toEqual(['PREFILL_KEY', 'PREFILL_RETURN_URLS']);
+    const { SOURCE_CREDENTIAL: _, ...rest } = production;
+    expect(refusedNames({ ...rest, ...env, ...client }, 'prefill')).toEqual(['ADVERTISERS_FILE', 'ADVERTISERS_FILE']);
   });
 
   it('exclude the settings of a single one', () => {
@@ -573,7 +570,7 @@ describe('several accounts', () => {
       ],
     ],
   ])('are refused with the place in the file: %s', (problem, list) => {
-    const problems = refuse({ ...listed(list), SOURCE_URL: undefined }, 'source', 'accounts', 'webhooks');
+    const problems = refuse({ ...client, ...listed(list), SOURCE_URL: undefined }, 'source', 'prefill', 'webhooks');
     expect(problems.map(({ name }) => name)).toContain('ADVERTISERS_FILE');
     expect(problems.map(({ text }) => text).join('\n')).toContain(problem);
     expect(JSON.stringify(problems)).not.toMatch(/xMARKERx|whsec_[A-Z]/);
@@ -631,7 +628,7 @@ describe('what a checkout keeps', () => {
 
   it('a demo that has ended serves the commands that do not read its board', () => {
     writeFileSync(join(stateDir, 'demo.json'), JSON.stringify({ pid: 2 ** 30, env: demo }));
-    expect(load({}, 'database', 'source', 'privacy').source.advertisers[0]?.name).toBe('default');
+    expect(load({}, 'database', 'accounts', 'privacy').database.DATABASE_URL.reveal()).toBe(demo.DATABASE_URL);
     expect(refusedNames({}, 'database', 'source', 'sync', 'blobs')).toEqual(ofAccount);
   });
 

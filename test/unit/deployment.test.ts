@@ -16,7 +16,7 @@ describe('compose.yaml', () => {
   it('gives the public port settings that its configuration accepts in production', () => {
     const environment = services.prefill.environment as Record<string, string>;
     expect(Object.keys(environment).filter((name) => !isSetting(name))).toEqual([]);
-    const needs = ['database', 'accounts', 'blobs', 'prefill', 'privacy'] as const;
+    const needs = ['database', 'blobs', 'prefill', 'privacy'] as const;
     expect(environment).not.toHaveProperty('SOURCE_CREDENTIAL');
     const config = loadConfig({ ...environment, NODE_ENV: 'production' }, { needs });
     expect(config.prefill).toMatchObject({ HOST: '0.0.0.0', PORT: 8080 });
@@ -109,7 +109,7 @@ describe('deploy/kubernetes.yaml', () => {
       SESSION_SECRET: secret['session-secret'],
     };
     expect(Object.keys(secret)).not.toContain('source-credential');
-    expect(loadConfig(env, { needs: ['prefill', 'accounts'] }).prefill).toMatchObject({ PORT: 8080 });
+    expect(loadConfig(env, { needs: ['prefill'] }).prefill).toMatchObject({ PORT: 8080 });
     expect(named('Service').spec.ports[0].targetPort).toBe('public');
   });
 });
