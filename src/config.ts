@@ -21,7 +21,9 @@ import { type Section, type Setting, sections, settings, type Values } from './c
 export type Need = Exclude<Section, 'process'> | 'accounts';
 
 /** The requested parts, whose values have the names of their variables, and the values that every command has. */
-export type Config<N extends Need = Need> = ReturnType<typeof toBase> & { readonly [P in N]: Part<P> };
+export type Config<N extends Need = Need> = ReturnType<typeof toBase> & {
+  readonly openEmbedded?: (() => ReturnType<OpenEmbedded>) | undefined;
+} & { readonly [P in N]: Part<P> };
 
 type Part<N extends Need> = N extends keyof typeof load
   ? ReturnType<(typeof load)[N]>
@@ -54,12 +56,13 @@ export function loadConfig<const N extends Need>(
     problems.push({ name, text, example: toExample(name) });
   };
   const production = env.NODE_ENV?.trim() === 'production';
-  const draft: ConfigDraft = { env, production, report, warn: (name, text) => void warnings.add(`${name} ${text}`) };
   const readsSource = needs.some((need) => need === 'source');
   const demoEnv = production || demo ? null : findDemoSettings(env, stateDir, readsSource);
   const isDemo = demo || demoEnv !== null;
   const home = isDemo ? toDemoDir(stateDir) : stateDir;
   const layered = production ? env : withLocalBlobs(demoEnv ?? env, home);
+  const warn = (name: string, text: string) => void warnings.add(`${name} ${text}`);
+  const draft: ConfigDraft = { env, production, home, report, warn };
 
   const read = <S extends Section>(section: S, unused?: string): Values<S> => {
     const used = Object.entries<Setting>(sections[section]).filter(([name]) => name !== unused);
@@ -70,13 +73,13 @@ export function loadConfig<const N extends Need>(
     return values;
   };
   const process = read('process');
-  const given = { stateDir: home, openEmbedded: openEmbedded && (() => openEmbedded(isDemo)) };
   const own: Partial<Record<Need, Load>> = load;
   const parts = Object.fromEntries(
-    needs.map((need) => [need, own[need] ? own[need](read, draft, given) : read(need as Section)]),
+    needs.map((need) => [need, own[need] ? own[need](read, draft) : read(need as Section)]),
   );
   if (problems.length > 0) throw new ConfigProblems(problems);
-  return { ...toBase(process, production, [...warnings]), ...parts } as Config<N>;
+  const base = toBase(process, production, [...warnings]);
+  return { ...base, openEmbedded: openEmbedded && (() => openEmbedded(isDemo)), ...parts } as Config<N>;
 }
 
 /** What is wrong with the address of a database, as a sentence without its subject, the variable; null where nothing is. */
@@ -122,8 +125,7 @@ export class ConfigProblems extends Error {
 }
 
 type Read = <S extends Section>(section: S, unused?: string) => Values<S>;
-type LoadOptions = { readonly stateDir: string; readonly openEmbedded: (() => ReturnType<OpenEmbedded>) | undefined };
-type Load = (read: Read, draft: ConfigDraft, given: LoadOptions) => unknown;
+type Load = (read: Read, draft: ConfigDraft) => unknown;
 
 function toBase(values: Values<'process'>, production: boolean, warnings: readonly string[]) {
   return {
@@ -138,11 +140,6 @@ function toBase(values: Values<'process'>, production: boolean, warnings: readon
 // Parts that are more than the values of a section. They are built even when a variable was rejected, so that later problems are found in
 // the same run. A part with a rejected (undefined) value is never returned, since loadConfig throws.
 const load = {
-  database: (read: Read, _draft: ConfigDraft, { openEmbedded }: LoadOptions) => ({
-    ...read('database'),
-    openEmbedded,
-  }),
-
   source(read: Read, draft: ConfigDraft) {
     const values = read('source');
     return { ...values, advertisers: loadAdvertisers(values, draft) };
@@ -166,9 +163,9 @@ const load = {
 
   webhooks: (read: Read, draft: ConfigDraft) => loadWebhooks(read('webhooks'), draft),
 
-  privacy(read: Read, draft: ConfigDraft, { stateDir }: LoadOptions) {
+  privacy(read: Read, draft: ConfigDraft) {
     const values = read('privacy');
-    return { ...values, PRIVACY_KEY: values.PRIVACY_KEY ?? loadOwnKey(draft, stateDir) };
+    return { ...values, PRIVACY_KEY: values.PRIVACY_KEY ?? loadOwnKey(draft) };
   },
 } satisfies Partial<Record<Need, Load>>;
 
@@ -176,12 +173,12 @@ function isWhole<V extends object>(values: V): values is { [N in keyof V]: NonNu
   return Object.values(values).every((value) => value !== null);
 }
 
-function loadOwnKey({ production, report }: ConfigDraft, stateDir: string): Secret {
+function loadOwnKey({ production, home, report }: ConfigDraft): Secret {
   if (!production) {
     try {
-      return loadLocalPrivacyKey(stateDir);
+      return loadLocalPrivacyKey(home);
     } catch (error) {
-      report('PRIVACY_KEY', `is not set, and ${stateDir}/privacy-key ${explainUnreadable(error)}`);
+      report('PRIVACY_KEY', `is not set, and ${home}/privacy-key ${explainUnreadable(error)}`);
     }
   }
   return new Secret('');

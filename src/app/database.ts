@@ -14,11 +14,11 @@ export interface DatabasePlace extends AsyncDisposable {
 }
 
 /** The configured database. Starts the embedded one. */
-export async function openPlace({ database }: Config<'database'>): Promise<DatabasePlace> {
+export async function openPlace({ database, openEmbedded }: Config<'database'>): Promise<DatabasePlace> {
   const { DATABASE_URL, DATABASE_DIRECT_URL, DATABASE_CA, DATABASE_AUTH } = database;
   if (DATABASE_URL.reveal() === 'embedded') {
-    if (!database.openEmbedded) throw new SettingTrouble('DATABASE_URL is embedded, which only commands can open.');
-    const embedded = await database.openEmbedded();
+    if (!openEmbedded) throw new SettingTrouble('DATABASE_URL is embedded, which only commands can open.');
+    const embedded = await openEmbedded();
     return { url: embedded.url, directUrl: embedded.url, [Symbol.asyncDispose]: () => embedded[Symbol.asyncDispose]() };
   }
   const changing = (name: string, secret: { current(): string }): DatabaseUrl => ({

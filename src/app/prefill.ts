@@ -1,7 +1,6 @@
 // Composes the candidate side, which is a process of its own: a client per configured account, the prefill steps, the routes, the public
 // port, and what they are limited to. Opens and closes resources; decides nothing about prefills. It writes the rows of prefills only:
 // workers create the schema, learn the accounts, and delete what was not redeemed.
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import { SchemaTrouble, SettingTrouble, Trouble } from '../domain/trouble.ts';
 import { version } from '../domain/version.ts';
@@ -30,7 +29,6 @@ const longestRequestMs = 30_000;
 /** How long requests in progress may take when the process ends: a resume is fetched and stored. A supervisor waits 25 s or more. */
 const closingMs = 15_000;
 const schemaWaitMs = 120_000;
-const schemaLookMs = 1_000;
 
 export type PrefillConfig = Config<'database' | 'blobs' | 'prefill' | 'privacy'>;
 
@@ -48,7 +46,7 @@ export async function runPrefill(config: PrefillConfig, log: Log, ending: Ending
   const waiting = { retryForMs: Number.POSITIVE_INFINITY, signal, onWait };
   const until = performance.now() + schemaWaitMs;
   const presence = await retry(waiting, async () => {
-    while (!(await hasSchema(store, until))) await sleep(schemaLookMs, undefined, { signal });
+    await requireSchema(store, performance.now() < until);
     await requireKey({ privacy: store.prefills });
     return await startPresence(store, toOwner('prefill'));
   });
@@ -63,14 +61,12 @@ export async function runPrefill(config: PrefillConfig, log: Log, ending: Ending
   presence.outdated.throwIfAborted();
 }
 
-async function hasSchema(store: Store, until: number): Promise<boolean> {
-  try {
-    await store.schema.require();
-    return true;
-  } catch (error) {
-    if (!(error instanceof SchemaTrouble) || performance.now() > until) throw error;
-    return false;
-  }
+/** While `mayCome`, a schema that this version cannot use is a temporary trouble: a worker may be migrating it. */
+async function requireSchema(store: Store, mayCome: boolean): Promise<void> {
+  await store.schema.require().catch((error: unknown) => {
+    if (!(error instanceof SchemaTrouble) || !mayCome) throw error;
+    throw new Trouble('local', error.message, { at: 'database', cause: error });
+  });
 }
 
 export interface PrefillServing {

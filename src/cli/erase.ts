@@ -127,18 +127,13 @@ async function eraseAll(context: Context, person: Sought | null, given: Given<ty
   return receipts;
 }
 
-/** A line for each receipt that erased something; one line for all receipts that found nothing. */
+/** A line for each receipt that erased something, or one line if none did. --json shows all. */
 function toReceiptLines(receipts: readonly ErasureJob[]): string[] {
+  const toName = ({ jobId, closedAt }: ErasureJob) => `Receipt ${jobId}, closed ${closedAt?.toISOString()}`;
   const found = receipts.filter(({ counts }) => !isNothing(counts));
-  const lines = found.map(
-    ({ jobId, closedAt, counts }) => `Receipt ${jobId}, closed ${closedAt?.toISOString()}: ${toWords(counts)}.`,
-  );
-  const empty = receipts.filter(({ counts }) => isNothing(counts));
-  const [first] = empty;
-  if (first === undefined) return lines.length > 0 ? lines : ['No matching data is stored. Nothing was erased.'];
-  const where = receipts.length === 1 ? '' : ` at ${empty.length} of ${receipts.length} advertisers`;
-  const names = empty.length === 1 ? `Receipt ${first.jobId}, closed` : `${empty.length} receipts, the first closed`;
-  return [...lines, `No matching data is stored${where}. ${names} ${first.closedAt?.toISOString()}.`];
+  if (found.length > 0) return found.map((one) => `${toName(one)}: ${toWords(one.counts)}.`);
+  const [first] = receipts;
+  return [`No matching data is stored. ${first ? toName(first) : 'Nothing was erased'}.`];
 }
 
 /** A receipt as JSON, without the value that was searched for. */

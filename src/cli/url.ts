@@ -26,56 +26,38 @@ export const url = command({
     if (isAll === (kindText !== undefined)) {
       throw new Misuse(isAll ? '--all takes no kind.' : 'Name a kind, or use --all for every file.');
     }
+    const { terminal } = context;
     const applicationId = toId(application);
     const kind = kindText === undefined ? null : toKind(kindText);
     await using app = await openFiles(context, 'url', name, 'read');
     const { blobs, store } = app;
-    const { terminal } = context;
-    const recordUse = (advertiserId: bigint, facts: { readonly kind: string; readonly files?: number }) =>
-      store.privacy.recordAudit({ advertiserId, action: 'url', applicationId, by: app.by, facts });
-    const toUrl = (key: string, file: Described) =>
+    const advertisers = app.accounts.map(({ advertiserId }) => advertiserId);
+    const isWanted = (file: ApplicationFile) => kind === null || (file.kind === kind && file.key !== null);
+    const holders = [...(await store.files.load(advertisers, applicationId))]
+      .map(([advertiserId, files]) => ({ advertiserId, wanted: files.filter(isWanted) }))
+      .filter(({ wanted }) => kind === null || wanted.length > 0);
+    const what = `${kind === null ? '' : `${kind} of `}application ${applicationId}`;
+    const [holder] = holders;
+    if (!holder) throw new Misuse(`No ${what} is stored.`, 'intake status shows what is stored and what is waiting.');
+    if (holders.length > 1) throw new Misuse(`Several accounts have the ${what}.`, 'Name one with --advertiser.');
+    const { advertiserId, wanted } = holder;
+    const facts = kind === null ? { kind: 'all', files: wanted.filter(({ key }) => key !== null).length } : { kind };
+    await store.privacy.recordAudit({ advertiserId, action: 'url', applicationId, by: app.by, facts });
+    const toUrl = (key: string, { fileName, contentType, kind }: Described) =>
       blobs.url(key, {
-        fileName: file.fileName ?? `${file.kind}-${applicationId}`,
-        contentType: file.contentType ?? 'application/octet-stream',
+        fileName: fileName ?? `${kind}-${applicationId}`,
+        contentType: contentType ?? 'application/octet-stream',
         expiresInMs,
       });
-    const of = `application ${applicationId}`;
-    const advertisers = app.accounts.map(({ advertiserId }) => advertiserId);
-    const found = [...(await store.files.load(advertisers, applicationId))];
-    if (kind !== null) {
-      const one = requireOne(
-        found.flatMap(([advertiserId, all]) =>
-          all.flatMap(({ key, ...file }) =>
-            file.kind === kind && key !== null ? [{ ...file, advertiserId, key }] : [],
-          ),
-        ),
-        { none: `No ${kind} of ${of} is stored.`, several: 'Several accounts have such a file.' },
-      );
-      const { advertiserId } = one;
-      await recordUse(advertiserId, { kind });
-      const address = await toUrl(one.key, one);
-      terminal.result({ advertiserId, url: address }, () => address);
-      return exitCodes.done;
-    }
-    const [advertiserId, all] = requireOne(found, {
-      none: `No ${of} is stored.`,
-      several: `Several accounts have an ${of}.`,
-    });
-    await recordUse(advertiserId, { kind: 'all', files: all.filter(({ key }) => key !== null).length });
-    const described = await Promise.all(
-      all.map(async ({ key, ...file }) => ({ ...file, url: key && (await toUrl(key, file)) })),
+    const files = await Promise.all(
+      wanted.map(async ({ key, ...file }) => ({ ...file, url: key && (await toUrl(key, file)) })),
     );
-    terminal.result({ advertiserId, applicationId, files: described }, () => renderFiles(described));
+    const [only] = files;
+    if (kind !== null && only?.url) terminal.result({ advertiserId, url: only.url }, () => only.url ?? '');
+    else terminal.result({ advertiserId, applicationId, files }, () => renderFiles(files));
     return exitCodes.done;
   },
 });
-
-function requireOne<T>(found: readonly T[], words: { readonly none: string; readonly several: string }): T {
-  const [only] = found;
-  if (only && found.length === 1) return only;
-  if (only) throw new Misuse(words.several, 'Name one with --advertiser.');
-  throw new Misuse(words.none, 'intake status shows what is stored and what is waiting.');
-}
 
 type Described = Omit<ApplicationFile, 'key'>;
 

@@ -12,6 +12,8 @@ type Report = (name: string, text: string) => void;
 export interface ConfigDraft {
   readonly env: Environment;
   readonly production: boolean;
+  /** The folder for state that no setting places elsewhere. */
+  readonly home: string;
   readonly report: Report;
   readonly warn: Report;
 }

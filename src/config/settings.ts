@@ -56,14 +56,14 @@ export const sections = {
       meaning: "the API's {base_url}: scheme, host and optional path, without /v1",
       example: 'https://api.example.com',
       read: read.sourceUrl,
-      absent: 'required, unless every account in ADVERTISERS_FILE has its url',
+      absent: 'required by commands that ask the API, unless every account in ADVERTISERS_FILE has its url',
     },
     SOURCE_CREDENTIAL: {
       secret: true,
       meaning: 'sent as `Authorization: SWS <value>`',
       example: 'the-credential-you-were-given',
       read: read.credential,
-      absent: 'required, unless ADVERTISERS_FILE is set; `intake prefill` does not use it',
+      absent: 'required by commands that read the list, unless ADVERTISERS_FILE is set',
     },
     ADVERTISER_ID: {
       meaning: 'the account of the credential; an answer with another id halts it',

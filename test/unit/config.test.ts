@@ -603,9 +603,10 @@ describe('what a checkout keeps', () => {
     };
     const open = async (env: Env, isDemo?: boolean) => {
       const needs = ['database', 'blobs', 'privacy'] as const;
-      const { database, blobs, privacy } = loadConfig(env, { needs, stateDir, demo: isDemo ?? false, openEmbedded });
+      const config = loadConfig(env, { needs, stateDir, demo: isDemo ?? false, openEmbedded });
+      const { database, blobs, privacy } = config;
       if (database.DATABASE_URL.reveal() === 'embedded')
-        await expect(database.openEmbedded?.()).rejects.toThrow('not opened');
+        await expect(config.openEmbedded?.()).rejects.toThrow('not opened');
       return [blobs.BLOBS_URL, privacy.PRIVACY_KEY.reveal()] as const;
     };
     const [place, key] = await open(account);
