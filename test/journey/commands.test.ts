@@ -33,6 +33,9 @@ describe('intake sync', () => {
       problems: [],
       advertisers: [{ applications: 24, waiting: 0, coverage: { certificate: 'proven' } }],
     });
+    const noSource = { SOURCE_URL: '', SOURCE_CREDENTIAL: '' };
+    for (const line of ['prove', 'verify', 'retry', 'quarantine list', 'unhalt'])
+      expect(await intake(line, noSource), line).toMatchObject({ code: 0 });
   });
 
   test('of an account that nobody applied to yet ends well, and nothing is called open', async ({ openSite }) => {
