@@ -123,15 +123,19 @@ describe('an erasure', () => {
     readonly email: string;
   }
 
-  /** Every file below a folder that holds a person: in its bytes, or in a row of people's columns, which may be compressed. */
+  /** Every file below a folder that holds a person: in its bytes, footers too, or in a row, whose page may be compressed. */
   async function findPerson(folder: string, { id, email }: Person): Promise<string[]> {
     const entries = await readdir(folder, { recursive: true, withFileTypes: true });
     const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-    const hasRow = (path: string) =>
-      relative(folder, path).startsWith('people/') &&
-      openTable(path)
-        .toArray()
-        .some((row) => row.application_id === id);
+    const hasRow = (path: string) => {
+      const isPersonal = relative(folder, path).startsWith('people/');
+      const rows = path.endsWith('.parquet') ? openTable(path).toArray() : [];
+      return rows.some(
+        (row) =>
+          (isPersonal && row.application_id === id) ||
+          Object.values(row).some((value) => String(value).includes(email)),
+      );
+    };
     return paths
       .filter((path) => readFileSync(path).includes(email) || hasRow(path))
       .map((path) => relative(folder, path));
