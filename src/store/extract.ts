@@ -1,25 +1,15 @@
 // What an extract reads: one snapshot of the views of intake_analytics, row by row. Also the record of the places that were written to.
 import { renderFingerprintSql } from '../domain/extract/fingerprint-sql.ts';
 import { type Fingerprint, parseAnswer, type Range, type Step } from '../domain/extract/fingerprints.ts';
-import type { ColumnType, ExtractColumn } from '../domain/extract/manifest.ts';
+import type { ColumnType, ExtractColumn, ExtractedAdvertiser } from '../domain/extract/manifest.ts';
 import type { Changed } from '../domain/extract/partitions.ts';
 import type { ExtractStatus } from '../domain/status.ts';
 import { columnsOf, type Database, type Queryable, type Row } from './postgres/database.ts';
 import type { Columns } from './schema/rows.ts';
 
-export interface SnapshotAdvertiser {
-  readonly name: string;
-  readonly advertiserId: bigint;
-  readonly certificate: string;
-  readonly risk: string;
-  readonly reason: string;
-  readonly assumptions: string;
-  readonly asOf: Date | null;
-  readonly completeThrough: Date | null;
-  readonly openRanges: readonly { readonly from: string; readonly to: string | null }[];
-  readonly evidence: readonly string[];
+export interface SnapshotAdvertiser extends ExtractedAdvertiser {
   /** The last event in the snapshot; 0 where there is none. */
-  readonly eventPosition: bigint;
+  readonly event_position: string;
 }
 
 /** The rows of one view and advertiser: of a month, of these buckets (null: all of them), or all rows. */
@@ -75,13 +65,15 @@ export async function withSnapshot<T>(db: Database, work: (snapshot: Snapshot) =
   });
 }
 
+const isoOf = (at: string) => `to_char(${at} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
 async function loadAdvertisers(tx: Queryable): Promise<SnapshotAdvertiser[]> {
   return await tx.query<SnapshotAdvertiser & Row>(
-    `SELECT k.advertiser AS name, k.advertiser_id AS "advertiserId", k.certificate, k.risk, k.reason, k.assumptions,
-       k.as_of AS "asOf", k.complete_through AS "completeThrough", coalesce(k.evidence, '{}') AS evidence,
+    `SELECT k.advertiser AS name, k.advertiser_id::text, k.certificate, k.risk, k.reason, k.assumptions,
+       ${isoOf('k.as_of')} AS as_of, ${isoOf('k.complete_through')} AS complete_through,
        (SELECT coalesce(json_agg(json_build_object('from', o.low::text, 'to', o.high::text) ORDER BY o.low), '[]')
-        FROM intake.open_ranges o WHERE o.advertiser_id = k.advertiser_id) AS "openRanges",
-       coalesce((SELECT max(e.event_id) FROM intake.events e WHERE e.advertiser_id = k.advertiser_id), 0) AS "eventPosition"
+        FROM intake.open_ranges o WHERE o.advertiser_id = k.advertiser_id) AS open_ranges, coalesce(k.evidence, '{}') AS evidence,
+       (SELECT coalesce(max(e.event_id), 0)::text FROM intake.events e WHERE e.advertiser_id = k.advertiser_id) AS event_position
      FROM intake_analytics.completeness k WHERE k.advertiser_id IS NOT NULL ORDER BY k.advertiser_id`,
   );
 }

@@ -3,7 +3,6 @@
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import {
   type ExtractColumn,
-  type ExtractedAdvertiser,
   type ExtractFile,
   isWrittenBy,
   type Manifest,
@@ -29,7 +28,7 @@ import {
   type Published,
   publish,
 } from './publish.ts';
-import { type WriteDeps, writeEmpty, writeView } from './write.ts';
+import { type WriteDeps, writePart, writeView } from './write.ts';
 
 export interface ExtractDeps extends WriteDeps {
   readonly store: Pick<Store, 'blobStore' | 'extracts' | 'leases'>;
@@ -118,9 +117,9 @@ async function writeSnapshot(
       previous: last && toManifestPath(last.snapshot_id),
       with_people: withPeople,
       event_position: Object.fromEntries(
-        snapshot.advertisers.map(({ advertiserId, eventPosition }) => [String(advertiserId), String(eventPosition)]),
+        snapshot.advertisers.map(({ advertiser_id, event_position }) => [advertiser_id, event_position]),
       ),
-      advertisers: snapshot.advertisers.map(describeAdvertiser),
+      advertisers: snapshot.advertisers.map(({ event_position: _, ...advertiser }) => advertiser),
       columns,
       files,
     };
@@ -179,10 +178,10 @@ interface FilesRequest extends Pick<ExtractRequest, 'personalViews' | 'signal'> 
 async function writeFiles(deps: ExtractDeps, snapshot: Snapshot, request: FilesRequest): Promise<ExtractFile[]> {
   const { previous, present, snapshotId, signal, personalViews } = request;
   const files: ExtractFile[] = [];
-  const onPut = () => deps.crashPoint?.('extractPut');
+  const writeDeps = { ...deps, onPut: () => deps.crashPoint?.('extractPut') };
   for (const advertiser of snapshot.advertisers) {
-    const { advertiserId } = advertiser;
-    const published = previous?.files.filter((file) => file.advertiser_id === String(advertiserId)) ?? [];
+    const advertiserId = BigInt(advertiser.advertiser_id);
+    const published = previous?.files.filter((file) => file.advertiser_id === advertiser.advertiser_id) ?? [];
     const earlier = published.filter(({ path }) => present.has(path));
     const isWhole = earlier.length === published.length;
     const changed = previous && isWhole ? await findChanged(snapshot, previous, advertiser, earlier) : null;
@@ -191,9 +190,10 @@ async function writeFiles(deps: ExtractDeps, snapshot: Snapshot, request: FilesR
       const continued = previous !== null && isContinued(previous, view, columns) ? changed : null;
       const { write, keep } = planPartitions(view, division, earlier, continued);
       const viewRequest = { view, columns, division, advertiserId, snapshotId, earlier, signal, partitions: write };
-      const written = await writeView({ ...deps, onPut }, snapshot, viewRequest);
-      if (keep.length + written.length === 0) written.push(...(await writeEmpty({ ...deps, onPut }, viewRequest)));
-      files.push(...keep, ...written);
+      const shown = [...keep, ...(await writeView(writeDeps, snapshot, viewRequest))];
+      // Readers of a view of which there are no rows find its columns.
+      const nothing = { partition: null, batches: [] };
+      files.push(...(shown.length > 0 ? shown : await writePart(writeDeps, viewRequest, nothing)));
     }
   }
   return files;
@@ -203,22 +203,15 @@ async function writeFiles(deps: ExtractDeps, snapshot: Snapshot, request: FilesR
 async function findChanged(
   snapshot: Snapshot,
   previous: Manifest,
-  { advertiserId, name }: SnapshotAdvertiser,
+  { advertiser_id, name }: SnapshotAdvertiser,
   earlier: readonly ExtractFile[],
 ): Promise<Changed | null> {
-  const id = String(advertiserId);
-  const known = previous.advertisers.some((one) => one.advertiser_id === id && one.name === name);
+  const known = previous.advertisers.some((one) => one.advertiser_id === advertiser_id && one.name === name);
   if (!known) return null;
-  const position = BigInt(previous.event_position[id] ?? 0);
-  return await snapshot.loadChanged(advertiserId, { position, time: previous.time, ranges: toMonthRanges(earlier) });
-}
-
-function describeAdvertiser(one: SnapshotAdvertiser): ExtractedAdvertiser {
-  const { name, certificate, risk, reason, assumptions, openRanges, evidence } = one;
-  return {
-    ...{ name, advertiser_id: String(one.advertiserId), certificate, risk, reason, assumptions },
-    as_of: one.asOf?.toISOString() ?? null,
-    complete_through: one.completeThrough?.toISOString() ?? null,
-    ...{ open_ranges: openRanges, evidence },
-  };
+  const position = BigInt(previous.event_position[advertiser_id] ?? 0);
+  return await snapshot.loadChanged(BigInt(advertiser_id), {
+    position,
+    time: previous.time,
+    ranges: toMonthRanges(earlier),
+  });
 }

@@ -58,11 +58,6 @@ async function* findParts(
   yield* byBucket(snapshot.loadRows(view, advertiserId, { by: 'bucket', buckets: partitions }));
 }
 
-/** A file without rows, for a view of which there are none: readers find its columns. */
-export async function writeEmpty(deps: WriteDeps, request: ViewRequest): Promise<ExtractFile[]> {
-  return await writePart(deps, request, { partition: null, batches: [] });
-}
-
 /** Splits rows that come bucket by bucket. Each part must be read to its end before the next one is requested. */
 async function* byBucket(batches: AsyncIterable<readonly Row[]>): AsyncGenerator<Part> {
   const source = batches[Symbol.asyncIterator]();
