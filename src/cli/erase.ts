@@ -136,9 +136,9 @@ function toReceiptLines(receipts: readonly ErasureJob[]): string[] {
   return [`No matching data is stored. ${first ? toName(first) : 'Nothing was erased'}.`];
 }
 
-/** A receipt as JSON, without the value that was searched for. */
+/** A receipt as JSON, without the value that was searched for. `checks` counted the second checks of earlier releases. */
 function toReceipt({ advertiserId, jobId, soughtBy, requestedAt, requestedBy, closedAt, counts }: ErasureJob) {
-  return { advertiserId, jobId, soughtBy, requestedAt, requestedBy, closedAt, counts };
+  return { advertiserId, jobId, soughtBy, requestedAt, requestedBy, closedAt, checks: 0, counts };
 }
 
 const labels: readonly (readonly [keyof ErasureCounts, string, string?])[] = [
