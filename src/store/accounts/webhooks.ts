@@ -1,7 +1,7 @@
 // The endpoints of webhooks: how far each has taken an advertiser's events, and why it waits. A row is written under the lease of its
 // endpoint, so that a paused worker cannot move the position of its successor.
 import { LeaseLost } from '../../domain/trouble.ts';
-import type { Detail, WebhookEvent } from '../../domain/webhook.ts';
+import type { Detail, Failing, WebhookEvent } from '../../domain/webhook.ts';
 import { mostCounted, type WebhookStatus } from '../../domain/webhook-status.ts';
 import { isAhead } from '../postgres/clock.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
@@ -65,10 +65,8 @@ export async function findDueWebhooks(db: Queryable, names: readonly WebhookName
 }
 
 /** Where an endpoint stands. */
-export interface WebhookPlace {
+export interface WebhookPlace extends Failing {
   readonly position: bigint;
-  readonly failures: number;
-  readonly failingForMs: number;
   /** False while it waits, or is stopped until a person continues. */
   readonly isDue: boolean;
 }
@@ -76,11 +74,11 @@ export interface WebhookPlace {
 export async function loadWebhookPlace(db: Queryable, { advertiserId, name }: WebhookKey): Promise<WebhookPlace> {
   const [row] = await db.query<WebhookPlace>(
     `SELECT h.position, h.failures, ${isDue('h')} AS "isDue",
-       coalesce(greatest(0, extract(epoch FROM now() - h.failing_since)::float8 * 1000), 0) AS "failingForMs"
+       coalesce(greatest(0, extract(epoch FROM now() - h.failing_since)::float8 * 1000), 0) AS "forMs"
      FROM intake.webhooks h WHERE h.advertiser_id = $1 AND h.name = $2`,
     [advertiserId, name],
   );
-  return row ?? { position: 0n, failures: 0, failingForMs: 0, isDue: true };
+  return row ?? { position: 0n, failures: 0, forMs: 0, isDue: true };
 }
 
 export interface EventsRequest {

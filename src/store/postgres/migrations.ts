@@ -95,10 +95,11 @@ export async function requireSchema(db: Queryable): Promise<void> {
 }
 
 function toMigrationTrouble(error: unknown, url: DatabaseUrl): unknown {
-  // An unreachable, full or read-only server says nothing about the migration: it stays a Trouble, which the caller retries.
+  // An unreachable, full or read-only server says nothing about the migration: it stays a Trouble, which the caller retries. Nor does a wait
+  // that was aborted.
   const known = toTrouble(error, url);
   const code = sqlState(error);
-  if (known instanceof Trouble || code === undefined) return known;
+  if (known instanceof Trouble || code === undefined || code === 'ABORT_ERR') return known;
   return new SchemaTrouble(
     `A migration failed (${code}) and was rolled back. Those before it stay.`,
     'Fix the cause and run `intake migrate`.',

@@ -95,7 +95,7 @@ async function sendEvents(
     if (signal.aborted || (delivered > 0 && performance.now() > staleAt)) break;
     const isWanted = types === null || types.includes(event.type);
     if (isWanted) {
-      const earlier = delivered === 0 ? { failures: place.failures, forMs: place.failingForMs } : none;
+      const earlier = delivered === 0 ? place : none;
       const failures = earlier.failures + 1;
       if (delivered === 0) {
         // Counted before it is sent: an attempt whose end nobody records, because the worker died or lost its lease, is not repeated at once.
