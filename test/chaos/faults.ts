@@ -33,7 +33,7 @@ interface FaultRow {
 const nothing: End = () => {};
 
 /** Permanent failures of a single file. */
-export const deadFiles = [
+const deadFiles = [
   { kind: 'refuse', status: 403 },
   { kind: 'reset', at: 'start' },
   { kind: 'throttle', retryAfter: 'seconds', seconds: 1 },

@@ -21,7 +21,6 @@ import { findBroken, startWatching } from './invariants.ts';
 import { findLeaks } from './leaks.ts';
 import { lookAtBareDatabase, watchStatus } from './looks.ts';
 import { openProxy } from './proxy.ts';
-import { playQuietly } from './quiet.ts';
 import { untilMigrated, untilWorking } from './readiness.ts';
 import { endFaults, recover } from './recovery.ts';
 import { createReleases, knowsWebhooks } from './releases.ts';
@@ -301,7 +300,6 @@ async function playPlan(plan: Plan, { cluster, folder: root, before }: Surroundi
       const recovered = await recover(stage, isHalted, withSlack(recoveryMs));
       recoveredMs = recovered.tookMs;
       broken.push(...recovered.broken, ...(await findBroken(stage).then(countLook)));
-      if (broken.length === 0) broken.push(...(await playQuietly(stage)));
       broken.push(...findStrangers(), ...takeOdd(), ...endpoints.takeOdd());
     }
     const stops = Array.from({ length: fleet.size }, (_, nth) => fleet.stop(nth, true));

@@ -14,12 +14,8 @@ export interface Workload {
   step(): void;
   /** Replaces the resumes of these applications, or of random ones. */
   changeFiles(ids?: readonly bigint[]): void;
-  /** Gives these applications the same new resume; returns its sha256. */
-  shareFiles(ids: readonly bigint[]): string;
-  /** Whether the application is listed and no fault has flagged its file. */
-  isFree(id: bigint): boolean;
-  /** Flags the files of these applications, or some that a change added; `lift` removes the flags. */
-  flagSome(ids?: readonly bigint[]): { readonly hashes: readonly string[]; readonly lift: () => void };
+  /** Flags some files that a change added; `lift` removes the flags. */
+  flagSome(): { readonly hashes: readonly string[]; readonly lift: () => void };
   /** Removes some applications from the list; `show` lists them again, unchanged. */
   hideSome(): { readonly ids: readonly bigint[]; readonly show: () => void };
   /** Changes these erased applications and their neighbours in the list. A sweep that stores a neighbour has also read the erased one. */
@@ -92,23 +88,10 @@ export function createWorkload(accounts: readonly BoardAdvertiser[], random: Ran
         for (const id of chosen) if (idsOf(account).includes(id)) changeFile(account, id);
       }
     },
-    shareFiles(wanted) {
-      number += 1;
-      const content = `document ${number} of ${wanted.length} ${'.'.repeat(100)}`;
-      const sha256 = createHash('sha256').update(content).digest('hex');
-      digests.add(sha256);
-      for (const id of wanted) {
-        const account = accounts.find((one) => idsOf(one).includes(id));
-        own.set(id, { content, uploadedAt: Date.now() });
-        account?.change(id, { attach: [{ kind: 'resume', hasVirus: false, ...own.get(id) }] });
-      }
-      return sha256;
-    },
-    isFree: (id) => !flagged.has(id) && accounts.some((one) => idsOf(one).includes(id)),
-    flagSome(wanted) {
-      const account = accounts.find((one) => wanted?.some((id) => idsOf(one).includes(id))) ?? random.pick(accounts);
+    flagSome() {
+      const account = random.pick(accounts);
       const free = idsOf(account).filter((id) => own.has(id) && !flagged.has(id));
-      const chosen = wanted ?? free.slice(0, 3);
+      const chosen = free.slice(0, 3);
       const hashes = chosen.map((id) =>
         createHash('sha256')
           .update(own.get(id)?.content ?? '')

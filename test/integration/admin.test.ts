@@ -186,14 +186,6 @@ describe('on this machine only', () => {
     expect(await statusFor('localhost:9999')).toBe(200);
     expect(await statusFor('[::1]:9090')).toBe(200);
   });
-
-  test('a port that is taken is named, with what to set', async ({ month }) => {
-    await using admin = await openTestAdmin(month);
-    const port = Number(new URL(admin.url).port);
-    await expect(openTestAdmin(month, { port })).rejects.toThrow(
-      `port ${port} of 127.0.0.1 is taken by another process`,
-    );
-  });
 });
 
 describe('when the database does not answer', () => {

@@ -386,13 +386,8 @@ describe('A9 a file that is not there', () => {
 describe('A11 Content-Disposition', () => {
   testFirst([
     ['plain', /^Resume_[A-Za-z_]+\.\w+$/],
-    ['quoted', /^Resume [A-Za-z ]+\.\w+$/],
-    ['spaces', /^Resume [A-Za-z ]+\.\w+$/],
     ['extended', /^Lebenslauf Zoë – Resume [A-Za-z ]+\.\w+$/],
-    ['both', /^Lebenslauf Zoë – Resume [A-Za-z ]+\.\w+$/],
-    ['rawUtf8', /^Lebenslauf Zoë – Resume [A-Za-z ]+\.\w+$/],
     ['traversal', /^Resume [A-Za-z ]+\.\w+$/],
-    ['nul', /^resume\.pdf$/],
     ['long', /^(?:long )+.{1,5}$/],
   ] as const)('%s is kept as a name, never as a path', async ([disposition, name]) => {
     await using intake = await open({ choices: { disposition } });

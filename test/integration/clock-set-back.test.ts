@@ -9,7 +9,6 @@ import { pruneEvents } from '../../src/store/events.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { openStore } from '../../src/store/store.ts';
 import { deleteDue } from '../../src/sync/files/delete-objects.ts';
-import { createRateLimiter } from '../../src/sync/rate-limiter.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { setClockBack } from '../support/moved-clock.ts';
 import { openSmallIntake, verifyAt } from '../support/small-intake.ts';
@@ -63,18 +62,6 @@ describe('a clock that is set back by a day', () => {
     await setClockBack(database.query, dayMs);
     await using _worker = await hireWorker(settings.env);
     await until(() => isDone(database, board));
-  });
-
-  test('gives a rate its next slot at once', async ({ emptied: database }) => {
-    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
-    const takeSlot = createRateLimiter(store, 'http://source.example', 100);
-    await takeSlot(AbortSignal.timeout(600_000));
-    await setClockBack(database.query, dayMs);
-    await takeSlot(AbortSignal.timeout(600_000));
-    const [row] = await database.query<{ ahead: number }>(
-      `SELECT extract(epoch FROM next_at - now())::float8 AS ahead FROM intake.rate_limits`,
-    );
-    expect(row?.ahead).toBeLessThan(10);
   });
 });
 

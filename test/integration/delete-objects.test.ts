@@ -368,19 +368,6 @@ test('bytes of a put without an answer do not survive an erasure where the file 
   expect(await intake.keys()).toEqual([]);
 });
 
-test('nor where the source took the file away since', async () => {
-  await using intake = await openSmallIntake({ database });
-  const [id = 0n] = await intake.receive([{ attachments: [{ kind: 'resume', content: 'only' }] }]);
-  await intake.runDownloads({ deps: { blobs: losingAnswers(intake.blobs, 1) } }).catch(() => {});
-  intake.board.fault({ kind: 'fail', status: 410, on: 'resume', times: null, applicationId: id });
-  await intake.hasten();
-  await intake.runDownloads();
-  expect((await intake.file()).state).toBe('missing');
-  expect(await intake.keys()).toHaveLength(1);
-  await eraseAt(intake, { by: 'application', applicationId: id });
-  expect(await intake.keys()).toEqual([]);
-});
-
 test('an erasure leaves alone what another download has announced', async () => {
   await using intake = await openSmallIntake({ database });
   const [id = 0n] = await intake.receive([

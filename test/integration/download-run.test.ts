@@ -127,16 +127,6 @@ describe('a source', () => {
     expect(file).toMatchObject({ state: 'given_up', reason: expect.stringContaining('(429)') });
   });
 
-  test('that answers with a Retry-After of years rests for a day', async () => {
-    await using intake = await openWith(1);
-    intake.board.fault({ kind: 'throttle', seconds: 99_999_999, on: 'resume', times: 1 });
-    const memory = createDownloadMemory();
-    await intake.runDownloads({ deps: { memory } });
-    const [restsMs = 0] = [...memory.pauses.values()].map((until) => until - performance.now());
-    expect(restsMs).toBeGreaterThan(86_000_000);
-    expect(restsMs).toBeLessThanOrEqual(86_400_000);
-  });
-
   test('that is down spends nobody’s tries, however long, and is left alone after a few', async () => {
     await using intake = await openWith(30);
     intake.board.fault({ kind: 'reset', at: 'start', on: 'resume', times: null });

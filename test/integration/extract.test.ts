@@ -19,7 +19,7 @@ import { loadLatest } from '../support/duck.ts';
 import { compareRows, extract, extractTest, readWhole } from '../support/extracting.ts';
 import { callIntake, runIntake } from '../support/intake.ts';
 import { testPrivacyKey } from '../support/syncing.ts';
-import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import type { TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
 const test = extractTest.extend('demo', { scope: 'file' }, async ({ database }) => {
@@ -35,17 +35,6 @@ interface Fixtures {
 }
 
 describe('a snapshot', () => {
-  test('holds every row of every view that names nobody, and no other view', { tags: ['slow'] }, async ({
-    database,
-    demo: _,
-    target,
-  }) => {
-    const manifest = await extract(database, target);
-    expect(Object.keys(manifest.columns)).toEqual(anonymousViews);
-    expect(manifest.with_people).toBe(false);
-    await compareRows(database, target, manifest);
-  });
-
   test("holds people's columns on request, in files of their own without statistics", { tags: ['slow'] }, async ({
     database,
     demo: _,
@@ -268,14 +257,4 @@ test('a large partition has several files, which readers see as one table', { ta
   await compareRows(database, target, readWhole(target));
   expect(manifest.files.length).toBeGreaterThan(1);
   expect(manifest.files.every(({ rows }) => rows <= 100)).toBe(true);
-});
-
-test('a target of another database is left alone', async ({ database, demo: _, target }) => {
-  await extract(database, target, '--views', 'jobs');
-  await using other = await openTestDatabase();
-  const env = { DATABASE_URL: other.url, PRIVACY_KEY: testPrivacyKey };
-  const before = await listObjects(target);
-  const { code, stderr } = await callIntake(['extract', '--to', `file:${target}`], env);
-  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('holds the extracts of the database') });
-  expect(await listObjects(target)).toEqual(before);
 });

@@ -69,13 +69,6 @@ describe('an application that Postgres would refuse', () => {
   });
 });
 
-// A double prints these with all their digits.
-const largeIds = [
-  ...Array.from({ length: 200 }, (_, nth) => 2n ** 53n + BigInt(nth)),
-  ...Array.from({ length: 200 }, (_, nth) => 1_800_000_000_000_000_000n + BigInt(nth) * 2n ** 22n),
-  ...Array.from({ length: 40 }, (_, nth) => 2n ** 63n - 1n - BigInt(nth)),
-];
-
 test('numbers that jsonb writes with all their digits make no row of gigabytes', async ({ database }) => {
   await using db = openDatabase({ url: database.url, role: 'test' });
   const lease = await takeLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 60_000 });
@@ -111,38 +104,6 @@ async function replayAll(database: TestDatabase, advertiserId: bigint, raws: rea
   const open = await store.quarantine.load(advertiserId, { resolved: false, limit: 10 });
   return { summary, stored: stored.map(({ id, email }) => `${id} ${email}`), open: open.length };
 }
-
-describe('an id from 2^53 on', () => {
-  test('is stored with all its digits, as number and as text, from JSON and from XML', async ({ database }) => {
-    await using db = openDatabase({ url: database.url, role: 'test' });
-    const key = createSecretKey(Buffer.from('key'));
-    const bodies = [
-      `[${largeIds.map((id) => `{"ID":${id}}`)}]`,
-      `[${largeIds.map((id) => `{"ID":"${id}"}`)}]`,
-      `<JobApplicationsList>${largeIds.map((id) => `<JobApplication><ID>${id}</ID></JobApplication>`).join('')}</JobApplicationsList>`,
-    ];
-    for (const [nth, body] of bodies.entries()) {
-      const advertiserId = BigInt(100 + nth);
-      const lease = await takeLease(db, { name: `large-${nth}`, lane: 'live', owner: 'test', leaseMs: 60_000 });
-      const { applications, rejects } = parsePage(body);
-      await commitPage(db, key, aPage(lease, applications, { advertiserId, rejects }));
-      const rows = await db.query<{ application_id: bigint; id: string }>(
-        `SELECT application_id, raw ->> 'ID' AS id FROM intake.applications WHERE advertiser_id = $1 ORDER BY 1`,
-        [advertiserId],
-      );
-      const expected = largeIds.toSorted((a, b) => (a < b ? -1 : 1));
-      expect(rows).toEqual(expected.map((id) => ({ application_id: id, id: String(id) })));
-    }
-  });
-
-  test('that an earlier version put into quarantine is stored by a replay', async ({ database }) => {
-    const raws = largeIds.map((id) => `{"ID":${id},"Email":"a@example.com"}`);
-    const { summary, stored, open } = await replayAll(database, 200n, raws);
-    expect(summary).toEqual({ read: largeIds.length, added: largeIds.length, unusable: 0 });
-    expect(new Set(stored)).toEqual(new Set(['556 ann@example.com', ...largeIds.map((id) => `${id} a@example.com`)]));
-    expect(open).toBe(0);
-  });
-});
 
 describe('a replay', () => {
   test('of an old element does not show that its application is back at the source', async ({ database }) => {
@@ -264,8 +225,6 @@ describe('an id that names a second person', () => {
 
     test.for([
       ['with another account and another address', ann, bob],
-      ['with another account and no address', ann, { ...bob, email: '' }],
-      ['with another address and no account', ann, { ...bob, jobSeekerId: '' }],
       ['by another name, without account and address', ann, { ...bob, jobSeekerId: '', email: '' }],
       [
         'by another phone number alone',
@@ -312,18 +271,11 @@ describe('an id that names a second person', () => {
 
     test.for([
       ['e-mail while the account stays', ann, { ...ann, email: 'ann.ash@example.com', phone: '' }],
-      ['account while the e-mail stays', ann, { ...ann, jobSeekerId: 'ann-2', firstName: 'Anna' }],
       ['name, which is redacted', ann, { ...ann, firstName: 'redacted', lastName: 'REDACTED' }],
       [
         'name, e-mail and phone, which are redacted',
         ann,
         { ...ann, firstName: '[redacted]', lastName: '', email: 'redacted', phone: '' },
-      ],
-      ['account and e-mail, which are removed', ann, { ...ann, jobSeekerId: '', email: '' }],
-      [
-        'everything, which is redacted',
-        ann,
-        { ...ann, jobSeekerId: '', email: '', phone: '', firstName: 'redacted', lastName: 'redacted' },
       ],
       [
         'e-mail, where there is no account',

@@ -134,7 +134,6 @@ describe('a port that strangers hold connections to', () => {
     openServer({ host: '127.0.0.1', port: 0, fetch, setting: 'PORT', closingMs: 0, ...(silenceMs && { silenceMs }) });
 
   test.for([
-    ['that say nothing', ''],
     ['that have begun a request', 'GET / HTTP/1.1\r\nHost: a'],
     ['that have had an answer', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'],
   ] as const)('%s answers others at once', async ([, bytes]) => {

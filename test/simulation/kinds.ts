@@ -124,29 +124,19 @@ export const kinds: readonly Kind[] = [
   kind('order-random', { order: 'random' }),
   kind('order-date-random-ties', { world: { dates: 'ties' }, order: 'date-random-ties' }),
   kind('order-flips-mid-sweep', { order: ({ deployed }) => (deployed ? 'id-descending' : 'id') }),
-  kind('order-date-to-id-mid-sweep', {
-    world: { dates: 'shuffled' },
-    order: ({ deployed }) => (deployed ? 'id' : 'date-descending'),
-  }),
   kind('order-per-shape', (draws) => {
     const orders = draws.shuffle(['id', 'id-descending', 'date', 'hash'] as const);
     return { order: ({ idFilters }) => orders[idFilters] ?? 'id' };
   }),
-  kind('order-per-direction', { order: ({ request }) => (request.afterId === null ? 'id-descending' : 'id') }),
   kind('chosen-date-shown-id', { world: { dates: 'drafts-late' }, order: 'date', shown: 'id' }),
-  kind('chosen-date-descending-shown-id', { world: { dates: 'imports' }, order: 'date-descending', shown: 'id' }),
-  kind('chosen-id-descending-shown-id', { order: 'id-descending', shown: 'id' }),
   kind('chosen-id-shown-id-descending', { order: 'id', shown: 'id-descending' }),
   kind('chosen-hash-shown-id', { order: 'hash', shown: 'id' }),
   kind('chosen-random-shown-id', { order: 'random', shown: 'id' }),
-  kind('chosen-id-shown-random', { shown: 'random' }),
 
   // How many rows or bytes a page holds
   kind('cap-none', { cap: () => unlimited }),
   kind('cap-one', { page: 1, nightFactors: [1] }),
-  kind('cap-two', { page: 2, nightFactors: [1] }),
   kind('cap-seven-descending', { page: 7, nightFactors: [1], order: 'id-descending' }),
-  kind('cap-one-random', { page: 1, nightFactors: [1], order: 'random' }),
   kind('cap-bytes-stops-before', { world: { sizes: 'heavy' }, cap: byPageBytes }),
   kind('cap-bytes-stops-after', {
     world: { sizes: 'heavy' },
@@ -171,15 +161,6 @@ export const kinds: readonly Kind[] = [
     cap: ({ page, pageBytes }) => ({ ...byBytes(pageBytes), count: page }),
   }),
   kind('cap-random-above-half', { cap: ({ page, draws }) => byCount(draws.int(Math.floor(page / 2) + 1, page)) }),
-  kind('cap-random-above-half-random-order', {
-    order: 'random',
-    cap: ({ page, draws }) => byCount(draws.int(Math.floor(page / 2) + 1, page)),
-  }),
-  kind('cap-random-half-or-whole', {
-    order: 'date-descending',
-    world: { dates: 'shuffled' },
-    cap: ({ page, draws }) => byCount(draws.chance(0.5) ? page : half(page)),
-  }),
   breaksCap('cap-random-below-half', { leastPage: 4, cap: ({ page, draws }) => byCount(draws.int(1, page)) }),
   kind('cap-by-shape-within-half', (draws) => {
     const parts = draws.shuffle([1, 0.5, draws.between(0.5, 1)]);
@@ -189,19 +170,10 @@ export const kinds: readonly Kind[] = [
     leastPage: 5,
     cap: ({ page, idFilters }) => byCount(idFilters === 2 ? Math.floor(page / 5) : page),
   }),
-  breaksCap('cap-by-shape-large-for-two', {
-    leastPage: 3,
-    cap: ({ page, idFilters }) => byCount(idFilters === 2 ? page : third(page)),
-  }),
   kind('cap-halved-mid-sweep', { cap: halvedByDeploy }),
-  kind('cap-halved-mid-sweep-descending', { order: 'id-descending', cap: halvedByDeploy }),
   kind('cap-doubled-mid-sweep', {
     order: 'id-descending',
     cap: ({ page, deployed }) => byCount(deployed ? page * 2 : page),
-  }),
-  breaksCap('cap-third-mid-sweep', {
-    leastPage: 3,
-    cap: ({ page, deployed }) => byCount(deployed ? third(page) : page),
   }),
   breaksCap('cap-one-row-mid-sweep', {
     leastPage: 3,
@@ -209,10 +181,6 @@ export const kinds: readonly Kind[] = [
     cap: ({ page, deployed }) => byCount(deployed ? 1 : page),
   }),
   kind('cap-bytes-halved-mid-sweep', { world: { sizes: 'heavy' }, cap: bytesHalvedByDeploy }),
-  breaksCap('cap-bytes-tenth-mid-sweep', {
-    leastPage: 10,
-    cap: ({ pageBytes, deployed }) => byBytes(deployed ? pageBytes / 10 : pageBytes),
-  }),
   ...(['even', 'lognormal'] as const).flatMap((sizes) =>
     (['hash', 'date', 'id'] as const).map((order) =>
       kind(`cap-bytes-halved-mid-sweep-${sizes}-by-${order}`, {
@@ -231,17 +199,9 @@ export const kinds: readonly Kind[] = [
     const fastMs = draws.logInt(20, 2000);
     return { cap: ({ page, gapMs }) => byCount(gapMs < fastMs ? half(page) : page) };
   }),
-  breaksCap('cap-much-smaller-when-fast', (draws) => {
-    const fastMs = draws.logInt(20, 2000);
-    return { leastPage: 3, cap: ({ page, gapMs }) => byCount(gapMs < fastMs ? third(page) : page) };
-  }),
   kind('cap-alternates', { cap: ({ page, before }) => byCount(before % 2 === 0 ? page : half(page)) }),
   kind('cap-declines-to-half', { cap: ({ page, before }) => byCount(Math.max(half(page), page - before)) }),
   breaksCap('cap-declines-to-one', { leastPage: 4, cap: ({ page, before }) => byCount(Math.max(1, page - before)) }),
-  kind('cap-smaller-for-old-ids', (draws) => {
-    const from = BigInt(draws.logInt(1, 2_000_000_000));
-    return { cap: ({ page, request }) => byCount((request.afterId ?? 0n) < from ? half(page) : page) };
-  }),
   kind('cap-smaller-for-narrow', (draws) => {
     const narrow = BigInt(draws.logInt(2, 1000));
     return {
@@ -276,11 +236,6 @@ export const kinds: readonly Kind[] = [
   ...(['even', 'lognormal', 'eighths', 'thirds', 'halves', 'wholes'] as const).map((sizes) =>
     kind(`bytes-${sizes}`, { world: { sizes }, cap: byPageBytes }),
   ),
-  kind('bytes-wholes-stops-after-descending', {
-    world: { sizes: 'wholes' },
-    order: 'id-descending',
-    cap: ({ pageBytes }) => ({ ...byBytes(pageBytes), overflow: 'after' }),
-  }),
   breaksCap('bytes-heavy-by-date-shown-id', {
     world: { sizes: 'heavy', dates: 'shuffled' },
     order: 'date',
@@ -289,13 +244,6 @@ export const kinds: readonly Kind[] = [
   }),
   // Heavy tails, the smallest first, cut by bytes: what fills a quarter of a page comes last and is never shown beside others.
   breaksCap('bytes-heavy-by-size', { world: { sizes: 'heavy' }, order: 'size', cap: byPageBytes }),
-  kind('bytes-eighths-by-date', { world: { sizes: 'eighths', dates: 'shuffled' }, order: 'date', cap: byPageBytes }),
-  kind('bytes-lognormal-by-date', {
-    world: { sizes: 'lognormal', dates: 'drafts-late' },
-    order: 'date-descending',
-    cap: byPageBytes,
-  }),
-  kind('bytes-lognormal-by-hash', { world: { sizes: 'lognormal' }, order: 'hash', cap: byPageBytes }),
   breaksCap('bytes-heavy-random', { world: { sizes: 'heavy' }, order: 'random', cap: byPageBytes }),
   breaksCap('bytes-halves-halved-mid-sweep-by-date', {
     world: { sizes: 'halves', dates: 'shuffled' },
@@ -317,37 +265,15 @@ export const kinds: readonly Kind[] = [
 
   // What takes a place in a page without being shown
   kind('tombstones-spaced', { leastPage: 2, world: { tombstones: 'spaced', dates: 'monotone' } }),
-  kind('tombstones-spaced-descending', {
-    leastPage: 2,
-    world: { tombstones: 'spaced', dates: 'monotone' },
-    order: 'id-descending',
-  }),
   breaksCap('tombstones-scattered', { world: { tombstones: 'scattered' } }),
-  breaksCap('tombstones-scattered-by-date', { world: { tombstones: 'scattered', dates: 'shuffled' }, order: 'date' }),
   breaksCap('tombstones-runs', { world: { tombstones: 'runs' } }),
-  breaksCap('tombstones-runs-by-date-shown-id', {
-    world: { tombstones: 'runs', dates: 'drafts-late' },
-    order: 'date',
-    shown: 'id',
-  }),
   // Deleted rows take places, and a page goes on until half of it shows.
   kind('tombstones-refilled', { world: { tombstones: 'runs' }, refills: true }),
-  kind('tombstones-refilled-by-date', {
-    world: { tombstones: 'scattered', dates: 'shuffled' },
-    order: 'date-descending',
-    refills: true,
-  }),
   kind('tombstones-refilled-random', { world: { tombstones: 'scattered' }, order: 'random', refills: true }),
   // A join makes up to two of a row before the cap; the copies are merged after it.
   kind('join-two-merged', { world: { copiesUpTo: 2 } }),
   kind('join-two-repeated', { world: { copiesUpTo: 2 }, repeatsCopies: true }),
-  kind('join-two-repeated-by-date', {
-    world: { copiesUpTo: 2, dates: 'shuffled' },
-    order: 'date-descending',
-    repeatsCopies: true,
-  }),
   breaksCap('join-many-merged', { leastPage: 3, world: { copiesUpTo: 6 } }),
-  breaksCap('join-many-repeated', { leastPage: 3, world: { copiesUpTo: 6 }, repeatsCopies: true }),
   breaksList('one-per-person', { groups: 'after-filters' }),
   breaksList('one-per-person-ever', {
     groups: 'before-filters',
@@ -358,7 +284,6 @@ export const kinds: readonly Kind[] = [
   // A page is cut off first; withdrawn rows, in runs of 1 to 30 pages, are dropped from it afterwards.
   breaksCap('thinned-runs', { world: { tombstones: 'long-runs' } }),
   breaksCap('thinned-runs-descending', { world: { tombstones: 'long-runs' }, order: 'id-descending' }),
-  breaksCap('thinned-runs-by-date', { world: { tombstones: 'long-runs', dates: 'drafts-late' }, order: 'date' }),
   breaksCap('thinned-by-hash', { world: { tombstones: 'long-runs' }, order: 'hash' }),
 
   // Failures, purges, and nothing instead of a list
@@ -371,7 +296,6 @@ export const kinds: readonly Kind[] = [
     ...poisonous(draws, 'broken'),
   })),
   kind('mass-deletion', { world: { purge: 0.1 } }),
-  kind('mass-deletion-by-hash', { world: { purge: 0.1 }, order: 'hash' }),
   ...(
     [
       ['404', { emptyStatus: 404 }],
@@ -396,10 +320,6 @@ export const kinds: readonly Kind[] = [
     world: { drafts: 0.2, lateDates: 'old', eventEveryMs: draws.logInt(500, 10_000) },
     order: 'date-descending',
   })),
-  kind('drafts-new-dates', (draws) => ({
-    world: { drafts: 0.2, lateDates: 'new', eventEveryMs: draws.logInt(500, 10_000) },
-    order: 'date',
-  })),
   kind('ids-reused', (draws) => ({
     world: {
       reusesIds: true,
@@ -409,14 +329,9 @@ export const kinds: readonly Kind[] = [
   })),
   kind('imports-old-dates', { world: { dates: 'imports' }, order: 'date' }),
   kind('dates-shuffled', { world: { dates: 'shuffled' }, order: 'date' }),
-  kind('dates-reversed', { world: { dates: 'reversed' }, order: 'date' }),
   kind('dates-missing', { world: { dates: 'missing' } }),
   kind('dates-missing-match', { world: { dates: 'missing' }, undatedMatches: true, order: 'date-descending' }),
   kind('churn', (draws) => ({ world: { drafts: 0.15, eventEveryMs: draws.logInt(150, 600) } })),
-  kind('churn-descending', (draws) => ({
-    world: { drafts: 0.15, eventEveryMs: draws.logInt(150, 600) },
-    order: 'id-descending',
-  })),
   kind('deletions', (draws) => ({
     world: {
       eventEveryMs: draws.logInt(200, 4000),
@@ -429,7 +344,6 @@ export const kinds: readonly Kind[] = [
       mix: { arrival: 0.1, late: 0.1, deletion: 0.4, change: 0, return: 0.4 },
     },
   })),
-  kind('sparse-ids-descending', { world: { ids: 'sparse' }, order: 'id-descending' }),
   kind('ids-above-double', { world: { ids: 'above-double' } }),
   kind('ids-above-32-bit', { world: { ids: 'above-32-bit' } }),
   kind(
@@ -450,8 +364,6 @@ export const kinds: readonly Kind[] = [
     return { world: { eventEveryMs: 1500 }, viewAt: ({ atMs, draws: own }) => (own.chance(0.3) ? atMs - lagMs : atMs) };
   }),
   breaksList('replica-for-two-filters', { viewAt: ({ atMs, idFilters }) => (idFilters === 2 ? beginning : atMs) }),
-  breaksList('replica-for-dates', { viewAt: ({ atMs, hasDates }) => (hasDates ? beginning : atMs) }),
-  breaksList('replica-sticks-mid-sweep', { viewAt: ({ atMs, deployed }) => (deployed ? beginning : atMs) }),
   ...[true, false].flatMap((tellsAge) =>
     (
       [
@@ -495,18 +407,15 @@ export const kinds: readonly Kind[] = [
   breaksList('false-empties-two-filters', {
     trims: (rows, { draws, idFilters }) => (idFilters === 2 && draws.chance(0.04) ? [] : rows),
   }),
-  breaksList('false-empties-204', { emptyStatus: 204, trims: (rows, { draws }) => (draws.chance(0.03) ? [] : rows) }),
   breaksList('shard-missing', {
     hides: (row, { before }) => isUnlucky(before) && Math.floor(row.hash * 4) === before % 4,
   }),
   breaksList('shard-missing-two-filters', { hides: (row, { idFilters }) => idFilters === 2 && row.hash < 0.25 }),
-  breaksList('shard-missing-wide', { hides: (row, { request }) => request.afterId === null && row.hash < 0.1 }),
   breaksList('shard-missing-mid-sweep', { hides: (row, { deployed }) => deployed && row.hash < 0.2 }),
   breaksList('hidden-from-narrow', {
     order: 'id-descending',
     hides: (row, { idFilters }) => idFilters === 2 && row.score < 4,
   }),
-  breaksList('hidden-from-dated', { hides: (row, { hasDates }) => hasDates && row.score < 10 }),
   breaksList('hidden-job', { hides: (row, { hasDates }) => !hasDates && row.job < 2 }),
   breaksList('default-window', {
     hides: (row, { hasDates, now }) => !hasDates && (row.submittedAt ?? now) < now - 90 * daySeconds,
@@ -516,20 +425,9 @@ export const kinds: readonly Kind[] = [
     hides: (row, { request, now }) =>
       request.afterId === null && request.afterDate === null && (row.submittedAt ?? now) < now - 30 * daySeconds,
   }),
-  breaksList('default-window-for-ids', {
-    hides: (row, { idFilters, now }) => idFilters > 0 && (row.submittedAt ?? now) < now - 90 * daySeconds,
-  }),
   breaksList('proxy-drops-last', (draws) => {
     const dropped = draws.int(1, 3);
     return { trims: (rows) => rows.slice(0, Math.max(0, rows.length - dropped)) };
-  }),
-  breaksList('proxy-drops-last-of-large', {
-    world: { sizes: 'heavy' },
-    order: 'date-descending',
-    trims: (rows, { pageBytes }) =>
-      rows.reduce((sum, row) => sum + row.bytes, 0) > pageBytes / 3
-        ? rows.slice(0, Math.max(0, rows.length - 2))
-        : rows,
   }),
   breaksList('proxy-drops-some', { trims: (rows, { draws }) => rows.filter(() => !draws.chance(0.005)) }),
   breaksList('ids-shown-as-double', {
@@ -540,7 +438,6 @@ export const kinds: readonly Kind[] = [
 
   // Filters that are compared, staged or combined otherwise
   breaksFilters('ids-compared-as-text', { world: { ids: 'digits' }, compareIds: compareText, order: 'id-text' }),
-  breaksFilters('ids-compared-as-text-by-number', { world: { ids: 'digits' }, compareIds: compareText }),
   breaksFilters('ids-compared-as-double', {
     world: { ids: 'above-double' },
     compareIds: (id, bound) => Number(id) - Number(bound),
@@ -557,12 +454,6 @@ export const kinds: readonly Kind[] = [
     world: { ids: 'above-32-bit' },
     rewrite: (request) => clampTo(request, 2_147_483_647n),
   }),
-  breaksFilters('bounds-clamped-told', {
-    world: { ids: 'above-32-bit' },
-    rewrite: (request) => clampTo(request, 2_147_483_647n),
-    echo: ({ request: { afterId, beforeId } }) =>
-      (afterId ?? 0n) > 2_147_483_647n || (beforeId ?? 0n) > 2_147_483_647n ? 'differs' : 'matches',
-  }),
   breaksFilters('range-clamped', (draws) => {
     const widest = BigInt(draws.logInt(20, 1000));
     return {
@@ -574,24 +465,12 @@ export const kinds: readonly Kind[] = [
     };
   }),
   breaksFilters('after-id-after-cap', { stage: only('after-cap', 'afterId') }),
-  breaksFilters('after-id-after-cap-by-score', { order: 'score', stage: only('after-cap', 'afterId') }),
   breaksFilters('before-id-after-cap-by-hash', { order: 'hash', stage: only('after-cap', 'beforeId') }),
-  breaksFilters('before-id-after-cap-descending', { order: 'id-descending', stage: only('after-cap', 'beforeId') }),
-  breaksFilters('before-id-after-cap-by-date', {
-    world: { dates: 'shuffled' },
-    order: 'date',
-    shown: 'id',
-    stage: only('after-cap', 'beforeId'),
-  }),
   breaksFilters('both-ids-after-cap', { stage: only('after-cap', 'afterId', 'beforeId') }),
   breaksFilters('both-ids-after-cap-if-two', {
     order: 'id-descending',
     stage: (filter, { idFilters }) =>
       idFilters === 2 && (filter === 'afterId' || filter === 'beforeId') ? 'after-cap' : 'before-cap',
-  }),
-  breaksFilters('second-id-after-cap-if-two', {
-    order: 'hash',
-    stage: (filter, { idFilters }) => (idFilters === 2 && filter === 'beforeId' ? 'after-cap' : 'before-cap'),
   }),
   breaksFilters('filters-after-cap-mid-sweep', {
     world: { dates: 'shuffled' },
@@ -599,7 +478,6 @@ export const kinds: readonly Kind[] = [
     stage: (filter, { deployed }) => (deployed && filter === 'beforeId' ? 'after-cap' : 'before-cap'),
   }),
   kind('dates-after-cap', { stage: only('after-cap', 'afterDate', 'beforeDate') }),
-  kind('dates-after-cap-descending', { order: 'id-descending', stage: only('after-cap', 'afterDate', 'beforeDate') }),
   breaksFilters('dates-before-ids-after-cap', {
     order: 'date-descending',
     stage: (filter) => (filter === 'afterDate' || filter === 'beforeDate' ? 'before-cap' : 'after-cap'),
@@ -611,7 +489,6 @@ export const kinds: readonly Kind[] = [
   }),
   breaksFilters('prefetch-limited', { order: 'id-descending', prefetch: ({ page }) => page * 3 }),
   breaksFilters('combine-or', { combine: 'or' }),
-  breaksFilters('combine-or-descending', { combine: 'or', order: 'id-descending' }),
   breaksFilters('combine-or-volatile', {
     combine: 'or',
     order: 'hash',
@@ -620,7 +497,6 @@ export const kinds: readonly Kind[] = [
   breaksFilters('combine-after-wins', { combine: 'after-wins' }),
   breaksFilters('combine-before-wins', { combine: 'before-wins' }),
   kind('combine-refused', { refuses: twoIdFilters }),
-  kind('combine-refused-descending', { order: 'id-descending', refuses: twoIdFilters }),
   kind('dates-refused', { refuses: ({ hasDates }) => (hasDates ? 400 : null) }),
   breaksFilters('after-id-ignored', { stage: only('never', 'afterId') }),
   breaksFilters('before-id-ignored', { stage: only('never', 'beforeId') }),
@@ -630,7 +506,6 @@ export const kinds: readonly Kind[] = [
   kind('inclusive-after', { inclusive: (filter) => filter === 'afterId' || filter === 'afterDate' }),
   kind('inclusive-before', { inclusive: (filter) => filter === 'beforeId' || filter === 'beforeDate' }),
   kind('inclusive-both', { inclusive: () => true }),
-  kind('inclusive-both-cap-one', { page: 1, nightFactors: [1], inclusive: () => true }),
   kind('inclusive-per-shape', (draws) => ({ inclusive: drawInclusive(draws) })),
   kind('inclusive-per-shape-cap-per-shape', (draws) => {
     const inclusive = drawInclusive(draws);
@@ -658,13 +533,7 @@ export const kinds: readonly Kind[] = [
   kind('echo-differs', { echo: () => 'differs' }),
   kind('echo-differs-for-two', { echo: ({ idFilters }) => (idFilters === 2 ? 'differs' : 'matches') }),
   kind('zone-utc', { dateShift: () => 36_000 }),
-  kind('zone-plus-eleven', { dateShift: () => -3600 }),
   kind('zone-melbourne', { dateShift: (seconds) => (isSummer(seconds) ? -3600 : 0) }),
-  kind('zone-melbourne-by-date', {
-    order: 'date',
-    dateShift: (seconds) => (isSummer(seconds) ? -3600 : 0),
-    inclusive: () => true,
-  }),
   kind('dates-cut-to-the-day', { dateShift: (seconds) => -(seconds % daySeconds) }),
   kind('clock-skewed', (draws) => {
     const skew = draws.logInt(30, 7200) * (draws.chance(0.5) ? 1 : -1);
@@ -693,12 +562,6 @@ export const kinds: readonly Kind[] = [
     inclusive: () => true,
     cap: ({ page, draws: own }) => byCount(own.int(Math.floor(page / 2) + 1, page)),
   })),
-  kind('mix-date-shown-id-random-cap-churn', (draws) => ({
-    world: { drafts: 0.2, dates: 'drafts-late', eventEveryMs: draws.logInt(150, 2000) },
-    order: 'date-descending',
-    shown: 'id',
-    cap: ({ page, draws: own }) => byCount(own.int(Math.floor(page / 2) + 1, page)),
-  })),
   breaksCap('mix-bytes-heavy-churn-by-date', (draws) => ({
     world: { drafts: 0.2, dates: 'shuffled', sizes: 'heavy', eventEveryMs: draws.logInt(150, 2000) },
     order: 'date',
@@ -717,12 +580,6 @@ export const kinds: readonly Kind[] = [
     },
     order: 'modified',
   })),
-  kind('mix-refused-by-date', {
-    world: { dates: 'drafts-late' },
-    order: 'date-descending',
-    shown: 'id',
-    refuses: twoIdFilters,
-  }),
   kind('mix-404-inclusive-descending', {
     emptyStatus: 404,
     inclusive: () => true,
