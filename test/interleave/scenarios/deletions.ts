@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { toBlobKey } from '../../../src/domain/blob.ts';
 import { beginDueDeletes, dropOrphans } from '../../../src/store/files/delete-blobs.ts';
-import { adoptBlob, markUndeleted } from '../../../src/store/files/verify-blobs.ts';
+import { adoptBlob } from '../../../src/store/files/verify-blobs.ts';
 import { deleteDue } from '../../../src/sync/files/delete-objects.ts';
 import type { Actor } from '../schedule.ts';
 import type { Scenarios, Situation, Stage } from '../stage.ts';
@@ -21,7 +21,6 @@ import {
   giveUp,
   lapses,
   loadFiles,
-  openFiles,
   openQueued,
   openShown,
   setStored,
@@ -248,36 +247,6 @@ export const deletionScenarios = {
         async check({ lines }) {
           // If verify dies, the next verify finds the loss.
           if (!lines.some(({ client, text }) => client === 'verify' && text === 'dies')) await checkObjects(files);
-        },
-      };
-    },
-  }),
-
-  /** Verify finds infected bytes in the store that are recorded as deleted, while a run deletes them again and may die or stall. */
-  'found-infected': (stage) => ({
-    promise: 'infected bytes that are in the store are deleted by this run or by the next (P8)',
-    async open() {
-      const files = await openFiles(stage);
-      // The bytes were announced shortly before they were deleted, so an upload in progress may have brought them back.
-      await addBlob(
-        files,
-        `state = 'infected', infected_at = now(), intended_at = now() - interval '65 minutes', deleted_at = now() - interval '1 hour'`,
-      );
-      const key = toBlobKey(files.advertiserId, sha256);
-      return {
-        programs: {
-          verify: async (actor) => {
-            const isFound = await actor.act('lists the objects', () => files.objects.has(key));
-            if (isFound) await markUndeleted(stage.database(actor.name), files.advertiserId, sha256);
-          },
-          delete: deleteAll(files),
-        },
-        mortal: ['delete'],
-        lapses,
-        commitsApart: true,
-        async check() {
-          await deleteLater(files);
-          if (files.objects.size > 0) throw new Error('P8: infected bytes are in the store, and no run deletes them.');
         },
       };
     },

@@ -193,34 +193,6 @@ export const flagScenarios = {
   'lost-announced': (stage) => createAnnouncedOf(stage, false),
   'lost-announced-flag': (stage) => createAnnouncedOf(stage, true),
 
-  /** One reader lifts the flag of a file while another reader flags a second file with the same bytes. */
-  'lifted-elsewhere': (stage) => ({
-    promise: 'a flagged file is infected and waits for nothing, and its bytes are infected (P8)',
-    allowsDeadlocks: true,
-    async open() {
-      const { files, advertiserId, backfill, read } = await openHeld(stage);
-      await unqueue(files, 1);
-      await stage.query(
-        `UPDATE intake.attachments SET state = 'infected', reason = 'test', stored_at = NULL, sha256 = $2, has_virus = application_id = 1
-         WHERE advertiser_id = $1`,
-        [advertiserId, sha256],
-      );
-      await stage.query(`UPDATE intake.applications SET content_hash = '' WHERE advertiser_id = $1`, [advertiserId]);
-      await makeReady(files);
-      await stage.query(`UPDATE intake.blobs SET state = 'infected', infected_at = now() WHERE advertiser_id = $1`, [
-        advertiserId,
-      ]);
-      return {
-        programs: {
-          lift: read(shown(1), 2n, backfill),
-          flag: read(shown(2, { hasVirus: true }), 3n, backfill),
-        },
-        mortal: ['lift'],
-        check: checks(files, checkFlags, checkQueue, checkEvents),
-      };
-    },
-  }),
-
   /** A flagged upload replaces a file while a run fetches the previous bytes, which another application also has. */
   'replaced-flagged': (stage) => ({
     promise: 'a flag on another upload says nothing of the bytes before (P6)',
