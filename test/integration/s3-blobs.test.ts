@@ -90,22 +90,6 @@ describe('a put', () => {
     expect(bench.s3.requests[0]?.headers).not.toHaveProperty('x-amz-server-side-encryption');
   });
 
-  test('of many at once uses no more connections than it was given, and keeps them', { tags: ['slow'] }, async () => {
-    await using bench = await openBench({}, { connections: 4 });
-    const many = Array.from({ length: 40 }, () => createBytes(100));
-    await Promise.all(
-      many.map((each) => bench.store.put(toBlobKey(1n, each.facts.sha256), each.bytes, each.facts, signal)),
-    );
-    expect(bench.s3.requests.length).toBeGreaterThanOrEqual(40);
-    const ports = () => new Set(bench.s3.requests.map(({ port }) => port));
-    expect(ports().size).toBeLessThanOrEqual(4);
-    // One after the other: each finds the connection of the one before.
-    bench.s3.requests.length = 0;
-    for (const each of many.slice(0, 5))
-      await bench.store.put(toBlobKey(2n, each.facts.sha256), each.bytes, each.facts, signal);
-    expect(ports().size).toBe(1);
-  });
-
   test('names the bucket in the path where it is told to, in the host where it is not', async () => {
     await using bench = await openBench();
     // By name: at a bare address no bucket could be a part of the host.
@@ -212,12 +196,6 @@ describe('a put', () => {
       [undefined, 200],
       [undefined, 200],
     ]);
-  });
-
-  test('over a store that ignores If-None-Match leaves the same bytes', async () => {
-    await using bench = await openBench({ conditionalPut: 'ignored' });
-    for (let times = 0; times < 2; times++) await put(bench.store);
-    expect(await bench.store.verify(key, facts, 'bytes', signal)).toBe('intact');
   });
 });
 

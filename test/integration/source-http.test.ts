@@ -90,12 +90,6 @@ describe('a question', () => {
     expect(request?.headers['accept-encoding']).toBeUndefined();
   });
 
-  test('asks for XML when that is the form', async () => {
-    const { source, requests } = await open(send(200, '<JobApplications/>'), { format: 'xml' });
-    expect(await source.list({}, never)).toMatchObject({ kind: 'page', page: { ids: [], weakEmpty: false } });
-    expect(requests[0]?.headers.accept).toBe('application/xml');
-  });
-
   test('reads the credential anew each time and waits for its slot each time, retries included', async () => {
     let slots = 0;
     const { source, requests } = await open([ok, send(500), ok], {
@@ -274,12 +268,6 @@ describe('a failure that seconds will not mend is told at once', () => {
     const { source, requests } = await open(send(429, '', { 'retry-after': '86400' }));
     expect(await troubleOf(source.list({}, never))).toMatchObject({ kind: 'throttled', retryAfterMs: 86_400_000 });
     expect(requests).toHaveLength(1);
-  });
-
-  test('401 for a while, then fine: the next question is answered', async () => {
-    const { source } = await open([send(401), ok]);
-    await troubleOf(source.list({}, never));
-    expect(ids(await source.list({}, never))).toEqual([1n, 2n]);
   });
 });
 

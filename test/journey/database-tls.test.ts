@@ -146,24 +146,6 @@ describe('a database without TLS', () => {
     }
   });
 
-  test('is warned of in production, beyond this machine', async () => {
-    await using board = await openSandbox();
-    await using scratch = await openScratch();
-    const production = { NODE_ENV: 'production', PRIVACY_KEY: 'a key of at least sixteen characters' };
-    for (const command of ['sync', 'backfill']) {
-      const warningOf = async (url: string) => {
-        const env = { ...toEnvironment({ url }, board, scratch.path), ...production };
-        // Nobody is read, so nothing connects.
-        const { code, stderr } = await callIntake([command, '--advertiser', 'nobody'], env);
-        return { command, code, warning: /^Warning: .*$/m.exec(stderr)?.[0] };
-      };
-      const plain = 'postgres://intake@db.example.com/intake';
-      const warning = expect.stringMatching(/^Warning: DATABASE_URL does not require TLS.+sslmode=verify-full\.$/);
-      expect(await warningOf(plain)).toEqual({ command, code: 2, warning });
-      expect(await warningOf(`${plain}?sslmode=verify-full`)).toEqual({ command, code: 2, warning: undefined });
-    }
-  });
-
   test('is used where TLS is preferred', async ({ database }) => {
     expect(await migrate(`${database.url}?sslmode=prefer`)).toEqual(done);
   });

@@ -1,20 +1,17 @@
 // Webhooks as an operator and an integrator see them: a worker that is killed, the example receiver, and the commands.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
-import { toMessage } from '../../src/domain/webhook.ts';
-import { openWebhookClient } from '../../src/webhooks/send.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { callIntake } from '../support/intake.ts';
 import { newWebhookSecret, openReceiver, webhookSecret } from '../support/receiver.ts';
 import { toEnvironment } from '../support/syncing.ts';
-import { type TestDatabase, test } from '../support/test-database.ts';
-import { spawnWorker } from '../support/worker.ts';
+import { test } from '../support/test-database.ts';
 
 /** The example receiver as a process; `lines` is what it printed. */
 async function openExample(inbox: string) {
@@ -40,76 +37,6 @@ async function openExample(inbox: string) {
     },
   };
 }
-
-const schedules = {
-  ...{ SYNC_SCHEDULE: '* * * * * *', RECHECK_SCHEDULE: 'off', AUDIT_SCHEDULE: 'off' },
-  ...{ LEASE: '2s', LOG_FORMAT: 'json', WEBHOOK_ALLOW_PRIVATE: 'true' },
-};
-
-const loadEvents = async (database: TestDatabase) =>
-  (await database.query<{ id: number }>(`SELECT event_id::int AS id FROM intake.events ORDER BY event_id`)).map(
-    ({ id }) => id,
-  );
-
-const killed =
-  'a worker killed between an answer and its record repeats the event; the example receiver takes each once, in order';
-test(killed, { tags: ['slow'] }, async ({ emptied: database }) => {
-  await using board = await openSandbox({ applications: 4 });
-  await using scratch = await openScratch();
-  const inbox = join(scratch.path, 'inbox.ndjson');
-  await using example = await openExample(inbox);
-  const env = {
-    ...{ ...toEnvironment(database, board, join(scratch.path, 'blobs')), ...schedules },
-    ...{ WEBHOOK_URL: `${example.url}/hook`, WEBHOOK_SECRET: webhookSecret },
-  };
-  await using first = await spawnWorker({ ...env, INTAKE_CRASH_AT: 'webhookAnswered:3' });
-  expect((await first.ended).code).toBeNull();
-  await using _second = await spawnWorker(env);
-  const ready = () => database.query(`SELECT 1 FROM intake.applications WHERE ready_at IS NOT NULL`);
-  await expect.poll(ready).toHaveLength(4);
-  const taken = () =>
-    (existsSync(inbox) ? readFileSync(inbox, 'utf8') : '')
-      .split('\n')
-      .flatMap((line) => (line === '' ? [] : [JSON.parse(line).data.event_id]));
-  await expect.poll(taken).toEqual(await loadEvents(database));
-  expect(example.printed()).toMatch(/event \d+ of advertiser \d+: application\.\w+ of \d+, again\n/);
-  expect(await (await fetch(example.url)).text()).toContain('application.ready');
-  // A message of somebody else is refused.
-  const forged = {
-    method: 'POST',
-    body: '{}',
-    headers: { 'webhook-id': 'x', 'webhook-timestamp': `${Date.now() / 1_000}` },
-  };
-  expect((await fetch(`${example.url}/hook`, forged)).status).toBe(401);
-});
-
-test('the example receiver takes the events of a restored database, whose numbers are used again', async () => {
-  await using scratch = await openScratch();
-  const inbox = join(scratch.path, 'inbox.ndjson');
-  await using example = await openExample(inbox);
-  await using client = openWebhookClient({
-    ...{ url: example.url, secrets: () => [webhookSecret], allowPrivate: true, userAgent: 'test' },
-  });
-  const send = async (event: bigint, minute: number) => {
-    const at = new Date(Date.UTC(2026, 10, 18, 12, minute));
-    const of = { advertiserId: 7n, applicationId: 1n, type: 'application.changed', state: 'ready' } as const;
-    const message = toMessage({ eventId: event, at, ...of, readAt: new Date(), application: null }, false);
-    expect(await client.send(message)).toMatchObject({ status: 204 });
-  };
-  await send(100n, 1);
-  await send(101n, 2);
-  await send(102n, 3);
-  // The backup was made after 100: what it holds comes again, and then what happens after the restore.
-  await send(100n, 1);
-  await send(101n, 5);
-  await send(102n, 6);
-  await send(102n, 6);
-  const taken = readFileSync(inbox, 'utf8').matchAll(/"timestamp":"[^"]+:(\d\d):00\.000Z","data":\{"event_id":(\d+)/g);
-  expect([...taken].map(([, minute, event]) => `${event} at ${Number(minute)}`)).toEqual([
-    ...['100 at 1', '101 at 2', '102 at 3', '101 at 5', '102 at 6'],
-  ]);
-  expect(example.printed().match(/was restored/g)).toHaveLength(1);
-});
 
 test('the example receiver outlives a sender that hangs up, and refuses a body without a bound', async () => {
   await using scratch = await openScratch();

@@ -94,39 +94,9 @@ function serve(list: readonly bigint[]) {
   return { source, memory, sweep };
 }
 
-describe('ids at the end of the axis', () => {
-  test.for([
-    ['one of 2^63 - 1 beside ordinary ones', [...ids(120), lastPosition]],
-    ['two near 2^63', [...ids(120), lastPosition - 5n, lastPosition - 1n]],
-    ['2147483647 and 9999999999', [...ids(120), 2_147_483_647n, 9_999_999_999n]],
-    ['none but 2^63 - 1', [lastPosition]],
-  ] as const)('%s', ([, list]) => {
-    const { source, memory, sweep } = serve(list);
-    const { done, lost } = sweep();
-    expect(lost).toEqual([]);
-    expect(done).toMatchObject({ certificate: list.length === 1 ? 'assumed' : 'proven' });
-    const bounds = source.asked.flatMap(({ afterId, beforeId }) => [afterId, beforeId]).filter((id) => id !== null);
-    expect(bounds.filter((id) => id < 0n || id > lastPosition)).toEqual([]);
-    const from = [...memory.held.keys()].at(-1) as Position;
-    expect(sweep({ plan: { rigor: 'poll', from } })).toMatchObject({ lost: [], done: { certificate: 'assumed' } });
-    expect(sweep({ known: true })).toMatchObject({ lost: [] });
-  });
-});
-
 describe('an application that makes every page with it fail', () => {
   const list = ids(400);
   const poison = list[123] as Position;
-
-  test('is the only one that is not read, and is named', () => {
-    const { source, memory, sweep } = serve(list);
-    source.poison = poison;
-    const { done, lost, requests } = sweep();
-    expect(lost).toEqual([]);
-    expect(memory.held.size).toBe(list.length - 1);
-    expect(done.open).toMatchObject([{ from: poison, to: poison, stuck: 'HTTP 500' }]);
-    expect(done).toMatchObject({ certificate: 'assumed', risk: 'doubt', reason: `all but id ${poison}: HTTP 500` });
-    expect(requests).toBeLessThan(120);
-  });
 
   test('is not asked for again, and no question crosses it, if it is known', () => {
     const { source, sweep } = serve(list);
@@ -150,17 +120,6 @@ describe('an application that makes every page with it fail', () => {
     const another = list[300] as Position;
     const { done } = sweep({ plan: { unreadable: [poison, another], accepted: [poison] } });
     expect(done.reason).toBe(`all but id ${another}: known as unreadable`);
-  });
-
-  test('counts the others if there are several', () => {
-    const { sweep } = serve(list);
-    const { done } = sweep({ plan: { unreadable: [list[9], poison].map((id) => id as Position) } });
-    expect(done.reason).toBe(`all but 2 ids, first ${list[9]}: known as unreadable`);
-  });
-
-  test('may be all that a sweep would read', () => {
-    const { done } = serve(list).sweep({ plan: { from: poison, to: poison, unreadable: [poison] } });
-    expect(done).toMatchObject({ certificate: 'assumed', reason: `all but id ${poison}: known as unreadable` });
   });
 });
 
@@ -251,24 +210,6 @@ test.for([1, 50])('a sweep does not follow applications that arrive for ever: pa
   source.page = page;
   expect(sweep().requests).toBeLessThan(1_000);
   expect(sweep({ known: true }).requests).toBeLessThan(5_000);
-});
-
-test('a mass deletion is unproven until an operator accepts it, and counted', () => {
-  const list = ids(600);
-  const { source, memory, sweep } = serve(list);
-  expect(sweep().done.certificate).toBe('proven');
-  const gone = list.slice(200, 260);
-  source.list = list.filter((id) => !gone.includes(id));
-  expect(sweep({ known: true }).done).toMatchObject({
-    certificate: 'unproven',
-    reason: 'too many stored applications are gone at once',
-    absent: gone.length,
-  });
-  for (const id of gone) memory.gone.add(id);
-  expect(sweep({ known: true, plan: { listedBefore: source.list.length } }).done).toMatchObject({
-    certificate: 'proven',
-    absent: 0,
-  });
 });
 
 test('a list of which nothing is left is counted as well, although no answer names all that it lacks', () => {

@@ -34,7 +34,7 @@ import {
 /** A clock step that lets every claim and token lapse. */
 export const lapses = [leaseMs + 1_000];
 
-export async function openFiles(stage: Stage): Promise<FilesOf> {
+async function openFiles(stage: Stage): Promise<FilesOf> {
   return toFiles({ stage, ...(await stage.openAdvertiser()) });
 }
 
