@@ -64,7 +64,7 @@ export const blobLife: readonly Transition<BlobState>[] = [
     from: [null],
     to: 'damaged',
     when: 'verify finds an object that no row names, or bytes without a row are to be dropped and something refers to them',
-    by: ['files/verify-blobs.ts adoptBlob', 'files/delete-blobs.ts beginDrop'],
+    by: ['files/verify-blobs.ts adoptBlob', 'files/delete-blobs.ts dropUnneeded'],
   },
   {
     from: [null, 'deleting', ...living],
@@ -88,7 +88,7 @@ export const blobLife: readonly Transition<BlobState>[] = [
     from: [null, ...living, 'deleting'],
     to: 'deleting',
     when: 'the person is erased or the prefill lapses, and nothing else refers to the bytes',
-    by: ['files/delete-blobs.ts beginDrop', 'prefill/lapse.ts lapsePrefills'],
+    by: ['files/delete-blobs.ts dropUnneeded', 'prefill/lapse.ts lapsePrefills'],
   },
   {
     from: ['deleting'],

@@ -262,9 +262,10 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         hasDueDeletes: deletions.hasDueDeletes,
         beginDueDeletes: deletions.beginDueDeletes,
         dropOrphans: deletions.dropOrphans,
+        loadLeft: deletions.loadLeft,
       }),
-      beginDrop: (advertiserId: bigint, hashes: readonly string[]) =>
-        retryOnConflict(() => db.transaction((tx) => deletions.beginDrop(tx, advertiserId, hashes))),
+      drop: (advertiserId: bigint, hashes: readonly string[]) =>
+        retryOnConflict(() => db.transaction((tx) => deletions.dropUnneeded(tx, advertiserId, hashes))),
       confirm: (deletion: deletions.BegunDelete, kept: DeleteResult['kept']) =>
         retryOnConflict(() => deletions.confirmDeletion(db, deletion, kept)),
     },

@@ -10,7 +10,7 @@ import {
   completeDownloads,
   type StoredFile,
 } from '../../src/store/files/complete-download.ts';
-import { beginDrop } from '../../src/store/files/delete-blobs.ts';
+import { beginDueDeletes, dropUnneeded } from '../../src/store/files/delete-blobs.ts';
 import {
   type Claim,
   type ClaimRequest,
@@ -248,7 +248,8 @@ describe('bytes that are announced while equal ones are deleted', () => {
   const sha256 = hash('sha256', 'equal bytes');
 
   test('do not wait for a delete that began before the clock was set back', async ({ db }) => {
-    await db.transaction((tx) => beginDrop(tx, 7n, [sha256]));
+    await db.transaction((tx) => dropUnneeded(tx, 7n, [sha256]));
+    await beginDueDeletes(db, 10);
     await db.query(`UPDATE intake.blobs SET delete_until = delete_until + interval '1 hour'`);
     expect(await announceResume(db, 7n, { sha256, sizeBytes: 11 })).toBe('put');
   });

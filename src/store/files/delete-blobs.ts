@@ -1,16 +1,17 @@
-// Deletes objects from the blob store without a network call inside a transaction. Three steps:
+// Deletes objects from the blob store without a network call inside a transaction. Four steps:
 //
-//   1. begin    one transaction: the row gets a token and the time at which it expires. An unreferenced blob becomes `deleting` (an orphan
-//               is so already); an infected one stays `infected`.
-//   2. delete   the caller deletes the object. No transaction is open, so no server timeout can release a lock in the middle.
-//   3. confirm  one transaction, by the token: sets `deleted_at`. Until a day after the announcement the object is deleted again and again,
+//   1. drop     an unreferenced blob becomes `deleting`; an infected one stays `infected`. Nobody holds a token yet.
+//   2. begin    one transaction: the row gets a token and the time at which it expires.
+//   3. delete   the caller deletes the object. No transaction is open, so no server timeout can release a lock in the middle.
+//   4. confirm  one transaction, by the token: sets `deleted_at`. Until a day after the announcement the object is deleted again and again,
 //               since a put may end late. Then a `deleting` row goes, unless the store keeps versions: the status tells it until they are gone.
 //
 // Why this never deletes an object that an attachment refers to. A download announces its bytes before it puts them (`announceBlobs`): one
-// statement writes the blob's row and the download's sha256. A prefill does the same. The lock on the row leaves three orders.
+// statement writes the blob's row and the download's sha256. A prefill does the same. The lock on the row leaves four orders.
 //
-// - The announcement comes before begin. `beginDrop` locks the row, looks for references in a later statement, and finds it. `dropOrphans`
-//   skips the blob, because the announcement has renewed `intended_at`; if it came first, the announcement sets the row back to `writing`.
+// - The announcement comes before drop. `dropUnneeded` locks the row, looks for references in a later statement, and finds it. `dropOrphans`
+//   skips the blob, because the announcement has renewed `intended_at`.
+// - It comes between drop and begin: it sets the row back to `writing`, and begin no longer chooses it.
 // - It comes between begin and confirm: it finds the token and answers `deleting`. Nothing is put; the download waits and asks again.
 // - It comes after confirm. The store had answered the delete before confirm, so the put creates a new object.
 //
@@ -46,11 +47,6 @@ const tokenMs = 30_000;
 
 /** True while a delete of blob `b`'s object may be running. */
 export const isBeingDeleted = isBefore('b.delete_until', tokenMs);
-/** An infected blob stays so, and is detected if its bytes return. */
-const begun = (
-  token: string,
-) => `delete_token = ${token}::uuid, delete_until = now() + interval '${tokenMs} milliseconds',
-  state = CASE WHEN b.state = 'infected' THEN b.state ELSE 'deleting' END`;
 const returned = `b.advertiser_id AS "advertiserId", b.sha256, b.size_bytes::float8 AS "sizeBytes", b.key`;
 
 /**
@@ -74,7 +70,7 @@ export async function beginDueDeletes(db: Queryable, limit: number): Promise<Beg
     `WITH chosen AS MATERIALIZED (
        SELECT b.advertiser_id, b.sha256 FROM intake.blobs b WHERE ${isToBeDeleted} AND ${isBeingDeleted} IS NOT TRUE
        LIMIT ${limit} FOR UPDATE SKIP LOCKED)
-     UPDATE intake.blobs b SET ${begun('$1')} FROM chosen
+     UPDATE intake.blobs b SET delete_token = $1::uuid, delete_until = now() + interval '${tokenMs} milliseconds' FROM chosen
      WHERE b.advertiser_id = chosen.advertiser_id AND b.sha256 = chosen.sha256
      RETURNING ${returned}`,
     [token],
@@ -90,10 +86,13 @@ const inDownload = `EXISTS (SELECT 1 FROM intake.downloads d WHERE d.advertiser_
 /** True of an orphan: nothing refers to it, and it is neither infected nor being deleted. Written so that Postgres can use anti-joins. */
 export const isOrphan = `b.advertiser_id = $1 AND b.state NOT IN ('infected', 'deleting') AND NOT ${inAttachment} AND NOT ${inVersion} AND NOT ${inPrefill} AND NOT ${inDownload}`;
 
-/** Leaves orphans to `beginDueDeletes` a day after they were last announced or linked: nobody holds their token. Returns how many. */
+/** Leaves a blob to `beginDueDeletes`. An infected one stays so, and is detected if its bytes return. Nobody holds the new token. */
+const leave = `state = CASE WHEN b.state = 'infected' THEN b.state ELSE 'deleting' END, delete_token = gen_random_uuid(), deleted_at = NULL`;
+
+/** Leaves orphans to `beginDueDeletes` a day after they were last announced or linked. Returns how many. */
 export async function dropOrphans(db: Queryable, advertiserId: bigint): Promise<number> {
   const rows = await db.query(
-    `UPDATE intake.blobs SET state = 'deleting', delete_token = gen_random_uuid(), delete_until = NULL, deleted_at = NULL WHERE ctid = ANY (ARRAY(
+    `UPDATE intake.blobs b SET ${leave} WHERE ctid = ANY (ARRAY(
        SELECT b.ctid FROM intake.blobs b
        WHERE ${isOrphan} AND ${isBeingDeleted} IS NOT TRUE AND b.intended_at < now() - interval '1 day' FOR UPDATE SKIP LOCKED)) RETURNING 1`,
     [advertiserId],
@@ -102,12 +101,13 @@ export async function dropOrphans(db: Queryable, advertiserId: bigint): Promise<
 }
 
 /**
- * Begins to delete, without a grace period, blobs that nothing refers to and no download has announced; in a transaction, which may be the
- * one that removes the references. A missing row is inserted, so that the same bytes cannot be put unnoticed meanwhile. `needed` counts the
- * blobs that stay, because something refers to them; `busy` are hashes that another run is deleting.
+ * Leaves bytes to `beginDueDeletes` that nothing refers to and no download has announced, without a grace period; in a transaction, which
+ * may be the one that removes the references. A missing row is inserted, so that the same bytes cannot be put unnoticed meanwhile. A run
+ * that is deleting one of them loses its token: it may be too early for a put, so the next run deletes once the token has expired. Returns
+ * how many stay, because something refers to them.
  */
-export async function beginDrop(tx: Queryable, advertiserId: bigint, unsorted: readonly string[]) {
-  const hashes = unsorted.toSorted();
+export async function dropUnneeded(tx: Queryable, advertiserId: bigint, unsorted: readonly string[]): Promise<number> {
+  const hashes = [...new Set(unsorted)].toSorted();
   await tx.query(
     `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state)
      SELECT $1, b.sha256, 0, b.key, 'damaged' FROM unnest($2::text[], $3::text[]) AS b (sha256, key) ON CONFLICT DO NOTHING`,
@@ -118,24 +118,22 @@ export async function beginDrop(tx: Queryable, advertiserId: bigint, unsorted: r
     [advertiserId, hashes],
   );
   // A separate statement: one that also takes the lock would not see what was committed while it waited for the lock.
-  const rows = await tx.query<Columns<'blobs', 'sha256'> & { infected: boolean; busy: boolean; needed: boolean }>(
-    `SELECT sha256, state = 'infected' AS infected, ${isBeingDeleted} IS TRUE AS busy,
-       ${inAttachment} OR ${inVersion} OR ${inPrefill} OR ${inDownload} AS needed
-     FROM intake.blobs b WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])`,
+  const dropped = await tx.query(
+    `UPDATE intake.blobs b SET ${leave} WHERE b.advertiser_id = $1 AND b.sha256 = ANY ($2::text[])
+       AND (b.state = 'infected' OR NOT (${inAttachment} OR ${inVersion} OR ${inPrefill} OR ${inDownload})) RETURNING 1`,
     [advertiserId, hashes],
   );
-  const token = randomUUID();
-  const pick = (wanted: (row: (typeof rows)[number]) => boolean) => rows.filter(wanted).map((row) => row.sha256);
-  const blobs = await tx.query<DeletableBlob>(
-    `UPDATE intake.blobs b SET ${begun('$3')}, deleted_at = NULL
-     WHERE b.advertiser_id = $1 AND b.sha256 = ANY ($2::text[]) RETURNING ${returned}`,
-    [advertiserId, pick(({ infected, busy, needed }) => !busy && (infected || !needed)), token],
+  return hashes.length - dropped.length;
+}
+
+/** How many of these bytes are still to be deleted, and how many versions the store keeps of the others. */
+export async function loadLeft(db: Queryable, advertiserId: bigint, hashes: readonly string[]) {
+  const [row] = await db.query<{ left: number; keptVersions: number }>(
+    `SELECT (count(*) FILTER (WHERE deleted_at IS NULL))::int AS left, coalesce(sum(kept_versions), 0)::int AS "keptVersions"
+     FROM intake.blobs WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state IN ('infected', 'deleting')`,
+    [advertiserId, hashes],
   );
-  return {
-    deletion: { token, blobs },
-    needed: rows.filter((row) => row.needed && !row.infected).length,
-    busy: pick(({ infected, busy, needed }) => busy && (infected || !needed)),
-  };
+  return row ?? { left: 0, keptVersions: 0 };
 }
 
 /** True of a deleted blob `b` that no announced put can bring back, and of which the store keeps no version. */

@@ -1,6 +1,6 @@
 // Ends prefills that were not redeemed, and those of erased persons. Personal data is removed from the row at once, with the reference to
 // the resume; the row, or its count, stays for the funnel report.
-import { beginDrop } from '../files/delete-blobs.ts';
+import { dropUnneeded } from '../files/delete-blobs.ts';
 import { isAhead } from '../postgres/clock.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
@@ -30,8 +30,7 @@ export async function lapsePrefills(db: Database): Promise<number> {
 }
 
 /**
- * The transaction that empties the rows also begins to delete the resumes that nothing else refers to. It holds their tokens and deletes
- * nothing; when they expire, the run that finishes interrupted deletes takes the objects (sync/files/recall.ts).
+ * The transaction that empties the rows also drops the resumes that nothing else refers to. Recall deletes the objects.
  */
 async function lapse(tx: Queryable): Promise<number> {
   const rows = await tx.query<Columns<'prefills', 'advertiser_id' | 'resume_sha256'>>(
@@ -45,7 +44,7 @@ async function lapse(tx: Queryable): Promise<number> {
   );
   for (const [advertiserId, some] of Map.groupBy(rows, (row) => row.advertiser_id)) {
     const hashes = new Set(some.flatMap((row) => row.resume_sha256 ?? []));
-    await beginDrop(tx, advertiserId, [...hashes]);
+    await dropUnneeded(tx, advertiserId, [...hashes]);
   }
   return rows.length;
 }

@@ -2,9 +2,8 @@
 // and prevent a put of equal bytes meanwhile (store/files/delete-blobs.ts). Requests to the blob store happen between two transactions,
 // never inside one.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type BlobStore, countKept, type DeleteResult } from '../../domain/blob.ts';
+import type { BlobStore, DeleteResult } from '../../domain/blob.ts';
 import { Trouble } from '../../domain/trouble.ts';
-import type { BegunDelete } from '../../store/files/delete-blobs.ts';
 import type { Store } from '../../store/store.ts';
 
 export interface DeletingDeps {
@@ -27,57 +26,19 @@ export const mostAtOnce = 10;
 const retryMs = 1_000;
 
 /**
- * Deletes infected bytes and orphans of every advertiser, and finishes interrupted deletes. Returns the number of deleted objects. Refused
- * objects keep their token for a while, so the others come first.
+ * Deletes infected and dropped bytes of every advertiser, and finishes interrupted deletes. Returns the number of deleted objects. If the
+ * blob store refuses some objects, the others are still deleted, since refused ones keep their token for a while; the first refusal is
+ * thrown at the end.
  */
 export async function deleteDue(deps: DeletingDeps, signal: AbortSignal): Promise<number> {
-  const begin = async () => {
-    const deletion = await deps.store.deletions.beginDueDeletes(mostAtOnce);
-    return deletion.blobs.length > 0 ? deletion : null;
-  };
-  return (await deleteBegun(deps, begin, signal)).deleted;
-}
-
-/**
- * Deletes bytes immediately if no file refers to them and no download is about to put them. Returns how many of them are still needed, and
- * how many versions the blob store keeps in spite of the delete.
- */
-export async function deleteUnneeded(
-  deps: DeletingDeps,
-  advertiserId: bigint,
-  hashes: readonly string[],
-  signal: AbortSignal,
-): Promise<{ readonly needed: number; readonly keptVersions: number }> {
-  let needed = 0;
-  let left = hashes;
-  let busy: readonly string[] = [];
-  const begin = async () => {
-    // Another run is deleting these objects, or died while doing so. Bytes that were put after its delete must be deleted too.
-    if (busy.length > 0) await sleep(retryMs, undefined, { signal });
-    left = [...left, ...busy];
-    if (left.length === 0) return null;
-    const begun = await deps.store.deletions.beginDrop(advertiserId, left.slice(0, mostAtOnce));
-    left = left.slice(mostAtOnce);
-    busy = begun.busy;
-    needed += begun.needed;
-    return begun.deletion;
-  };
-  const { keptVersions } = await deleteBegun(deps, begin, signal);
-  return { needed, keptVersions };
-}
-
-/** If the blob store refuses some objects, the others are still deleted; the first refusal is thrown at the end. */
-async function deleteBegun(deps: DeletingDeps, begin: () => Promise<BegunDelete | null>, signal: AbortSignal) {
   const { store, blobs, now = () => performance.now() } = deps;
   let deleted = 0;
-  let keptVersions = 0;
   let trouble: Trouble | undefined;
   for (;;) {
     signal.throwIfAborted();
     const startedAt = now();
-    const deletion = await begin();
-    if (deletion === null) break;
-    if (deletion.blobs.length === 0) continue;
+    const deletion = await store.deletions.beginDueDeletes(mostAtOnce);
+    if (deletion.blobs.length === 0) break;
     const keys = deletion.blobs.map(({ key }) => key);
     const { kept, refused } = await deleteInTime(deps, keys, signal, startedAt);
     deps.onDeleted?.();
@@ -88,11 +49,38 @@ async function deleteBegun(deps: DeletingDeps, begin: () => Promise<BegunDelete 
       if (condition === 'missing') await store.blobs.markDamaged(blob.advertiserId, blob.sha256);
     }
     deleted += gone.length;
-    keptVersions += countKept({ kept });
     trouble ??= refused[0]?.trouble;
   }
   if (trouble) throw trouble;
-  return { deleted, keptVersions };
+  return deleted;
+}
+
+/**
+ * Deletes bytes immediately if no file refers to them and no download is about to put them. Returns how many of them are still needed, and
+ * how many versions the blob store keeps in spite of the delete. A trouble with other bytes than these does not matter here.
+ */
+export async function deleteUnneeded(
+  deps: DeletingDeps,
+  advertiserId: bigint,
+  hashes: readonly string[],
+  signal: AbortSignal,
+): Promise<{ readonly needed: number; readonly keptVersions: number }> {
+  const { deletions } = deps.store;
+  const needed = await deletions.drop(advertiserId, hashes);
+  for (;;) {
+    let trouble: unknown = null;
+    try {
+      await deleteDue(deps, signal);
+    } catch (error) {
+      if (!(error instanceof Trouble)) throw error;
+      trouble = error;
+    }
+    const { left, keptVersions } = await deletions.loadLeft(advertiserId, hashes);
+    if (left === 0) return { needed, keptVersions };
+    if (trouble !== null) throw trouble;
+    // Another run is deleting these objects, or died while doing so.
+    await sleep(retryMs, undefined, { signal });
+  }
 }
 
 /**

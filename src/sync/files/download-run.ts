@@ -123,10 +123,11 @@ async function runOnce(
   const unfetched = new Set<Claim>();
   const inFlight = new Map<Claim, Promise<void>>();
   const abort = new AbortController();
+  /** Ends the run: the storage or the database is unavailable, or the error is unexpected. Downloads in flight come to their end. */
+  const failure = new AbortController();
+  const ended = AbortSignal.any([signal, failure.signal]);
   /** Resolves when a download has its bytes, or has ended. */
   let moved = Promise.withResolvers<void>();
-  /** Ends the run: the storage or the database is unavailable, or the error is unexpected. Downloads in flight come to their end. */
-  let failure: { readonly error: unknown } | null = null;
   let suspectsAt = performance.now() + suspectsEveryMs;
   let emptySince: number | null = null;
 
@@ -160,15 +161,13 @@ async function runOnce(
 
   function start(account: RunAccount, file: FileFacts): void {
     unfetched.add(file.claim);
-    const ended = fetchOne(account, file)
-      .catch((error: unknown) => {
-        failure ??= { error };
-      })
+    const done = fetchOne(account, file)
+      .catch((error: unknown) => failure.abort(error))
       .finally(() => {
         unfetched.delete(file.claim);
         leave(inFlight, file.claim);
       });
-    inFlight.set(file.claim, ended);
+    inFlight.set(file.claim, done);
   }
 
   async function fetchOne(account: RunAccount, file: FileFacts): Promise<void> {
@@ -185,7 +184,7 @@ async function runOnce(
     try {
       held.use(await holding.take(abort.signal));
       asking.use(await fetching.take(abort.signal));
-      if (signal.aborted || failure || toPauseMs(account) > 0) return await release(file.claim);
+      if (ended.aborted || toPauseMs(account) > 0) return await release(file.claim);
       const end = await download(whole, { file, hash, maxBytes, signal: abort.signal, onFetched, onStored });
       count(end);
       if (end.fetchedBytes !== null) account.streak = 0;
@@ -234,7 +233,7 @@ async function runOnce(
     }
     const isThrottled = verdict.kind === 'pause' && verdict.scope === 'account';
     if (isThrottled) pause(account, verdict.delayMs);
-    else if (verdict.kind === 'pause') failure ??= { error: found };
+    else if (verdict.kind === 'pause') failure.abort(found);
     // A storage failure is recorded as `local`, whatever kind the storage reports.
     const kind = at === 'storage' && trouble.kind !== 'mismatch' ? 'local' : trouble.kind;
     const delayMs = verdict.delayMs + (isThrottled ? Math.max(listFirstMs, verdict.delayMs / 8) : 0);
@@ -256,24 +255,6 @@ async function runOnce(
     return true;
   }
 
-  /** One step: claims downloads, or waits for one or for time to pass. False at the end. */
-  async function step(): Promise<boolean> {
-    const now = performance.now();
-    const isTimeForSuspects = now > suspectsAt;
-    const isFull = unfetched.size >= concurrency || inFlight.size >= 2 * concurrency + mostUncommitted;
-    if (!isFull && !isTimeForSuspects && (await claim('usual', 2 * concurrency))) return true;
-    if (inFlight.size > 0) {
-      await moved.promise;
-      return true;
-    }
-    if (await claim('suspects', 1)) {
-      await untilIdle();
-      return true;
-    }
-    suspectsAt = performance.now() + suspectsEveryMs;
-    return isTimeForSuspects || (await waitForDue(now));
-  }
-
   using _renewal = setInterval(() => {
     const claims = [...inFlight.keys()];
     // On a database connection of its own. If the database does not answer, the downloads themselves fail and report it.
@@ -282,14 +263,24 @@ async function runOnce(
   const stop = () => void setTimeout(() => abort.abort(signal.reason), request.graceMs).unref();
   signal.addEventListener('abort', stop, { once: true });
   try {
-    while (!signal.aborted && !failure) if (!(await step())) break;
+    while (!ended.aborted) {
+      const now = performance.now();
+      const isTimeForSuspects = now > suspectsAt;
+      const isFull = unfetched.size >= concurrency || inFlight.size >= 2 * concurrency + mostUncommitted;
+      if (!isFull && !isTimeForSuspects && (await claim('usual', 2 * concurrency))) continue;
+      if (inFlight.size > 0) await moved.promise;
+      else if (await claim('suspects', 1)) await untilIdle();
+      else {
+        suspectsAt = performance.now() + suspectsEveryMs;
+        if (!isTimeForSuspects && !(await waitForDue(now))) break;
+      }
+    }
   } catch (error) {
-    failure ??= { error };
+    failure.abort(error);
   }
   await untilIdle();
   signal.removeEventListener('abort', stop);
-  signal.throwIfAborted();
-  if (failure) throw (failure as { readonly error: unknown }).error;
+  ended.throwIfAborted();
 }
 
 /** A refusal usually concerns the credential, and a Retry-After all requests. If the list is served, both concern only this file. */

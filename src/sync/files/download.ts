@@ -7,7 +7,6 @@ import { type HashSetting, toHashUse } from '../../domain/hash-trust.ts';
 import type { Twin } from '../../store/files/claim-facts.ts';
 import type { CompletedState, Completion, StoredFile } from '../../store/files/complete-download.ts';
 import type { Store } from '../../store/store.ts';
-import { deleteUnneeded } from './delete-objects.ts';
 import { type FetchDeps, type FetchRequest, fetchFile } from './fetch.ts';
 
 export interface DownloadDeps extends FetchDeps {
@@ -94,18 +93,14 @@ async function fetchAndPut(
 
 /**
  * Commits the end. `lost`: meanwhile another process took the download over, the file was flagged, or its person was erased. Bytes that were
- * put are then deleted unless another file needs them.
+ * put are then left to recall unless another file needs them.
  */
-async function complete(
-  deps: DownloadDeps,
-  { file, signal }: DownloadRequest,
-  completion: Completion,
-): Promise<DownloadEnd> {
+async function complete(deps: DownloadDeps, { file }: DownloadRequest, completion: Completion): Promise<DownloadEnd> {
   const state = await deps.store.downloads.complete(file.claim, completion);
   const fetched = completion.kind === 'stored' && completion.linkedBy === null ? completion.blob : null;
   if (state === 'lost' && fetched !== null) {
     await deps.store.blobs.markFetched(file, fetched.sha256);
-    await deleteUnneeded(deps, file.claim.advertiserId, [fetched.sha256], signal);
+    await deps.store.deletions.drop(file.claim.advertiserId, [fetched.sha256]);
   }
   deps.crashPoint?.('completed');
   return { state, fetchedBytes: fetched?.sizeBytes ?? null };

@@ -78,9 +78,9 @@ async function deleteFiles(deps: EraseDeps, job: ErasureJob, signal: AbortSignal
   try {
     const { advertiserId } = job;
     const deleting = { store, blobs, onDeleted };
-    const { needed, keptVersions } = await deleteUnneeded(deleting, advertiserId, job.hashes ?? [], signal);
-    // It is no longer known whose bytes these are.
-    await deleteUnneeded(deleting, advertiserId, await store.blobs.loadForgotten(advertiserId), signal);
+    // Of forgotten bytes it is no longer known whose they are.
+    const hashes = [...(job.hashes ?? []), ...(await store.blobs.loadForgotten(advertiserId))];
+    const { needed, keptVersions } = await deleteUnneeded(deleting, advertiserId, hashes, signal);
     const keptInExtracts = (await deps.eraseExtracts?.(job, signal, () => deps.onStep?.(job))) ?? 0;
     const counts = { shared: needed, keptVersions: keptVersions + keptInExtracts };
     return await store.erasures.close(job, counts);

@@ -20,6 +20,7 @@ import { leaseMs, openLane, privacyKey } from './lanes.ts';
 import {
   type Account,
   alone,
+  Busy,
   claim,
   content,
   type FilesOf,
@@ -238,15 +239,14 @@ function toPausing(store: Store, actor: Actor): Store {
     deletions: {
       ...store.deletions,
       beginDueDeletes: (...of) => pause(store.deletions.beginDueDeletes(...of)),
-      beginDrop: (...of) => pause(store.deletions.beginDrop(...of)),
     },
   };
 }
 
-/** Ignores the Trouble with which a run ends when it was too slow: the next run deletes. Conflicts without a retry are still errors. */
+/** Ignores that a run was too slow, or found another one at work: the next run deletes. Conflicts without a retry are still errors. */
 export async function giveUp(work: Promise<unknown>): Promise<void> {
   await work.catch((error: unknown) => {
-    if (!(error instanceof Trouble) || isConflict(error)) throw error;
+    if (!(error instanceof Busy || error instanceof Trouble) || isConflict(error)) throw error;
   });
 }
 

@@ -147,10 +147,10 @@ export function stopWhenBusy(store: Store): Store {
     ...store,
     deletions: {
       ...store.deletions,
-      async beginDrop(advertiserId, hashes) {
-        const begun = await store.deletions.beginDrop(advertiserId, hashes);
-        if (begun.busy.length > 0) throw new Busy();
-        return begun;
+      async loadLeft(advertiserId, hashes) {
+        const found = await store.deletions.loadLeft(advertiserId, hashes);
+        if (found.left > 0) throw new Busy();
+        return found;
       },
     },
   };
