@@ -81,7 +81,7 @@ export const blobLife: readonly Transition<BlobState>[] = [
   {
     from: [...living],
     to: 'deleting',
-    when: 'nothing refers to the bytes, they were last announced or linked a day ago, and no run holds the token of a delete',
+    when: 'nothing refers to the bytes, and they were last announced or linked a day ago',
     by: ['files/delete-blobs.ts dropOrphans'],
   },
   {
@@ -166,6 +166,6 @@ export const downloadLife: readonly Transition<DownloadState>[] = [
     from: ['queued', 'claimed', 'announced', 'suspect'],
     to: null,
     when: 'the file was flagged or replaced, or its person was erased; its run finds the claim lost',
-    by: ['applications/update.ts applyChanges', 'privacy/find-and-erase.ts eraseApplications'],
+    by: ['applications/update.ts applyChanges', 'privacy/find-and-erase.ts erasePerson'],
   },
 ];

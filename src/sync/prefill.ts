@@ -139,8 +139,7 @@ async function keep(
   const isKept = await store.prefills.keepProfile({ ...key, profile, resume, ttlMs: deps.ttlMs });
   if (!isKept) throw new Trouble('missing', 'The prefill ended, or its person was erased, during the fetch.');
   const handle = toTicket(key.advertiserId, createSecret());
-  const notPut =
-    'body' in resume ? await putResume(deps, key.advertiserId, resume, signal).catch((error: unknown) => error) : null;
+  const notPut = 'body' in resume ? await putResume(deps, key, resume, signal).catch((error: unknown) => error) : null;
   const failed = notPut === null || notPut === infectedResume ? notPut : 'the blob store did not accept it';
   const reason = await store.prefills.offer(key, toHash(handle), failed);
   deps.onEnd({ ...key, outcome: 'prefilled', reason, trouble: notFetched ?? (notPut === failed ? null : notPut) });
@@ -162,16 +161,16 @@ async function fetchResume(
   }
 }
 
-/** Bytes that are known to be infected are not put. While equal bytes are being deleted, the put waits. */
+/** Bytes that are known to be infected are not put, nor those of a prefill that has ended. While equal bytes are being deleted, the put waits. */
 async function putResume(
   { store, blobs }: PrefillDeps,
-  advertiserId: bigint,
+  key: PrefillKey,
   resume: Resume,
   signal: AbortSignal,
 ): Promise<typeof infectedResume | null> {
   for (;;) {
-    const answer = await store.prefills.announceResume(advertiserId, resume);
-    if (answer === 'put') await blobs.put(toBlobKey(advertiserId, resume.sha256), resume.body, resume, signal);
+    const answer = await store.prefills.announceResume(key, resume);
+    if (answer === 'put') await blobs.put(toBlobKey(key.advertiserId, resume.sha256), resume.body, resume, signal);
     if (answer !== 'deleting') return answer === 'infected' ? infectedResume : null;
     await sleep(deletingDelayMs, undefined, { signal });
   }

@@ -251,7 +251,12 @@ describe('bytes that are announced while equal ones are deleted', () => {
     await db.transaction((tx) => dropUnneeded(tx, 7n, [sha256]));
     await beginDueDeletes(db, 10);
     await db.query(`UPDATE intake.blobs SET delete_until = delete_until + interval '1 hour'`);
-    expect(await announceResume(db, 7n, { sha256, sizeBytes: 11 })).toBe('put');
+    const prefillId = crypto.randomUUID();
+    await db.query(
+      `INSERT INTO intake.prefills (advertiser_id, prefill_id, form_url, return_url, resume_sha256) VALUES (7, $1, '', '', $2)`,
+      [prefillId, sha256],
+    );
+    expect(await announceResume(db, { advertiserId: 7n, prefillId }, { sha256, sizeBytes: 11 })).toBe('put');
   });
 });
 

@@ -55,6 +55,19 @@ test('a resume whose put fails after the object was stored is deleted with its p
   expect(await traces(intake)).toEqual([]);
 });
 
+test('a resume whose person is erased before it is announced is not put', async () => {
+  await using intake = await openSmallIntake({ database });
+  const { prefills } = intake.store;
+  const announceResume: typeof prefills.announceResume = async (...args) => {
+    expect(await eraseAt(intake, byAddress)).toMatchObject([{ counts: { prefills: 1 } }]);
+    return await prefills.announceResume(...args);
+  };
+  const store = { ...intake.store, prefills: { ...prefills, announceResume } };
+  await visit({ ...intake, store }, { profile: { ...zelda, link } });
+  expect(await intake.keys()).toEqual([]);
+  expect(await outcomes()).toEqual(['erased']);
+});
+
 test('a profile that comes after its prefill has ended is not kept, and the log does not blame an erasure alone', async () => {
   await using intake = await openSmallIntake({ database });
   const onProfile = () => database.query(`UPDATE intake.prefills SET outcome = 'expired', ended_at = now()`);

@@ -220,12 +220,7 @@ export const guards: readonly Guard[] = [
     'the lock of the trust in Hash',
     /(?<=FROM intake\.hash_trust WHERE advertiser_id = \$1) FOR NO KEY UPDATE/,
   ),
-  guard('drop', 'the lock of bytes that are dropped', /(?<=ORDER BY sha256) FOR UPDATE/),
-  guard(
-    'orphan-lifted',
-    'verify leaves a delete to the run that has it in hand',
-    /(?<=AND NOT EXISTS .*) AND \(b\.delete_until > now\(\).*?\) IS NOT TRUE(?= AND b\.intended_at)/s,
-  ),
+  guard('drop', 'the lock of bytes that are dropped', /(?<=ORDER BY sha256) FOR UPDATE/, { at: 'drop4.fetch12.drop9' }),
   guard('deleters', 'SKIP LOCKED of bytes to delete', /(?<=LIMIT 10 FOR UPDATE) SKIP LOCKED/),
   guard('forward', 'SKIP LOCKED of downloads that are brought forward', /(?<=FOR UPDATE OF d) SKIP LOCKED/),
   withoutLanes('coverage', 'the lock of the lanes, for coverage'),

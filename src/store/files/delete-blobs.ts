@@ -94,7 +94,7 @@ export async function dropOrphans(db: Queryable, advertiserId: bigint): Promise<
   const rows = await db.query(
     `UPDATE intake.blobs b SET ${leave} WHERE ctid = ANY (ARRAY(
        SELECT b.ctid FROM intake.blobs b
-       WHERE ${isOrphan} AND ${isBeingDeleted} IS NOT TRUE AND b.intended_at < now() - interval '1 day' FOR UPDATE SKIP LOCKED)) RETURNING 1`,
+       WHERE ${isOrphan} AND b.intended_at < now() - interval '1 day' FOR UPDATE SKIP LOCKED)) RETURNING 1`,
     [advertiserId],
   );
   return rows.length;
@@ -118,12 +118,16 @@ export async function dropUnneeded(tx: Queryable, advertiserId: bigint, unsorted
     [advertiserId, hashes],
   );
   // A separate statement: one that also takes the lock would not see what was committed while it waited for the lock.
-  const dropped = await tx.query(
-    `UPDATE intake.blobs b SET ${leave} WHERE b.advertiser_id = $1 AND b.sha256 = ANY ($2::text[])
-       AND (b.state = 'infected' OR NOT (${inAttachment} OR ${inVersion} OR ${inPrefill} OR ${inDownload})) RETURNING 1`,
+  const needed = await tx.query<Columns<'blobs', 'sha256'>>(
+    `SELECT sha256 FROM intake.blobs b WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state <> 'infected'
+       AND (${inAttachment} OR ${inVersion} OR ${inPrefill} OR ${inDownload})`,
     [advertiserId, hashes],
   );
-  return hashes.length - dropped.length;
+  await tx.query(
+    `UPDATE intake.blobs b SET ${leave} WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND sha256 <> ALL ($3::text[])`,
+    [advertiserId, hashes, needed.map((row) => row.sha256)],
+  );
+  return needed.length;
 }
 
 /** How many of these bytes are still to be deleted, and how many versions the store keeps of the others. */

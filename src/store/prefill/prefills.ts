@@ -154,18 +154,23 @@ export async function keepProfile(db: Database, privacyKey: KeyObject, kept: Kep
   return rows.length > 0;
 }
 
-/** Announces the bytes of a resume before they are put, like `announceBlobs` for a download. */
+/**
+ * Announces the bytes of a resume before they are put, like `announceBlobs` for a download. `lost`: its prefill has been emptied since, and
+ * its bytes are deleted. The lock makes an erasure wait for this statement, or this statement find what the erasure wrote.
+ */
 export async function announceResume(
   db: Queryable,
-  advertiserId: bigint,
+  { advertiserId, prefillId }: PrefillKey,
   { sha256, sizeBytes }: BlobFacts,
-): Promise<Exclude<AnnounceAnswer, 'lost'>> {
-  const [row] = await db.query<{ sha256: string; answer: 'put' | 'infected' | 'deleting' }>(
-    `INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state) VALUES ($1, $2, $3, $4, 'writing')
+): Promise<AnnounceAnswer> {
+  const [row] = await db.query<{ sha256: string; answer: AnnounceAnswer }>(
+    `INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state)
+     SELECT advertiser_id, resume_sha256, $4, $5, 'writing' FROM intake.prefills
+     WHERE advertiser_id = $1 AND prefill_id = $2 AND resume_sha256 = $3 FOR NO KEY UPDATE
      ${announceKnown}`,
-    [advertiserId, sha256, sizeBytes, toBlobKey(advertiserId, sha256)],
+    [advertiserId, prefillId, sha256, sizeBytes, toBlobKey(advertiserId, sha256)],
   );
-  return row?.answer ?? 'deleting';
+  return row?.answer ?? 'lost';
 }
 
 /**
