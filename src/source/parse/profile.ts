@@ -23,7 +23,8 @@ export function parseProfile(value: unknown, baseUrl: string, sessionIds: readon
     throw new Trouble('malformed', `The profile names more than ${mostNamed} people.`);
   }
   if (reason !== null) addNote(notes, 'profile', reason);
-  const read = (field: string, names: readonly string[]) => readText(findMember(value, names), field, notes) || null;
+  const find = createLookup(value);
+  const read = (field: string, names: readonly string[]) => readText(find(names), field, notes) || null;
   return {
     raw,
     rawText,
@@ -68,10 +69,11 @@ export function findAccountIds(profile: Record<string, unknown>): string[] {
   return [...new Set(ids)];
 }
 
-function findMember(profile: Record<string, unknown>, names: readonly string[]): unknown {
-  const members = ownObjects(profile).flatMap((object) => Object.entries(object));
-  const find = (name: string) => members.find(([key, value]) => key.toLowerCase() === name && value !== null)?.[1];
-  return names.map(find).find((value) => value !== undefined);
+/** Looks members of the candidate up: the first that is not null and has one of these names, in any letter case. */
+function createLookup(profile: Record<string, unknown>): (names: readonly string[]) => unknown {
+  const members = ownObjects(profile).flatMap((object) => Object.entries(object).filter(([, value]) => value !== null));
+  const byName = new Map(members.reverse().map(([name, value]) => [name.toLowerCase(), value]));
+  return (names) => byName.get(names.find((name) => byName.has(name)) ?? '');
 }
 
 // Spec silent: which member has the id of a resume. It is taken from the link that ends in /v2/resumes/<id>, whatever its member is called;
@@ -80,8 +82,8 @@ function findResumeId(profile: Record<string, unknown>, base: URL, notes: Note[]
   const ids = new Set<string>();
   const reasons = new Set<string>();
   const links = toLeaves(profile).filter((leaf) => typeof leaf === 'string' && leaf.includes('v2/resumes/'));
-  const named = findMember(profile, ['resumeid', 'resume']);
-  const plain = toScalarText(isObject(named) ? findMember(named, ['id']) : named);
+  const named = createLookup(profile)(['resumeid', 'resume']);
+  const plain = toScalarText(isObject(named) ? createLookup(named)(['id']) : named);
   if (links.length === 0 && plain) links.push(`v2/resumes/${plain}`);
   for (const text of links) {
     // To parse a long host takes quadratic time.
