@@ -133,7 +133,7 @@ export const prefillScenarios = {
         programs: { visit: visit.comeBack, erase },
         mortal: ['visit'],
         async check() {
-          // The second deletion of the erasure runs once no upload can be in progress any more.
+          // A worker finishes the erasure, once no upload can be in progress any more.
           const deps = { store: stage.directStore, blobs: toBlobs(alone, visit.objects) };
           await stage.query(`UPDATE intake.blobs SET delete_until = now() WHERE delete_until IS NOT NULL`);
           for (const { hashes } of await deps.store.erasures.loadOpen(advertiserId))
