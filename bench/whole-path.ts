@@ -5,6 +5,7 @@ import { Pool } from 'undici';
 import { createSource, type ListFilters, type Source } from '../src/source/client.ts';
 import { openConnections } from '../src/source/http.ts';
 import { syncAccount } from '../src/sync/read/read-account.ts';
+import type { SweepCounts } from '../src/sync/read/sweep.ts';
 import { openCopies } from './copies.ts';
 import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './figure.ts';
 import { openBenchStore } from './loading.ts';
@@ -62,8 +63,12 @@ async function sync(url: string, board: BoardServer, applications: number, asked
       return source.list(filters, signal);
     },
   };
-  const sweeps = await syncAccount(
-    { store, source: noted },
+  let added = 0;
+  const onStep = (step: SweepCounts) => {
+    added += step.added;
+  };
+  await syncAccount(
+    { store, source: noted, onStep },
     {
       name: 'default',
       advertiserId: null,
@@ -76,7 +81,6 @@ async function sync(url: string, board: BoardServer, applications: number, asked
       signal: AbortSignal.timeout(600_000),
     },
   );
-  const added = sweeps.reduce((sum, sweep) => sum + sweep.added, 0);
   if (added !== applications) throw new Error(`${added} of ${applications} applications came.`);
 }
 

@@ -13,13 +13,13 @@ import { startPresence } from './sync/presence.ts';
 import { requireKey } from './sync/privacy/privacy-key.ts';
 import { createRateLimiter, type TakeSlot } from './sync/rate-limiter.ts';
 import { type BackfillRange, backfill, syncAccount } from './sync/read/read-account.ts';
-import type { SweepDeps, SweepSummary, SweepTotals } from './sync/read/sweep.ts';
+import { addUp, nothingCounted, type SweepCounts, type SweepDeps, type SweepSummary } from './sync/read/sweep.ts';
 import { type RetryOptions, retry } from './sync/retry.ts';
 import { createTroubles } from './sync/troubles.ts';
 import { createWatchdog, type Ending } from './sync/worker/watchdog.ts';
 
 export interface ReadEvents {
-  readonly onStep?: (name: string, totals: SweepTotals) => void;
+  readonly onStep?: (name: string, counts: SweepCounts) => void;
   readonly onFiles?: (totals: DownloadTotals, queued: number) => void;
   /** `name` says what waits: an account, the database or the files. Without an attempt, a request still waits for its answer. */
   readonly onWait?: (name: string, trouble: Trouble, waitMs: number, attempt?: number) => void;
@@ -40,6 +40,8 @@ export interface Outcome {
   readonly advertiserId: bigint | null;
   /** None where trouble ended the reading. */
   readonly sweeps: readonly SweepSummary[];
+  /** What was read, also before trouble ended the reading. */
+  readonly counts: SweepCounts;
   /** The verdict on the account after these and all earlier sweeps; null where trouble ended the reading. */
   readonly account: ProvenVerdict | null;
   /** Null where the account was read. */
@@ -66,7 +68,7 @@ export async function syncOnce(
   return await overAdvertisers(config, 'sync', request, async (deps, account, process) => {
     const { LEASE: leaseMs, SYNC_LAG: lagMs, SYNC_START: startAt } = config.sync;
     const { recheck } = request;
-    return await syncAccount(deps, { ...account, ...process, leaseMs, lagMs, startAt, recheck, retryForMs });
+    return await syncAccount(deps, { ...account, ...process, leaseMs, lagMs, startAt, recheck });
   });
 }
 
@@ -77,7 +79,7 @@ export async function backfillOnce(
   return await overAdvertisers(config, 'backfill', request, async (deps, account, process) => {
     const { range, restart } = request;
     const { LEASE: leaseMs, SYNC_LAG: lagMs } = config.sync;
-    const read = { ...account, ...process, leaseMs, lagMs, range, restart, retryForMs };
+    const read = { ...account, ...process, leaseMs, lagMs, range, restart };
     return await backfill(deps, { ...read, parallel: backfillParallel });
   });
 }
@@ -93,7 +95,7 @@ async function overAdvertisers(
   work: (
     deps: SweepDeps,
     account: ConfiguredAdvertiser,
-    process: { readonly owner: string; readonly signal: AbortSignal },
+    process: RetryOptions & { readonly owner: string },
   ) => Promise<readonly SweepSummary[]>,
 ): Promise<ReadOutcome> {
   const { crashPoint } = request;
@@ -123,27 +125,29 @@ async function overAdvertisers(
     const limiter = limiters.get(account.url) ?? createRateLimiter(store, account.url, config.source.SOURCE_RATE);
     limiters.set(account.url, limiter);
     const source = openSource(config, store, account, limiter, { connections });
+    let counts: SweepCounts = nothingCounted;
     const deps: SweepDeps = {
       store,
       source,
-      onStep(totals) {
+      onStep(step) {
+        counts = addUp(counts, step);
         troubles.clear('reading', [name]);
-        request.onStep?.(name, totals);
-      },
-      onWait(trouble, waitMs, attempt) {
-        troubles.note('reading', [name], trouble, waitMs);
-        request.onWait?.(name, trouble, waitMs, attempt);
+        request.onStep?.(name, counts);
       },
     };
+    const onWait: RetryOptions['onWait'] = (trouble, waitMs, attempt) => {
+      troubles.note('reading', [name], trouble, waitMs);
+      request.onWait?.(name, trouble, waitMs, attempt);
+    };
     try {
-      const sweeps = await work(deps, account, { owner, signal });
+      const sweeps = await work(deps, account, { owner, signal, retryForMs, onWait });
       const { advertiserId } = await retry(retryOptions, () => store.advertisers.ensure(name, account.advertiserId));
       const verdict = await retry(retryOptions, () => store.reports.loadVerdict(name));
-      outcomes.push({ name, advertiserId, sweeps, account: verdict, trouble: null });
+      outcomes.push({ name, advertiserId, sweeps, counts, account: verdict, trouble: null });
       if (advertiserId !== null) accounts.push({ name, advertiserId, source });
     } catch (trouble) {
       signal.throwIfAborted();
-      outcomes.push({ name, advertiserId: null, sweeps: [], account: null, trouble });
+      outcomes.push({ name, advertiserId: null, sweeps: [], counts, account: null, trouble });
     }
   }
   const names = accounts.map((account) => account.name);

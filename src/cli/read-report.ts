@@ -100,13 +100,6 @@ const { unexpected, schema, refused, usage, held, temporary, unhealthy, incomple
 /** The code that needs a person most comes first. */
 const worstFirst = [unexpected, schema, refused, usage, held, temporary, unhealthy, incomplete, done] as const;
 
-const counted = ['requests', 'received', 'added', 'changed', 'quarantined', 'openRanges', 'bytes'] as const;
-
-function toTotals({ sweeps }: Outcome) {
-  const sums = counted.map((name) => [name, sumOf(sweeps, name)]);
-  return Object.fromEntries(sums) as Record<(typeof counted)[number], number>;
-}
-
 function sumOf<Name extends string>(all: readonly Readonly<Record<Name, number | null>>[], name: Name): number {
   return all.reduce((total, one) => total + (one[name] ?? 0), 0);
 }
@@ -124,10 +117,11 @@ function toWeakestSweep({ sweeps }: Outcome) {
 function toJsonOutcome(outcome: Outcome) {
   const trouble = outcome.trouble instanceof Error ? outcome.trouble.message : null;
   const { certificate = null, risk = null, reason = null, evidence = [] } = outcome.account ?? {};
+  const { requests, received, added, changed, quarantined, bytes } = outcome.counts;
   return {
     name: outcome.name,
     advertiserId: outcome.advertiserId,
-    ...toTotals(outcome),
+    ...{ requests, received, added, changed, quarantined, openRanges: sumOf(outcome.sweeps, 'openRanges'), bytes },
     ...{ certificate, risk, reason, evidence },
     sweep: toWeakestSweep(outcome),
     trouble,
@@ -138,7 +132,7 @@ function renderOutcome(outcome: Outcome): string {
   const { account } = outcome;
   if (account === null) return `${outcome.name}: not read`;
   const weakest = toWeakestSweep(outcome);
-  const { added, changed, quarantined, requests, bytes } = toTotals(outcome);
+  const { added, changed, quarantined, requests, bytes } = outcome.counts;
   const kept = `${added} new, ${changed} changed${quarantined > 0 ? `, ${quarantined} in quarantine` : ''}`;
   return [
     weakest === null

@@ -101,6 +101,10 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     await leases.releaseLeases(leaseDb, given);
     return given.map(() => undefined);
   });
+  const confirmCursor = coalesce(async (ids: readonly bigint[]) => {
+    await confirmCursors(db, ids);
+    return ids.map(() => undefined);
+  });
   return {
     schema: {
       ...bind([db], { require: schema.requireSchema, load: schema.loadSchema, loadServer: schema.loadServer }),
@@ -143,7 +147,6 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         noteStop,
         prune: pruneSweeps,
         loadUnfinished: sweepStates.loadUnfinished,
-        countCommits: sweepStates.countCommits,
         dropUnfinished: sweepStates.dropUnfinished,
       }),
       begin: () => beginSweep({}),
@@ -153,15 +156,17 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       ),
     },
 
-    coverage: bind([db], {
-      loadOpenRanges: sweepStates.loadOpenRanges,
-      loadAuditPlace: sweepStates.loadAuditPlace,
-      findHidden: sweepStates.findHidden,
-      endCertificates,
-      confirmCursors,
-      saveUnreadable,
-      resolveUnreadable,
-    }),
+    coverage: {
+      ...bind([db], {
+        loadOpenRanges: sweepStates.loadOpenRanges,
+        loadAuditPlace: sweepStates.loadAuditPlace,
+        findHidden: sweepStates.findHidden,
+        endCertificates,
+        saveUnreadable,
+        resolveUnreadable,
+      }),
+      confirmCursor,
+    },
 
     decisions: bind([db], decisions),
 

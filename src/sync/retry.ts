@@ -1,6 +1,5 @@
-// Retries work while a source or a database is unavailable. There are four levels of retries. The source client retries one request for
-// seconds (p-retry). A worker's task retries for 5 or 30 seconds, then its account pauses for up to 5 minutes. A one-shot command retries
-// for two minutes, and the download queue for hours.
+// Retries work while a source or a database is unavailable. The source client retries one request for seconds (p-retry). What failed
+// nevertheless is run again as a whole, and goes on from its rows: a task of the worker after a pause, a command for two minutes.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type BackoffRange, backoff } from '../domain/backoff.ts';
 import {

@@ -6,9 +6,10 @@ import { wholeAxis } from '../../src/domain/coverage/position.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { holdLane } from '../../src/sync/accounts/held-lane.ts';
 import { readAgain } from '../../src/sync/read/read-tasks.ts';
-import type { ReadContext, SweepSummary } from '../../src/sync/read/sweep.ts';
+import { addUp, nothingCounted, type ReadContext, type SweepCounts } from '../../src/sync/read/sweep.ts';
 import { findDifferences } from '../support/equality.ts';
 import { type OwnSourceOptions, openOwnSource } from '../support/own-source.ts';
+import type { CountedSweep } from '../support/syncing.ts';
 import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 
 describe('reading again what is held', () => {
@@ -74,7 +75,7 @@ describe('an application that is larger than a list may be', () => {
 interface Sweeping extends AsyncDisposable {
   readonly store: Store;
   /** Reads everything up to a proof, and continues an unfinished sweep. */
-  read(more?: Partial<ReadContext>): Promise<SweepSummary>;
+  read(more?: Partial<ReadContext>): Promise<CountedSweep>;
 }
 
 /** Opens the store, the source and the live lane of one advertiser, with limits of the test's own. */
@@ -92,8 +93,15 @@ async function openSweeping(
   const lane = stack.use(await holdLane(store, { name, lane: 'live', owner: 'test', leaseMs: 30_000, signal }));
   return {
     store,
-    read: (more) =>
-      readAgain({ store, source }, { lane, advertiser, lagMs: 0, startAt: null, retryForMs: 0, ...more }, wholeAxis),
+    async read(more) {
+      let counts: SweepCounts = nothingCounted;
+      const onStep = (step: SweepCounts) => {
+        counts = addUp(counts, step);
+      };
+      const context = { lane, advertiser, lagMs: 0, startAt: null, ...more };
+      const summary = await readAgain({ store, source, onStep }, context, wholeAxis);
+      return { ...counts, ...summary };
+    },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }

@@ -152,7 +152,7 @@ test('a recheck begins anew if an audit finds a hidden application while it is p
 }) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices: { pageCap: 20 } });
   await intake.sweep();
-  expect(await readSome(intake, 5)).toMatchObject({ stopped: true, requests: 6 });
+  expect(await readSome(intake, 5)).toMatchObject({ stopped: true });
   // The state of a sweep can name an application that is erased later, so it is kept only while it is needed.
   const load = () =>
     database.query(

@@ -9,12 +9,12 @@ import type { Source } from '../../src/source/client.ts';
 import { audit } from '../../src/sync/read/audit.ts';
 import { syncAccount } from '../../src/sync/read/read-account.ts';
 import { readAgain } from '../../src/sync/read/read-tasks.ts';
-import type { SweepSummary } from '../../src/sync/read/sweep.ts';
+import { addUp, nothingCounted, type SweepCounts } from '../../src/sync/read/sweep.ts';
 import { callIntake } from '../support/intake.ts';
 import { type OwnSourceOptions, openOwnSource } from '../support/own-source.ts';
 import { inLane } from '../support/reading.ts';
 import { loadProblems, openSmallIntake, type SmallIntake, type SmallIntakeOptions } from '../support/small-intake.ts';
-import { toEnvironment } from '../support/syncing.ts';
+import { type CountedSweep, toEnvironment } from '../support/syncing.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
 
 /** An answer of the list, before it is sent. */
@@ -34,7 +34,7 @@ interface Troubled extends SmallIntake {
   /** Requests of the list so far. */
   requests: number;
   /** Reads as `intake sync` does; the last sweep. */
-  sync(recheck?: boolean, lagMs?: number): Promise<SweepSummary>;
+  sync(recheck?: boolean, lagMs?: number): Promise<CountedSweep>;
   run(...args: string[]): ReturnType<typeof callIntake>;
 }
 
@@ -58,14 +58,18 @@ async function openTroubled(
     source,
     env,
     async sync(recheck = false, lagMs = 0) {
+      let counts: SweepCounts = nothingCounted;
+      const onStep = (step: SweepCounts) => {
+        counts = addUp(counts, step);
+      };
       const sweeps = await syncAccount(
-        { store: intake.store, source },
+        { store: intake.store, source, onStep },
         {
           ...{ name: 'default', advertiserId: null, owner: 'test', leaseMs: 600_000, lagMs, startAt: null },
           ...{ retryForMs: 0, recheck, signal: AbortSignal.timeout(600_000) },
         },
       );
-      return sweeps.at(-1) as SweepSummary;
+      return { ...counts, ...sweeps.at(-1) } as CountedSweep;
     },
     run: (...args: string[]) => callIntake(args, env),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

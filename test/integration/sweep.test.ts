@@ -84,10 +84,15 @@ test('a poll that leaves ranges open does not count as a poll that read to the e
   await intake.sweep();
   await using source = intake.openSource('json');
   const poll = () => runTaskOf(intake.store, source, 'poll');
-  expect(await poll()).toMatchObject({ polled: expect.any(BigInt), sweeps: [{ openRanges: 0 }] });
+  const loadReadAt = async () => (await database.query(`SELECT done_at FROM intake.leases`))[0]?.done_at;
+  const before = await loadReadAt();
+  expect(await poll()).toMatchObject({ sweeps: [{ openRanges: 0 }] });
+  const read = await loadReadAt();
+  expect(read).not.toEqual(before);
   intake.board.choose({ combination: 'refuse400', order: 'perRequest' });
   intake.board.add(Array.from({ length: 120 }, () => ({ attachments: [] })));
-  expect(await poll()).toMatchObject({ polled: null, sweeps: [{ certificate: 'unproven', stopped: false }] });
+  expect(await poll()).toMatchObject({ sweeps: [{ certificate: 'unproven', stopped: false }] });
+  expect(await loadReadAt()).toEqual(read);
 });
 
 test('dates that stand for none, the first and the last that a server knows, spoil no proof and are not the newest', async ({

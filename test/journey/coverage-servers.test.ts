@@ -115,7 +115,7 @@ async function openAccount(store: Store, server: Watched, account: number): Prom
   const advertiser = await store.advertisers.ensure(name, BigInt(account));
   const { signal } = new AbortController();
   const lane = stack.use(await holdLane(store, { name, lane: 'live', owner: 'test', leaseMs: 120_000, signal }));
-  const task = { lane, advertiser, lagMs, startAt: null, retryForMs: 0 };
+  const task = { lane, advertiser, lagMs, startAt: null };
   return {
     deps: { store, source },
     task,

@@ -25,7 +25,7 @@ export async function inLane<T>(
   const advertiser = await store.advertisers.ensure('default', null);
   const signal = AbortSignal.timeout(600_000);
   await using lane = await holdLane(store, { name: 'default', lane: 'live', owner: 'test', leaseMs: 600_000, signal });
-  const context = { lane, advertiser, lagMs: 0, startAt: null, retryForMs: 0, hasToStop };
+  const context = { lane, advertiser, lagMs: 0, startAt: null, hasToStop };
   return await work([{ store, source }, context, wholeAxis]);
 }
 

@@ -4,9 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { openSandbox, type Sandbox, type SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
-import type { SweepSummary } from '../../src/sync/read/sweep.ts';
 import { callIntake, type Ended } from './intake.ts';
-import { syncBoard, toEnvironment } from './syncing.ts';
+import { type CountedSweep, syncBoard, toEnvironment } from './syncing.ts';
 import { test as base, type TestDatabase } from './test-database.ts';
 
 export interface Site {
@@ -20,8 +19,8 @@ export interface Site {
   /** Reads the board with its files by date: seven requests instead of the fifty of a sync, which also proves. */
   fill(): Promise<void>;
   /** Reads the list without files: what is new, or with `recheck` everything. Throws the trouble of a sync that failed. */
-  sync(settings?: Readonly<Record<string, string>>): Promise<readonly SweepSummary[]>;
-  recheck(settings?: Readonly<Record<string, string>>): Promise<readonly SweepSummary[]>;
+  sync(settings?: Readonly<Record<string, string>>): Promise<readonly CountedSweep[]>;
+  recheck(settings?: Readonly<Record<string, string>>): Promise<readonly CountedSweep[]>;
 }
 
 export interface SiteOptions extends SandboxOptions {

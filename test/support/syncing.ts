@@ -2,7 +2,7 @@
 import { type ReadRequest, syncOnce } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
-import type { SweepSummary } from '../../src/sync/read/sweep.ts';
+import type { SweepCounts, SweepSummary } from '../../src/sync/read/sweep.ts';
 import type { TestDatabase } from './test-database.ts';
 
 /** Shared by the stores and commands of all tests, so that their person keys and tombstones agree. */
@@ -25,12 +25,15 @@ export function toEnvironment(
   };
 }
 
+/** A sweep of a sync, with the counts of all sweeps of that sync. */
+export type CountedSweep = SweepSummary & SweepCounts;
+
 /** Runs one sync without files; throws the first advertiser's trouble when its sync failed. */
 export async function syncBoard(
   database: TestDatabase,
   board: Sandbox,
   options: { env?: Record<string, string>; recheck?: boolean } & Partial<ReadRequest> = {},
-): Promise<readonly SweepSummary[]> {
+): Promise<readonly CountedSweep[]> {
   const { env, ...request } = options;
   const config = loadConfig(
     { ...toEnvironment(database, board), ...env },
@@ -41,5 +44,5 @@ export async function syncBoard(
   const [outcome] = advertisers;
   if (!outcome) throw new Error('No advertiser is configured.');
   if (outcome.account === null) throw outcome.trouble;
-  return outcome.sweeps;
+  return outcome.sweeps.map((sweep) => ({ ...outcome.counts, ...sweep }));
 }

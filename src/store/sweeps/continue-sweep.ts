@@ -14,8 +14,6 @@ import { dropSweeps, type ReadRange, type Sweep } from './sweeps.ts';
 export interface UnfinishedSweep extends Sweep {
   readonly facts: string;
   readonly ranges: readonly string[];
-  /** How many answers were committed. */
-  readonly requests: number;
   /** A day has passed without progress. The source may have changed meanwhile. */
   readonly isOld: boolean;
 }
@@ -32,7 +30,7 @@ const toValues = (key: SweepKey) => [key.advertiserId, key.lane, key.purpose, ke
 /** The newest sweep of this range that has not ended. */
 export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<UnfinishedSweep | null> {
   const [row] = await db.query<UnfinishedSweep>(
-    `SELECT sweep_id AS "sweepId", purpose, axis, low, high, started_at AS "startedAt", facts::text AS facts, requests,
+    `SELECT sweep_id AS "sweepId", purpose, axis, low, high, started_at AS "startedAt", facts::text AS facts,
        ARRAY(SELECT r.evidence::text FROM intake.ranges r
          WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id ORDER BY r.low) AS ranges,
        last_progress_at < now() - interval '1 day' AS "isOld"
@@ -40,13 +38,6 @@ export async function loadUnfinished(db: Queryable, key: SweepKey): Promise<Unfi
     toValues(key),
   );
   return row ?? null;
-}
-
-/** How many answers of a sweep were committed, also if it has ended since. */
-export async function countCommits(db: Queryable, advertiserId: bigint, sweepId: bigint): Promise<number> {
-  const sql = `SELECT requests FROM intake.sweeps WHERE advertiser_id = $1 AND sweep_id = $2`;
-  const [row] = await db.query<Columns<'sweeps', 'requests'>>(sql, [advertiserId, sweepId]);
-  return row?.requests ?? 0;
 }
 
 export async function dropUnfinished(db: Queryable, key: SweepKey): Promise<void> {

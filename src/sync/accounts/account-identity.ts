@@ -4,6 +4,7 @@ import type { Page } from '../../domain/application.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { KnownAdvertiser } from '../../store/accounts/advertisers.ts';
 import type { Store } from '../../store/store.ts';
+import type { HeldLane } from './held-lane.ts';
 
 /** Throws while the advertiser is halted because the source answered with another advertiser's data. */
 export function requireIdentity({ name, halt }: KnownAdvertiser): void {
@@ -35,5 +36,24 @@ export async function checkIdentity(
   if (page.advertiserId !== null && page.agentId !== advertiser.agentId) {
     await store.advertisers.noteAgent(name, page.agentId);
     advertiser.agentId = page.agentId;
+  }
+}
+
+/** Reads an account in its lane. A refused credential halts the account, and an accepted one ends such a halt. */
+export async function haltIfRefused<T>(
+  { advertisers }: Pick<Store, 'advertisers'>,
+  { advertiser, lane }: { readonly advertiser: KnownAdvertiser; readonly lane: HeldLane },
+  read: () => Promise<T>,
+): Promise<T> {
+  try {
+    const result = await read();
+    if (advertiser.halt !== null) await advertisers.unhalt(advertiser.name, 'refused');
+    return result;
+  } catch (error) {
+    // Once the lane is lost, another process may hold it, and this refusal says nothing about the account's state.
+    if (error instanceof Trouble && error.kind === 'refused' && !lane.signal.aborted) {
+      await advertisers.halt(advertiser.name, 'refused', error.message);
+    }
+    throw error;
   }
 }

@@ -1,4 +1,4 @@
-// Asks the source on behalf of one account: tries again during an outage, translates the answer for the sweep, and checks whose data it holds.
+// Asks the source on behalf of one account: translates the answer for the sweep, and checks whose data it holds.
 // A failure is an answer, too: where the source fails for one question and serves another, the sweep asks in smaller parts.
 import type { Page } from '../../domain/application.ts';
 import { type IdRange, isSingle } from '../../domain/coverage/position.ts';
@@ -18,7 +18,6 @@ import type { PageDiff } from '../../store/applications/diff-page.ts';
 import type { Store } from '../../store/store.ts';
 import type { Ticket } from '../../store/sweeps/sweeps.ts';
 import { checkIdentity } from '../accounts/account-identity.ts';
-import { type RetryOptions, retry } from '../retry.ts';
 
 /** The page, if it came, what it says to the sweep's reasoning, and the facts of its request. */
 export interface ReceivedAnswer {
@@ -41,9 +40,8 @@ const mostFailedIds = 20;
 export function createAsker(
   { store, source }: { readonly store: Pick<Store, 'advertisers' | 'sweeps'>; readonly source: Source },
   advertiser: KnownAdvertiser,
-  retryOptions: RetryOptions,
+  signal: AbortSignal,
 ) {
-  const { signal } = retryOptions;
   /** Ranges whose questions have failed. */
   const failing: IdRange[] = [];
   /** The last question that was served. If another one fails, this one shows whether the source serves anything. */
@@ -88,24 +86,22 @@ export function createAsker(
   }
 
   return async (question: Question): Promise<ReceivedAnswer> => {
-    const received = await retry(retryOptions, async () => {
-      const ticket = await store.sweeps.takeTicket();
-      const startedAt = performance.now();
-      const { page, answer } = await request(question, isHopeless(question) ? 'one' : 'several');
-      const tookMs = Math.round(performance.now() - startedAt);
-      if (page !== null) served = question;
-      if (answer.kind === 'unanswered' && question.covers !== null) {
-        failing.push(question.covers);
-        if (failing.filter(isSingle).length > mostFailedIds) {
-          const why = `The source fails for one id after the other: ${answer.why}`;
-          throw new Trouble('unreachable', why, { at: 'source' });
-        }
+    const ticket = await store.sweeps.takeTicket();
+    const startedAt = performance.now();
+    const { page, answer } = await request(question, isHopeless(question) ? 'one' : 'several');
+    const tookMs = Math.round(performance.now() - startedAt);
+    if (answer.kind === 'unanswered' && question.covers !== null) {
+      failing.push(question.covers);
+      if (failing.filter(isSingle).length > mostFailedIds) {
+        const why = `The source fails for one id after the other: ${answer.why}`;
+        throw new Trouble('unreachable', why, { at: 'source' });
       }
-      return { page, answer, question, ticket, sent: { sentAt: ticket.at.getTime(), tookMs } };
-    });
-    const { page } = received;
-    if (page) await retry(retryOptions, () => checkIdentity(store, advertiser, page));
-    return received;
+    }
+    if (page !== null) {
+      served = question;
+      await checkIdentity(store, advertiser, page);
+    }
+    return { page, answer, question, ticket, sent: { sentAt: ticket.at.getTime(), tookMs } };
   };
 }
 

@@ -63,7 +63,7 @@ export const mostAudits = 50;
 /** Asks, commits what the answer shows, and appends its line to the proof that covers the audited place. No sweep learns from it. */
 async function ask(deps: SweepDeps, task: ReadContext, question: Question, by: string) {
   const { store } = deps;
-  const askSource = createAsker(deps, task.advertiser, { retryForMs: 0, signal: task.lane.signal });
+  const askSource = createAsker(deps, task.advertiser, task.lane.signal);
   const answer = await askSource(question);
   const { page } = answer;
   const { advertiserId } = task.advertiser;

@@ -1,21 +1,48 @@
 // What a command reads of one account: `intake sync` in the live lane, `intake backfill` in a lane of its own, beside a live worker.
 import { coveredOf, rangeOf } from '../../domain/coverage/covered.ts';
 import { wholeAxis } from '../../domain/coverage/position.ts';
-import { Trouble } from '../../domain/trouble.ts';
+import type { Lane } from '../../store/accounts/leases.ts';
 import type { ReadRange } from '../../store/sweeps/sweeps.ts';
-import { requireIdentity } from '../accounts/account-identity.ts';
+import { haltIfRefused, requireIdentity } from '../accounts/account-identity.ts';
 import { holdLane, type LaneHolder } from '../accounts/held-lane.ts';
-import { retry } from '../retry.ts';
+import { type RetryOptions, retry } from '../retry.ts';
 import { readDates } from './read-dates.ts';
-import { readToProof, readUnfinishedFirst } from './read-tasks.ts';
-import { hasReachedEnd, type SweepDeps, type SweepSummary } from './sweep.ts';
+import { confirmRead, readToProof, readUnfinishedFirst } from './read-tasks.ts';
+import type { ReadContext, SweepDeps, SweepSummary } from './sweep.ts';
 
-interface ReadAccountRequest extends LaneHolder {
+interface ReadAccountRequest extends LaneHolder, RetryOptions {
   readonly name: string;
   /** Null: taken from the first answer. */
   readonly advertiserId: bigint | null;
   readonly lagMs: number;
-  readonly retryForMs: number;
+}
+
+/**
+ * Reads in a lane of the account, again and again while the source or the database is unavailable: a sweep goes on where its rows say. Any
+ * answer that was committed begins the time anew.
+ */
+async function readInLane(
+  deps: SweepDeps,
+  request: ReadAccountRequest,
+  lane: Lane,
+  read: (deps: SweepDeps, context: ReadContext) => Promise<SweepSummary[]>,
+): Promise<SweepSummary[]> {
+  const { store } = deps;
+  const advertiser = await retry(request, () => store.advertisers.ensure(request.name, request.advertiserId));
+  requireIdentity(advertiser);
+  await using held = await retry(request, () => holdLane(store, { ...request, lane }));
+  let steps = 0;
+  const counting: SweepDeps = {
+    ...deps,
+    onStep(step) {
+      steps++;
+      deps.onStep?.(step);
+    },
+  };
+  const context = { ...request, lane: held, advertiser };
+  return await retry({ ...request, signal: held.signal, progress: () => steps }, () =>
+    haltIfRefused(store, context, () => read(counting, context)),
+  );
 }
 
 export interface SyncAccountRequest extends ReadAccountRequest {
@@ -23,36 +50,14 @@ export interface SyncAccountRequest extends ReadAccountRequest {
   readonly recheck: boolean;
 }
 
-/**
- * Continues interrupted sweeps, then reads new applications, or everything; the last sweep is the newest. A refused credential halts the
- * advertiser.
- */
+/** Continues interrupted sweeps, then reads new applications, or everything; the last sweep is the newest. */
 export async function syncAccount(deps: SweepDeps, request: SyncAccountRequest): Promise<SweepSummary[]> {
-  const { store } = deps;
-  const retryOptions = { ...request, onWait: deps.onWait };
-  const advertiser = await retry(retryOptions, () => store.advertisers.ensure(request.name, request.advertiserId));
-  requireIdentity(advertiser);
-  await using lane = await retry(retryOptions, () => holdLane(store, { ...request, lane: 'live' }));
-  try {
-    const sweeps = await readUnfinishedFirst(
-      deps,
-      { ...request, lane, advertiser },
-      request.recheck ? 'everything' : 'new',
-    );
-    await retry(retryOptions, () => store.advertisers.unhalt(request.name, 'refused'));
-    if (hasReachedEnd(sweeps.at(-1))) {
-      const { advertiserId } = advertiser;
-      if (advertiserId !== null) await retry(retryOptions, () => store.coverage.confirmCursors([advertiserId]));
-      lane.markDone();
-    }
+  return await readInLane(deps, request, 'live', async (counting, context) => {
+    const sweeps = await readUnfinishedFirst(counting, context, request.recheck ? 'everything' : 'new');
+    // Tried again alone: the sweeps have ended, and reading again would begin new ones.
+    await retry(request, () => confirmRead(deps, context, sweeps));
     return sweeps;
-  } catch (error) {
-    // If another process may hold the lane by now, the refusal says nothing about the account's state.
-    if (error instanceof Trouble && error.kind === 'refused' && !lane.signal.aborted) {
-      await retry(retryOptions, () => store.advertisers.halt(request.name, 'refused', error.message));
-    }
-    throw error;
-  }
+  });
 }
 
 export type BackfillRange = ReadRange | 'gaps';
@@ -65,22 +70,24 @@ export interface BackfillRequest extends ReadAccountRequest {
 }
 
 export async function backfill(deps: SweepDeps, request: BackfillRequest): Promise<SweepSummary[]> {
-  const { store } = deps;
-  const retryOptions = { ...request, onWait: deps.onWait };
-  const advertiser = await retry(retryOptions, () => store.advertisers.ensure(request.name, request.advertiserId));
-  requireIdentity(advertiser);
-  await using lane = await retry(retryOptions, () => holdLane(store, { ...request, lane: 'backfill' }));
-  const { advertiserId } = advertiser;
   const purpose = 'backfill';
-  const how = { ...request, lane, advertiser, purpose } as const;
-  const sweeps: SweepSummary[] = [];
-  for (const range of await retry(retryOptions, () => toRanges(deps, advertiserId, request.range))) {
-    if (request.restart && advertiserId !== null)
-      await retry(retryOptions, () => store.sweeps.dropUnfinished({ advertiserId, lane: purpose, purpose, ...range }));
-    const isByDate = range.axis === 'date';
-    sweeps.push(await (isByDate ? readDates(deps, how, range) : readToProof(deps, how, rangeOf(range))));
-  }
-  return sweeps;
+  let { restart } = request;
+  return await readInLane(deps, request, purpose, async (counting, context) => {
+    const { advertiserId } = context.advertiser;
+    const how = { ...context, parallel: request.parallel, purpose } as const;
+    const sweeps: SweepSummary[] = [];
+    const ranges = await toRanges(deps, advertiserId, request.range);
+    if (restart && advertiserId !== null) {
+      for (const range of ranges)
+        await deps.store.sweeps.dropUnfinished({ advertiserId, lane: purpose, purpose, ...range });
+      restart = false;
+    }
+    for (const range of ranges) {
+      const isByDate = range.axis === 'date';
+      sweeps.push(await (isByDate ? readDates(counting, how, range) : readToProof(counting, how, rangeOf(range))));
+    }
+    return sweeps;
+  });
 }
 
 export async function toRanges(

@@ -14,12 +14,11 @@ import {
 import { aloneQuestion } from '../../domain/coverage/question.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
-import { type RetryOptions, retry } from '../retry.ts';
 import { createAsker } from './ask-source.ts';
 import { commitApplications, toLonePage } from './commit-answer.ts';
 import { readDates } from './read-dates.ts';
 import { readIds } from './read-ids.ts';
-import { addUp, type ReadContext, type SweepDeps, type SweepRequest, type SweepSummary } from './sweep.ts';
+import type { ReadContext, SweepDeps, SweepRequest, SweepSummary } from './sweep.ts';
 
 /**
  * Reads on from where the cursor was one lag ago; the first time, from `startAt`. The poll begins at an application that must still be there.
@@ -45,7 +44,7 @@ async function readFirst(deps: SweepDeps, context: ReadContext): Promise<SweepSu
   const byDates = await readDates(deps, { ...context, purpose: 'recheck' }, dates);
   if (byDates.certificate !== 'unproven' || byDates.stopped) return byDates;
   // Dates do not lead there: everything is read.
-  return addUp(await readAgain(deps, context, wholeAxis), byDates);
+  return await readAgain(deps, context, wholeAxis);
 }
 
 /**
@@ -79,6 +78,15 @@ export async function readUnfinishedFirst(
   return sweeps;
 }
 
+/** Records that the list was read up to its newest application, if the last of these sweeps did. Other workers skip their poll for a while. */
+export async function confirmRead({ store }: SweepDeps, context: ReadContext, sweeps: readonly SweepSummary[]) {
+  const { advertiserId } = context.advertiser;
+  const last = sweeps.at(-1);
+  if (advertiserId === null || last === undefined || last.stopped || last.openRanges > 0) return;
+  await store.coverage.confirmCursor(advertiserId);
+  context.lane.markDone();
+}
+
 export function isWholeRecheck({ purpose, axis, low, high }: SyncState['unfinished'][number]): boolean {
   return purpose === 'recheck' && axis === 'id' && low <= firstPosition && high === null;
 }
@@ -87,9 +95,7 @@ export function isWholeRecheck({ purpose, axis, low, high }: SyncState['unfinish
 export async function readToProof(deps: SweepDeps, request: SweepRequest, range: IdRange): Promise<SweepSummary> {
   const { advertiserId } = request.advertiser;
   const { pages, latenessMs, accepted, ...known } = await loadState(deps, request);
-  const listedBefore = await retry(retryOptions(deps, request), () =>
-    deps.store.applications.countListed(advertiserId, coveredOf(range)),
-  );
+  const listedBefore = await deps.store.applications.countListed(advertiserId, coveredOf(range));
   // A range that is one such id is asked for its sake.
   const unreadable = isSingle(range) ? [] : known.unreadable;
   const plan = { ...range, listedBefore, longestBefore: pages?.longest ?? 0, unreadable, accepted };
@@ -103,7 +109,8 @@ export async function readToProof(deps: SweepDeps, request: SweepRequest, range:
 export async function readAgain(deps: SweepDeps, context: ReadContext, range: IdRange): Promise<SweepSummary> {
   const byIds = await readToProof(deps, { ...context, purpose: 'recheck', parallel: 2 }, range);
   if (!byIds.tryDates || byIds.stopped || range.from !== firstPosition) return byIds;
-  return addUp(byIds, await readDates(deps, { ...context, purpose: 'recheck' }, { low: 0n, high: null }));
+  await readDates(deps, { ...context, purpose: 'recheck' }, { low: 0n, high: null });
+  return byIds;
 }
 
 /** Ids that are asked for at once. The others wait for the next time. */
@@ -114,7 +121,7 @@ async function readUnreadable(deps: SweepDeps, context: ReadContext, ids: readon
   const { store } = deps;
   const { advertiserId } = context.advertiser;
   if (advertiserId === null) return;
-  const askSource = createAsker(deps, context.advertiser, retryOptions(deps, context));
+  const askSource = createAsker(deps, context.advertiser, context.lane.signal);
   for (const id of ids.slice(0, mostAtOnce)) {
     if (context.hasToStop?.()) return;
     const received = await askSource(aloneQuestion(id));
@@ -129,10 +136,6 @@ async function readUnreadable(deps: SweepDeps, context: ReadContext, ids: readon
   }
 }
 
-async function loadState(deps: SweepDeps, { advertiser: { advertiserId }, lagMs, ...context }: ReadContext) {
-  return await retry(retryOptions(deps, context), () => deps.store.sweeps.loadSyncState({ advertiserId, lagMs }));
-}
-
-function retryOptions(deps: SweepDeps, { retryForMs, lane }: Pick<ReadContext, 'retryForMs' | 'lane'>): RetryOptions {
-  return { retryForMs, signal: lane.signal, onWait: deps.onWait };
+async function loadState({ store }: SweepDeps, { advertiser: { advertiserId }, lagMs }: ReadContext) {
+  return await store.sweeps.loadSyncState({ advertiserId, lagMs });
 }

@@ -12,7 +12,6 @@ import type { Store } from '../../store/store.ts';
 import type { UnfinishedSweep } from '../../store/sweeps/continue-sweep.ts';
 import type { ReadRange, Sweep, SweepProgress, SweepPurpose } from '../../store/sweeps/sweeps.ts';
 import type { HeldLane } from '../accounts/held-lane.ts';
-import { type RetryOptions, retry } from '../retry.ts';
 import { compared, createAsker, type ReceivedAnswer } from './ask-source.ts';
 import {
   commitApplications,
@@ -27,12 +26,12 @@ import {
 export interface SweepDeps {
   readonly store: Pick<Store, 'advertisers' | 'applications' | 'coverage' | 'evidence' | 'leases' | 'sweeps'>;
   readonly source: Source;
-  readonly onStep?: ((totals: SweepTotals) => void) | undefined;
-  readonly onWait?: RetryOptions['onWait'];
+  /** Called after each answer that is committed, with the counts of that answer. */
+  readonly onStep?: ((step: SweepCounts) => void) | undefined;
 }
 
-export interface SweepTotals {
-  /** Applications found in the range so far. */
+export interface SweepCounts {
+  /** Applications that the sweep has found in its range so far. */
   readonly found: number;
   /** The share of the range that is read (0 to 1); null while it cannot be estimated. */
   readonly share: number | null;
@@ -44,16 +43,11 @@ export interface SweepTotals {
   readonly bytes: number;
 }
 
-export interface SweepSummary extends SweepTotals, Conclusion {
+export interface SweepSummary extends Conclusion {
   readonly openRanges: number;
   readonly tryDates: boolean;
   /** It stopped early, for more urgent work or at its time limit. */
   readonly stopped: boolean;
-}
-
-/** True if the sweep has read its range to the end. A sweep that stopped early, or that left ranges open, has not. */
-export function hasReachedEnd(sweep: SweepSummary | undefined): sweep is SweepSummary {
-  return sweep !== undefined && !sweep.stopped && sweep.openRanges === 0;
 }
 
 export interface ReadContext {
@@ -61,8 +55,6 @@ export interface ReadContext {
   readonly advertiser: KnownAdvertiser;
   /** How long an application may take to appear in the source's list after its submission. */
   readonly lagMs: number;
-  /** How long the source or the database may be unavailable. */
-  readonly retryForMs: number;
   /** Checked between two answers. A sweep that stops keeps its open ranges and continues when it is run again. */
   readonly hasToStop?: (() => boolean) | undefined;
   /** Submission date at which the first sweep begins, in milliseconds since the epoch; otherwise it reads everything. */
@@ -104,20 +96,22 @@ export interface RangeState {
 interface SweepRun {
   readonly sweep: Sweep;
   readonly state: RangeState;
-  /** How many answers its row counts; 0 while it has none. */
-  readonly commits: number;
+  /** Whether it has a row. */
+  readonly isRecorded: boolean;
   readonly written: PageSummary;
 }
 
-/** Reads the range to its end. Continues an interrupted sweep of the same range. */
+/**
+ * Reads the range to its end. Continues an interrupted sweep of the same range: after a failure the caller runs it again, and the rows say
+ * how far it came.
+ */
 export async function sweep(deps: SweepDeps, request: SweepRequest, reader: RangeReader): Promise<SweepSummary> {
   const { store } = deps;
   const { advertiser, lane, purpose } = request;
   const { range } = reader;
   const abort = new AbortController();
   const signal = AbortSignal.any([lane.signal, abort.signal]);
-  const retryOptions: RetryOptions = { retryForMs: request.retryForMs, signal, onWait: deps.onWait };
-  const askSource = createAsker(deps, advertiser, retryOptions);
+  const askSource = createAsker(deps, advertiser, signal);
   const inFlight = new Map<Question, Promise<ReceivedAnswer>>();
 
   async function continueOrBegin(): Promise<SweepRun> {
@@ -125,17 +119,17 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
     const written = nothingWritten;
     if (advertiserId !== null && !request.isNew) {
       const found = await store.sweeps.loadUnfinished({ advertiserId, lane: lane.lease.lane, purpose, ...range });
-      if (found) return { sweep: found, state: reader.decode(found), commits: found.requests, written };
+      if (found) return { sweep: found, state: reader.decode(found), isRecorded: true, written };
     }
     const { seq: sweepId, at: startedAt } = await store.sweeps.begin();
     const begun = { sweepId, purpose, ...range, startedAt };
-    return { sweep: begun, state: reader.begin(sweepId, startedAt), commits: 0, written };
+    return { sweep: begun, state: reader.begin(sweepId, startedAt), isRecorded: false, written };
   }
 
   /** Sends the next questions, unless the sweep has to stop. Returns how it ends, if nothing is left to ask. */
   async function send(state: RangeState, hasToStop: boolean): Promise<SweepEnd | null> {
     while (inFlight.size < request.parallel) {
-      const next = await retry(retryOptions, () => state.ask([...inFlight.keys()]));
+      const next = await state.ask([...inFlight.keys()]);
       if ('kind' in next) return next.kind === 'done' ? next : null;
       if (hasToStop) return null;
       const sent = askSource(next);
@@ -148,19 +142,16 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
 
   /**
    * Commits an answer together with what the sweep learns from it. If the stored rows have changed since the page was compared with them, it
-   * compares and learns again. If the answer to a commit is lost, the sweep's row shows whether it was carried out.
+   * compares and learns again.
    */
   async function commit(run: SweepRun, received: ReceivedAnswer): Promise<SweepRun> {
     const others = [...inFlight.keys()];
-    const isRecorded = run.commits > 0;
+    const { isRecorded } = run;
     const { advertiserId } = advertiser;
     // Until the first page pins the advertiser's id, nothing can be recorded. What an answer without a page teaches stays in memory.
     if (advertiserId === null) return { ...run, state: run.state.learn(received, others, isRecorded).next };
     const page = toReadPage(lane, advertiserId, run.sweep, received);
-    let tried: SweepRun | null = null;
-    const tryOnce = async () => {
-      const { sweepId } = run.sweep;
-      if (tried !== null && (await store.sweeps.countCommits(advertiserId, sweepId)) === tried.commits) return tried;
+    return await untilCommitted(async () => {
       const diff = await comparePage(deps, page);
       const answer = compared(received, diff);
       const { next: state, ...progress } = run.state.learn({ ...received, answer }, others, isRecorded);
@@ -171,11 +162,9 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
       const opening = isRecorded ? [] : await run.state.open(advertiserId, run.sweep);
       const evidence = [...opening, ...progress.evidence];
       const bytes = received.page?.bytes ?? 0;
-      tried = { ...run, state, commits: run.commits + 1, written: nothingWritten };
       const written = await store.applications.commitPage(page, diff, { ...progress, bytes, evidence });
-      return written === 'outdated' ? written : { ...tried, written };
-    };
-    return await retry(retryOptions, () => untilCommitted(tryOnce));
+      return written === 'outdated' ? written : { ...run, state, isRecorded: true, written };
+    });
   }
 
   /** Ends certificates of other sweeps that this page contradicts. */
@@ -186,8 +175,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
     if (advertiserId === null || page === null || (!isById && purpose !== 'backfill')) return;
     const others = page.applications.filter(({ id }) => !isById || !contains(rangeOf(range), id));
     const by = isById ? 'a sweep of another id range' : 'a backfill by date';
-    if (others.length > 0)
-      await retry(retryOptions, () => endContradictedCertificates(store, advertiserId, others, by));
+    if (others.length > 0) await endContradictedCertificates(store, advertiserId, others, by);
   }
 
   /**
@@ -198,22 +186,20 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
     const { advertiserId } = advertiser;
     for (let tries = 0; tries < mostRepeats && advertiserId !== null; tries++) {
       const page = toReadPage(lane, advertiserId, asked, await askSource(question));
-      const { stale } = await retry(retryOptions, () => commitApplications(deps, page));
+      const { stale } = await commitApplications(deps, page);
       if (stale.length === 0) return;
     }
   }
 
-  let totals = nothingRead;
-  let run = await retry(retryOptions, continueOrBegin);
+  let run = await continueOrBegin();
   try {
     for (;;) {
       const stopped = request.hasToStop?.() ?? false;
       const ended = await send(run.state, stopped);
-      if (ended !== null) return { ...totals, stopped: false, ...ended };
+      if (ended !== null) return { ...ended, stopped: false };
       if (stopped && inFlight.size === 0) {
-        const { sweepId } = run.sweep;
-        await retry(retryOptions, () => store.sweeps.noteStop(advertiser.advertiserId, sweepId, notEnded.reason));
-        return { ...totals, stopped, ...notEnded };
+        await store.sweeps.noteStop(advertiser.advertiserId, run.sweep.sweepId, notEnded.reason);
+        return { ...notEnded, stopped };
       }
       const answer = await Promise.race(inFlight.values());
       inFlight.delete(answer.question);
@@ -221,10 +207,10 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
       run = await commit(run, answer);
       const { page } = answer;
       const { found, share } = run.state;
-      const counted = { found, requests: 1, received: page?.applications.length ?? 0, bytes: page?.bytes ?? 0 };
-      totals = { ...addUp(totals, { ...counted, ...run.written }), found, share };
-      deps.onStep?.(totals);
-      if (run.written.stale.length > 0) await askAgain(run.sweep, answer);
+      const { added, changed, quarantined, stale } = run.written;
+      const received = page?.applications.length ?? 0;
+      deps.onStep?.({ found, share, requests: 1, received, added, changed, quarantined, bytes: page?.bytes ?? 0 });
+      if (stale.length > 0) await askAgain(run.sweep, answer);
     }
   } finally {
     abort.abort();
@@ -235,13 +221,28 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
 /** So often an overtaken answer is asked again; then its changes are left to the next recheck. */
 const mostRepeats = 5;
 
-const counts = { requests: 0, received: 0, added: 0, changed: 0, quarantined: 0, bytes: 0 };
-const nothingRead: SweepTotals = { ...counts, found: 0, share: null };
+export const nothingCounted = {
+  found: 0,
+  share: null,
+  requests: 0,
+  received: 0,
+  added: 0,
+  changed: 0,
+  quarantined: 0,
+  bytes: 0,
+};
 
-/** Adds the counts of an answer, or of another sweep over the same applications. All other fields are those of the first. */
-export function addUp<Totals extends SweepTotals>(first: Totals, second: Omit<SweepTotals, 'share'>): Totals {
-  const sums = (Object.keys(counts) as (keyof typeof counts)[]).map((name) => [name, first[name] + second[name]]);
-  return { ...first, ...Object.fromEntries(sums), found: Math.max(first.found, second.found) };
+/** The sums of two counts. How far the sweep has come is told by the later one. */
+export function addUp(earlier: SweepCounts, later: SweepCounts): SweepCounts {
+  return {
+    ...later,
+    requests: earlier.requests + later.requests,
+    received: earlier.received + later.received,
+    added: earlier.added + later.added,
+    changed: earlier.changed + later.changed,
+    quarantined: earlier.quarantined + later.quarantined,
+    bytes: earlier.bytes + later.bytes,
+  };
 }
 
 /** The result of a sweep that has not ended. The open ranges are not counted: 1 stands for at least one. */

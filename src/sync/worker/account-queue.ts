@@ -25,9 +25,8 @@ export interface AccountQueue {
   isBusy: boolean;
   /** Tasks that are paused after a failure; the others run. A timer ends the pause: setting the clock back must not prolong it. */
   readonly paused: Set<TaskName>;
-  readonly failures: Map<TaskName, number>;
-  /** The last failure of each task, until its next success. */
-  readonly troubles: Map<TaskName, { readonly trouble: Trouble; readonly since: Date }>;
+  /** Tasks that failed, until they go on: how often in a row, since when, and why. */
+  readonly failing: Map<TaskName, { readonly attempt: number; readonly since: Date; readonly trouble: Trouble }>;
 }
 
 export function isReady({ due, paused }: Pick<AccountQueue, 'due' | 'paused'>, name: TaskName): boolean {
@@ -49,7 +48,7 @@ export type AccountQueues = ReturnType<typeof createAccountQueues>;
 /** Creates the queues. The first task starts with the first demand. */
 export function createAccountQueues({ accounts, atOnce, longAtOnce, work, signal }: AccountQueuesRequest) {
   const all: readonly AccountQueue[] = accounts.map((account): AccountQueue => {
-    return { account, due: new Set(), isBusy: false, paused: new Set(), failures: new Map(), troubles: new Map() };
+    return { account, due: new Set(), isBusy: false, paused: new Set(), failing: new Map() };
   });
   // A Set keeps insertion order, so each is a queue from which any account can be removed.
   const polls = new Set<AccountQueue>();

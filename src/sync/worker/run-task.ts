@@ -1,17 +1,16 @@
 // Runs one scheduled task for an account: takes its lease, reads the list, and halts the account when the credential is refused.
 // read-tasks.ts defines what is read. The worker decides when, and what follows a failure.
 import { firstPosition, lastPosition } from '../../domain/coverage/position.ts';
-import { Trouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
-import { requireIdentity } from '../accounts/account-identity.ts';
+import { haltIfRefused, requireIdentity } from '../accounts/account-identity.ts';
 import { type LaneRequest, tryHoldLane } from '../accounts/held-lane.ts';
 import { audit, witnessByDate } from '../read/audit.ts';
-import { isWholeRecheck, readAgain, readNew, readUnfinishedFirst } from '../read/read-tasks.ts';
-import { hasReachedEnd, type ReadContext, type SweepDeps, type SweepSummary } from '../read/sweep.ts';
+import { confirmRead, isWholeRecheck, readAgain, readNew, readUnfinishedFirst } from '../read/read-tasks.ts';
+import type { ReadContext, SweepDeps, SweepSummary } from '../read/sweep.ts';
 import { type AccountQueue, isReady, type TaskName } from './account-queue.ts';
 
-export interface RunTaskDeps extends Pick<SweepDeps, 'onStep' | 'onWait'> {
+export interface RunTaskDeps extends Pick<SweepDeps, 'onStep'> {
   readonly store: Store;
   readonly demand: (name: TaskName) => void;
 }
@@ -26,19 +25,14 @@ export interface RunTaskRequest
 type TaskDeps = RunTaskDeps & SweepDeps;
 
 export interface TaskResult {
-  /** The advertiser whose list was read up to its newest application; null if none was. */
-  readonly polled: bigint | null;
   readonly sweeps: readonly SweepSummary[];
   /** Contradictions that the check by date or a random audit found. */
   readonly hidden: number;
 }
 
 const longTasks = ['unfinished', 'day', 'fortnight', 'everything'] as const;
-const nothing: TaskResult = { polled: null, sweeps: [], hidden: 0 };
+const nothing: TaskResult = { sweeps: [], hidden: 0 };
 
-/** How long a task retries before it fails and its account is paused: a poll must not block its slot for others. */
-const pollRetryMs = 5_000;
-const longRetryMs = 30_000;
 /** A task that takes longer stops and continues later, so that no task occupies the lane of an account. */
 const taskLimitMs = 3_600_000;
 
@@ -61,23 +55,14 @@ export async function runTask(
   const isOver = () => performance.now() > endsAt;
   const context = {
     ...{ lane, advertiser, lagMs: request.lagMs, startAt: request.startAt },
-    retryForMs: isPoll ? pollRetryMs : longRetryMs,
     hasToStop: () => isOver() || (!isPoll && isReady(queue, 'poll')),
   } satisfies ReadContext;
   const taskDeps = { ...deps, source: account.source };
-  try {
-    const result = isPoll ? await poll(taskDeps, queue, context) : await carryOut(taskDeps, context, name, isOver);
-    if (advertiser.halt !== null) await store.advertisers.unhalt(account.name, 'refused');
-    if (result.sweeps.at(-1)?.stopped) due.add(name);
-    if (result.polled !== null) lane.markDone();
-    return result;
-  } catch (error) {
-    // Once the lane is lost, another process may hold it, and this refusal says nothing about the account's state.
-    if (error instanceof Trouble && error.kind === 'refused' && !lane.signal.aborted) {
-      await store.advertisers.halt(account.name, 'refused', error.message);
-    }
-    throw error;
-  }
+  const result = await haltIfRefused(store, context, () =>
+    isPoll ? poll(taskDeps, queue, context) : carryOut(taskDeps, context, name, isOver),
+  );
+  if (result.sweeps.at(-1)?.stopped) due.add(name);
+  return result;
 }
 
 /**
@@ -92,8 +77,9 @@ async function poll(deps: TaskDeps, queue: AccountQueue, context: ReadContext): 
   if (isFirst || state.due.length > 0 || (state.unfinished.length > 0 && !isTakenUp)) deps.demand('unfinished');
   if (isFirst) return nothing;
   if (state.contradicted && !state.unfinished.some(isWholeRecheck)) deps.demand('everything');
-  const sweep = await readNew(deps, context, state);
-  return { ...nothing, polled: hasReachedEnd(sweep) ? advertiserId : null, sweeps: [sweep] };
+  const sweeps = [await readNew(deps, context, state)];
+  await confirmRead(deps, context, sweeps);
+  return { ...nothing, sweeps };
 }
 
 /** True if there is no cursor yet, or the first sweep of everything was interrupted. */
@@ -116,8 +102,8 @@ async function carryOut(
     const sweeps = isFirst
       ? await readUnfinishedFirst(deps, { ...context, hasToStop: isOver }, 'new')
       : await readUnfinishedFirst(deps, context, 'nothing');
-    const isRead = isFirst && hasReachedEnd(sweeps.at(-1));
-    return { ...nothing, polled: isRead ? context.advertiser.advertiserId : null, sweeps };
+    if (isFirst) await confirmRead(deps, context, sweeps);
+    return { ...nothing, sweeps };
   }
   if (name === 'witness' || name === 'audit') {
     const hidden = name === 'audit' ? await audit(deps, context, Math.random) : await witnessByDate(deps, context);

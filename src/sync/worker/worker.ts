@@ -3,6 +3,7 @@
 import { createTask } from 'node-cron';
 import { LeaseLost, type Trouble, type Wait } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
+import { addUp, nothingCounted, type SweepCounts } from '../read/sweep.ts';
 import { backoffAfter, toTrouble } from '../retry.ts';
 import { createTroubles } from '../troubles.ts';
 import {
@@ -15,7 +16,7 @@ import {
 import { type Schedule, startSchedules } from './cron.ts';
 import { type DownloadLoopDeps, startDownloadLoop } from './download-loop.ts';
 import { type MaintenanceTask, runMaintenance } from './maintenance.ts';
-import { createTeller, type Pass, type PassName, toErrorKind } from './pass.ts';
+import { createTeller, type PassName, toErrorKind } from './pass.ts';
 import { type RunTaskRequest, runTask, type TaskResult } from './run-task.ts';
 import { runWebhookLoop, type WebhookLoopDeps } from './webhook-loop.ts';
 
@@ -58,8 +59,6 @@ export interface Worker {
 /** A task that failed before and finds its lane held tries again after this time. */
 const retryHeldMs = 5_000;
 const backoffRange = { minMs: 1_000, baseMs: 2_000, maxMs: 300_000 };
-/** Cursors of finished polls are confirmed at this interval, for all advertisers in one statement. */
-const confirmEveryMs = 5_000;
 
 const passNames: Record<TaskName, PassName> = {
   poll: 'live',
@@ -76,7 +75,6 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
   const { store, log, watchdog } = deps;
   const { signal } = request;
   const taskRequest = { ...request, skipIfDoneWithinMs: toNotWithinMs(request.schedule) };
-  const polled = new Set<bigint>();
   const troubles = createTroubles(store);
   const queues = createAccountQueues({
     accounts: deps.accounts,
@@ -90,46 +88,35 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     using heartbeat = watchdog.begin({ task: name, advertiser: queue.account.name });
     queue.account.watch(heartbeat);
     const tell = createTeller(deps, passNames[name]);
-    const moves = {
-      onStep() {
-        heartbeat.move();
-        goOn(queue, name);
-      },
-      onWait(trouble: Trouble, waitMs: number) {
-        heartbeat.move();
-        waitFor(queue, name, trouble, waitMs);
-      },
-      demand: (task: TaskName) => queues.demandOf(queue, task),
+    let counts: SweepCounts = nothingCounted;
+    const onStep = (step: SweepCounts) => {
+      heartbeat.move();
+      counts = addUp(counts, step);
+      goOn(queue, name);
     };
+    const demand = (task: TaskName) => queues.demandOf(queue, task);
     try {
-      const result = await runTask({ store, ...moves }, taskRequest, queue, name);
+      const result = await runTask({ store, onStep, demand }, taskRequest, queue, name);
       if (result === null) {
         // Another process holds the lane. That says nothing about what this worker waits for, so it tries again soon.
-        if (queue.troubles.has(name)) queues.pause(queue, name, retryHeldMs);
+        if (queue.failing.has(name)) queues.pause(queue, name, retryHeldMs);
         return;
       }
-      queue.failures.delete(name);
       goOn(queue, name);
-      if (result.polled !== null) polled.add(result.polled);
-      tell('done', toCounts(result));
-      logResult(queue.account.name, name, result);
+      tell('done', counts);
+      logResult(queue.account.name, name, result, counts);
     } catch (error) {
       if (signal.aborted) return;
-      tell('failed', { kind: toErrorKind(error) });
+      tell('failed', { ...counts, kind: toErrorKind(error) });
       pauseAfter(queue, name, error);
     } finally {
       queue.account.watch(null);
     }
   }
 
-  function waitFor({ account, troubles: own }: AccountQueue, task: TaskName, trouble: Trouble, waitMs: number): void {
-    own.set(task, { trouble, since: own.get(task)?.since ?? new Date() });
-    troubles.note('reading', [account.name], trouble, waitMs);
-  }
-
-  function goOn({ account, troubles: own }: AccountQueue, task: TaskName): void {
-    own.delete(task);
-    if (own.size === 0) troubles.clear('reading', [account.name]);
+  function goOn({ account, failing }: AccountQueue, task: TaskName): void {
+    failing.delete(task);
+    if (failing.size === 0) troubles.clear('reading', [account.name]);
   }
 
   /** Handles a failure: a halted account is probed by one task, everything else is retried with backoff, each task apart. */
@@ -142,10 +129,11 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     }
     const trouble = toTrouble(error);
     const isHalted = trouble.kind === 'refused' || trouble.kind === 'mismatch';
-    const attempt = (queue.failures.get(name) ?? 0) + 1;
-    queue.failures.set(name, attempt);
+    const { attempt: earlier, since } = queue.failing.get(name) ?? { attempt: 0, since: new Date() };
+    const attempt = earlier + 1;
+    queue.failing.set(name, { attempt, since, trouble });
     const waitMs = isHalted ? request.probeEveryMs : backoffAfter(trouble, attempt, backoffRange);
-    waitFor(queue, name, trouble, waitMs);
+    troubles.note('reading', [queue.account.name], trouble, waitMs);
     queues.pause(queue, name, waitMs, isHalted ? taskNames : []);
     log.warn(
       { ...facts, kind: toErrorKind(error), attempt, waitMs: Math.round(waitMs), err: error },
@@ -153,18 +141,17 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     );
   }
 
-  function logResult(advertiser: string, task: TaskName, { sweeps, hidden }: TaskResult): void {
+  function logResult(advertiser: string, task: TaskName, { sweeps, hidden }: TaskResult, counts: SweepCounts): void {
     if (hidden > 0 && task === 'audit') log.warn({ advertiser, hidden }, 'random audit contradicts the proof');
     else if (hidden > 0) {
       log.warn({ advertiser, hidden }, 'the date filter shows applications that the id filters did not');
     }
-    for (const sweep of sweeps) {
-      const isQuiet = task === 'poll' && sweep.added + sweep.changed + sweep.quarantined === 0;
-      const level = isQuiet && sweep.certificate !== 'unproven' ? 'debug' : 'info';
-      const { certificate, requests, received, added, changed, quarantined, stopped } = sweep;
-      const counts = { certificate, requests, received, added, changed, quarantined, stopped };
-      log[level]({ advertiser, task, ...counts }, 'read');
-    }
+    const last = sweeps.at(-1);
+    if (last === undefined) return;
+    const { requests, received, added, changed, quarantined } = counts;
+    const isQuiet = task === 'poll' && added + changed + quarantined === 0 && last.certificate !== 'unproven';
+    const facts = { advertiser, task, certificate: last.certificate, stopped: last.stopped };
+    log[isQuiet ? 'debug' : 'info']({ ...facts, requests, received, added, changed, quarantined }, 'read');
   }
 
   /**
@@ -186,16 +173,6 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
       tell('failed', { kind: toErrorKind(error) });
       log.warn({ maintenance: task.name, err: error }, 'maintenance task failed; next run by its schedule');
     }
-  }
-
-  async function confirm(): Promise<void> {
-    const ids = [...polled];
-    if (ids.length === 0) return;
-    polled.clear();
-    // If the database is unavailable, the polls report it, and these cursors are confirmed later.
-    await store.coverage.confirmCursors(ids).catch(() => {
-      for (const id of ids) polled.add(id);
-    });
   }
 
   /** Running tasks by name. The lease does not prevent a second run in the same worker, because the worker already owns it. */
@@ -221,7 +198,6 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     ],
     log,
   );
-  const confirming = setInterval(() => void confirm(), confirmEveryMs);
   queues.demand('poll');
   const names = deps.accounts.map(({ name }) => name);
   const downloadLoop = startDownloadLoop(
@@ -237,10 +213,9 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
   const webhookLoop = runWebhookLoop(deps, request);
 
   async function end(): Promise<void> {
-    clearInterval(confirming);
     schedules.stop();
     await Promise.allSettled([downloadLoop.ended, webhookLoop, queues.untilIdle(), ...maintenance.values()]);
-    await Promise.all([confirm(), troubles.untilWritten()]);
+    await troubles.untilWritten();
   }
   const ended = new Promise<void>((resolve) => {
     if (signal.aborted) void end().then(resolve);
@@ -266,8 +241,8 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
 }
 
 /** The trouble of the account's most urgent task that fails. */
-function findTrouble({ account, troubles }: AccountQueue) {
-  const found = taskNames.flatMap((name) => troubles.get(name) ?? [])[0];
+function findTrouble({ account, failing }: AccountQueue) {
+  const found = taskNames.flatMap((name) => failing.get(name) ?? [])[0];
   return found ? [{ advertiser: account.name, ...found }] : [];
 }
 
@@ -275,9 +250,4 @@ function findTrouble({ account, troubles }: AccountQueue) {
 function toNotWithinMs(schedule: string | null): number {
   const [first, second] = schedule === null ? [] : createTask(schedule, () => {}).getNextRuns(2);
   return first && second ? Math.min(20_000, (second.getTime() - first.getTime()) / 2) : 20_000;
-}
-
-function toCounts({ sweeps }: TaskResult): Partial<Pass> {
-  const sum = (name: 'requests' | 'added' | 'changed') => sweeps.reduce((total, sweep) => total + sweep[name], 0);
-  return { requests: sum('requests'), added: sum('added'), changed: sum('changed') };
 }
