@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { toStatus } from '../../src/domain/status.ts';
@@ -49,6 +50,26 @@ describe('a scrape', () => {
     ]) {
       expect(text).toContain(`${line}\n`);
     }
+  });
+
+  it('tells how long the event loop stood still, and forgets it at the next one', async () => {
+    const { metrics, status } = createFilled();
+    const loadBlock = async () => {
+      const text = await metrics.render(status);
+      return Number(/^intake_event_loop_block_seconds (\S+)$/m.exec(text)?.[1]);
+    };
+    const turn = async () => {
+      for (const before = process.hrtime.bigint(); process.hrtime.bigint() - before < 50_000_000n; )
+        await setTimeout(1);
+    };
+    await turn();
+    const before = performance.now();
+    while (performance.now() - before < 2_000);
+    await turn();
+    const block = await loadBlock();
+    expect(block).toBeGreaterThan(1.9);
+    await turn();
+    expect(await loadBlock()).toBeLessThan(block);
   });
 
   it('forgets an advertiser that was removed', async () => {

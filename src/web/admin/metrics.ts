@@ -1,6 +1,7 @@
 // Exposes the status as Prometheus metrics; the only user of prom-client. Label values are configured names and closed sets of words, so
 // their number is bounded whatever the source sends. docs/metrics.md lists every name; a test compares the two, and deploy/ with both.
 
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { AdvertiserStatus } from '../../domain/advertiser-status.ts';
 import { toUnusualSilence } from '../../domain/silence.ts';
@@ -40,6 +41,17 @@ export function createMetrics({ version }: { readonly version: string }) {
     help: 'How long downloads were due before this process claimed them.',
     buckets: [0.1, 1, 5, 15, 60, 300, 1800, 7200],
     registers,
+  });
+  const loop = monitorEventLoopDelay();
+  loop.enable();
+  new Gauge({
+    name: 'intake_event_loop_block_seconds',
+    help: 'The longest time that the event loop of this process stood still since the last scrape.',
+    registers,
+    collect() {
+      this.set(loop.max / 1e9);
+      loop.reset();
+    },
   });
 
   return {
