@@ -84,6 +84,6 @@ async function runChecks(
   const webhooks = openWebhooks(config, stack).filter(({ account }) =>
     advertisers.some(({ name }) => name === account),
   );
-  findings.push(...(await checks.checkWebhooks(owned, webhooks)));
+  findings.push(...(await checks.checkWebhooks(webhooks)));
   return findings;
 }

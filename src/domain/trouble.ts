@@ -51,8 +51,11 @@ export class Trouble extends Error {
   }
 }
 
-/** A setting is wrong, which only its use could show. Waiting does not help. */
-export class SettingTrouble extends Trouble {
+/** Trouble that does not pass within minutes, so that a command does not wait. */
+export abstract class LastingTrouble extends Trouble {}
+
+/** A setting is wrong, which only its use could show. */
+export class SettingTrouble extends LastingTrouble {
   constructor(message: string, cause?: unknown, at?: Dependency) {
     super('local', message, { cause, ...(at && { at }) });
   }
@@ -66,14 +69,14 @@ export class FileTrouble extends Trouble {
 }
 
 /** The TLS certificate of the source or the storage is not trusted. A command fails at once; a worker waits, since it may be renewed. */
-export class CertificateTrouble extends Trouble {
+export class CertificateTrouble extends LastingTrouble {
   constructor(at: 'source' | 'storage', message: string) {
     super(at === 'source' ? 'unreachable' : 'local', message, { at });
   }
 }
 
 /** The database's schema is not the one that this version needs, or could not be migrated to it. */
-export class SchemaTrouble extends Trouble {
+export class SchemaTrouble extends LastingTrouble {
   readonly next: string;
 
   constructor(message: string, next: string, cause?: unknown) {
@@ -92,21 +95,21 @@ export class SeveralFit extends Trouble {
   }
 }
 
-export class LaneHeld extends Trouble {
+export class LaneHeld extends LastingTrouble {
   constructor(message: string) {
     super('local', message);
   }
 }
 
 /** Another process has taken over a lane. The state that this process has in memory is stale and must be dropped. */
-export class LeaseLost extends Trouble {
+export class LeaseLost extends LastingTrouble {
   constructor(name: string, lane: string) {
     super('local', `The ${lane} lane of ${name} was taken over by another process; nothing of this step was written.`);
   }
 }
 
 /** The sweep was dropped while it ran, because an audit found an application that the source hides. It must be begun again. */
-export class SweepDropped extends Trouble {
+export class SweepDropped extends LastingTrouble {
   constructor() {
     super(
       'local',
@@ -119,8 +122,8 @@ export function isMissing(error: unknown): boolean {
   return error instanceof Trouble && error.kind === 'missing';
 }
 
-/** The configured blob store does not belong to this database. Waiting does not help. */
-export class WrongStore extends Trouble {
+/** The configured blob store does not belong to this database. */
+export class WrongStore extends LastingTrouble {
   constructor(message: string) {
     super('local', message, { at: 'storage' });
   }

@@ -2,16 +2,7 @@
 // nevertheless is run again as a whole, and goes on from its rows: a task of the worker after a pause, a command for two minutes.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type BackoffRange, backoff } from '../domain/backoff.ts';
-import {
-  CertificateTrouble,
-  LaneHeld,
-  LeaseLost,
-  SchemaTrouble,
-  SettingTrouble,
-  SweepDropped,
-  Trouble,
-  WrongStore,
-} from '../domain/trouble.ts';
+import { LastingTrouble, Trouble } from '../domain/trouble.ts';
 
 export interface RetryOptions {
   /** How long failures may last before the last one is thrown. Infinity: retries without end. */
@@ -55,13 +46,9 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 }
 
-/** Failures that retries within minutes do not resolve. */
-const notRetried = [CertificateTrouble, LaneHeld, LeaseLost, SchemaTrouble, SettingTrouble, SweepDropped, WrongStore];
-
 /** True for trouble that may soon be over by itself. */
 export function isTemporary(error: unknown): error is Trouble {
-  if (!(error instanceof Trouble)) return false;
-  if (notRetried.some((kind) => error instanceof kind)) return false;
+  if (!(error instanceof Trouble) || error instanceof LastingTrouble) return false;
   return ['unreachable', 'throttled', 'malformed', 'local'].includes(error.kind);
 }
 

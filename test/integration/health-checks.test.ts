@@ -1,9 +1,9 @@
-// What `intake doctor` says of a storage and of webhooks.
+// What `intake doctor` says of a storage.
 import { describe, expect } from 'vitest';
 import type { BlobStore } from '../../src/domain/blob.ts';
 import { ensureOwned } from '../../src/sync/files/store-owner.ts';
-import { checkBlobs, checkWebhooks } from '../../src/sync/worker/health-checks.ts';
-import { openSharedStore, openSmallIntake } from '../support/small-intake.ts';
+import { checkBlobs } from '../../src/sync/worker/health-checks.ts';
+import { openSmallIntake } from '../support/small-intake.ts';
 import { type TestDatabase, test } from '../support/test-database.ts';
 
 const signal = AbortSignal.timeout(600_000);
@@ -84,56 +84,5 @@ describe('a storage that keeps what is deleted', () => {
     const locked = await runChecks(database, keeping(true, true));
     expect(locked[1]).toMatchObject({ check: 'erasure', ok: false, detail: expect.stringContaining('object lock') });
     expect(locked[1]?.trouble).toMatchObject({ name: 'SettingTrouble' });
-  });
-});
-
-describe('an endpoint of webhooks', () => {
-  const look = async () => ({ address: 'ats.example.com:443', refusal: null });
-  const check = async (database: TestDatabase, row: string | null, seen: typeof checked = checked) => {
-    await database.query(
-      `INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('acme', 7) ON CONFLICT DO NOTHING`,
-    );
-    await database.query(`DELETE FROM intake.webhooks`);
-    if (row !== null)
-      await database.query(
-        `INSERT INTO intake.webhooks (advertiser_id, name, position, stop, failing_since, last_answer, answered_at) VALUES ${row}`,
-      );
-    const [finding] = await checkWebhooks(openSharedStore(database), [seen]);
-    return finding;
-  };
-  const checked: Parameters<typeof checkWebhooks>[1][number] = { account: 'acme', name: 'ats', look };
-
-  test('is well while it takes events, and before the first', async ({ emptied: database }) => {
-    expect(await check(database, null)).toEqual({
-      check: 'acme: webhook ats',
-      ok: true,
-      detail: 'ats.example.com:443; no worker has begun to deliver',
-    });
-    expect(await check(database, `(7, 'ats', 5, NULL, NULL, 'it answered 204', now())`)).toMatchObject({
-      ok: true,
-      detail: expect.stringMatching(/^ats\.example\.com:443; up to date, 0 events wait; it answered 204, /),
-    });
-  });
-
-  test.for<[string, string, RegExp]>([
-    ['fails', `(7, 'ats', 5, NULL, now(), 'it answered 500', now())`, /failing, .*it answered 500/],
-    ['is halted', `(7, 'ats', 5, NULL, now() - interval '80 hours', 'it answered 500', now())`, /Run intake retry/],
-    ['answered 410', `(7, 'ats', 5, 'gone', NULL, 'it answered 410', now())`, /Run intake retry --webhook ats$/],
-    ['missed events', `(7, 'ats', 5, 'lost', NULL, 'it answered 204', now())`, /read all applications anew/],
-  ])('that %s is not', async ([, row, words], { emptied: database }) => {
-    expect(await check(database, row)).toMatchObject({ ok: false, detail: expect.stringMatching(words) });
-  });
-
-  test('whose address is refused, or does not resolve, is not, whatever it answered before', async ({
-    emptied: database,
-  }) => {
-    const refused = { ...checked, look: async () => ({ address: 'x:443', refusal: 'x:443 is not an address' }) };
-    expect(await check(database, `(7, 'ats', 5, NULL, NULL, 'it answered 204', now())`, refused)).toEqual({
-      ...{ check: 'acme: webhook ats', ok: false, detail: 'x:443 is not an address', trouble: undefined },
-    });
-  });
-
-  test('is looked at while the database is away', async () => {
-    expect(await checkWebhooks(null, [checked])).toMatchObject([{ ok: true }]);
   });
 });

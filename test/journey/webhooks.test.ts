@@ -112,7 +112,7 @@ test('an operator lists endpoints, sends a ping, and continues one that was disa
   expect(stdout).toMatch(/crm .* acme .* new /);
   expect(stdout).not.toContain(new URL(receiver.url).port);
 
-  // The doctor looks at addresses and rows, and sends nothing.
+  // The doctor looks at addresses, and sends nothing.
   const sent = receiver.received.length;
   const address = new URL(receiver.url).host;
   const look = async (settings = {}) => {
@@ -121,14 +121,10 @@ test('an operator lists endpoints, sends a ping, and continues one that was disa
     return { code, found: findings.filter(({ check }) => check.startsWith('acme: webhook ')) };
   };
   expect(await look()).toEqual({
-    code: 3,
+    code: 0,
     found: [
-      {
-        check: 'acme: webhook ats',
-        ok: false,
-        detail: `${address}; Webhook ats is disabled: it answered 410 (gone); 1 event waits. Run intake retry --webhook ats`,
-      },
-      { check: 'acme: webhook crm', ok: true, detail: `${address}; no worker has begun to deliver` },
+      { check: 'acme: webhook ats', ok: true, detail: address },
+      { check: 'acme: webhook crm', ok: true, detail: address },
     ],
   });
   const strict = await look({ WEBHOOK_ALLOW_PRIVATE: 'false' });

@@ -17,7 +17,7 @@ import {
 } from '../../domain/webhook.ts';
 import type { DeliveryRecord, WebhookName, WebhookPlace } from '../../store/accounts/webhooks.ts';
 import type { Store } from '../../store/store.ts';
-import { type LaneRequest, tryHoldLane } from './held-lane.ts';
+import { type LaneHolder, tryHoldLane } from './held-lane.ts';
 
 /** A configured endpoint, and the client that signs and sends. */
 export interface Webhook extends WebhookName {
@@ -34,7 +34,7 @@ export interface DeliverDeps {
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
-export type DeliverRequest = Pick<LaneRequest, 'owner' | 'leaseMs' | 'signal'> & { readonly advertiserId: bigint };
+export type DeliverRequest = LaneHolder & { readonly advertiserId: bigint };
 
 export interface DeliverySummary {
   readonly delivered: number;

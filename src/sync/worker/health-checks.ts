@@ -5,11 +5,9 @@ import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { type BlobStore, countKept, type DeletePolicy, type DeleteResult, hasRoom } from '../../domain/blob.ts';
 import { assumptions } from '../../domain/coverage/certificate.ts';
 import type { KnownPages } from '../../domain/coverage/state.ts';
-import { formatAgo, formatCount } from '../../domain/format.ts';
 import { describeSchema, isUsable, toEncodingTrouble, toSchemaTrouble } from '../../domain/schema.ts';
 import { parseIdentity } from '../../domain/store-owner.ts';
 import { SettingTrouble, Trouble, WrongStore } from '../../domain/trouble.ts';
-import { toWebhookProblems, toWebhookState, type WebhookStatus } from '../../domain/webhook-status.ts';
 import type { Source } from '../../source/client.ts';
 import type { KnownAdvertiser } from '../../store/accounts/advertisers.ts';
 import type { WebhookName } from '../../store/accounts/webhooks.ts';
@@ -213,34 +211,14 @@ export interface CheckedWebhook extends WebhookName {
   readonly look: () => Promise<{ readonly address: string; readonly refusal: string | null }>;
 }
 
-/** Checks the address of each endpoint, and how it answered the workers. */
-export async function checkWebhooks(
-  store: Pick<Store, 'webhooks'> | null,
-  webhooks: readonly CheckedWebhook[],
-): Promise<Finding[]> {
-  if (webhooks.length === 0) return [];
-  // Other checks tell what is wrong with the database.
-  const all = (await store?.webhooks.load().catch(() => null)) ?? [];
+/** Checks the address of each endpoint. How it answers is shown by the status. */
+export async function checkWebhooks(webhooks: readonly CheckedWebhook[]): Promise<Finding[]> {
   return await Promise.all(
     webhooks.map(async ({ account, name, look }) => {
-      const check = `${account}: webhook ${name}`;
       const { address, refusal } = await look();
-      if (refusal !== null) return bad(check, refusal);
-      const known = all.find((one) => one.advertiser === account && one.name === name);
-      if (known === undefined) return good(check, `${address}; no worker has begun to deliver`);
-      const { isWell, words } = toWebhookWords(known, new Date());
-      return { check, ok: isWell, detail: `${address}; ${words}` };
+      return { check: `${account}: webhook ${name}`, ok: refusal === null, detail: refusal ?? address };
     }),
   );
-}
-
-function toWebhookWords(one: WebhookStatus, now: Date) {
-  const problem = toWebhookProblems(one, now).at(0);
-  if (problem !== undefined) return { isWell: false, words: `${problem.what} Run ${problem.command}` };
-  const state = toWebhookState(one, now);
-  const answer = one.answeredAt === null ? 'no answer yet' : `${one.lastAnswer}, ${formatAgo(one.answeredAt, now)}`;
-  const words = `${state}, ${formatCount(one.behind, 'event waits', 'events wait')}; ${answer}`;
-  return { isWell: state !== 'failing', words };
 }
 
 /** A halt for a refused credential ends by itself; the credential check shows whether it is accepted now. Other halts need an operator. */

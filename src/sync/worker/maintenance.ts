@@ -1,7 +1,7 @@
 // Maintenance tasks run by schedule, not per advertiser. Of several workers, the one that takes the lease of a task runs it. The others
 // find the lease taken or just released. Knows nothing about what a task does.
 import type { Store } from '../../store/store.ts';
-import { type LaneRequest, tryHoldLane } from '../accounts/held-lane.ts';
+import { type LaneHolder, tryHoldLane } from '../accounts/held-lane.ts';
 import type { PassName } from './pass.ts';
 
 export interface MaintenanceTask {
@@ -20,7 +20,7 @@ const sameTickMs = 60_000;
 export async function runMaintenance(
   store: Pick<Store, 'leases'>,
   task: MaintenanceTask,
-  request: Pick<LaneRequest, 'owner' | 'leaseMs' | 'signal'> & {
+  request: LaneHolder & {
     readonly onStep: () => void;
     readonly skipIfDoneWithinMs?: number | undefined;
   },

@@ -4,7 +4,7 @@ import { firstPosition, lastPosition } from '../../domain/coverage/position.ts';
 import type { Store } from '../../store/store.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { haltIfRefused, requireIdentity } from '../accounts/account-identity.ts';
-import { type LaneRequest, tryHoldLane } from '../accounts/held-lane.ts';
+import { type LaneHolder, tryHoldLane } from '../accounts/held-lane.ts';
 import { audit, witnessByDate } from '../read/audit.ts';
 import { confirmRead, isWholeRecheck, readAgain, readNew, readUnfinishedFirst } from '../read/read-tasks.ts';
 import type { ReadContext, SweepDeps, SweepSummary } from '../read/sweep.ts';
@@ -15,9 +15,7 @@ export interface RunTaskDeps extends Pick<SweepDeps, 'onStep'> {
   readonly demand: (name: TaskName) => void;
 }
 
-export interface RunTaskRequest
-  extends Pick<LaneRequest, 'owner' | 'leaseMs' | 'signal'>,
-    Pick<ReadContext, 'lagMs' | 'startAt'> {
+export interface RunTaskRequest extends LaneHolder, Pick<ReadContext, 'lagMs' | 'startAt'> {
   /** A poll is skipped if another worker's poll finished within this time: the schedules of workers start at the same moment. */
   readonly skipIfDoneWithinMs: number;
 }

@@ -2,13 +2,8 @@
 // that a slow endpoint delays no other.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LeaseLost } from '../../domain/trouble.ts';
-import {
-  type DeliverDeps,
-  type DeliverRequest,
-  type DeliverySummary,
-  deliver,
-  type Webhook,
-} from '../accounts/webhooks.ts';
+import type { LaneHolder } from '../accounts/held-lane.ts';
+import { type DeliverDeps, type DeliverySummary, deliver, type Webhook } from '../accounts/webhooks.ts';
 import type { WorkerLog } from './download-loop.ts';
 import { createTeller, type Pass, toErrorKind } from './pass.ts';
 import type { Watchdog } from './watchdog.ts';
@@ -30,10 +25,7 @@ const checkEveryMs = 2_000;
 const restMs = 50;
 
 /** Runs until the signal aborts; resolves when every delivery has ended. */
-export async function runWebhookLoop(
-  deps: WebhookLoopDeps,
-  request: Pick<DeliverRequest, 'owner' | 'leaseMs' | 'signal'>,
-): Promise<void> {
+export async function runWebhookLoop(deps: WebhookLoopDeps, request: LaneHolder): Promise<void> {
   const { store, log, watchdog, webhooks } = deps;
   const { signal } = request;
   if (webhooks.length === 0) return;
