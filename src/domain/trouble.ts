@@ -85,6 +85,13 @@ export class SchemaTrouble extends LastingTrouble {
   }
 }
 
+/** The source answers, but not in a way that can be believed. */
+export class NotBelieved extends LastingTrouble {
+  constructor(message: string) {
+    super('unreachable', message, { at: 'source' });
+  }
+}
+
 /** An id may name different people at different advertisers, and the request does not say which advertiser. */
 export class SeveralFit extends Trouble {
   constructor(advertiserIds: readonly bigint[]) {

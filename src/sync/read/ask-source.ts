@@ -11,7 +11,7 @@ import {
 } from '../../domain/coverage/question.ts';
 import type { Sent } from '../../domain/evidence/record.ts';
 import { formatBytes } from '../../domain/format.ts';
-import { Trouble } from '../../domain/trouble.ts';
+import { NotBelieved, Trouble } from '../../domain/trouble.ts';
 import type { ListFilters, Source } from '../../source/client.ts';
 import type { KnownAdvertiser } from '../../store/accounts/advertisers.ts';
 import type { PageDiff } from '../../store/applications/diff-page.ts';
@@ -94,7 +94,7 @@ export function createAsker(
       failing.push(question.covers);
       if (failing.filter(isSingle).length > mostFailedIds) {
         const why = `The source fails for one id after the other: ${answer.why}`;
-        throw new Trouble('unreachable', why, { at: 'source' });
+        throw new NotBelieved(why);
       }
     }
     if (page !== null) {

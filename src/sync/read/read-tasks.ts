@@ -12,8 +12,9 @@ import {
   wholeAxis,
 } from '../../domain/coverage/position.ts';
 import { aloneQuestion } from '../../domain/coverage/question.ts';
-import { Trouble } from '../../domain/trouble.ts';
+import { NotBelieved } from '../../domain/trouble.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
+import { isTemporary } from '../retry.ts';
 import { createAsker } from './ask-source.ts';
 import { commitApplications, toLonePage } from './commit-answer.ts';
 import { readDates } from './read-dates.ts';
@@ -33,7 +34,7 @@ export async function readNew(deps: SweepDeps, context: ReadContext, state?: Syn
   const summary = await readIds(deps, { ...context, purpose: 'live', parallel: 1, isNew }, plan);
   if (summary.reason !== noneShown) return summary;
   const trouble = `The source answers, but for ${context.advertiser.name} it shows nothing: ${noneShown}.`;
-  throw new Trouble('unreachable', trouble, { at: 'source' });
+  throw new NotBelieved(trouble);
 }
 
 /** Everything, or from a date on. The latter uses the date filter, because no id is known yet. */
@@ -124,7 +125,12 @@ async function readUnreadable(deps: SweepDeps, context: ReadContext, ids: readon
   const askSource = createAsker(deps, context.advertiser, context.lane.signal);
   for (const id of ids.slice(0, mostAtOnce)) {
     if (context.hasToStop?.()) return;
-    const received = await askSource(aloneQuestion(id));
+    const received = await askSource(aloneQuestion(id)).catch((error: unknown) => {
+      if (isTemporary(error)) return null;
+      throw error;
+    });
+    // Nothing is served now. The sweeps have ended, and these ids stay due.
+    if (received === null) return;
     const { answer } = received;
     if (answer.kind !== 'page') {
       const reason = answer.kind === 'unanswered' ? answer.why : 'the source refuses the question';

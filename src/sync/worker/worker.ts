@@ -4,7 +4,7 @@ import { createTask } from 'node-cron';
 import { LeaseLost, type Trouble, type Wait } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 import { addUp, nothingCounted, type SweepCounts } from '../read/sweep.ts';
-import { backoffAfter, toTrouble } from '../retry.ts';
+import { backoffAfter, isTemporary, toTrouble } from '../retry.ts';
 import { createTroubles } from '../troubles.ts';
 import {
   type AccountQueue,
@@ -88,6 +88,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     using heartbeat = watchdog.begin({ task: name, advertiser: queue.account.name });
     queue.account.watch(heartbeat);
     const tell = createTeller(deps, passNames[name]);
+    const failedBefore = queue.failing.get(name)?.attempt ?? 0;
     let counts: SweepCounts = nothingCounted;
     const onStep = (step: SweepCounts) => {
       heartbeat.move();
@@ -108,7 +109,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     } catch (error) {
       if (signal.aborted) return;
       tell('failed', { ...counts, kind: toErrorKind(error) });
-      pauseAfter(queue, name, error);
+      pauseAfter(queue, name, error, isTemporary(error) && counts.requests > 0 ? 0 : failedBefore);
     } finally {
       queue.account.watch(null);
     }
@@ -119,8 +120,11 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     if (failing.size === 0) troubles.clear('reading', [account.name]);
   }
 
-  /** Handles a failure: a halted account is probed by one task, everything else is retried with backoff, each task apart. */
-  function pauseAfter(queue: AccountQueue, name: TaskName, error: unknown): void {
+  /**
+   * Handles a failure: a halted account is probed by one task, everything else is retried with backoff, each task apart. A task that made
+   * progress before it failed has not failed before.
+   */
+  function pauseAfter(queue: AccountQueue, name: TaskName, error: unknown, failedBefore: number): void {
     const facts = { advertiser: queue.account.name, task: name };
     if (error instanceof LeaseLost) {
       // The new holder continues the sweep.
@@ -129,9 +133,8 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     }
     const trouble = toTrouble(error);
     const isHalted = trouble.kind === 'refused' || trouble.kind === 'mismatch';
-    const { attempt: earlier, since } = queue.failing.get(name) ?? { attempt: 0, since: new Date() };
-    const attempt = earlier + 1;
-    queue.failing.set(name, { attempt, since, trouble });
+    const attempt = failedBefore + 1;
+    queue.failing.set(name, { attempt, since: queue.failing.get(name)?.since ?? new Date(), trouble });
     const waitMs = isHalted ? request.probeEveryMs : backoffAfter(trouble, attempt, backoffRange);
     troubles.note('reading', [queue.account.name], trouble, waitMs);
     queues.pause(queue, name, waitMs, isHalted ? taskNames : []);
