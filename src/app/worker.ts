@@ -143,7 +143,6 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   worker = startWorker(
     {
       ...{ store, accounts, log, watchdog, onPass },
-      now: Date.now,
       runDownloads: (watch) =>
         downloadDue(config, store, accounts, { ...watch, memory, crashPoint, onClaimed: metrics.observeWaits }),
       untilQueued: queued.until,
@@ -245,6 +244,7 @@ async function downloadDue(
   accounts: readonly WorkerAccount[],
   watch: DownloadWatch & Pick<FilesRequest, 'onClaimed' | 'crashPoint'> & { readonly memory: DownloadMemory },
 ) {
+  const { heartbeat } = watch;
   const paused = [...watch.memory.pauses].flatMap(([name, until]) => (until > performance.now() ? [name] : []));
   await store.downloads.bringForward();
   const due = await store.downloads.loadDueAdvertisers(paused);
@@ -255,11 +255,15 @@ async function downloadDue(
     // These waits end by themselves: a slot comes at any rate, and opening an answer has a time limit.
     const watched = {
       ...source,
-      list: (...args) => watch.whileWaiting(source.list(...args)),
-      openAttachment: (...args) => watch.whileWaiting(source.openAttachment(...args)),
+      list: (...args) => heartbeat.whileWaiting(source.list(...args)),
+      openAttachment: (...args) => heartbeat.whileWaiting(source.openAttachment(...args)),
     } satisfies Source;
     return [{ ...account, advertiserId, source: watched }];
   });
   if (ready.length === 0) return null;
-  return await downloadFiles(config, store, ready, { ...watch, retryForMs: 0, onFiles: watch.onStep });
+  return await downloadFiles(config, store, ready, {
+    ...{ ...watch, retryForMs: 0, onFiles: () => heartbeat.move() },
+    onBytes: (file) => heartbeat.move({ task: 'downloads', ...file }),
+    whileWaiting: (waiting) => heartbeat.whileWaiting(waiting),
+  });
 }

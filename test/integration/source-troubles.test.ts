@@ -490,6 +490,18 @@ describe('ids that cannot be read', () => {
     expect(await loadUnreadable(database)).toHaveLength(3);
   });
 
+  test('stay due while the source serves neither them nor the question about nobody, and the sync ends', async ({ database }) => {
+    await using intake = await openTroubled({ database, applications: 60, choices: { pageCap: 30 } });
+    const poison = idsOf(intake).sort(ascending)[30] as bigint;
+    intake.spoil = ({ ids }) => (ids.includes(poison) ? { status: 500 } : null);
+    await intake.sync();
+    await database.query(`UPDATE intake.unreadable SET next_at = now()`);
+    intake.board.add(1);
+    intake.spoil = ({ ids, query }) => (ids.includes(poison) || query.get('beforeid') === '1' ? { status: 500 } : null);
+    expect(await intake.sync()).toMatchObject({ added: 1 });
+    expect(await loadUnreadable(database)).toEqual([poison]);
+  });
+
   test('are believed up to twenty: then the source is in trouble, and the sweep goes on later', async ({
     database,
   }) => {

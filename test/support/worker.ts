@@ -157,7 +157,6 @@ export function startBareWorker(
       log: { debug() {}, info() {}, warn() {} },
       watchdog: createWatchdog({ now: () => 0, stuckMs: 1 }),
       onPass: () => {},
-      now: Date.now,
       runDownloads: async () => null,
       untilQueued: (_, ended) => new Promise((resolve) => ended.addEventListener('abort', () => resolve())),
       webhooks: [],

@@ -5,21 +5,18 @@ import type { Trouble } from '../../domain/trouble.ts';
 import type { DownloadSummary } from '../files/download-run.ts';
 import { backoffAfter, toTrouble } from '../retry.ts';
 import { createTeller, type Pass, toErrorKind } from './pass.ts';
-import type { Watchdog, Work } from './watchdog.ts';
+import type { Heartbeat, Watchdog } from './watchdog.ts';
 
-/** What the loop passes to a download run: the signal to stop, and callbacks. */
+/** What the loop passes to a download run. */
 export interface DownloadWatch {
   readonly signal: AbortSignal;
-  readonly onStep: () => void;
-  /** Bytes of this file arrived, or are about to be parsed. */
-  readonly onBytes: (file: Work) => void;
+  readonly heartbeat: Heartbeat;
   /** A file was stored, so the last trouble is over. */
   readonly onStored: () => void;
   /** The run waits for the storage, the database or the source. */
   readonly onWait: (trouble: Trouble, waitMs: number) => void;
+  /** The source of this account cannot be reached. */
   readonly onUnreachable: (name: string) => void;
-  /** Tells the watchdog that the run waits for something that ends by itself, however long it takes. */
-  readonly whileWaiting: <T>(waiting: Promise<T>) => Promise<T>;
 }
 
 export interface DownloadLoopDeps {
@@ -44,7 +41,7 @@ const checkEveryMs = 2_000;
 /** How long a trouble stays reported while nothing is due. Files that failed are postponed, and until one is due again nothing tests it. */
 const knownForMs = 60_000;
 
-export interface DownloadLoopEvents extends Pick<DownloadWatch, 'onUnreachable'> {
+interface DownloadLoopEvents extends Pick<DownloadWatch, 'onUnreachable'> {
   /** Downloads wait, and are tried again after this time. */
   readonly onTrouble: (trouble: Trouble, waitMs: number) => void;
   /** Nothing keeps downloads waiting any more. */
@@ -52,7 +49,7 @@ export interface DownloadLoopEvents extends Pick<DownloadWatch, 'onUnreachable'>
 }
 
 export function startDownloadLoop(deps: DownloadLoopDeps & DownloadLoopEvents, signal: AbortSignal) {
-  const { log, watchdog } = deps;
+  const { log, onUnreachable } = deps;
   let trouble: Trouble | null = null;
   let troubleAt = 0;
   const noteTrouble = (found: Trouble, waitMs: number) => {
@@ -66,7 +63,7 @@ export function startDownloadLoop(deps: DownloadLoopDeps & DownloadLoopEvents, s
   };
 
   async function runOn(): Promise<void> {
-    using heartbeat = watchdog.begin({ task: 'downloads' });
+    using heartbeat = deps.watchdog.begin({ task: 'downloads' });
     const onWait = (found: Trouble, waitMs: number) => {
       heartbeat.move();
       noteTrouble(found, waitMs);
@@ -74,15 +71,7 @@ export function startDownloadLoop(deps: DownloadLoopDeps & DownloadLoopEvents, s
     for (let failures = 0; !signal.aborted; ) {
       const tell = createTeller(deps, 'downloads');
       try {
-        const summary = await deps.runDownloads({
-          signal,
-          onStep: () => heartbeat.move(),
-          onBytes: (file) => heartbeat.move({ task: 'downloads', ...file }),
-          onStored: endTrouble,
-          onUnreachable: deps.onUnreachable,
-          onWait,
-          whileWaiting: (waiting) => heartbeat.whileWaiting(waiting),
-        });
+        const summary = await deps.runDownloads({ signal, heartbeat, onStored: endTrouble, onUnreachable, onWait });
         failures = 0;
         if (summary !== null || performance.now() - troubleAt > knownForMs) endTrouble();
         if (summary !== null) {

@@ -24,7 +24,6 @@ export interface WorkerDeps extends DownloadLoopDeps, WebhookLoopDeps {
   readonly store: Store;
   readonly accounts: readonly WorkerAccount[];
   readonly maintenance: readonly MaintenanceTask[];
-  readonly now: () => number;
 }
 
 export interface WorkerRequest extends Omit<RunTaskRequest, 'skipIfDoneWithinMs'> {
