@@ -182,6 +182,8 @@ describe('what is new', { tags: ['slow'] }, () => {
     board.add(1);
     await until(() => isRead(database, board));
     // Found by a poll, to which the sweep of everything gave way.
-    expect(await database.query(`SELECT added FROM intake.sweeps WHERE purpose = 'live'`)).toEqual([{ added: '1' }]);
+    expect(await database.query(`SELECT added FROM intake.sweeps WHERE purpose = 'live' AND added > 0`)).toEqual([
+      { added: '1' },
+    ]);
   });
 });
