@@ -490,7 +490,9 @@ describe('ids that cannot be read', () => {
     expect(await loadUnreadable(database)).toHaveLength(3);
   });
 
-  test('stay due while the source serves neither them nor the question about nobody, and the sync ends', async ({ database }) => {
+  test('stay due while the source serves neither them nor the question about nobody, and the sync ends', async ({
+    database,
+  }) => {
     await using intake = await openTroubled({ database, applications: 60, choices: { pageCap: 30 } });
     const poison = idsOf(intake).sort(ascending)[30] as bigint;
     intake.spoil = ({ ids }) => (ids.includes(poison) ? { status: 500 } : null);

@@ -46,11 +46,10 @@ export function createMetrics({ version }: { readonly version: string }) {
   loop.enable();
   new Gauge({
     name: 'intake_event_loop_block_seconds',
-    help: 'The longest time that the event loop of this process stood still since the last scrape.',
+    help: 'The longest time that the event loop of this process has stood still.',
     registers,
     collect() {
       this.set(loop.max / 1e9);
-      loop.reset();
     },
   });
 
