@@ -192,7 +192,9 @@ describe('migrations', () => {
       // The build waits for the transaction that may still need the table as it was. Nobody waits for the build.
       await reader.query(`BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM intake.advertisers`);
       const told = Promise.withResolvers<string>();
-      const ended = migrate(older.url, { migrations, onWait: ({ message }) => told.resolve(message) });
+      const interrupted = expect(
+        migrate(older.url, { migrations, onWait: ({ message }) => told.resolve(message) }),
+      ).rejects.toThrow();
       expect(await told.promise).toContain('application "a long report", idle in transaction');
       await older.query(
         `BEGIN; SET LOCAL lock_timeout = 1; INSERT INTO intake.advertisers (name) VALUES ('a'); COMMIT`,
@@ -200,7 +202,7 @@ describe('migrations', () => {
       await older.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'intake migrate' AND datname = current_database()`,
       );
-      await expect(ended).rejects.toThrow();
+      await interrupted;
       expect(await older.query(isValid)).toEqual([{ indisvalid: false }]);
     } finally {
       await reader.end();
