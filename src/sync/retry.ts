@@ -17,7 +17,7 @@ export interface RetryOptions {
 /** Repeats the work until it succeeds, or until temporary failures have lasted for `retryForMs`. Other failures are thrown at once. */
 export async function retry<T>(retryOptions: RetryOptions, work: () => Promise<T>): Promise<T> {
   const { retryForMs, signal, progress, onWait } = retryOptions;
-  let startedAt = performance.now();
+  let failingSince: number | null = null;
   let done: number | undefined;
   for (let attempt = 1; ; attempt++) {
     try {
@@ -25,13 +25,13 @@ export async function retry<T>(retryOptions: RetryOptions, work: () => Promise<T
     } catch (error) {
       signal.throwIfAborted();
       if (!isTemporary(error)) throw error;
-      if (progress?.() !== done) {
+      if (failingSince === null || progress?.() !== done) {
         done = progress?.();
-        startedAt = performance.now();
+        failingSince = performance.now();
         attempt = 1;
       }
       const waitMs = backoffAfter(error, attempt, shortBackoff);
-      if (performance.now() - startedAt + waitMs > retryForMs) throw error;
+      if (performance.now() - failingSince + waitMs > retryForMs) throw error;
       onWait?.(error, waitMs, attempt);
       await pause(waitMs, signal);
     }

@@ -65,6 +65,32 @@ test('a halted account is probed by the task that was refused, and by no other',
   expect(done).toEqual(['poll', 'poll', 'audit', 'everything']);
 });
 
+test('a halted account is not read when the earlier pause of one of its tasks ends', async () => {
+  const { queues, done } = openQueues((all, queue, task) => {
+    if (task === 'day') all.pause(queue, task, 1_000);
+    if (task === 'poll' && done.length === 2) all.pause(queue, task, 5_000, taskNames);
+  });
+  queues.demand('day');
+  await vi.advanceTimersByTimeAsync(500);
+  queues.demand('poll');
+  await vi.advanceTimersByTimeAsync(4_900);
+  expect(done).toEqual(['day', 'poll']);
+  await vi.advanceTimersByTimeAsync(200);
+  expect(done).toEqual(['day', 'poll', 'poll', 'day']);
+});
+
+test('the end of a halt does not shorten the longer pause of one task', async () => {
+  const { queues, done } = openQueues((all, queue, task) => {
+    if (task === 'poll') all.pause(queue, task, 60_000);
+    if (task === 'day' && done.length === 2) all.pause(queue, task, 5_000, taskNames);
+  });
+  queues.demand('poll', 'day');
+  await vi.advanceTimersByTimeAsync(50_000);
+  expect(done).toEqual(['poll', 'day', 'day']);
+  await vi.advanceTimersByTimeAsync(11_000);
+  expect(done).toEqual(['poll', 'day', 'day', 'poll']);
+});
+
 test('the last day is read before the checks: a late application is stored by then, and not taken for a hidden one', async () => {
   const { queues, done } = openQueues();
   queues.demand('everything', 'audit', 'witness', 'day', 'poll');

@@ -1,5 +1,5 @@
 // Retries of temporary failures.
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { toDelay } from '../../src/domain/delay.ts';
 import { LeaseLost, Trouble } from '../../src/domain/trouble.ts';
 import { retry } from '../../src/sync/retry.ts';
@@ -25,6 +25,24 @@ describe('a retry', () => {
       () => Promise.reject(new Trouble('local', 'The database is away.', { retryAfterMs: toDelay(60_000) })),
     );
     await expect(waiting).rejects.toBe(lost);
+  });
+
+  test('counts from the first failure, also where the work has succeeded for longer before it', async () => {
+    vi.useFakeTimers();
+    try {
+      const away = new Trouble('local', 'The database is away.', { retryAfterMs: toDelay(1_000) });
+      let tries = 0;
+      const waiting = retry({ retryForMs: 2_000, signal: new AbortController().signal }, async () => {
+        if (++tries > 1) return 'done';
+        await new Promise((resolve) => setTimeout(resolve, 5_000));
+        throw away;
+      });
+      const ended = expect(waiting).resolves.toBe('done');
+      await vi.advanceTimersByTimeAsync(7_000);
+      await ended;
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test.for(['refused', 'missing', 'mismatch'] as const)('does not wait for what stays: %s', async (kind) => {

@@ -23,14 +23,14 @@ export interface AccountQueue {
   readonly account: WorkerAccount;
   readonly due: Set<TaskName>;
   isBusy: boolean;
-  /** Tasks that are paused after a failure; the others run. A timer ends the pause: setting the clock back must not prolong it. */
-  readonly paused: Set<TaskName>;
+  /** Tasks that are paused after a failure, and when the pause ends by the monotonic clock. The others run. */
+  readonly pausedUntil: Map<TaskName, number>;
   /** Tasks that failed, until they go on: how often in a row, since when, and why. */
   readonly failing: Map<TaskName, { readonly attempt: number; readonly since: Date; readonly trouble: Trouble }>;
 }
 
-export function isReady({ due, paused }: Pick<AccountQueue, 'due' | 'paused'>, name: TaskName): boolean {
-  return due.has(name) && !paused.has(name);
+export function isReady({ due, pausedUntil }: Pick<AccountQueue, 'due' | 'pausedUntil'>, name: TaskName): boolean {
+  return due.has(name) && !pausedUntil.has(name);
 }
 
 export interface AccountQueuesRequest {
@@ -48,7 +48,7 @@ export type AccountQueues = ReturnType<typeof createAccountQueues>;
 /** Creates the queues. The first task starts with the first demand. */
 export function createAccountQueues({ accounts, atOnce, longAtOnce, work, signal }: AccountQueuesRequest) {
   const all: readonly AccountQueue[] = accounts.map((account): AccountQueue => {
-    return { account, due: new Set(), isBusy: false, paused: new Set(), failing: new Map() };
+    return { account, due: new Set(), isBusy: false, pausedUntil: new Map(), failing: new Map() };
   });
   // A Set keeps insertion order, so each is a queue from which any account can be removed.
   const polls = new Set<AccountQueue>();
@@ -101,12 +101,14 @@ export function createAccountQueues({ accounts, atOnce, longAtOnce, work, signal
       enqueue(queue);
       pump();
     },
-    /** Makes a task due again after a while. Until then it is paused, and so are the tasks in `also`. */
+    /** Makes a task due again after a while. Until then it is paused, and so are the tasks in `also`. Of two pauses the longer one holds. */
     pause(queue: AccountQueue, name: TaskName, ms: number, also: readonly TaskName[] = []): void {
-      queue.due.add(name);
-      for (const one of [name, ...also]) queue.paused.add(one);
+      const { due, pausedUntil } = queue;
+      due.add(name);
+      const until = performance.now() + ms;
+      for (const one of [name, ...also]) pausedUntil.set(one, Math.max(until, pausedUntil.get(one) ?? until));
       const wake = () => {
-        for (const one of [name, ...also]) queue.paused.delete(one);
+        for (const [one, end] of pausedUntil) if (end <= until) pausedUntil.delete(one);
         enqueue(queue);
         pump();
       };
