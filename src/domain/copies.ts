@@ -2,7 +2,7 @@
 // answer shows somebody else than the stored row names. Pure. The choice does not depend on the order of the copies, or a list in random
 // order would change the row with every sweep.
 import type { Application } from './application.ts';
-import { parseAddress, toAccountId } from './person.ts';
+import { listTexts, parseAddress, readMembers, toAccountId } from './person.ts';
 
 const columns = ['jobSeekerId', 'email', 'phone', 'firstName', 'lastName'] as const;
 
@@ -100,12 +100,6 @@ function toName(text: string | null): string | null {
 function listUnkept(applicant: Applicant): string[] {
   const names = columns.filter((column) => applicant[column] === null).map((column) => column.toLowerCase());
   if (names.length === 0) return [];
-  const texts: string[] = [];
-  for (const [name, value] of Object.entries(Object(JSON.parse(applicant.raw ?? '{}'))))
-    if (names.includes(name.toLowerCase()))
-      JSON.stringify(value, (_key, leaf) => {
-        if (typeof leaf === 'string' || typeof leaf === 'number') texts.push(String(leaf).trim());
-        return leaf;
-      });
+  const texts = listTexts(readMembers(applicant.raw ?? '{}', names)).map((text) => text.trim());
   return texts.filter(Boolean).sort((a, b) => (a < b ? -1 : 1));
 }

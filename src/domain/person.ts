@@ -133,3 +133,23 @@ export function findAccounts(json: string): string[] {
   }
   return [...found];
 }
+
+/** The members of an object with one of these names, in any letter case, as JSON. Numbers become texts. */
+export function readMembers(json: string, names: readonly string[]): string {
+  // An account id may have more digits than a number holds.
+  const toText = (_key: string, value: unknown, { source = '' }: { readonly source?: string }) => {
+    if (typeof value !== 'number') return value;
+    return /^\d+$/.test(source) ? source : String(value);
+  };
+  const members = Object.entries(Object(JSON.parse(json, toText)));
+  return JSON.stringify(members.filter(([name]) => names.includes(name.toLowerCase())).map(([, value]) => value));
+}
+
+/** The texts in JSON at any depth, without the names of members. */
+export function listTexts(json: string): string[] {
+  const texts: string[] = [];
+  JSON.parse(json, (_key, value: unknown) => {
+    if (typeof value === 'string') texts.push(value);
+  });
+  return texts;
+}

@@ -3,7 +3,7 @@
 import { createHmac, type KeyObject } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
 import { toSoughtText } from '../domain/erasure.ts';
-import { findAddresses, mostNamed, parseAddress, toAccountId } from '../domain/person.ts';
+import { findAddresses, listTexts, mostNamed, parseAddress, readMembers, toAccountId } from '../domain/person.ts';
 import { isOwnKey, toPersonKey } from './person-key.ts';
 import { isAhead } from './postgres/clock.ts';
 import type { Queryable } from './postgres/database.ts';
@@ -34,17 +34,21 @@ export interface Person {
   readonly begunAt?: Date;
 }
 
-/** The person whom an application names. What the source sent as a list or an object is only in its JSON. */
+/**
+ * The person whom an application names. What the source sent as a list or an object is only in its JSON. Members of other names may name other
+ * people, such as referees.
+ */
 export function toPerson({ id, jobSeekerId, email, raw }: PersonFacts): Person {
   return {
     applicationId: id,
     // Both are seldom asked for, and then only is the JSON parsed.
     get accounts() {
-      return jobSeekerId === null ? listTexts(readMember(raw, 'jobseekerid')) : [jobSeekerId];
+      if (jobSeekerId !== null) return [jobSeekerId];
+      return listTexts(readMembers(raw, ['jobseekerid'])).slice(0, mostNamed + 1);
     },
     get addresses() {
       return email === null
-        ? findAddresses(readMember(raw, 'email'))
+        ? findAddresses(readMembers(raw, ['email']))
         : [email, ...findAddresses(JSON.stringify(email))];
     },
   };
@@ -54,24 +58,6 @@ export function toPerson({ id, jobSeekerId, email, raw }: PersonFacts): Person {
 export function toClaimant(application: PersonFacts): Person {
   const holder = toPerson(application);
   return { holder, accounts: holder.accounts, addresses: holder.addresses };
-}
-
-/** A member of an application's JSON in any letter case, as JSON. Another member may name another person, such as a referee. */
-function readMember(raw: string, name: string): string {
-  // An account id may have more digits than a number holds.
-  const toText = (_key: string, value: unknown, { source }: { readonly source?: string }) =>
-    typeof value === 'number' ? source : value;
-  const members = Object.entries(Object(JSON.parse(raw, toText)));
-  return JSON.stringify(members.filter(([key]) => key.toLowerCase() === name).map(([, value]) => value));
-}
-
-/** The texts in a JSON text, at most one more than `mostNamed`. */
-function listTexts(json: string): string[] {
-  const texts: string[] = [];
-  JSON.parse(json, (_key, value: unknown) => {
-    if (typeof value === 'string' && texts.length <= mostNamed) texts.push(value);
-  });
-  return texts;
 }
 
 export type PersonFacts = Pick<Application, 'id' | 'jobSeekerId' | 'email' | 'raw'>;

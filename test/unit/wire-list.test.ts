@@ -323,6 +323,7 @@ describe('L10: the same id twice', () => {
     ['{"ID":1,"Email":"ann@example.com"}', '{"ID":1,"Email":{"@address":"jo@example.com"}}'],
     ['{"ID":1,"FirstName":["Ann"],"JobReference":"A"}', '{"ID":1,"FirstName":["Jo"],"JobReference":"B"}'],
     ['{"ID":1,"JobSeekerID":[7]}', '{"ID":1,"JobSeekerID":[8]}'],
+    ['{"ID":1,"JobSeekerID":[12345678901234567890]}', '{"ID":1,"JobSeekerID":[12345678901234567891]}'],
     [`{"ID":1,"Email":"${' '.repeat(500)}ann@example.com"}`, `{"ID":1,"Email":"${' '.repeat(500)}jo@example.com"}`],
     ['{"ID":1,"Email":"ann at example.com"}', '{"ID":1,"Email":"jo at example.com"}'],
   ] as const)('of two people with one id, one is stored and the other is a reject: %s, %s', (copies) => {
