@@ -187,6 +187,7 @@ async function findShared(
   people: readonly Person[],
   found: readonly QuarantinedElement[],
 ): Promise<QuarantinedElement[]> {
+  if (people.length === 0) return [];
   const holders = new Map(people.map((person) => [String(person.applicationId), toNames(person)]));
   const rows = await db.query<QuarantinedElement & { id: string; raw: string }>(
     `SELECT ${elementColumns}, btrim(own.id #>> '{}') AS id, raw::text AS raw
