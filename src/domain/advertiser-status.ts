@@ -23,7 +23,7 @@ export interface AdvertiserFacts {
   /** Every stored byte has been verified at or after this time; storing counts. Null while nothing is stored. */
   readonly verifiedSince: Date | null;
   readonly quarantined: number;
-  /** Elements that were not kept, because as many as may be wait in quarantine already. */
+  /** The most elements of one page that were not kept, because the quarantine is full. */
   readonly unkept: number;
   /** How often an application, an element or a prefill of an erased person was kept out. */
   readonly keptOut: number;
@@ -201,7 +201,7 @@ function toWorkProblems(a: AdvertiserStatus, now: Date, { staleAfterMs, isWaitin
   }
   if (a.unkept > 0) {
     add(
-      `The quarantine is full; ${formatCount(a.unkept, 'element')} of the list could not be kept: ask the source why they have no id.`,
+      `The quarantine is full; at least ${formatCount(a.unkept, 'element')} of the list could not be kept: ask the source why they have no id.`,
       'intake quarantine list',
       true,
     );

@@ -93,7 +93,7 @@ export interface Stranger {
   readonly reject: Reject;
 }
 
-/** The most elements of an advertiser that wait in quarantine. Further ones are counted, and the status reports them. */
+/** The most elements of an advertiser that wait in quarantine. Further ones are not kept, and the status says so. */
 export const mostQuarantined = 10_000;
 
 /** A filter as the answer repeats it: absent, null, a value, or something that cannot be parsed. */

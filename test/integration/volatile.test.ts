@@ -159,16 +159,21 @@ describe('an element without an id', () => {
     expect((await intake.rows()).length).toBeLessThan(2 * elements);
   });
 
-  test('is kept up to ten thousand of them; the others are counted, and the status says so', {
+  test('is kept up to ten thousand of them; the status says how many more one answer had', {
     tags: ['slow'],
   }, async () => {
     await using intake = await openQuarantine();
     const people = Array.from({ length: mostQuarantined + 3 }, (_, at) => ({ Email: `p${at}@example.com` }));
-    await intake.answer(...people);
+    await intake.answer(...people.slice(0, -5));
+    // Two of five new ones still fit, behind many known ones.
+    for (let answer = 0; answer < 3; answer++) await intake.answer(...people.slice(-45));
     expect(await intake.rows()).toHaveLength(mostQuarantined);
     const problems = await loadProblems(intake);
     expect(problems).toContainEqual(
-      expect.objectContaining({ what: expect.stringContaining('The quarantine is full; 3 elements'), urgent: true }),
+      expect.objectContaining({
+        what: expect.stringContaining('The quarantine is full; at least 3 elements'),
+        urgent: true,
+      }),
     );
     await intake.answer(...people.slice(0, 5));
     expect((await intake.rows()).filter(({ seen }) => seen === 2)).toHaveLength(5);

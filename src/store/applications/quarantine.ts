@@ -39,10 +39,13 @@ export async function quarantine(
     `INSERT INTO intake.quarantine AS q (advertiser_id, fingerprint, reason, raw, raw_text, members, person, identity, sweep_id)
      SELECT $1, decode(r.fingerprint, 'hex'), r.reason, r.raw::jsonb, r.raw_text, r.members::jsonb, decode(r.person, 'hex'),
        decode(r.identity, 'hex'), $2
-     FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
-       WITH ORDINALITY AS r (fingerprint, reason, raw, raw_text, members, person, identity, nth)
-     LEFT JOIN intake.quarantine known ON known.advertiser_id = $1 AND known.fingerprint = decode(r.fingerprint, 'hex')
-     WHERE known.fingerprint IS NOT NULL OR r.nth <= $10 - (
+     FROM (
+       SELECT r.*, known.fingerprint IS NULL AS is_new, row_number() OVER (PARTITION BY known.fingerprint IS NULL ORDER BY r.at) AS nth
+       FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
+         WITH ORDINALITY AS r (fingerprint, reason, raw, raw_text, members, person, identity, at)
+       LEFT JOIN intake.quarantine known ON known.advertiser_id = $1 AND known.fingerprint = decode(r.fingerprint, 'hex')
+     ) AS r
+     WHERE NOT r.is_new OR r.nth <= $10 - (
        SELECT count(*) FROM intake.quarantine o WHERE o.advertiser_id = $1 AND o.resolved_at IS NULL)
      ON CONFLICT (advertiser_id, fingerprint) DO UPDATE SET last_seen_at = now(), reason = excluded.reason,
        seen = q.seen + (q.sweep_id <> excluded.sweep_id)::int, sweep_id = excluded.sweep_id, members = excluded.members
@@ -53,13 +56,17 @@ export async function quarantine(
       mostQuarantined,
     ],
   );
-  if (stored.length < elements.length) {
-    await tx.query(`UPDATE intake.advertisers SET unkept = coalesce(unkept, 0) + $2 WHERE advertiser_id = $1`, [
-      advertiserId,
-      elements.length - stored.length,
-    ]);
-  }
+  await noteUnkept(tx, advertiserId, elements.length - stored.length);
   return stored.length;
+}
+
+/** Every sweep shows the same elements again: only those of one page are certainly different ones. */
+async function noteUnkept(tx: Queryable, advertiserId: bigint, unkept: number): Promise<void> {
+  if (unkept === 0) return;
+  await tx.query(`UPDATE intake.advertisers SET unkept = $2 WHERE advertiser_id = $1 AND coalesce(unkept, 0) < $2`, [
+    advertiserId,
+    unkept,
+  ]);
 }
 
 interface Rejected {
