@@ -33,6 +33,8 @@ export function createWorkload(accounts: readonly BoardAdvertiser[], random: Ran
   const digests = new Set<string>();
   /** Files that a change added. A flag on one marks its bytes as infected for every application that has them. */
   const own = new Map<bigint, { readonly content: string; readonly uploadedAt: number }>();
+  /** The last flag of each application. */
+  const last = new Map<bigint, boolean | null>();
   /** Applications flagged by a fault that lifts the flag itself. */
   const flagged = new Set<bigint>();
   /** New applications that may not change yet, because the invariants have not recorded their first files. */
@@ -58,10 +60,13 @@ export function createWorkload(accounts: readonly BoardAdvertiser[], random: Ran
     own.set(id, { content: own.get(random.pick(others))?.content ?? '', uploadedAt: Date.now() });
     account.change(id, { attach: [{ kind: 'resume', hasVirus: false, ...own.get(id) }] });
   };
-  const setFlag = (account: BoardAdvertiser, id: bigint, hasVirus: boolean | null) =>
+  const setFlag = (account: BoardAdvertiser, id: bigint, hasVirus: boolean | null) => {
+    last.set(id, hasVirus);
     account.change(id, { attach: [{ kind: 'resume', hasVirus, ...own.get(id) }] });
+  };
   const changeFlag = (account: BoardAdvertiser, id: bigint) => {
-    const hasVirus = random.pick([true, false, null]);
+    // Only false lifts a flag: a source that says nothing any more would differ from the rows for ever.
+    const hasVirus = random.pick(last.get(id) ? [true, false] : [true, false, null]);
     if (own.has(id)) setFlag(account, id, hasVirus);
   };
 
