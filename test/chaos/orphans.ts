@@ -56,13 +56,17 @@ async function untilNoneIsDeleted({ cluster }: OrphanStage): Promise<void> {
   while ((await isDeleted()).length > 0) await sleep(500);
 }
 
-/** Finds objects that no file, earlier version or resume uses (P17 if their person was erased), and rows that were never deleted. */
+/**
+ * Finds objects that no file, earlier version or resume uses (P17 if their person was erased), and rows that were never deleted. The resume
+ * of a prefill whose process died during the put belongs to it until it lapses.
+ */
 async function findLeftOver({ cluster, s3 }: OrphanStage): Promise<string[]> {
   const rows = await cluster.query<{ key: string }>(
-    `SELECT b.key FROM intake.blobs b WHERE b.state = 'stored'
-       AND (EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = b.advertiser_id AND a.sha256 = b.sha256)
-         OR EXISTS (SELECT 1 FROM intake.attachment_versions v WHERE v.advertiser_id = b.advertiser_id AND v.sha256 = b.sha256)
-         OR EXISTS (SELECT 1 FROM intake.prefills p WHERE p.advertiser_id = b.advertiser_id AND p.resume_sha256 = b.sha256))`,
+    `SELECT b.key FROM intake.blobs b WHERE (b.state = 'stored'
+         AND (EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = b.advertiser_id AND a.sha256 = b.sha256)
+           OR EXISTS (SELECT 1 FROM intake.attachment_versions v WHERE v.advertiser_id = b.advertiser_id AND v.sha256 = b.sha256)))
+       OR (b.state IN ('writing', 'stored')
+         AND EXISTS (SELECT 1 FROM intake.prefills p WHERE p.advertiser_id = b.advertiser_id AND p.resume_sha256 = b.sha256))`,
   );
   const needed = new Set(rows.map(({ key }) => `intake/${key}`));
   const left = [...s3.objects.keys()].filter((name) => /[0-9a-f]{64}$/.test(name) && !needed.has(name));
