@@ -39,11 +39,13 @@ export function knowsWebhooks(checkout: string): boolean {
 }
 
 /**
- * Faults have moved these times by whole hours, and no checker accepts rows that are younger than the answers that showed them. A plan is
- * shorter than an hour, so each time belongs into the last one.
+ * Faults have moved these times by whole hours. No checker accepts rows that are younger than the answers that showed them, or a sweep that
+ * began at another time than its evidence says. A plan is shorter than an hour, so each time belongs into the last one.
  */
-const originalTimesSql = `UPDATE intake.applications
-  SET first_seen_at = first_seen_at - ceil(extract(epoch FROM first_seen_at - now()) / 3600) * interval '1 hour'`;
+const originalTimesSql = ['applications.first_seen_at', 'sweeps.started_at'].map((name) => {
+  const [table, time] = name.split('.');
+  return `UPDATE intake.${table} SET ${time} = ${time} - ceil(extract(epoch FROM ${time} - now()) / 3600) * interval '1 hour'`;
+});
 
 export function createReleases(before: string | null, random: Random, count: (what: string) => void): Releases {
   const own = resolve('.');
@@ -73,7 +75,7 @@ export function createReleases(before: string | null, random: Random, count: (wh
     async checkProofs({ cluster, accounts, runCommand: run }, folder) {
       if (before === null) return [];
       const broken: string[] = [];
-      await cluster.query(originalTimesSql);
+      for (const sql of originalTimesSql) await cluster.query(sql);
       for (let nth = 1; nth <= accounts.length; nth++) {
         const file = join(folder, `proof-${nth}.ndjson`);
         broken.push(...(await requireDone(run, ['prove', '--export', file, '--advertiser', `account-${nth}`])));
