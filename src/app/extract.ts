@@ -32,7 +32,7 @@ const statementTimeoutMs = 600_000;
 /** How long a dead process that erased from a target, or took it, keeps others from it. */
 const shortLeaseMs = 30_000;
 
-/** Makes this database the owner of the target in EXTRACT_URL. Returns where it is; null if there is none, or nothing is published there. */
+/** Makes this database the owner of the target in EXTRACT_URL. Returns where it is; null if there is none, or nothing there. */
 export async function adoptExtracts(
   config: Config<'blobs' | 'extract'>,
   store: Store,

@@ -41,7 +41,7 @@ interface Adoption {
   readonly former: StoreOwner | null;
   readonly wasOwn: boolean;
   readonly owner: StoreOwner | null;
-  /** The target of extracts that this database has taken as well; null if none is configured, or nothing is published there. */
+  /** The target of extracts that this database has taken as well; null if none is configured, or nothing is there. */
   readonly extracts: string | null;
 }
 

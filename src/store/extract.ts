@@ -251,20 +251,13 @@ export async function loadExtractStatus(
   return { ...watched, publishedAt: row?.published_at ?? null };
 }
 
-/** What is recorded of a place. */
-export interface ExtractPlace {
-  /** The snapshot that was begun there last, which a killed extract may have left files of; empty where none was. */
-  readonly begunId: string;
-  /** A snapshot was published there: a target without one is another folder under the same name. */
-  readonly isPublished: boolean;
-}
-
-export async function loadPlace(db: Queryable, location: string): Promise<ExtractPlace> {
-  const [row] = await db.query<Columns<'extracts', 'snapshot_id' | 'published_at'>>(
-    `SELECT snapshot_id, published_at FROM intake.extracts WHERE location = $1`,
+/** The snapshot that was begun last at a place; empty where none was. */
+export async function loadBegun(db: Queryable, location: string): Promise<string> {
+  const [row] = await db.query<Columns<'extracts', 'snapshot_id'>>(
+    `SELECT snapshot_id FROM intake.extracts WHERE location = $1`,
     [location],
   );
-  return { begunId: row?.snapshot_id ?? '', isPublished: (row?.published_at ?? null) !== null };
+  return row?.snapshot_id ?? '';
 }
 
 /** The places that may hold people's columns. */

@@ -317,7 +317,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         loadFingerprints: extracts.loadFingerprints,
         record: extracts.recordExtract,
         recordPublished: extracts.recordPublished,
-        loadPlace: extracts.loadPlace,
+        loadBegun: extracts.loadBegun,
         loadPeoplePlaces: extracts.loadPeoplePlaces,
         loadStatus: extracts.loadExtractStatus,
       }),

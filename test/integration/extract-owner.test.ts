@@ -1,32 +1,33 @@
 // A target of extracts has one owner: a copy of its database neither publishes nor erases there, and adopt-store moves it.
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import type { Manifest } from '../../src/domain/extract/manifest.ts';
 import { openScratch } from '../support/blob-stores.ts';
-import { callIntake } from '../support/intake.ts';
+import { callIntake, runIntake } from '../support/intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { copyDatabase, openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
 
-/** A database with an extract of its people, and a copy of that database with a store of files of its own. */
-async function openCopied() {
+/** A database with an extract of its people, which may have been killed, and a copy of that database with a store of files of its own. */
+async function openCopied({ killedAt = '' } = {}) {
   await using stack = new AsyncDisposableStack();
   const board = stack.use(await openSandbox({ applications: 4 }));
   const scratch = stack.use(await openScratch());
   const original = stack.use(await openTestDatabase());
   const target = join(scratch.path, 'extract');
   const stores = new Map<string, string>();
-  const run = (args: readonly string[], whose: TestDatabase, more: Record<string, string> = {}) =>
-    callIntake(args, {
-      ...toEnvironment(whose, board, stores.get(whose.url) ?? join(scratch.path, 'blobs')),
-      ...{ LEASE: '1s', ...more },
-    });
+  const run = (args: readonly string[], whose: TestDatabase, more: Record<string, string> = {}) => {
+    const store = stores.get(whose.url) ?? join(scratch.path, 'blobs');
+    const env = { ...toEnvironment(whose, board, store), LEASE: '1s', ...more };
+    return 'INTAKE_CRASH_AT' in more ? runIntake(args, env) : callIntake(args, env);
+  };
   expect(await run(['backfill', '--from', '2000-01-01'], original)).toMatchObject({ code: 3 });
-  const extract = (whose: TestDatabase, ...more: readonly string[]) =>
-    run(['extract', '--to', `file:${target}`, '--with-people', ...more], whose);
+  const args = ['extract', '--to', `file:${target}`, '--with-people'];
+  const extract = (whose: TestDatabase, ...more: readonly string[]) => run([...args, ...more], whose);
+  if (killedAt) expect(await run(args, original, { INTAKE_CRASH_AT: killedAt })).toMatchObject({ code: null });
   // Nothing is proven by dates, hence 3.
-  expect(await extract(original)).toMatchObject({ code: 3 });
+  else expect(await extract(original)).toMatchObject({ code: 3 });
   const copy = stack.use(await copyDatabase(original));
   stores.set(copy.url, join(scratch.path, 'staging'));
   mkdirSync(join(scratch.path, 'staging'));
@@ -62,6 +63,29 @@ describe('the target of a database', () => {
     });
     expect(copied.files()).toEqual(before);
     expect(await copied.extract(original, '--since-last')).toMatchObject({ code: 3 });
+  });
+
+  test('is its own from the first file on, before a snapshot is published', async () => {
+    await using copied = await openCopied({ killedAt: 'extractWritten' });
+    const { original, copy, target } = copied;
+    expect(await copied.run(['adopt-store', '--yes'], copy)).toMatchObject({ code: 0 });
+    const before = copied.files();
+    expect(before.filter((path) => path.startsWith('people/') && path.endsWith('.parquet'))).not.toEqual([]);
+    expect(await copied.erase(copy)).toMatchObject({ code: 0, stdout: expect.stringContaining('extractsOfOthers') });
+    expect(await copied.extract(copy)).toMatchObject({ code: 2 });
+    expect(copied.files()).toEqual(before);
+    // A folder that is not mounted holds nothing, and is not where the person was taken out of.
+    renameSync(target, `${target}-away`);
+    mkdirSync(target);
+    await original.query(`DELETE FROM intake.leases WHERE name LIKE 'extract %'`);
+    expect(await copied.erase(original)).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining('Mount or open it'),
+    });
+    rmSync(target, { recursive: true });
+    renameSync(`${target}-away`, target);
+    expect(await copied.erase(original)).toMatchObject({ code: 0, stdout: expect.stringContaining('extractFiles') });
+    expect(copied.files().filter((path) => path.endsWith('.parquet'))).toEqual([]);
   });
 
   test('moves to the database that takes its place; the former one is refused', async () => {

@@ -48,7 +48,8 @@ export async function erasePeople(deps: ErasePeopleDeps, request: ErasePeopleReq
     return keptVersions;
   };
   if (latest === undefined) {
-    if (published.isPublished) throw new Trouble('local', explainAbsence(request.location), { at: 'storage' });
+    if (begunId !== '' && published.identity === null)
+      throw new Trouble('local', explainAbsence(request.location), { at: 'storage' });
     return await deleteAllBut([]);
   }
   const buckets = await store.extracts.loadBuckets(request.applicationIds);

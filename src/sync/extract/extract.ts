@@ -25,6 +25,7 @@ import {
   listPaths,
   listUnused,
   loadPublished,
+  ownTarget,
   type Published,
   publish,
 } from './publish.ts';
@@ -67,6 +68,7 @@ export async function extract(deps: ExtractDeps, request: ExtractRequest): Promi
   const { signal } = lane;
   const published = await loadPublished(store, target, location, signal);
   const { pointer, chain, snapshotId } = published;
+  await ownTarget(target, published, signal);
   let manifest: Manifest;
   try {
     manifest = await writeSnapshot(deps, { ...request, signal }, published);
@@ -127,8 +129,9 @@ async function writeSnapshot(
 }
 
 /**
- * Publishes the last snapshot again, as this database's. From then on its former database neither publishes nor erases at the target. The
- * next extract writes every file, since the events of that snapshot are not those of this database. False if nothing is published there.
+ * Names this database as the owner, and publishes the last snapshot again as its own. From then on its former database neither publishes nor
+ * erases at the target. The next extract writes every file, since the events of that snapshot are not those of this database. False if there
+ * is nothing.
  */
 export async function takeTarget(
   { store, target }: Pick<ExtractDeps, 'store' | 'target'>,
@@ -140,7 +143,9 @@ export async function takeTarget(
   const published = await loadPublished(store, target, location, signal, { isTaken: true });
   const { databaseId, pointer, chain, snapshotId } = published;
   const [last] = chain;
-  if (last === undefined) return false;
+  if (last === undefined && published.identity === null) return false;
+  await ownTarget(target, published, signal);
+  if (last === undefined) return true;
   await store.extracts.record({ location, withPeople: chain.some((one) => one.with_people), snapshotId });
   const previous = toManifestPath(last.snapshot_id);
   await publish(target, { ...last, snapshot_id: snapshotId, database: databaseId, previous }, pointer, { signal });

@@ -1,6 +1,6 @@
 // What a reader of a target sees: `latest.json` names a manifest, the manifest names files that are all there. The manifest is written after
 // its files and the pointer after the manifest, so a killed extract shows nothing of itself. What it left is deleted by the next one.
-import { hash } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { type BlobStore, countKept } from '../../domain/blob.ts';
 import {
   findUnused,
@@ -14,13 +14,16 @@ import {
   toManifestPath,
   toSnapshotId,
 } from '../../domain/extract/manifest.ts';
-import { isOwnId } from '../../domain/store-owner.ts';
+import { isOwnId, parseIdentity, renderIdentity } from '../../domain/store-owner.ts';
 import { LeaseLost, Trouble, WrongStore } from '../../domain/trouble.ts';
-import type { ExtractPlace } from '../../store/extract.ts';
 import type { Store } from '../../store/store.ts';
 
-export interface Published extends ExtractPlace {
+export interface Published {
   readonly databaseId: string;
+  /** The text that names the target's owner; null before anything was written there. */
+  readonly identity: string | null;
+  /** The snapshot that was begun there last, which a killed extract may have left files of; empty where none was. */
+  readonly begunId: string;
   /** The text of the pointer; null before the first snapshot. */
   readonly pointer: string | null;
   /** The latest snapshot and those before it, newest first. */
@@ -30,8 +33,8 @@ export interface Published extends ExtractPlace {
 }
 
 /**
- * Loads what was published at a target, and what was begun. Throws if the last snapshot is another database's, unless this one is about to
- * take the target. Needs the target's lane.
+ * Loads what was published at a target, and what was begun. Throws if the target or its last snapshot is another database's, unless this one
+ * is about to take it. Needs the target's lane.
  */
 export async function loadPublished(
   store: Pick<Store, 'blobStore' | 'extracts'>,
@@ -41,7 +44,8 @@ export async function loadPublished(
   { isTaken = false } = {},
 ): Promise<Published> {
   const { databaseId } = await store.blobStore.ensure();
-  const place = await store.extracts.loadPlace(location);
+  const begunId = await store.extracts.loadBegun(location);
+  const identity = await target.loadIdentity(signal);
   const pointer = await target.loadText(latestName, signal);
   const chain: Manifest[] = [];
   for (let path = pointer === null ? null : parseLatest(pointer); path !== null; ) {
@@ -51,17 +55,33 @@ export async function loadPublished(
     if (text === null)
       throw new Trouble('local', `${latestName} names ${path}, which is not there.`, { at: 'storage' });
     const manifest = parseManifest(text.toString(), path);
-    if (!isTaken && chain.length === 0 && !isOwnId(manifest.database, databaseId)) {
-      throw new WrongStore(
-        `${target.location} holds the extracts of the database ${manifest.database}; this is the database ${databaseId}. To take its place there, run intake adopt-store with this target as EXTRACT_URL.`,
-      );
-    }
     chain.push(manifest);
     path = manifest.previous;
   }
-  const ids = [place.begunId, chain[0]?.snapshot_id ?? ''].sort();
-  return { ...place, databaseId, pointer, chain, snapshotId: toSnapshotId(new Date(), ids.at(-1) ?? '') };
+  const owners = [parseIdentity(identity)?.databaseId, chain[0]?.database];
+  const other = owners.find((owner) => owner !== undefined && !isOwnId(owner, databaseId));
+  if (!isTaken && other !== undefined) {
+    throw new WrongStore(
+      `${target.location} holds the extracts of the database ${other}; this is the database ${databaseId}. To take its place there, run intake adopt-store with this target as EXTRACT_URL.`,
+    );
+  }
+  const ids = [begunId, chain[0]?.snapshot_id ?? ''].sort();
+  return { databaseId, identity, begunId, pointer, chain, snapshotId: toSnapshotId(new Date(), ids.at(-1) ?? '') };
 }
+
+/** Names this database as the owner of a target before anything else is written there: a copy of it finds another one, an empty folder none. */
+export async function ownTarget(
+  target: BlobStore,
+  { databaseId, identity }: Published,
+  signal: AbortSignal,
+): Promise<void> {
+  const owner = parseIdentity(identity);
+  if (owner?.databaseId === databaseId) return;
+  const next = renderIdentity({ databaseId, epoch: (owner?.epoch ?? 0) + 1 }, randomUUID());
+  if (!(await target.replaceIdentity(identity, next, signal))) throw toLost(target);
+}
+
+const toLost = ({ location }: BlobStore) => new LeaseLost(`the extract to ${location}`, 'live');
 
 /** The bytes of an object; null if it is not there. */
 export async function loadWhole(target: BlobStore, path: string, signal: AbortSignal): Promise<Buffer | null> {
@@ -89,7 +109,7 @@ export async function publish(
   onManifest?.();
   signal.throwIfAborted();
   if (await target.replaceText(latestName, before, renderLatest(path), signal)) return;
-  throw new LeaseLost(`the extract to ${target.location}`, 'live');
+  throw toLost(target);
 }
 
 /** Objects of a target that no kept snapshot refers to. `known`: deleted earlier, but their versions may still be there. */
