@@ -35,7 +35,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   return {
     location: pathToFileURL(root).href,
 
-    put: (key, body, facts, signal) =>
+    put: (key, body, facts, signal, beforeOver) =>
       guard('written', async () => {
         const path = toPath(key);
         await (proof === null ? makeFolder(aside) : stat(proof));
@@ -43,10 +43,12 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
         leftovers ??= removeLeftovers(aside);
         await leftovers;
         // The process that renamed the blob may not have synced the folder. Unsynced, a power cut could leave a row without its blob.
-        if ((await verifyFile(path, facts, 'bytes', signal)) === 'intact') {
+        const condition = await verifyFile(path, facts, 'bytes', signal);
+        if (condition === 'intact') {
           await syncFolder(dirname(path));
           return 'present';
         }
+        if (condition === 'damaged') await beforeOver?.();
         await using fresh = await writeAside(aside, body, facts, signal);
         await makeFolder(dirname(path));
         await rename(fresh.path, path);

@@ -238,11 +238,12 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
   return {
     location: `s3://${bucket}${prefix && `/${prefix}`}`,
 
-    async put(key, body, facts, signal) {
+    async put(key, body, facts, signal, beforeOver) {
       let sent = await send(parseBlobKey(key), body, facts, { IfNoneMatch: '*' }, signal);
       if (sent === 'occupied') {
         // Reads the bytes: metadata stay intact when bytes are damaged, so trusting them would make damaged blobs impossible to repair.
         if ((await verify(key, facts, 'bytes', signal)) === 'intact') return 'present';
+        await beforeOver?.();
         sent = await send(key, body, facts, null, signal);
       }
       const condition = await verify(key, facts, sent === 'sha256' ? 'sha256' : 'bytes', signal);

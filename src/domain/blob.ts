@@ -9,9 +9,16 @@ export interface BlobStore extends AsyncDisposable {
   readonly location: string;
   /**
    * Resolves only when the key is proven to hold exactly these bytes: `present` if it already did, `stored` if this call wrote them,
-   * also over damaged ones. Safe to repeat and to call concurrently. Trouble `mismatch`: the body does not match its facts.
+   * also over damaged ones, after `beforeOver`: to find the damage takes time. Safe to repeat and to call concurrently. Trouble `mismatch`:
+   * the body does not match its facts.
    */
-  put(key: string, body: BlobBody, facts: BlobFacts, signal: AbortSignal): Promise<'stored' | 'present'>;
+  put(
+    key: string,
+    body: BlobBody,
+    facts: BlobFacts,
+    signal: AbortSignal,
+    beforeOver?: () => Promise<void>,
+  ): Promise<'stored' | 'present'>;
   /** Compares the object with the facts. `metadata` compares the store's metadata, which is cheap; `bytes` reads and hashes the object. */
   verify(key: string, facts: BlobFacts, proof: 'metadata' | 'bytes', signal: AbortSignal): Promise<BlobCondition>;
   /** The bytes. The object is opened when the first chunk is requested; Trouble `missing` is thrown there. */

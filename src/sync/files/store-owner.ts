@@ -125,8 +125,9 @@ export function guardStore(
   return {
     ...blobs,
     async put(key, body, facts, signal) {
-      if (now() > freshUntil) await checkOwner(signal);
-      return await blobs.put(key, body, facts, signal);
+      const look = async () => (now() > freshUntil ? await checkOwner(signal) : undefined);
+      await look();
+      return await blobs.put(key, body, facts, signal, look);
     },
     async verify(key, facts, proof, signal) {
       const condition = await blobs.verify(key, facts, proof, signal);
