@@ -87,8 +87,14 @@ export const blobLife: readonly Transition<BlobState>[] = [
   {
     from: [null, ...living, 'deleting'],
     to: 'deleting',
-    when: 'the person is erased or the prefill lapses, and nothing else refers to the bytes',
-    by: ['files/delete-blobs.ts dropUnneeded', 'prefill/lapse.ts lapsePrefills'],
+    when: 'the person is erased, the prefill lapses, or a download has lost its claim after its put; and nothing else refers to the bytes',
+    by: ['files/delete-blobs.ts dropUnneeded'],
+  },
+  {
+    from: [null],
+    to: 'deleting',
+    when: 'verify finds a resume where earlier releases kept it',
+    by: ['files/delete-blobs.ts dropEarlierResume'],
   },
   {
     from: ['deleting'],

@@ -251,6 +251,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         loadBytesByNights: verifyBlobs.loadBytesByNights,
         loadLongestUnread: verifyBlobs.loadLongestUnread,
         markVerified: verifyBlobs.markVerified,
+        markSuspect: verifyBlobs.markSuspect,
         markUndeleted: verifyBlobs.markUndeleted,
         countOrphans: verifyBlobs.countOrphans,
         loadUnrepaired: verifyBlobs.loadUnrepaired,
@@ -267,6 +268,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         hasDueDeletes: deletions.hasDueDeletes,
         beginDueDeletes: deletions.beginDueDeletes,
         dropOrphans: deletions.dropOrphans,
+        dropEarlierResume: deletions.dropEarlierResume,
         loadLeft: deletions.loadLeft,
       }),
       drop: (advertiserId: bigint, hashes: readonly string[]) =>
@@ -302,7 +304,6 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         announceResume: prefills.announceResume,
         redeem: prefills.takeProfile,
         loadResume: prefills.loadResume,
-        noteLostResume: prefills.noteLostResume,
         findAdvertiserName: prefills.findAdvertiserName,
         lapse: lapsePrefills,
       }),

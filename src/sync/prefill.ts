@@ -22,7 +22,7 @@ import type { Store } from '../store/store.ts';
 import type { Slots } from './slots.ts';
 
 export interface PrefillDeps {
-  readonly store: Pick<Store, 'prefills'>;
+  readonly store: Pick<Store, 'blobs' | 'prefills'>;
   readonly blobs: BlobStore;
   readonly spool: Spool;
   readonly slots: Slots;
@@ -201,14 +201,14 @@ export async function openResume(
   const resume = await store.prefills.loadResume(key);
   if (resume === null) return null;
   const { sha256, ...facts } = resume;
-  const noteLost = () => store.prefills.noteLostResume(key, sha256);
-  const bytes = readProven(blobs.get(toBlobKey(key.advertiserId, sha256), signal), resume, noteLost);
+  const suspect = () => store.blobs.markSuspect(key.advertiserId, sha256);
+  const bytes = readProven(blobs.get(toBlobKey(key.advertiserId, sha256), signal), resume, suspect);
   try {
     await bytes.next();
     return { ...facts, bytes };
   } catch (error) {
     if (!(error instanceof Trouble) || error.kind !== 'missing') throw error;
-    await noteLost();
+    await suspect();
     return null;
   }
 }

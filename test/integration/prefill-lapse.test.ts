@@ -9,7 +9,7 @@ import { exportPerson } from '../../src/sync/privacy/export.ts';
 import { findTraces } from '../support/dump.ts';
 import { setClockBack } from '../support/moved-clock.ts';
 import { bytes, resume, type Visit, visit } from '../support/prefill-visit.ts';
-import { eraseAt, openSmallIntake, type SmallIntake, verifyAt } from '../support/small-intake.ts';
+import { eraseAt, loadProblems, openSmallIntake, type SmallIntake, verifyAt } from '../support/small-intake.ts';
 import { shareDatabase } from '../support/test-database.ts';
 import { testFirst } from '../support/variants.ts';
 
@@ -94,6 +94,22 @@ describe('a resume that is being put while its person is erased', () => {
     expect(await intake.keys()).toEqual([]);
     expect(await traces(intake)).toEqual([]);
   });
+});
+
+test('a resume whose prefill lapses while it is put is deleted after it', async () => {
+  await using intake = await openSmallIntake({ database });
+  const put: BlobStore['put'] = async (...args) => {
+    await database.query(isOver);
+    await lapse(intake);
+    return await intake.blobs.put(...args);
+  };
+  await visit(intake, { profile: { ...zelda, link }, blobs: { put } });
+  expect([await outcomes(), await intake.keys()]).toMatchObject([['lapsed'], [expect.any(String)]]);
+  // As after half a minute.
+  await database.query(`UPDATE intake.blobs SET deleted_at = deleted_at - interval '31 seconds'`);
+  await deleteDue(intake, signal());
+  expect(await intake.keys()).toEqual([]);
+  expect(await database.query(`SELECT state FROM intake.blobs`)).toEqual([{ state: 'deleting' }]);
 });
 
 describe('a profile that is on its way while its person is erased', () => {
@@ -379,20 +395,25 @@ describe('a resume has the life of every other file', () => {
     expect(await loadResumes()).toEqual([{ resume_reason: 'the stored bytes were lost', stored: true }]);
   });
 
-  test('damaged bytes are not handed over to the end, and what else has them is repaired by the next verify', async () => {
+  test('damaged bytes are not handed over to the end; the next verify reads them first, and repairs what has them', async () => {
     await using intake = await openSmallIntake({ database });
     await intake.receiveWithFiles([{ attachments: [clean] }]);
     const { open } = await redeem(await visit(intake, { profile: { ...zelda, link } }));
+    const read = async () => Buffer.concat(await Array.fromAsync((await open())?.bytes ?? []));
     writeFileSync(path(intake), 'zeldas rEsume');
-    const opened = await open();
-    await expect(Array.fromAsync(opened?.bytes ?? [])).rejects.toMatchObject({ kind: 'mismatch' });
-    expect(await open()).toBeNull();
+    await expect(read()).rejects.toMatchObject({ kind: 'mismatch' });
+    // As after an answer that was wrong once: nothing is lost.
+    writeFileSync(path(intake), bytes);
+    expect(await read()).toEqual(bytes);
+    writeFileSync(path(intake), 'zeldas rEsume');
+    await expect(read()).rejects.toMatchObject({ kind: 'mismatch' });
     await intake.receiveWithFiles([{ attachments: [{ kind: 'resume', content: 'read last week' }] }]);
     await database.query(`UPDATE intake.blobs SET verified_at = now() - interval '7 days' WHERE sha256 <> $1`, [
       resume.sha256,
     ]);
     // A budget of one byte: only what is read first.
     expect(await check(intake, { amount: { share: 0.01 } })).toMatchObject({ damaged: 1, requeued: 1 });
+    expect(await open()).toBeNull();
   });
 
   test('resumes of earlier releases, to which no row refers, are deleted by verify', async () => {
@@ -403,13 +424,30 @@ describe('a resume has the life of every other file', () => {
       const old = `prefills/${advertiserId}/00000000-0000-4000-8000-00000000000${nth}`;
       await intake.blobs.put(old, bytes, resume, signal());
     }
-    // Not Intake's: the store of another database below this one, and a file of the operator.
-    const others = ['prefills/7/aa/a-blob', 'prefills/my notes.txt'].map((name) => join(intake.folder, 'blobs', name));
+    // Not Intake's: the store of another database below this one, and files of the operator.
+    const names = [`${advertiserId}/aa/a-blob`, `${advertiserId}/my notes.txt`, '7/aa/a-blob'];
+    const others = names.map((name) => join(intake.folder, 'blobs/prefills', name));
     for (const path of others) {
       mkdirSync(dirname(path), { recursive: true });
       writeFileSync(path, 'x');
     }
-    expect(await check(intake)).toMatchObject({ collected: 2, foreign: 2, braked: false });
+    const keeping: BlobStore['delete'] = async (keys, ended) => ({
+      ...(await intake.blobs.delete(keys, ended)),
+      kept: keys.map((one) => ({ key: one, versions: 1 })),
+    });
+    const keepingIntake = { ...intake, blobs: { ...intake.blobs, delete: keeping } };
+    expect(await check(keepingIntake)).toMatchObject({ blobs: 1, collected: 2, foreign: 2, braked: false });
+    // Versions of them are told until they are gone.
+    const loadTold = async () =>
+      (await loadProblems(intake)).map(({ what }) => what).filter((what) => /versions/.test(what));
+    for (const time of [1, 2]) {
+      const told = [expect.stringContaining('2 files are deleted, but the storage keeps versions')];
+      expect({ time, told: await loadTold() }).toEqual({ time, told });
+      expect(await check(keepingIntake)).toMatchObject({ collected: 0, missing: 0, extra: 0 });
+    }
+    await check(intake);
+    expect(await loadTold()).toEqual([]);
+    expect(await database.query(`SELECT count(*)::int AS n FROM intake.blobs`)).toEqual([{ n: 1 }]);
     expect(others.filter((path) => existsSync(path))).toEqual(others);
     for (const path of others) rmSync(path);
     expect(await intake.keys()).toEqual([key(intake)]);

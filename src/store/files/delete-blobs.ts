@@ -22,7 +22,7 @@
 // The process may die, be paused, or get no answer, and the store deletes later. The token expires 10 s after the longest time that a delete
 // may take. Then the next run deletes again, or an announcement takes the row over. The confirm of the first finds that; its caller checks
 // whether the object exists, and if not, the files that refer to it are fetched again.
-import { randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { type BlobFacts, type DeleteResult, toBlobKey } from '../../domain/blob.ts';
 import { isBefore } from '../postgres/clock.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
@@ -96,6 +96,16 @@ export async function dropOrphans(db: Queryable, advertiserId: bigint): Promise<
        SELECT b.ctid FROM intake.blobs b
        WHERE ${isOrphan} AND b.intended_at < now() - interval '1 day' FOR UPDATE SKIP LOCKED)) RETURNING 1`,
     [advertiserId],
+  );
+  return rows.length;
+}
+
+/** Leaves an object that earlier releases kept under another key to `beginDueDeletes`. Its sha256 is not known: that of the key takes its place. */
+export async function dropEarlierResume(db: Queryable, advertiserId: bigint, key: string): Promise<number> {
+  const rows = await db.query(
+    `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, delete_token, intended_at)
+     VALUES ($1, $2, 0, $3, 'deleting', gen_random_uuid(), to_timestamp(0)) ON CONFLICT DO NOTHING RETURNING 1`,
+    [advertiserId, hash('sha256', key), key],
   );
   return rows.length;
 }

@@ -81,6 +81,14 @@ export async function markVerified(db: Queryable, advertiserId: bigint, sha256: 
   );
 }
 
+/** Puts bytes that somebody could not read as they were stored before all others. Verify decides: a store may answer wrongly once. */
+export async function markSuspect(db: Queryable, advertiserId: bigint, sha256: string): Promise<void> {
+  await db.query(
+    `UPDATE intake.blobs SET verified_at = to_timestamp(0) WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'`,
+    [advertiserId, sha256],
+  );
+}
+
 /**
  * Records lost bytes. Attachments with these bytes are fetched again; earlier versions and resumes of prefills are lost, since the source
  * has no copy of them. Null when the blob is no longer `stored`: it was erased or infected since the caller read its row, or was never completed.
@@ -108,7 +116,7 @@ export async function markDamaged(
     if (marked.length === 0 && blob?.state !== 'writing') return null;
     const resumes = await tx.query(
       `UPDATE intake.prefills SET resume_reason = $3 WHERE advertiser_id = $1 AND resume_sha256 = $2 AND resume_reason IS NULL
-         AND (resume_stored_at IS NOT NULL OR resume_put_until IS NOT NULL) RETURNING 1`,
+       RETURNING 1`,
       [advertiserId, sha256, lostResume],
     );
     if (marked.length === 0) return null;

@@ -4,7 +4,7 @@ import { dropUnneeded } from '../files/delete-blobs.ts';
 import { isAhead } from '../postgres/clock.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import { isBeingPut, isOver } from './prefills.ts';
+import { isOver } from './prefills.ts';
 
 const atOnce = 10_000;
 
@@ -36,7 +36,7 @@ async function lapse(tx: Queryable): Promise<number> {
   const rows = await tx.query<Columns<'prefills', 'advertiser_id' | 'resume_sha256'>>(
     `WITH ended AS MATERIALIZED (
        SELECT advertiser_id, prefill_id, resume_sha256 FROM intake.prefills
-       WHERE ((outcome = 'prefilled' AND ${isOver}) OR (${isUnfindable})) AND ${isBeingPut} IS NOT TRUE
+       WHERE (outcome = 'prefilled' AND ${isOver}) OR (${isUnfindable})
        ORDER BY advertiser_id, prefill_id FOR UPDATE SKIP LOCKED)
      UPDATE intake.prefills p SET outcome = 'lapsed', ended_at = now(), ${emptied} FROM ended
      WHERE p.advertiser_id = ended.advertiser_id AND p.prefill_id = ended.prefill_id
@@ -91,5 +91,5 @@ const toHost = (url: string) => `regexp_replace(${url}, '(//[^/?#]*).*', '\\1/')
 
 const emptied = `profile = NULL, profile_text = NULL, notes = NULL, first_name = NULL, last_name = NULL, email = NULL, phone = NULL,
   person_key = NULL, person_keys = NULL, handle_hash = NULL, resume_file_name = NULL, resume_content_type = NULL, resume_sha256 = NULL,
-  resume_size_bytes = NULL, resume_put_until = NULL,
+  resume_size_bytes = NULL,
   position_title = NULL, position_uri = NULL, postal_code = NULL, form_url = ${toHost('form_url')}, return_url = ${toHost('return_url')}`;

@@ -3,9 +3,7 @@
 import type { KeyObject } from 'node:crypto';
 import { type BlobFacts, toBlobKey } from '../../domain/blob.ts';
 import {
-  callbackTimeoutMs,
   infectedResume,
-  lostResume,
   type PrefillRequest,
   type Profile,
   type Resume,
@@ -108,12 +106,6 @@ export interface KeptProfile extends PrefillKey {
   readonly ttlMs: number;
 }
 
-/** Twice the callback's timeout: a slow machine may notice late that its put timed out. */
-const putMs = 2 * callbackTimeoutMs;
-
-/** True while the resume of a prefill may be on its way to the blob store. */
-export const isBeingPut = isBefore('resume_put_until', putMs);
-
 /**
  * Stores a profile. The reference to the resume is written before its bytes are announced, so that an erasure knows them. False when the
  * prefill has ended, or began before its person was erased; the lane lock keeps this and an erasure from running at the same time.
@@ -139,8 +131,7 @@ export async function keepProfile(db: Database, privacyKey: KeyObject, kept: Kep
       `UPDATE intake.prefills SET outcome = 'prefilled', prefilled_at = now(), profile = $3::jsonb, profile_text = $4,
        notes = nullif($5::jsonb, '[]'), first_name = $6, last_name = $7, email = $8, phone = $9, person_key = $10,
        resume_sha256 = $11, resume_size_bytes = $12, resume_content_type = $13, resume_file_name = $14, resume_reason = $15,
-       person_keys = $16, expires_at = now() + $17 * interval '1 millisecond',
-       resume_put_until = CASE WHEN $11::text IS NOT NULL THEN now() + ${putMs} * interval '1 millisecond' END
+       person_keys = $16, expires_at = now() + $17 * interval '1 millisecond'
      WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'started' RETURNING 1`,
       [
         ...[advertiserId, prefillId, profile.raw, profile.rawText, JSON.stringify(profile.notes)],
@@ -186,7 +177,7 @@ export async function offerPrefill(
   return await db.transaction(async (tx) => {
     // As everywhere, the row that refers to a blob is locked before the blob.
     const [prefill] = await tx.query<Columns<'prefills', 'resume_reason' | 'resume_sha256' | 'resume_size_bytes'>>(
-      `UPDATE intake.prefills SET handle_hash = $3, resume_put_until = NULL
+      `UPDATE intake.prefills SET handle_hash = $3
        WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'prefilled' RETURNING resume_reason, resume_sha256, resume_size_bytes`,
       [advertiserId, prefillId, handleHash],
     );
@@ -216,7 +207,7 @@ export interface RedeemedPrefill extends PrefillKey {
 
 export type ResumeFacts = Pick<Resume, 'fileName' | 'contentType' | 'sizeBytes'>;
 
-const hasResume = `(resume_stored_at IS NOT NULL AND resume_sha256 IS NOT NULL AND resume_reason IS NULL)`;
+const hasResume = `(resume_sha256 IS NOT NULL AND resume_reason IS NULL)`;
 const resumeColumns = `resume_file_name AS "fileName", resume_content_type AS "contentType", resume_size_bytes::float8 AS "sizeBytes"`;
 
 /** True of a profile that has expired, or whose age is unknown because the clock was set back. */
@@ -250,17 +241,6 @@ export async function loadResume(
     [key.advertiserId, key.prefillId],
   );
   return resume ?? null;
-}
-
-/** Records that a resume could not be read as it was stored. The next verify reads these bytes first, and repairs what else has them. */
-export async function noteLostResume(db: Queryable, key: PrefillKey, sha256: string): Promise<void> {
-  await db.query(
-    `WITH suspected AS (
-       UPDATE intake.blobs SET verified_at = to_timestamp(0) WHERE advertiser_id = $1 AND sha256 = $3 AND state = 'stored'
-     )
-     UPDATE intake.prefills SET resume_reason = $4 WHERE advertiser_id = $1 AND prefill_id = $2 AND resume_sha256 = $3`,
-    [key.advertiserId, key.prefillId, sha256, lostResume],
-  );
 }
 
 /** Like `loadKeyState`, for a role that reads no applications: recomputes the person keys of some profiles, and the tombstones. */

@@ -37,6 +37,7 @@ export const prefills = intake.table(
     authorized_at: at(),
     prefilled_at: at(),
     expires_at: at(),
+    // Nothing reads or writes it any more: a later release drops it.
     resume_put_until: at(),
     resume_stored_at: at(),
     redeemed_at: at(),

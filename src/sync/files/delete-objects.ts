@@ -22,7 +22,7 @@ export interface DeletingDeps {
  */
 const longestDeleteMs = 20_000;
 /** As many as are deleted in that time, also where a request is slow and an object has versions. */
-export const mostAtOnce = 10;
+const mostAtOnce = 10;
 const retryMs = 1_000;
 
 /**
@@ -88,7 +88,7 @@ export async function deleteUnneeded(
  * A request without an answer is not repeated. The store may still carry it out, and a second delete that succeeds would release the token
  * before that. Instead the token expires, and the next run deletes.
  */
-export async function deleteInTime(
+async function deleteInTime(
   { blobs, now = () => performance.now() }: Pick<DeletingDeps, 'blobs' | 'now'>,
   keys: readonly string[],
   signal: AbortSignal,

@@ -1,13 +1,13 @@
 // Verify compares rows with stored objects in both directions. It also reads the requested amount of bytes again, longest unread first, and
 // checks their sha256. Lost files are queued for download again. Orphaned objects are deleted after a day. A finding counts only when a
 // second look confirms it, because rows and objects change while they are compared.
-import { type BlobCondition, type BlobStore, type ListedBlob, toBlobFolder, toSha256 } from '../../domain/blob.ts';
+import { type BlobStore, type ListedBlob, toBlobFolder, toBlobKey, toSha256 } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { nightMs, toNightBudget } from '../../domain/reread.ts';
 import { Trouble, WrongStore } from '../../domain/trouble.ts';
 import type { BlobRow } from '../../store/files/verify-blobs.ts';
 import type { Store } from '../../store/store.ts';
-import { deleteDue, deleteInTime, mostAtOnce } from './delete-objects.ts';
+import { deleteDue } from './delete-objects.ts';
 
 export interface VerifyDeps {
   readonly store: Pick<Store, 'blobs' | 'deletions'>;
@@ -75,8 +75,8 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     await checkEach(step, pairUp(step), ({ row, found }) => compareOne(step, row, found)).catch(note);
     await readAgain(step).catch(note);
     await collect(step).catch(note);
+    await dropEarlierResumes(step).catch(note);
   }
-  await deleteEarlierResumes({ ...deps, ...request, counts, troubles, onStep }).catch(note);
   const onDeleted = () => deps.crashPoint?.('orphansDeleted');
   const deleted = await deleteDue({ ...deps, onDeleted }, request.signal).catch(note);
   if (deleted) deps.crashPoint?.('orphansCollected');
@@ -90,9 +90,10 @@ async function* pairUp(step: Step): AsyncGenerator<{ readonly row: BlobRow; read
   const objects = blobs.list(toBlobFolder(advertiserId), signal)[Symbol.asyncIterator]();
   let object = await objects.next();
   for await (const row of store.blobs.load(advertiserId)) {
-    for (; !object.done && object.value.key < row.key; object = await objects.next())
-      await countExtra(step, object.value);
-    const found = !object.done && object.value.key === row.key ? object.value : null;
+    // Not its own, which may be that of an earlier resume.
+    const key = toBlobKey(advertiserId, row.sha256);
+    for (; !object.done && object.value.key < key; object = await objects.next()) await countExtra(step, object.value);
+    const found = !object.done && object.value.key === key ? object.value : null;
     if (found) object = await objects.next();
     yield { row, found };
   }
@@ -132,9 +133,8 @@ async function readAgain(step: Step): Promise<void> {
   const look = (row: BlobRow) => blobs.verify(row.key, row, 'bytes', signal);
   const check = async (row: BlobRow) => {
     // The second look decides: a store may answer wrongly once, and an earlier version that is called lost stays so.
-    const decide = (first: BlobCondition) => (first === 'intact' ? first : look(row));
     const condition = await look(row)
-      .then(decide)
+      .then((first) => (first === 'intact' ? first : look(row)))
       .catch((error: unknown) => {
         left += toCost(row);
         throw error;
@@ -223,19 +223,12 @@ async function collect(step: Step): Promise<void> {
   crashPoint?.('orphansMarked');
 }
 
-/** Where earlier releases kept the resumes of prefills. No row refers to them any more (docs/upgrade.md). */
-const keptResumes = 'Resumes are deleted, but the storage keeps versions of them and does not let Intake delete them.';
+/** Where earlier releases kept the resumes of prefills, to which no row refers (docs/upgrade.md). Each gets one, as bytes to be deleted. */
 const earlierResume = /^prefills\/\d+\/[\da-f-]{36}$/;
 
-async function deleteEarlierResumes({ blobs, signal, counts, troubles }: Omit<Step, 'advertiserId'>): Promise<void> {
-  const listed = await Array.fromAsync(blobs.list('prefills/', signal), ({ key }) => key);
-  const found = listed.filter((key) => earlierResume.test(key));
-  counts.foreign += listed.length - found.length;
-  for (let at = 0; at < found.length; at += mostAtOnce) {
-    const keys = found.slice(at, at + mostAtOnce);
-    const { kept, refused } = await deleteInTime({ blobs }, keys, signal);
-    counts.collected += keys.length - refused.length;
-    troubles.push(...refused.map(({ trouble }) => trouble));
-    if (kept.length > 0) troubles.push(new Trouble('local', keptResumes, { at: 'storage' }));
+async function dropEarlierResumes({ store, blobs, advertiserId, signal, counts }: Step): Promise<void> {
+  for await (const { key } of blobs.list(`prefills/${advertiserId}/`, signal)) {
+    if (!earlierResume.test(key)) counts.foreign += 1;
+    else counts.collected += await store.deletions.dropEarlierResume(advertiserId, key);
   }
 }
