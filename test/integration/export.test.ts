@@ -1,10 +1,10 @@
 // What an access request is answered with: all of the person and nobody else, whatever their files are called.
 import { createHmac } from 'node:crypto';
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { exportPerson } from '../../src/sync/privacy/export.ts';
-import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
+import { openSmallIntake, type SmallIntake, verifyAt } from '../support/small-intake.ts';
 import { testPrivacyKey } from '../support/syncing.ts';
 import { shareDatabase } from '../support/test-database.ts';
 import { testFirst } from '../support/variants.ts';
@@ -121,6 +121,22 @@ describe('an account whose applications carry several addresses', () => {
       expect(summary).toMatchObject({ applicationIds: ids, leftOut: 0 });
     }
   });
+});
+
+test('a file with damaged bytes is left out and named, and is what the next verify reads first', async () => {
+  await using intake = await openSmallIntake({ database });
+  const [id = 0n] = await intake.receiveWithFiles([{ attachments: [{ kind: 'resume', content: 'whole' }] }]);
+  const [key = ''] = await intake.keys();
+  writeFileSync(join(intake.folder, 'blobs', key), 'wrong');
+  await intake.receiveWithFiles([{ attachments: [{ kind: 'resume', content: 'read last week' }] }]);
+  await database.query(`UPDATE intake.blobs SET verified_at = now() - interval '7 days' WHERE key <> $1`, [key]);
+  const { summary, paths } = await exportAt(intake, id);
+  expect(summary).toMatchObject({ files: 0, missing: 1 });
+  expect(paths).toEqual([null]);
+  // Bytes are no longer unread than they were.
+  const [status] = await intake.store.reports.loadStatus();
+  expect(status?.verifiedSince?.getTime()).toBeGreaterThan(Date.now() - 8 * 86_400_000);
+  expect(await verifyAt(intake, { amount: { share: 0.01 } })).toMatchObject({ read: 1, damaged: 1, requeued: 1 });
 });
 
 describe('a file with a long name', () => {

@@ -398,6 +398,10 @@ describe('a resume has the life of every other file', () => {
   test('damaged bytes are not handed over to the end; the next verify reads them first, and repairs what has them', async () => {
     await using intake = await openSmallIntake({ database });
     await intake.receiveWithFiles([{ attachments: [clean] }]);
+    await intake.receiveWithFiles([{ attachments: [{ kind: 'resume', content: 'read last week' }] }]);
+    await database.query(`UPDATE intake.blobs SET verified_at = now() - interval '7 days' WHERE sha256 <> $1`, [
+      resume.sha256,
+    ]);
     const { open } = await redeem(await visit(intake, { profile: { ...zelda, link } }));
     const read = async () => Buffer.concat(await Array.fromAsync((await open())?.bytes ?? []));
     writeFileSync(path(intake), 'zeldas rEsume');
@@ -407,10 +411,6 @@ describe('a resume has the life of every other file', () => {
     expect(await read()).toEqual(bytes);
     writeFileSync(path(intake), 'zeldas rEsume');
     await expect(read()).rejects.toMatchObject({ kind: 'mismatch' });
-    await intake.receiveWithFiles([{ attachments: [{ kind: 'resume', content: 'read last week' }] }]);
-    await database.query(`UPDATE intake.blobs SET verified_at = now() - interval '7 days' WHERE sha256 <> $1`, [
-      resume.sha256,
-    ]);
     // A budget of one byte: only what is read first.
     expect(await check(intake, { amount: { share: 0.01 } })).toMatchObject({ damaged: 1, requeued: 1 });
     expect(await open()).toBeNull();

@@ -1,6 +1,6 @@
 // Verify: every planted defect is found, damaged files are fetched again, orphans go in two phases, and a wrong store is refused.
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
@@ -266,10 +266,20 @@ describe('reparse', () => {
     expect(
       await database.query(`SELECT DISTINCT notes FROM intake.attachments WHERE kind = 'screen' AND state = 'stored'`),
     ).toEqual([{ notes: [bytes] }]);
-    // Damaged bytes are not read: the rows stay, and verify repairs the file.
-    for (const key of await intake.keys()) truncateSync(join(intake.folder, 'blobs', key), 20);
+    // Damaged bytes are not parsed: the rows stay, and the next verify reads these files first.
+    const screens = await database.query<{ key: string; sha256: string }>(
+      `SELECT DISTINCT key, sha256 FROM intake.blobs JOIN intake.attachments USING (advertiser_id, sha256) WHERE kind = 'screen'`,
+    );
+    for (const { key } of screens) {
+      const path = join(intake.folder, 'blobs', key);
+      writeFileSync(path, Buffer.alloc(statSync(path).size));
+    }
+    await database.query(`UPDATE intake.blobs SET verified_at = now() - interval '7 days' WHERE sha256 <> ALL ($1)`, [
+      screens.map(({ sha256 }) => sha256),
+    ]);
     expect(await reparse(deps, { ...request, parserVersion: null })).toEqual({ read: 0, unreadable: 0, missing: n });
     expect(await database.query(rows)).toEqual(before);
+    expect(await verifyAt(intake, { amount: { share: 1e-9 } })).toMatchObject({ read: 1, damaged: 1, requeued: 1 });
   });
 
   test('reads no bytes of a file above the limit of a screen, which no parser takes', async () => {

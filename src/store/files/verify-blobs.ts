@@ -84,7 +84,8 @@ export async function markVerified(db: Queryable, advertiserId: bigint, sha256: 
 /** Puts bytes that somebody could not read as they were stored before all others. Verify decides: a store may answer wrongly once. */
 export async function markSuspect(db: Queryable, advertiserId: bigint, sha256: string): Promise<void> {
   await db.query(
-    `UPDATE intake.blobs SET verified_at = to_timestamp(0) WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'`,
+    `UPDATE intake.blobs SET verified_at = (SELECT min(verified_at) FROM intake.blobs WHERE advertiser_id = $1 AND state = 'stored') - interval '1 ms'
+     WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'`,
     [advertiserId, sha256],
   );
 }

@@ -7,7 +7,7 @@ import type { Store } from '../../store/store.ts';
 import { type FetchDeps, readScreens } from './fetch.ts';
 
 export interface ReparseDeps extends Pick<FetchDeps, 'parseScreens'> {
-  readonly store: Pick<Store, 'files'>;
+  readonly store: Pick<Store, 'blobs' | 'files'>;
   readonly blobs: BlobStore;
 }
 
@@ -22,7 +22,7 @@ const nothingRead = {
   read: 0,
   /** Screens that cannot be parsed; their bytes stay, without rows. */
   unreadable: 0,
-  /** Screens whose object is not in the blob store, or damaged; `intake verify` repairs them. */
+  /** Screens whose object is not in the blob store, or damaged. The next verify reads them first. */
   missing: 0,
 };
 
@@ -45,6 +45,7 @@ export async function reparse(deps: ReparseDeps, request: ReparseRequest): Promi
       );
       const bytes = Buffer.concat(chunks ?? []);
       if (chunks === null || hash('sha256', bytes) !== file.sha256) {
+        await store.blobs.markSuspect(advertiserId, file.sha256);
         counts.missing += 1;
         continue;
       }

@@ -27,7 +27,7 @@ export interface ExportSummary extends Pick<PersonExport, 'applicationIds' | 'le
 
 /** Writes the folder; null if there is no such application. */
 export async function exportPerson(
-  { store, blobs }: { readonly store: Pick<Store, 'privacy'>; readonly blobs: BlobStore },
+  { store, blobs }: { readonly store: Pick<Store, 'blobs' | 'privacy'>; readonly blobs: BlobStore },
   request: ExportRequest,
 ): Promise<ExportSummary | null> {
   const { advertiserId, applicationId, folder, by } = request;
@@ -39,7 +39,7 @@ export async function exportPerson(
   await store.privacy.recordAudit({ advertiserId, action: 'export', applicationId, by, facts });
   await makeFolder(folder);
   try {
-    return await fillFolder(blobs, person, request);
+    return await fillFolder(store, blobs, person, request);
   } catch (error) {
     // This run has just created the folder, so it can be removed. An incomplete one would be useless and block the next try.
     await rm(folder, { recursive: true, force: true });
@@ -51,6 +51,7 @@ export async function exportPerson(
 }
 
 async function fillFolder(
+  store: Pick<Store, 'blobs'>,
   blobs: BlobStore,
   person: PersonExport,
   { advertiserId, folder, signal }: ExportRequest,
@@ -62,6 +63,7 @@ async function fillFolder(
     const path = join('files', of, toName(file));
     await mkdir(join(folder, 'files', of), { recursive: true, mode: 0o700 });
     const isThere = await copy(blobs, file, join(folder, path), signal);
+    if (!isThere) await store.blobs.markSuspect(advertiserId, sha256);
     files.push({ path: isThere ? path : null, of, kind, version, sha256 });
   }
   const head = JSON.stringify({ advertiser_id: String(advertiserId), exported_at: new Date(), files }, null, 2);
