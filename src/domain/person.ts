@@ -11,7 +11,13 @@ function removeUnseen(text: string): string {
 export function cutMarks(text: string): string {
   // Most texts have no such run of characters that are not Latin, which is quicker to see.
   if (!/[\u0300-\uffff]{31}/.test(text)) return text;
-  return text.replace(/[\p{M}\uff9e\uff9f]+/gu, (marks) => Array.from(marks).slice(0, 30).join(''));
+  let [run, end] = [0, 0];
+  // One by one: an expression for a whole run overflows the stack at some millions.
+  return text.replace(/[\p{M}\uff9e\uff9f]/gu, (mark, at: number) => {
+    run = at === end ? run + 1 : 1;
+    end = at + mark.length;
+    return run > 30 ? '' : mark;
+  });
 }
 
 /** A text as it looks: full-width letters become plain ones, invisible characters go, control characters become spaces. */
