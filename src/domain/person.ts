@@ -140,7 +140,7 @@ export function findAccounts(json: string): string[] {
   return [...found];
 }
 
-/** The members of an object with one of these names, in any letter case, as JSON. Numbers become texts. */
+/** The members of an object with one of these names, in any letter case, also as attributes of XML, as JSON. Numbers become texts. */
 export function readMembers(json: string, names: readonly string[]): string {
   // An account id may have more digits than a number holds.
   const toText = (_key: string, value: unknown, { source = '' }: { readonly source?: string }) => {
@@ -148,7 +148,9 @@ export function readMembers(json: string, names: readonly string[]): string {
     return /^\d+$/.test(source) ? source : String(value);
   };
   const members = Object.entries(Object(JSON.parse(json, toText)));
-  return JSON.stringify(members.filter(([name]) => names.includes(name.toLowerCase())).map(([, value]) => value));
+  return JSON.stringify(
+    members.filter(([name]) => names.includes(name.toLowerCase().replace(/^@/, ''))).map(([, value]) => value),
+  );
 }
 
 /** The texts in JSON at any depth, without the names of members. */
