@@ -269,6 +269,19 @@ describe('an id that names a second person', () => {
       },
     );
 
+    test('after an answer with nothing for a person whom only her name tells, waits in quarantine', async ({
+      database,
+    }) => {
+      await using intake = await openSmallIntake({ database });
+      const named = { ...ann, email: '', jobSeekerId: '' };
+      const [id = 0n] = await intake.receiveWithFiles([named]);
+      await intake.change(id, { ...named, firstName: '', lastName: 'Redacted', phone: '-' });
+      await intake.change(id, { ...named, ...bob });
+      await intake.change(id, { ...named, ...bob, email: '', jobSeekerId: '' });
+      expect(await look(database)).toMatchObject([{ name: '', others: expect.arrayContaining(['', bob.email]) }]);
+      expect(await intake.file()).toMatchObject({ state: 'stored', version: 1 });
+    });
+
     test.for([
       ['e-mail while the account stays', ann, { ...ann, email: 'ann.ash@example.com', phone: '' }],
       ['name, which is redacted', ann, { ...ann, firstName: 'redacted', lastName: 'REDACTED' }],
