@@ -158,6 +158,23 @@ describe('a replay', () => {
   });
 });
 
+test('whose a row is takes no more memory where its text, or what stands in the place of an address, is long', async ({
+  database,
+}) => {
+  await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
+  const advertiserId = 207n;
+  const lease = await openAccount(store, 'long', advertiserId);
+  const long = 'x'.repeat(200_000);
+  const elements = [
+    { ID: 60, '@Email': ['ann@example.com'], Phone: [long], Resume: long },
+    { ID: 61, LastName: [long] },
+  ];
+  const { applications } = parsePage(JSON.stringify(elements));
+  await commitPageOf(store, aPage(lease, applications, { advertiserId }));
+  const rows = await store.applications.loadApplicants(advertiserId, applications);
+  expect([60n, 61n].map((id) => rows.get(id)?.raw)).toEqual(['{"@Email": ["ann@example.com"]}', null]);
+});
+
 describe('an id that names a second person', () => {
   test('does not pass on the row of the first, whom no column names', async ({ database }) => {
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
