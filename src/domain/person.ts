@@ -11,7 +11,13 @@ function removeUnseen(text: string): string {
 export function cutMarks(text: string): string {
   // Most texts have no such run of characters that are not Latin, which is quicker to see.
   if (!/[\u0300-\uffff]{31}/.test(text)) return text;
-  return text.replace(/[\p{M}\uff9e\uff9f]+/gu, (marks) => Array.from(marks).slice(0, 30).join(''));
+  let [run, end] = [0, 0];
+  // One by one: an expression for a whole run overflows the stack at some millions.
+  return text.replace(/[\p{M}\uff9e\uff9f]/gu, (mark, at: number) => {
+    run = at === end ? run + 1 : 1;
+    end = at + mark.length;
+    return run > 30 ? '' : mark;
+  });
 }
 
 /** A text as it looks: full-width letters become plain ones, invisible characters go, control characters become spaces. */
@@ -134,7 +140,7 @@ export function findAccounts(json: string): string[] {
   return [...found];
 }
 
-/** The members of an object with one of these names, in any letter case, as JSON. Numbers become texts. */
+/** The members of an object with one of these names, in any letter case, also as attributes of XML, as JSON. Numbers become texts. */
 export function readMembers(json: string, names: readonly string[]): string {
   // An account id may have more digits than a number holds.
   const toText = (_key: string, value: unknown, { source = '' }: { readonly source?: string }) => {
@@ -142,7 +148,9 @@ export function readMembers(json: string, names: readonly string[]): string {
     return /^\d+$/.test(source) ? source : String(value);
   };
   const members = Object.entries(Object(JSON.parse(json, toText)));
-  return JSON.stringify(members.filter(([name]) => names.includes(name.toLowerCase())).map(([, value]) => value));
+  return JSON.stringify(
+    members.filter(([name]) => names.includes(name.toLowerCase().replace(/^@/, ''))).map(([, value]) => value),
+  );
 }
 
 /** The texts in JSON at any depth, without the names of members. */

@@ -235,6 +235,7 @@ describe('a jobseeker account', () => {
       await using intake = await openSmallIntake({ database });
       intake.board.add([{ attachments: [] }]);
       for (const member of [
+        `"@jobSeekerId": ${account}`,
         `"jobSeekerId":${account}`,
         `"JobSeekerID":${account.replace('7788', '77889')}`,
         `"X":7788`,
@@ -244,7 +245,8 @@ describe('a jobseeker account', () => {
       }
       await intake.sweep();
       const { applicationIds } = await find(intake, { by: 'jobseeker', jobSeekerId: '7788' });
-      expect(applicationIds).toEqual([BigInt(`"jobSeekerId":${account}`.length)]);
+      const { length } = `"jobSeekerId":${account}`;
+      expect(applicationIds).toEqual([BigInt(length), BigInt(length + 2)]);
     },
   );
 });

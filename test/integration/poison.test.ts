@@ -158,6 +158,23 @@ describe('a replay', () => {
   });
 });
 
+test('whose a row is takes no more memory where its text, or what stands in the place of an address, is long', async ({
+  database,
+}) => {
+  await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
+  const advertiserId = 207n;
+  const lease = await openAccount(store, 'long', advertiserId);
+  const long = 'x'.repeat(200_000);
+  const elements = [
+    { ID: 60, '@Email': ['ann@example.com'], Phone: [long], Resume: long },
+    { ID: 61, LastName: [long] },
+  ];
+  const { applications } = parsePage(JSON.stringify(elements));
+  await commitPageOf(store, aPage(lease, applications, { advertiserId }));
+  const rows = await store.applications.loadApplicants(advertiserId, applications);
+  expect([60n, 61n].map((id) => rows.get(id)?.raw)).toEqual(['{"@Email": ["ann@example.com"]}', null]);
+});
+
 describe('an id that names a second person', () => {
   test('does not pass on the row of the first, whom no column names', async ({ database }) => {
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
@@ -268,6 +285,19 @@ describe('an id that names a second person', () => {
         expect(await look(database)).toMatchObject([{ email: ann.email, name: 'Ann' }]);
       },
     );
+
+    test('after an answer with nothing for a person whom only her name tells, waits in quarantine', async ({
+      database,
+    }) => {
+      await using intake = await openSmallIntake({ database });
+      const named = { ...ann, email: '', jobSeekerId: '' };
+      const [id = 0n] = await intake.receiveWithFiles([named]);
+      await intake.change(id, { ...named, firstName: '', lastName: 'Redacted', phone: '-' });
+      await intake.change(id, { ...named, ...bob });
+      await intake.change(id, { ...named, ...bob, email: '', jobSeekerId: '' });
+      expect(await look(database)).toMatchObject([{ name: '', others: expect.arrayContaining(['', bob.email]) }]);
+      expect(await intake.file()).toMatchObject({ state: 'stored', version: 1 });
+    });
 
     test.for([
       ['e-mail while the account stays', ann, { ...ann, email: 'ann.ash@example.com', phone: '' }],

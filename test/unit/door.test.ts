@@ -2,9 +2,11 @@
 // parsed.
 import { expect, test } from 'vitest';
 import {
+  cutMarks,
   findAccounts,
   findAddresses,
   mostNamed,
+  mostSearched,
   parseAddress,
   toAccountId,
   toBareAddress,
@@ -26,6 +28,19 @@ test.for([
   ['an element whose name only begins like one', '<htmlish>', false],
 ] as const)('a file that begins with %s is a page: %s', ([, text, isPage]) => {
   expect(startsAsHtml(bytes(text))).toBe(isPage);
+});
+
+test('a run of millions of marks is cut to thirty, and what is no mark ends it', () => {
+  expect(cutMarks('\u0301'.repeat(6_000_000))).toHaveLength(30);
+  const marks = '\u0301'.repeat(25) + '\u{1e000}'.repeat(10);
+  expect(cutMarks(`${marks}中${marks}`)).toBe(
+    `${'\u0301'.repeat(25)}${'\u{1e000}'.repeat(5)}中`.repeat(2).slice(0, -1),
+  );
+});
+
+test('an answer with an element without an id that is longer than a search reads is refused', () => {
+  const toText = (Email: string) => JSON.stringify([{ Email }, { ID: 1, Email }]);
+  expect(() => parsePage(toText('x'.repeat(mostSearched)))).toThrow('an element without an id of more than');
 });
 
 test('the type of a file is detected from its first 64 kB', async () => {

@@ -562,6 +562,16 @@ describe('L18: XML', () => {
     expect(page.rejects.map(({ raw }) => raw)).toEqual(['{"@ID":"1000","@Email":"a@b"}', '{"@ID":"1001"}']);
   });
 
+  test('attributes beside an ID are its members, but for what an element says', () => {
+    const facts = { jobSeekerId: '7', email: 'own@b', submittedAt: 1_700_000_000_000 };
+    const said = 'JobSeekerID="7" email="a@b" DateSubmitted="2023-11-15T08:13:20+10:00"';
+    const json = '{"ID":1,"@JobSeekerID":"7","Email":"own@b","@DateSubmitted":"/Date(1700000000000+1000)/"}';
+    const xml = inList(`<JobApplication ${said}><ID>1</ID><Email>own@b</Email></JobApplication>`);
+    expect(xml.applications).toMatchObject([facts]);
+    expect(list(json).applications).toMatchObject([facts]);
+    expect(parsePage('<JobApplications AdvertiserID="8"/>').advertiserId).toBe(8n);
+  });
+
   test.for([
     ['<Email type="work">a@b</Email>', { Email: 'a@b' }],
     ['<Email nil="true">a@b</Email>', { Email: 'a@b' }],
@@ -606,6 +616,8 @@ describe('L18: XML', () => {
   test.for([
     '<Attachment><Type>resume</Type><HasVirus infected="true">false</HasVirus></Attachment>',
     '<Attachment><Type HasVirus="true">resume</Type></Attachment>',
+    '<Attachment x:HasVirus="true" HasVirus="false"><Type>resume</Type></Attachment>',
+    '<Attachment HasVirus="false" x:HasVirus="true"><Type>resume</Type></Attachment>',
     '<Attachment><Type>resume</Type><Scan><HasVirus>true</HasVirus></Scan></Attachment>',
     '<Attachment><Type><v>resume</v></Type><HasVirus>true</HasVirus></Attachment><Attachment><Type>resume</Type></Attachment>',
     '<Attachment><Type>resume</Type><HasVirus>false</HasVirus></Attachment></Attachments><HasVirus>true</HasVirus><Attachments>',
@@ -696,7 +708,6 @@ describe('attachments', () => {
     `"Attachments":[${clean},{"HasVirus":true}]`,
     `"Attachments":[${clean},{"Type":["resume"],"HasVirus":"perhaps"}]`,
     `"Attachments":[{"Attachment":{"Type":"resume","HasVirus":true}},${clean}]`,
-    `"Attachments":[${clean},{"@Type":"resume","@HasVirus":"true"}]`,
     `"Attachments":[${clean}],"HasVirus":true`,
     `"Attachments":[${clean}],"Scan":{"Results":[{"hasVirus":false}]}`,
   ])('a file is withheld where something else is named HasVirus: %s', (members) => {
@@ -707,6 +718,11 @@ describe('attachments', () => {
       field: 'Attachments.HasVirus',
       reason: 'is not the only member of this name',
     });
+  });
+
+  test('a file is infected where an attribute of XML says so, in JSON too', () => {
+    const [application] = list(`{"ID":5,"Attachments":[${clean},{"@Type":"resume","@HasVirus":"true"}]}`).applications;
+    expect(application?.attachments).toMatchObject([{ kind: 'resume', hasVirus: true }]);
   });
 
   test.for([

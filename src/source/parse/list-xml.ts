@@ -4,15 +4,17 @@
 import { parseDate, toDateText } from './dates.ts';
 import { applicationShape, envelopeShape, type MemberType, namesApplication, type ObjectShape } from './members.ts';
 import { refuse } from './values.ts';
-import { isNil, parseXml, toJsonShape, toObject, type XmlElement } from './xml.ts';
+import { isNil, parseXml, toJsonShape, toLocalName, toObject, type XmlElement } from './xml.ts';
 
 /** Each element of a list gets what the list's attributes say, so it is short. */
 const longestSaid = 50;
 
 /** Parses a list document into the value that the same list in JSON would have. */
 export function parseListXml(text: string): unknown {
-  // The attributes of the root describe the document, not a person.
-  const root = { ...parseXml(text), attributes: new Map<string, string>() };
+  const whole = parseXml(text);
+  // The other attributes of the root describe the document, not a person.
+  const named = [...whole.attributes].filter(([name]) => envelopeShape.names.has(name.toLowerCase()));
+  const root = { ...whole, attributes: new Map(named) };
   const name = root.name.toLowerCase();
   if (name === 'jobapplications') return toValue(root, { object: envelopeShape });
   if (name === 'jobapplicationslist' || name === 'arrayofjobapplication')
@@ -35,7 +37,7 @@ function toValue(element: XmlElement, type: MemberType | undefined): unknown {
 
 /** The attributes that are not about the type of the element. */
 function toOthers({ attributes }: XmlElement): [string, string][] {
-  return [...attributes].filter(([name]) => name !== 'nil' && name !== 'type');
+  return [...attributes].filter(([name]) => !['nil', 'type'].includes(toLocalName(name)));
 }
 
 function toList(element: XmlElement, shape: ObjectShape): unknown[] {

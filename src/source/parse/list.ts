@@ -3,6 +3,7 @@
 
 import { type Application, type Echo, type Page, type Reject, sharedId } from '../../domain/application.ts';
 import { chooseCopy } from '../../domain/copies.ts';
+import { mostSearched } from '../../domain/person.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import { parseApplication, toReject, withAttachments } from './application.ts';
 import { toWorstFlag } from './attachments.ts';
@@ -139,6 +140,9 @@ function toElements(list: readonly unknown[]): Pick<PageFacts, 'applications' | 
     for (const other of others) rejects.push(toElement(other));
     if (others.length > 0) for (const copy of merged) shared.push(copy);
   }
+  // Nobody could be found behind that, by an erasure or by the gate.
+  if (rejects.some(({ raw, rawText }) => raw.length + (rawText?.length ?? 0) > mostSearched))
+    refuse(`has an element without an id of more than ${mostSearched} characters`);
   return { applications, ids: listed.map(({ id }) => id), rejects, shared };
 }
 

@@ -65,8 +65,11 @@ export function namesApplication(names: readonly string[]): boolean {
   return known.includes('ID') && known.some((name) => name !== '' && name !== 'ID');
 }
 
+/** A member may be an attribute of XML. Not an ID: erasures know an element that has it there as one without an id. */
 function shapeOf(types: ObjectShape['types']): ObjectShape {
-  return { names: namesOf(Object.keys(types)), types };
+  const spelled = Object.keys(types);
+  const attributes = spelled.flatMap((name) => (name === 'ID' ? [] : [[`@${name.toLowerCase()}`, name] as const]));
+  return { names: new Map([...namesOf(spelled), ...attributes]), types };
 }
 
 /** Splits an object's members into known and unknown; `__type`, which some serializers add, is ignored. */

@@ -17,15 +17,15 @@ import { addNote, isNothing, isObject, readBoolean, readText, refuse, toList } f
 import { parseXml, toJsonShape } from './xml.ts';
 
 /** Incremented by every change of this parser that gives different rows for the same bytes. */
-export const screenParserVersion = 3;
+export const screenParserVersion = 4;
 
 const documentNames = namesOf(['screen', 'screens']);
 const screenNames = namesOf(['@id', '@name', '@successful', 'question']);
 const questionNames = namesOf(['@id', '@type', '@text', 'answer']);
 const answerNames = namesOf(['@id', '@selected', '#text', '#cdata-section']);
 
-/** Members that a conversion from XML leaves in JSON and that carry no fact: declarations, namespaces, nil, schema locations. */
-const leftover = /^(?:\?.*|@xmlns(?::.*)?|@(?:[\w.-]+:)?(?:nil|schemaLocation))$/;
+/** Members that a conversion from XML leaves in JSON and that carry no fact: declarations, namespaces, nil, schema locations and types. */
+const leftover = /^(?:\?.*|@xmlns(?::.*)?|@(?:[\w.-]+:)?(?:nil|schemaLocation)|@[\w.-]+:type)$/;
 
 /** Parses the body of a screen. Its first character decides between JSON and XML, not its header. */
 export function parseScreens(body: Uint8Array, contentType: string | undefined): ParsedScreens {

@@ -8,7 +8,7 @@ import { mostValues, refuse } from './values.ts';
 /** An element with its local name; namespace and prefix are dropped. */
 export interface XmlElement {
   readonly name: string;
-  /** By local name, without namespace declarations. Of two attributes with the same local name, the one without a prefix. */
+  /** By local name, without namespace declarations. Of several with one local name, those with a prefix keep it. */
   readonly attributes: ReadonlyMap<string, string>;
   readonly children: readonly XmlElement[];
   /**
@@ -157,16 +157,16 @@ function toElement(node: OrderedNode): XmlElement {
 // Prefixes are removed here because the parser's own option lets xsi:type overwrite type, or the reverse, depending on their order.
 function toAttributes(written: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
   const attributes = new Map<string, string>();
-  for (const [key, value] of Object.entries(written)) {
-    const name = key.slice(1);
+  const names = Object.keys(written).map((key) => key.slice(1));
+  for (const name of names.sort((a, b) => Number(a.includes(':')) - Number(b.includes(':')))) {
     if (name === 'xmlns' || name.startsWith('xmlns:')) continue;
     const local = toLocalName(name);
-    if (local === name || !attributes.has(local)) attributes.set(local, value);
+    attributes.set(attributes.has(local) ? name : local, written[`@${name}`] ?? '');
   }
   return attributes;
 }
 
-function toLocalName(name: string): string {
+export function toLocalName(name: string): string {
   return name.slice(name.indexOf(':') + 1);
 }
 

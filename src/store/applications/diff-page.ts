@@ -146,7 +146,8 @@ async function chooseCopies(db: Queryable, privacyKey: KeyObject, page: ReadPage
 
 /**
  * Whose the stored rows of these applications are. A row of which an answer has taken account and address is the person's of its key, who is
- * told by one of these applications, or else by the key in place of an account, which is nobody else's.
+ * told by one of these applications, or else by the key in place of an account, which is nobody else's. Of a text of 16 MB, only what may name
+ * somebody is read: a page has many ids.
  */
 export async function loadApplicants(
   db: Queryable,
@@ -157,7 +158,9 @@ export async function loadApplicants(
   if (applications.length === 0) return new Map();
   const rows = await db.query<Applicant & { readonly id: bigint; readonly personKey: string | null }>(
     `SELECT application_id AS id, person_key AS "personKey", job_seeker_id AS "jobSeekerId", email, phone, first_name AS "firstName", last_name AS "lastName",
-       CASE WHEN num_nulls(job_seeker_id, email, phone, first_name, last_name) > 0 THEN raw::text END AS raw
+       CASE WHEN num_nulls(job_seeker_id, email, phone, first_name, last_name) > 0 THEN (
+         SELECT jsonb_object_agg(key, value)::text FROM jsonb_each(raw) WHERE pg_column_size(value) < 100000
+           AND ltrim(lower(key), '@') IN ('jobseekerid', 'email', 'phone', 'firstname', 'lastname')) END AS raw
      FROM intake.applications WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])`,
     [advertiserId, applications.map(({ id }) => id)],
   );

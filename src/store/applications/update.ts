@@ -124,12 +124,17 @@ const pageFiles = `(SELECT f.application_id, f.kind, CASE WHEN flagged.has_virus
 const storedFiles = `${pageFiles}
   JOIN intake.attachments old ON old.advertiser_id = $1 AND old.application_id = f.application_id AND old.kind = f.kind`;
 
-/** An answer that names nobody shows nobody else: the row keeps its person. */
+/** True where a name or a phone is there. */
+const isNamed = (row: string) =>
+  `(regexp_replace(concat_ws(' ', ${row}.first_name, ${row}.last_name, ${row}.phone), 'redacted', '', 'gi') ~ '[[:alnum:]\\u0080-\\uffff]')`;
+
+/** An answer that names nobody shows nobody else: the row keeps its person, of whom only that may be known. */
 const updateApplicationsSql = `
   UPDATE intake.applications a SET
     submitted_at = p.submitted_at, source_offset = p.source_offset, email = p.email, first_name = p.first_name,
     last_name = p.last_name, phone = p.phone, job_seeker_id = p.job_seeker_id, job_reference = p.job_reference, raw = p.raw,
-    raw_text = p.raw_text, notes = p.notes, person_key = coalesce(p.person_key, a.person_key), content_hash = p.content_hash,
+    raw_text = p.raw_text, notes = p.notes, content_hash = p.content_hash,
+    person_key = coalesce(p.person_key, a.person_key, CASE WHEN ${isNamed('a')} AND NOT ${isNamed('p')} THEN gen_random_uuid()::text END),
     facts_hash = p.facts_hash, members = p.members, observed_seq = $3,
     changed_at = CASE WHEN p.application_id = ANY ($4::bigint[]) THEN now() ELSE a.changed_at END, absent_since = NULL, missing_since = NULL
   FROM ${pageRows}

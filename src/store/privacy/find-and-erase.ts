@@ -59,7 +59,7 @@ const json = `concat(raw_text, ' ', raw)`;
 
 /** Arguments that find a member of an application's JSON, in any letter case. Other members may name other people, such as referees. */
 const inMember = (name: string, parts = '') =>
-  `raw, 'strict $.keyvalue() ? (@.key like_regex "^${name}$" flag "i").value${parts}', silent => true`;
+  `raw, 'strict $.keyvalue() ? (@.key like_regex "^@?${name}$" flag "i").value${parts}', silent => true`;
 
 /** $2 is the searched value, $3 the limit, $4 the person's keys: a row keeps its key when the source has removed account and address. */
 const isSought: Record<Sought['by'], string> = {

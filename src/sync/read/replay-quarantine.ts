@@ -27,7 +27,8 @@ export interface ReplaySummary {
   readonly unusable: number;
 }
 
-const pageSize = 200;
+/** An element may have millions of characters. */
+const pageSize = 20;
 
 export async function replay({ store, parseElement }: ReplayDeps, request: ReplayRequest): Promise<ReplaySummary> {
   const { advertiserId, id } = request;
