@@ -210,7 +210,7 @@ function toAdminOptions(config: WorkerConfig, store: Store, loadOwnWaits: () => 
     loadStatus: () => loadStatus(store, config, loadOwnWaits()),
     loadOwnWaits,
     loadHistory: (period) => store.reports.loadHistory(period, new Date()),
-    loadProof: (advertiser) => store.reports.loadProof(advertiser),
+    loadProof: (advertiserId) => store.evidence.loadCurrent(advertiserId),
   } satisfies Partial<AdminOptions>;
 }
 

@@ -21,7 +21,7 @@ export function formatBytes(bytes: number): string {
   return `${(bytes / unit[1]).toLocaleString('en-US', { maximumFractionDigits: 1 })} ${unit[0]}`;
 }
 
-/** The largest unit and the one below it: 350ms, 1.5s, 45s, 2h 5m, 15d. One unit is for axes and for "ago". */
+/** The largest unit and the one below it: 350ms, 1.5s, 45s, 2h 5m, 15d. One unit is for bars and for "ago". */
 export function formatSpan(ms: number, units: 1 | 2 = 2): string {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))}ms`;
   if (ms < 10_000 && units === 2) return `${Number((ms / 1_000).toFixed(1))}s`;

@@ -47,7 +47,6 @@ import { findPerson } from './privacy/find-and-erase.ts';
 import { takeSlot } from './rate-limit.ts';
 import { countStaleDays, markAllDays, repairTallies } from './reports/counts.ts';
 import { loadHistory } from './reports/history.ts';
-import { loadProofReport } from './reports/proof.ts';
 import { loadAdvertiserStatus, loadVerdict } from './reports/status.ts';
 import * as sweepStates from './sweeps/continue-sweep.ts';
 import { confirmCursors } from './sweeps/cursors.ts';
@@ -330,7 +329,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       loadStatus: () => db.transaction((tx) => loadAdvertiserStatus(tx)),
       loadVerdict: (name: string) => db.transaction((tx) => loadVerdict(tx, name)),
       loadHistory: (period: Period, now: Date) => db.transaction((tx) => loadHistory(tx, period, now)),
-      ...bind([db], { loadProof: loadProofReport, repairTallies, markAllDays, countStaleDays }),
+      ...bind([db], { repairTallies, markAllDays, countStaleDays }),
     },
 
     /** Wakes a worker when downloads are queued or events are committed. */

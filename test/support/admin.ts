@@ -29,7 +29,7 @@ export async function openTestAdmin(
         toStatus(new Date(), await store.reports.loadStatus(), staleAfterMs, { webhooks: await store.webhooks.load() }),
       loadOwnWaits: () => [],
       loadHistory: (period) => store.reports.loadHistory(period, new Date()),
-      loadProof: (advertiser) => store.reports.loadProof(advertiser),
+      loadProof: (advertiserId) => store.evidence.loadCurrent(advertiserId),
       loadLiveness: () => [{ check: 'work', ok: true, detail: 'a pass ended 3 s ago' }],
       loadReadiness: () => checkDatabase(store, Date.now),
       trustedProxies: new BlockList(),

@@ -1,4 +1,4 @@
-// Loads the proof of an advertiser: its certificates with the answers behind them, or in one snapshot everything that an export contains.
+// Loads the proof of an advertiser in one snapshot: its certificates with the answers behind them, or everything that an export contains.
 import type { CurrentProof } from '../../domain/evidence/explain.ts';
 import { parseAnswers, toProofLine, toRowsLine } from '../../domain/evidence/record.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
@@ -6,17 +6,20 @@ import type { Columns } from '../schema/rows.ts';
 import { loadOpenRanges } from './continue-sweep.ts';
 import { loadCertificates } from './sweeps.ts';
 
-export async function loadCurrentProof(db: Queryable, advertiserId: bigint): Promise<CurrentProof> {
-  const certificates = await loadCertificates(db, advertiserId);
-  const { length: openRanges } = await loadOpenRanges(db, advertiserId);
-  const rows = await db.query<Columns<'evidence', 'sweep_id' | 'line'>>(
-    `SELECT sweep_id, line FROM intake.evidence
-     WHERE advertiser_id = $1 AND sweep_id = ANY ($2::bigint[]) ORDER BY sweep_id, n`,
-    [advertiserId, certificates.map(({ sweepId }) => sweepId)],
-  );
-  const bySweep = [...Map.groupBy(rows, ({ sweep_id }) => sweep_id)];
-  const answers = bySweep.map(([id, lines]) => [id, parseAnswers(lines.map(({ line }) => line))] as const);
-  return { certificates, openRanges, answers: new Map(answers) };
+export async function loadCurrentProof(db: Database, advertiserId: bigint): Promise<CurrentProof> {
+  return await db.transaction(async (tx) => {
+    await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    const certificates = await loadCertificates(tx, advertiserId);
+    const { length: openRanges } = await loadOpenRanges(tx, advertiserId);
+    const rows = await tx.query<Columns<'evidence', 'sweep_id' | 'line'>>(
+      `SELECT sweep_id, line FROM intake.evidence
+       WHERE advertiser_id = $1 AND sweep_id = ANY ($2::bigint[]) ORDER BY sweep_id, n`,
+      [advertiserId, certificates.map(({ sweepId }) => sweepId)],
+    );
+    const bySweep = [...Map.groupBy(rows, ({ sweep_id }) => sweep_id)];
+    const answers = bySweep.map(([id, lines]) => [id, parseAnswers(lines.map(({ line }) => line))] as const);
+    return { certificates, openRanges, answers: new Map(answers) };
+  });
 }
 
 export interface StoredProofs {

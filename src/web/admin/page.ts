@@ -42,7 +42,7 @@ ${body}
 
 /** Whether all is well, as a colour of the stylesheet, a sign and a word. */
 export interface Mood {
-  readonly name: 'good' | 'fair' | 'bad' | 'plain';
+  readonly name: 'good' | 'fair' | 'bad';
   readonly sign: string;
   readonly word: string;
 }
@@ -61,11 +61,10 @@ export interface PageTable {
   /** The first cell names its row. */
   readonly rows: readonly (readonly (Html | string)[])[];
   readonly about?: string;
-  readonly all?: string;
 }
 
 /** A table that the stylesheet turns into cards on a phone, repeating each column name. Its changed `display` drops the implicit roles. */
-export function renderTable({ id, title, columns, rows, about, all }: PageTable): Html {
+export function renderTable({ id, title, columns, rows, about }: PageTable): Html {
   const toClass = (column = '') => (column.startsWith('#') ? html` class="number"` : '');
   const heads = columns.map(
     (column) => html`<th role="columnheader" scope="col"${toClass(column)}>${column.replace('#', '')}</th>`,
@@ -78,12 +77,12 @@ export function renderTable({ id, title, columns, rows, about, all }: PageTable)
 ${about === undefined ? '' : html`<p class="about">${about}</p>`}<div class="scroll" role="region" aria-labelledby="${id}" tabindex="0"><table role="table">
 <thead role="rowgroup"><tr role="row">${heads}</tr></thead>
 <tbody role="rowgroup">${rows.slice(0, mostRows).map((row) => html`<tr role="row">${row.map(toCell)}</tr>\n`)}</tbody></table></div>
-${renderRest(rows.length, title.toLowerCase(), all)}</section>`;
+${renderRest(rows.length, title.toLowerCase())}</section>`;
 }
 
-export function renderRest(count: number, what: string, all = 'intake status'): Html {
+export function renderRest(count: number, what: string): Html {
   if (count <= mostRows) return html``;
-  return html`<p class="aside">And ${formatCount(count - mostRows)} more ${what}: <code>${all}</code> lists them all.</p>`;
+  return html`<p class="aside">And ${formatCount(count - mostRows)} more ${what}: <code>intake status</code> lists them all.</p>`;
 }
 
 export function renderResult({ word, mood, note }: SweepResult): Html {

@@ -8,11 +8,11 @@ import { basicAuth } from 'hono/basic-auth';
 import { HTTPException } from 'hono/http-exception';
 import { secureHeaders } from 'hono/secure-headers';
 import { auth } from 'hono/utils/basic-auth';
+import type { CurrentProof } from '../../domain/evidence/explain.ts';
 import { toJson } from '../../domain/format.ts';
 import type { History, Period } from '../../domain/history.ts';
 import { type Status, toReport } from '../../domain/status.ts';
 import { Trouble, type Wait } from '../../domain/trouble.ts';
-import type { ProofReport } from '../../store/reports/proof.ts';
 import type { Finding } from '../../sync/worker/health-checks.ts';
 import { type Clients, createGuessLimit, isEqualSecret } from '../limits.ts';
 import type { Metrics } from './metrics.ts';
@@ -23,8 +23,8 @@ export interface AdminDeps extends Clients {
   readonly version: string;
   readonly loadStatus: () => Promise<Status>;
   readonly loadHistory: (period: Period) => Promise<History>;
-  /** What an advertiser's certificates rest on; null where its account is not known yet. */
-  readonly loadProof: (advertiser: string) => Promise<ProofReport | null>;
+  /** What an advertiser's certificates rest on. */
+  readonly loadProof: (advertiserId: bigint) => Promise<CurrentProof>;
   /** The dependencies that this process waits for: known even while the database is unavailable. */
   readonly loadOwnWaits: () => readonly Wait[];
   /** Whether this process still makes progress. Never queries a database. */
@@ -62,11 +62,12 @@ export function createAdmin(deps: AdminDeps): Hono {
     const since = deps.loadOwnWaits().find(({ dependency }) => dependency === 'database')?.since ?? null;
     return context.html(renderUnknownPage(version, toReason(error), since), 503);
   };
-  const loadProofOf = async (asked: string | undefined) => {
-    const names = (await loadStatus()).advertisers.map(({ name }) => name);
-    const name = asked ?? names[0];
-    if (name === undefined || !names.includes(name)) return { isKnown: name === undefined, report: null };
-    return { isKnown: true, report: await loadProof(name) };
+  /** The named account, or the first one; its proof, if its id is known. */
+  const loadAccount = async (asked: string | undefined) => {
+    const { advertisers, at } = await loadStatus();
+    const account = asked === undefined ? advertisers[0] : advertisers.find(({ name }) => name === asked);
+    const advertiserId = account?.advertiserId ?? null;
+    return { account, proof: advertiserId === null ? null : await loadProof(advertiserId), at };
   };
   const app = new Hono();
   app.use(headers, noStore);
@@ -114,11 +115,11 @@ export function createAdmin(deps: AdminDeps): Hono {
     );
   });
   app.get('/proof', (context) =>
-    loadProofOf(context.req.query('advertiser')).then(
-      ({ isKnown, report }) =>
-        report === null
-          ? context.html(renderNoProofPage(isKnown, version), 404)
-          : context.html(renderProofPage(report, version)),
+    loadAccount(context.req.query('advertiser')).then(
+      ({ account, proof, at }) =>
+        account && proof
+          ? context.html(renderProofPage({ advertiser: account.name, proof, version, at }))
+          : context.html(renderNoProofPage(account !== undefined, version, at), 404),
       (error: unknown) => toUnknownPage(context, error),
     ),
   );

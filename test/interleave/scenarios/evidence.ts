@@ -1,13 +1,13 @@
 // The evidence of proofs: audits append to the chain of an ended sweep while other sweeps end, maintenance prunes old evidence, people are
 // erased, and proofs are loaded.
 import assert from 'node:assert/strict';
+import type { CurrentProof } from '../../../src/domain/evidence/explain.ts';
 import type { ExportedCertificate, LineBody } from '../../../src/domain/evidence/record.ts';
 import type { Lease } from '../../../src/store/accounts/leases.ts';
 import { commitPage } from '../../../src/store/applications/commit-page.ts';
 import type { Database } from '../../../src/store/postgres/database.ts';
-import { loadProofReport, type ProofReport } from '../../../src/store/reports/proof.ts';
 import { loadAuditedProof } from '../../../src/store/sweeps/evidence.ts';
-import { withProofs } from '../../../src/store/sweeps/export-evidence.ts';
+import { loadCurrentProof, withProofs } from '../../../src/store/sweeps/export-evidence.ts';
 import { pruneSweeps } from '../../../src/store/sweeps/sweeps.ts';
 import { aPage, compare } from '../../support/applications.ts';
 import { chain, type Line, sha256 } from '../../support/chain.ts';
@@ -157,14 +157,13 @@ export const evidenceScenarios = {
   'proof-page': (stage) => ({
     promise: 'the page shows a proof of one moment: its lines and certificates agree (P10)',
     async open() {
-      const { advertiserId, name, lease } = await openLane(stage);
+      const { advertiserId, lease } = await openLane(stage);
       await endSweep(stage.direct, lease, { advertiserId, sweepId: 1n, low: 1n, high: 20n, evidence: proof() });
-      const loaded: ProofReport[] = [];
+      const loaded: CurrentProof[] = [];
       return {
         programs: {
           page: async (actor) => {
-            const report = await loadProofReport(stage.database(actor.name), name);
-            if (report) loaded.push(report);
+            loaded.push(await loadCurrentProof(stage.database(actor.name), advertiserId));
           },
           audit: (actor) => appendAudit(stage.database(actor.name), { advertiserId, lease }, 5n),
         },
