@@ -20,10 +20,10 @@ import type { WorkerAccount } from '../sync/worker/account-queue.ts';
 import type { DownloadWatch } from '../sync/worker/download-loop.ts';
 import { checkDatabase, checkWork } from '../sync/worker/health-checks.ts';
 import type { Pass } from '../sync/worker/pass.ts';
-import { createWatchdog, type Ending, type Heartbeat } from '../sync/worker/watchdog.ts';
+import { createWatchdog, type Ending, type Heartbeat, type WatchdogOptions } from '../sync/worker/watchdog.ts';
 import { startWorker, type Worker } from '../sync/worker/worker.ts';
 import { createMetrics } from '../web/admin/metrics.ts';
-import { type AdminOptions, openAdmin } from '../web/admin/server.ts';
+import { type AdminOptions, openAdmin } from '../web/admin/routes.ts';
 import { toOwner } from './actor.ts';
 import { openAnyStore } from './database.ts';
 import { createExtractTask } from './extract.ts';
@@ -36,21 +36,15 @@ export type WorkerConfig = Config<
   'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'admin' | 'webhooks' | 'extract'
 >;
 
-export interface WorkerRun {
+export interface WorkerRun extends Partial<WatchdogOptions> {
   readonly log: Log;
   readonly signal: AbortSignal;
   readonly onOpen?: (adminUrl: string) => void;
   readonly onPass?: (pass: Pass) => void;
-  /** Called while a task has made no progress for `stuckMs` or longer. */
-  readonly onStuck?: (silentMs: number) => void;
   /** Ends the process when a task is stuck or the event loop stands still. */
   readonly ending?: Ending;
   /** How often a halted advertiser is tried again. */
   readonly probeEveryMs?: number;
-  /** A task without progress for this long counts as stuck. */
-  readonly stuckMs?: number;
-  /** The clock of the watchdog. Must be monotonic: setting the system clock would look like a stuck task. */
-  readonly elapsed?: () => number;
   /** How often the queue is checked for due downloads without a notification. */
   readonly lookEveryMs?: number;
   /** How often the process renews its row in `processes`. */
@@ -69,10 +63,11 @@ const stuckAfterMs = totalTimeoutMs + 300_000;
 export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<void> {
   const { log, probeEveryMs = 180_000, crashPoint } = run;
   const { sync } = config;
+  const { now = () => performance.now(), onStuck } = run;
   const { stuckMs = Math.max(stuckAfterMs, 2 * config.source.SOURCE_TIMEOUT) } = run;
   await using stack = new AsyncDisposableStack();
   const store = stack.use(await openAnyStore(config, 'worker', { crashPoint }));
-  const watchdog = createWatchdog({ now: run.elapsed ?? (() => performance.now()), stuckMs, onStuck: run.onStuck });
+  const watchdog = createWatchdog({ now, stuckMs, onStuck });
   const metrics = createMetrics({ version });
   const onPass = (pass: Pass) => {
     metrics.observePass(pass);
@@ -130,7 +125,12 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
       signal,
     ),
   );
-  stack.use(startTaking(config, store, log, signal));
+  const stop = new AbortController();
+  const taking = takeStore(config, store, log, AbortSignal.any([signal, stop.signal]));
+  stack.defer(() => {
+    stop.abort();
+    return taking;
+  });
   const memory = createDownloadMemory();
   const queued = createWaker(run.lookEveryMs);
   const events = createWaker(run.lookEveryMs);
@@ -169,22 +169,14 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
  * Takes the store of files, beside everything else: `intake prefill` needs it before the first file is due. A store that belongs to another
  * database is told again by what needs it.
  */
-function startTaking(config: WorkerConfig, store: Store, log: Log, until: AbortSignal) {
-  const stop = new AbortController();
-  const signal = AbortSignal.any([until, stop.signal]);
+async function takeStore(config: WorkerConfig, store: Store, log: Log, signal: AbortSignal): Promise<void> {
   const onWait: RetryOptions['onWait'] = (err, waitMs, attempt) =>
     log.warn({ attempt, waitMs: Math.round(waitMs), err }, 'waiting for the store of files');
-  const taking = retry({ retryForMs: Number.POSITIVE_INFINITY, signal, onWait }, async () => {
+  await retry({ retryForMs: Number.POSITIVE_INFINITY, signal, onWait }, async () => {
     await using _taken = await openBlobsOf(config, store, signal);
   }).catch((err: unknown) => {
     if (!signal.aborted) log.warn({ err }, 'the store of files was not taken');
   });
-  return {
-    async [Symbol.asyncDispose]() {
-      stop.abort();
-      await taking;
-    },
-  };
 }
 
 /** Waits for a notification, or for a time: notifications can be lost. */
@@ -209,8 +201,7 @@ function toAdminOptions(config: WorkerConfig, store: Store, loadOwnWaits: () => 
     login: user !== null && password !== null ? { user, password: () => password.current() } : null,
     loadStatus: () => loadStatus(store, config, loadOwnWaits()),
     loadOwnWaits,
-    loadHistory: (period) => store.reports.loadHistory(period, new Date()),
-    loadProof: (advertiserId) => store.evidence.loadCurrent(advertiserId),
+    store,
   } satisfies Partial<AdminOptions>;
 }
 

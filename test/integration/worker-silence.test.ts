@@ -20,9 +20,9 @@ function watchSilence(stuckMs = 3_000) {
   const onStuck = () => {
     isStuck = true;
   };
-  const elapsed = () => elapsedMs;
+  const now = () => elapsedMs;
   return {
-    timing: { stuckMs, onStuck, elapsed },
+    timing: { stuckMs, onStuck, now },
     isStuck: () => isStuck,
     [Symbol.dispose]: () => clearInterval(ticking),
   };
@@ -36,12 +36,12 @@ describe('a source that drips', () => {
     board.fault({ kind: 'drip', on, times: 1, pieceBytes: on === 'list' ? 10 : 6, everyMs: 200 });
     await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
     using silence = watchSilence();
-    const { elapsed, stuckMs } = silence.timing;
+    const { now, stuckMs } = silence.timing;
     await using _worker = await hireWorker(settings.env, silence.timing);
     await until(() => board.requests().some(({ faults }) => faults.includes('drip')));
-    const startedAt = elapsed();
+    const startedAt = now();
     await until(() => isDone(database, board));
-    expect(elapsed() - startedAt).toBeGreaterThan(stuckMs);
+    expect(now() - startedAt).toBeGreaterThan(stuckMs);
     expect(silence.isStuck()).toBe(false);
   });
 });
@@ -52,8 +52,8 @@ test('a request that is held for as long as one may last is no silence', async (
   board.fault({ kind: 'hang', on: 'list', times: null });
   await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
   let aheadMs = 0;
-  const elapsed = () => performance.now() + aheadMs;
-  await using worker = await hireWorker(settings.env, { elapsed });
+  const now = () => performance.now() + aheadMs;
+  await using worker = await hireWorker(settings.env, { now });
   await until(() => board.requests().length > 0);
   aheadMs = totalTimeoutMs;
   expect((await fetch(`${worker.adminUrl}/livez`)).status).toBe(200);

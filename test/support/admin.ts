@@ -4,7 +4,7 @@ import { toStatus } from '../../src/domain/status.ts';
 import { openStore } from '../../src/store/store.ts';
 import { checkDatabase } from '../../src/sync/worker/health-checks.ts';
 import { createMetrics } from '../../src/web/admin/metrics.ts';
-import { type AdminOptions, openAdmin } from '../../src/web/admin/server.ts';
+import { type AdminOptions, openAdmin } from '../../src/web/admin/routes.ts';
 import type { HttpServer } from '../../src/web/server.ts';
 import { createRandom, type Random } from './random.ts';
 import type { TestDatabase } from './test-database.ts';
@@ -28,8 +28,7 @@ export async function openTestAdmin(
       loadStatus: async () =>
         toStatus(new Date(), await store.reports.loadStatus(), staleAfterMs, { webhooks: await store.webhooks.load() }),
       loadOwnWaits: () => [],
-      loadHistory: (period) => store.reports.loadHistory(period, new Date()),
-      loadProof: (advertiserId) => store.evidence.loadCurrent(advertiserId),
+      store,
       loadLiveness: () => [{ check: 'work', ok: true, detail: 'a pass ended 3 s ago' }],
       loadReadiness: () => checkDatabase(store, Date.now),
       trustedProxies: new BlockList(),

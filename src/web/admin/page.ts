@@ -4,14 +4,11 @@
 import { html } from 'hono/html';
 import type { HtmlEscapedString } from 'hono/utils/html';
 import type { SweepResult } from '../../domain/advertiser-status.ts';
-import { formatAgo, formatCount } from '../../domain/format.ts';
+import { formatAgo } from '../../domain/format.ts';
 
 export type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 
-/** The most rows that a table shows; further rows are only counted. */
-export const mostRows = 100;
-
-export interface Frame {
+interface Frame {
   readonly title: string;
   readonly body: Html;
   readonly version: string;
@@ -76,13 +73,7 @@ export function renderTable({ id, title, columns, rows, about }: PageTable): Htm
   return html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2>
 ${about === undefined ? '' : html`<p class="about">${about}</p>`}<div class="scroll" role="region" aria-labelledby="${id}" tabindex="0"><table role="table">
 <thead role="rowgroup"><tr role="row">${heads}</tr></thead>
-<tbody role="rowgroup">${rows.slice(0, mostRows).map((row) => html`<tr role="row">${row.map(toCell)}</tr>\n`)}</tbody></table></div>
-${renderRest(rows.length, title.toLowerCase())}</section>`;
-}
-
-export function renderRest(count: number, what: string): Html {
-  if (count <= mostRows) return html``;
-  return html`<p class="aside">And ${formatCount(count - mostRows)} more ${what}: <code>intake status</code> lists them all.</p>`;
+<tbody role="rowgroup">${rows.map((row) => html`<tr role="row">${row.map(toCell)}</tr>\n`)}</tbody></table></div></section>`;
 }
 
 export function renderResult({ word, mood, note }: SweepResult): Html {

@@ -7,14 +7,7 @@ import { type CurrentProof, type Explanation, explain } from '../../domain/evide
 import { formatCount } from '../../domain/format.ts';
 import { type Html, renderDocument, renderHeadline, renderResult, renderTable, toUtc } from './page.ts';
 
-interface ProofPage {
-  readonly advertiser: string;
-  readonly proof: CurrentProof;
-  readonly version: string;
-  readonly at: Date;
-}
-
-export function renderProofPage({ advertiser, proof, version, at }: ProofPage): Html {
+export function renderProofPage(advertiser: string, proof: CurrentProof, version: string, at: Date): Html {
   const explanation = explain(null, proof);
   const body = html`<main>
 ${renderVerdict(advertiser, explanation)}

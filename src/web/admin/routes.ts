@@ -1,4 +1,4 @@
-// The admin routes: probes, metrics, and the status as JSON and as pages. They read through the functions they are given and change
+// The admin port: probes, metrics, and the status as JSON and as pages. They read through the functions they are given and change
 // nothing. They show counts and configured names, never a person. Where a login is set, only the probes answer without it.
 
 import { readFileSync } from 'node:fs';
@@ -8,23 +8,22 @@ import { basicAuth } from 'hono/basic-auth';
 import { HTTPException } from 'hono/http-exception';
 import { secureHeaders } from 'hono/secure-headers';
 import { auth } from 'hono/utils/basic-auth';
-import type { CurrentProof } from '../../domain/evidence/explain.ts';
 import { toJson } from '../../domain/format.ts';
-import type { History, Period } from '../../domain/history.ts';
+import type { Period } from '../../domain/history.ts';
 import { type Status, toReport } from '../../domain/status.ts';
 import { Trouble, type Wait } from '../../domain/trouble.ts';
+import type { Store } from '../../store/store.ts';
 import type { Finding } from '../../sync/worker/health-checks.ts';
 import { type Clients, createGuessLimit, isEqualSecret } from '../limits.ts';
+import { type HttpServer, openServer, toHostName } from '../server.ts';
 import type { Metrics } from './metrics.ts';
 import { renderNoProofPage, renderProofPage } from './proof-page.ts';
 import { renderStatusPage, renderUnknownPage } from './status-page.ts';
 
-export interface AdminDeps extends Clients {
+export interface AdminOptions extends Clients {
   readonly version: string;
   readonly loadStatus: () => Promise<Status>;
-  readonly loadHistory: (period: Period) => Promise<History>;
-  /** What an advertiser's certificates rest on. */
-  readonly loadProof: (advertiserId: bigint) => Promise<CurrentProof>;
+  readonly store: Pick<Store, 'evidence' | 'reports'>;
   /** The dependencies that this process waits for: known even while the database is unavailable. */
   readonly loadOwnWaits: () => readonly Wait[];
   /** Whether this process still makes progress. Never queries a database. */
@@ -32,10 +31,11 @@ export interface AdminDeps extends Clients {
   /** Whether database, schema and progress allow this process to work now. */
   readonly loadReadiness: () => Promise<readonly Finding[]>;
   readonly metrics: Metrics;
-  /** Null: no login. The password is read on every request, so that it can be rotated. */
+  /** The settings require one where other machines can reach the port. The password is read on every request, so that it can be rotated. */
   readonly login: { readonly user: string; readonly password: () => string } | null;
-  /** Host names that requests may use; null where any may be. */
-  readonly hosts: readonly string[] | null;
+  readonly host: string;
+  /** 0 takes a free port. */
+  readonly port: number;
   /** Called with unexpected errors; `route` is the pattern and holds nothing of the request. */
   readonly onError: (route: string, error: unknown) => void;
 }
@@ -47,11 +47,18 @@ const proofAgeMs = 10_000;
 /** A readiness probe that takes longer fails. */
 const readinessMs = 5_000;
 
-export function createAdmin(deps: AdminDeps): Hono {
-  const { version, metrics, login } = deps;
+/** Starts listening. Disposing ends open requests at once: they must not delay the shutdown of a worker. */
+export async function openAdmin(options: AdminOptions): Promise<HttpServer> {
+  const { host, port } = options;
+  const { fetch } = createAdmin(options);
+  return await openServer({ host, port, fetch, setting: 'ADMIN_PORT', closingMs: 0 });
+}
+
+function createAdmin(deps: AdminOptions): Hono {
+  const { version, store, metrics, login } = deps;
   const loadStatus = createCache<Status, void>(deps.loadStatus, statusAgeMs);
-  const loadHistory = createCache(deps.loadHistory, historyAgeMs);
-  const loadProof = createCache(deps.loadProof, proofAgeMs);
+  const loadHistory = createCache((period: Period) => store.reports.loadHistory(period, new Date()), historyAgeMs);
+  const loadProof = createCache(store.evidence.loadCurrent, proofAgeMs);
   // Anybody may ask for readiness: those who ask at the same time share one check.
   const loadReadiness = createCache<readonly Finding[], void>(() => loadInTime(deps.loadReadiness), 0);
   const guess = createGuessLimit(deps);
@@ -71,7 +78,7 @@ export function createAdmin(deps: AdminDeps): Hono {
   };
   const app = new Hono();
   app.use(headers, noStore);
-  if (deps.hosts !== null) app.use(onlyHosts(deps.hosts));
+  if (login === null) app.use(onlyHosts(['localhost', '127.0.0.1', '[::1]', toHostName(deps.host)]));
   // Hono's default writes the error to the console, with any value that the error quotes.
   app.onError((error, context) => {
     if (error instanceof HTTPException) return error.getResponse();
@@ -110,7 +117,7 @@ export function createAdmin(deps: AdminDeps): Hono {
     const period: Period = context.req.query('period') === '30d' ? '30d' : '24h';
     const refreshSeconds = context.req.query('refresh') === undefined ? null : 30;
     return Promise.all([loadStatus(), loadHistory(period)]).then(
-      ([status, history]) => context.html(renderStatusPage({ status, history, version, refreshSeconds })),
+      ([status, history]) => context.html(renderStatusPage(status, history, version, refreshSeconds)),
       (error: unknown) => toUnknownPage(context, error),
     );
   });
@@ -118,7 +125,7 @@ export function createAdmin(deps: AdminDeps): Hono {
     loadAccount(context.req.query('advertiser')).then(
       ({ account, proof, at }) =>
         account && proof
-          ? context.html(renderProofPage({ advertiser: account.name, proof, version, at }))
+          ? context.html(renderProofPage(account.name, proof, version, at))
           : context.html(renderNoProofPage(account !== undefined, version, at), 404),
       (error: unknown) => toUnknownPage(context, error),
     ),
@@ -151,7 +158,7 @@ const noStore: MiddlewareHandler = async (context, next) => {
   context.header('Cache-Control', 'no-store');
 };
 
-/** Protects against DNS rebinding: a foreign site may point its own name at this address, so only requests for known names are answered. */
+/** Protects against DNS rebinding: a foreign site may point its own name at this address, so only names of this machine are answered. */
 function onlyHosts(hosts: readonly string[]): MiddlewareHandler {
   return async (context, next) => {
     const asked = context.req.header('host')?.replace(/:\d+$/, '').toLowerCase() ?? '';

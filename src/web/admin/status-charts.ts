@@ -6,15 +6,6 @@ import { formatCount, formatSpan } from '../../domain/format.ts';
 import type { History } from '../../domain/history.ts';
 import { type Html, toUtc } from './page.ts';
 
-interface Chart {
-  /** Unique on its page. */
-  readonly id: string;
-  readonly title: string;
-  /** What the chart shows, in words. */
-  readonly figure: string;
-  readonly bars: readonly { readonly startAt: Date; readonly value: number; readonly text: string }[];
-}
-
 export function renderCharts({ period, steps }: History): Html[] {
   const per = period === '24h' ? 'hour' : 'day';
   const within = period === '24h' ? 'in the last 24 hours' : 'in the last 30 days';
@@ -22,30 +13,30 @@ export function renderCharts({ period, steps }: History): Html[] {
   const most = Math.max(...steps.map((step) => step.applications));
   const delayMs = Math.max(...steps.map((step) => step.delayMs ?? 0));
   return [
-    renderFigure({
-      id: 'applications',
-      title: `Applications per ${per}`,
-      figure: `${formatCount(total, 'application')} ${within}${total === 0 ? '' : `, up to ${formatCount(most)} per ${per}`}`,
-      bars: steps.map(({ startAt, applications }) => {
-        return { startAt, value: applications, text: formatCount(applications) };
-      }),
-    }),
-    renderFigure({
-      id: 'delay',
-      title: 'Delay from submission to storage',
-      figure:
-        delayMs === 0
-          ? `nothing new was stored ${within}`
-          : `up to ${formatSpan(delayMs)} in the slowest ${per}, for 95 % of the applications`,
-      bars: steps.map(({ startAt, delayMs }) => {
-        return { startAt, value: delayMs ?? 0, text: formatSpan(delayMs ?? 0, 1) };
-      }),
-    }),
+    renderFigure(
+      'applications',
+      `Applications per ${per}`,
+      `${formatCount(total, 'application')} ${within}${total === 0 ? '' : `, up to ${formatCount(most)} per ${per}`}`,
+      steps.map(({ startAt, applications: value }) => ({ startAt, value, text: formatCount(value) })),
+    ),
+    renderFigure(
+      'delay',
+      'Delay from submission to storage',
+      delayMs === 0
+        ? `nothing new was stored ${within}`
+        : `up to ${formatSpan(delayMs)} in the slowest ${per}, for 95 % of the applications`,
+      steps.map(({ startAt, delayMs }) => ({ startAt, value: delayMs ?? 0, text: formatSpan(delayMs ?? 0, 1) })),
+    ),
   ];
 }
 
-/** A unit of width for each bar, and 100 of height for the highest. */
-function renderFigure({ id, title, figure, bars }: Chart): Html {
+/** `figure` says in words what the chart shows. A bar is one unit wide, the highest has a height of 100. */
+function renderFigure(
+  id: string,
+  title: string,
+  figure: string,
+  bars: readonly { readonly startAt: Date; readonly value: number; readonly text: string }[],
+): Html {
   const highest = Math.max(...bars.map(({ value }) => value));
   return html`<figure class="panel" id="${id}">
 <figcaption><h3>${title}</h3><p class="aside">${figure}</p></figcaption>

@@ -14,26 +14,23 @@ import { type History, type Period, periods } from '../../domain/history.ts';
 import { isHealthy, type Status } from '../../domain/status.ts';
 import { toWebhookLagMs, toWebhookState } from '../../domain/webhook-status.ts';
 import {
-  type Frame,
   type Html,
   type Mood,
-  mostRows,
   renderAgo,
   renderDocument,
   renderHeadline,
-  renderRest,
   renderResult,
   renderTable,
   toUtc,
 } from './page.ts';
 import { renderCharts } from './status-charts.ts';
 
-interface StatusPage extends Pick<Frame, 'version' | 'refreshSeconds'> {
-  readonly status: Status;
-  readonly history: History;
-}
-
-export function renderStatusPage({ status, history, version, refreshSeconds }: StatusPage): Html {
+export function renderStatusPage(
+  status: Status,
+  history: History,
+  version: string,
+  refreshSeconds: number | null,
+): Html {
   const mood = toMood(status);
   const body = html`<main>
 ${renderHeadline(mood, status.headline)}
@@ -65,17 +62,12 @@ function toMood(status: Status): Mood {
 
 function renderProblems(problems: readonly Problem[]): Html {
   return html`<section aria-labelledby="problems"><h2 id="problems">What to do</h2>
-<ol class="problems">${problems.slice(0, mostRows).map(
+<ol class="problems">${problems.map(
     ({ advertiser, what, command, urgent }) => html`<li class="problem ${urgent ? 'bad' : 'fair'}">
 <p><strong class="badge">${urgent ? 'urgent' : 'look'}</strong> ${advertiser && html`<strong>${advertiser}</strong> `}${what}</p>
 <p class="command"><code>${command}</code></p></li>
 `,
-  )}</ol>
-${renderRest(problems.length, 'problems')}</section>`;
-}
-
-function toStored({ attachments: { stored = 0 } }: AdvertiserStatus): number {
-  return stored;
+  )}</ol></section>`;
 }
 
 function renderAdvertisers({ advertisers, problems, at }: Status): Html {
@@ -109,7 +101,8 @@ function toLost({ attachments }: AdvertiserStatus): string[] {
 }
 
 function renderFiles(one: AdvertiserStatus): Html {
-  return html`${formatCount(toStored(one))} <span class="aside">${toLost(one).join(', ')}</span>`;
+  const { stored = 0 } = one.attachments;
+  return html`${formatCount(stored)} <span class="aside">${toLost(one).join(', ')}</span>`;
 }
 
 const webhookMoods = {
