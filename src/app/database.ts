@@ -2,19 +2,13 @@
 // the clients of source and storage, which take longer to load than a status takes to show.
 
 import { type Config, findAddressProblem } from '../config.ts';
-import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { SettingTrouble } from '../domain/trouble.ts';
 import type { DatabaseUrl } from '../store/postgres/connection.ts';
 import { createRdsToken } from '../store/postgres/rds-token.ts';
-import { openStore, type Store } from '../store/store.ts';
-
-export interface DatabasePlace extends AsyncDisposable {
-  readonly url: DatabaseUrl;
-  readonly directUrl: DatabaseUrl;
-}
+import { openStore, type Store, type StoreOptions } from '../store/store.ts';
 
 /** The configured database. Starts the embedded one. */
-export async function openPlace({ database, openEmbedded }: Config<'database'>): Promise<DatabasePlace> {
+export async function openPlace({ database, openEmbedded }: Config<'database'>) {
   const { DATABASE_URL, DATABASE_DIRECT_URL, DATABASE_CA, DATABASE_AUTH } = database;
   if (DATABASE_URL.reveal() === 'embedded') {
     if (!openEmbedded) throw new SettingTrouble('DATABASE_URL is embedded, which only commands can open.');
@@ -44,17 +38,11 @@ function withRootCertificate(url: string, root: string | null): string {
   return `${without}${without.includes('?') ? '&' : '?'}sslrootcert=${encodeURIComponent(root)}`;
 }
 
-interface OpenOptions {
-  readonly crashPoint?: PassCrashPoint | undefined;
-  /** For a command whose statements may take longer than those of a worker. */
-  readonly statementTimeoutMs?: number;
-}
-
 /** Opens the store whatever the schema is. Nothing connects until the first use. */
 export async function openAnyStore(
   config: Config<'database' | 'privacy'> & Partial<Config<'sync'>>,
   role: string,
-  options: OpenOptions = {},
+  options: Pick<StoreOptions, 'crashPoint' | 'statementTimeoutMs'> = {},
 ): Promise<Store> {
   const place = await openPlace(config);
   const privacyKey = Buffer.from(config.privacy.PRIVACY_KEY.reveal(), 'utf8');

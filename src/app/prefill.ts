@@ -8,7 +8,7 @@ import type { Log } from '../log.ts';
 import { openConnections } from '../source/http.ts';
 import { createPrefillSource } from '../source/prefill.ts';
 import type { Store } from '../store/store.ts';
-import type { PrefillAccount, PrefillDeps, PrefillEnd } from '../sync/prefill.ts';
+import type { PrefillAccount, PrefillDeps } from '../sync/prefill.ts';
 import { startPresence } from '../sync/presence.ts';
 import { requireKey } from '../sync/privacy/privacy-key.ts';
 import { type RetryOptions, retry } from '../sync/retry.ts';
@@ -51,7 +51,7 @@ export async function runPrefill(config: PrefillConfig, log: Log, ending: Ending
     return await startPresence(store, toOwner('prefill'));
   });
   stack.use(presence);
-  const server = stack.use(await retry(waiting, () => openPrefillServer(config, { log, signal, store })));
+  const server = stack.use(await retry(waiting, () => openPrefillServer(config, store, log, signal)));
   log.info({ prefill: server.url }, 'the public port answers');
   const ended = AbortSignal.any([signal, presence.outdated]);
   await new Promise((resolve) => {
@@ -69,17 +69,13 @@ async function requireSchema(store: Store, mayCome: boolean): Promise<void> {
   });
 }
 
-export interface PrefillServing {
-  readonly store: Store;
-  readonly log: Log;
-  readonly signal: AbortSignal;
-  readonly now?: () => number;
-}
-
 /** Opens the public port with its own blob store client. Closing it closes both; the store stays open. */
 export async function openPrefillServer(
   config: Config<'blobs' | 'prefill'>,
-  { store, log, signal, now = Date.now }: PrefillServing,
+  store: Store,
+  log: Log,
+  signal: AbortSignal,
+  now = Date.now,
 ): Promise<HttpServer> {
   const { blobs: limits, prefill, trustedProxies } = config;
   if (prefill === null) throw new SettingTrouble('Prefill is off: set AUTH_URL and the other settings of prefill.');
@@ -116,7 +112,11 @@ export async function openPrefillServer(
     ...{ store, blobs, accounts, ttlMs: prefill.PREFILL_TTL },
     spool: openSpoolOf(),
     slots: createSlots(callbacksInHand),
-    onEnd: (end) => logEnd(log, end),
+    onEnd({ advertiserId, prefillId, outcome, reason, trouble }) {
+      const facts = { advertiserId, prefillId, outcome, reason };
+      if (trouble === null) log.info(facts, 'prefill ended');
+      else log.warn({ ...facts, err: trouble }, 'prefill ended with an error');
+    },
   };
   const { fetch } = createPrefillRoutes({
     ...{ deps, now, trustedProxies },
@@ -128,10 +128,4 @@ export async function openPrefillServer(
   const server = stack.use(await openServer({ host, port, fetch, setting: 'PORT', closingMs }));
   const owned = stack.move();
   return { url: server.url, [Symbol.asyncDispose]: () => owned.disposeAsync() };
-}
-
-function logEnd(log: Log, { advertiserId, prefillId, outcome, reason, trouble }: PrefillEnd): void {
-  const facts = { advertiserId, prefillId, outcome, reason, ...(trouble !== null && { err: trouble }) };
-  if (trouble === null) log.info(facts, 'prefill ended');
-  else log.warn(facts, 'prefill ended with an error');
 }

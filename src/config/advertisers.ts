@@ -17,18 +17,6 @@ export interface Account {
   readonly advertiserId: bigint | null;
 }
 
-export interface Advertiser extends Account {
-  readonly url: string;
-  readonly credential: Secret;
-}
-
-/** The careers site of an account: only its key redeems the account's handles, and browsers return only to its addresses. */
-export interface CareersSite extends Account {
-  readonly url: string;
-  readonly key: Secret;
-  readonly returnUrls: readonly string[];
-}
-
 /** The accounts of stored rows. Neither their addresses nor their credentials are needed. */
 export function loadAccounts({ ADVERTISER_ID, ADVERTISERS_FILE }: Values<'source'>, draft: ConfigDraft): Account[] {
   if (!ADVERTISERS_FILE) return [{ name: 'default', advertiserId: ADVERTISER_ID }];
@@ -36,7 +24,7 @@ export function loadAccounts({ ADVERTISER_ID, ADVERTISERS_FILE }: Values<'source
 }
 
 /** The accounts with their addresses and credentials. Every problem is reported, not only the first. */
-export function loadAdvertisers(values: Values<'source'>, draft: ConfigDraft): Advertiser[] {
+export function loadAdvertisers(values: Values<'source'>, draft: ConfigDraft) {
   const { SOURCE_URL: url, SOURCE_CREDENTIAL: credential, ADVERTISER_ID: advertiserId } = values;
   if (!values.ADVERTISERS_FILE) {
     requireSet({ SOURCE_URL: url, SOURCE_CREDENTIAL: credential }, draft);
@@ -49,12 +37,15 @@ export function loadAdvertisers(values: Values<'source'>, draft: ConfigDraft): A
   });
 }
 
-/** The accounts that offer prefill. Their credentials are not read. `single` is the site of a single account. */
+/**
+ * The accounts that offer prefill: only its key redeems the handles of an account, and browsers return only to its addresses. `single` is the
+ * site of a single account.
+ */
 export function loadSites(
   values: Values<'source'>,
   single: { readonly key: Secret | null; readonly returnUrls: readonly string[] | null },
   draft: ConfigDraft,
-): CareersSite[] {
+) {
   const { SOURCE_URL: url, ADVERTISER_ID: advertiserId } = values;
   if (!values.ADVERTISERS_FILE) {
     const { key, returnUrls } = single;
@@ -86,7 +77,7 @@ function toAddress(at: string, { url }: ListedAccount, common: string | null, dr
 }
 
 /** An endpoint of webhooks, and the account whose events it gets. */
-export interface WebhookEndpoint {
+interface WebhookEndpoint {
   readonly account: string;
   /** Unique in the configuration. */
   readonly name: string;
@@ -98,19 +89,13 @@ export interface WebhookEndpoint {
   readonly detail: Detail | null;
 }
 
-export interface Webhooks {
-  readonly allowPrivate: boolean;
-  /** The names of all accounts. */
-  readonly accounts: readonly string[];
-  readonly endpoints: readonly WebhookEndpoint[];
-}
-
-/** The endpoints of all accounts. */
-export function loadWebhooks(values: Values<'webhooks'>, draft: ConfigDraft): Webhooks {
+/** The names of all accounts, and their endpoints. */
+export function loadWebhooks(values: Values<'webhooks'>, draft: ConfigDraft) {
   const { WEBHOOK_URL: url, WEBHOOK_SECRET: secret, WEBHOOK_ALLOW_PRIVATE: allowPrivate } = values;
   if (!draft.env.ADVERTISERS_FILE?.trim()) {
     const single = { account: 'default', name: 'default', types: null, detail: null };
-    return { allowPrivate, accounts: ['default'], endpoints: url && secret ? [{ ...single, url, secret }] : [] };
+    const endpoints: WebhookEndpoint[] = url && secret ? [{ ...single, url, secret }] : [];
+    return { allowPrivate, accounts: ['default'], endpoints };
   }
   const list = loadList(draft);
   const endpoints = list.flatMap(({ account: { name: account }, at, given: { webhooks = [] } }) =>

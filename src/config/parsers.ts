@@ -159,15 +159,8 @@ function findParameterProblem(text: string): string | null {
   return null;
 }
 
-/** The parts of a Postgres address that rules check. */
-export interface PostgresFacts {
-  /** Decoded; a folder where it is a Unix socket, empty where none is named. */
-  readonly host: string;
-  readonly mode: string | null;
-  readonly root: string | null;
-}
-
-export function toPostgresFacts(text: string): PostgresFacts {
+/** The host of a Postgres address (a folder where it is a Unix socket, empty where none is named), its sslmode and its root certificate. */
+export function toPostgresFacts(text: string) {
   const [, authority = '', , query] = postgresPattern.exec(text) ?? [];
   const parameters = new URLSearchParams(query);
   const host = parameters.get('host') ?? authority.replace(/:\d*$/, '');

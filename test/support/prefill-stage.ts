@@ -122,7 +122,7 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
     // A worker has learned the account and taken the blob store.
     await store.advertisers.ensure('default', sandbox.advertiserId);
     await using _taken = await openBlobsOf(config, store, signal);
-    stack.use(await openPrefillServer(config, { store, log, signal, now }));
+    stack.use(await openPrefillServer(config, store, log, signal, now));
     const other = loadConfig(toEnvironment(database, sandbox, blobs.path), { needs: ['source', 'sync', 'blobs'] });
     const task = createMaintenance(other, store).find(({ name }) => name === 'prefills');
     lapse = async () => {
