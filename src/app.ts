@@ -48,12 +48,11 @@ export interface Outcome {
   readonly trouble: unknown;
 }
 
-/** The outcome of all downloads; null if none were requested. */
-export type FilesOutcome = { readonly summary: DownloadSummary } | { readonly trouble: unknown } | null;
-
 export interface ReadOutcome {
   readonly advertisers: readonly Outcome[];
-  readonly files: FilesOutcome;
+  /** The outcome of all downloads; null if none were requested, or trouble ended them. */
+  readonly files: DownloadSummary | null;
+  readonly filesTrouble: unknown;
 }
 
 export type ReadConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs'>;
@@ -151,10 +150,11 @@ async function overAdvertisers(
     }
   }
   const names = accounts.map((account) => account.name);
-  let files: FilesOutcome = null;
+  let files: DownloadSummary | null = null;
+  let filesTrouble: unknown = null;
   try {
     if (request.files && accounts.length > 0) {
-      const summary = await downloadFiles(config, store, accounts, {
+      files = await downloadFiles(config, store, accounts, {
         ...{ signal, crashPoint, retryForMs, onFiles: request.onFiles },
         onStored: () => troubles.clear('downloads', names),
         onWait(trouble, waitMs, attempt) {
@@ -163,17 +163,16 @@ async function overAdvertisers(
         },
         onBytes: (file) => heartbeat.move({ task: role, ...file }),
       });
-      files = { summary };
       troubles.clear('downloads', names);
     }
   } catch (trouble) {
     signal.throwIfAborted();
-    files = { trouble };
+    filesTrouble = trouble;
   }
   await troubles.untilWritten();
   await recall.finish().catch((trouble: unknown) => {
     signal.throwIfAborted();
-    if (files === null || !('trouble' in files)) files = { trouble };
+    filesTrouble ??= trouble;
   });
-  return { advertisers: outcomes, files };
+  return { advertisers: outcomes, files, filesTrouble };
 }

@@ -1,9 +1,8 @@
 // `intake adopt-store`: makes this database the owner of the store of files and of the target of its extracts, after a restore or a move.
 // Without --yes it only shows whose the store is.
-import type { StoreOwner } from '../domain/store-owner.ts';
 import { command, flag } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { loadCommandConfig } from './load-config.ts';
+import { loadCommandConfig } from './open.ts';
 
 export const adoptStore = command({
   name: 'adopt-store',
@@ -29,33 +28,22 @@ export const adoptStore = command({
     // Another database has adopted it meanwhile.
     if (now?.refusal) throw now.refusal;
     const extracts = yes ? await adoptExtracts(config, store, signal) : null;
-    const adoption = { location: blobs.location, former, wasOwn, owner: now?.owner ?? null, extracts };
-    terminal.result({ adopted: yes, ...adoption }, () => render(adoption));
+    const { location } = blobs;
+    const owner = now?.owner ?? null;
+    terminal.result({ adopted: yes, location, former, wasOwn, owner, extracts }, () => {
+      if (owner === null) {
+        const whose =
+          former === null ? 'names no owner' : `belongs to the database ${former.databaseId}, epoch ${former.epoch}`;
+        const here = wasOwn ? ', which is this one' : '';
+        return `${location} ${whose}${here}. Nothing was changed. Stop the owner, then repeat with --yes to take the store.`;
+      }
+      return [
+        `${location} now belongs to this database (${owner.databaseId}), epoch ${owner.epoch}.`,
+        ...(extracts === null ? [] : [`${extracts} now holds the extracts of this database.`]),
+        'A former owner that still runs begins no upload after 10 s and no delete.',
+        'Next: intake sync --recheck, then intake verify --full.',
+      ].join('\n');
+    });
     return yes ? exitCodes.done : exitCodes.usage;
   },
 });
-
-/** Whose the store was, and whose it is from now on; null where it named none, and where nothing was changed. */
-interface Adoption {
-  readonly location: string;
-  readonly former: StoreOwner | null;
-  readonly wasOwn: boolean;
-  readonly owner: StoreOwner | null;
-  /** The target of extracts that this database has taken as well; null if none is configured, or nothing is there. */
-  readonly extracts: string | null;
-}
-
-function render({ location, former, wasOwn, owner, extracts }: Adoption): string {
-  const whose =
-    former === null ? 'names no owner' : `belongs to the database ${former.databaseId}, epoch ${former.epoch}`;
-  if (owner === null) {
-    const here = wasOwn ? ', which is this one' : '';
-    return `${location} ${whose}${here}. Nothing was changed. Stop the owner, then repeat with --yes to take the store.`;
-  }
-  return [
-    `${location} now belongs to this database (${owner.databaseId}), epoch ${owner.epoch}.`,
-    ...(extracts === null ? [] : [`${extracts} now holds the extracts of this database.`]),
-    'A former owner that still runs begins no upload after 10 s and no delete.',
-    'Next: intake sync --recheck, then intake verify --full.',
-  ].join('\n');
-}

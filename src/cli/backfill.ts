@@ -3,14 +3,12 @@
 import type { ReadConfig } from '../app.ts';
 import { firstPosition, lastPosition } from '../domain/coverage/position.ts';
 import { formatCount, formatSpan } from '../domain/format.ts';
-import type { ReadRange } from '../store/sweeps/sweeps.ts';
-import type { Estimate } from '../sync/read/estimate.ts';
 import type { BackfillRange } from '../sync/read/read-account.ts';
 import { toId, toSeconds } from './arguments.ts';
 import { advertiser, type Context, command, flag, type Given, option, unless } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
-import { loadReadConfig } from './load-config.ts';
+import { loadReadConfig } from './open.ts';
 import { reportOutcomes, showReadProgress } from './read-report.ts';
 
 const options = {
@@ -38,7 +36,8 @@ export const backfill = command({
     ['intake backfill --dry-run', 'estimate requests and duration; sends two requests, stores nothing'],
   ],
   options,
-  async run(context, { restart, files, dryRun, ...given }) {
+  async run(context, given) {
+    const { restart, files, dryRun } = given;
     const range = toRange(given);
     const config = await loadReadConfig(context, given.advertiser);
     const { signal } = context;
@@ -51,13 +50,7 @@ export const backfill = command({
   },
 });
 
-function toRange({
-  from,
-  to,
-  afterId,
-  beforeId,
-  gaps,
-}: Pick<Given<typeof options>, 'from' | 'to' | 'afterId' | 'beforeId' | 'gaps'>): BackfillRange {
+function toRange({ from, to, afterId, beforeId, gaps }: Given<typeof options>): BackfillRange {
   const byDate = from !== undefined || to !== undefined;
   const byId = afterId !== undefined || beforeId !== undefined;
   if (Number(byDate) + Number(byId) + Number(gaps) > 1) {
@@ -97,7 +90,7 @@ async function showEstimates(
   await store.schema.ensure({ signal, upgrade: false });
   await using connections = openConnectionsOf(config);
   const { advertisers, SOURCE_RATE: requestsPerSecond } = config.source;
-  const found: { readonly name: string; readonly range: ReadRange; readonly estimate: Estimate }[] = [];
+  const estimates = [];
   for (const account of advertisers) {
     const source = openSourceToLook(config, store, account, connections);
     const { advertiserId } = await store.advertisers.lookUp(account.name, account.advertiserId);
@@ -105,25 +98,17 @@ async function showEstimates(
       const isById = range.axis === 'id' && advertiserId !== null;
       const held = isById ? await store.applications.countListed(advertiserId, range) : 0;
       const asked = { range, held, requestsPerSecond, parallel, now: Date.now(), signal };
-      found.push({ name: account.name, range, estimate: await estimate(source, asked) });
+      const plan = { axis: range.axis, from: range.low, to: range.high };
+      estimates.push({ name: account.name, plan, estimate: await estimate(source, asked) });
     }
   }
-  terminal.result(
-    {
-      estimates: found.map(({ name, range: { axis, low: from, high: to }, estimate }) => {
-        return { name, plan: { axis, from, to }, estimate };
-      }),
-    },
-    () =>
-      found
-        .map(({ name, range: { axis, low, high }, estimate: { applications, requests, durationMs, pageSize } }) => {
-          const range = `${axis === 'date' ? 'submitted' : 'ids'} ${formatPosition(axis, low)} to ${formatPosition(axis, high)}`;
-          if (applications === null || requests === null || durationMs === null)
-            return `${name}: ${range}; size unknown.`;
-          return `${name}: ${range}; about ${formatCount(applications, 'application')}, ${formatCount(requests, 'request')} of up to ${pageSize}, ${formatSpan(durationMs)}.`;
-        })
-        .join('\n') || 'Nothing to read: every range is closed.',
-  );
+  const lines = estimates.map(({ name, plan: { axis, from, to }, estimate }) => {
+    const { applications, requests, durationMs, pageSize } = estimate;
+    const range = `${axis === 'date' ? 'submitted' : 'ids'} ${formatPosition(axis, from)} to ${formatPosition(axis, to)}`;
+    if (applications === null || requests === null || durationMs === null) return `${name}: ${range}; size unknown.`;
+    return `${name}: ${range}; about ${formatCount(applications, 'application')}, ${formatCount(requests, 'request')} of up to ${pageSize}, ${formatSpan(durationMs)}.`;
+  });
+  terminal.result({ estimates }, () => lines.join('\n') || 'Nothing to read: every range is closed.');
   return exitCodes.done;
 }
 

@@ -15,7 +15,7 @@ import { FileTrouble } from '../domain/trouble.ts';
 import { command, option, preset } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
-import { loadCommandConfig } from './load-config.ts';
+import { loadCommandConfig } from './open.ts';
 
 /** The most ranges of one statement. Where more differ, the first are narrowed down first. */
 const mostAsked = 500;

@@ -1,6 +1,6 @@
 // `intake demo`: the whole of Intake on one machine without an account: embedded Postgres, the sandbox, a first full sync,
 // a table of the busiest ads, then a live worker until Ctrl-C. It keeps its state in .intake/demo, and the next demo continues from there.
-// Its board, ports, careers site and receiver of webhooks are in src/dev/demo, which the production image does not have.
+// Its board, its ports and what runs beside it are in src/dev/demo, which the production image does not have.
 import type { WorkerConfig } from '../app/worker.ts';
 import type { Board } from '../dev/demo/board.ts';
 import { formatCount } from '../domain/format.ts';
@@ -8,7 +8,7 @@ import { toCount } from './arguments.ts';
 import { type Context, command, flag, option } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { Failure } from './failure.ts';
-import { loadCommandConfig } from './load-config.ts';
+import { loadCommandConfig } from './open.ts';
 import { reportOutcomes, showReadProgress } from './read-report.ts';
 import { loadDevelopment } from './sandbox.ts';
 
@@ -48,13 +48,10 @@ export const demo = command({
         `The demo continues with its existing board, which began with ${formatCount(board.begunWith, 'application')}. --applications only applies to the first demo of a checkout.`,
       );
     }
-    const { createDemoPrefill, openDemoRoutes, openDemoSite } = await import('../dev/demo/careers-site.ts');
-    const { createDemoReceiver } = await import('../dev/demo/receiver.ts');
-    const prefill = createDemoPrefill(board, ports);
-    const receiver = createDemoReceiver(ports);
+    const { createBeside } = await import('../dev/demo/beside.ts');
+    const beside = createBeside(board, ports);
     const env = {
-      ...prefill.env,
-      ...receiver.env,
+      ...beside.env,
       ADMIN_PORT: String(ports.statusPage),
       SYNC_SCHEDULE: '*/5 * * * * *',
       SOURCE_URL: board.url,
@@ -73,7 +70,6 @@ export const demo = command({
     const { currentUrl } = await import('../store/postgres/connection.ts');
     await using database = await openPlace(config);
     const databaseUrl = currentUrl(database.url);
-
     const outcomes = await showReadProgress(context, (events) =>
       syncOnce(config, { ...events, recheck: false, files: true, signal: context.signal }),
     );
@@ -83,56 +79,43 @@ export const demo = command({
     if (code !== exitCodes.done || once) return code;
 
     const { PATH, HOME, TMPDIR } = context.env;
-    await using _routes = openDemoRoutes({ PATH, HOME, TMPDIR, ...env, NODE_ENV: 'development' });
-    await using _site = openDemoSite(board, prefill);
-    terminal.note(`A sample careers site whose form can be prefilled: ${prefill.siteUrl}/`);
-    await using _receiver = receiver.open();
-    terminal.note(`A sample receiver of webhooks, which shows events as they come: ${receiver.url}/`);
+    await using _beside = beside.open({ PATH, HOME, TMPDIR, ...env, NODE_ENV: 'development' });
+    terminal.note(`A sample careers site whose form can be prefilled: ${beside.siteUrl}/`);
+    terminal.note(`A sample receiver of webhooks, which shows events as they come: ${beside.receiverUrl}/`);
     return await keepLive(context, config, board);
   },
 });
 
 async function showAds({ terminal }: Context, url: string): Promise<void> {
   const { loadBusiestAds } = await import('../dev/demo/busiest-ads.ts');
-  const ads = await loadBusiestAds(url);
   const { default: Table } = await import('cli-table3');
-  const table = new Table({
-    head: ['job_reference', 'applications', 'job_seekers', 'last_application'],
-    style: { head: [], border: [] },
-  });
-  for (const ad of ads) {
-    table.push([
-      ad.job_reference ?? '(none)',
-      String(ad.applications),
-      String(ad.job_seekers),
-      ad.last_application?.toISOString().slice(0, 16) ?? '',
-    ]);
+  const ads = await loadBusiestAds(url);
+  const head = ['job_reference', 'applications', 'job_seekers', 'last_application'];
+  const table = new Table({ head, style: { head: [], border: [] } });
+  for (const { job_reference, applications, job_seekers, last_application } of ads) {
+    const last = last_application?.toISOString().slice(0, 16) ?? '';
+    table.push([job_reference ?? '(none)', applications, job_seekers, last]);
   }
   terminal.result({ ads }, () => `\nThe busiest ads, from intake.applications:\n${table.toString()}`);
 }
 
 function toNextSteps(databaseUrl: string, once: boolean): string {
-  const beside = [
-    '  npm run intake -- status',
-    '  npm run intake -- sync --recheck',
-    '  npm run intake -- verify --full',
-    '  npm run intake -- webhook list',
-  ];
-  // No psql line here: the server stops with this demo, and the next one may use another port.
-  if (once)
-    return [
-      '',
-      'Next: `npm run intake -- status` and `npm run intake -- prove` show what was stored.',
-      '`npm run demo` keeps a worker running, and these work beside it:',
-      ...beside,
-      '',
-    ].join('\n');
   return [
     '',
-    'The demo keeps running: people keep applying, and a worker polls every five seconds. Ctrl-C stops it.',
-    'Try these in another terminal; they need no settings:',
-    ...beside,
-    `  psql '${databaseUrl}' -c 'SELECT * FROM intake.events ORDER BY event_id DESC LIMIT 10'`,
+    once
+      ? '`npm run demo` keeps a worker running. These show what was stored, and work beside it:'
+      : 'The demo keeps running: people keep applying, and a worker polls every five seconds. Ctrl-C stops it.\nTry these in another terminal; they need no settings:',
+    '  npm run intake -- status',
+    '  npm run intake -- prove',
+    ...(once
+      ? []
+      : [
+          '  npm run intake -- sync --recheck',
+          '  npm run intake -- verify --full',
+          '  npm run intake -- webhook list',
+          // Not with --once: the server stops with that demo, and the next one may use another port.
+          `  psql '${databaseUrl}' -c 'SELECT * FROM intake.events ORDER BY event_id DESC LIMIT 10'`,
+        ]),
     '',
   ].join('\n');
 }

@@ -5,7 +5,7 @@ import type { Finding } from '../sync/worker/health-checks.ts';
 import { advertiser, command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { toFailure } from './failure.ts';
-import { loadCommandConfig } from './load-config.ts';
+import { loadCommandConfig } from './open.ts';
 import { toPrintable } from './terminal.ts';
 
 export const doctor = command({

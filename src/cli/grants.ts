@@ -2,7 +2,7 @@
 import { command, flag, preset } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
-import { loadCommandConfig } from './load-config.ts';
+import { loadCommandConfig } from './open.ts';
 
 export const grants = command({
   name: 'grants',

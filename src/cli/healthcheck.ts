@@ -1,7 +1,7 @@
 // `intake healthcheck`: requests /livez of the worker on this machine, for a container's HEALTHCHECK. Needs no database and no login.
 import { command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { loadCommandConfig } from './load-config.ts';
+import { loadCommandConfig } from './open.ts';
 
 const timeoutMs = 4_000;
 

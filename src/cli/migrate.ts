@@ -4,7 +4,7 @@ import type { Migration } from '../store/postgres/migration-files.ts';
 import { command, flag } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
-import { loadCommandConfig } from './load-config.ts';
+import { loadCommandConfig } from './open.ts';
 
 export const migrate = command({
   name: 'migrate',

@@ -1,32 +1,78 @@
-// Opens what a command on stored rows works with: the configuration, the store and its accounts, and the files where it needs them.
+// Loads the configuration of a command and opens what it works with: the store and its accounts, and the files where it needs them. Passes in
+// the embedded server: of the production code, only the CLI knows src/dev.
+import { join } from 'node:path';
 import type { BlobsUse } from '../app/resources.ts';
+import type { Environment } from '../config/local.ts';
 import type { Config, Need } from '../config.ts';
-import type { BlobStore } from '../domain/blob.ts';
-import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { isNothing, type Sought } from '../domain/erasure.ts';
 import { SeveralFit } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
 import type { Context } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
-import { loadCommandConfig } from './load-config.ts';
+import { Misuse } from './failure.ts';
 
-/** An open store, and those of the accounts whose ids are known. */
-export interface KnownAccounts<N extends Need = never> extends AsyncDisposable {
-  readonly config: Config<'database' | 'accounts' | 'privacy' | N>;
-  readonly store: Store;
-  readonly accounts: readonly { readonly name: string; readonly advertiserId: bigint }[];
-  readonly crashPoint: PassCrashPoint | undefined;
-  /** Who runs the command, for the audit log. */
-  readonly by: string;
+const root = join(import.meta.dirname, '../..');
+
+/** Reads the parts that a command needs. With `advertiser`, its `--advertiser`, the configuration holds only that account. */
+export async function loadCommandConfig<const N extends Need>(
+  env: Environment,
+  {
+    advertiser,
+    ...request
+  }: { readonly needs: readonly N[]; readonly demo?: boolean; readonly advertiser?: string | undefined },
+): Promise<Config<N>> {
+  const { loadConfig } = await import('../config.ts');
+  const config = loadConfig(env, { ...request, openEmbedded });
+  if (advertiser === undefined) return config;
+  const { accounts, source } = config as Partial<Config<'accounts' | 'source'>>;
+  return {
+    ...config,
+    ...(accounts && { accounts: [requireNamed('advertiser', accounts, advertiser)] }),
+    ...(source && { source: { ...source, advertisers: [requireNamed('advertiser', source.advertisers, advertiser)] } }),
+  };
 }
 
-/** Throws if the configuration contradicts the database. */
+/** The endpoint of this name. Throws for one that is not configured. */
+export function requireWebhook({ webhooks: { endpoints } }: Config<'webhooks'>, name: string) {
+  const advice = 'Set WEBHOOK_URL and WEBHOOK_SECRET, or name webhooks in ADVERTISERS_FILE.';
+  return requireNamed('webhook', endpoints, name, endpoints.length === 0 ? advice : undefined);
+}
+
+/** The one of this name. Throws for a name that is not configured, and lists the configured ones. */
+function requireNamed<T extends { readonly name: string }>(
+  what: string,
+  all: readonly T[],
+  name: string,
+  advice = `Use a name that is configured: ${all.map((one) => one.name).join(', ')}.`,
+): T {
+  const found = all.find((one) => one.name === name);
+  if (found) return found;
+  throw new Misuse(`There is no ${what} "${name.slice(0, 100)}" in the configuration.`, advice);
+}
+
+/** The configuration of a command that reads once, as a worker does for ever; tells its warnings, which a worker logs. */
+export async function loadReadConfig({ env, terminal }: Context, advertiser: string | undefined) {
+  const needs = ['database', 'source', 'sync', 'privacy', 'blobs'] as const;
+  const config = await loadCommandConfig(env, { needs, advertiser });
+  for (const warning of config.warnings) terminal.note(`Warning: ${warning}.`);
+  return config;
+}
+
+async function openEmbedded(demo: boolean) {
+  const embedded = await import('../dev/embedded/embedded.ts');
+  return await embedded.openEmbedded({ root, demo });
+}
+
+/**
+ * An open store, those of the accounts whose ids are known, and who runs the command, for the audit log. Throws if the configuration
+ * contradicts the database.
+ */
 export async function openKnown<N extends Need = never>(
   { env }: Context,
   role: string,
   advertiser: string | undefined,
   ...more: N[]
-): Promise<KnownAccounts<N>> {
+) {
   const needs = ['database', 'accounts', 'privacy', ...more] as const;
   const config: Config<'database' | 'accounts' | 'privacy' | N> = await loadCommandConfig(env, { needs, advertiser });
   const { toActor } = await import('../app/actor.ts');
@@ -44,12 +90,7 @@ export async function openKnown<N extends Need = never>(
 }
 
 /** The same with the blob store. */
-export async function openFiles(
-  context: Context,
-  role: string,
-  advertiser: string | undefined,
-  use: BlobsUse,
-): Promise<KnownAccounts<'blobs'> & { readonly blobs: BlobStore }> {
+export async function openFiles(context: Context, role: string, advertiser: string | undefined, use: BlobsUse) {
   await using stack = new AsyncDisposableStack();
   const known = stack.use(await openKnown(context, role, advertiser, 'blobs'));
   const { openBlobsOf } = await import('../app/resources.ts');
@@ -60,7 +101,7 @@ export async function openFiles(
 
 /** The named advertiser, or all that may hold data. Accounts no longer configured count too: a person's rights do not end with them. */
 export async function loadHolders(
-  { store, accounts }: Pick<KnownAccounts, 'store' | 'accounts'>,
+  { store, accounts }: { readonly store: Store; readonly accounts: readonly { readonly advertiserId: bigint }[] },
   name: string | undefined,
 ): Promise<bigint[]> {
   const configured = accounts.map(({ advertiserId }) => advertiserId);

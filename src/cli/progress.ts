@@ -14,12 +14,6 @@ export interface Output {
   readonly columns?: number;
 }
 
-interface ProgressOutputs {
-  readonly stderr: Output;
-  readonly event?: (value: object) => void;
-  readonly now?: () => number;
-}
-
 interface State {
   readonly label: string;
   readonly done: number;
@@ -31,9 +25,11 @@ const barWidth = 24;
 
 export function createProgress(
   label: string,
-  { stderr, event, now = () => performance.now() }: ProgressOutputs,
+  stderr: Output,
+  event: ((value: object) => void) | null,
+  now = () => performance.now(),
 ): Progress {
-  const isBar = stderr.isTTY === true && event === undefined;
+  const isBar = stderr.isTTY === true && event === null;
   const startedAt = now();
   let shownAt = startedAt;
   let state: State | null = null;

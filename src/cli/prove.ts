@@ -12,7 +12,7 @@ import { toSeconds } from './arguments.ts';
 import { advertiser, type Context, command, option } from './command.ts';
 import { type ExitCode, exitCodes } from './exit-codes.ts';
 import { Failure, Misuse } from './failure.ts';
-import { loadCommandConfig } from './load-config.ts';
+import { loadCommandConfig } from './open.ts';
 
 export const prove = command({
   name: 'prove',

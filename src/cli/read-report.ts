@@ -1,6 +1,6 @@
 // What `sync`, `backfill` and the demo have in common: progress while advertisers are read, and one report at the end.
 
-import type { FilesOutcome, Outcome, ReadEvents, ReadOutcome } from '../app.ts';
+import type { Outcome, ReadEvents, ReadOutcome } from '../app.ts';
 import { assumptions } from '../domain/coverage/certificate.ts';
 import { formatBytes, formatCount } from '../domain/format.ts';
 import type { Context } from './command.ts';
@@ -49,41 +49,29 @@ export async function showReadProgress<T>(
 }
 
 /** Prints the outcome of each advertiser and of the files. Returns the worst exit code. */
-export function reportOutcomes({ signal, terminal }: Context, { advertisers: outcomes, files }: ReadOutcome): ExitCode {
-  const troubles = [
-    ...outcomes.flatMap(({ trouble }) => (trouble === null ? [] : [trouble])),
-    ...(files && 'trouble' in files ? [files.trouble] : []),
-  ];
+export function reportOutcomes({ signal, terminal }: Context, outcome: ReadOutcome): ExitCode {
+  const { advertisers: outcomes, files, filesTrouble } = outcome;
+  const troubles = [...outcomes.map(({ trouble }) => trouble), filesTrouble].filter((trouble) => trouble !== null);
   const failures = troubles.map((trouble) => toFailure(trouble, signal));
   const [only] = failures;
   if (only && outcomes.length === 1 && outcomes[0]?.account === null) throw only;
-  terminal.result({ advertisers: outcomes.map(toJsonOutcome), files: toJsonFiles(files) }, () =>
-    [...outcomes.map(renderOutcome), ...renderFiles(files)].join('\n'),
+  const jsonFiles = filesTrouble === null ? files : { trouble: toMessage(filesTrouble) };
+  terminal.result({ advertisers: outcomes.map(toJsonOutcome), files: jsonFiles }, () =>
+    [...outcomes.map(renderOutcome), ...renderFiles(outcome)].join('\n'),
   );
   for (const failure of failures) terminal.note(`${failure.message}\n  Next: ${failure.next}`);
   // A sweep of this command may give reason to doubt an account that was proven before.
   const isInDoubt = outcomes.some(({ account, sweeps }) => [account, ...sweeps].some((one) => one?.risk === 'doubt'));
-  const codes = [isInDoubt || isUnfinished(files) ? incomplete : done, ...failures.map(({ exitCode }) => exitCode)];
+  // Files that the source does not have yet are no failure. Other waiting files, and files that ended without bytes, are.
+  const isUnfinished = files !== null && (files.waiting > files.notThere || files.rejected + files.givenUp > 0);
+  const codes = [isInDoubt || isUnfinished ? incomplete : done, ...failures.map(({ exitCode }) => exitCode)];
   return worstFirst.find((code) => codes.includes(code)) ?? done;
 }
 
-/** Files that the source does not have yet are no failure. Other waiting files, and files that ended without bytes, are. */
-function isUnfinished(files: FilesOutcome): boolean {
-  if (files === null || 'trouble' in files) return false;
-  const { waiting, notThere, rejected, givenUp } = files.summary;
-  return waiting > notThere || rejected + givenUp > 0;
-}
-
-function toJsonFiles(files: FilesOutcome) {
-  if (files === null) return null;
-  if ('trouble' in files) return { trouble: files.trouble instanceof Error ? files.trouble.message : 'failed' };
-  return files.summary;
-}
-
-function renderFiles(files: FilesOutcome): string[] {
+function renderFiles({ files, filesTrouble }: ReadOutcome): string[] {
+  if (filesTrouble !== null) return ['files: not all downloaded'];
   if (files === null) return [];
-  if ('trouble' in files) return ['files: not all downloaded'];
-  const { stored, linked, bytes, infected, missing, rejected, givenUp, waiting, notThere } = files.summary;
+  const { stored, linked, bytes, infected, missing, rejected, givenUp, waiting, notThere } = files;
   const parts = [
     `${stored} stored (${formatBytes(bytes)}${linked > 0 ? `, ${linked} duplicates skipped` : ''})`,
     infected > 0 && `${infected} infected`,
@@ -114,8 +102,12 @@ function toWeakestSweep({ sweeps }: Outcome) {
   return worst ? { certificate: worst.certificate, risk: worst.risk, reason: worst.reason } : null;
 }
 
+function toMessage(trouble: unknown): string {
+  return trouble instanceof Error ? trouble.message : 'failed';
+}
+
 function toJsonOutcome(outcome: Outcome) {
-  const trouble = outcome.trouble instanceof Error ? outcome.trouble.message : null;
+  const trouble = outcome.trouble === null ? null : toMessage(outcome.trouble);
   const { certificate = null, risk = null, reason = null, evidence = [] } = outcome.account ?? {};
   const { requests, received, added, changed, quarantined, bytes } = outcome.counts;
   return {

@@ -4,8 +4,7 @@ import { toId, toKind } from './arguments.ts';
 import { advertiser, type Context, command, type Given, option } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
-import { loadCommandConfig, requireWebhook } from './load-config.ts';
-import { openKnown } from './open.ts';
+import { openKnown, requireWebhook } from './open.ts';
 
 const states = ['waiting', 'missing', 'rejected', 'given_up'] as const;
 
@@ -55,19 +54,16 @@ async function retryFiles(context: Context, given: Omit<Given<typeof options>, '
   return exitCodes.done;
 }
 
-async function retryWebhook({ env, terminal }: Context, name: string) {
-  const config = await loadCommandConfig(env, { needs: ['database', 'privacy', 'webhooks'] });
-  const { account } = requireWebhook(config, name);
-  const { toActor } = await import('../app/actor.ts');
-  const { openStoreOf } = await import('../app/database.ts');
-  await using store = await openStoreOf(config, 'retry');
-  const { advertiserId } = await store.advertisers.lookUp(account, null);
-  const resumed = advertiserId !== null && (await store.webhooks.resume({ advertiserId, name }));
+async function retryWebhook(context: Context, name: string) {
+  await using app = await openKnown(context, 'retry', undefined, 'webhooks');
+  const { account } = requireWebhook(app.config, name);
+  const advertiserId = app.accounts.find((one) => one.name === account)?.advertiserId ?? null;
+  const resumed = advertiserId !== null && (await app.store.webhooks.resume({ advertiserId, name }));
   if (resumed) {
     const facts = { webhook: name };
-    await store.privacy.recordAudit({ advertiserId, action: 'retry', applicationId: null, by: toActor(), facts });
+    await app.store.privacy.recordAudit({ advertiserId, action: 'retry', applicationId: null, by: app.by, facts });
   }
-  terminal.result({ webhooks: resumed ? 1 : 0 }, () =>
+  context.terminal.result({ webhooks: resumed ? 1 : 0 }, () =>
     resumed
       ? `Webhook ${name} is due now. A worker delivers the event after its position.`
       : `Nothing to retry: no worker has delivered to webhook ${name} yet.`,

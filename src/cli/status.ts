@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isHealthy, type Status, toReport, toUnknownStatus } from '../domain/status.ts';
 import { command, flag } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { loadCommandConfig } from './load-config.ts';
+import { loadCommandConfig } from './open.ts';
 
 const betweenLooksMs = 2_000;
 /** Moves the cursor to the upper left and clears the screen: redraws in place and keeps the scrollback. */

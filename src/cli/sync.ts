@@ -1,6 +1,6 @@
 // `intake sync`: one complete sync of the configured advertisers.
 import { advertiser, command, flag, unless } from './command.ts';
-import { loadReadConfig } from './load-config.ts';
+import { loadReadConfig } from './open.ts';
 import { reportOutcomes, showReadProgress } from './read-report.ts';
 
 export const sync = command({

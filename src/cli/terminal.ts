@@ -24,7 +24,7 @@ export function createTerminal(stdout: Output, stderr: Output, json: boolean): T
     result: (value, render) => (json ? writeJson(value) : void stdout.write(withLineEnd(render()))),
     event: (value) => (json ? writeJson(value) : undefined),
     note: (text) => void stderr.write(withLineEnd(text)),
-    openProgress: (label) => createProgress(label, { stderr, ...(json && { event: writeJson }) }),
+    openProgress: (label) => createProgress(label, stderr, json ? writeJson : null),
   };
 }
 

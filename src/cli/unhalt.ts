@@ -1,7 +1,7 @@
 // `intake unhalt`: ends a halt after a person has found its cause. A halt by a refused credential ends by itself.
 import { advertiser, command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { loadCommandConfig } from './load-config.ts';
+import { loadCommandConfig } from './open.ts';
 
 export const unhalt = command({
   name: 'unhalt',

@@ -5,7 +5,7 @@ import type { WebhookStatus } from '../domain/webhook-status.ts';
 import { type Context, command } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { Misuse } from './failure.ts';
-import { loadCommandConfig, requireWebhook } from './load-config.ts';
+import { loadCommandConfig, requireWebhook } from './open.ts';
 
 export const webhook = command({
   name: 'webhook',

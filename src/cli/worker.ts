@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { command } from './command.ts';
 import { createCrashPoint } from './crash-point.ts';
 import { exitCodes } from './exit-codes.ts';
-import { loadCommandConfig } from './load-config.ts';
+import { loadCommandConfig } from './open.ts';
 
 /** The worker finishes or releases everything this long after a signal; what it does not release expires. Supervisors wait 25 s or more. */
 const endMs = 20_000;

@@ -221,7 +221,7 @@ describe('output', () => {
     const stderr = createOutput();
     let now = 0;
     {
-      using progress = createProgress('applications', { stderr, now: () => now });
+      using progress = createProgress('applications', stderr, null, () => now);
       for (now = 0; now <= 11_000; now += 500) progress.update(now, null);
       progress.update(12_000, 12_000);
     }
@@ -234,7 +234,7 @@ describe('output', () => {
     const stderr = createOutput();
     let now = 0;
     {
-      using progress = createProgress('applications', { stderr, now: () => now });
+      using progress = createProgress('applications', stderr, null, () => now);
       for (now = 0; now <= 60_000; now += 5_000) progress.update(4, 4, now < 30_000 ? '2 requests' : '3 requests');
     }
     expect(stderr.text()).toBe('applications 4 of 4, 1/s, 2 requests\napplications 4 of 4, 3 requests\n');
@@ -244,7 +244,7 @@ describe('output', () => {
     const stderr = createOutput(true);
     let now = 0;
     {
-      using progress = createProgress('applications', { stderr, now: () => now });
+      using progress = createProgress('applications', stderr, null, () => now);
       now = 2_000;
       progress.update(500, null);
       progress.update(500, 1_000);
@@ -259,7 +259,12 @@ describe('output', () => {
     const stderr = createOutput(true);
     const events: object[] = [];
     {
-      using progress = createProgress('applications', { stderr, event: (value) => events.push(value), now: () => 0 });
+      using progress = createProgress(
+        'applications',
+        stderr,
+        (value) => events.push(value),
+        () => 0,
+      );
       progress.update(1, 2);
     }
     expect(events).toEqual([{ progress: { label: 'applications', done: 1, total: 2 } }]);

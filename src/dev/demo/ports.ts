@@ -2,17 +2,15 @@
 import { createServer } from 'node:net';
 import { Trouble } from '../../domain/trouble.ts';
 
-const preferred = { sandbox: 4710, statusPage: 4711, prefill: 4712, careersSite: 4713, receiver: 4714 } as const;
+const preferred = {
+  sandbox: { port: 4710, what: 'the sandbox' },
+  statusPage: { port: 4711, what: 'the status page' },
+  prefill: { port: 4712, what: 'prefill' },
+  careersSite: { port: 4713, what: 'the careers site' },
+  receiver: { port: 4714, what: 'the receiver of webhooks' },
+} as const;
 
 export type DemoPorts = Readonly<Record<keyof typeof preferred, number>>;
-
-const names: Readonly<Record<keyof DemoPorts, string>> = {
-  sandbox: 'the sandbox',
-  statusPage: 'the status page',
-  prefill: 'prefill',
-  careersSite: 'the careers site',
-  receiver: 'the receiver of webhooks',
-};
 
 /** The next port to try is ten higher, so that the demos of two checkouts each have consecutive ports. */
 const stride = 10;
@@ -21,9 +19,9 @@ const highest = 65_535;
 /** Finds the ports. A port that is taken is replaced by the next free one, and `onTaken` is called. */
 export async function findDemoPorts(onTaken: (text: string) => void): Promise<DemoPorts> {
   const found: Record<string, number> = {};
-  for (const [name, wanted] of Object.entries(preferred)) {
+  for (const [name, { port: wanted, what }] of Object.entries(preferred)) {
     const port = await findFree(wanted);
-    if (port !== wanted) onTaken(`Port ${wanted} is taken: ${names[name as keyof DemoPorts]} listens on ${port}.`);
+    if (port !== wanted) onTaken(`Port ${wanted} is taken: ${what} listens on ${port}.`);
     found[name] = port;
   }
   return found as DemoPorts;
