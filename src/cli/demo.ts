@@ -78,8 +78,7 @@ export const demo = command({
     terminal.note(toNextSteps(databaseUrl, once));
     if (code !== exitCodes.done || once) return code;
 
-    const { PATH, HOME, TMPDIR } = context.env;
-    await using _beside = beside.open({ PATH, HOME, TMPDIR, ...env, NODE_ENV: 'development' });
+    await using _beside = beside.open(context.env);
     terminal.note(`A sample careers site whose form can be prefilled: ${beside.siteUrl}/`);
     terminal.note(`A sample receiver of webhooks, which shows events as they come: ${beside.receiverUrl}/`);
     return await keepLive(context, config, board);

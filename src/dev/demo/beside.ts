@@ -29,11 +29,11 @@ export function createBeside(board: Sandbox, { prefill: port, careersSite, recei
     env,
     siteUrl,
     receiverUrl,
-    /** `routes` are the settings of the prefill routes. */
-    open(routes: NodeJS.ProcessEnv): AsyncDisposable {
+    open({ PATH, HOME, TMPDIR }: NodeJS.ProcessEnv): AsyncDisposable {
       const { PREFILL_KEY, WEBHOOK_SECRET } = env;
       const stack = new AsyncDisposableStack();
-      stack.use(openProcess(['src/cli/main.ts', 'prefill'], { ...routes, LOG_LEVEL: 'warn' }));
+      // As every command beside a demo it finds the settings and the database by itself: a SOURCE_URL would name another account.
+      stack.use(openProcess(['src/cli/main.ts', 'prefill'], { PATH, HOME, TMPDIR, LOG_LEVEL: 'warn' }));
       stack.use(
         openProcess(['examples/careers-site/main.ts'], {
           PORT: String(careersSite),
@@ -57,6 +57,8 @@ function openProcess([file = '', ...args]: string[], env: NodeJS.ProcessEnv): As
   // The IPC channel closes when this process ends for any reason, and the child then exits. A Ctrl-C reaches this process alone.
   const child = spawn(process.execPath, [join(root, file), ...args], {
     env,
+    // Not the folder of the user, which may have a .env.
+    cwd: import.meta.dirname,
     detached: true,
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
