@@ -120,18 +120,21 @@ describe('migrations', () => {
     tags: ['slow'],
   }, async () => {
     await using older = await openTestDatabase();
-    await older.query(`DROP SCHEMA intake, intake_analytics CASCADE; CREATE SCHEMA intake;
+    await older.query(`DROP SCHEMA intake, intake_analytics CASCADE; CREATE SCHEMA intake; CREATE TABLE intake.other ();
       CREATE TABLE intake.migrations (id serial PRIMARY KEY, hash text NOT NULL, created_at bigint)`);
+    const bystander = new pg.Client({ connectionString: older.url, application_name: 'an older report' });
     const reader = new pg.Client({ connectionString: older.url, application_name: 'a long report' });
+    await bystander.connect();
     await reader.connect();
     try {
+      await bystander.query(`BEGIN; SELECT 1 FROM intake.other`);
       await reader.query(`BEGIN; SELECT 1 FROM intake.migrations`);
       const told: string[] = [];
       const waited = new AbortController();
       const onWait = ({ message }: Error) => {
         told.push(message);
         // On a busy machine the first wait may be over before it was looked at.
-        if (message.includes('a long report')) waited.abort();
+        if (message.includes('application "')) waited.abort();
       };
       // A process that is told to end meanwhile has not failed.
       const stopped = { name: 'AbortError' };
@@ -142,6 +145,7 @@ describe('migrations', () => {
       const ended = migrate(older.url, { onWait: () => void reader.query('COMMIT') });
       expect((await ended).at(0)).toMatch(/^0000/);
     } finally {
+      await bystander.end();
       await reader.end();
     }
     await using db = openDatabase({ url: older.url, role: 'test' });

@@ -146,6 +146,8 @@ export async function openGate(url: string, terminate: (pid: number) => Promise<
   return gate;
 }
 
+/** How long a client may hold a transaction and do nothing. One that the schedule stops may do so for long. */
+const idleLimit = /(?<=SET idle_in_transaction_session_timeout = )\d+/;
 const isWrite = /\b(INSERT INTO|UPDATE|DELETE FROM)\b/;
 
 /** The two sockets of one connection. */
@@ -252,6 +254,8 @@ class Link implements Connection {
     const parts = this.#parts;
     this.#parts = [];
     const text = parts.map(readSql).find((sql) => sql !== null) ?? '';
+    // A process that looks what its own statement waits for takes no step.
+    if (text.includes('pg_blocking_pids')) return void this.#back.write(Buffer.concat(parts.map(({ bytes }) => bytes)));
     const traffic = this.#gate.traffic(this.name);
     const step: Step = {
       text,
@@ -265,7 +269,7 @@ class Link implements Connection {
         this.#running = step;
         step.isAlone = this.status === 'I' && !text.startsWith('BEGIN');
         if (this.status === 'I') this.#begunAt = this.#gate.clockMs;
-        step.sent = this.#gate.rewrite(text, this.#before);
+        step.sent = this.#gate.rewrite(text, this.#before).replace(idleLimit, '0');
         this.#before = text;
         const moved = this.#withTime(step.sent);
         const work = Buffer.concat(

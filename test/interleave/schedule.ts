@@ -105,6 +105,9 @@ export interface Stage {
   readonly neighbours: Neighbours;
 }
 
+/** A client that asks for a lock from time to time: it asks again only when another one has taken a step. */
+const polling = /^SELECT pg_try_advisory_lock/;
+
 /** Runs the programs: follows the given choices, then runs each client until it ends or waits. */
 export async function runSchedule(stage: Stage, cast: Cast, choices: readonly Choice[]): Promise<Outcome> {
   const run = new Run(stage, cast);
@@ -270,9 +273,13 @@ class Run {
 
   #enabled(): string[] {
     const { gate } = this.#stage;
-    const names = this.#clients
+    const able = this.#clients
       .filter(({ name, isEnded }) => !isEnded && gate.traffic(name).pending === null)
       .map(({ name }) => name);
+    const last = this.#lines.at(-1);
+    const asksAgain = (name: string) =>
+      last?.client === name && [last.text, gate.traffic(name).waiting[0]?.text ?? ''].every((sql) => polling.test(sql));
+    const names = able.length > 1 ? able.filter((name) => !asksAgain(name)) : able;
     const isOver = this.#clients.every(({ isEnded }) => isEnded);
     // When every client waits for a lock, moving the clock frees none of them.
     if (names.length > 0 && this.#lapses.length > 0 && !isOver) names.push(clock);

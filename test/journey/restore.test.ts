@@ -1,6 +1,6 @@
 // The restore drill of docs/upgrade.md: a database and a bucket that come from different backups find together again.
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect } from 'vitest';
@@ -9,6 +9,7 @@ import { loadConfig } from '../../src/config.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { openRestored } from '../support/dump-database.ts';
+import { dumpedBoard } from '../support/dumped-board.ts';
 import { findDifferences } from '../support/equality.ts';
 import { callIntake } from '../support/intake.ts';
 import { toEnvironment } from '../support/syncing.ts';
@@ -91,12 +92,10 @@ describe('after a restore', { tags: ['slow'] }, () => {
     expect(await loadStates(database)).toEqual([{ state: 'stored' }]);
   });
 
-  // Written by the code of 53fc94d: 20 applications of the sandbox with their files, one of them replaced, an element without an id, a
-  // person erased. The bucket is not part of it.
-  test('a backup of before the first release is upgraded, complete again, and the erased stay erased', async () => {
-    await using database = await openRestored(
-      gunzipSync(readFileSync('test/support/database-53fc94d.sql.gz')).toString('utf8'),
-    );
+  // Written by the code of that commit or release (test/support/write-dump.ts). The bucket is not part of it.
+  const dumps = readdirSync('test/support').filter((name) => name.endsWith('.sql.gz'));
+  test.for(dumps)('%s, an earlier backup, is upgraded, complete again, and the erased stay erased', async (dump) => {
+    await using database = await openRestored(gunzipSync(readFileSync(`test/support/${dump}`)).toString('utf8'));
     const tables = [
       'applications',
       'attachments',
@@ -118,7 +117,7 @@ describe('after a restore', { tags: ['slow'] }, () => {
     );
     expect(erased).toHaveLength(1);
 
-    await using board = await openSandbox({ applications: 20, weeks: 5, now: () => Date.UTC(2026, 10, 17, 8) });
+    await using board = await openSandbox(dumpedBoard);
     await using scratch = await openScratch();
     const bucket = join(scratch.path, 'blobs');
     const env = toEnvironment(database, board, bucket);

@@ -6,6 +6,7 @@ import { commands } from '../../src/cli/commands.ts';
 import { exitCodes } from '../../src/cli/exit-codes.ts';
 import { type Setting, sections } from '../../src/config/settings.ts';
 import { identityName, toBlobKey } from '../../src/domain/blob.ts';
+import { toMessage } from '../../src/domain/webhook.ts';
 import { startMs } from '../simulation/judge.ts';
 import { kindNamed } from '../simulation/kinds.ts';
 import { proveSweep, toProofLines } from '../simulation/simulated-proof.ts';
@@ -24,6 +25,7 @@ export async function loadSurface(database: Pick<TestDatabase, 'query'>): Promis
     ...listJson(),
     ...(await listRelations(database)),
     ...(await listEvents(database)),
+    ...listMessage(),
     ...(await listMetrics()),
     ...Object.values(sections).flatMap((section) => Object.entries<Setting>(section).map(toSettingEntry)),
     ...listProof(),
@@ -82,7 +84,8 @@ export const namedTables = Object.keys(tables);
 
 async function listRelations({ query }: Pick<TestDatabase, 'query'>): Promise<Entry[]> {
   const rows = await query<{ schema: string; name: string; column: string; type: string }>(
-    `SELECT table_schema AS schema, table_name AS name, column_name AS column, data_type AS type
+    `SELECT table_schema AS schema, table_name AS name, column_name AS column,
+       CASE data_type WHEN 'ARRAY' THEN udt_name ELSE data_type END AS type
      FROM information_schema.columns WHERE table_schema IN ('intake', 'intake_analytics')`,
   );
   return rows.flatMap(({ schema, name, column, type }): Entry[] => {
@@ -96,6 +99,17 @@ async function listEvents({ query }: Pick<TestDatabase, 'query'>): Promise<Entry
     `SELECT pg_get_constraintdef(oid) AS definition FROM pg_constraint WHERE conname = 'events_type'`,
   );
   return Array.from(row?.definition.matchAll(/'(\w+\.\w+)'/g) ?? [], ([, type]) => [`event ${type}`, 'event']);
+}
+
+/** What a webhook posts, without the row of a view. */
+function listMessage(): Entry[] {
+  const at = new Date(startMs);
+  const ids = { eventId: 1n, advertiserId: 7n, applicationId: 1n };
+  const message = toMessage(
+    { ...ids, type: 'application.ready', at, state: 'ready', readAt: at, application: null },
+    false,
+  );
+  return [...toMembers(JSON.parse(message.body))].map(([path, type]) => [`event message ${path}`, type]);
 }
 
 async function listMetrics(): Promise<Entry[]> {

@@ -5,7 +5,7 @@ import type pg from 'pg';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { type AppliedMigration, toEncodingTrouble } from '../../domain/schema.ts';
 import { SchemaTrouble, Trouble } from '../../domain/trouble.ts';
-import { describeBlocker, findBlocker } from './blocker.ts';
+import { type Blocker, describeBlocker, findBlocker } from './blocker.ts';
 import { clientOf, type DatabaseUrl } from './connection.ts';
 import { type Queryable, sqlState } from './database.ts';
 import { loadMigrations, type Migration } from './migration-files.ts';
@@ -16,6 +16,7 @@ const lockKey = 7_400_105;
 const lockTimeoutMs = 1_000;
 const pauseMs = 5_000;
 const turnMs = 500;
+const lookMs = 250;
 /** A process that is suspended amid a migration, or cut off from the server, keeps its locks no longer than this. */
 const longestSilenceMs = 5_000;
 /** How long a transaction of somebody else may keep a migration from its lock. */
@@ -96,15 +97,27 @@ export async function migrate(url: DatabaseUrl, options: MigrateOptions = {}): P
 
 interface Session extends AsyncDisposable {
   readonly client: pg.Client;
-  readonly url: DatabaseUrl;
+  /** Its process at the server. */
+  readonly pid: number;
+  /** Sees what that one waits for. */
+  readonly watch: pg.Client;
   readonly options: MigrateOptions;
 }
 
 async function openSession(url: DatabaseUrl, options: MigrateOptions): Promise<Session> {
   const client = new (clientOf(url))({ application_name: 'intake migrate' });
-  await client.connect();
+  const watch = new (clientOf(url))({ application_name: 'intake migrate watch', query_timeout: 10_000 });
   // Closing the connection releases the advisory lock, whatever state the connection is in.
-  return { client, url, options, [Symbol.asyncDispose]: () => client.end() };
+  const close = async () => void (await Promise.all([client.end(), watch.end()]));
+  try {
+    await client.connect();
+    await watch.connect();
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    return { client, pid: rows[0]?.pid ?? 0, watch, options, [Symbol.asyncDispose]: close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
 /**
@@ -142,18 +155,24 @@ function toTrial(missing: readonly Migration[]): Steps {
   return { statements: ['BEGIN', ...statements, 'ROLLBACK'], inTransaction: true, lowest: lowests.at(-1) ?? null };
 }
 
+/** The session that a migration waits for, or waited for last. */
+interface Seen {
+  blocker: Blocker | null;
+}
+
 /** Retries for as long as another transaction is in the way; throws SchemaTrouble after ten minutes. */
 async function applyInTime(session: Session, steps: Steps): Promise<void> {
-  const { client, url, options } = session;
+  const { client, options } = session;
   const until = performance.now() + longestBlockMs;
   for (let attempt = 1; ; attempt++) {
     options.signal?.throwIfAborted();
+    const seen: Seen = { blocker: null };
     try {
-      return await apply(session, steps);
+      return await whileLooking(session, !steps.inTransaction, seen, () => apply(session, steps));
     } catch (error) {
       if (!gaveWay.has(sqlState(error) ?? '')) throw error;
       await client.query('ROLLBACK');
-      const blocker = await findBlocker(url);
+      const { blocker } = seen;
       const happened = `A migration waits for a lock. ${describeBlocker(blocker)}`;
       if (performance.now() > until) {
         const how = blocker === null ? '' : ` (SELECT pg_terminate_backend(${blocker.pid}))`;
@@ -165,46 +184,41 @@ async function applyInTime(session: Session, steps: Steps): Promise<void> {
   }
 }
 
-async function apply(session: Session, { statements, inTransaction, lowest }: Steps): Promise<void> {
-  const { client, options } = session;
-  const send = async () => {
-    for (const [nth, sql] of statements.entries()) {
-      options.crashPoint?.('migrating');
-      await client.query(sql);
-      // Behind BEGIN, so that its lock holds until the end.
-      if (nth === 0 && lowest !== null) await keepOutOlder(toQueryable(client), lowest);
-    }
-  };
-  if (inTransaction) {
-    await client.query(`SET lock_timeout = ${lockTimeoutMs}`);
-    return await send();
+async function apply({ client, options }: Session, { statements, inTransaction, lowest }: Steps): Promise<void> {
+  // Nobody waits behind what runs without a transaction, so it may wait.
+  await client.query(`SET lock_timeout = ${inTransaction ? lockTimeoutMs : 0}`);
+  for (const [nth, sql] of statements.entries()) {
+    options.crashPoint?.('migrating');
+    await client.query(sql);
+    // Behind BEGIN, so that its lock holds until the end.
+    if (nth === 0 && lowest !== null) await keepOutOlder(toQueryable(client), lowest);
   }
-  await client.query('SET lock_timeout = 0');
-  await whileReporting(session, send);
 }
 
-function toQueryable(client: pg.Client): Queryable {
-  return { query: async (sql, values) => (await client.query(sql, [...(values ?? [])])).rows };
-}
-
-/** Runs what may wait for long because nobody waits behind it, and says from time to time what it waits for. */
-async function whileReporting({ url, options }: Session, work: () => Promise<unknown>): Promise<void> {
+/** Notes which sessions the work waits for; of work that may wait for long, it also says so, and again from time to time. */
+async function whileLooking({ watch, pid, options }: Session, isLong: boolean, seen: Seen, work: () => Promise<void>) {
   const over = new AbortController();
-  const report = async () => {
-    let attempt = 0;
-    for await (const _ of setInterval(pauseMs, undefined, { signal: over.signal })) {
-      const blocker = await findBlocker(url);
+  const look = async () => {
+    let saidAt = Number.NEGATIVE_INFINITY;
+    for await (const _ of setInterval(lookMs, undefined, { signal: over.signal })) {
+      const blocker = await findBlocker(watch, pid);
       if (blocker === null) continue;
-      attempt += 1;
+      seen.blocker = blocker;
+      if (!isLong || performance.now() - saidAt < pauseMs) continue;
+      saidAt = performance.now();
       const happened = `A migration waits for another session. ${describeBlocker(blocker)}`;
-      options.onWait?.(new Trouble('local', happened, { at: 'database' }), pauseMs, attempt);
+      options.onWait?.(new Trouble('local', happened, { at: 'database' }), pauseMs, 1);
     }
   };
-  const reporting = report().catch(() => {});
+  const looking = look().catch(() => {});
   try {
     await work();
   } finally {
     over.abort();
-    await reporting;
+    await looking;
   }
+}
+
+function toQueryable(client: pg.Client): Queryable {
+  return { query: async (sql, values) => (await client.query(sql, [...(values ?? [])])).rows };
 }
