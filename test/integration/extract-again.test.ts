@@ -1,10 +1,13 @@
 // What happens to an extract later: the next one writes only what has changed, and an erasure takes people out of it.
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { describe, expect } from 'vitest';
+import { openDiskBlobs } from '../../src/blobs/disk.ts';
 import type { Manifest } from '../../src/domain/extract/manifest.ts';
-import { personalViews } from '../../src/store/postgres/grants.ts';
+import { anonymousViews, personalViews } from '../../src/store/postgres/grants.ts';
+import { openStore } from '../../src/store/store.ts';
+import { loadPublished } from '../../src/sync/extract/publish.ts';
 import { openTable } from '../support/arrow.ts';
 import { type DemoTruth, fillFromDemoBoard } from '../support/demo-board.ts';
 import { loadLatest } from '../support/duck.ts';
@@ -63,7 +66,7 @@ describe('--since-last', () => {
       [moved],
     );
     for (const id of [changed, moved]) await noteEvent(database, id);
-    const second = await extract(database, target, '--since-last');
+    const second = await extract(database, target, '--since-last', ...views);
     await compareRows(database, target, second);
     const months = new Set(
       ownFiles(second)
@@ -72,49 +75,84 @@ describe('--since-last', () => {
     );
     expect([...months]).toEqual(expect.arrayContaining(['2026-03', '2026-06', '2026-07']));
     expect(ownFiles(second).length).toBeLessThan(first.files.length / 1.5);
+    // Their descriptions are held in memory once.
+    const blobs = await openDiskBlobs(target);
+    await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
+    const { chain } = await loadPublished(store, blobs, `file:${target}`, AbortSignal.timeout(60_000));
+    const [latest = [], before = []] = chain.map(({ files }) => files);
+    expect(latest.filter((file) => before.includes(file))).toHaveLength(latest.length - ownFiles(second).length);
     expect(second.files.filter(({ path }) => path.includes(first.snapshot_id)).length).toBeGreaterThan(5);
     expect(second.previous).toBe(`snapshots/${first.snapshot_id}.json`);
   });
 
-  test.for([
-    [
-      'the events since then are gone',
-      `INSERT INTO intake.events (advertiser_id, event_id, application_id, type, at)
-       SELECT advertiser_id, nextval('intake.event_seq'), 1, 'application.received', now() FROM intake.advertisers;
-       DELETE FROM intake.events e WHERE event_id < (SELECT max(event_id) FROM intake.events)`,
-    ],
-    [
-      // What the restore took back has no event, and the event of that number is another one.
-      'a restored database has given the last number again',
-      `UPDATE intake.events SET at = clock_timestamp() WHERE event_id = (SELECT max(event_id) FROM intake.events)`,
-    ],
-  ] as const)('writes everything where %s', async ([, sql], { database, demo: _, target }) => {
+  test('writes every view that is asked for, whatever the snapshot before had', async ({
+    database,
+    demo: _,
+    target,
+  }) => {
+    await extract(database, target, '--views', 'jobs', '--with-people');
+    const second = await extract(database, target, '--since-last');
+    expect(Object.keys(second.columns)).toEqual(anonymousViews);
+  });
+
+  test('refers to files of snapshots that have expired', async ({ database, demo: _, target }) => {
+    const env = { DATABASE_URL: database.url, PRIVACY_KEY: testPrivacyKey, EXTRACT_KEEP: '2' };
+    const only = ['--views', 'applications_anonymous'];
+    const args = ['extract', '--to', `file:${target}`, '--since-last', ...only];
+    const first = await extract(database, target, ...only);
+    for (let times = 0; times < 3; times++) expect(await callIntake(args, env)).toMatchObject({ code: 0 });
+    const last = readWhole(target);
+    expect(await readdir(join(target, 'snapshots'))).toHaveLength(2);
+    expect(last.files.filter(({ path }) => path.includes(first.snapshot_id)).length).toBeGreaterThan(5);
+  });
+
+  const edits = {
+    'the events since then are gone': ({ database }: Fixtures) =>
+      database.query(
+        `INSERT INTO intake.events (advertiser_id, event_id, application_id, type, at)
+         SELECT advertiser_id, nextval('intake.event_seq'), 1, 'application.received', now() FROM intake.advertisers;
+         DELETE FROM intake.events e WHERE event_id < (SELECT max(event_id) FROM intake.events)`,
+      ),
+    // What the restore took back has no event, and the event of that number is another one.
+    'a restored database has given the last number again': ({ database }: Fixtures) =>
+      database.query(
+        `UPDATE intake.events SET at = clock_timestamp() WHERE event_id = (SELECT max(event_id) FROM intake.events)`,
+      ),
+    // Its views may have had other definitions.
+    'another version wrote the snapshot before': async ({ target }: Fixtures) => {
+      const before = loadLatest(target);
+      const path = join(target, `snapshots/${before.snapshot_id}.json`);
+      writeFileSync(path, JSON.stringify({ ...before, version: '0.9.0' }));
+    },
+  };
+
+  test.for(Object.entries(edits))('writes everything where %s', async ([, edit], { database, demo, target }) => {
     await database.query(`UPDATE intake.applications SET ready_at = now() WHERE ready_at IS NULL`);
     await extract(database, target, '--views', 'applications_anonymous');
-    await database.query(sql);
+    await edit({ database, demo, target });
     const quiet = await findReady(database, '2026-04');
     await database.query(
       `UPDATE intake.applications SET job_reference = concat('not ', job_reference) WHERE application_id = $1`,
       [quiet],
     );
-    const second = await extract(database, target, '--since-last');
+    const second = await extract(database, target, '--views', 'applications_anonymous', '--since-last');
     // Equal bytes are not written twice.
     expect(ownFiles(second).map(({ partition }) => partition)).toEqual(['2026-04']);
     expect(second.files.length).toBeGreaterThan(5);
     await compareRows(database, target, second);
   });
-});
 
-test('--since-last writes everything where somebody has deleted a file of the snapshot before', async ({
-  database,
-  demo: _,
-  target,
-}) => {
-  const first = await extract(database, target, '--views', 'applications_anonymous');
-  const lost = first.files.find(({ partition }) => partition === '2026-04')?.path ?? '';
-  rmSync(join(target, lost));
-  await extract(database, target, '--since-last');
-  await compareRows(database, target, readWhole(target));
+  test('writes everything where somebody has deleted a file of the snapshot before', async ({
+    database,
+    demo: _,
+    target,
+  }) => {
+    const first = await extract(database, target, '--views', 'applications_anonymous');
+    const lost = first.files.find(({ partition }) => partition === '2026-04')?.path ?? '';
+    rmSync(join(target, lost));
+    await extract(database, target, '--views', 'applications_anonymous', '--since-last');
+    await compareRows(database, target, readWhole(target));
+  });
 });
 
 describe('an erasure', () => {
@@ -203,7 +241,7 @@ describe('an erasure', () => {
     expect(count(after, 'applications')).toBe(count(before, 'applications') - 1);
     await compareRows(database, target, { ...after, columns: pickPeople(after) });
     // The next snapshot leaves the application out of the anonymous files as well.
-    const next = await extract(database, target, '--since-last');
+    const next = await extract(database, target, '--since-last', ...people);
     for (const view of ['applications', 'applications_anonymous'])
       expect(count(next, view)).toBe(count(before, view) - 1);
   });
@@ -280,7 +318,7 @@ describe('an erasure', () => {
     await database.query(`DELETE FROM intake.extracts`);
     const first = await extract(database, target, ...people);
     // It refers to the same files, so neither of them may hold the person.
-    const second = await extract(database, target, '--since-last');
+    const second = await extract(database, target, '--since-last', ...people);
     const person = await insertPerson(database);
     const env = toEnv(database, target);
     const args = ['extract', '--to', `file:${target}`, ...people];

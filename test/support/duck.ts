@@ -15,7 +15,7 @@ export function loadLatest(folder: string): Manifest {
   return JSON.parse(readFileSync(join(folder, manifest), 'utf8')) as Manifest;
 }
 
-export async function openDuck(folder: string, { files, columns }: Manifest): Promise<Duck> {
+export async function openDuck(folder: string, { files, columns }: Pick<Manifest, 'files' | 'columns'>): Promise<Duck> {
   const instance = await DuckDBInstance.create(':memory:');
   const connection = await instance.connect();
   await connection.run(`SET TimeZone = 'UTC'; CREATE SCHEMA IF NOT EXISTS intake_analytics`);

@@ -1,7 +1,13 @@
 // Rules of extracts that need no store: ids of snapshots, what may be deleted, which months an application may have left.
 import { describe, expect, it } from 'vitest';
 import { parseAnswer } from '../../src/domain/extract/fingerprints.ts';
-import { type ExtractFile, findUnused, type Manifest, toSnapshotId } from '../../src/domain/extract/manifest.ts';
+import {
+  type ExtractFile,
+  findUnused,
+  type Manifest,
+  parseManifest,
+  toSnapshotId,
+} from '../../src/domain/extract/manifest.ts';
 import { toMonthRanges } from '../../src/domain/extract/partitions.ts';
 
 const toFile = (path: string, more: Partial<ExtractFile> = {}): ExtractFile => ({
@@ -16,6 +22,12 @@ describe('the id of a snapshot', () => {
     expect(first).toBe('20261118T024100999Z');
     expect(toSnapshotId(new Date('2026-11-17T00:00:00Z'), first)).toBe('20261118T024101000Z');
     expect(toSnapshotId(new Date('2026-11-18T02:41:00.999Z'), first)).toBe('20261118T024101000Z');
+  });
+});
+
+describe('a manifest', () => {
+  it.each(['[]', 'null', '{', '{"format":2}', '{"format":1,"files":[],"advertisers":[]}'])('is refused: %s', (text) => {
+    expect(() => parseManifest(text, 'snapshots/x.json')).toThrow('snapshots/x.json at the target');
   });
 });
 

@@ -87,8 +87,9 @@ export function parseLatest(text: string): string {
 
 export function parseManifest(text: string, path: string): Manifest {
   const manifest = parseObject(text, path);
-  const isWhole = Array.isArray(manifest.files) && Array.isArray(manifest.advertisers) && manifest.columns !== null;
-  if (manifest.format !== 1 || !isWhole) throw toUnreadable(path);
+  const { format, files, advertisers, columns } = manifest;
+  const isWhole = Array.isArray(files) && Array.isArray(advertisers) && typeof (columns ?? 0) === 'object';
+  if (format !== 1 || !isWhole) throw toUnreadable(path);
   return manifest as unknown as Manifest;
 }
 

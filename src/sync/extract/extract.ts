@@ -39,7 +39,7 @@ export interface ExtractDeps extends WriteDeps {
 export interface ExtractRequest extends Omit<LaneRequest, 'name' | 'lane'> {
   /** The target as a setting names it. */
   readonly location: string;
-  /** Null: those of the snapshot before with `sinceLast`, otherwise all anonymous ones. */
+  /** Null: all anonymous ones. */
   readonly views: readonly string[] | null;
   readonly anonymousViews: readonly string[];
   readonly personalViews: readonly string[];
@@ -100,8 +100,9 @@ async function writeSnapshot(
   const { store, target } = deps;
   const { location, signal } = request;
   const [last = null] = chain;
-  const views = chooseViews(request, last);
-  const withPeople = views.some((view) => request.personalViews.includes(view));
+  const { withPeople } = request;
+  const chosen = [...(request.views ?? request.anonymousViews), ...(withPeople ? request.personalViews : [])];
+  const views = [...new Set(chosen)];
   // Before anything is read: an erasure that the snapshot does not show yet must find this target.
   await store.extracts.record({ location, withPeople, snapshotId });
   return await store.extracts.withSnapshot(async (snapshot): Promise<Manifest> => {
@@ -130,8 +131,8 @@ async function writeSnapshot(
 
 /**
  * Names this database as the owner, and publishes the last snapshot again as its own. From then on its former database neither publishes nor
- * erases at the target. The next extract writes every file, since the events of that snapshot are not those of this database. False if there
- * is nothing.
+ * erases at the target. It has no event positions, since its events are not those of this database, so the next extract writes every file.
+ * False if there is nothing.
  */
 export async function takeTarget(
   { store, target }: Pick<ExtractDeps, 'store' | 'target'>,
@@ -148,17 +149,10 @@ export async function takeTarget(
   if (last === undefined) return true;
   await store.extracts.record({ location, withPeople: chain.some((one) => one.with_people), snapshotId });
   const previous = toManifestPath(last.snapshot_id);
-  await publish(target, { ...last, snapshot_id: snapshotId, database: databaseId, previous }, pointer, { signal });
+  const manifest = { ...last, snapshot_id: snapshotId, database: databaseId, previous, event_position: {} };
+  await publish(target, manifest, pointer, { signal });
   await store.extracts.recordPublished(location);
   return true;
-}
-
-function chooseViews(
-  { views, sinceLast, withPeople, anonymousViews, personalViews }: ExtractRequest,
-  last: Manifest | null,
-): readonly string[] {
-  const anonymous = views ?? (sinceLast && last ? Object.keys(last.columns) : anonymousViews);
-  return [...new Set([...anonymous, ...(withPeople ? personalViews : [])])];
 }
 
 function pickColumns(snapshot: Snapshot, views: readonly string[]): Record<string, readonly ExtractColumn[]> {
@@ -171,7 +165,7 @@ function pickColumns(snapshot: Snapshot, views: readonly string[]): Record<strin
   );
 }
 
-interface FilesRequest extends Pick<ExtractRequest, 'personalViews' | 'signal'> {
+interface FilesRequest extends Pick<ExtractRequest, 'personalViews' | 'version' | 'signal'> {
   readonly snapshotId: string;
   readonly columns: Readonly<Record<string, readonly ExtractColumn[]>>;
   /** The snapshot whose files may serve again; null: none. */
@@ -181,15 +175,17 @@ interface FilesRequest extends Pick<ExtractRequest, 'personalViews' | 'signal'> 
 }
 
 async function writeFiles(deps: ExtractDeps, snapshot: Snapshot, request: FilesRequest): Promise<ExtractFile[]> {
-  const { previous, present, snapshotId, signal, personalViews } = request;
+  const { previous, present, snapshotId, signal, personalViews, version } = request;
   const files: ExtractFile[] = [];
+  const before = Map.groupBy(previous?.files ?? [], (file) => file.advertiser_id);
   const writeDeps = { ...deps, onPut: () => deps.crashPoint?.('extractPut') };
   for (const advertiser of snapshot.advertisers) {
     const advertiserId = BigInt(advertiser.advertiser_id);
-    const published = previous?.files.filter((file) => file.advertiser_id === advertiser.advertiser_id) ?? [];
+    const published = before.get(advertiser.advertiser_id) ?? [];
     const earlier = published.filter(({ path }) => present.has(path));
-    const isWhole = earlier.length === published.length;
-    const changed = previous && isWhole ? await findChanged(snapshot, previous, advertiser, earlier) : null;
+    // Another version may define or divide a view in another way.
+    const isUsable = previous?.version === version && earlier.length === published.length;
+    const changed = isUsable ? await findChanged(snapshot, previous, advertiser, earlier) : null;
     for (const [view, columns] of Object.entries(request.columns)) {
       const division = toDivision(view, personalViews.includes(view));
       const continued = previous !== null && isContinued(previous, view, columns) ? changed : null;

@@ -74,6 +74,12 @@ export interface ParquetFile {
 }
 
 /**
+ * Of characters beyond U+FFFF. hyparquet-writer compares texts in UTF-16, Parquet compares their bytes, and these differ from here on: by the
+ * statistics of such a row group a reader would skip rows that it looks for.
+ */
+const surrogate = /[\ud800-\udfff]/;
+
+/**
  * Begins a file. Statistics are the smallest and largest values of a column, which a footer keeps: readers use them to skip rows, but of
  * people's columns they would be names.
  */
@@ -84,6 +90,7 @@ export function openParquet(
 ): ParquetFile {
   const writer = new SpoolWriter(spooled);
   const parquet = new ParquetWriter({ writer, schema: toSchema(columns), statistics });
+  const texts = columns.filter(({ type }) => type.startsWith('text'));
   let rows = 0;
   return {
     get rows() {
@@ -92,6 +99,7 @@ export function openParquet(
     async write(batch) {
       if (batch.length === 0) return;
       rows += batch.length;
+      parquet.statistics = statistics && !batch.some((row) => texts.some(({ name }) => surrogate.test(`${row[name]}`)));
       const columnData = columns.map(({ name }) => ({ name, data: batch.map((row) => row[name] ?? null) }));
       await parquet.write({ columnData, rowGroupSize: batch.length });
     },

@@ -3,6 +3,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import { type BlobStore, countKept } from '../../domain/blob.ts';
 import {
+  type ExtractFile,
   findUnused,
   folders,
   isWrittenBy,
@@ -48,6 +49,8 @@ export async function loadPublished(
   const identity = await target.loadIdentity(signal);
   const pointer = await target.loadText(latestName, signal);
   const chain: Manifest[] = [];
+  // Snapshots share most of their files, so memory grows with the files of the target, not with the snapshots that are kept.
+  const known = new Map<string, ExtractFile>();
   for (let path = pointer === null ? null : parseLatest(pointer); path !== null; ) {
     const text = await loadWhole(target, path, signal);
     // Expired manifests are gone. The latest one must be there.
@@ -55,7 +58,8 @@ export async function loadPublished(
     if (text === null)
       throw new Trouble('local', `${latestName} names ${path}, which is not there.`, { at: 'storage' });
     const manifest = parseManifest(text.toString(), path);
-    chain.push(manifest);
+    for (const file of manifest.files) if (!known.has(file.path)) known.set(file.path, file);
+    chain.push({ ...manifest, files: manifest.files.map((file) => known.get(file.path) ?? file) });
     path = manifest.previous;
   }
   const owners = [parseIdentity(identity)?.databaseId, chain[0]?.database];
