@@ -4,8 +4,8 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { BlobStore } from '../../src/domain/blob.ts';
-import { blobLife, downloadLife, type Transition } from '../../src/domain/file-life.ts';
 import { deleteDue } from '../../src/sync/files/delete-objects.ts';
+import { blobLife, downloadLife, type Transition } from '../support/file-life.ts';
 import { eraseAt, openSmallIntake, verifyAt } from '../support/small-intake.ts';
 import { shareDatabase } from '../support/test-database.ts';
 

@@ -1,18 +1,15 @@
 // All that can happen to a file: the states of its bytes and of its download, and every transition, with the function that makes it.
 // Whatever refers to bytes (an attachment, an earlier version, a screen, the resume of a prefill) has no life of its own in the store of
 // blobs: it follows its blob.
+import type { Columns } from '../../src/store/schema/rows.ts';
 
-/** `writing`: announced, and perhaps put. `damaged`: the object is missing or wrong, or had no row. `deleting`: it is to be deleted. */
-export const blobStates = ['writing', 'stored', 'damaged', 'infected', 'deleting'] as const;
+type BlobState = Columns<'blobs', 'state'>['state'];
 
 /**
  * `queued`: waits until it is due. `claimed`: a run has it. `announced`: claimed, and its bytes are about to be put or were put. `suspect`: its
  * claim expired, so it is fetched alone.
  */
-export const downloadStates = ['queued', 'claimed', 'announced', 'suspect'] as const;
-
-export type BlobState = (typeof blobStates)[number];
-export type DownloadState = (typeof downloadStates)[number];
+type DownloadState = 'queued' | 'claimed' | 'announced' | 'suspect';
 
 /** A change of state. Null is no row. */
 export interface Transition<State extends string> {
