@@ -68,6 +68,7 @@ export const processes = intake.table('processes', {
   started_at: at().notNull(),
   seen_at: at().notNull(),
 });
+
 /** The endpoints of webhooks. A row begins with the settings that name the endpoint, or with its first event. */
 export const webhooks = dataTable('webhooks', ['name'], {
   name: text().notNull(),
@@ -117,9 +118,7 @@ export const quarantine = dataTable(
 export const events = dataTable('events', ['event_id'], {
   event_id: id64().notNull(),
   application_id: id64().notNull(),
-  type: text({
-    enum: eventTypes,
-  }).notNull(),
+  type: text({ enum: eventTypes }).notNull(),
   at: at().notNull(),
 });
 

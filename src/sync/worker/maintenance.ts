@@ -1,5 +1,5 @@
 // Maintenance tasks run by schedule, not per advertiser. Of several workers, the one that takes the lease of a task runs it. The others
-// find the lease taken or just released. Knows nothing about what a task does.
+// find the lease taken or just released.
 import type { Store } from '../../store/store.ts';
 import { type LaneHolder, tryHoldLane } from '../accounts/held-lane.ts';
 import type { PassName } from './pass.ts';
