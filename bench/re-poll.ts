@@ -82,7 +82,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
       const { writes } = await store.applications.diffPage(page);
       if (writes > 0) throw new Error('An unchanged page would be written again.');
     }
-    await store.leases.release(lease, false);
+    await store.leases.release({ ...lease, done: false });
   }
 
   async function warm(): Promise<void> {

@@ -9,6 +9,19 @@ import { createExtractErasure } from './extract.ts';
 import { openBlobsOf } from './resources.ts';
 
 export function createMaintenance(config: Config<'sync' | 'blobs'>, store: Store): MaintenanceTask[] {
+  const verifying = {
+    name: 'verify',
+    async run(signal, onStep) {
+      await using blobs = await openBlobsOf(config, store, signal);
+      // Includes accounts that are no longer configured, because nothing else checks their bytes.
+      const advertisers = await store.advertisers.loadIds();
+      const amount = { withinMs: config.sync.VERIFY_WITHIN };
+      await verify(
+        { store, blobs, onStep },
+        { advertisers, amount, parallel: config.blobs.SOURCE_CONCURRENCY, signal },
+      );
+    },
+  } satisfies Omit<MaintenanceTask, 'schedule'>;
   return [
     {
       name: 'prune',
@@ -32,22 +45,9 @@ export function createMaintenance(config: Config<'sync' | 'blobs'>, store: Store
         }
       },
     },
-    {
-      name: 'verify',
-      schedule: '37 4 * * *',
-      // Catches up if a nightly run was interrupted, or if no worker was running.
-      missed: { schedule: '37 0-3,5-23 * * *', afterMs: 25 * 3_600_000 },
-      async run(signal, onStep) {
-        await using blobs = await openBlobsOf(config, store, signal);
-        // Includes accounts that are no longer configured, because nothing else checks their bytes.
-        const advertisers = await store.advertisers.loadIds();
-        const amount = { withinMs: config.sync.VERIFY_WITHIN };
-        await verify(
-          { store, blobs, onStep },
-          { advertisers, amount, parallel: config.blobs.SOURCE_CONCURRENCY, signal },
-        );
-      },
-    },
+    { ...verifying, schedule: '37 4 * * *' },
+    // Catches up if a nightly run was interrupted, or if no worker was running.
+    { ...verifying, schedule: '37 0-3,5-23 * * *', restMs: 25 * 3_600_000 },
     {
       name: 'prefills',
       schedule: '*/10 * * * *',

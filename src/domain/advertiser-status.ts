@@ -152,14 +152,7 @@ const overdueMs = 3_600_000;
 const erasingMs = 3_600_000;
 
 export function toAdvertiserProblems(a: AdvertiserStatus, now: Date, limits: AdvertiserLimits): Problem[] {
-  return [
-    ...toWorkProblems(a, now, limits),
-    ...toCoverageProblems(a, now, limits.proofLimit),
-    ...toVerifyProblems(a, now, limits.verifyWithinMs),
-  ];
-}
-
-function toWorkProblems(a: AdvertiserStatus, now: Date, { staleAfterMs, isWaiting }: AdvertiserLimits): Problem[] {
+  const { staleAfterMs, verifyWithinMs, isWaiting } = limits;
   const problems: Problem[] = [];
   const add = (what: string, command: string, urgent = false) =>
     problems.push({ advertiser: a.name, what, command, urgent });
@@ -169,8 +162,8 @@ function toWorkProblems(a: AdvertiserStatus, now: Date, { staleAfterMs, isWaitin
     add(`Halted: ${a.halt.reason} It is tried again every few minutes.`, 'intake doctor', true);
   }
   if (a.readAt === null && a.halt === null && !isWaiting) {
-    if (a.lastSweep?.state === 'running') add('The first sweep has not finished.', 'intake sync', true);
-    else add('Nothing has been read yet.', 'intake sync', true);
+    const isBegun = a.lastSweep?.state === 'running';
+    add(isBegun ? 'The first sweep has not finished.' : 'Nothing has been read yet.', 'intake sync', true);
   }
   if (a.readAt !== null && a.halt === null && !isWaiting && staleAfterMs !== null && since(a.readAt) > staleAfterMs) {
     add(`Nothing has been read for ${formatSpan(since(a.readAt))}: is a worker running?`, 'intake doctor', true);
@@ -251,6 +244,15 @@ function toWorkProblems(a: AdvertiserStatus, now: Date, { staleAfterMs, isWaitin
     const files = formatCount(count, 'file is', 'files are');
     if (count > 0) add(`${files} ${state.replace('_', ' ')}.`, `intake retry --state ${state}`);
   }
+  problems.push(...toCoverageProblems(a, now, limits.proofLimit));
+  // Otherwise the user who opens a damaged file would be the first to notice.
+  const unreadMs = a.verifiedSince === null ? 0 : since(a.verifiedSince);
+  if (verifyWithinMs !== null && unreadMs > verifyWithinMs) {
+    add(
+      `Stored bytes have not been read again for ${formatSpan(unreadMs)}, the limit is ${formatSpan(verifyWithinMs)} (VERIFY_WITHIN).`,
+      `intake verify --full --advertiser ${a.name}`,
+    );
+  }
   return problems;
 }
 
@@ -287,16 +289,4 @@ function toCoverageProblems(a: AdvertiserStatus, now: Date, limit: ProofLimit | 
     return problem(`The last sweep is in doubt: ${lastSweep.reason}.`, 'intake sync --recheck', false);
   }
   return [];
-}
-
-/** Stored bytes that have not been verified for too long. Otherwise the user who opens a damaged file would be the first to notice. */
-function toVerifyProblems(
-  { name, verifiedSince }: AdvertiserStatus,
-  now: Date,
-  verifyWithinMs: number | null,
-): Problem[] {
-  const unreadMs = verifiedSince === null ? 0 : now.getTime() - verifiedSince.getTime();
-  if (verifyWithinMs === null || unreadMs <= verifyWithinMs) return [];
-  const what = `Stored bytes have not been read again for ${formatSpan(unreadMs)}, the limit is ${formatSpan(verifyWithinMs)} (VERIFY_WITHIN).`;
-  return [{ advertiser: name, what, command: `intake verify --full --advertiser ${name}`, urgent: false }];
 }

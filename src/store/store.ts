@@ -52,7 +52,7 @@ import * as sweepStates from './sweeps/continue-sweep.ts';
 import { confirmCursors } from './sweeps/cursors.ts';
 import { loadAuditedProof } from './sweeps/evidence.ts';
 import { loadCurrentProof, type StoredProofs, withProofs } from './sweeps/export-evidence.ts';
-import { endCertificates, loadCertificates, noteStop, pruneSweeps, takeTickets } from './sweeps/sweeps.ts';
+import { endCertificates, loadCertificates, noteStop, pruneSweeps, type Ticket, takeTickets } from './sweeps/sweeps.ts';
 import { resolveUnreadable, saveUnreadable } from './sweeps/unreadable.ts';
 import { loadKeyState } from './tombstones.ts';
 
@@ -92,18 +92,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
   );
   const statistics = createStatistics(db);
   let broughtForwardAt = Number.NEGATIVE_INFINITY;
-  const beginSweep = coalesce((calls: readonly object[]) => takeTickets(db, calls.length, 'sweep_seq'));
-  const takeTicket = coalesce((calls: readonly object[]) => takeTickets(db, calls.length));
   const findAdvertiser = coalesce((names: readonly string[]) => advertisers.findAdvertisers(db, names));
   const loadAround = coalesce((pages: readonly ReadPage[]) => loadSurroundings(db, pages));
-  const release = coalesce(async (given: Parameters<typeof leases.releaseLeases>[1]) => {
-    await leases.releaseLeases(leaseDb, given);
-    return given.map(() => undefined);
-  });
-  const confirmCursor = coalesce(async (ids: readonly bigint[]) => {
-    await confirmCursors(db, ids);
-    return ids.map(() => undefined);
-  });
   return {
     schema: {
       ...bind([db], { require: schema.requireSchema, load: schema.loadSchema, loadServer: schema.loadServer }),
@@ -134,7 +124,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     leases: {
       ...bind([leaseDb], { renew: leases.renewLease, loadHolder: leases.loadHolder }),
       claim: coalesce((claims: readonly leases.LeaseClaim[]) => leases.claimLeases(leaseDb, claims)),
-      release: (lease: leases.Lease, done: boolean) => release({ ...lease, done }),
+      release: coalesce((given: readonly leases.Release[]) => leases.releaseLeases(leaseDb, given)),
     },
 
     processes: bind([leaseDb], { renew: processes.renewProcess, end: processes.endProcess }),
@@ -148,8 +138,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         loadUnfinished: sweepStates.loadUnfinished,
         dropUnfinished: sweepStates.dropUnfinished,
       }),
-      begin: () => beginSweep({}),
-      takeTicket: () => takeTicket({}),
+      begin: coalesce<void, Ticket>((calls) => takeTickets(db, calls.length, 'sweep_seq')),
+      takeTicket: coalesce<void, Ticket>((calls) => takeTickets(db, calls.length)),
       loadSyncState: coalesce((asked: Parameters<typeof sweepStates.loadSyncStates>[1]) =>
         sweepStates.loadSyncStates(db, asked),
       ),
@@ -164,7 +154,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         saveUnreadable,
         resolveUnreadable,
       }),
-      confirmCursor,
+      confirmCursor: coalesce((ids: readonly bigint[]) => confirmCursors(db, ids)),
     },
 
     decisions: bind([db], decisions),

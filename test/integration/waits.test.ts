@@ -201,7 +201,7 @@ test('a source that is away stays named while a command that tries it holds the 
   try {
     const command = { name: 'default', lane: 'live', owner: 'a command', leaseMs: 600_000 } as const;
     await until(() => worker.facts().troubled === 1);
-    let lease: Lease | null = null;
+    let lease = null as Lease | null;
     await until(async () => {
       lease = await store.leases.claim(command);
       return lease !== null;
@@ -211,7 +211,7 @@ test('a source that is away stays named while a command that tries it holds the 
     await until(() => claims >= before + 2);
     expect(worker.facts().troubled).toBe(1);
     isAway = false;
-    if (lease) await store.leases.release(lease, false);
+    if (lease) await store.leases.release({ ...lease, done: false });
     await until(() => worker.facts().troubled === 0);
   } finally {
     stop.abort();

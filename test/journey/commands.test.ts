@@ -90,6 +90,15 @@ describe('intake sync', () => {
     expect(await database.query(`SELECT state FROM intake.advertisers`)).toEqual([{ state: 'active' }]);
   });
 
+  test('of a renamed account says whose its id is, adds no account, and ends with 4', async ({ openSite }) => {
+    const { board, database, intake, sync } = await openSite({ applications: 3 });
+    await sync();
+    await database.query(`UPDATE intake.advertisers SET name = 'former'`);
+    const { code, stderr } = await intake('sync --no-files', { ADVERTISER_ID: String(board.advertiserId) });
+    expect({ code, stderr }).toEqual({ code: 4, stderr: expect.stringContaining('is read under another name') });
+    expect(await database.query(`SELECT name FROM intake.advertisers`)).toEqual([{ name: 'former' }]);
+  });
+
   test('beside a living holder of the lane ends with 6', { tags: ['slow'] }, async ({ openSite }) => {
     const { database, intake } = await openSite({ applications: 3 });
     await using db = openDatabase({ url: database.url, role: 'test' });

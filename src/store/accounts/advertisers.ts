@@ -54,29 +54,34 @@ function requireConfigured({ name, advertiserId }: KnownAdvertiser, configuredId
 }
 
 async function addAdvertiser(db: Queryable, name: string, configuredId: bigint | null): Promise<KnownAdvertiser> {
-  await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, [
-    name,
-    configuredId,
-  ]);
-  return await loadAdvertiser(db, name);
+  const sql = `INSERT INTO intake.advertisers (name, advertiser_id) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`;
+  return await loadWritten(db, name, configuredId, db.query(sql, [name, configuredId]));
 }
 
 /** Pins the id that the first answer showed. A pinned id never changes. */
 export async function pinAdvertiser(db: Queryable, name: string, advertiserId: bigint): Promise<KnownAdvertiser> {
-  try {
-    await db.query(`UPDATE intake.advertisers SET advertiser_id = $2 WHERE name = $1 AND advertiser_id IS NULL`, [
-      name,
-      advertiserId,
-    ]);
-  } catch (error) {
+  const sql = `UPDATE intake.advertisers SET advertiser_id = $2 WHERE name = $1 AND advertiser_id IS NULL`;
+  return await loadWritten(db, name, advertiserId, db.query(sql, [name, advertiserId]));
+}
+
+/** The row of the account, once it is written. An id belongs to one name. */
+async function loadWritten(
+  db: Queryable,
+  name: string,
+  advertiserId: bigint | null,
+  writing: Promise<unknown>,
+): Promise<KnownAdvertiser> {
+  await writing.catch((error: unknown) => {
     if (sqlState(error) !== '23505') throw error;
     throw new Trouble(
       'mismatch',
-      `${name} answers as advertiser ${advertiserId}, which is read under another name. Nothing was kept. ` +
+      `${name} is advertiser ${advertiserId}, which is read under another name. Nothing was kept. ` +
         'To rename it: UPDATE intake.advertisers SET name, then change the configuration.',
     );
-  }
-  return await loadAdvertiser(db, name);
+  });
+  const [advertiser] = await findAdvertisers(db, [name]);
+  if (!advertiser) throw new Trouble('local', `The row of advertiser ${name} vanished from intake.advertisers.`);
+  return advertiser;
 }
 
 /** Halts an advertiser until the cause is resolved. Stored data stays; its downloads pause. A mismatch is not overwritten. */
@@ -140,12 +145,6 @@ export async function noteAnswered(db: Queryable, name: string, url: string): Pr
 export async function hasAnswered(db: Queryable, name: string, url: string): Promise<boolean> {
   const rows = await db.query(`SELECT 1 FROM intake.advertisers WHERE name = $1 AND answered_url = $2`, [name, url]);
   return rows.length > 0;
-}
-
-async function loadAdvertiser(db: Queryable, name: string): Promise<KnownAdvertiser> {
-  const [advertiser] = await findAdvertisers(db, [name]);
-  if (!advertiser) throw new Trouble('local', `The row of advertiser ${name} vanished from intake.advertisers.`);
-  return advertiser;
 }
 
 /** The advertisers with these names; null for an unknown name. */

@@ -79,11 +79,13 @@ export async function renewLease(db: Queryable, lease: Lease, leaseMs: number): 
   return row?.held ?? false;
 }
 
-/** Releases lanes at once. The rows stay, because an epoch must never start over. `done` says that the work was completed. */
-export async function releaseLeases(
-  db: Queryable,
-  given: readonly (Lease & { readonly done: boolean })[],
-): Promise<void> {
+export interface Release extends Lease {
+  /** The work was completed. */
+  readonly done: boolean;
+}
+
+/** Releases lanes at once. The rows stay, because an epoch must never start over. */
+export async function releaseLeases(db: Queryable, given: readonly Release[]): Promise<void> {
   await db.query(
     `UPDATE intake.leases l SET expires_at = '-infinity', done_at = CASE WHEN g.done THEN now() ELSE l.done_at END
      FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::boolean[]) AS g (name, lane, epoch, owner, done)

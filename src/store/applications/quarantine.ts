@@ -56,17 +56,13 @@ export async function quarantine(
       mostQuarantined,
     ],
   );
-  await noteUnkept(tx, advertiserId, elements.length - stored.length);
+  const unkept = elements.length - stored.length;
+  if (unkept > 0) {
+    // Every sweep shows the same elements again: only those of one page are certainly different ones.
+    const sql = `UPDATE intake.advertisers SET unkept = $2 WHERE advertiser_id = $1 AND coalesce(unkept, 0) < $2`;
+    await tx.query(sql, [advertiserId, unkept]);
+  }
   return stored.length;
-}
-
-/** Every sweep shows the same elements again: only those of one page are certainly different ones. */
-async function noteUnkept(tx: Queryable, advertiserId: bigint, unkept: number): Promise<void> {
-  if (unkept === 0) return;
-  await tx.query(`UPDATE intake.advertisers SET unkept = $2 WHERE advertiser_id = $1 AND coalesce(unkept, 0) < $2`, [
-    advertiserId,
-    unkept,
-  ]);
 }
 
 interface Rejected {

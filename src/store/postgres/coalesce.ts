@@ -14,9 +14,9 @@ export interface CoalesceOptions<Call> {
   readonly most: number;
 }
 
-/** Turns a function of many calls into a function of one call. `work` returns answers in the order of the calls. */
+/** Turns a function of many calls into a function of one call. `work` returns answers in the order of the calls, or none. */
 export function coalesce<Call, Answer>(
-  work: (calls: readonly Call[]) => Promise<readonly Answer[]>,
+  work: (calls: readonly Call[]) => Promise<readonly Answer[]> | Promise<void>,
   { toGroup = () => null, most }: CoalesceOptions<Call> = { most: 200 },
 ): (call: Call) => Promise<Answer> {
   const groups = new Map<unknown, PendingCall<Call, Answer>[]>();
@@ -24,7 +24,7 @@ export function coalesce<Call, Answer>(
   async function answer(batch: readonly PendingCall<Call, Answer>[]): Promise<void> {
     try {
       const answers = await work(batch.map(({ call }) => call));
-      for (const [at, { resolve }] of batch.entries()) resolve(answers[at] as Answer);
+      for (const [at, { resolve }] of batch.entries()) resolve(answers?.[at] as Answer);
     } catch (error) {
       // A Trouble means that the database is unavailable: it would fail for each call alone as well.
       if (batch.length > 1 && !(error instanceof Trouble)) for (const one of batch) await answer([one]);

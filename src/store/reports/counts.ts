@@ -1,21 +1,5 @@
-// The counts that reports and views read (schema/counts.ts), and their repair.
+// Repairs the counts that reports and views read (schema/counts.ts).
 import type { Queryable } from '../postgres/database.ts';
-import type { Columns } from '../schema/rows.ts';
-
-/** The counts of one advertiser, by what is counted. */
-export type Tallies = ReadonlyMap<string, number>;
-
-export async function loadTallies(db: Queryable): Promise<ReadonlyMap<bigint, Tallies>> {
-  const rows = await db.query<Columns<'tallies', 'advertiser_id' | 'what' | 'n'>>(
-    `SELECT advertiser_id, what, sum(n)::bigint AS n FROM intake.tallies GROUP BY 1, 2`,
-  );
-  const tallies = new Map<bigint, Map<string, number>>();
-  for (const { advertiser_id, what, n } of rows) {
-    const own = tallies.get(advertiser_id) ?? new Map<string, number>();
-    tallies.set(advertiser_id, own.set(what, Number(n)));
-  }
-  return tallies;
-}
 
 /**
  * Counts everything again and adds what is missing. Both sides are read in one statement, and counts change in the transactions that change

@@ -8,7 +8,6 @@ import { isUnrepaired } from '../files/verify-blobs.ts';
 import { isAhead } from '../postgres/clock.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull, OrNull } from '../schema/rows.ts';
-import { loadTallies, type Tallies } from './counts.ts';
 
 /** The counts of attachments begin with this word, and end with their state. */
 const ofState = 'attachments ';
@@ -39,6 +38,8 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
          WHERE s.advertiser_id = v.advertiser_id AND s.lane = 'live' AND NOT ${isAhead('s.started_at')} AND NOT ${isAhead('s.ended_at')}
            AND NOT (s.purpose = 'live' AND s.certificate = 'unproven')
          ORDER BY s.started_at DESC LIMIT 1)) AS "readAt",
+       (SELECT json_object_agg(t.what, t.n) FROM (SELECT what, sum(n) AS n FROM intake.tallies WHERE advertiser_id = v.advertiser_id GROUP BY 1) AS t)
+         AS tallies,
        q.due, q.oldest_due_at AS "oldestDueAt",
        (SELECT count(*) FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id AND ${isUnrepaired})::int AS "damagedBlobs",
        (SELECT count(*) FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id AND b.kept_versions > 0 AND b.state = 'infected')::int AS "keptInfected",
@@ -66,18 +67,16 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
      ORDER BY v.name`,
     [arrivalSample.apartMs, arrivalSample.count, arrivalSample.reachMs],
   );
-  const tallies = await loadTallies(db);
   const sweeps = await loadLastSweeps(db);
   const unfinished = await db.query<NotNull<Columns<'sweeps', 'advertiser_id' | 'purpose' | 'started_at' | 'reason'>>>(
     `SELECT advertiser_id, purpose, started_at, reason FROM intake.sweeps WHERE state = 'running' AND reason IS NOT NULL
      ORDER BY sweep_id`,
   );
   return advertisers.map((row) => {
-    const { halt_kind, reason, halted_at, after_id, as_of, unreadable_ids, volatile, ...facts } = row;
+    const { halt_kind, reason, halted_at, after_id, as_of, unreadable_ids, volatile, tallies, ...facts } = row;
     const { certificate, risk, coverage_reason, covered_at, complete_through, ...status } = facts;
     const { advertiserId, quarantined, unkept } = status;
-    const own: Tallies = (advertiserId !== null && tallies.get(advertiserId)) || new Map();
-    const count = (what: string) => own.get(what) ?? 0;
+    const count = (what: string) => tallies?.[what] ?? 0;
     return {
       ...status,
       halt: halt_kind ? { kind: halt_kind, reason: reason ?? '', since: halted_at ?? new Date(0) } : null,
@@ -90,7 +89,9 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
       unreadableScreens: count('unread screens'),
       withheld: count('withheld'),
       attachments: Object.fromEntries(
-        [...own].flatMap(([what, n]) => (what.startsWith(ofState) && n > 0 ? [[what.slice(ofState.length), n]] : [])),
+        Object.entries(tallies ?? {}).flatMap(([what, n]) =>
+          what.startsWith(ofState) && n > 0 ? [[what.slice(ofState.length), n]] : [],
+        ),
       ),
       unkept: quarantined < mostQuarantined ? 0 : unkept,
       volatile: volatile.toSorted().slice(0, 20),
@@ -115,6 +116,7 @@ type StatusRow = AdvertiserFacts &
   OrNull<Columns<'cursors', 'after_id' | 'as_of'>> &
   Pick<Conclusion, 'certificate' | 'risk'> & {
     volatile: string[];
+    tallies: Record<string, number> | null;
     submittedAt: number[];
     unreadable_ids: [id: string, reason: string, since: string, tries: number][] | null;
     coverage_reason: string;

@@ -1,14 +1,13 @@
 // The tables of applications and their parts. drizzle-kit reads these files to generate migrations. Nothing here runs in the product:
-// queries are plain SQL (docs/architecture.md says why) and take their row types from rows.ts. Every key starts with advertiser_id, so
-// that the tables can be distributed by it one day.
+// queries are plain SQL (docs/architecture.md says why) and take their row types from rows.ts.
 import { sql } from 'drizzle-orm';
 import { boolean, check, index, integer, jsonb, text } from 'drizzle-orm/pg-core';
-import { at, bytea, id64, intake, key, oneOf, refersTo } from './columns.ts';
+import { at, bytea, dataTable, id64, refersTo } from './columns.ts';
 
-export const applications = intake.table(
+export const applications = dataTable(
   'applications',
+  ['application_id'],
   {
-    advertiser_id: id64().notNull(),
     application_id: id64().notNull(),
     submitted_at: at(),
     source_offset: text(),
@@ -34,7 +33,6 @@ export const applications = intake.table(
     erased_at: at(),
   },
   (t) => [
-    key(t.advertiser_id, t.application_id),
     index('applications_submitted').on(t.advertiser_id, t.submitted_at),
     index('applications_job_seeker').on(t.advertiser_id, t.job_seeker_id),
     index('applications_first_seen').on(t.advertiser_id, t.first_seen_at),
@@ -42,36 +40,22 @@ export const applications = intake.table(
   ],
 );
 
-export const volatileMembers = intake.table(
-  'volatile_members',
-  {
-    advertiser_id: id64().notNull(),
-    member: text().notNull(),
-    seen: text().array().notNull(),
-  },
-  (t) => [key(t.advertiser_id, t.member)],
-);
+export const volatileMembers = dataTable('volatile_members', ['member'], {
+  member: text().notNull(),
+  seen: text().array().notNull(),
+});
 
-export const primaryJobSeekingInfo = intake.table(
-  'primary_job_seeking_info',
-  {
-    advertiser_id: id64().notNull(),
-    application_id: id64().notNull(),
-    job_title: text(),
-    company_name: text(),
-    time_in_role_months: integer(),
-    is_new_to_workforce: boolean(),
-    gone_at: at(),
-  },
-  (t) => [
-    key(t.advertiser_id, t.application_id),
-    refersTo('primary_job_seeking_info_application', t, applications, 'advertiser_id', 'application_id'),
-  ],
-);
+export const primaryJobSeekingInfo = dataTable('primary_job_seeking_info', [applications], {
+  application_id: id64().notNull(),
+  job_title: text(),
+  company_name: text(),
+  time_in_role_months: integer(),
+  is_new_to_workforce: boolean(),
+  gone_at: at(),
+});
 
 /** What is kept of a file, of the newest version and of earlier ones. */
 const fileColumns = {
-  advertiser_id: id64().notNull(),
   application_id: id64().notNull(),
   kind: text().notNull(),
   state: text({ enum: ['pending', 'stored', 'infected', 'missing', 'rejected', 'given_up', 'erased'] }).notNull(),
@@ -87,8 +71,9 @@ const fileColumns = {
   stored_at: at(),
 };
 
-export const attachments = intake.table(
+export const attachments = dataTable(
   'attachments',
+  [applications, 'kind'],
   {
     ...fileColumns,
     version: integer().notNull().default(1),
@@ -100,15 +85,12 @@ export const attachments = intake.table(
     parser_version: integer(),
   },
   (t) => [
-    key(t.advertiser_id, t.application_id, t.kind),
-    refersTo('attachments_application', t, applications, 'advertiser_id', 'application_id'),
     // Partial indexes: inserting a page of new attachments, which have no bytes yet, does not touch them.
     index('attachments_blob').on(t.advertiser_id, t.sha256).where(sql`${t.sha256} IS NOT NULL`),
     // Only the first 100 characters: a Hash may be longer than an index entry can be.
     index('attachments_hash')
       .on(t.advertiser_id, sql`left(${t.source_hash}, 100)`)
       .where(sql`${t.state} = 'stored' AND ${t.source_hash} IS NOT NULL`),
-    ...oneOf(t.state),
     check(
       'attachments_stored',
       sql`${t.state} <> 'stored' OR (${t.sha256} IS NOT NULL AND ${t.stored_at} IS NOT NULL)`,
@@ -117,17 +99,56 @@ export const attachments = intake.table(
   ],
 );
 
-export const attachmentVersions = intake.table(
+export const attachmentVersions = dataTable(
   'attachment_versions',
+  [attachments, 'version'],
   {
     ...fileColumns,
     version: integer().notNull(),
     replaced_at: at().notNull().defaultNow(),
   },
+  (t) => [index('attachment_versions_blob').on(t.advertiser_id, t.sha256).where(sql`${t.sha256} IS NOT NULL`)],
+);
+
+export const screens = dataTable('screens', [applications, 'screen_no'], {
+  application_id: id64().notNull(),
+  screen_no: integer().notNull(),
+  screen_id: text(),
+  name: text(),
+  outcome: text({ enum: ['pass', 'fail', 'unknown'] }).notNull(),
+  notes: jsonb(),
+  sha256: text().notNull(),
+  parser_version: integer().notNull(),
+});
+
+export const screenQuestions = dataTable(
+  'screen_questions',
+  ['application_id', 'screen_no', 'question_no'],
+  {
+    application_id: id64().notNull(),
+    screen_no: integer().notNull(),
+    question_no: integer().notNull(),
+    question_id: text(),
+    type: text(),
+    text: text(),
+  },
   (t) => [
-    index('attachment_versions_blob').on(t.advertiser_id, t.sha256).where(sql`${t.sha256} IS NOT NULL`),
-    key(t.advertiser_id, t.application_id, t.kind, t.version),
-    refersTo('attachment_versions_attachment', t, attachments, 'advertiser_id', 'application_id', 'kind'),
-    ...oneOf(t.state),
+    // Questions and answers are deleted with their screen, which is only ever replaced or erased as a whole.
+    refersTo(t, screens).onDelete('cascade'),
   ],
+);
+
+export const screenAnswers = dataTable(
+  'screen_answers',
+  ['application_id', 'screen_no', 'question_no', 'answer_no'],
+  {
+    application_id: id64().notNull(),
+    screen_no: integer().notNull(),
+    question_no: integer().notNull(),
+    answer_no: integer().notNull(),
+    answer_id: text(),
+    text: text().notNull(),
+    selected: boolean().notNull(),
+  },
+  (t) => [refersTo(t, screenQuestions).onDelete('cascade')],
 );

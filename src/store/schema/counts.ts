@@ -1,31 +1,26 @@
 // The counts that reports and analysts' views read, so that both cost the same however much is stored. Triggers keep them in the
 // transaction that changes the counted rows.
 import { date, index, numeric, text } from 'drizzle-orm/pg-core';
-import { at, id64, intake, key } from './columns.ts';
+import { at, dataTable, id64 } from './columns.ts';
 
 /**
  * The counts of reports: a row for each statement that changes a count; the sum of the rows is the count. Rows are added rather than updated,
  * so that no transaction waits for another one. From time to time a trigger replaces the rows of an account by their sums.
  */
-export const tallies = intake.table(
-  'tallies',
-  {
-    advertiser_id: id64().notNull(),
-    tally_id: id64().notNull().generatedAlwaysAsIdentity(),
-    what: text().notNull(),
-    n: id64().notNull(),
-  },
-  (t) => [key(t.advertiser_id, t.tally_id)],
-);
+export const tallies = dataTable('tallies', ['tally_id'], {
+  tally_id: id64().notNull().generatedAlwaysAsIdentity(),
+  what: text().notNull(),
+  n: id64().notNull(),
+});
 
 /**
  * The counts of a day. A row is right unless its day is stale. The views count stale days from the applications, and a task of the worker
  * counts them again (reports/counts.ts).
  */
-export const jobDays = intake.table(
+export const jobDays = dataTable(
   'job_days',
+  ['row_id'],
   {
-    advertiser_id: id64().notNull(),
     row_id: id64().notNull().generatedAlwaysAsIdentity(),
     day: date().notNull(),
     job_reference: text(),
@@ -37,31 +32,21 @@ export const jobDays = intake.table(
     first_at: at().notNull(),
     last_at: at().notNull(),
   },
-  (t) => [key(t.advertiser_id, t.row_id), index('job_days_day').on(t.advertiser_id, t.day)],
+  (t) => [index('job_days_day').on(t.advertiser_id, t.day)],
 );
 
-export const delayDays = intake.table(
-  'delay_days',
-  {
-    advertiser_id: id64().notNull(),
-    day: date().notNull(),
-    applications: id64().notNull(),
-    median_seconds: numeric().notNull(),
-    p95_seconds: numeric().notNull(),
-    max_seconds: numeric().notNull(),
-    ready: id64().notNull(),
-    median_seconds_to_ready: numeric(),
-  },
-  (t) => [key(t.advertiser_id, t.day)],
-);
+export const delayDays = dataTable('delay_days', ['day'], {
+  day: date().notNull(),
+  applications: id64().notNull(),
+  median_seconds: numeric().notNull(),
+  p95_seconds: numeric().notNull(),
+  max_seconds: numeric().notNull(),
+  ready: id64().notNull(),
+  median_seconds_to_ready: numeric(),
+});
 
 /** A mark is a row of its own, so that a transaction that counts a day again removes only the marks that it has seen. */
-export const staleDays = intake.table(
-  'stale_days',
-  {
-    advertiser_id: id64().notNull(),
-    mark_id: id64().notNull().generatedAlwaysAsIdentity(),
-    day: date().notNull(),
-  },
-  (t) => [key(t.advertiser_id, t.mark_id)],
-);
+export const staleDays = dataTable('stale_days', ['mark_id'], {
+  mark_id: id64().notNull().generatedAlwaysAsIdentity(),
+  day: date().notNull(),
+});

@@ -4,12 +4,12 @@ import { sql } from 'drizzle-orm';
 import { boolean, check, index, integer, smallint, text, uuid } from 'drizzle-orm/pg-core';
 import { blobStates } from '../../domain/file-life.ts';
 import { attachments } from './applications.ts';
-import { at, id64, intake, key, oneOf, refersTo } from './columns.ts';
+import { at, dataTable, id64, intake, table } from './columns.ts';
 
-export const downloads = intake.table(
+export const downloads = dataTable(
   'downloads',
+  [attachments],
   {
-    advertiser_id: id64().notNull(),
     application_id: id64().notNull(),
     kind: text().notNull(),
     priority: smallint().notNull(),
@@ -24,8 +24,6 @@ export const downloads = intake.table(
     failed_at: at(),
   },
   (t) => [
-    key(t.advertiser_id, t.application_id, t.kind),
-    refersTo('downloads_attachment', t, attachments, 'advertiser_id', 'application_id', 'kind'),
     index('downloads_due').on(t.advertiser_id, t.priority, t.due_at),
     // Only downloads whose bytes are announced: few at any moment.
     index('downloads_blob').on(t.advertiser_id, t.sha256).where(sql`${t.sha256} IS NOT NULL`),
@@ -33,10 +31,10 @@ export const downloads = intake.table(
   ],
 );
 
-export const blobs = intake.table(
+export const blobs = dataTable(
   'blobs',
+  ['sha256'],
   {
-    advertiser_id: id64().notNull(),
     sha256: text().notNull(),
     size_bytes: id64().notNull(),
     key: text().notNull(),
@@ -50,7 +48,6 @@ export const blobs = intake.table(
     delete_until: at(),
   },
   (t) => [
-    key(t.advertiser_id, t.sha256),
     // The condition matches the queries of store/files/delete-blobs.ts.
     index('blobs_to_delete')
       .on(t.advertiser_id)
@@ -61,7 +58,6 @@ export const blobs = intake.table(
     index('blobs_unread').on(t.advertiser_id, t.verified_at).where(sql`${t.state} = 'stored'`),
     index('blobs_kept').on(t.advertiser_id).where(sql`${t.kept_versions} > 0`),
     index('blobs_damaged').on(t.advertiser_id).where(sql`${t.state} = 'damaged'`),
-    ...oneOf(t.state),
     check('blobs_deleting', sql`${t.state} <> 'deleting' OR ${t.delete_token} IS NOT NULL`),
     check('blobs_verified', sql`${t.state} <> 'stored' OR ${t.verified_at} IS NOT NULL`),
     check('blobs_infected', sql`(${t.state} = 'infected') = (${t.infected_at} IS NOT NULL)`),
@@ -75,7 +71,7 @@ export const hashTrust = intake.table('hash_trust', {
   unchanged: integer().notNull().default(0),
 });
 
-export const blobStore = intake.table(
+export const blobStore = table(
   'blob_store',
   {
     only: boolean().primaryKey().default(true),

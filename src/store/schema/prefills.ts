@@ -1,12 +1,12 @@
 // The tables of prefill, which candidates use. See applications.ts for how these files are used.
 import { sql } from 'drizzle-orm';
 import { check, date, index, jsonb, text, unique, uuid } from 'drizzle-orm/pg-core';
-import { at, bytea, id64, intake, key, oneOf, refersTo } from './columns.ts';
+import { at, bytea, dataTable, id64, refersTo } from './columns.ts';
 
-export const prefills = intake.table(
+export const prefills = dataTable(
   'prefills',
+  ['prefill_id'],
   {
-    advertiser_id: id64().notNull(),
     prefill_id: uuid().notNull(),
     outcome: text({ enum: ['started', 'denied', 'expired', 'failed', 'prefilled', 'redeemed', 'lapsed', 'erased'] })
       .notNull()
@@ -44,7 +44,6 @@ export const prefills = intake.table(
     ended_at: at(),
   },
   (t) => [
-    key(t.advertiser_id, t.prefill_id),
     unique('prefills_handle').on(t.advertiser_id, t.handle_hash),
     index('prefills_created').on(t.advertiser_id, t.created_at),
     index('prefills_person').on(t.advertiser_id, t.person_key),
@@ -53,7 +52,6 @@ export const prefills = intake.table(
     // Prefills that ended without a profile. Anyone can start one, so maintenance counts them in prefill_days and deletes them.
     index('prefills_ended').on(t.ended_at).where(sql`${t.outcome} IN ('denied', 'expired', 'failed')`),
     index('prefills_blob').on(t.advertiser_id, t.resume_sha256).where(sql`${t.resume_sha256} IS NOT NULL`),
-    ...oneOf(t.outcome),
     check('prefills_kept', sql`${t.outcome} IN ('prefilled', 'redeemed') = (${t.profile} IS NOT NULL)`),
     check(
       'prefills_resume',
@@ -62,24 +60,19 @@ export const prefills = intake.table(
   ],
 );
 
-export const prefillDays = intake.table(
-  'prefill_days',
-  {
-    advertiser_id: id64().notNull(),
-    day: date({ mode: 'date' }).notNull(),
-    started: id64().notNull().default(sql`0`),
-    authorized: id64().notNull().default(sql`0`),
-    denied: id64().notNull().default(sql`0`),
-    failed: id64().notNull().default(sql`0`),
-    expired: id64().notNull().default(sql`0`),
-  },
-  (t) => [key(t.advertiser_id, t.day)],
-);
+export const prefillDays = dataTable('prefill_days', ['day'], {
+  day: date({ mode: 'date' }).notNull(),
+  started: id64().notNull().default(sql`0`),
+  authorized: id64().notNull().default(sql`0`),
+  denied: id64().notNull().default(sql`0`),
+  failed: id64().notNull().default(sql`0`),
+  expired: id64().notNull().default(sql`0`),
+});
 
-export const oauthStates = intake.table(
+export const oauthStates = dataTable(
   'oauth_states',
+  ['state_hash'],
   {
-    advertiser_id: id64().notNull(),
     state_hash: bytea().notNull(),
     binding_hash: bytea().notNull(),
     prefill_id: uuid().notNull(),
@@ -87,9 +80,5 @@ export const oauthStates = intake.table(
     expires_at: at().notNull(),
     used_at: at(),
   },
-  (t) => [
-    key(t.advertiser_id, t.state_hash),
-    refersTo('oauth_states_prefill', t, prefills, 'advertiser_id', 'prefill_id').onDelete('cascade'),
-    index('oauth_states_expires').on(t.expires_at),
-  ],
+  (t) => [refersTo(t, prefills).onDelete('cascade'), index('oauth_states_expires').on(t.expires_at)],
 );

@@ -1,25 +1,26 @@
-// The privacy tables: tombstones of erased data, which must not return, the erasure jobs, and the audit log. None of them names a person.
+// The privacy tables: tombstones of erased data, which must not return, the erasure jobs, the audit log, and where
+// copies of people's columns are. None of them names a person.
 // See applications.ts for how these files are used.
 import { sql } from 'drizzle-orm';
 import { boolean, check, index, integer, jsonb, text, uuid } from 'drizzle-orm/pg-core';
-import { at, bytea, id64, intake, key, oneOf } from './columns.ts';
+import { at, bytea, dataTable, id64, key, table } from './columns.ts';
 
-export const erasures = intake.table(
+export const erasures = dataTable(
   'erasures',
+  ['tombstone'],
   {
-    advertiser_id: id64().notNull(),
     tombstone: bytea().notNull(),
     job_id: uuid().notNull(),
     erased_at: at().notNull().defaultNow(),
     future: boolean().notNull().default(false),
   },
-  (t) => [key(t.advertiser_id, t.tombstone), index('erasures_future').on(t.advertiser_id).where(sql`${t.future}`)],
+  (t) => [index('erasures_future').on(t.advertiser_id).where(sql`${t.future}`)],
 );
 
-export const erasureJobs = intake.table(
+export const erasureJobs = dataTable(
   'erasure_jobs',
+  ['job_id'],
   {
-    advertiser_id: id64().notNull(),
     job_id: uuid().notNull(),
     sought_by: text({ enum: ['application', 'jobseeker', 'address', 'retention'] }).notNull(),
     sought: bytea().notNull(),
@@ -35,9 +36,7 @@ export const erasureJobs = intake.table(
     closed_at: at(),
   },
   (t) => [
-    key(t.advertiser_id, t.job_id),
     index('erasure_jobs_open').on(t.advertiser_id, t.requested_at).where(sql`${t.closed_at} IS NULL`),
-    ...oneOf(t.sought_by, t.step),
     check('erasure_jobs_closed', sql`(${t.step} = 'closed') = (${t.closed_at} IS NOT NULL)`),
     check(
       'erasure_jobs_forgotten',
@@ -46,10 +45,10 @@ export const erasureJobs = intake.table(
   ],
 );
 
-export const auditLog = intake.table(
+export const auditLog = dataTable(
   'audit_log',
+  ['audit_id'],
   {
-    advertiser_id: id64().notNull(),
     audit_id: id64().generatedAlwaysAsIdentity(),
     at: at().notNull().defaultNow(),
     action: text().notNull(),
@@ -58,7 +57,18 @@ export const auditLog = intake.table(
     facts: jsonb().notNull().default({}),
   },
   (t) => [
-    key(t.advertiser_id, t.audit_id),
     index('audit_log_application').on(t.advertiser_id, t.application_id).where(sql`${t.application_id} IS NOT NULL`),
   ],
+);
+
+/** The places that extracts were written to. An erasure looks here for the copies that it must reach. */
+export const extracts = table(
+  'extracts',
+  {
+    location: text().notNull(),
+    with_people: boolean().notNull(),
+    snapshot_id: text().notNull(),
+    published_at: at(),
+  },
+  (t) => [key(t.location)],
 );

@@ -3,21 +3,12 @@
 import type { Table } from 'drizzle-orm';
 import type * as applications from './applications.ts';
 import type * as counts from './counts.ts';
-import type * as extracts from './extracts.ts';
 import type * as files from './files.ts';
 import type * as prefills from './prefills.ts';
 import type * as privacy from './privacy.ts';
-import type * as screens from './screens.ts';
 import type * as sweeps from './sweeps.ts';
 
-type Modules = typeof applications &
-  typeof counts &
-  typeof extracts &
-  typeof files &
-  typeof prefills &
-  typeof privacy &
-  typeof screens &
-  typeof sweeps;
+type Modules = typeof applications & typeof counts & typeof files & typeof prefills & typeof privacy & typeof sweeps;
 type AnyTable = Extract<Modules[keyof Modules], Table>;
 type Rows = { [T in AnyTable as T['_']['name']]: T['$inferSelect'] };
 

@@ -3,7 +3,7 @@
 import { sql } from 'drizzle-orm';
 import { boolean, check, index, integer, jsonb, text, unique } from 'drizzle-orm/pg-core';
 import { eventTypes } from '../../domain/webhook.ts';
-import { at, bytea, id64, intake, key, oneOf, refersTo } from './columns.ts';
+import { at, bytea, dataTable, id64, intake, key, table } from './columns.ts';
 
 // The values that CHECKs allow, which are also the types of the columns.
 const lanes = ['live', 'backfill'] as const;
@@ -17,7 +17,7 @@ export const requestSeq = intake.sequence('request_seq');
 export const eventSeq = intake.sequence('event_seq');
 export const sweepSeq = intake.sequence('sweep_seq');
 
-export const advertisers = intake.table(
+export const advertisers = table(
   'advertisers',
   {
     name: text().primaryKey(),
@@ -44,12 +44,11 @@ export const advertisers = intake.table(
   },
   (t) => [
     unique('advertisers_advertiser_id').on(t.advertiser_id),
-    ...oneOf(t.state, t.halt_kind),
     check('advertisers_halted', sql`(${t.state} = 'halted') = (${t.halt_kind} IS NOT NULL)`),
   ],
 );
 
-export const leases = intake.table(
+export const leases = table(
   'leases',
   {
     name: text().notNull(),
@@ -59,7 +58,7 @@ export const leases = intake.table(
     expires_at: at().notNull(),
     done_at: at(),
   },
-  (t) => [key(t.name, t.lane), ...oneOf(t.lane)],
+  (t) => [key(t.name, t.lane)],
 );
 
 /** The processes on this database. `intake migrate --finish` waits until none of an older version is alive. */
@@ -69,23 +68,19 @@ export const processes = intake.table('processes', {
   started_at: at().notNull(),
   seen_at: at().notNull(),
 });
+
 /** The endpoints of webhooks. A row begins with the settings that name the endpoint, or with its first event. */
-export const webhooks = intake.table(
-  'webhooks',
-  {
-    advertiser_id: id64().notNull(),
-    name: text().notNull(),
-    position: id64().notNull().default(sql`0`),
-    failures: integer().notNull().default(0),
-    failing_since: at(),
-    next_at: at(),
-    stop: text({ enum: ['gone', 'lost'] }),
-    last_answer: text(),
-    answered_at: at(),
-    removed_at: at(),
-  },
-  (t) => [key(t.advertiser_id, t.name), ...oneOf(t.stop)],
-);
+export const webhooks = dataTable('webhooks', ['name'], {
+  name: text().notNull(),
+  position: id64().notNull().default(sql`0`),
+  failures: integer().notNull().default(0),
+  failing_since: at(),
+  next_at: at(),
+  stop: text({ enum: ['gone', 'lost'] }),
+  last_answer: text(),
+  answered_at: at(),
+  removed_at: at(),
+});
 
 export const rateLimits = intake.table('rate_limits', {
   source: text().primaryKey(),
@@ -99,10 +94,10 @@ export const cursors = intake.table('cursors', {
   as_of: at().notNull(),
 });
 
-export const quarantine = intake.table(
+export const quarantine = dataTable(
   'quarantine',
+  ['fingerprint'],
   {
-    advertiser_id: id64().notNull(),
     fingerprint: bytea().notNull(),
     application_id: id64(),
     reason: text().notNull(),
@@ -117,27 +112,20 @@ export const quarantine = intake.table(
     person: bytea(),
     identity: bytea(),
   },
-  (t) => [key(t.advertiser_id, t.fingerprint), index('quarantine_person').on(t.advertiser_id, t.person)],
+  (t) => [index('quarantine_person').on(t.advertiser_id, t.person)],
 );
 
-export const events = intake.table(
-  'events',
-  {
-    advertiser_id: id64().notNull(),
-    event_id: id64().notNull(),
-    application_id: id64().notNull(),
-    type: text({
-      enum: eventTypes,
-    }).notNull(),
-    at: at().notNull(),
-  },
-  (t) => [key(t.advertiser_id, t.event_id), ...oneOf(t.type)],
-);
+export const events = dataTable('events', ['event_id'], {
+  event_id: id64().notNull(),
+  application_id: id64().notNull(),
+  type: text({ enum: eventTypes }).notNull(),
+  at: at().notNull(),
+});
 
-export const sweeps = intake.table(
+export const sweeps = dataTable(
   'sweeps',
+  ['sweep_id'],
   {
-    advertiser_id: id64().notNull(),
     sweep_id: id64().notNull(),
     lane: text({ enum: lanes }).notNull(),
     purpose: text({ enum: ['live', 'recheck', 'backfill', 'witness'] }).notNull(),
@@ -159,100 +147,61 @@ export const sweeps = intake.table(
     bytes: id64().notNull().default(sql`0`),
   },
   (t) => [
-    key(t.advertiser_id, t.sweep_id),
     index('sweeps_started').on(t.advertiser_id, t.started_at),
     index('sweeps_running').on(t.advertiser_id).where(sql`${t.state} = 'running'`),
-    ...oneOf(t.lane, t.purpose, t.axis, t.state, t.certificate, t.risk),
   ],
 );
 
-export const ranges = intake.table(
-  'ranges',
-  {
-    advertiser_id: id64().notNull(),
-    sweep_id: id64().notNull(),
-    low: id64().notNull(),
-    high: id64(),
-    state: text({ enum: ['open', 'stuck'] }).notNull(),
-    evidence: jsonb().notNull(),
-    opened_at: at().notNull().defaultNow(),
-  },
-  (t) => [
-    key(t.advertiser_id, t.sweep_id, t.low),
-    refersTo('ranges_sweep', t, sweeps, 'advertiser_id', 'sweep_id'),
-    ...oneOf(t.state),
-  ],
-);
+export const ranges = dataTable('ranges', [sweeps, 'low'], {
+  sweep_id: id64().notNull(),
+  low: id64().notNull(),
+  high: id64(),
+  state: text({ enum: ['open', 'stuck'] }).notNull(),
+  evidence: jsonb().notNull(),
+  opened_at: at().notNull().defaultNow(),
+});
 
-export const coverage = intake.table(
-  'coverage',
-  {
-    advertiser_id: id64().notNull(),
-    axis: text({ enum: axes }).notNull(),
-    low: id64().notNull(),
-    high: id64(),
-    certificate: text({ enum: certificates }).notNull(),
-    risk: text({ enum: risks }).notNull(),
-    reason: text().notNull(),
-    as_of: at().notNull(),
-    complete_through: at().notNull(),
-    sweep_id: id64().notNull(),
-    evidence_hash: bytea(),
-  },
-  (t) => [key(t.advertiser_id, t.axis, t.low), ...oneOf(t.axis, t.certificate, t.risk)],
-);
+export const coverage = dataTable('coverage', ['axis', 'low'], {
+  axis: text({ enum: axes }).notNull(),
+  low: id64().notNull(),
+  high: id64(),
+  certificate: text({ enum: certificates }).notNull(),
+  risk: text({ enum: risks }).notNull(),
+  reason: text().notNull(),
+  as_of: at().notNull(),
+  complete_through: at().notNull(),
+  sweep_id: id64().notNull(),
+  evidence_hash: bytea(),
+});
 
-export const evidence = intake.table(
-  'evidence',
-  {
-    advertiser_id: id64().notNull(),
-    sweep_id: id64().notNull(),
-    n: integer().notNull(),
-    line: text().notNull(),
-  },
-  (t) => [key(t.advertiser_id, t.sweep_id, t.n), refersTo('evidence_sweep', t, sweeps, 'advertiser_id', 'sweep_id')],
-);
+export const evidence = dataTable('evidence', [sweeps, 'n'], {
+  sweep_id: id64().notNull(),
+  n: integer().notNull(),
+  line: text().notNull(),
+});
 
 /** Stored ids that answers of a running sweep have lacked. Two answers that had room for an id and lack it show that it is gone. */
-export const lacked = intake.table(
-  'lacked',
-  {
-    advertiser_id: id64().notNull(),
-    sweep_id: id64().notNull(),
-    application_id: id64().notNull(),
-    gone: boolean().notNull(),
-  },
-  (t) => [
-    key(t.advertiser_id, t.sweep_id, t.application_id),
-    refersTo('lacked_sweep', t, sweeps, 'advertiser_id', 'sweep_id'),
-  ],
-);
+export const lacked = dataTable('lacked', [sweeps, 'application_id'], {
+  sweep_id: id64().notNull(),
+  application_id: id64().notNull(),
+  gone: boolean().notNull(),
+});
 
 /** Ids for which the source fails while it serves others. Each is requested again after a pause that grows. */
-export const unreadable = intake.table(
-  'unreadable',
-  {
-    advertiser_id: id64().notNull(),
-    application_id: id64().notNull(),
-    reason: text().notNull(),
-    since: at().notNull().defaultNow(),
-    tries: integer().notNull().default(1),
-    next_at: at().notNull(),
-    accepted_at: at(),
-    accepted_by: text(),
-  },
-  (t) => [key(t.advertiser_id, t.application_id)],
-);
+export const unreadable = dataTable('unreadable', ['application_id'], {
+  application_id: id64().notNull(),
+  reason: text().notNull(),
+  since: at().notNull().defaultNow(),
+  tries: integer().notNull().default(1),
+  next_at: at().notNull(),
+  accepted_at: at(),
+  accepted_by: text(),
+});
 
-export const recentPages = intake.table(
-  'recent_pages',
-  {
-    advertiser_id: id64().notNull(),
-    seq: id64().notNull(),
-    lane: text().notNull(),
-    lowest_id: id64().notNull(),
-    highest_id: id64().notNull(),
-    finished_at: at().notNull().defaultNow(),
-  },
-  (t) => [key(t.advertiser_id, t.seq)],
-);
+export const recentPages = dataTable('recent_pages', ['seq'], {
+  seq: id64().notNull(),
+  lane: text().notNull(),
+  lowest_id: id64().notNull(),
+  highest_id: id64().notNull(),
+  finished_at: at().notNull().defaultNow(),
+});

@@ -77,7 +77,7 @@ function keepLane(store: Pick<Store, 'leases'>, request: LaneRequest, lease: Lea
     },
     async [Symbol.asyncDispose]() {
       clearInterval(renewal);
-      await store.leases.release(lease, isDone).catch(() => {});
+      await store.leases.release({ ...lease, done: isDone }).catch(() => {});
     },
   };
 }

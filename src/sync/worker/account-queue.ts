@@ -1,5 +1,5 @@
 // One queue per account: which tasks are due, whether one runs, and which are paused after a failure. Polls come before all other tasks, and
-// long tasks have few slots, so that no account waits for another (P11). Knows nothing about what a task does.
+// long tasks have few slots, so that no account waits for another (P11).
 import type { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { Heartbeat } from './watchdog.ts';
@@ -56,20 +56,18 @@ export function createAccountQueues({ accounts, atOnce, longAtOnce, work, signal
   const running = new Set<Promise<void>>();
   let long = 0;
 
-  function enqueue(queue: AccountQueue): void {
-    if (queue.isBusy || !taskNames.some((name) => isReady(queue, name))) return;
-    (isReady(queue, 'poll') ? polls : others).add(queue);
-  }
-
-  function pump(): void {
+  /** Makes these tasks of an account due, and starts what may start now. */
+  function demandOf(queue: AccountQueue, ...names: TaskName[]): void {
+    for (const name of names) queue.due.add(name);
+    const isWaiting = !queue.isBusy && taskNames.some((name) => isReady(queue, name));
+    if (isWaiting) (isReady(queue, 'poll') ? polls : others).add(queue);
     while (!signal.aborted && running.size < atOnce) {
-      const [queue] = polls.size > 0 ? polls : long < longAtOnce ? others : [];
-      if (queue === undefined) return;
-      polls.delete(queue);
-      others.delete(queue);
-      const task = taskNames.find((name) => isReady(queue, name));
-      if (task === undefined || queue.isBusy) continue;
-      run(queue, task);
+      const [next] = polls.size > 0 ? polls : long < longAtOnce ? others : [];
+      if (next === undefined) return;
+      polls.delete(next);
+      others.delete(next);
+      const task = taskNames.find((name) => isReady(next, name));
+      if (task !== undefined && !next.isBusy) run(next, task);
     }
   }
 
@@ -81,25 +79,16 @@ export function createAccountQueues({ accounts, atOnce, longAtOnce, work, signal
       queue.isBusy = false;
       if (task !== 'poll') long--;
       running.delete(current);
-      enqueue(queue);
-      pump();
+      demandOf(queue);
     });
     running.add(current);
   }
 
   return {
     all,
+    demandOf,
     demand(...names: TaskName[]): void {
-      for (const queue of all) {
-        for (const name of names) queue.due.add(name);
-        enqueue(queue);
-      }
-      pump();
-    },
-    demandOf(queue: AccountQueue, name: TaskName): void {
-      queue.due.add(name);
-      enqueue(queue);
-      pump();
+      for (const queue of all) demandOf(queue, ...names);
     },
     /** Makes a task due again after a while. Until then it is paused, and so are the tasks in `also`. Of two pauses the longer one holds. */
     pause(queue: AccountQueue, name: TaskName, ms: number, also: readonly TaskName[] = []): void {
@@ -109,8 +98,7 @@ export function createAccountQueues({ accounts, atOnce, longAtOnce, work, signal
       for (const one of [name, ...also]) pausedUntil.set(one, Math.max(until, pausedUntil.get(one) ?? until));
       const wake = () => {
         for (const [one, end] of pausedUntil) if (end <= until) pausedUntil.delete(one);
-        enqueue(queue);
-        pump();
+        demandOf(queue);
       };
       setTimeout(wake, ms).unref();
     },

@@ -1,5 +1,5 @@
 // Runs work by cron schedules. If the time of a run passed while the process was busy, suspended or asleep, the run starts once, as soon as
-// possible. If the clock is set back, the schedules do not wait until it has caught up. Knows nothing about what a run does.
+// possible. If the clock is set back, the schedules do not wait until it has caught up.
 import { createTask } from 'node-cron';
 import type { WorkerLog } from './download-loop.ts';
 

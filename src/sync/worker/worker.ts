@@ -1,5 +1,6 @@
 // The worker: schedules make tasks due for accounts and start maintenance tasks, the download loop follows the queue, and the webhook loop
 // the events. A failure pauses only its own account. The worker only schedules; run-task.ts and download-run.ts do the work. It retries without end.
+import { once } from 'node:events';
 import { createTask } from 'node-cron';
 import { LeaseLost, type Trouble, type Wait } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
@@ -164,12 +165,12 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     for (const queue of queues.all) if (queue.account.name === name) queues.demandOf(queue, 'poll');
   }
 
-  async function runByTheClock(task: MaintenanceTask, skipIfDoneWithinMs?: number): Promise<void> {
+  async function runByTheClock(task: MaintenanceTask): Promise<void> {
     using heartbeat = watchdog.begin({ task: task.name });
     const tell = createTeller(deps, task.name);
     try {
       const onStep = () => heartbeat.move();
-      if (await runMaintenance(store, task, { ...request, onStep, skipIfDoneWithinMs })) tell('done');
+      if (await runMaintenance(store, task, { ...request, onStep })) tell('done');
     } catch (error) {
       if (signal.aborted) return;
       tell('failed', { kind: toErrorKind(error) });
@@ -179,9 +180,9 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
 
   /** Running tasks by name. The lease does not prevent a second run in the same worker, because the worker already owns it. */
   const maintenance = new Map<PassName, Promise<void>>();
-  async function startMaintenance(task: MaintenanceTask, skipIfDoneWithinMs?: number): Promise<void> {
+  async function startMaintenance(task: MaintenanceTask): Promise<void> {
     if (maintenance.has(task.name)) return;
-    const running = runByTheClock(task, skipIfDoneWithinMs).finally(() => maintenance.delete(task.name));
+    const running = runByTheClock(task).finally(() => maintenance.delete(task.name));
     maintenance.set(task.name, running);
     await running;
   }
@@ -194,9 +195,6 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
       [request.recheckSchedule, () => queues.demand('everything')],
       [request.auditSchedule, () => queues.demand('audit')],
       ...deps.maintenance.map((task): Schedule => [task.schedule, () => startMaintenance(task)]),
-      ...deps.maintenance.map(
-        (task): Schedule => [task.missed?.schedule ?? null, () => startMaintenance(task, task.missed?.afterMs)],
-      ),
     ],
     log,
   );
@@ -215,16 +213,13 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
   const webhookLoop = runWebhookLoop(deps, request);
 
   async function end(): Promise<void> {
+    if (!signal.aborted) await once(signal, 'abort');
     schedules.stop();
     await Promise.allSettled([downloadLoop.ended, webhookLoop, queues.untilIdle(), ...maintenance.values()]);
     await troubles.untilWritten();
   }
-  const ended = new Promise<void>((resolve) => {
-    if (signal.aborted) void end().then(resolve);
-    else signal.addEventListener('abort', () => void end().then(resolve), { once: true });
-  });
   return {
-    ended,
+    ended: end(),
     facts() {
       const troubled = queues.all.flatMap(findTrouble);
       return {
