@@ -251,7 +251,7 @@ test('every column of prefills is judged: it is emptied with the person, or says
   const harmless = [
     ...['advertiser_id', 'prefill_id', 'outcome', 'reason', 'country_code', 'resume_reason'],
     ...['created_at', 'authorized_at', 'prefilled_at', 'expires_at', 'redeemed_at', 'ended_at'],
-    'resume_stored_at',
+    ...['resume_stored_at', 'resume_put_until'],
   ];
   const source = readFileSync('src/store/prefill/lapse.ts', 'utf8');
   const columns = await database.query<{ name: string }>(
