@@ -62,7 +62,7 @@ test('the example receiver takes each signed event once and in order, also after
     for (const minute of [1, 2, 3]) expect(await send(BigInt(99 + minute), minute)).toBe(204);
     // The backup was made after 100: what it holds comes again, and then what happens after the restore.
     expect([await send(100n, 1), await send(101n, 5)]).toEqual([204, 204]);
-    // Whoever knows no secret, or has heard an old message, is refused.
+    // A message without the secret is refused, and so is an old one that somebody kept.
     for (const secret of ['whsec_', `whsec_${'A'.repeat(32)}`]) expect(await send(103n, 6, { secret })).toBe(401);
     for (const secondsAgo of [600, -600]) expect(await send(103n, 6, { secondsAgo })).toBe(401);
     await expect.poll(() => first.printed().match(/was restored/g)).toHaveLength(1);
