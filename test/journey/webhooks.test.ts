@@ -1,11 +1,13 @@
-// Webhooks as an operator and an integrator see them: a worker that is killed, the example receiver, and the commands.
+// Webhooks as an operator and an integrator see them: the example receiver, and the commands.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
+import { toMessage, toPing } from '../../src/domain/webhook.ts';
+import { openWebhookClient } from '../../src/webhooks/send.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { callIntake } from '../support/intake.ts';
@@ -14,10 +16,10 @@ import { toEnvironment } from '../support/syncing.ts';
 import { test } from '../support/test-database.ts';
 
 /** The example receiver as a process; `lines` is what it printed. */
-async function openExample(inbox: string) {
+async function openExample(inbox: string, secrets = webhookSecret) {
   const port = await findFreePort();
   const { PATH = '', NODE_COMPILE_CACHE = '' } = process.env;
-  const env = { PATH, NODE_COMPILE_CACHE, PORT: String(port), WEBHOOK_SECRET: webhookSecret, INBOX: inbox };
+  const env = { PATH, NODE_COMPILE_CACHE, PORT: String(port), WEBHOOK_SECRET: secrets, INBOX: inbox };
   const child = spawn(process.execPath, ['examples/receive-webhooks.ts'], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -37,6 +39,48 @@ async function openExample(inbox: string) {
     },
   };
 }
+
+test('the example receiver takes each signed event once and in order, also after a restart, and after a restore of the database', async () => {
+  await using scratch = await openScratch();
+  const inbox = join(scratch.path, 'inbox.ndjson');
+  let url = '';
+  const send = async (eventId: bigint, minute: number, signed: { secret?: string; secondsAgo?: number } = {}) => {
+    const { secret = webhookSecret, secondsAgo = 0 } = signed;
+    await using client = openWebhookClient({ url, secrets: () => [secret], allowPrivate: true, userAgent: 'test' });
+    if (eventId === 0n) return (await client.send(toPing('ats', new Date()))).status;
+    const of = { type: 'application.changed', state: 'ready', application: null } as const;
+    const at = new Date(Date.UTC(2026, 10, 18, 12, minute));
+    const readAt = new Date(Date.now() - secondsAgo * 1_000);
+    const ids = { eventId, advertiserId: 9_007_199_254_740_993n, applicationId: 9_007_199_254_740_995n };
+    return (await client.send(toMessage({ ...ids, at, readAt, ...of }, false))).status;
+  };
+  {
+    // As an editor leaves it, while the secret is rotated.
+    await using first = await openExample(inbox, `${newWebhookSecret} ${webhookSecret}\n`);
+    url = first.url;
+    expect(await send(0n, 0)).toBe(204);
+    for (const minute of [1, 2, 3]) expect(await send(BigInt(99 + minute), minute)).toBe(204);
+    // The backup was made after 100: what it holds comes again, and then what happens after the restore.
+    expect([await send(100n, 1), await send(101n, 5)]).toEqual([204, 204]);
+    // A message without the secret is refused, and so is an old one that somebody kept.
+    for (const secret of ['whsec_', `whsec_${'A'.repeat(32)}`]) expect(await send(103n, 6, { secret })).toBe(401);
+    for (const secondsAgo of [600, -600]) expect(await send(103n, 6, { secondsAgo })).toBe(401);
+    await expect.poll(() => first.printed().match(/was restored/g)).toHaveLength(1);
+  }
+
+  await using second = await openExample(inbox, newWebhookSecret);
+  url = second.url;
+  expect(await send(102n, 6)).toBe(401);
+  for (let n = 0; n < 2; n++) expect(await send(102n, 6, { secret: newWebhookSecret })).toBe(204);
+  const taken = readFileSync(inbox, 'utf8').matchAll(/:(\d\d):00\.000Z","data":\{"event_id":(\d+),(.*),"state"/g);
+  const ids = '"advertiser_id":9007199254740993,"application_id":9007199254740995';
+  expect([...taken].map(([, minute, event, rest]) => `${event} at ${Number(minute)}, ${rest}`)).toEqual(
+    ['100 at 1', '101 at 2', '102 at 3', '101 at 5', '102 at 6'].map((one) => `${one}, ${ids}`),
+  );
+  await expect
+    .poll(second.printed)
+    .toMatch(/event 102 of advertiser 9007199254740993: .* of 9007199254740995, again\n/);
+});
 
 test('the example receiver outlives a sender that hangs up, and refuses a body without a bound', async () => {
   await using scratch = await openScratch();

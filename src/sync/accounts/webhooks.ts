@@ -44,6 +44,8 @@ export interface DeliverySummary {
 
 /** A message says how its application is now. What was read longer ago is read again, so that an erasure is not overtaken. */
 const freshMs = 1_000;
+/** The first message waits for a record. One that took longer than this was read before the worker, or the database, stood still. */
+const stillMs = 60_000;
 const batchSize = 100;
 
 /** Delivers until the endpoint has every event, fails, or is stopped. Null when another process delivers to it. */
@@ -87,12 +89,12 @@ async function sendEvents(
   place: WebhookPlace,
   events: readonly WebhookEvent[],
 ): Promise<DeliverySummary> {
-  const staleAt = performance.now() + freshMs;
+  const readAt = performance.now();
   let { position } = place;
   let answer: string | null = null;
   let delivered = 0;
   for (const event of events) {
-    if (signal.aborted || (delivered > 0 && performance.now() > staleAt)) break;
+    if (signal.aborted || (delivered > 0 && performance.now() > readAt + freshMs)) break;
     const isWanted = types === null || types.includes(event.type);
     if (isWanted) {
       const earlier = delivered === 0 ? place : none;
@@ -101,6 +103,7 @@ async function sendEvents(
         // Counted before it is sent: an attempt whose end nobody records, because the worker died or lost its lease, is not repeated at once.
         const waitMs = toPauseMs(earlier, Math.random());
         await record({ position, answer: null, failure: { failures, waitMs, stop: null } });
+        if (performance.now() > readAt + stillMs) return { delivered, failure: null };
       }
       const answered = await send(toMessage(event, detail !== null));
       crashPoint?.('webhookAnswered');
