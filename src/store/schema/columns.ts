@@ -65,7 +65,8 @@ export function key(...columns: Some) {
 export function refersTo(own: Own, to: PgTable) {
   const foreignColumns = keyOf(to);
   const columns = pick(own, namesOf(foreignColumns));
-  const parent = getTableName(to).replace(/.*_|s$/g, '');
+  const name = getTableName(to);
+  const parent = name.slice(name.lastIndexOf('_') + 1).replace(/s$/, '');
   return foreignKey({ name: `${getTableName(columns[0].table)}_${parent}`, columns, foreignColumns });
 }
 
