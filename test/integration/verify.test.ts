@@ -190,6 +190,13 @@ describe('verify', () => {
     expect(await intake.keys()).toHaveLength(3);
   });
 
+  test('leaves names alone that are not ours', { tags: ['slow'] }, async () => {
+    await using intake = await openThree();
+    writeFileSync(join(intake.folder, 'blobs', String(intake.board.advertiserId), 'readme'), 'hands off');
+    expect(await verifyAt(intake)).toMatchObject({ ...clean, foreign: 1 });
+    expect(await intake.keys()).toHaveLength(4);
+  });
+
   test('deletes nothing when there are too many orphans to be believed, unless a person says so', async () => {
     await using intake = await openThree();
     await database.query(
