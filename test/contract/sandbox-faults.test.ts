@@ -28,9 +28,6 @@ async function set(): Promise<Stage & AsyncDisposable> {
   };
 }
 
-const _met = (sandbox: Sandbox, kind: Fault['kind']) =>
-  expect.poll(() => sandbox.requests().flatMap(({ faults }) => faults)).toContain(kind);
-
 const applications = (answer: PlainAnswer) => JSON.parse(answer.text).JobApplications.JobApplicationsList;
 
 /** Faults that no test of a trap shows. */

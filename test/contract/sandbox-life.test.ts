@@ -8,10 +8,6 @@ function ask(sandbox: Sandbox, path: string, accept = 'application/json') {
   return get(sandbox.url + list + path, { accept, authorization: `SWS ${sandbox.credential}` });
 }
 
-async function _listed(sandbox: Sandbox) {
-  return JSON.parse((await ask(sandbox, '')).text).JobApplications.JobApplicationsList;
-}
-
 test('any text may stand in a member or as a whole element, in JSON and in XML, and the truth says which', async () => {
   await using sandbox = await openSandbox({ applications: 0 });
   sandbox.add([

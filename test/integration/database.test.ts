@@ -1,9 +1,8 @@
-// A transaction whose statements do not wait for each other's answers: still one, still in order, still nothing of it or all.
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { describe, expect } from 'vitest';
 import { toCopy } from '../../src/store/postgres/copy.ts';
 import { openDatabase, retryOnConflict, type Transaction } from '../../src/store/postgres/database.ts';
+import { listenLocally } from '../support/local-server.ts';
 import { test as base } from '../support/test-database.ts';
 
 const test = base.extend('db', { scope: 'test' }, async ({ database }, { onCleanup }) => {
@@ -133,12 +132,9 @@ describe('a server that shuts down', () => {
       socket.on('error', () => {});
       socket.once('data', () => socket.end(Buffer.concat([...accepted, shuttingDown])));
     });
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const { port } = server.address() as AddressInfo;
-    const db = openDatabase({ url: `postgres://anyone@127.0.0.1:${port}/any?sslmode=disable`, role: 'test' });
+    await using local = await listenLocally(server);
+    const { port } = local;
+    await using db = openDatabase({ url: `postgres://anyone@127.0.0.1:${port}/any?sslmode=disable`, role: 'test' });
     await expect(db.query('SELECT 1')).rejects.toThrow(`The database at 127.0.0.1:${port} cannot`);
-    await db[Symbol.asyncDispose]();
-    server.close();
-    await once(server, 'close');
   });
 });

@@ -46,29 +46,17 @@ function toSlow(blobs: BlobStore) {
   return { slow, asked: asked.promise, open: open.resolve };
 }
 
-/** The three who delete objects. Each runs in a process of its own, whose idle transactions the server ends after 300 ms. */
-const deleters = {
-  async erasure(intake: SmallIntake & { id: bigint }, blobs: BlobStore) {
-    await eraseAt({ ...intake, blobs }, { by: 'application', applicationId: intake.id });
-  },
-  async collection(intake: SmallIntake & { id: bigint }, blobs: BlobStore) {
-    await database.query(`DELETE FROM intake.attachments`);
-    await database.query(`UPDATE intake.blobs SET intended_at = now() - interval '2 days'`);
-    await verifyAt({ ...intake, blobs }, { amount: { share: 0 } });
-  },
-  async recall(intake: SmallIntake & { id: bigint }, blobs: BlobStore) {
-    await intake.change(intake.id, { attachments: [{ ...resume, hasVirus: true }] });
-    await deleteDue({ store: intake.store, blobs }, signal());
-  },
-};
+/** Flags the resume and deletes what is due, as every deletion of objects does. */
+async function recall(intake: SmallIntake & { id: bigint }, blobs: BlobStore): Promise<void> {
+  await intake.change(intake.id, { attachments: [{ ...resume, hasVirus: true }] });
+  await deleteDue({ store: intake.store, blobs }, signal());
+}
 
-const names = Object.keys(deleters) as (keyof typeof deleters)[];
-
-/** Starts one, and returns once its delete is asked for. */
-async function start(intake: SmallIntake & { id: bigint }, name: keyof typeof deleters) {
+/** Starts one in a process of its own, and returns once its delete is asked for. */
+async function start(intake: SmallIntake & { id: bigint }) {
   const { slow, asked, open } = toSlow(intake.blobs);
   const store = openStore({ url: database.url, role: 'deleter', privacyKey: Buffer.from(testPrivacyKey) });
-  const deleting = deleters[name]({ ...intake, store }, slow)
+  const deleting = recall({ ...intake, store }, slow)
     // A run that was broken off is repeated by the next.
     .catch((error: unknown) => {
       if (!(error instanceof Trouble)) throw error;
@@ -78,10 +66,10 @@ async function start(intake: SmallIntake & { id: bigint }, name: keyof typeof de
   return { deleting, open };
 }
 
-/** Another person comes with the same bytes; where the first one was flagged, that is over. */
-async function comeAgain(intake: SmallIntake & { id: bigint }, name: keyof typeof deleters): Promise<void> {
+/** Another person comes with the same bytes, and the flag on the first one is over. */
+async function comeAgain(intake: SmallIntake & { id: bigint }): Promise<void> {
   intake.board.add([{ attachments: [resume] }]);
-  if (name === 'recall') intake.board.change(intake.id, { attachments: [resume] });
+  intake.board.change(intake.id, { attachments: [resume] });
   await intake.syncWithFiles();
 }
 
@@ -96,44 +84,43 @@ async function expectStored(intake: SmallIntake): Promise<void> {
   ]);
 }
 
-for (const name of names)
-  describe(name, { tags: name === 'recall' ? [] : ['slow'] }, () => {
-    test('that takes long does not take the object of equal bytes that come meanwhile', async () => {
-      await using intake = await openOne();
-      const { deleting, open } = await start(intake, name);
-      await comeAgain(intake, name);
-      expect((await intake.files()).filter(({ state }) => state === 'stored')).toEqual([]);
-      open();
-      await deleting;
-      await expectStored(intake);
-    });
-
-    test('whose process stands still until others have taken over repairs what it deletes then', async () => {
-      await using intake = await openOne();
-      const { deleting, open } = await start(intake, name);
-      await database.query(`UPDATE intake.blobs SET delete_until = now() - interval '1 second'`);
-      await comeAgain(intake, name);
-      expect((await intake.files()).some(({ state }) => state === 'stored')).toBe(true);
-      open();
-      await deleting;
-      await expectStored(intake);
-    });
-
-    test('whose process died is finished by the next run', async () => {
-      await using intake = await openOne();
-      const dying: BlobStore = { ...intake.blobs, delete: () => Promise.reject(new Error('killed')) };
-      await expect(deleters[name](intake, dying)).rejects.toThrow('killed');
-      // Not before the one that died can no longer come in between.
-      await deleteDue(intake, signal());
-      expect(await intake.keys()).toHaveLength(1);
-      await database.query(`UPDATE intake.blobs SET delete_until = now() - interval '1 second'`);
-      await deleteDue(intake, signal());
-      expect(await intake.keys()).toEqual([]);
-      expect(
-        await database.query(`SELECT state FROM intake.blobs WHERE delete_token IS NOT NULL AND deleted_at IS NULL`),
-      ).toEqual([]);
-    });
+describe('a delete', () => {
+  test('that takes long does not take the object of equal bytes that come meanwhile', async () => {
+    await using intake = await openOne();
+    const { deleting, open } = await start(intake);
+    await comeAgain(intake);
+    expect((await intake.files()).filter(({ state }) => state === 'stored')).toEqual([]);
+    open();
+    await deleting;
+    await expectStored(intake);
   });
+
+  test('whose process stands still until others have taken over repairs what it deletes then', async () => {
+    await using intake = await openOne();
+    const { deleting, open } = await start(intake);
+    await database.query(`UPDATE intake.blobs SET delete_until = now() - interval '1 second'`);
+    await comeAgain(intake);
+    expect((await intake.files()).some(({ state }) => state === 'stored')).toBe(true);
+    open();
+    await deleting;
+    await expectStored(intake);
+  });
+
+  test('whose process died is finished by the next run', async () => {
+    await using intake = await openOne();
+    const dying: BlobStore = { ...intake.blobs, delete: () => Promise.reject(new Error('killed')) };
+    await expect(recall(intake, dying)).rejects.toThrow('killed');
+    // Not before the one that died can no longer come in between.
+    await deleteDue(intake, signal());
+    expect(await intake.keys()).toHaveLength(1);
+    await database.query(`UPDATE intake.blobs SET delete_until = now() - interval '1 second'`);
+    await deleteDue(intake, signal());
+    expect(await intake.keys()).toEqual([]);
+    expect(
+      await database.query(`SELECT state FROM intake.blobs WHERE delete_token IS NOT NULL AND deleted_at IS NULL`),
+    ).toEqual([]);
+  });
+});
 
 /** Announces and puts the only resume; what happens around the put is the test's. The process dies before it says what became of it. */
 async function putAndDie(intake: SmallIntake, around: (put: () => Promise<unknown>) => Promise<void>): Promise<void> {

@@ -8,7 +8,6 @@ import { openBoard, startArrivals } from '../../src/dev/demo/board.ts';
 import { findDemoPorts } from '../../src/dev/demo/ports.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 
-const _weekMs = 7 * 86_400_000;
 const openFolder = () => mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
 
 describe("the demo's board", () => {

@@ -41,20 +41,6 @@ describe('a file that fails', () => {
     expect(await intake.runDownloads({ retryForMs: 600_000 })).toMatchObject({ stored: 1, waiting: 0 });
   });
 
-  test('is given up after eight tries, with the reason, and delays no other', async () => {
-    await using intake = await openWith(3);
-    const [id] = [...intake.board.truth()].map((one) => one.id);
-    intake.board.fault({ kind: 'fail', status: 500, on: 'resume', times: null, applicationId: id });
-    // The first one does not count: nothing says yet that the source is there.
-    for (let tries = 0; tries < 9; tries++) {
-      await intake.sweep();
-      await intake.runDownloads();
-      await intake.hasten();
-    }
-    expect((await intake.files()).map((file) => file.state)).toEqual(['given_up', 'stored', 'stored']);
-    expect((await intake.files())[0]?.reason).toMatch(/500.*8 times/);
-  });
-
   test('gets all its tries again when a person asks for it, and what has no path is left as it is', async () => {
     await using intake = await openWith(1);
     intake.board.add([{ attachments: [{ kind: 'portfolio', content: 'there is no path for it' }] }]);
@@ -99,32 +85,6 @@ describe('a source', () => {
     const rows = await queue();
     expect(rows.map((row) => row.attempts)).toEqual([0, 0, 0]);
     expect(intake.board.requests().filter((entry) => entry.path.includes('/resume/'))).toHaveLength(1);
-  });
-
-  test('that asks for fewer requests whenever it is asked for one file gives that file up, and the others are fetched', {
-    tags: ['slow'],
-  }, async () => {
-    await using intake = await openWith(3);
-    const [{ id } = { id: 0n }] = [...intake.board.truth()];
-    intake.board.fault({ kind: 'throttle', seconds: 3_600, on: 'resume', times: null, applicationId: id });
-    await intake.runDownloads({ concurrency: 1 });
-    expect((await queue()).map((row) => row.attempts)).toEqual([0, 0, 0]);
-    await intake.hasten();
-    // Its time is over, and the list was read: from here on it is this file.
-    await intake.sweep();
-    await intake.runDownloads({ concurrency: 1 });
-    expect((await intake.files()).map((file) => file.state)).toEqual(['pending', 'stored', 'stored']);
-    expect((await queue()).map((row) => row.attempts)).toEqual([1]);
-    expect(
-      await database.query(`SELECT due_at > now() + interval '59 minutes' AS waits FROM intake.downloads`),
-    ).toEqual([{ waits: true }]);
-    for (let tries = 2; tries <= 8; tries++) {
-      await intake.hasten();
-      await intake.sweep();
-      await intake.runDownloads();
-    }
-    const [file] = await intake.files();
-    expect(file).toMatchObject({ state: 'given_up', reason: expect.stringContaining('(429)') });
   });
 
   test('that is down spends nobody’s tries, however long, and is left alone after a few', async () => {
@@ -183,71 +143,64 @@ test('an account that rests shortly is waited for, although another rests for lo
   expect(await intake.runDownloads({ retryForMs: 60_000, deps: { memory, accounts } })).toMatchObject({ stored: 1 });
 });
 
-const forEver = [
-  ['that is refused', { kind: 'refuse', status: 403 }, /refuses this file \(403\).*8 times/],
-  ['whose connection is reset', { kind: 'reset', at: 'start' }, /connection.*8 times/],
-  ['that is an error page', { kind: 'html' }, /page.*8 times/],
-] as const;
+describe('a file that is refused for ever', () => {
+  const fault = { kind: 'refuse', status: 403 } as const;
+  /** Reads the list and runs so often, each time with everything due. */
+  async function runOften(intake: SmallIntake, times: number) {
+    for (let tries = 0; tries < times; tries++) {
+      await intake.sweep().catch(() => {});
+      await intake.hasten();
+      await intake.runDownloads();
+    }
+  }
+  const states = async (intake: SmallIntake) => (await intake.files()).map((file) => file.state);
 
-for (const [nth, [what, fault, reason]] of forEver.entries()) {
-  describe(`a file ${what} for ever`, { tags: nth === 0 ? [] : ['slow'] }, () => {
-    /** Reads the list and runs so often, each time with everything due. */
-    async function runOften(intake: SmallIntake, times: number) {
-      for (let tries = 0; tries < times; tries++) {
-        await intake.sweep().catch(() => {});
+  test('spends its attempts while the list is read, and is given up with the reason; its account goes on', async () => {
+    await using intake = await openWith(3);
+    const [id] = [...intake.board.truth()].map((one) => one.id);
+    intake.board.fault({ ...fault, on: 'resume', times: null, applicationId: id });
+    await runOften(intake, 8);
+    expect(await states(intake)).toEqual(['pending', 'stored', 'stored']);
+    await runOften(intake, 1);
+    expect(await states(intake)).toEqual(['given_up', 'stored', 'stored']);
+    expect((await intake.files())[0]?.reason).toMatch(/refuses this file \(403\).*8 times/);
+    expect(await database.query(`SELECT state FROM intake.advertisers`)).toEqual([{ state: 'active' }]);
+  });
+
+  test('spends one attempt each time when the list was read, however often it is asked for in between', {
+    tags: ['slow'],
+  }, async () => {
+    await using intake = await openWith(1);
+    intake.board.fault({ ...fault, on: 'resume', times: null });
+    for (let polls = 0; polls < 3; polls++) {
+      await intake.sweep();
+      for (let runs = 0; runs < 4; runs++) {
         await intake.hasten();
         await intake.runDownloads();
       }
+      expect(await queue()).toMatchObject([{ attempts: polls, claimed: false }]);
     }
-    const states = async (intake: SmallIntake) => (await intake.files()).map((file) => file.state);
-
-    test('spends its attempts while the list is read, and is given up with the reason; its account goes on', async () => {
-      await using intake = await openWith(3);
-      const [id] = [...intake.board.truth()].map((one) => one.id);
-      intake.board.fault({ ...fault, on: 'resume', times: null, applicationId: id });
-      await runOften(intake, 8);
-      expect(await states(intake)).toEqual(['pending', 'stored', 'stored']);
-      await runOften(intake, 1);
-      expect(await states(intake)).toEqual(['given_up', 'stored', 'stored']);
-      expect((await intake.files())[0]?.reason).toMatch(reason);
-      expect(await database.query(`SELECT state FROM intake.advertisers`)).toEqual([{ state: 'active' }]);
-    });
-
-    test('spends one attempt each time when the list was read, however often it is asked for in between', {
-      tags: ['slow'],
-    }, async () => {
-      await using intake = await openWith(1);
-      intake.board.fault({ ...fault, on: 'resume', times: null });
-      for (let polls = 0; polls < 3; polls++) {
-        await intake.sweep();
-        for (let runs = 0; runs < 4; runs++) {
-          await intake.hasten();
-          await intake.runDownloads();
-        }
-        expect(await queue()).toMatchObject([{ attempts: polls, claimed: false }]);
-      }
-    });
-
-    test('is no outage, also where there are many of them', { tags: ['slow'] }, async () => {
-      await using intake = await openWith(14);
-      const ids = [...intake.board.truth()].map((one) => one.id);
-      for (const applicationId of ids.slice(4)) {
-        intake.board.fault({ ...fault, on: 'resume', times: null, applicationId });
-      }
-      // Eight failures in a row end a run before the others are asked for.
-      await runOften(intake, 22);
-      expect(await states(intake)).toEqual([...Array(4).fill('stored'), ...Array(10).fill('given_up')]);
-    });
-
-    test('spends nothing while the list does not answer either', { tags: ['slow'] }, async () => {
-      await using intake = await openWith(1);
-      intake.board.fault({ ...fault, on: 'resume', times: null });
-      intake.board.fault({ kind: 'fail', status: 502, on: 'list', times: null });
-      await runOften(intake, 10);
-      expect(await queue()).toMatchObject([{ attempts: 0, claimed: false }]);
-    });
   });
-}
+
+  test('is no outage, also where there are many of them', { tags: ['slow'] }, async () => {
+    await using intake = await openWith(14);
+    const ids = [...intake.board.truth()].map((one) => one.id);
+    for (const applicationId of ids.slice(4)) {
+      intake.board.fault({ ...fault, on: 'resume', times: null, applicationId });
+    }
+    // Eight failures in a row end a run before the others are asked for.
+    await runOften(intake, 22);
+    expect(await states(intake)).toEqual([...Array(4).fill('stored'), ...Array(10).fill('given_up')]);
+  });
+
+  test('spends nothing while the list does not answer either', { tags: ['slow'] }, async () => {
+    await using intake = await openWith(1);
+    intake.board.fault({ ...fault, on: 'resume', times: null });
+    intake.board.fault({ kind: 'fail', status: 502, on: 'list', times: null });
+    await runOften(intake, 10);
+    expect(await queue()).toMatchObject([{ attempts: 0, claimed: false }]);
+  });
+});
 
 describe('storage that cannot take bytes', () => {
   test('stops the claiming, spends nothing, and is waited for', async () => {

@@ -184,28 +184,6 @@ describe('never', () => {
   });
 });
 
-describe('whatever Hash is', () => {
-  const settings = ['learn', 'always', 'never'] as const;
-  const hashes = ['constant', 'volatile', 'null', 'absent', 'empty'] as const;
-  for (const [setting, hash] of settings.flatMap((one) => hashes.map((other) => [one, other] as const))) {
-    const name = `${setting} keeps the true bytes of each file where Hash is ${hash}, unless it was told to believe a constant`;
-    const isQuick = setting === 'learn' && ['constant', 'volatile'].includes(hash);
-    test(name, { tags: isQuick ? [] : ['slow'] }, async () => {
-      await using intake = await open({ choices: { hash } });
-      await apply(intake, ['resume A', 'resume B', 'resume A'], setting);
-      const isMisled = setting === 'always' && hash === 'constant';
-      const truth = [...intake.board.truth()].map((one) => one.attachments[0]?.sha256);
-      expect((await intake.files()).map((file) => [file.sha256, file.linked])).toEqual(
-        truth.map((sha256, nth) => (isMisled ? [truth[0], nth > 0] : [sha256, false])),
-      );
-      // Each sync reads the earlier ones again: three changes of Hash alone are looked into, and no more.
-      const again = hash === 'volatile' ? 3 : 0;
-      expect(requests(intake)).toBe(isMisled ? 1 : 3 + again);
-      expect(await intake.keys()).toHaveLength(isMisled ? 1 : 2);
-    });
-  }
-});
-
 describe('a Hash of 4,000 characters', () => {
   test('is kept whole, its file is stored, and an equal one is known by it', async () => {
     await using intake = await open({ choices: { hash: 'long' } });
@@ -307,16 +285,6 @@ describe('a Hash that changes while the bytes do not', () => {
     });
     expect(await database.query(`SELECT 1 FROM intake.downloads`)).toEqual([]);
     expect(await types()).toEqual(['received', 'ready']);
-  });
-
-  test('but only its letters: that is no new version either', { tags: ['slow'] }, async () => {
-    await using intake = await open();
-    await apply(intake, ['the same bytes']);
-    intake.board.choose({ hash: 'upperCase' });
-    await intake.syncWithFiles();
-    expect(await intake.file()).toMatchObject({ state: 'stored', version: 1 });
-    expect(await trust()).toMatchObject([{ unchanged: 1 }]);
-    expect(await intake.keys()).toHaveLength(1);
   });
 
   test('while a changed Hash with changed bytes is a new version, and the earlier bytes stay', async () => {

@@ -55,19 +55,6 @@ test('a resume whose put fails after the object was stored is deleted with its p
   expect(await traces(intake)).toEqual([]);
 });
 
-test('a resume whose person is erased before it is announced is not put', async () => {
-  await using intake = await openSmallIntake({ database });
-  const { prefills } = intake.store;
-  const announceResume: typeof prefills.announceResume = async (...args) => {
-    expect(await eraseAt(intake, byAddress)).toMatchObject([{ counts: { prefills: 1 } }]);
-    return await prefills.announceResume(...args);
-  };
-  const store = { ...intake.store, prefills: { ...prefills, announceResume } };
-  await visit({ ...intake, store }, { profile: { ...zelda, link } });
-  expect(await intake.keys()).toEqual([]);
-  expect(await outcomes()).toEqual(['erased']);
-});
-
 test('a profile that comes after its prefill has ended is not kept, and the log does not blame an erasure alone', async () => {
   await using intake = await openSmallIntake({ database });
   const onProfile = () => database.query(`UPDATE intake.prefills SET outcome = 'expired', ended_at = now()`);
@@ -76,24 +63,6 @@ test('a profile that comes after its prefill has ended is not kept, and the log 
   expect([handle, await outcomes()]).toEqual([null, ['expired']]);
   expect(ends).toMatchObject([{ trouble: { message: expect.stringContaining('The prefill ended') } }]);
   expect(await traces(intake)).toEqual([]);
-});
-
-describe('a resume that is being put while its person is erased', () => {
-  test('is deleted before the receipt', async () => {
-    await using intake = await openSmallIntake({ database });
-    const { advertiserId } = intake.board;
-    const put: BlobStore['put'] = async (...args) => {
-      await intake.store.erasures.begin({ advertiserId, sought: byAddress, by: 'test' });
-      return await intake.blobs.put(...args);
-    };
-    await visit(intake, { profile: { ...zelda, link }, blobs: { put } });
-    expect(await eraseAt(intake, byAddress)).toMatchObject([
-      { closedAt: expect.any(Date) },
-      { closedAt: expect.any(Date) },
-    ]);
-    expect(await intake.keys()).toEqual([]);
-    expect(await traces(intake)).toEqual([]);
-  });
 });
 
 test('a resume whose prefill lapses while it is put is deleted after it', async () => {

@@ -90,10 +90,11 @@ describe('the roles that intake grants makes', () => {
        GROUP BY relation, role, no ORDER BY relation COLLATE "C", no`,
       [cast.prefix, roles],
     );
-    const lines = Map.groupBy(rows, ({ relation }) => relation);
-    const golden = [...lines].map(([relation, held]) =>
-      [relation, ...held.map(({ role, privileges }) => `  ${role}: ${privileges}`)].join('\n'),
+    const held = [...Map.groupBy(rows, ({ relation }) => relation)];
+    const groups = Map.groupBy(held, ([, all]) =>
+      all.map(({ role, privileges }) => `${role}: ${privileges}`).join('\n'),
     );
+    const golden = [...groups].map(([privileges, of]) => [privileges, ...of.map(([name]) => `  ${name}`)].join('\n'));
     await expect(`${golden.join('\n')}\n`).toMatchFileSnapshot(resolve('test/support/roles.golden.txt'));
   });
 

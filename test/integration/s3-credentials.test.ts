@@ -1,15 +1,15 @@
 // @module-tag slow
 // Credentials of S3 that a platform gives: a token in a file is exchanged for keys that hold for a while, and nothing is set by hand.
-import { once } from 'node:events';
+
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { openScratch } from '../support/blob-stores.ts';
 import { runIntake } from '../support/intake.ts';
+import { listenLocally } from '../support/local-server.ts';
 import { openStrictS3, type StrictS3 } from '../support/strict-s3.ts';
 import { toEnvironment } from '../support/syncing.ts';
 import { openTestDatabase } from '../support/test-database.ts';
@@ -27,16 +27,8 @@ async function openTokenService({ credentials: { accessKeyId, secretAccessKey } 
     response.end(
       `<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult>${given}${role}</AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`,
     );
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  });
+  return { ...(await listenLocally(server)), asked };
 }
 
 describe('the storage', () => {

@@ -1,13 +1,13 @@
 // Transport: the client against small servers that each misbehave in one way.
 
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { createCacheTest, type ListAnswer, type Source } from '../../src/source/client.ts';
+import { listenLocally } from '../support/local-server.ts';
 import { type OwnSourceOptions, openOwnSource } from '../support/own-source.ts';
 
 const page = '{"JobApplications":{"AdvertiserID":7,"AfterID":"0","JobApplicationsList":[{"ID":1},{"ID":2}]}}';
@@ -31,8 +31,7 @@ async function open(
     requests.push(request);
     (row[requests.length - 1] ?? row.at(-1))?.(request, response);
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url, ...local } = await listenLocally(server);
   const source = openOwnSource({
     url: `${url}/api`,
     credential: secret,
@@ -44,8 +43,7 @@ async function open(
   });
   onTestFinished(async () => {
     await source[Symbol.asyncDispose]();
-    server.closeAllConnections();
-    server.close();
+    await local[Symbol.asyncDispose]();
   });
   return { source, url, requests };
 }
@@ -249,25 +247,6 @@ describe('a failure that seconds may mend', () => {
     const startedAt = performance.now();
     await source.list({}, never);
     expect(performance.now() - startedAt).toBeGreaterThan(1000);
-  });
-});
-
-describe('a failure that seconds will not mend is told at once', () => {
-  test.for([
-    [401, 'refused'],
-    [403, 'refused'],
-    [410, 'missing'],
-    [400, 'unreachable'],
-  ] as const)('%i is %s', async ([status, kind]) => {
-    const { source, requests } = await open(send(status));
-    expect(await troubleOf(source.list({}, never))).toMatchObject({ kind, status });
-    expect(requests).toHaveLength(1);
-  });
-
-  test('429 for a day names the day', async () => {
-    const { source, requests } = await open(send(429, '', { 'retry-after': '86400' }));
-    expect(await troubleOf(source.list({}, never))).toMatchObject({ kind: 'throttled', retryAfterMs: 86_400_000 });
-    expect(requests).toHaveLength(1);
   });
 });
 

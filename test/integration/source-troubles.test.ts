@@ -1,8 +1,8 @@
 // @module-tag slow
 // What sources do that their description does not foresee, read by the product over HTTP into Postgres: everybody else is stored, nothing
 // stands still, and the operator is told and can decide.
+
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, expect } from 'vitest';
 import type { Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import type { Source } from '../../src/source/client.ts';
@@ -11,6 +11,7 @@ import { syncAccount } from '../../src/sync/read/read-account.ts';
 import { readAgain } from '../../src/sync/read/read-tasks.ts';
 import { addUp, nothingCounted, type SweepCounts } from '../../src/sync/read/sweep.ts';
 import { callIntake } from '../support/intake.ts';
+import { listenLocally } from '../support/local-server.ts';
 import { type OwnSourceOptions, openOwnSource } from '../support/own-source.ts';
 import { inLane } from '../support/reading.ts';
 import { loadProblems, openSmallIntake, type SmallIntake, type SmallIntakeOptions } from '../support/small-intake.ts';
@@ -97,16 +98,7 @@ async function serveSpoiled(
     });
     response.end(spoiled === null ? body : (spoiled.body ?? ''));
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  stack.defer(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => {
-      server.close(resolve);
-    });
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return stack.use(await listenLocally(server)).url;
 }
 
 const idsOf = ({ board }: Pick<SmallIntake, 'board'>) => [...board.truth()].map(({ id }) => id);
@@ -204,35 +196,8 @@ describe('one application makes every page with it fail', () => {
   });
 });
 
-describe('ids at the end of 32 or 63 bits beside ordinary ones', () => {
-  const last = 2n ** 63n - 1n;
-  const ordinary = Array.from({ length: 40 }, (_, nth) => ({ id: 100_000n + BigInt(nth) * 7n, attachments: [] }));
-
-  test.for([
-    ['2^63 - 1', [last]],
-    ['2147483647 and 9999999999', [2_147_483_647n, 9_999_999_999n]],
-    ['two near 2^63', [last - 6n, last - 1n]],
-  ] as const)(
-    '%s: nobody is missing, the cursor does not leap, and everything goes on',
-    async ([, extreme], { database }) => {
-      await using intake = await openTroubled({ database, choices: { pageCap: 30 } });
-      intake.board.add([...ordinary, ...extreme.map((id) => ({ id, attachments: [] }))]);
-      expect(await intake.sync()).toMatchObject({ certificate: 'proven', added: 40 + extreme.length });
-      expect(await loadCursor(database)).toEqual([ordinary.at(-1)?.id]);
-      intake.board.add([{ id: 100_900n, attachments: [] }]);
-      expect(await intake.sync()).toMatchObject({ added: 1, risk: 'harmless' });
-      expect(await loadCursor(database)).toEqual([100_900n]);
-      intake.board.add([{ id: 100_901n, attachments: [] }]);
-      expect(await intake.sync(true)).toMatchObject({ certificate: 'proven', added: 1 });
-      expect(await loadIds(database)).toEqual(idsOf(intake).sort(ascending));
-      const problems = await loadProblems(intake);
-      expect(problems).toEqual([]);
-    },
-  );
-});
-
 /** The same answer with an empty list. */
-function emptied({ body }: ListAnswer) {
+function _emptied({ body }: ListAnswer) {
   return { body: body.replace(/"JobApplicationsList":\[.*\]/s, '"JobApplicationsList":[]') };
 }
 
@@ -299,41 +264,6 @@ test('a purge of a tenth is unproven until the operator accepts it, on record', 
     code: 0,
     stdout: expect.stringContaining('shows every stored application'),
   });
-});
-
-describe('a source that answers everything with', () => {
-  test.for([
-    ['404', { status: 404 }],
-    ['204', { status: 204 }],
-    ['an empty body', { status: 200 }],
-    ['an empty list', null],
-  ] as const)(
-    '%s after a proof: polls are trouble with a name, and the account is not fresh',
-    async ([, answer], { database }) => {
-      await using intake = await openTroubled({ database, applications: 40, choices: { agentId: 'number' } });
-      await intake.sync();
-      intake.board.add(1);
-      await database.query(`UPDATE intake.cursors SET as_of = now() - interval '1 hour'`);
-      await database.query(`UPDATE intake.sweeps SET ended_at = now() - interval '1 hour'`);
-      intake.spoil = (page) => answer ?? emptied(page);
-      const before = intake.requests;
-      await expect(intake.sync()).rejects.toMatchObject({
-        kind: 'unreachable',
-        message: expect.stringContaining('the source shows none of the applications that it has shown before'),
-      });
-      expect(intake.requests - before).toBeLessThan(10);
-      const problems = await loadProblems(intake, 60_000);
-      expect(problems).toContainEqual(
-        expect.objectContaining({ what: expect.stringContaining('Nothing has been read for'), urgent: true }),
-      );
-      // A recheck takes nobody for missing, and does not make polls believe that nothing is there.
-      expect(await intake.sync(true)).toMatchObject({ certificate: 'unproven' });
-      expect(await database.query(`SELECT 1 FROM intake.applications WHERE missing_since IS NOT NULL`)).toEqual([]);
-      await expect(intake.sync()).rejects.toMatchObject({ kind: 'unreachable' });
-      intake.spoil = null;
-      expect(await intake.sync()).toMatchObject({ added: 1 });
-    },
-  );
 });
 
 test('filters combined by OR, and a member that differs in every answer: few requests for each page', async ({

@@ -111,16 +111,6 @@ describe('a store that belongs to a database', () => {
     expect(await owner.run(['verify'], next)).toMatchObject({ code: 0 });
   });
 
-  test('moves to a restored copy of its database; the copy that still runs is refused', async () => {
-    await using board = await openSandbox({ applications: 3 });
-    await using owner = await openOwner(board);
-    await using restored = await copyDatabase(owner.database);
-    expect(await owner.run(['adopt-store', '--yes'], restored)).toMatchObject({ code: 0 });
-    expect(await owner.run(['verify'], restored)).toMatchObject({ code: 0 });
-    const words = `belongs to the database ${await loadId(restored)} (epoch 2). This is the database ${await loadId(owner.database)}: one is a copy`;
-    expect(await owner.run(['verify'])).toMatchObject({ code: 2, stderr: expect.stringContaining(words) });
-  });
-
   test('is refused to a copy of its database, which deletes nothing there; both are named, and what to do', async () => {
     await using board = await openSandbox({ applications: 3 });
     await using owner = await openOwner(board);

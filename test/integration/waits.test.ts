@@ -1,6 +1,4 @@
-// What a worker waits for is told by the status of every process within seconds, with its cause and its beginning, and is gone when it is over.
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer } from 'node:net';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
@@ -8,6 +6,7 @@ import type { Lease } from '../../src/store/accounts/leases.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createTroubles } from '../../src/sync/troubles.ts';
 import { callIntake } from '../support/intake.ts';
+import { listenLocally } from '../support/local-server.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
 import { openTcpGate } from '../support/tcp-gate.ts';
@@ -131,20 +130,7 @@ describe('a storage that takes requests and answers none', { tags: ['slow'] }, (
 });
 
 /** A server that accepts connections, and says nothing. */
-async function openSilentServer(): Promise<{ readonly url: string } & AsyncDisposable> {
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => void sockets.add(socket.on('error', () => {})));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, 'close');
-    },
-  };
-}
+const openSilentServer = () => listenLocally(createServer((socket) => void socket.on('error', () => {})));
 
 describe('a database that is away', () => {
   test('is named by the page of the worker, which is alive and goes on by itself with everything that came meanwhile', async ({

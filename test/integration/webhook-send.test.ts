@@ -1,9 +1,8 @@
-// What an endpoint may do to the sender: each hostile one costs at most its own message.
-import { once } from 'node:events';
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { describe, expect, test, vi } from 'vitest';
 import { toPing } from '../../src/domain/webhook.ts';
 import { openWebhookClient, type WebhookClientOptions } from '../../src/webhooks/send.ts';
+import { listenLocally } from '../support/local-server.ts';
 import { openReceiver, webhookSecret } from '../support/receiver.ts';
 
 const open = (url: string, options: Partial<WebhookClientOptions> = {}) =>
@@ -16,23 +15,11 @@ const ping = toPing('ats', new Date());
 /** A server that answers with these bytes, or by a function. */
 async function openRaw(answer: (socket: Socket) => void) {
   const sockets: Socket[] = [];
-  const server: Server = createServer((socket) => {
+  const server = createServer((socket) => {
     sockets.push(socket.on('error', () => {}));
     socket.once('data', () => answer(socket));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  const port = typeof address === 'object' ? address?.port : 0;
-  return {
-    url: `http://127.0.0.1:${port}/`,
-    port,
-    sockets,
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  return { ...(await listenLocally(server)), sockets };
 }
 
 const untilClosed = (socket: Socket | undefined) =>
@@ -198,7 +185,7 @@ describe('an endpoint that', () => {
     ],
   ])('%s has not answered, and the reason quotes nothing of it', async (_what, answer) => {
     await using raw = await openRaw(answer);
-    await using client = open(`${raw.url}token-in-the-path`);
+    await using client = open(`${raw.url}/token-in-the-path`);
     const answered = await client.send(ping);
     expect(answered).toMatchObject({ status: null, reason: expect.stringContaining('127.0.0.1') });
     expect(JSON.stringify(answered)).not.toMatch(/xxx|SSH|token/);

@@ -350,23 +350,9 @@ describe('the six questions of the README', () => {
   });
 });
 
-describe('the queries that docs/analyse.md writes into CSV files', () => {
-  const [, section = ''] = readFileSync(cookbookFile, 'utf8').split('## Into a spreadsheet');
-  const queries = [
-    ...Array.from(section.matchAll(/--csv -c "(.+?)" >/g), ([, sql = '']) => sql),
-    ...Array.from(
-      section.matchAll(/^\\copy \((.+)\) TO '[\w.]+' WITH \(FORMAT csv, HEADER\)$/gm),
-      ([, sql = '']) => sql,
-    ),
-  ];
-
-  test('are three', () => {
-    expect(queries).toHaveLength(3);
-  });
-
-  test.for(queries)('%s', async (sql, { database, demo: _ }) => {
-    expect((await database.query(sql)).length).toBeGreaterThan(0);
-  });
+test('the query that docs/analyse.md writes into a CSV file has rows', async ({ database, demo: _ }) => {
+  const [, sql = ''] = /--csv -c "(.+?)" >/.exec(readFileSync(cookbookFile, 'utf8')) ?? [];
+  expect((await database.query(sql)).length).toBeGreaterThan(0);
 });
 
 test('a certificate names the assumptions that it rests on', async ({ database, demo: _ }) => {

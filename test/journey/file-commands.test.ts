@@ -4,16 +4,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, vi } from 'vitest';
-import { openS3Blobs } from '../../src/blobs/s3.ts';
 import { toBlobKey } from '../../src/domain/blob.ts';
 import { toSettings } from '../support/blob-stores.ts';
-import { findFileDifferences } from '../support/file-equality.ts';
-import { callIntake, runIntake } from '../support/intake.ts';
-import { openUnreliableS3, trouble } from '../support/mishaps.ts';
 import { test, toResult } from '../support/site.ts';
-import { openSmallIntake } from '../support/small-intake.ts';
 import { openStrictS3 } from '../support/strict-s3.ts';
-import { toEnvironment } from '../support/syncing.ts';
 
 describe('files at the command line', () => {
   test('are fetched, verified, shown, lost, found to be lost and fetched again', async ({ openSite }) => {
@@ -162,18 +156,6 @@ describe('files at the command line', () => {
     });
   });
 
-  test.for(['sync', 'backfill'])(
-    'are counted with their bytes while %s goes on',
-    { tags: ['slow'] },
-    async (name, { openSite }) => {
-      const { board, intake } = await openSite({ applications: 0 });
-      board.add(['first', 'second'].map((content) => ({ attachments: [{ kind: 'resume', content }] })));
-      const { code, stdout, stderr } = await intake(name);
-      expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('2 stored (11 B)') });
-      expect(stderr).toMatch(/^files 2 of 2.*, 11 B$/m);
-    },
-  );
-
   test('lie in a bucket as the settings say, and are shown by an address that works for five minutes', {
     tags: ['slow'],
   }, async ({ openSite }) => {
@@ -245,33 +227,4 @@ describe('files at the command line', () => {
       facts: { kind: 'resume', state: 'rejected', downloads: 1 },
     });
   });
-
-  test.for(['fetched', 'put'])(
-    'survive kill -9 at "%s" while one request in ten fails on both sides',
-    { tags: ['slow'] },
-    async (point) => {
-      await using s3 = await openUnreliableS3(1);
-      await using store = openS3Blobs(toSettings(s3));
-      await using intake = await openSmallIntake({ rigor: 'proof', applications: 10, blobs: store });
-      const { board, database } = intake;
-      trouble(board);
-      const env = { ...toEnvironment(database, board), ...s3.settings, LEASE: '1s' };
-      // Nobody waits for a day here.
-      const haste = setInterval(() => void intake.hasten().catch(() => {}), 200);
-      try {
-        const killed = await runIntake(['sync'], { ...env, INTAKE_CRASH_AT: `${point}:2` });
-        expect(killed).toMatchObject({ code: null });
-        for (let nth = 0; nth < 5 && (await database.query('SELECT 1 FROM intake.downloads')).length > 0; nth++) {
-          expect(await callIntake(['sync'], env)).toMatchObject({ code: 0 });
-        }
-      } finally {
-        clearInterval(haste);
-      }
-      s3.behave();
-      expect(await findFileDifferences(intake, 'json')).toEqual([]);
-      const verified = await callIntake(['verify', '--full', '--json'], env);
-      expect(verified.code).toBe(0);
-      expect(toResult(verified)).toMatchObject({ missing: 0, damaged: 0, extra: 0 });
-    },
-  );
 });

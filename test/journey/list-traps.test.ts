@@ -37,18 +37,6 @@ describe('the list', () => {
     expect([typeof first, (await loadAgent()) === first, again?.changed]).toEqual(['string', false, 0]);
   });
 
-  test('L11 carries another AdvertiserID: nothing is stored, and the advertiser is halted', async ({ openSite }) => {
-    const { board, database, sync } = await openSite({ applications: 5 });
-    await sync();
-    board.add(3);
-    board.fault({ kind: 'otherAdvertiser', on: 'list', times: null });
-    await expect(sync()).rejects.toMatchObject({ kind: 'mismatch' });
-    const [row] = await database.query(
-      `SELECT state, halt_kind, (SELECT count(*)::int FROM intake.applications) AS stored FROM intake.advertisers`,
-    );
-    expect(row).toEqual({ state: 'halted', halt_kind: 'mismatch', stored: 5 });
-  });
-
   test('L13 changes a known application: the change is kept, and no stored file goes because a list got shorter', async ({
     openSite,
   }) => {

@@ -123,13 +123,6 @@ describe('from the button to the filled form', () => {
     );
     expect((await stage.redeem(old)).status).toBe(404);
   });
-
-  test('of many who redeem a handle at once, one gets the profile', async ({ database }) => {
-    await using stage = await openPrefillStage(database);
-    const handle = handleOf(await createBrowser().toReturn(stage.toStartUrl()));
-    const answers = await Promise.all(Array.from({ length: 8 }, () => stage.redeem(handle)));
-    expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, ...Array(7).fill(404)]);
-  });
 });
 
 describe('state', () => {
@@ -163,14 +156,6 @@ describe('state', () => {
     expect(errorOf(new URL(await browser.step(callback)))).toBe('expired');
     expect(countRequests(stage, '/token')).toBe(1);
     expect((await stage.redeem(handle)).status).toBe(200);
-  });
-
-  test('of a browser that reloads the callback many times at once, one request uses the code', async ({ database }) => {
-    await using stage = await openPrefillStage(database);
-    const { browser, callback } = await begin(stage);
-    const backs = await Promise.all(Array.from({ length: 6 }, async () => new URL(await browser.step(callback))));
-    expect(backs.filter((back) => handleOf(back) !== null)).toHaveLength(1);
-    expect(countRequests(stage, '/token')).toBe(1);
   });
 
   test('from another browser: a calm page, and the state still works for its own', async ({ database }) => {

@@ -1,6 +1,7 @@
 // Serves a hidden server over HTTP in the shape of the list endpoint: `GET /v1/advertiser/applications`, JSON only.
+
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type LocalServer, listenLocally } from '../support/local-server.ts';
 import { type HiddenServer, isFailure, type ListedRow, type ListReply, type ListRequest } from './hidden-server.ts';
 
 export interface FaceOptions {
@@ -9,27 +10,8 @@ export interface FaceOptions {
   readonly clock?: () => number;
 }
 
-export interface ServedHidden {
-  readonly url: string;
-  [Symbol.asyncDispose](): Promise<void>;
-}
-
-export async function serveHidden(server: HiddenServer, options: FaceOptions = {}): Promise<ServedHidden> {
-  const http = createServer((request, response) => answer(server, options, request, response));
-  await new Promise<void>((resolve, reject) => {
-    http.once('error', reject);
-    http.listen(0, '127.0.0.1', resolve);
-  });
-  const { port } = http.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    async [Symbol.asyncDispose]() {
-      await new Promise<void>((resolve) => {
-        http.close(() => resolve());
-        http.closeAllConnections();
-      });
-    },
-  };
+export async function serveHidden(server: HiddenServer, options: FaceOptions = {}): Promise<LocalServer> {
+  return await listenLocally(createServer((request, response) => answer(server, options, request, response)));
 }
 
 function answer(server: HiddenServer, options: FaceOptions, request: IncomingMessage, response: ServerResponse): void {

@@ -10,7 +10,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
-import { findPostgres, openRealPostgres } from '../real/postgres.ts';
+import { findPostgres, openRealPostgres } from './postgres.ts';
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -54,15 +54,15 @@ for (let nth = 0; nth < Number(options.runs); nth++) {
 /** Runs the suite; returns its closing line. */
 async function play({ busy, env, postgres }: Stress, seed: number): Promise<string> {
   await using stack = new AsyncDisposableStack();
-  const installed = findPostgres([]).find(({ name }) => name.startsWith(`Postgres ${postgres}.`));
-  if (postgres !== undefined && !installed) return `Postgres ${postgres} is not installed`;
-  const server = installed && stack.use(await openRealPostgres(installed, { settings: fastSettings, access: 'host' }));
+  const bin = postgres && findPostgres(postgres);
+  if (postgres !== undefined && !bin) return `Postgres ${postgres} is not installed`;
+  const server = bin && stack.use(await openRealPostgres(bin, fastSettings));
   for (let each = 0; each < busy; each++) stack.use(startBusy());
   const child = spawn(process.execPath, ['test/support/run.ts', '--all', ...positionals], {
     cwd: join(import.meta.dirname, '../..'),
     env: {
       ...{ ...process.env, NO_COLOR: '1', TEST_SHUFFLE_SEED: String(seed), ...env },
-      ...(server && { TEST_DATABASE_URL: server.plainUrl }),
+      ...(server && { TEST_DATABASE_URL: server.url }),
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -1,6 +1,6 @@
 // A separate project folder for a test of embedded servers, and functions that observe a server from outside.
 
-import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -66,11 +66,4 @@ export async function startUser(root: string): Promise<{ child: ChildProcessWith
   const child = spawn(process.execPath, [script, root]);
   const [line] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string];
   return { child, url: line.trim() };
-}
-
-/** The pid of a process's parent; the server's parent is its keeper. */
-export function loadParent(pid: number): number {
-  if (process.platform !== 'linux')
-    return Number(execFileSync('ps', ['-o', 'ppid=', '-p', String(pid)], { encoding: 'utf8' }));
-  return Number(/^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 }

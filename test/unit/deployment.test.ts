@@ -116,8 +116,6 @@ describe('deploy/kubernetes.yaml', () => {
 
 describe('the Dockerfile', () => {
   const text = readFileSync('Dockerfile', 'utf8');
-  const stages = text.split(/^(?=FROM )/m);
-  const _product = stages.at(-1) ?? '';
 
   it('copies only what .dockerignore lets through', () => {
     const open = readFileSync('.dockerignore', 'utf8')

@@ -1,7 +1,7 @@
 // The rules of the candidate side: addresses, tickets, links, names of files, tokens, profiles.
-import { once } from 'node:events';
+
 import { createServer } from 'node:http';
-import { type AddressInfo, BlockList } from 'node:net';
+import { BlockList } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseTicket, toAllowedUrl, toReturnUrl, toTicket } from '../../src/domain/prefill.ts';
@@ -13,6 +13,7 @@ import { findClient } from '../../src/web/limits.ts';
 import { parseCallback } from '../../src/web/prefill/request.ts';
 import { parseResumeToken, toResumeToken } from '../../src/web/prefill/resume-link.ts';
 import { openScratch } from '../support/blob-stores.ts';
+import { listenLocally } from '../support/local-server.ts';
 import { openOwnPrefillSource } from '../support/own-source.ts';
 
 const key = { advertiserId: 7n, prefillId: '0b0e7a52-9a5d-4c3a-a4ad-2f3f1f6f7a11' };
@@ -154,17 +155,14 @@ test('a long name keeps its extension', () => {
 
 test.each(['{"toString":1}', '["bearer"]', '1', '"mac"'])('a token of the type %s is none', async (type) => {
   const answer = `{"access_token":"secret","token_type":${type}}`;
-  const server = createServer((_request, response) => response.end(answer)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await using server = await listenLocally(createServer((_request, response) => response.end(answer)));
+  const { url } = server;
   await using source = openOwnPrefillSource({
     ...{ url, authUrl: url, clientId: 'a', clientSecret: () => 'b', redirectUri: 'c', resumeMaxBytes: 1 },
     ...{ idleTimeoutMs: 60_000, totalTimeoutMs: 60_000, connections: 1, userAgent: 'test' },
   });
   const session = source.openSession('code', new AbortController().signal);
   await expect(session).rejects.toMatchObject({ kind: 'malformed' });
-  server.closeAllConnections();
-  server.close();
 });
 
 describe('a resume', () => {

@@ -56,20 +56,3 @@ describe.for(['JSON', 'XML'] as const)('a screen in %s', (form) => {
     });
   }
 });
-
-test.for(['JSON', 'XML'] as const)('every proper prefix of one whole screen in %s is refused', (form) => {
-  const first: Pick = (...ways) => ways[0] as (typeof ways)[number];
-  const answers = [
-    { id: '1', text: 'Yes & no', selected: true },
-    { id: '2', text: '', selected: false },
-  ];
-  const questions = [{ id: '5', type: 'Text', text: 'Why?', answers }];
-  const screens = [{ id: '9', name: 'Bar staff', outcome: 'pass' as const, questions, notes: [] }];
-  const body = Buffer.from(renderers[form](screens, first));
-  expect(parseScreens(body, undefined).screens).toEqual(screens);
-  for (let end = 0; end < body.length; end++) {
-    expect(() => parseScreens(body.subarray(0, end), undefined)).toThrow(
-      expect.objectContaining({ kind: 'malformed' }),
-    );
-  }
-});
