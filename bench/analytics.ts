@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { openEmbedded } from '../src/dev/embedded/embedded.ts';
 import { migrate } from '../src/store/postgres/apply-migrations.ts';
-import { loadRecipes } from '../test/support/cookbook.ts';
-import { fillAccount } from './filled-account.ts';
+import { loadRecipes } from '../test/support/documents/cookbook.ts';
+import { fillAccount } from './support/filled-account.ts';
 
 const applications = Number(process.argv[2] ?? 1_000_000);
 const runs = 5;

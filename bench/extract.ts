@@ -12,9 +12,9 @@ import pg from 'pg';
 import { openEmbedded } from '../src/dev/embedded/embedded.ts';
 import type { Manifest } from '../src/domain/extract/manifest.ts';
 import { migrate } from '../src/store/postgres/apply-migrations.ts';
-import { loadRecipes } from '../test/support/cookbook.ts';
-import { loadLatest, openDuck } from '../test/support/duck.ts';
-import { fillAccount } from './filled-account.ts';
+import { loadRecipes } from '../test/support/documents/cookbook.ts';
+import { loadLatest, openDuck } from '../test/support/extract/duck.ts';
+import { fillAccount } from './support/filled-account.ts';
 
 const applications = Number(process.argv[2] ?? 100_000);
 const name = `bench_${process.pid}`;

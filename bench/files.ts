@@ -15,10 +15,10 @@ import { describeFile } from '../src/source/parse/file-description.ts';
 import { parseScreens } from '../src/source/parse/screen.ts';
 import { runDownloads } from '../src/sync/files/download-run.ts';
 import { openSpool } from '../src/sync/files/spool.ts';
-import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './figure.ts';
-import { type FileServers, openFileServers } from './file-servers.ts';
-import { openBenchStore } from './loading.ts';
-import { type BenchDatabase, openPlace } from './place.ts';
+import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './support/figure.ts';
+import { type FileServers, openFileServers } from './support/file-servers.ts';
+import { openBenchStore } from './support/loading.ts';
+import { type BenchDatabase, openPlace } from './support/place.ts';
 
 // The SDK reads its credentials from the environment.
 Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'bench', AWS_SECRET_ACCESS_KEY: 'bench' });

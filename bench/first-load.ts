@@ -5,12 +5,12 @@
 // compares with the same COPY in one transaction per page, which includes the cost of commits. The usual way is a loop of drizzle upserts,
 // one transaction per page.
 
-import { createBoard, createLocalSource, pageCap } from './board.ts';
-import { type Copies, openCopies } from './copies.ts';
-import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './figure.ts';
-import { loadPages } from './loading.ts';
-import { type Cost, openPlace } from './place.ts';
-import { loadRowByRow } from './row-by-row.ts';
+import { createBoard, createLocalSource, pageCap } from './support/board.ts';
+import { type Copies, openCopies } from './support/copies.ts';
+import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './support/figure.ts';
+import { loadPages } from './support/loading.ts';
+import { type Cost, openPlace } from './support/place.ts';
+import { loadRowByRow } from './support/row-by-row.ts';
 
 export async function* measure(size: Size): AsyncGenerator<Figure> {
   const applications = toCount(size, 20_000);

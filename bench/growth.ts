@@ -13,13 +13,13 @@ import { parseArgs } from 'node:util';
 import { runWorker } from '../src/app/worker.ts';
 import { loadConfig } from '../src/config.ts';
 import { createLog } from '../src/log.ts';
-import { boardAdvertiser } from './board.ts';
-import { type Figure, report, type Size } from './figure.ts';
-import { countBlocks } from './frequent.ts';
-import { type BenchDatabase, type Cost, openPlace, type Place } from './place.ts';
-import { renderPlot } from './plot.ts';
-import { type BoardServer, openBoardServer } from './servers.ts';
-import { watchRun } from './watching.ts';
+import { boardAdvertiser } from './support/board.ts';
+import { type Figure, report, type Size } from './support/figure.ts';
+import { countBlocks } from './support/frequent.ts';
+import { type BenchDatabase, type Cost, openPlace, type Place } from './support/place.ts';
+import { renderPlot } from './support/plot.ts';
+import { type BoardServer, openBoardServer } from './support/servers.ts';
+import { watchRun } from './support/watching.ts';
 
 /** What was measured at one size. Costs are CPU in ms, of the process and of the server. */
 interface Point {

@@ -5,8 +5,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { type Figure, report, type Size, toCpuMs } from './figure.ts';
-import type { Cost } from './place.ts';
+import { type Figure, report, type Size, toCpuMs } from './support/figure.ts';
+import type { Cost } from './support/place.ts';
 
 export async function* measure(size: Size): AsyncGenerator<Figure> {
   const sizes = size.quick ? [10, 1_000] : [10, 1_000, 10_000];

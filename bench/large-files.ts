@@ -5,9 +5,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSandbox } from '../src/dev/sandbox/http/server.ts';
-import { type Figure, report, type Size } from './figure.ts';
-import { type Cost, openPlace } from './place.ts';
-import { watchRun } from './watching.ts';
+import { type Figure, report, type Size } from './support/figure.ts';
+import { type Cost, openPlace } from './support/place.ts';
+import { watchRun } from './support/watching.ts';
 
 const main = join(import.meta.dirname, '../src/cli/main.ts');
 

@@ -7,7 +7,7 @@ import { cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
-import { type Figure, renderFigure, renderGoal } from './figure.ts';
+import { type Figure, renderFigure, renderGoal } from './support/figure.ts';
 
 /** In the order of the table. */
 const benches = [

@@ -6,9 +6,9 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { claimDownloads } from '../src/store/files/download-queue.ts';
 import { openDatabase } from '../src/store/postgres/database.ts';
-import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './figure.ts';
-import { loadPeer, notInstalled } from './peers.ts';
-import { type BenchDatabase, type Cost, openPlace, type Place } from './place.ts';
+import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './support/figure.ts';
+import { loadPeer, notInstalled } from './support/peers.ts';
+import { type BenchDatabase, type Cost, openPlace, type Place } from './support/place.ts';
 
 interface GraphileWorker {
   readonly run: (options: object) => Promise<{ stop(): Promise<void> }>;

@@ -3,10 +3,10 @@
 // WAL is the difference of log positions on a server without other writers; rows written come from Postgres' counters per table.
 
 import type { ReadPage } from '../src/store/applications/diff-page.ts';
-import { createBoard, createLocalSource, pageCap } from './board.ts';
-import { type Figure, report, type Size, toCount, toCpuMs, toLeast } from './figure.ts';
-import { loadPages, openBenchStore } from './loading.ts';
-import { type BenchDatabase, type Cost, openPlace } from './place.ts';
+import { createBoard, createLocalSource, pageCap } from './support/board.ts';
+import { type Figure, report, type Size, toCount, toCpuMs, toLeast } from './support/figure.ts';
+import { loadPages, openBenchStore } from './support/loading.ts';
+import { type BenchDatabase, type Cost, openPlace } from './support/place.ts';
 
 export async function* measure(size: Size): AsyncGenerator<Figure> {
   const applications = toCount(size, 10_000);

@@ -4,10 +4,10 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { createBoard, createLocalSource } from './board.ts';
-import { type Figure, interleave, report, type Size } from './figure.ts';
-import { loadPages } from './loading.ts';
-import { openPlace } from './place.ts';
+import { createBoard, createLocalSource } from './support/board.ts';
+import { type Figure, interleave, report, type Size } from './support/figure.ts';
+import { loadPages } from './support/loading.ts';
+import { openPlace } from './support/place.ts';
 
 const run = promisify(execFile);
 const main = join(import.meta.dirname, '../src/cli/main.ts');

@@ -2,7 +2,7 @@
 // id. The first sweep knows nothing, the recheck knows the ids. Nothing is timed, so the figure is the same on every machine.
 import { kindNamed } from '../test/simulation/kinds.ts';
 import { createMemory, runSweep } from '../test/simulation/simulated-reader.ts';
-import { type Figure, report } from './figure.ts';
+import { type Figure, report } from './support/figure.ts';
 
 export async function* measure(): AsyncGenerator<Figure> {
   const [large, small] = [200, 20].map((pages) => ({ pages, ...count(pages) })) as [Counted, Counted];

@@ -2,11 +2,11 @@
 // Postgres. Its rows are customers of about an application's size. Intake's rows are everything that it stores for an application (itself,
 // job-seeking info, attachments, queued downloads, events). Both use the same server, and both are durable.
 
-import { createBoard, createLocalSource } from './board.ts';
-import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './figure.ts';
-import { loadPages } from './loading.ts';
-import { loadPeer, notInstalled } from './peers.ts';
-import { openPlace } from './place.ts';
+import { createBoard, createLocalSource } from './support/board.ts';
+import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './support/figure.ts';
+import { loadPages } from './support/loading.ts';
+import { loadPeer, notInstalled } from './support/peers.ts';
+import { openPlace } from './support/place.ts';
 
 interface SyncEngine {
   readonly runMigrations: (config: { databaseUrl: string; schema: string }) => Promise<void>;

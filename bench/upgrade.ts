@@ -15,7 +15,7 @@ import { openEmbedded } from '../src/dev/embedded/embedded.ts';
 import { openSandbox } from '../src/dev/sandbox/http/server.ts';
 import { migrate } from '../src/store/postgres/apply-migrations.ts';
 import { loadMigrations, type Migration } from '../src/store/postgres/migration-files.ts';
-import { fillAccount } from './filled-account.ts';
+import { fillAccount } from './support/filled-account.ts';
 
 const applications = Number(process.argv[2] ?? 100_000);
 const before = resolve(process.argv[3] ?? '.');

@@ -6,11 +6,11 @@ import { createSource, type ListFilters, type Source } from '../src/source/clien
 import { openConnections } from '../src/source/http.ts';
 import { syncAccount } from '../src/sync/read/read-account.ts';
 import type { SweepCounts } from '../src/sync/read/sweep.ts';
-import { openCopies } from './copies.ts';
-import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './figure.ts';
-import { openBenchStore } from './loading.ts';
-import { openPlace } from './place.ts';
-import { type BoardServer, openBoardServer } from './servers.ts';
+import { openCopies } from './support/copies.ts';
+import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './support/figure.ts';
+import { openBenchStore } from './support/loading.ts';
+import { openPlace } from './support/place.ts';
+import { type BoardServer, openBoardServer } from './support/servers.ts';
 
 export async function* measure(size: Size): AsyncGenerator<Figure> {
   const applications = toCount(size, 30_000);

@@ -1,10 +1,10 @@
 // Loads the same applications from XML pages and from JSON pages: text to rows, without a network. JSON is the default; this figure shows
 // the extra cost of XML.
 
-import { createBoard, createLocalSource } from './board.ts';
-import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './figure.ts';
-import { loadPages } from './loading.ts';
-import { openPlace } from './place.ts';
+import { createBoard, createLocalSource } from './support/board.ts';
+import { type Figure, interleave, report, type Size, toCount, toCpuMs } from './support/figure.ts';
+import { loadPages } from './support/loading.ts';
+import { openPlace } from './support/place.ts';
 
 export async function* measure(size: Size): AsyncGenerator<Figure> {
   const applications = toCount(size, 20_000);

@@ -24,8 +24,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: ['test/browser/**', 'test/chaos/**'],
     tags: [{ name: 'slow', description: 'Only `npm run test:all` runs it.' }],
-    globalSetup: ['test/support/global-setup.ts'],
-    setupFiles: ['test/support/leak-guard.ts', ...(process.env.TEST_STALLS ? ['test/stress/stalls.ts'] : [])],
+    globalSetup: ['test/support/suite/global-setup.ts'],
+    setupFiles: ['test/support/suite/leak-guard.ts', ...(process.env.TEST_STALLS ? ['test/stress/stalls.ts'] : [])],
     // A process runs one file after the other and loads the product once, which saves 60 s of CPU. The leak guard detects resources that a
     // file leaves open. A file must restore what it changes in `process`.
     pool: 'forks',

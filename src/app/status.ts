@@ -1,7 +1,7 @@
 // Loads the status: the same value for the command, the page, the metrics and the probes.
 import { type Config, toLocation } from '../config.ts';
 import { isUsable, toSchemaTrouble } from '../domain/schema.ts';
-import { type Status, toStatus } from '../domain/status.ts';
+import { type Status, toStatus } from '../domain/status/status.ts';
 import { Trouble, type Wait } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
 

@@ -1,31 +1,31 @@
 // Every command of the CLI, in the order in which the help lists them.
 
-import { acceptDeletions, acceptUnreadable } from './accept.ts';
-import { adoptStore } from './adopt-store.ts';
-import { backfill } from './backfill.ts';
 import type { Definition } from './command.ts';
-import { compare } from './compare.ts';
-import { demo } from './demo.ts';
-import { doctor } from './doctor.ts';
-import { erase } from './erase.ts';
-import { exportCommand } from './export.ts';
-import { extract } from './extract.ts';
-import { grants } from './grants.ts';
-import { healthcheck } from './healthcheck.ts';
-import { migrate } from './migrate.ts';
-import { prefill } from './prefill.ts';
-import { prove } from './prove.ts';
-import { quarantine } from './quarantine.ts';
-import { reparse } from './reparse.ts';
-import { retry } from './retry.ts';
-import { sandbox } from './sandbox.ts';
-import { status } from './status.ts';
-import { sync } from './sync.ts';
-import { unhalt } from './unhalt.ts';
-import { url } from './url.ts';
-import { verify } from './verify.ts';
-import { webhook } from './webhook.ts';
-import { worker } from './worker.ts';
+import { acceptDeletions, acceptUnreadable } from './commands/accept.ts';
+import { adoptStore } from './commands/adopt-store.ts';
+import { backfill } from './commands/backfill.ts';
+import { compare } from './commands/compare.ts';
+import { demo } from './commands/demo.ts';
+import { doctor } from './commands/doctor.ts';
+import { erase } from './commands/erase.ts';
+import { exportCommand } from './commands/export.ts';
+import { extract } from './commands/extract.ts';
+import { grants } from './commands/grants.ts';
+import { healthcheck } from './commands/healthcheck.ts';
+import { migrate } from './commands/migrate.ts';
+import { prefill } from './commands/prefill.ts';
+import { prove } from './commands/prove.ts';
+import { quarantine } from './commands/quarantine.ts';
+import { reparse } from './commands/reparse.ts';
+import { retry } from './commands/retry.ts';
+import { sandbox } from './commands/sandbox.ts';
+import { status } from './commands/status.ts';
+import { sync } from './commands/sync.ts';
+import { unhalt } from './commands/unhalt.ts';
+import { url } from './commands/url.ts';
+import { verify } from './commands/verify.ts';
+import { webhook } from './commands/webhook.ts';
+import { worker } from './commands/worker.ts';
 
 export const commands: readonly Definition<never>[] = [
   worker,

@@ -1,15 +1,15 @@
 // Renders the status as text: a headline, problems with the command that helps, a table of facts per advertiser.
 import Table from 'cli-table3';
+import { formatAgo, formatBytes, formatCount, formatSpan } from '../domain/format.ts';
 import {
   type AdvertiserStatus,
   type CoverageStatus,
   type SweepFacts,
   toSweepName,
   toSweepResult,
-} from '../domain/advertiser-status.ts';
-import { formatAgo, formatBytes, formatCount, formatSpan } from '../domain/format.ts';
-import type { Status } from '../domain/status.ts';
-import { toWebhookLagMs, toWebhookState, type WebhookStatus } from '../domain/webhook-status.ts';
+} from '../domain/status/advertiser-status.ts';
+import type { Status } from '../domain/status/status.ts';
+import { toWebhookLagMs, toWebhookState, type WebhookStatus } from '../domain/status/webhook-status.ts';
 import { toPrintable } from './terminal.ts';
 
 export function renderStatus(status: Status): string {

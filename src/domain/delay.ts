@@ -1,4 +1,5 @@
-// A wait that someone outside asked for. It is bounded where it is parsed, so that no code behind that has to.
+// How long to wait: after a failure, or because someone outside asked for it. The latter is bounded where it is parsed, so that no code
+// behind that has to.
 
 /** Milliseconds, more than none and at most a day. */
 export type Delay = number & { readonly isBounded: true };
@@ -23,4 +24,26 @@ export function parseRetryAfter(
   // Compares with the server's clock (Date) where it is sent: the local clock may differ.
   const serverNowMs = Date.parse(date ?? '');
   return toDelay(Date.parse(text) - (Number.isNaN(serverNowMs) ? nowMs : serverNowMs));
+}
+
+export interface BackoffRange {
+  /** The ceiling of the wait after the first failed attempt. */
+  readonly baseMs: number;
+  readonly maxMs: number;
+  readonly minMs?: number;
+  /** The ceiling is multiplied by this with each further attempt; 2 by default. */
+  readonly factor?: number;
+}
+
+/**
+ * The wait after an attempt: a random time below a ceiling that grows with each attempt. Attempts count from 1. Full jitter keeps callers
+ * that failed together from retrying together. `random` is from 0 to 1.
+ */
+export function backoff(attempt: number, range: BackoffRange, random: number): number {
+  return Math.max(range.minMs ?? 0, random * backoffCeiling(attempt, range));
+}
+
+/** The longest wait that `backoff` returns after an attempt. */
+export function backoffCeiling(attempt: number, { baseMs, maxMs, factor = 2 }: BackoffRange): number {
+  return Math.min(maxMs, baseMs * factor ** Math.max(0, attempt - 1));
 }

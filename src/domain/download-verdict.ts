@@ -6,7 +6,7 @@
 // Pure: the caller knows the clock and the queue.
 
 import type { AttachmentState } from './application.ts';
-import { type BackoffRange, backoff } from './backoff.ts';
+import { type BackoffRange, backoff } from './delay.ts';
 import type { Trouble } from './trouble.ts';
 
 export type Verdict =

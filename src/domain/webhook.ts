@@ -1,7 +1,8 @@
 // Webhooks: what a message says about an event, what an endpoint's answer means, and when a failed delivery is tried again. Pure: signing
 // and sending are in src/webhooks.
-import { type BackoffRange, backoff } from './backoff.ts';
+
 import type { Delay } from './delay.ts';
+import { type BackoffRange, backoff } from './delay.ts';
 
 /** Types of events, as `intake.events` has them. */
 export const eventTypes = [

@@ -3,7 +3,7 @@ import { renderFingerprintSql } from '../domain/extract/fingerprint-sql.ts';
 import { type Fingerprint, parseAnswer, type Range, type Step } from '../domain/extract/fingerprints.ts';
 import type { ColumnType, ExtractColumn, ExtractedAdvertiser } from '../domain/extract/manifest.ts';
 import type { Changed } from '../domain/extract/partitions.ts';
-import type { ExtractStatus } from '../domain/status.ts';
+import type { ExtractStatus } from '../domain/status/status.ts';
 import { columnsOf, type Database, type Queryable, type Row } from './postgres/database.ts';
 import type { Columns } from './schema/rows.ts';
 

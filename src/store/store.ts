@@ -4,7 +4,7 @@ import { createSecretKey } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
 import type { DeleteResult } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
-import type { Period } from '../domain/history.ts';
+import type { Period } from '../domain/status/history.ts';
 import * as advertisers from './accounts/advertisers.ts';
 import * as leases from './accounts/leases.ts';
 import * as troubles from './accounts/troubles.ts';

@@ -1,7 +1,7 @@
 // Retries work while a source or a database is unavailable. The source client retries one request for seconds (p-retry). What failed
 // nevertheless is run again as a whole, and goes on from its rows: a task of the worker after a pause, a command for two minutes.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type BackoffRange, backoff } from '../domain/backoff.ts';
+import { type BackoffRange, backoff } from '../domain/delay.ts';
 import { LastingTrouble, Trouble } from '../domain/trouble.ts';
 
 export interface RetryOptions {

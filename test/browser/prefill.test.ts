@@ -4,10 +4,10 @@ import { createAdaptorServer } from '@hono/node-server';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { createCareersSite } from '../../examples/careers-site/site.ts';
-import { openBrowser } from '../support/browser.ts';
-import { findFreePort } from '../support/free-port.ts';
-import { openPrefillStage, type PrefillStage, prefillKey } from '../support/prefill-stage.ts';
-import { type TestDatabase, test } from '../support/test-database.ts';
+import { type TestDatabase, test } from '../support/database/test-database.ts';
+import { openBrowser } from '../support/prefill/browser.ts';
+import { openPrefillStage, type PrefillStage, prefillKey } from '../support/prefill/prefill-stage.ts';
+import { findFreePort } from '../support/servers/free-port.ts';
 
 let browser: Browser & AsyncDisposable;
 beforeAll(async () => {

@@ -3,10 +3,10 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openTestAdmin } from '../support/admin.ts';
-import { openBrowser, openPage } from '../support/browser.ts';
-import { findClipped } from '../support/clipped.ts';
+import { openTestDatabase } from '../support/database/test-database.ts';
+import { openBrowser, openPage } from '../support/prefill/browser.ts';
+import { findClipped } from '../support/prefill/clipped.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
-import { openTestDatabase } from '../support/test-database.ts';
 
 let browser: Browser & AsyncDisposable;
 beforeAll(async () => {

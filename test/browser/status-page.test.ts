@@ -2,9 +2,9 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { fillMonth, openTestAdmin } from '../support/admin.ts';
-import { openBrowser, openPage } from '../support/browser.ts';
-import { findClipped } from '../support/clipped.ts';
-import { test as base, openTestDatabase } from '../support/test-database.ts';
+import { test as base, openTestDatabase } from '../support/database/test-database.ts';
+import { openBrowser, openPage } from '../support/prefill/browser.ts';
+import { findClipped } from '../support/prefill/clipped.ts';
 
 let browser: Browser & AsyncDisposable;
 beforeAll(async () => {

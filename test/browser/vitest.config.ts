@@ -4,8 +4,8 @@ export default defineConfig({
   test: {
     root: new URL('../..', import.meta.url).pathname,
     include: ['test/browser/**/*.test.ts'],
-    globalSetup: ['test/support/global-setup.ts'],
-    setupFiles: ['test/support/leak-guard.ts'],
+    globalSetup: ['test/support/suite/global-setup.ts'],
+    setupFiles: ['test/support/suite/leak-guard.ts'],
     pool: 'forks',
     maxWorkers: 1,
     testTimeout: 600_000,

@@ -2,7 +2,7 @@
 // element whose person was erased does not come back.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Random } from '../support/random.ts';
+import type { Random } from '../support/suite/random.ts';
 import { untilDone } from './erasing.ts';
 import type { Stage } from './stage.ts';
 

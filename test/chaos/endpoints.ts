@@ -5,8 +5,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
-import { listenLocally } from '../support/local-server.ts';
-import { webhookSecret } from '../support/receiver.ts';
+import { listenLocally } from '../support/servers/local-server.ts';
+import { webhookSecret } from '../support/servers/receiver.ts';
 import type { Cluster } from './cluster.ts';
 import { within } from './settings.ts';
 

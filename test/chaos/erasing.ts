@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import type { TruthRow } from '../../src/dev/sandbox/account/truth.ts';
 import type { CrashPoint } from '../../src/domain/crash-point.ts';
-import type { Random } from '../support/random.ts';
+import type { Random } from '../support/suite/random.ts';
 import type { Cluster } from './cluster.ts';
 import type { Ended } from './fleet.ts';
 import { withSlack } from './settings.ts';

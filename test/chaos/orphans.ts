@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toBlobKey } from '../../src/domain/blob.ts';
 import type { CrashPoint } from '../../src/domain/crash-point.ts';
-import type { Random } from '../support/random.ts';
+import type { Random } from '../support/suite/random.ts';
 import { untilDone } from './erasing.ts';
 import type { Stage } from './stage.ts';
 

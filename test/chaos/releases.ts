@@ -5,7 +5,7 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { exitCodes } from '../../src/cli/exit-codes.ts';
-import type { Random } from '../support/random.ts';
+import type { Random } from '../support/suite/random.ts';
 import type { Cluster } from './cluster.ts';
 import type { Ended } from './fleet.ts';
 
@@ -35,7 +35,7 @@ type Run = (args: readonly string[]) => Promise<Pick<Ended, 'code'>>;
 
 /** An earlier release refuses settings and options that it does not know. An operator gives them to the later one only. */
 export function knowsWebhooks(checkout: string): boolean {
-  return existsSync(join(checkout, 'src/cli/webhook.ts'));
+  return existsSync(join(checkout, 'src/webhooks'));
 }
 
 /**

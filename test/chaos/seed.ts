@@ -2,8 +2,8 @@
 // Pure: the same seed and length give the same plan, so a failure can be repeated.
 
 import type { Choices } from '../../src/dev/sandbox/behaviour/choices.ts';
-import { createRandom, type Random } from '../support/random.ts';
-import { faults } from './faults.ts';
+import { createRandom, type Random } from '../support/suite/random.ts';
+import { faults } from './faults/faults.ts';
 import type { Plan, PlannedFault } from './stage.ts';
 
 /** Draws the plan of a seed, from all faults or from the given ones. */

@@ -2,7 +2,7 @@
 
 import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { StrictS3 } from '../support/strict-s3.ts';
+import type { StrictS3 } from '../support/stores/strict-s3.ts';
 
 export const leaseMs = 2_000;
 

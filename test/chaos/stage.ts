@@ -4,15 +4,15 @@ import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import type { Choices } from '../../src/dev/sandbox/behaviour/choices.ts';
 import type { RequestEntry } from '../../src/dev/sandbox/http/request-log.ts';
 import type { CrashPoint } from '../../src/domain/crash-point.ts';
-import type { Pooler } from '../support/pooler.ts';
-import type { StrictS3, StrictS3Options } from '../support/strict-s3.ts';
+import type { Pooler } from '../support/database/pooler.ts';
+import type { StrictS3, StrictS3Options } from '../support/stores/strict-s3.ts';
 import type { Candidates } from './candidates.ts';
 import type { Cluster } from './cluster.ts';
 import type { Endpoints } from './endpoints.ts';
 import type { Erasing } from './erasing.ts';
+import type { TcpProxy } from './faults/proxy.ts';
+import type { SmallDisk } from './faults/small-disk.ts';
 import type { Ended, Fleet } from './fleet.ts';
-import type { TcpProxy } from './proxy.ts';
-import type { SmallDisk } from './small-disk.ts';
 import type { Workload } from './workload.ts';
 
 /** Everything that a seed determines. */

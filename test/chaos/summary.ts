@@ -2,11 +2,11 @@
 // A finding begins with the promise that is broken; the summary counts findings by it.
 
 import { type CrashPoint, crashPoints } from '../../src/domain/crash-point.ts';
-import type { FaultClass } from './faults.ts';
+import type { FaultClass } from './faults/faults.ts';
 import type { Verdict } from './play.ts';
 
 const classes: readonly FaultClass[] = ['process', 'database', 'network', 'source', 'storage', 'clock'];
-/** Those that a plan arms. Extracts are not part of a plan; test/integration/extract.test.ts kills them at theirs. */
+/** Those that a plan arms. Extracts are not part of a plan; test/integration/extract/extract.test.ts kills them at theirs. */
 const { extract: _, ...played } = crashPoints;
 const points: readonly CrashPoint[] = Object.values<readonly CrashPoint[]>(played).flat();
 

@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
-import type { Random } from '../support/random.ts';
+import type { Random } from '../support/suite/random.ts';
 
 export interface Workload {
   /** Ids that are listed after higher ids were. The cursor may be beyond them. */

@@ -12,7 +12,7 @@ import {
   openScratch,
   toFacts,
   toFileBody,
-} from '../support/blob-stores.ts';
+} from '../support/stores/blob-stores.ts';
 
 const signal = AbortSignal.timeout(600_000);
 const places = await loadBlobPlaces();

@@ -5,8 +5,8 @@ import {
   independentClient,
   independentRedirectUri,
   openIndependentServer,
-} from '../support/independent-server.ts';
-import { type OwnPrefillOptions, openOwnPrefillSource } from '../support/own-source.ts';
+} from '../support/prefill/independent-server.ts';
+import { type OwnPrefillOptions, openOwnPrefillSource } from '../support/servers/own-source.ts';
 
 const request = {
   advertiserId: 7n,

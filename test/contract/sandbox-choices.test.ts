@@ -4,7 +4,7 @@ import type { Choices, candidateChoices } from '../../src/dev/sandbox/behaviour/
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import type { ApplicationPlan } from '../../src/dev/sandbox/people/plan.ts';
 import { type Plays, testPlays } from '../support/choice-plays.ts';
-import { get } from '../support/plain-client.ts';
+import { get } from '../support/servers/plain-client.ts';
 
 // 30 April 2026, 10:00 at +10:00; Melbourne's daylight saving time ended on 5 April.
 const now = Date.UTC(2026, 3, 30);

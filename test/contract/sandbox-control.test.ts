@@ -5,7 +5,7 @@ import { faultForm } from '../../src/dev/sandbox/behaviour/faults.ts';
 import { createControl } from '../../src/dev/sandbox/http/control.ts';
 import { createRequestLog } from '../../src/dev/sandbox/http/request-log.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
-import { get } from '../support/plain-client.ts';
+import { get } from '../support/servers/plain-client.ts';
 
 const list = '/v1/advertiser/applications';
 let sandbox: Sandbox;

@@ -3,7 +3,7 @@ import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import type { Fault, FaultPlan } from '../../src/dev/sandbox/behaviour/faults.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
-import { get, type PlainAnswer } from '../support/plain-client.ts';
+import { get, type PlainAnswer } from '../support/servers/plain-client.ts';
 
 const list = '/v1/advertiser/applications';
 const now = Date.UTC(2026, 3, 30);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
-import { get } from '../support/plain-client.ts';
+import { get } from '../support/servers/plain-client.ts';
 
 const list = '/v1/advertiser/applications';
 

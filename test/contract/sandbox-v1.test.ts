@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { TruthRow } from '../../src/dev/sandbox/account/truth.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
 import { questionTypes } from '../../src/dev/sandbox/people/questionnaires.ts';
-import { get } from '../support/plain-client.ts';
+import { get } from '../support/servers/plain-client.ts';
 
 const endsAt = Date.UTC(2026, 5, 30, 3);
 const list = '/v1/advertiser/applications';

@@ -2,8 +2,15 @@
 import { expect } from 'vitest';
 import type { candidateChoices } from '../../src/dev/sandbox/behaviour/choices.ts';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
-import { askProfile, askResume, authorize, exchange, obtainToken, toPrefillBody } from '../support/candidate-client.ts';
 import { type Plays, testPlays } from '../support/choice-plays.ts';
+import {
+  askProfile,
+  askResume,
+  authorize,
+  exchange,
+  obtainToken,
+  toPrefillBody,
+} from '../support/prefill/candidate-client.ts';
 
 interface Stage extends AsyncDisposable {
   readonly sandbox: Sandbox;

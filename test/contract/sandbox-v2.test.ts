@@ -10,7 +10,7 @@ import {
   redirectUri,
   toAuthorizeUrl,
   toPrefillBody,
-} from '../support/candidate-client.ts';
+} from '../support/prefill/candidate-client.ts';
 
 let sandbox: Sandbox;
 const now = Date.UTC(2026, 3, 30);

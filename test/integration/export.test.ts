@@ -4,10 +4,10 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { exportPerson } from '../../src/sync/privacy/export.ts';
+import { shareDatabase } from '../support/database/test-database.ts';
+import { testPrivacyKey } from '../support/processes/syncing.ts';
 import { openSmallIntake, type SmallIntake, verifyAt } from '../support/small-intake.ts';
-import { testPrivacyKey } from '../support/syncing.ts';
-import { shareDatabase } from '../support/test-database.ts';
-import { testFirst } from '../support/variants.ts';
+import { testFirst } from '../support/suite/variants.ts';
 
 const database = shareDatabase();
 

@@ -6,12 +6,12 @@ import { parseScreens } from '../../src/source/parse/screen.ts';
 import { reparse } from '../../src/sync/files/reparse.ts';
 import { finishErasures, retain } from '../../src/sync/privacy/erase.ts';
 import { replay } from '../../src/sync/read/replay-quarantine.ts';
-import { callIntake } from '../support/intake.ts';
-import { visit } from '../support/prefill-visit.ts';
+import { shareDatabase } from '../support/database/test-database.ts';
+import { visit } from '../support/prefill/prefill-visit.ts';
+import { callIntake } from '../support/processes/intake.ts';
+import { toEnvironment } from '../support/processes/syncing.ts';
 import { eraseAt, openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
-import { toEnvironment } from '../support/syncing.ts';
-import { shareDatabase } from '../support/test-database.ts';
-import { testFirst } from '../support/variants.ts';
+import { testFirst } from '../support/suite/variants.ts';
 import { findZelda, zelda } from '../support/zelda.ts';
 
 const database = shareDatabase();

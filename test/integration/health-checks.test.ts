@@ -3,8 +3,8 @@ import { describe, expect } from 'vitest';
 import type { BlobStore } from '../../src/domain/blob.ts';
 import { ensureOwned } from '../../src/sync/files/store-owner.ts';
 import { checkBlobs } from '../../src/sync/worker/health-checks.ts';
+import { type TestDatabase, test } from '../support/database/test-database.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
-import { type TestDatabase, test } from '../support/test-database.ts';
 
 const signal = AbortSignal.timeout(600_000);
 

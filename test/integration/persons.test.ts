@@ -5,8 +5,8 @@ import type { Sought } from '../../src/domain/erasure.ts';
 import { nobody, parseAddress, toAccountId } from '../../src/domain/person.ts';
 import { readEmail } from '../../src/source/parse/values.ts';
 import { accountIn, isAccount, isAddressIn, toAddressPattern } from '../../src/store/person-search.ts';
+import { shareDatabase } from '../support/database/test-database.ts';
 import { openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
-import { shareDatabase } from '../support/test-database.ts';
 
 const database = shareDatabase();
 

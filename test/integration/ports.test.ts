@@ -9,8 +9,8 @@ import { describe, expect, vi } from 'vitest';
 import { createMetrics } from '../../src/web/admin/metrics.ts';
 import { openServer } from '../../src/web/server.ts';
 import { openTestAdmin } from '../support/admin.ts';
-import { openPrefillStage, prefillKey } from '../support/prefill-stage.ts';
-import { type TestDatabase, test } from '../support/test-database.ts';
+import { type TestDatabase, test } from '../support/database/test-database.ts';
+import { openPrefillStage, prefillKey } from '../support/prefill/prefill-stage.ts';
 
 const adminPaths = ['/', '/metrics', '/api/status', '/livez', '/readyz', '/status.css', '/icon.svg'];
 const publicPaths = ['/prefill/start', '/prefill/callback', '/prefill/stopped', '/prefill/redeem', '/prefill/resume/x'];

@@ -6,12 +6,12 @@ import type { Sought } from '../../src/domain/erasure.ts';
 import { deleteDue } from '../../src/sync/files/delete-objects.ts';
 import { openResume, redeemPrefill } from '../../src/sync/prefill.ts';
 import { exportPerson } from '../../src/sync/privacy/export.ts';
-import { findTraces } from '../support/dump.ts';
-import { setClockBack } from '../support/moved-clock.ts';
-import { bytes, resume, type Visit, visit } from '../support/prefill-visit.ts';
+import { findTraces } from '../support/database/dump.ts';
+import { setClockBack } from '../support/database/moved-clock.ts';
+import { shareDatabase } from '../support/database/test-database.ts';
+import { bytes, resume, type Visit, visit } from '../support/prefill/prefill-visit.ts';
 import { eraseAt, loadProblems, openSmallIntake, type SmallIntake, verifyAt } from '../support/small-intake.ts';
-import { shareDatabase } from '../support/test-database.ts';
-import { testFirst } from '../support/variants.ts';
+import { testFirst } from '../support/suite/variants.ts';
 
 const database = shareDatabase();
 

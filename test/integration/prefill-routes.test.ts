@@ -2,10 +2,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { openScratch } from '../support/blob-stores.ts';
-import { createBrowser } from '../support/candidate-browser.ts';
-import { careers, openPrefillStage, prefillKey } from '../support/prefill-stage.ts';
-import { test } from '../support/test-database.ts';
+import { test } from '../support/database/test-database.ts';
+import { createBrowser } from '../support/prefill/candidate-browser.ts';
+import { careers, openPrefillStage, prefillKey } from '../support/prefill/prefill-stage.ts';
+import { openScratch } from '../support/stores/blob-stores.ts';
 
 describe('start', () => {
   test('return URL not on the allow-list, and other wrong parameters: refused by name', async ({ database }) => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { pruneQuarantine } from '../../src/store/applications/quarantine.ts';
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
 import { pruneSweeps } from '../../src/store/sweeps/sweeps.ts';
-import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { openTestDatabase, type TestDatabase } from '../support/database/test-database.ts';
 
 let database: TestDatabase;
 let db: Database;

@@ -1,9 +1,9 @@
 // A silence out of habit, as status finds it in the rows of an account.
 import { expect } from 'vitest';
-import { toStatus } from '../../src/domain/status.ts';
+import { toStatus } from '../../src/domain/status/status.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { loadAdvertiserStatus } from '../../src/store/reports/status.ts';
-import { test } from '../support/test-database.ts';
+import { test } from '../support/database/test-database.ts';
 
 test('a busy account that falls silent is told of, whatever single dates are wrong', async ({ database }) => {
   await database.query(

@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, describe, expect, inject } from 'vitest';
-import { query } from '../support/embedded-root.ts';
-import { openTestDatabase, test } from '../support/test-database.ts';
+import { query } from '../support/database/embedded-root.ts';
+import { openTestDatabase, test } from '../support/database/test-database.ts';
 
 const { serverUrl } = inject('template');
 
@@ -33,7 +33,7 @@ describe('the leak guard', { tags: ['slow'] }, () => {
   mkdirSync(join(project, '.intake'), { recursive: true });
   const folder = mkdtempSync(join(project, '.intake/leak-'));
   afterAll(() => rmSync(folder, { recursive: true }));
-  const guard = join(project, 'test/support/leak-guard.ts');
+  const guard = join(project, 'test/support/suite/leak-guard.ts');
   writeFileSync(
     join(folder, 'vitest.config.ts'),
     `export default { test: { include: ['*.test.ts'], setupFiles: [${JSON.stringify(guard)}], pool: 'forks' } };`,

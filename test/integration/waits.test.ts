@@ -5,14 +5,22 @@ import { Trouble } from '../../src/domain/trouble.ts';
 import type { Lease } from '../../src/store/accounts/leases.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createTroubles } from '../../src/sync/troubles.ts';
-import { callIntake } from '../support/intake.ts';
-import { listenLocally } from '../support/local-server.ts';
+import { test } from '../support/database/test-database.ts';
+import { callIntake } from '../support/processes/intake.ts';
+import {
+  hireWorker,
+  isDone,
+  isRead,
+  openSettings,
+  probe,
+  spawnWorker,
+  startBareWorker,
+} from '../support/processes/worker.ts';
+import { listenLocally } from '../support/servers/local-server.ts';
+import { openTcpGate } from '../support/servers/tcp-gate.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
-import { openStrictS3 } from '../support/strict-s3.ts';
-import { openTcpGate } from '../support/tcp-gate.ts';
-import { test } from '../support/test-database.ts';
-import { until } from '../support/until.ts';
-import { hireWorker, isDone, isRead, openSettings, probe, spawnWorker, startBareWorker } from '../support/worker.ts';
+import { openStrictS3 } from '../support/stores/strict-s3.ts';
+import { until } from '../support/suite/until.ts';
 
 interface Told {
   readonly headline: string;

@@ -2,8 +2,8 @@ import { createServer, type Socket } from 'node:net';
 import { describe, expect, test, vi } from 'vitest';
 import { toPing } from '../../src/domain/webhook.ts';
 import { openWebhookClient, type WebhookClientOptions } from '../../src/webhooks/send.ts';
-import { listenLocally } from '../support/local-server.ts';
-import { openReceiver, webhookSecret } from '../support/receiver.ts';
+import { listenLocally } from '../support/servers/local-server.ts';
+import { openReceiver, webhookSecret } from '../support/servers/receiver.ts';
 
 const open = (url: string, options: Partial<WebhookClientOptions> = {}) =>
   openWebhookClient({

@@ -1,8 +1,8 @@
 // Delivery of events to endpoints: every one, in order, at least once, whatever the endpoint or the worker does.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, vi } from 'vitest';
+import { toWebhookState } from '../../src/domain/status/webhook-status.ts';
 import type { Answer, EventType } from '../../src/domain/webhook.ts';
-import { toWebhookState } from '../../src/domain/webhook-status.ts';
 import { loadWebhooks } from '../../src/store/accounts/webhooks.ts';
 import { appendEvents, pruneEvents } from '../../src/store/events.ts';
 import { openDatabase, type Queryable } from '../../src/store/postgres/database.ts';
@@ -11,10 +11,10 @@ import { type DeliverDeps, deliver, type Webhook } from '../../src/sync/accounts
 import { createWatchdog } from '../../src/sync/worker/watchdog.ts';
 import { runWebhookLoop } from '../../src/sync/worker/webhook-loop.ts';
 import { openWebhookClient } from '../../src/webhooks/send.ts';
-import { newWebhookSecret, openReceiver, type Receiver, webhookSecret } from '../support/receiver.ts';
+import { test as base, type TestDatabase } from '../support/database/test-database.ts';
+import { newWebhookSecret, openReceiver, type Receiver, webhookSecret } from '../support/servers/receiver.ts';
 import { openSharedStore } from '../support/small-intake.ts';
-import { test as base, type TestDatabase } from '../support/test-database.ts';
-import { until } from '../support/until.ts';
+import { until } from '../support/suite/until.ts';
 
 const advertiserId = 7n;
 

@@ -4,10 +4,10 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { describe, expect, vi } from 'vitest';
 import { totalTimeoutMs } from '../../src/app/resources.ts';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
-import { openStrictS3 } from '../support/strict-s3.ts';
-import { openTestDatabase, test } from '../support/test-database.ts';
-import { until } from '../support/until.ts';
-import { hireWorker, isDone, isRead, isStored, openSettings } from '../support/worker.ts';
+import { openTestDatabase, test } from '../support/database/test-database.ts';
+import { hireWorker, isDone, isRead, isStored, openSettings } from '../support/processes/worker.ts';
+import { openStrictS3 } from '../support/stores/strict-s3.ts';
+import { until } from '../support/suite/until.ts';
 
 /** Notes whether the watchdog calls the worker stuck. Its clock counts only while this process is free to work: a busy machine makes nothing silent. */
 function watchSilence(stuckMs = 3_000) {

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
-import { openTcpGate } from '../support/tcp-gate.ts';
-import { type TestDatabase, test } from '../support/test-database.ts';
-import { until } from '../support/until.ts';
-import { hireWorker, isDone, isRead, isStored, openSettings, probe } from '../support/worker.ts';
+import { type TestDatabase, test } from '../support/database/test-database.ts';
+import { hireWorker, isDone, isRead, isStored, openSettings, probe } from '../support/processes/worker.ts';
+import { openTcpGate } from '../support/servers/tcp-gate.ts';
+import { until } from '../support/suite/until.ts';
 
 const loadHalts = async (database: TestDatabase) =>
   Object.fromEntries(

@@ -2,7 +2,7 @@
 // Runs a small, fixed part of the exploration: two schedules of every scenario except the migrations, and the guards whose absence shows
 // within the first schedules. `npm run interleave` runs all of it, with two or three preemptions.
 import { describe, expect } from 'vitest';
-import { test as base } from '../support/test-database.ts';
+import { test as base } from '../support/database/test-database.ts';
 import { describe as describeFound, explore, fromText, play, playAgain, type Scenario, toText } from './explorer.ts';
 import { areDependent, onEverything, openTransaction, toFootprint } from './footprint.ts';
 import { exploreWithout, guards, isMet } from './guards.ts';

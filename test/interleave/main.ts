@@ -5,8 +5,8 @@
 //   --replay SCHEDULE plays one schedule of one scenario and prints it statement by statement
 import { parseArgs } from 'node:util';
 import { migrate } from '../../src/store/postgres/apply-migrations.ts';
-import { openTestRun, toDatabaseUrl } from '../support/test-run.ts';
-import { openTestServer } from '../support/test-server.ts';
+import { openTestRun, toDatabaseUrl } from '../support/database/test-run.ts';
+import { openTestServer } from '../support/database/test-server.ts';
 import { describe, type Explored, explore, fromText, play, SetUpFailed, toText } from './explorer.ts';
 import { exploreWithout, type Guard, guards } from './guards.ts';
 import { type ScenarioName, scenarioNames, toScenario } from './scenarios/all.ts';

@@ -3,7 +3,7 @@
 import pg from 'pg';
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { testPrivacyKey } from '../support/syncing.ts';
+import { testPrivacyKey } from '../support/processes/syncing.ts';
 import type { Scenario } from './explorer.ts';
 import { openGate } from './gate.ts';
 import type { Query, Stage as ScheduleStage } from './schedule.ts';

@@ -8,13 +8,13 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
-import { openScratch } from '../support/blob-stores.ts';
-import { callIntake, startIntake } from '../support/intake.ts';
-import { listenLocally } from '../support/local-server.ts';
-import { toEnvironment } from '../support/syncing.ts';
-import { type TestDatabase, test } from '../support/test-database.ts';
-import { until } from '../support/until.ts';
-import { isRead, spawnWorker } from '../support/worker.ts';
+import { type TestDatabase, test } from '../support/database/test-database.ts';
+import { callIntake, startIntake } from '../support/processes/intake.ts';
+import { toEnvironment } from '../support/processes/syncing.ts';
+import { isRead, spawnWorker } from '../support/processes/worker.ts';
+import { listenLocally } from '../support/servers/local-server.ts';
+import { openScratch } from '../support/stores/blob-stores.ts';
+import { until } from '../support/suite/until.ts';
 
 const credential = 'canary-credential-5f1c';
 /** What is known of the person, and the columns that may hold it; `raw` is the source's object, whole. */

@@ -4,7 +4,6 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { TruthRow } from '../../src/dev/sandbox/account/truth.ts';
-import { cookbookFile, loadRecipes, type Result, renderCookbook, runRecipe } from '../support/cookbook.ts';
 import {
   connectedAt,
   type DemoTruth,
@@ -13,8 +12,9 @@ import {
   readAt,
   toFate,
   toSeenAt,
-} from '../support/demo-board.ts';
-import { test as base, openTestDatabase } from '../support/test-database.ts';
+} from '../support/database/demo-board.ts';
+import { test as base, openTestDatabase } from '../support/database/test-database.ts';
+import { cookbookFile, loadRecipes, type Result, renderCookbook, runRecipe } from '../support/documents/cookbook.ts';
 
 const test = base.extend('demo', { scope: 'file' }, async ({ database }) => await fillFromDemoBoard(database));
 

@@ -1,8 +1,8 @@
 // @module-tag slow
 // What a sweep leaves on record: its gaps, and what it has learned of the pages.
 import { describe, expect } from 'vitest';
-import { test } from '../support/site.ts';
-import type { TestDatabase } from '../support/test-database.ts';
+import type { TestDatabase } from '../support/database/test-database.ts';
+import { test } from '../support/processes/site.ts';
 
 describe('gaps', () => {
   test('are not left by a list that was walked to its end by one filter', async ({ openSite }) => {

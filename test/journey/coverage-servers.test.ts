@@ -12,9 +12,9 @@ import type { HiddenServer, Kind, ListReply, ListRequest, ServerOptions } from '
 import { serveHidden } from '../simulation/http-face.ts';
 import { kinds } from '../simulation/kinds.ts';
 import { createMemory, runSweep } from '../simulation/simulated-reader.ts';
-import { openOwnSource } from '../support/own-source.ts';
-import { createRandom } from '../support/random.ts';
-import { test as base, type TestDatabase } from '../support/test-database.ts';
+import { test as base, type TestDatabase } from '../support/database/test-database.ts';
+import { openOwnSource } from '../support/servers/own-source.ts';
+import { createRandom } from '../support/suite/random.ts';
 
 const seeds = Number(process.env.COVERAGE_E2E_SEEDS ?? 40);
 const firstSeed = Number(process.env.COVERAGE_E2E_FROM ?? 0);

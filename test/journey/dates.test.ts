@@ -1,7 +1,7 @@
 // The nights on which Melbourne's clocks change, read by date filters whose zone nobody knows.
 import { describe, expect } from 'vitest';
 import { findDifferences } from '../support/equality.ts';
-import { test } from '../support/site.ts';
+import { test } from '../support/processes/site.ts';
 
 const minute = 60_000;
 const nights = [

@@ -1,15 +1,15 @@
 // @module-tag slow
-// The product as it is deployed: no package of development, no right to write, no root; see test/support/product.ts for its two forms.
+// The product as it is deployed: no package of development, no right to write, no root; see test/support/processes/product.ts for its two forms.
 import { rmSync } from 'node:fs';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { openTestAdmin } from '../support/admin.ts';
-import { findFreePort } from '../support/free-port.ts';
-import { openProduct } from '../support/product.ts';
-import { toEnvironment } from '../support/syncing.ts';
-import { test as base, openTestDatabase } from '../support/test-database.ts';
-import { until } from '../support/until.ts';
-import { isRead } from '../support/worker.ts';
+import { test as base, openTestDatabase } from '../support/database/test-database.ts';
+import { openProduct } from '../support/processes/product.ts';
+import { toEnvironment } from '../support/processes/syncing.ts';
+import { isRead } from '../support/processes/worker.ts';
+import { findFreePort } from '../support/servers/free-port.ts';
+import { until } from '../support/suite/until.ts';
 
 /** Building an image takes minutes. */
 const buildMs = 900_000;

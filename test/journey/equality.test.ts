@@ -1,9 +1,9 @@
 // Applications from the sandbox to Postgres, by JSON and by XML, compared with the sandbox's truth field by field.
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
+import { openTestDatabase, test } from '../support/database/test-database.ts';
 import { findDifferences } from '../support/equality.ts';
-import { syncBoard } from '../support/syncing.ts';
-import { openTestDatabase, test } from '../support/test-database.ts';
+import { syncBoard } from '../support/processes/syncing.ts';
 
 const writes = `SELECT relname, n_tup_ins, n_tup_upd, n_tup_del FROM pg_stat_user_tables WHERE schemaname = 'intake'
   AND relname NOT IN ('leases', 'cursors', 'sweeps', 'ranges', 'coverage', 'evidence', 'advertisers', 'processes') ORDER BY relname`;

@@ -4,11 +4,11 @@
 import { readFileSync } from 'node:fs';
 import { TimeUnit, Type } from '@uwdata/flechette';
 import { expect } from 'vitest';
-import { openTables } from '../support/arrow.ts';
-import { loadRecipes, type Recipe, runRecipe } from '../support/cookbook.ts';
-import { fillFromDemoBoard } from '../support/demo-board.ts';
-import { openDuck } from '../support/duck.ts';
-import { compareRows, extract, extractTest } from '../support/extracting.ts';
+import { fillFromDemoBoard } from '../support/database/demo-board.ts';
+import { loadRecipes, type Recipe, runRecipe } from '../support/documents/cookbook.ts';
+import { openTables } from '../support/extract/arrow.ts';
+import { openDuck } from '../support/extract/duck.ts';
+import { compareRows, extract, extractTest } from '../support/extract/extracting.ts';
 
 /** What DuckDB says otherwise. */
 const dialect: readonly (readonly [string, string])[] = [

@@ -1,8 +1,8 @@
 // Applications with their files from the sandbox into database and blob store, compared with the sandbox's truth.
 import { describe, expect } from 'vitest';
-import { findFileDifferences } from '../support/file-equality.ts';
+import { test } from '../support/database/test-database.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
-import { test } from '../support/test-database.ts';
+import { findFileDifferences } from '../support/stores/file-equality.ts';
 
 describe('a board with its files', () => {
   for (const { format, tags } of [

@@ -1,8 +1,8 @@
 // What arrives late, changes or vanishes at the source, and what the rows say of it.
 import { describe, expect } from 'vitest';
 import { findDifferences } from '../support/equality.ts';
-import { test } from '../support/site.ts';
-import { until } from '../support/until.ts';
+import { test } from '../support/processes/site.ts';
+import { until } from '../support/suite/until.ts';
 
 const choices = { pageCap: 20, order: 'descending' } as const;
 

@@ -3,9 +3,9 @@
 // and the advertiser says so.
 import { describe, expect } from 'vitest';
 import type { Choices } from '../../src/dev/sandbox/behaviour/choices.ts';
+import type { TestDatabase } from '../support/database/test-database.ts';
 import { findDifferences } from '../support/equality.ts';
-import { test } from '../support/site.ts';
-import type { TestDatabase } from '../support/test-database.ts';
+import { test } from '../support/processes/site.ts';
 
 /** Rows after which everything is equal. */
 const equal: readonly (readonly [row: string, choices: Partial<Choices>])[] = [

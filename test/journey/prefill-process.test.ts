@@ -7,15 +7,15 @@ import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { callbackTimeoutMs } from '../../src/domain/prefill.ts';
 import { roles } from '../../src/store/postgres/grants.ts';
-import { openScratch } from '../support/blob-stores.ts';
-import { createBrowser } from '../support/candidate-browser.ts';
-import { findFreePort } from '../support/free-port.ts';
-import { callIntake, runIntake, startIntake } from '../support/intake.ts';
-import { redeem, takeBlobStore, toPrefillSettings, toStartUrl } from '../support/prefill-stage.ts';
-import { toEnvironment } from '../support/syncing.ts';
-import { type TestDatabase, test } from '../support/test-database.ts';
-import { until } from '../support/until.ts';
-import { isRead, spawnPrefill, spawnWorker } from '../support/worker.ts';
+import { type TestDatabase, test } from '../support/database/test-database.ts';
+import { createBrowser } from '../support/prefill/candidate-browser.ts';
+import { redeem, takeBlobStore, toPrefillSettings, toStartUrl } from '../support/prefill/prefill-stage.ts';
+import { callIntake, runIntake, startIntake } from '../support/processes/intake.ts';
+import { toEnvironment } from '../support/processes/syncing.ts';
+import { isRead, spawnPrefill, spawnWorker } from '../support/processes/worker.ts';
+import { findFreePort } from '../support/servers/free-port.ts';
+import { openScratch } from '../support/stores/blob-stores.ts';
+import { until } from '../support/suite/until.ts';
 
 /** A board and the settings of both processes; the careers site's client is registered for their port. */
 async function openParts(database: TestDatabase) {

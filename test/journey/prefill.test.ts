@@ -2,9 +2,15 @@
 import { hash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { describe, expect } from 'vitest';
-import { createBrowser } from '../support/candidate-browser.ts';
-import { careers, openPrefillStage, type PrefillStage, prefillKey, sessionSecret } from '../support/prefill-stage.ts';
-import { type TestDatabase, test } from '../support/test-database.ts';
+import { type TestDatabase, test } from '../support/database/test-database.ts';
+import { createBrowser } from '../support/prefill/candidate-browser.ts';
+import {
+  careers,
+  openPrefillStage,
+  type PrefillStage,
+  prefillKey,
+  sessionSecret,
+} from '../support/prefill/prefill-stage.ts';
 
 interface Redeemed {
   readonly profile: Record<string, unknown>;

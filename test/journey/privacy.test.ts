@@ -4,11 +4,11 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
-import { findTraces } from '../support/dump.ts';
-import { callIntake, type Ended, runIntake, startIntake } from '../support/intake.ts';
-import { test, toResult } from '../support/site.ts';
-import { testPrivacyKey, toEnvironment } from '../support/syncing.ts';
-import { openSettings } from '../support/worker.ts';
+import { findTraces } from '../support/database/dump.ts';
+import { callIntake, type Ended, runIntake, startIntake } from '../support/processes/intake.ts';
+import { test, toResult } from '../support/processes/site.ts';
+import { testPrivacyKey, toEnvironment } from '../support/processes/syncing.ts';
+import { openSettings } from '../support/processes/worker.ts';
 import { zelda, zeldaWords } from '../support/zelda.ts';
 
 describe('a person who is erased', () => {

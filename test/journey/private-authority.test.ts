@@ -8,13 +8,13 @@ import { createServer as createTlsServer } from 'node:https';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
-import { makeAuthority, makeCertificate } from '../support/authority.ts';
-import { openScratch } from '../support/blob-stores.ts';
-import { callIntake, runIntake } from '../support/intake.ts';
-import { type LocalServer, listenLocally } from '../support/local-server.ts';
-import { openStrictS3 } from '../support/strict-s3.ts';
-import { toEnvironment } from '../support/syncing.ts';
-import { test as base, openTestDatabase } from '../support/test-database.ts';
+import { test as base, openTestDatabase } from '../support/database/test-database.ts';
+import { callIntake, runIntake } from '../support/processes/intake.ts';
+import { toEnvironment } from '../support/processes/syncing.ts';
+import { makeAuthority, makeCertificate } from '../support/servers/authority.ts';
+import { type LocalServer, listenLocally } from '../support/servers/local-server.ts';
+import { openScratch } from '../support/stores/blob-stores.ts';
+import { openStrictS3 } from '../support/stores/strict-s3.ts';
 
 interface Authority {
   readonly folder: string;

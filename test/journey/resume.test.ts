@@ -2,12 +2,12 @@
 import type { Socket } from 'node:net';
 import { describe, expect } from 'vitest';
 import { openSandbox, type Sandbox, type SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
+import { emptyDatabase, type TestDatabase, test } from '../support/database/test-database.ts';
 import { findDifferences } from '../support/equality.ts';
-import { callIntake, startIntake } from '../support/intake.ts';
-import { toEnvironment } from '../support/syncing.ts';
-import { openTcpGate } from '../support/tcp-gate.ts';
-import { emptyDatabase, type TestDatabase, test } from '../support/test-database.ts';
-import { until } from '../support/until.ts';
+import { callIntake, startIntake } from '../support/processes/intake.ts';
+import { toEnvironment } from '../support/processes/syncing.ts';
+import { openTcpGate } from '../support/servers/tcp-gate.ts';
+import { until } from '../support/suite/until.ts';
 
 async function readUndisturbed(database: TestDatabase, options: SandboxOptions): Promise<number> {
   await emptyDatabase(database);

@@ -5,17 +5,17 @@ import { createServer, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
-import { openScratch } from '../support/blob-stores.ts';
-import { createBrowser } from '../support/candidate-browser.ts';
+import { test } from '../support/database/test-database.ts';
 import { findDifferences } from '../support/equality.ts';
-import { findFreePort } from '../support/free-port.ts';
-import { listenLocally } from '../support/local-server.ts';
-import { redeem, takeBlobStore, toPrefillSettings, toStartUrl } from '../support/prefill-stage.ts';
-import { openReceiver, webhookSecret } from '../support/receiver.ts';
-import { toEnvironment } from '../support/syncing.ts';
-import { test } from '../support/test-database.ts';
-import { until } from '../support/until.ts';
-import { isDone, isRead, probe, spawnPrefill, spawnWorker } from '../support/worker.ts';
+import { createBrowser } from '../support/prefill/candidate-browser.ts';
+import { redeem, takeBlobStore, toPrefillSettings, toStartUrl } from '../support/prefill/prefill-stage.ts';
+import { toEnvironment } from '../support/processes/syncing.ts';
+import { isDone, isRead, probe, spawnPrefill, spawnWorker } from '../support/processes/worker.ts';
+import { findFreePort } from '../support/servers/free-port.ts';
+import { listenLocally } from '../support/servers/local-server.ts';
+import { openReceiver, webhookSecret } from '../support/servers/receiver.ts';
+import { openScratch } from '../support/stores/blob-stores.ts';
+import { until } from '../support/suite/until.ts';
 
 const before = process.env.BEFORE;
 

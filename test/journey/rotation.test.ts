@@ -6,12 +6,12 @@ import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
-import { openScratch } from '../support/blob-stores.ts';
-import { query, succeeds } from '../support/embedded-root.ts';
+import { query, succeeds } from '../support/database/embedded-root.ts';
+import { openTestDatabase, type TestDatabase, test } from '../support/database/test-database.ts';
 import { findDifferences } from '../support/equality.ts';
-import { openTestDatabase, type TestDatabase, test } from '../support/test-database.ts';
-import { until } from '../support/until.ts';
-import { hireWorker, isRead, openSettings, probe, type TestWorker } from '../support/worker.ts';
+import { hireWorker, isRead, openSettings, probe, type TestWorker } from '../support/processes/worker.ts';
+import { openScratch } from '../support/stores/blob-stores.ts';
+import { until } from '../support/suite/until.ts';
 
 /** A role whose password can be changed; `rotate` ends its sessions as well, as a managed database does at a failover. */
 async function openRole(database: TestDatabase) {

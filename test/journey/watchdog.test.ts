@@ -6,11 +6,11 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
-import { runIntake } from '../support/intake.ts';
-import { test } from '../support/test-database.ts';
-import { until } from '../support/until.ts';
-import { testFirst } from '../support/variants.ts';
-import { openSettings, spawnWorker } from '../support/worker.ts';
+import { test } from '../support/database/test-database.ts';
+import { runIntake } from '../support/processes/intake.ts';
+import { openSettings, spawnWorker } from '../support/processes/worker.ts';
+import { until } from '../support/suite/until.ts';
+import { testFirst } from '../support/suite/variants.ts';
 
 function start(file: string, args: readonly string[], env: Record<string, string> = {}) {
   const cache = process.env.NODE_COMPILE_CACHE;

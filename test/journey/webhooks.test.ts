@@ -8,12 +8,12 @@ import { expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { toMessage, toPing } from '../../src/domain/webhook.ts';
 import { openWebhookClient } from '../../src/webhooks/send.ts';
-import { openScratch } from '../support/blob-stores.ts';
-import { findFreePort } from '../support/free-port.ts';
-import { callIntake } from '../support/intake.ts';
-import { newWebhookSecret, openReceiver, webhookSecret } from '../support/receiver.ts';
-import { toEnvironment } from '../support/syncing.ts';
-import { test } from '../support/test-database.ts';
+import { test } from '../support/database/test-database.ts';
+import { callIntake } from '../support/processes/intake.ts';
+import { toEnvironment } from '../support/processes/syncing.ts';
+import { findFreePort } from '../support/servers/free-port.ts';
+import { newWebhookSecret, openReceiver, webhookSecret } from '../support/servers/receiver.ts';
+import { openScratch } from '../support/stores/blob-stores.ts';
 
 /** The example receiver as a process; `lines` is what it printed. */
 async function openExample(inbox: string, secrets = webhookSecret) {

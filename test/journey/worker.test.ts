@@ -3,11 +3,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect } from 'vitest';
 import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
+import { type TestDatabase, test } from '../support/database/test-database.ts';
 import { findDifferences } from '../support/equality.ts';
-import { callIntake } from '../support/intake.ts';
-import { type TestDatabase, test } from '../support/test-database.ts';
-import { until } from '../support/until.ts';
-import { isRead, openSettings, probe, spawnWorker } from '../support/worker.ts';
+import { callIntake } from '../support/processes/intake.ts';
+import { isRead, openSettings, probe, spawnWorker } from '../support/processes/worker.ts';
+import { until } from '../support/suite/until.ts';
 
 const loadLeases = (database: TestDatabase) =>
   database.query<{ owner: string; held: boolean }>(
@@ -75,7 +75,7 @@ describe('a worker', () => {
     await using board = await openSandbox({ applications: 5 });
     board.fault({ kind: 'hang', on: 'list', times: null });
     await using settings = await openSettings(database, board);
-    const child = spawn(process.execPath, ['test/support/worker-process.ts', 'worker'], {
+    const child = spawn(process.execPath, ['test/support/processes/worker-process.ts', 'worker'], {
       env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...settings.env },
       stdio: 'ignore',
     });

@@ -21,7 +21,7 @@ process.exitCode = codes.length > 0 && codes.every((code) => code === 0) ? 0 : 1
 async function runContract({ conditionalPut, open }: StoreChoice): Promise<unknown> {
   await using store = await open();
   const test = ['test/contract/blobs.test.ts', '-t', 'S3_TEST_ENDPOINT'];
-  const child = spawn(process.execPath, ['test/support/run.ts', ...test], {
+  const child = spawn(process.execPath, ['test/support/suite/run.ts', ...test], {
     stdio: 'inherit',
     env: {
       ...process.env,

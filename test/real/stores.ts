@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
-import { findFreePort } from '../support/free-port.ts';
+import { findFreePort } from '../support/servers/free-port.ts';
 
 export interface RealStore extends AsyncDisposable {
   readonly endpoint: string;

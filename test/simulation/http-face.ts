@@ -1,7 +1,7 @@
 // Serves a hidden server over HTTP in the shape of the list endpoint: `GET /v1/advertiser/applications`, JSON only.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type LocalServer, listenLocally } from '../support/local-server.ts';
+import { type LocalServer, listenLocally } from '../support/servers/local-server.ts';
 import { type HiddenServer, isFailure, type ListedRow, type ListReply, type ListRequest } from './hidden-server.ts';
 
 export interface FaceOptions {

@@ -3,7 +3,7 @@
 
 import type { Done } from '../../src/domain/coverage/certificate.ts';
 import type { Position } from '../../src/domain/coverage/position.ts';
-import { createRandom, type Random } from '../support/random.ts';
+import { createRandom, type Random } from '../support/suite/random.ts';
 import type { HiddenServer, Kind } from './hidden-server.ts';
 import { createMemory, type Memory, runSweep, type SweepResult } from './simulated-reader.ts';
 

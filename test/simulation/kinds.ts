@@ -6,7 +6,7 @@
 //   filtersBeforeCap: the server applies both id filters, as numbers, before it cuts off a page.
 //   capAboveHalf:     the rows (or bytes) at which it cuts off questions by id stay within [M/2, M] from one night to the next.
 //   oneCurrentList:   every answer comes from one list, as it is at that moment.
-// In test/unit/coverage-simulation.test.ts nobody may be lost by a kind that keeps all three.
+// In test/unit/coverage/coverage-simulation.test.ts nobody may be lost by a kind that keeps all three.
 import type { Draws } from './draws.ts';
 import {
   type Ask,

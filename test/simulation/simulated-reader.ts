@@ -21,7 +21,7 @@ import {
   type Plan,
   type State,
 } from '../../src/domain/coverage/state.ts';
-import { createRandom } from '../support/random.ts';
+import { createRandom } from '../support/suite/random.ts';
 import { type HiddenServer, isFailure, type ListReply, type ListRequest } from './hidden-server.ts';
 
 interface HeldId {

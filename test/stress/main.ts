@@ -58,7 +58,7 @@ async function play({ busy, env, postgres }: Stress, seed: number): Promise<stri
   if (postgres !== undefined && !bin) return `Postgres ${postgres} is not installed`;
   const server = bin && stack.use(await openRealPostgres(bin, fastSettings));
   for (let each = 0; each < busy; each++) stack.use(startBusy());
-  const child = spawn(process.execPath, ['test/support/run.ts', '--all', ...positionals], {
+  const child = spawn(process.execPath, ['test/support/suite/run.ts', '--all', ...positionals], {
     cwd: join(import.meta.dirname, '../..'),
     env: {
       ...{ ...process.env, NO_COLOR: '1', TEST_SHUFFLE_SEED: String(seed), ...env },

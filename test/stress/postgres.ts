@@ -5,9 +5,9 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { appendFileSync, chmodSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { query, succeeds } from '../support/embedded-root.ts';
-import { findFreePort } from '../support/free-port.ts';
-import { until } from '../support/until.ts';
+import { query, succeeds } from '../support/database/embedded-root.ts';
+import { findFreePort } from '../support/servers/free-port.ts';
+import { until } from '../support/suite/until.ts';
 
 export interface RealPostgres extends AsyncDisposable {
   readonly url: string;

@@ -1,13 +1,13 @@
 // The admin port over a test database, as a worker opens it, and rows that look like a busy month.
 import { BlockList } from 'node:net';
-import { toStatus } from '../../src/domain/status.ts';
+import { toStatus } from '../../src/domain/status/status.ts';
 import { openStore } from '../../src/store/store.ts';
 import { checkDatabase } from '../../src/sync/worker/health-checks.ts';
 import { createMetrics } from '../../src/web/admin/metrics.ts';
 import { type AdminOptions, openAdmin } from '../../src/web/admin/routes.ts';
 import type { HttpServer } from '../../src/web/server.ts';
-import { createRandom, type Random } from './random.ts';
-import type { TestDatabase } from './test-database.ts';
+import type { TestDatabase } from './database/test-database.ts';
+import { createRandom, type Random } from './suite/random.ts';
 
 /** The last poll must be at most an hour old. */
 const staleAfterMs = 3_600_000;

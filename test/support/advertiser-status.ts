@@ -1,5 +1,5 @@
 // An advertiser of whom there is nothing to report, for tests of the status and of what shows it.
-import type { AdvertiserStatus } from '../../src/domain/advertiser-status.ts';
+import type { AdvertiserStatus } from '../../src/domain/status/advertiser-status.ts';
 
 /** All is well, and everything happened at this moment. */
 export function anAdvertiserStatus(at: Date, facts: Partial<AdvertiserStatus> = {}): AdvertiserStatus {

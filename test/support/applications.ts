@@ -9,7 +9,7 @@ import type { Database } from '../../src/store/postgres/database.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { SweepProgress } from '../../src/store/sweeps/sweeps.ts';
 import { comparePage } from '../../src/sync/read/commit-answer.ts';
-import type { TestDatabase } from './test-database.ts';
+import type { TestDatabase } from './database/test-database.ts';
 
 /** An application; its hashes are computed from its facts. */
 export function anApplication(id: number | bigint, facts: Partial<Application> = {}): Application {

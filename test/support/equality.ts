@@ -1,6 +1,6 @@
 // Compares a database with the sandbox's truth, application by application and field by field.
 import type { BoardAdvertiser } from '../../src/dev/sandbox/account/account.ts';
-import type { TestDatabase } from './test-database.ts';
+import type { TestDatabase } from './database/test-database.ts';
 
 /** Describes the first few differences; empty when every application is stored once and equal. */
 export async function findDifferences(

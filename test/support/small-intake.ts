@@ -5,7 +5,7 @@ import { openSandbox, type Sandbox, type SandboxOptions } from '../../src/dev/sa
 import type { ApplicationPlan } from '../../src/dev/sandbox/people/plan.ts';
 import type { BlobStore } from '../../src/domain/blob.ts';
 import type { Sought } from '../../src/domain/erasure.ts';
-import { toStatus } from '../../src/domain/status.ts';
+import { toStatus } from '../../src/domain/status/status.ts';
 import type { Source } from '../../src/source/client.ts';
 import { describeFile } from '../../src/source/parse/file-description.ts';
 import { parseScreens } from '../../src/source/parse/screen.ts';
@@ -23,10 +23,10 @@ import { type VerifyRequest, verify } from '../../src/sync/files/verify.ts';
 import { erase } from '../../src/sync/privacy/erase.ts';
 import { syncAccount } from '../../src/sync/read/read-account.ts';
 import { readIds } from '../../src/sync/read/read-ids.ts';
-import { openScratch } from './blob-stores.ts';
-import { type OwnSourceOptions, openOwnSource } from './own-source.ts';
-import { testPrivacyKey } from './syncing.ts';
-import { emptyDatabase, openTestDatabase, type TestDatabase } from './test-database.ts';
+import { emptyDatabase, openTestDatabase, type TestDatabase } from './database/test-database.ts';
+import { testPrivacyKey } from './processes/syncing.ts';
+import { type OwnSourceOptions, openOwnSource } from './servers/own-source.ts';
+import { openScratch } from './stores/blob-stores.ts';
 
 /** The row of an attachment. */
 export interface FileRow {

@@ -1,6 +1,6 @@
 // Someone whose every fact is a word that stands nowhere else, so that whatever is left of her after an erasure can be found.
 import { createHash } from 'node:crypto';
-import { findTraces } from './dump.ts';
+import { findTraces } from './database/dump.ts';
 import type { SmallIntake } from './small-intake.ts';
 
 export const zelda = {

@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 
 function start(...args: string[]) {
-  const child = spawn(process.execPath, ['test/support/cli-process.ts', ...args], {
+  const child = spawn(process.execPath, ['test/support/processes/cli-process.ts', ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   return { child, stderr: text(child.stderr), ended: once(child, 'exit') as Promise<[number | null, string | null]> };

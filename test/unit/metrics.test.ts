@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { toStatus } from '../../src/domain/status.ts';
-import { createFilled } from '../support/filled-metrics.ts';
-import { until } from '../support/until.ts';
+import { toStatus } from '../../src/domain/status/status.ts';
+import { createFilled } from '../support/database/filled-metrics.ts';
+import { until } from '../support/suite/until.ts';
 
 async function loadNames(): Promise<string[]> {
   const { metrics, status } = createFilled();

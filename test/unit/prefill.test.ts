@@ -12,9 +12,9 @@ import { openSpool } from '../../src/sync/files/spool.ts';
 import { findClient } from '../../src/web/limits.ts';
 import { parseCallback } from '../../src/web/prefill/request.ts';
 import { parseResumeToken, toResumeToken } from '../../src/web/prefill/resume-link.ts';
-import { openScratch } from '../support/blob-stores.ts';
-import { listenLocally } from '../support/local-server.ts';
-import { openOwnPrefillSource } from '../support/own-source.ts';
+import { listenLocally } from '../support/servers/local-server.ts';
+import { openOwnPrefillSource } from '../support/servers/own-source.ts';
+import { openScratch } from '../support/stores/blob-stores.ts';
 
 const key = { advertiserId: 7n, prefillId: '0b0e7a52-9a5d-4c3a-a4ad-2f3f1f6f7a11' };
 

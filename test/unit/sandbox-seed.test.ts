@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openSandbox, type SandboxOptions } from '../../src/dev/sandbox/http/server.ts';
 import { readLocal, zoneOffsetMinutes } from '../../src/dev/sandbox/wire/dates.ts';
-import { get } from '../support/plain-client.ts';
+import { get } from '../support/servers/plain-client.ts';
 
 const now = () => Date.UTC(2026, 5, 30, 3);
 

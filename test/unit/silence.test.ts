@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toUnusualSilence } from '../../src/domain/silence.ts';
+import { toUnusualSilence } from '../../src/domain/status/silence.ts';
 
 const hour = 3600_000;
 const day = 24 * hour;

@@ -1,10 +1,10 @@
 // Status: which facts are problems, which of them are urgent, and what the one sentence says.
 import { describe, expect, it } from 'vitest';
 import { renderStatus } from '../../src/cli/render-status.ts';
-import { type AdvertiserStatus, type SweepFacts, toSweepResult } from '../../src/domain/advertiser-status.ts';
 import { tooManyAbsent } from '../../src/domain/coverage/certificate.ts';
 import { toJson } from '../../src/domain/format.ts';
-import { isHealthy, toReport, toStatus } from '../../src/domain/status.ts';
+import { type AdvertiserStatus, type SweepFacts, toSweepResult } from '../../src/domain/status/advertiser-status.ts';
+import { isHealthy, toReport, toStatus } from '../../src/domain/status/status.ts';
 import { renderAgo } from '../../src/web/admin/page.ts';
 import { anAdvertiserStatus } from '../support/advertiser-status.ts';
 

@@ -2,12 +2,12 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { toDelay } from '../../src/domain/delay.ts';
+import { toWebhookProblems, toWebhookState, type WebhookStatus } from '../../src/domain/status/webhook-status.ts';
 import { type Failing, findFailure, retryForMs, toMessage, type WebhookEvent } from '../../src/domain/webhook.ts';
-import { toWebhookProblems, toWebhookState, type WebhookStatus } from '../../src/domain/webhook-status.ts';
 import { isPublic } from '../../src/webhooks/public-address.ts';
 import { createPublicLookup } from '../../src/webhooks/send.ts';
 import { sign } from '../../src/webhooks/sign.ts';
-import { newWebhookSecret, webhookSecret } from '../support/receiver.ts';
+import { newWebhookSecret, webhookSecret } from '../support/servers/receiver.ts';
 
 const event: WebhookEvent = {
   eventId: 4001n,

@@ -1,6 +1,6 @@
 // The data of the charts and of the table of sweeps, one statement each, from rows that exist anyway: no sampling, no extra storage.
 // Postgres groups times into steps; this file fills in empty steps, so that a pause is visible.
-import { type History, type Period, type RecentSweep, steps, toStepStarts } from '../../domain/history.ts';
+import { type History, type Period, type RecentSweep, steps, toStepStarts } from '../../domain/status/history.ts';
 import type { Queryable, Row } from '../postgres/database.ts';
 import { sweepFacts } from './status.ts';
 

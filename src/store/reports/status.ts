@@ -1,8 +1,14 @@
 // Loads the facts of the status: one statement per kind of fact, whatever the number of advertisers.
-import type { AdvertiserFacts, AdvertiserStatus, ProvenVerdict, SweepStatus } from '../../domain/advertiser-status.ts';
+
 import { mostQuarantined } from '../../domain/application.ts';
 import type { Conclusion } from '../../domain/coverage/certificate.ts';
-import { arrivalSample } from '../../domain/silence.ts';
+import type {
+  AdvertiserFacts,
+  AdvertiserStatus,
+  ProvenVerdict,
+  SweepStatus,
+} from '../../domain/status/advertiser-status.ts';
+import { arrivalSample } from '../../domain/status/silence.ts';
 import { volatileNames } from '../applications/volatile.ts';
 import { isUnrepaired } from '../files/verify-blobs.ts';
 import { isAhead } from '../postgres/clock.ts';

@@ -3,10 +3,10 @@
 
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { AdvertiserStatus } from '../../domain/advertiser-status.ts';
-import { toUnusualSilence } from '../../domain/silence.ts';
-import { isHealthy, type Status } from '../../domain/status.ts';
-import { toWebhookLagMs, toWebhookState, type WebhookStatus } from '../../domain/webhook-status.ts';
+import type { AdvertiserStatus } from '../../domain/status/advertiser-status.ts';
+import { toUnusualSilence } from '../../domain/status/silence.ts';
+import { isHealthy, type Status } from '../../domain/status/status.ts';
+import { toWebhookLagMs, toWebhookState, type WebhookStatus } from '../../domain/status/webhook-status.ts';
 import { fileOutcomes, type Pass } from '../../sync/worker/pass.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;

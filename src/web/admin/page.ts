@@ -3,8 +3,8 @@
 
 import { html } from 'hono/html';
 import type { HtmlEscapedString } from 'hono/utils/html';
-import type { SweepResult } from '../../domain/advertiser-status.ts';
 import { formatAgo } from '../../domain/format.ts';
+import type { SweepResult } from '../../domain/status/advertiser-status.ts';
 
 export type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 

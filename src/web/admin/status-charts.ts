@@ -3,7 +3,7 @@
 
 import { html } from 'hono/html';
 import { formatCount, formatSpan } from '../../domain/format.ts';
-import type { History } from '../../domain/history.ts';
+import type { History } from '../../domain/status/history.ts';
 import { type Html, toUtc } from './page.ts';
 
 export function renderCharts({ period, steps }: History): Html[] {

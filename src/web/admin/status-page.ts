@@ -2,17 +2,17 @@
 // scripts. Shows counts, configured names and times, never a person; hono's html escapes inserted values.
 
 import { html } from 'hono/html';
+import { formatCount, formatSpan } from '../../domain/format.ts';
 import {
   type AdvertiserStatus,
   type CoverageStatus,
   type Problem,
   toSweepName,
   toSweepResult,
-} from '../../domain/advertiser-status.ts';
-import { formatCount, formatSpan } from '../../domain/format.ts';
-import { type History, type Period, periods } from '../../domain/history.ts';
-import { isHealthy, type Status } from '../../domain/status.ts';
-import { toWebhookLagMs, toWebhookState } from '../../domain/webhook-status.ts';
+} from '../../domain/status/advertiser-status.ts';
+import { type History, type Period, periods } from '../../domain/status/history.ts';
+import { isHealthy, type Status } from '../../domain/status/status.ts';
+import { toWebhookLagMs, toWebhookState } from '../../domain/status/webhook-status.ts';
 import {
   type Html,
   type Mood,

@@ -18,7 +18,7 @@ import { confirmCursors } from '../../../src/store/sweeps/cursors.ts';
 import { endCertificates, takeTickets } from '../../../src/store/sweeps/sweeps.ts';
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
 import { claimLease, takeLease } from '../../support/leases.ts';
-import { testPrivacyKey } from '../../support/syncing.ts';
+import { testPrivacyKey } from '../../support/processes/syncing.ts';
 import type { Actor, Line, Program } from '../schedule.ts';
 import type { Scenarios, Situation, Stage } from '../stage.ts';
 

@@ -1,0 +1,118 @@
+// `intake backfill`: one sweep of a chosen range, beside a live worker. After an interruption the next run continues it.
+
+import type { ReadConfig } from '../../app.ts';
+import { firstPosition, lastPosition } from '../../domain/coverage/position.ts';
+import { formatCount, formatSpan } from '../../domain/format.ts';
+import type { BackfillRange } from '../../sync/read/read-account.ts';
+import { toId, toSeconds } from '../arguments.ts';
+import { advertiser, type Context, command, flag, type Given, option, unless } from '../command.ts';
+import { type ExitCode, exitCodes } from '../exit-codes.ts';
+import { Misuse } from '../failure.ts';
+import { loadReadConfig } from '../open.ts';
+import { reportOutcomes, showReadProgress } from '../read-report.ts';
+
+const options = {
+  from: option('<date>', 'submitted on this day or later (2026-07-01, or a time with its zone)', (text) =>
+    toSeconds('--from', text, 'start'),
+  ),
+  to: option('<date>', 'submitted on this day or earlier', (text) => toSeconds('--to', text, 'end')),
+  afterId: option('<id>', 'ids above this one', (text) => toId(text, '--after-id')),
+  beforeId: option('<id>', 'ids below this one', (text) => toId(text, '--before-id')),
+  gaps: flag('only what coverage says is open'),
+  restart: flag('discard an unfinished sweep of the same range and start over'),
+  files: unless('leave downloads queued'),
+  dryRun: flag('estimate requests and duration, store nothing'),
+  advertiser,
+};
+
+export const backfill = command({
+  name: 'backfill',
+  summary: 'read a chosen range once, or everything, beside a live worker',
+  examples: [
+    ['intake backfill', 'everything; continues an unfinished backfill where it stopped'],
+    ['intake backfill --from 2026-07-01 --to 2026-07-31', 'what was submitted in July'],
+    ['intake backfill --after-id 120000 --before-id 150000', 'a range of ids, without the two given ones'],
+    ['intake backfill --gaps', 'only what coverage says is open'],
+    ['intake backfill --dry-run', 'estimate requests and duration; sends two requests, stores nothing'],
+  ],
+  options,
+  async run(context, given) {
+    const { restart, files, dryRun } = given;
+    const range = toRange(given);
+    const config = await loadReadConfig(context, given.advertiser);
+    const { signal } = context;
+    if (dryRun) return await showEstimates(context, config, range);
+    const { backfillOnce } = await import('../../app.ts');
+    const outcomes = await showReadProgress(context, (events) =>
+      backfillOnce(config, { ...events, range, restart, files, signal }),
+    );
+    return reportOutcomes(context, outcomes);
+  },
+});
+
+function toRange({ from, to, afterId, beforeId, gaps }: Given<typeof options>): BackfillRange {
+  const byDate = from !== undefined || to !== undefined;
+  const byId = afterId !== undefined || beforeId !== undefined;
+  if (Number(byDate) + Number(byId) + Number(gaps) > 1) {
+    throw new Misuse('Choose one: a range of dates, a range of ids, or --gaps.');
+  }
+  if (gaps) return 'gaps';
+  const range: Exclude<BackfillRange, 'gaps'> = byDate
+    ? { axis: 'date', low: from ?? 0n, high: to ?? null }
+    : {
+        axis: 'id',
+        low: afterId === undefined ? firstPosition : afterId + 1n,
+        high: beforeId === undefined ? null : beforeId - 1n,
+      };
+  if (range.axis === 'id' && range.low > lastPosition) throw new Misuse('The range is empty: no id is larger.');
+  if (range.high !== null && range.high < range.low) {
+    const isOpen = from === undefined && afterId === undefined;
+    throw new Misuse(
+      `The range is empty: ${isOpen ? 'nothing lies before its end' : 'its end lies before its beginning'}.`,
+    );
+  }
+  return range;
+}
+
+/** What a backfill would cost, per advertiser and range. Stores nothing of what it reads. */
+async function showEstimates(
+  { signal, terminal }: Context,
+  config: ReadConfig,
+  chosen: BackfillRange,
+): Promise<ExitCode> {
+  const { backfillParallel: parallel } = await import('../../app.ts');
+  const { openAnyStore } = await import('../../app/database.ts');
+  const { openConnectionsOf, openSourceToLook } = await import('../../app/resources.ts');
+  const { toRanges } = await import('../../sync/read/read-account.ts');
+  const { estimate } = await import('../../sync/read/estimate.ts');
+  // An estimate creates a missing schema but does not upgrade an existing one.
+  await using store = await openAnyStore(config, 'backfill');
+  await store.schema.ensure({ signal, upgrade: false });
+  await using connections = openConnectionsOf(config);
+  const { advertisers, SOURCE_RATE: requestsPerSecond } = config.source;
+  const estimates = [];
+  for (const account of advertisers) {
+    const source = openSourceToLook(config, store, account, connections);
+    const { advertiserId } = await store.advertisers.lookUp(account.name, account.advertiserId);
+    for (const range of await toRanges({ store }, advertiserId, chosen)) {
+      const isById = range.axis === 'id' && advertiserId !== null;
+      const held = isById ? await store.applications.countListed(advertiserId, range) : 0;
+      const asked = { range, held, requestsPerSecond, parallel, now: Date.now(), signal };
+      const plan = { axis: range.axis, from: range.low, to: range.high };
+      estimates.push({ name: account.name, plan, estimate: await estimate(source, asked) });
+    }
+  }
+  const lines = estimates.map(({ name, plan: { axis, from, to }, estimate }) => {
+    const { applications, requests, durationMs, pageSize } = estimate;
+    const range = `${axis === 'date' ? 'submitted' : 'ids'} ${formatPosition(axis, from)} to ${formatPosition(axis, to)}`;
+    if (applications === null || requests === null || durationMs === null) return `${name}: ${range}; size unknown.`;
+    return `${name}: ${range}; about ${formatCount(applications, 'application')}, ${formatCount(requests, 'request')} of up to ${pageSize}, ${formatSpan(durationMs)}.`;
+  });
+  terminal.result({ estimates }, () => lines.join('\n') || 'Nothing to read: every range is closed.');
+  return exitCodes.done;
+}
+
+function formatPosition(axis: 'id' | 'date', position: bigint | null): string {
+  if (position === null) return 'the newest';
+  return axis === 'date' ? new Date(Number(position) * 1_000).toISOString() : String(position);
+}

@@ -1,0 +1,89 @@
+// `intake doctor`: checks everything that Intake needs, and shows what is wrong and what was learned about the source.
+import type { Config } from '../../config.ts';
+import type { Store } from '../../store/store.ts';
+import type { Finding } from '../../sync/worker/health-checks.ts';
+import { advertiser, command } from '../command.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { toFailure } from '../failure.ts';
+import { loadCommandConfig } from '../open.ts';
+import { toPrintable } from '../terminal.ts';
+
+export const doctor = command({
+  name: 'doctor',
+  summary:
+    'check configuration, database, schema, clock, storage, credentials and webhooks; show what was learned about the source',
+  examples: [
+    ['intake doctor', 'every check, one line each'],
+    ['intake doctor --json', 'the same for a program'],
+  ],
+  options: { advertiser },
+  async run({ env, signal, terminal }, { advertiser }) {
+    const config = await loadCommandConfig(env, {
+      needs: ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill', 'webhooks'],
+      advertiser,
+    });
+    const configuration = { check: 'configuration', ok: true, detail: config.warnings.join(' ') || 'complete' };
+    const found: Finding[] = [configuration, ...(await runChecks(config, signal))];
+    const findings = found.map(({ check, ok, detail, trouble }) => {
+      const failure = trouble === undefined ? null : toFailure(trouble, signal);
+      // Subclasses of Trouble already say in their message what to do.
+      const next = trouble instanceof Error && trouble.name === 'Trouble' ? failure?.next : undefined;
+      return { check, ok, detail, next, exitCode: failure?.exitCode };
+    });
+    terminal.result({ findings: findings.map(({ check, ok, detail }) => ({ check, ok, detail })) }, () =>
+      findings
+        .flatMap(({ check, ok, detail, next }) => {
+          return [
+            `${ok ? 'ok  ' : 'bad '} ${check}: ${toPrintable(detail)}`,
+            ...(next === undefined ? [] : [`     Next: ${next}`]),
+          ];
+        })
+        .join('\n'),
+    );
+    const bad = findings.filter(({ ok }) => !ok);
+    if (bad.length === 0) return exitCodes.done;
+    return bad.find(({ exitCode }) => exitCode !== undefined)?.exitCode ?? exitCodes.incomplete;
+  },
+});
+
+/** Runs the checks. They do not change the schema, and a failing check does not stop the others. */
+async function runChecks(
+  config: Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'webhooks'>,
+  signal: AbortSignal,
+): Promise<Finding[]> {
+  const { openAnyStore } = await import('../../app/database.ts');
+  const { openConfiguredBlobs, openConnectionsOf, openSourceToLook, openWebhooks } = await import(
+    '../../app/resources.ts'
+  );
+  const checks = await import('../../sync/worker/health-checks.ts');
+  await using stack = new AsyncDisposableStack();
+  const findings: Finding[] = [];
+  /** Null where the database is empty or unavailable: storage and source are checked all the same. */
+  let store: Store | null = null;
+  try {
+    const opened = stack.use(await openAnyStore(config, 'doctor'));
+    findings.push(...(await checks.checkDatabase(opened, Date.now)));
+    const schema = await opened.schema.load().catch(() => null);
+    store = schema === null || schema.state === 'absent' ? null : opened;
+  } catch (trouble) {
+    const detail = trouble instanceof Error ? trouble.message : 'cannot be opened';
+    findings.push({ check: 'database', ok: false, detail, trouble });
+  }
+  const isGood = (name: string) => findings.every(({ check, ok }) => ok || check !== name);
+  if (isGood('database')) findings.push(await checks.checkKey(store));
+  else findings.push({ check: 'PRIVACY_KEY', ok: false, detail: 'not compared: the database is unavailable' });
+  // A schema of another version may not tell whose the storage is.
+  const owned = isGood('schema') ? store : null;
+  findings.push(...(await checks.checkBlobs(owned, () => openConfiguredBlobs(config), signal)));
+  const connections = stack.use(openConnectionsOf(config));
+  const { advertisers } = config.source;
+  for (const account of advertisers) {
+    const source = openSourceToLook(config, store, account, connections);
+    findings.push(...(await checks.checkSource(store, source, { ...account, signal })));
+  }
+  const webhooks = openWebhooks(config, stack).filter(({ account }) =>
+    advertisers.some(({ name }) => name === account),
+  );
+  findings.push(...(await checks.checkWebhooks(webhooks)));
+  return findings;
+}

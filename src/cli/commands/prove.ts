@@ -1,0 +1,205 @@
+// `intake prove`: explains the evidence behind a certificate, exports it, or has it checked by an independent program.
+import { execFile } from 'node:child_process';
+import { createWriteStream, type Stats, statSync } from 'node:fs';
+import { mkdtempDisposable, open, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { type Explanation, explain } from '../../domain/evidence/explain.ts';
+import { formatCount } from '../../domain/format.ts';
+import { FileTrouble } from '../../domain/trouble.ts';
+import { toSeconds } from '../arguments.ts';
+import { advertiser, type Context, command, option } from '../command.ts';
+import { type ExitCode, exitCodes } from '../exit-codes.ts';
+import { Failure, Misuse } from '../failure.ts';
+import { loadCommandConfig } from '../open.ts';
+
+export const prove = command({
+  name: 'prove',
+  summary: 'show, export or check the evidence that nobody is missing',
+  examples: [
+    ['intake prove', 'what is proven now, what it rests on, what would have falsified it'],
+    ['intake prove --at 2026-07-31', 'the same for everything submitted until the end of that day'],
+    ['intake prove --export proof.ndjson', 'every question and answer behind it, as docs/proof-format.md describes'],
+    ['intake prove --check', 'check it with examples/check-proof.ts, which shares no code with Intake'],
+    ['intake prove --check proof.ndjson --noted 42:9f86..', 'check a file, also against a hash noted earlier'],
+  ],
+  options: {
+    export: option('<file>', 'write the evidence of one account; readable by you only'),
+    check: option<string | true>('[file]', 'check a file, or the evidence stored now'),
+    noted: option<readonly string[]>('<sweep:hash...>', 'with --check: hashes that were noted earlier'),
+    at: option(
+      '<date>',
+      'a day (2026-07-31, until its end at +10:00) or a time with its zone',
+      (text) => new Date(Number(toSeconds('--at', text, 'end')) * 1_000),
+    ),
+    advertiser,
+  },
+  after: 'Exits with 3 where completeness is unproven or in doubt, and where the checker rejects the proof.',
+  async run(context, { export: target, check, noted = [], at = null, advertiser: account }) {
+    if ([target, check, at ?? undefined].filter((one) => one !== undefined).length > 1) {
+      throw new Misuse('Choose one: --export, --check or --at.');
+    }
+    if (noted.length > 0 && check === undefined) throw new Misuse('--noted belongs to --check.');
+    if (!noted.every((hash) => /^\d{1,19}:[0-9a-f]{64}$/.test(hash)))
+      throw new Misuse('--noted must be a sweep and its hash, as 42:9f86..');
+    if (typeof check === 'string') return await showCheck(context, resolve(check), noted);
+    const config = await loadCommandConfig(context.env, {
+      needs: ['database', 'accounts', 'privacy'],
+      advertiser: account,
+    });
+    const isExport = target !== undefined || check !== undefined;
+    if (isExport && config.accounts.length > 1)
+      throw new Misuse('Several accounts are configured: name one with --advertiser.');
+    const { signal, terminal } = context;
+    const { openStoreOf } = await import('../../app/database.ts');
+    await using store = await openStoreOf(config, 'prove');
+    const { advertisers, evidence } = store;
+    const accounts = [];
+    for (const one of config.accounts) {
+      accounts.push(await advertisers.lookUp(one.name, one.advertiserId));
+    }
+    if (!isExport) {
+      const explained: Explained[] = [];
+      for (const { name, advertiserId } of accounts) {
+        // -1, which no account has, stands for an id that is not known yet: nothing is covered.
+        const proof = await evidence.loadCurrent(advertiserId ?? -1n);
+        explained.push({ name, advertiserId, ...explain(at, proof) });
+      }
+      terminal.result({ advertisers: explained }, () => explained.map(render).join('\n'));
+      const isWell = explained.every(({ complete, risk }) => complete && risk !== 'doubt');
+      return isWell ? exitCodes.done : exitCodes.incomplete;
+    }
+    const { name = '', advertiserId = null } = accounts[0] ?? {};
+    if (advertiserId === null)
+      throw new Failure(exitCodes.incomplete, 'This account was not read yet, so there is no evidence.', 'intake sync');
+    const exportTo = (file: string) =>
+      evidence.withProofs(advertiserId, async ({ lines, ...stored }) => {
+        const written = await writeLines(file, lines, signal);
+        return { name, advertiserId, file, lines: written, sweeps: stored.evidence.length, ...stored };
+      });
+    if (target === undefined) {
+      await using folder = await mkdtempDisposable(join(tmpdir(), 'intake-proof-'));
+      const { file } = await exportTo(join(folder.path, 'proof.ndjson'));
+      return await showCheck(context, file, noted);
+    }
+    const written = await exportTo(resolve(target));
+    terminal.result(written, () =>
+      [
+        `${written.file}: ${formatCount(written.sweeps, 'sweep')} and ${formatCount(written.applications, 'application')} of ${name}, ${formatCount(written.lines, 'line')}.`,
+        'Keep these hashes somewhere else; they show later whether the evidence is the same:',
+        ...written.evidence.map((one) => `  ${one}`),
+      ].join('\n'),
+    );
+    return exitCodes.done;
+  },
+});
+
+/** Writes a temporary file and renames it when it is complete. Until then an existing file stays; its mode is not kept. */
+async function writeLines(file: string, lines: AsyncIterable<string>, signal: AbortSignal): Promise<number> {
+  const unfinished = `${file}.${process.pid}.tmp`;
+  try {
+    // A device or a folder must not be replaced.
+    requireFile(file, statSync(file, { throwIfNoEntry: false }));
+    let count = 0;
+    const text = async function* () {
+      for await (const line of lines) {
+        count++;
+        yield `${line}\n`;
+      }
+    };
+    await pipeline(text, createWriteStream(unfinished, { flags: 'wx', mode: 0o600 }), { signal });
+    await rename(unfinished, file);
+    return count;
+  } catch (error) {
+    await rm(unfinished, { force: true }).catch(() => {});
+    throw toFileTrouble(error, file, 'written');
+  }
+}
+
+function requireFile(file: string, stats: Stats | undefined): void {
+  if (stats?.isFile() === false) throw new FileTrouble(file, 'not a regular file');
+}
+
+function toFileTrouble(error: unknown, file: string, what: string): unknown {
+  if (!(error instanceof Error && 'syscall' in error && 'code' in error)) return error;
+  return new FileTrouble(file, `it cannot be ${what} (${error.code})`, error);
+}
+
+type Findings = readonly { readonly worth: string; readonly reason: string }[];
+
+/** The checker's report on a file, as far as people are shown it. */
+interface CheckReport {
+  readonly verdict: 'forged' | 'unproven' | 'assumed' | 'proven';
+  /** True if no certificate claims more than its lines support. */
+  readonly supported: boolean;
+  readonly sweeps: readonly string[];
+  readonly certificates: readonly {
+    readonly ids: string;
+    readonly completeThrough: string;
+    readonly says: string;
+    readonly supports: string;
+    readonly findings: Findings;
+  }[];
+  readonly findings: Findings;
+}
+
+const checker = join(import.meta.dirname, '../../../examples/check-proof.ts');
+
+/** Runs the checker on a file in a separate process, which gets the file and no environment. */
+async function showCheck({ signal, terminal }: Context, file: string, noted: readonly string[]): Promise<ExitCode> {
+  try {
+    await using handle = await open(file, 'r');
+    requireFile(file, await handle.stat());
+  } catch (error) {
+    throw toFileTrouble(error, file, 'read');
+  }
+  const args = [checker, file, ...noted.flatMap((hash) => ['--noted', hash])];
+  const report = await new Promise<CheckReport>((end, fail) => {
+    execFile(process.execPath, args, { signal, env: {}, maxBuffer: 256 * 1024 * 1024 }, (error, stdout, stderr) => {
+      // Exit code 1 means that the checker rejects the proof, which is a valid result.
+      if (error === null || error.code === 1) end(JSON.parse(stdout) as CheckReport);
+      else fail(signal.aborted ? (signal.reason as Error) : new Error(stderr.trim() || error.message));
+    });
+  });
+  terminal.result(report, () => renderCheck(report));
+  return report.supported && report.verdict !== 'unproven' ? exitCodes.done : exitCodes.incomplete;
+}
+
+function renderCheck({ verdict, supported, sweeps, certificates, findings }: CheckReport): string {
+  const all = [...findings, ...certificates.flatMap((one) => one.findings)];
+  return [
+    ...sweeps,
+    ...certificates.map(
+      (one) =>
+        `ids ${one.ids}, submitted before ${one.completeThrough}: the certificate says ${one.says}, its lines support ${one.supports}`,
+    ),
+    ...all.slice(0, 10).map(({ worth, reason }) => `${worth}: ${reason}`),
+    ...(all.length > 10 ? [`and ${all.length - 10} more (--json)`] : []),
+    `verdict: ${verdict}${supported ? '' : ', refused'}`,
+  ].join('\n');
+}
+
+type Explained = Explanation & { readonly name: string; readonly advertiserId: bigint | null };
+
+function render({ name, at, complete, certificates, openRanges, ...proof }: Explained): string {
+  const moment = at === null ? '' : ` through ${at.toISOString()}`;
+  return [
+    `${name}: ${complete ? `complete${moment}, ${proof.certificate}` : `not known to be complete${moment}`}`,
+    ...certificates.flatMap((one) => [
+      `  ids ${one.low} to ${one.high ?? 'infinity'}: ${one.certificate}: ${one.reason}`,
+      `    covers applications submitted until ${one.completeThrough.toISOString()}${one.reaches ? '' : ', which is not far enough'}`,
+      `    sweep ${one.sweepId} of ${one.startedAt.toISOString()}: ${formatCount(one.questions, 'question')} (${formatCount(one.witnesses, 'witness', 'witnesses')} among them), ${formatCount(one.audits, 'audit')} since`,
+      `    evidence ${one.evidence ?? 'was not recorded by the version that read it; intake sync --recheck records it'}`,
+    ]),
+    ...(certificates.length === 0 ? ['  nothing was read to its end yet'] : []),
+    ...(openRanges > 0
+      ? [`  ${formatCount(openRanges, 'id range is', 'id ranges are')} not covered; run intake backfill --gaps`]
+      : []),
+    '  It rests on:',
+    ...proof.assumptions.map((text) => `    ${text}`),
+    '  It would have been falsified by:',
+    ...proof.falsifiedBy.map((text) => `    ${text}`),
+    '  Others can check it: intake prove --export FILE, then npx node examples/check-proof.ts FILE',
+  ].join('\n');
+}

@@ -1,0 +1,111 @@
+// `intake sandbox`: runs the sandbox job board as a process and prints the settings to paste. Not for production.
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import type { Sandbox } from '../../dev/sandbox/http/server.ts';
+import { toCount } from '../arguments.ts';
+import { command, type Given, option, preset } from '../command.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { Misuse } from '../failure.ts';
+import { toPrintable } from '../terminal.ts';
+
+const options = {
+  applications: preset('<count>', 'how many applications it starts with', 500, (text) =>
+    toCount('--applications', text),
+  ),
+  seed: preset('<number>', 'the same seed gives the same bytes for all boards started on one day (UTC)', 1, (text) =>
+    toCount('--seed', text),
+  ),
+  host: preset(
+    '<host>',
+    'the address to listen on; other machines reach only the API, not the control routes',
+    '127.0.0.1',
+  ),
+  port: preset('<port>', '0 takes a free port', 0, (text) => toCount('--port', text, 65_535)),
+  now: option(
+    '<time>',
+    'the time at which the board starts, instead of today; the same seed and time give the same bytes',
+    toClock,
+  ),
+  live: preset('<per-minute>', 'new applications per minute', 0, (text) => toCount('--live', text)),
+};
+
+export const sandbox = command({
+  name: 'sandbox',
+  summary: 'run a sandbox job board that implements the API, to try Intake without an account',
+  examples: [
+    ['intake sandbox', '500 applications on a free port; prints the settings to paste'],
+    ['intake sandbox --applications 20000 --port 4010', 'more applications, on a fixed port'],
+    ['intake sandbox --live 30', 'thirty people apply every minute'],
+  ],
+  options,
+  async run({ signal, terminal }, given) {
+    const { openSandbox } = await loadDevelopment('sandbox', () => import('../../dev/sandbox/http/server.ts'));
+    const { live, now, ...settings } = given;
+    await using board = await openSandbox({ ...settings, ...(now && { now }) }).catch((error: unknown) => {
+      throw toListenFailure(error, given) ?? error;
+    });
+    board.startArrivals(live);
+    const env = toSettings(board);
+    terminal.result(env, () =>
+      Object.entries(env)
+        .map(([name, value]) => `export ${name}=${value}`)
+        .join('\n'),
+    );
+    terminal.note('Paste these lines into another terminal; `npm run intake -- sync` there reads this board.');
+    terminal.note(`The sandbox runs until Ctrl-C. What it assumes about the API: ${board.url}/`);
+    if (!signal.aborted) await once(signal, 'abort');
+    return exitCodes.done;
+  },
+});
+
+/** Loads a part of src/dev for the command that needs it. The production image has neither that folder nor its packages. */
+export async function loadDevelopment<T>(command: 'sandbox' | 'demo', load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    const next = 'Run it from a checkout after npm ci; docker build --target sandbox makes an image of the sandbox.';
+    throw new Misuse(`intake ${command} is not part of the production image.`, next);
+  }
+}
+
+/** The failure for an address that is taken or does not exist; null where something else failed. */
+function toListenFailure(error: unknown, { host, port }: Given<typeof options>): Misuse | null {
+  const { code = '', syscall = '' } = error as NodeJS.ErrnoException;
+  if (syscall !== 'listen' && syscall !== 'getaddrinfo') return null;
+  const happened = `The sandbox cannot listen on port ${port} of ${toPrintable(host.slice(0, 100))} (${code}).`;
+  return new Misuse(happened, 'Choose another --port or --host; without them the sandbox takes a free port.');
+}
+
+/** The settings to paste: for the advertiser side, and for the candidate side with a careers site on this machine. */
+function toSettings({ url, credential, client }: Sandbox): Record<string, string> {
+  return {
+    SOURCE_URL: url,
+    SOURCE_CREDENTIAL: credential,
+    SOURCE_RATE: 'off',
+    AUTH_URL: url,
+    OAUTH_CLIENT_ID: client.clientId,
+    OAUTH_CLIENT_SECRET: client.clientSecret,
+    OAUTH_REDIRECT_URI: 'http://127.0.0.1:8080/prefill/callback',
+    PREFILL_RETURN_URLS: 'http://127.0.0.1:8090/',
+    PREFILL_KEY: randomBytes(24).toString('base64url'),
+    SESSION_SECRET: randomBytes(24).toString('base64url'),
+  };
+}
+
+/** A clock that starts at the given time and runs from there. */
+function toClock(text: string): () => number {
+  const begin = Date.parse(text);
+  if (Number.isNaN(begin)) {
+    throw new Misuse('--now must be a time, such as 2026-11-01T00:00:00Z.');
+  }
+  let offset: number | undefined;
+  return () => {
+    // The clock stands still while the board is created, so that every time on it is the given one to the millisecond.
+    const elapsed = offset === undefined ? 0 : performance.now() - offset;
+    setImmediate(() => {
+      offset ??= performance.now();
+    });
+    return begin + Math.floor(elapsed);
+  };
+}

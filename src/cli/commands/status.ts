@@ -1,0 +1,52 @@
+// `intake status`: prints the status as text or JSON; once, as a check for cron jobs, or repeatedly.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isHealthy, type Status, toReport, toUnknownStatus } from '../../domain/status/status.ts';
+import { command, flag } from '../command.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { loadCommandConfig } from '../open.ts';
+
+const betweenLooksMs = 2_000;
+/** Moves the cursor to the upper left and clears the screen: redraws in place and keeps the scrollback. */
+const clear = '\u001b[H\u001b[2J';
+
+export const status = command({
+  name: 'status',
+  summary: 'show advertisers, coverage, cursor, queue and problems',
+  examples: [
+    ['intake status', 'what is stored, how far the list was read, and what needs attention'],
+    [
+      'intake status --check',
+      'for cron jobs: exits with 8 when reading has stopped, or when the proof of completeness is missing or too old',
+    ],
+    ['intake status --watch', 'the same, redrawn every two seconds until Ctrl-C'],
+    ['intake status --json', 'for a program; with --watch one object per line'],
+  ],
+  options: {
+    check: flag('exit with 8 when a problem is urgent'),
+    watch: flag('redraw every two seconds'),
+  },
+  async run({ env, signal, terminal }, { check, watch }) {
+    const config = await loadCommandConfig(env, { needs: ['database', 'privacy', 'sync', 'extract'] });
+    const { openAnyStore } = await import('../../app/database.ts');
+    const { loadAnyStatus } = await import('../../app/status.ts');
+    const { isTemporary } = await import('../../sync/retry.ts');
+    const { renderStatus } = await import('../render-status.ts');
+    await using store = await openAnyStore(config, 'status');
+    let awaySince: Date | null = null;
+    for (;;) {
+      let value: Status;
+      try {
+        value = await loadAnyStatus(store, config);
+        awaySince = null;
+      } catch (error) {
+        if (!watch || !isTemporary(error)) throw error;
+        awaySince ??= new Date();
+        value = toUnknownStatus(new Date(), awaySince, error.message);
+      }
+      terminal.result(toReport(value), () => `${watch && terminal.isScreen ? clear : ''}${renderStatus(value)}`);
+      if (!watch) return check && !isHealthy(value) ? exitCodes.unhealthy : exitCodes.done;
+      await sleep(betweenLooksMs, undefined, { signal }).catch(() => {});
+      if (signal.aborted) return exitCodes.done;
+    }
+  },
+});

@@ -1,0 +1,78 @@
+// `intake verify`: checks that every stored file is where its row says, with the same bytes. Damaged files are queued again.
+
+import { formatBytes, formatCount } from '../../domain/format.ts';
+import { advertiser, command, flag, preset } from '../command.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { Misuse } from '../failure.ts';
+import { openFiles } from '../open.ts';
+
+export const verify = command({
+  name: 'verify',
+  summary: 'compare rows with stored objects and their bytes; queue damaged files again',
+  examples: [
+    ['intake verify', 'every row and object, and the 1 % of the bytes that was read longest ago'],
+    ['intake verify --sample 10', 'the 10 % of the bytes that was read longest ago'],
+    ['intake verify --full', 'the bytes of every file, and the counts of the status'],
+    ['intake verify --collect', 'also delete unreferenced objects, even if they are more than 2 %'],
+  ],
+  options: {
+    sample: preset(
+      '<percent>',
+      'percentage of the bytes to read, beginning with those read longest ago',
+      0.01,
+      toShare,
+    ),
+    full: flag('read the bytes of every file, and count all rows again'),
+    collect: flag('delete unreferenced objects that are older than a day, without the safety limit'),
+    advertiser,
+  },
+  after: 'Exits with 3 while a file is missing or damaged, and when an object without a row is found.',
+  async run(context, { sample, full, collect, advertiser: name }) {
+    const share = full ? 1 : sample;
+    const { signal, terminal } = context;
+    const { verify: compare } = await import('../../sync/files/verify.ts');
+    await using app = await openFiles(context, 'verify', name, 'own');
+    const { config, store, blobs, crashPoint } = app;
+    const advertisers = app.accounts.map(({ advertiserId }) => advertiserId);
+    const miscounted = share === 1 ? await store.reports.repairTallies() : 0;
+    if (share === 1) await store.reports.markAllDays();
+    const progress = terminal.openProgress('blobs');
+    const summary = await compare(
+      { store, blobs, crashPoint, onStep: (sum) => progress.update(sum.blobs, null, formatBytes(sum.readBytes)) },
+      {
+        ...{ advertisers, amount: { share }, mayDeleteManyOrphans: collect, signal },
+        parallel: config.blobs.SOURCE_CONCURRENCY,
+      },
+    ).finally(() => progress[Symbol.dispose]());
+    const found = { ...summary, miscounted };
+    const isDamaged = found.missing + found.damaged > 0;
+    const { unrepaired, extra } = found;
+    terminal.result(found, () =>
+      [
+        `${formatCount(found.blobs, 'blob')} compared, the bytes of ${found.read} read (${formatBytes(found.readBytes)}).`,
+        isDamaged
+          ? `${found.missing} missing, ${found.damaged} damaged: ${formatCount(found.requeued, 'file is', 'files are')} queued again${found.lost > 0 ? `, ${formatCount(found.lost, 'earlier version or resume is', 'earlier versions or resumes are')} lost` : ''}. Next: intake sync`
+          : `${unrepaired > 0 ? 'No other' : 'None'} is missing or damaged.`,
+        unrepaired > 0 &&
+          `${formatCount(unrepaired, 'file')} found missing or damaged earlier: not downloaded again yet. Next: intake sync. Where the source did not have the file, run intake retry first.`,
+        extra > 0 &&
+          `${formatCount(extra, 'object has', 'objects have')} no row. They are deleted after a day unless a row refers to them by then.`,
+        found.miscounted > 0 &&
+          `${formatCount(found.miscounted, 'count')} of the status differed from the rows and ${found.miscounted === 1 ? 'is' : 'are'} corrected.`,
+        found.foreign > 0 && `Left alone: ${formatCount(found.foreign, 'object')} whose names are not Intake's.`,
+        found.collected > 0 && `Deleted: ${formatCount(found.collected, 'unreferenced object')}.`,
+        found.braked &&
+          `${found.orphans} objects are unreferenced. That is too many at once, so none was deleted: a database restored from an older backup looks like this. To delete them anyway: intake verify --collect`,
+      ]
+        .filter((line) => line !== false)
+        .join('\n'),
+    );
+    return isDamaged || unrepaired + extra > 0 || found.braked ? exitCodes.incomplete : exitCodes.done;
+  },
+});
+
+function toShare(text: string): number {
+  const percent = Number(text);
+  if (text.trim() !== '' && percent >= 0 && percent <= 100) return percent / 100;
+  throw new Misuse('--sample must be a percentage from 0 to 100.');
+}

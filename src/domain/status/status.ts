@@ -1,0 +1,144 @@
+// The status is one value that the CLI, the page, the metrics and the probes render: the facts, and the problems that follow from them.
+
+import { formatCount, formatMoment, formatSpan } from '../format.ts';
+import { describeSchema, isUsable, type Schema } from '../schema.ts';
+import type { Dependency, Wait } from '../trouble.ts';
+import { type AdvertiserStatus, type Problem, type ProofLimit, toAdvertiserProblems } from './advertiser-status.ts';
+import { toWebhookProblems, type WebhookStatus } from './webhook-status.ts';
+
+export interface Status {
+  readonly at: Date;
+  readonly headline: string;
+  /** Polls must have reached the end of the list within this time; null where nothing polls by schedule. */
+  readonly staleAfterMs: number | null;
+  /** Every id must have been read again within this time; null without a limit. */
+  readonly proofLimitMs: number | null;
+  /** Every stored byte must have been read again within this time; null without a limit. */
+  readonly verifyWithinMs: number | null;
+  readonly problems: readonly Problem[];
+  readonly waits: readonly Wait[];
+  readonly webhooks: readonly WebhookStatus[];
+  /** Null where nothing is extracted by schedule. */
+  readonly extract: ExtractStatus | null;
+  readonly advertisers: readonly AdvertiserStatus[];
+}
+
+/** The extract that a worker writes by schedule. */
+export interface ExtractStatus {
+  readonly location: string;
+  readonly publishedAt: Date | null;
+  readonly withinMs: number;
+}
+
+export interface CommonFacts {
+  readonly schema: Schema;
+  readonly waits: readonly Wait[];
+  readonly webhooks: readonly WebhookStatus[];
+  readonly extract: ExtractStatus | null;
+  readonly proofLimit: ProofLimit;
+  readonly verifyWithinMs: number;
+}
+
+/** Combines the facts and the problems that follow from them, urgent problems first. */
+export function toStatus(
+  at: Date,
+  advertisers: readonly AdvertiserStatus[],
+  staleAfterMs: number | null,
+  { schema, waits = [], webhooks = [], extract = null, proofLimit, verifyWithinMs }: Partial<CommonFacts> = {},
+): Status {
+  const awaited = new Set(waits.flatMap(({ task, advertiser }) => (task === 'reading' ? [advertiser] : [])));
+  const limits = { staleAfterMs, proofLimit: proofLimit ?? null, verifyWithinMs: verifyWithinMs ?? null };
+  const problems = [
+    ...(schema === undefined ? [] : toSchemaProblems(schema)),
+    ...toWaitProblems(waits, at),
+    ...advertisers.flatMap((one) => toAdvertiserProblems(one, at, { ...limits, isWaiting: awaited.has(one.name) })),
+    ...webhooks.flatMap((webhook): Problem[] => toWebhookProblems(webhook, at)),
+    ...(extract === null ? [] : toExtractProblems(extract, at)),
+  ].sort((a, b) => Number(b.urgent) - Number(a.urgent));
+  return {
+    at,
+    headline: toHeadline(advertisers, problems),
+    staleAfterMs,
+    proofLimitMs: proofLimit?.ms ?? null,
+    verifyWithinMs: limits.verifyWithinMs,
+    problems,
+    waits,
+    webhooks,
+    extract,
+    advertisers,
+  };
+}
+
+function toSchemaProblems(schema: Schema): Problem[] {
+  if (isUsable(schema)) return [];
+  const what = `The schema is ${describeSchema(schema)}.`;
+  const command = schema.state === 'ahead' ? 'intake --version' : 'intake migrate';
+  // Not urgent: the workers of the version that migrated the database keep working.
+  return [{ advertiser: null, what, command, urgent: false }];
+}
+
+/** The status shows a wait at once. It becomes urgent only after this time, since the restart of a server is no emergency. */
+const urgentWaitMs = 60_000;
+
+const waitWords: Record<Dependency, string> = {
+  source: 'Reading has been waiting for the source',
+  database: 'Work has been waiting for the database',
+  storage: 'Downloads have been waiting for the storage',
+};
+
+/** Accounts that wait for the same reason make one problem. It names the account where only one waits. */
+function toWaitProblems(waits: readonly Wait[], now: Date): Problem[] {
+  const alike = Map.groupBy(waits, ({ task, dependency, reason }) => `${task} ${dependency} ${reason}`);
+  return [...alike.values()].map((same) => {
+    const [{ advertiser, task, dependency, reason }] = same as [Wait, ...Wait[]];
+    const since = Math.min(...same.map((wait) => wait.since.getTime()));
+    const isDeletion = task === 'deletion';
+    const who = isDeletion ? 'Deletion has been waiting for the storage' : waitWords[dependency];
+    return {
+      advertiser: same.length === 1 ? advertiser : null,
+      what: `${who} since ${formatMoment(since)}${same.length > 1 ? ` (${same.length} advertisers)` : ''}: ${isDeletion ? 'Infected files are not deleted. ' : ''}${reason}`,
+      command: 'intake doctor',
+      urgent: now.getTime() - since >= urgentWaitMs,
+    };
+  });
+}
+
+export function toUnknownStatus(at: Date, since: Date, reason: string): Status {
+  const what = `The database has been unreachable since ${formatMoment(since.getTime())}`;
+  const problem = { advertiser: null, what: `${what}: ${reason}`, command: 'intake doctor', urgent: true };
+  return { ...toStatus(at, [], null), headline: `${what}.`, problems: [problem] };
+}
+
+export function isHealthy({ advertisers, problems }: Status): boolean {
+  return advertisers.length > 0 && !problems.some((problem) => problem.urgent);
+}
+
+/** The status for programs, without the arrival times, which serve only to detect a silence. */
+export function toReport(status: Status): object {
+  const advertisers = status.advertisers.map(({ submittedAt: _, ...one }) => one);
+  return { ...status, healthy: isHealthy(status), advertisers };
+}
+
+function toExtractProblems({ location, publishedAt, withinMs }: ExtractStatus, now: Date): Problem[] {
+  const ageMs = publishedAt === null ? null : now.getTime() - publishedAt.getTime();
+  if (ageMs !== null && ageMs <= withinMs) return [];
+  const what =
+    ageMs === null
+      ? `Nothing has been extracted to ${location} yet.`
+      : `The extract at ${location} is ${formatSpan(ageMs)} old, the limit is ${formatSpan(withinMs)} (EXTRACT_WITHIN).`;
+  return [{ advertiser: null, what, command: 'intake extract --since-last', urgent: false }];
+}
+
+function toHeadline(advertisers: readonly AdvertiserStatus[], problems: readonly Problem[]): string {
+  if (advertisers.length === 0) return 'No advertiser has been read yet.';
+  const total = advertisers.reduce((sum, a) => sum + a.applications, 0);
+  // Files that the source does not have yet are left out. The others count: after a one-shot sync, no worker may be running to fetch them.
+  const waiting = advertisers.reduce((sum, a) => sum + a.waiting - a.notThere, 0);
+  const files = waiting > 0 ? `; ${formatCount(waiting, 'file waits', 'files wait')} to be fetched` : '';
+  const held = `${formatCount(total, 'application')} of ${formatCount(advertisers.length, 'advertiser')} stored${files}.`;
+  if (problems.length === 0) return `All is well: ${held}`;
+  const urgent = problems.filter((problem) => problem.urgent).length;
+  const count = urgent > 0 ? urgent : problems.length;
+  const need = count === 1 ? 'One problem needs' : `${count} problems need`;
+  return `${need} attention${urgent > 0 ? ' now' : ''}; ${held}`;
+}

@@ -1,0 +1,52 @@
+// Metrics of a worker for whom everything has happened once, so that every name is there.
+import { toStatus } from '../../../src/domain/status/status.ts';
+import { createMetrics } from '../../../src/web/admin/metrics.ts';
+import { anAdvertiserStatus } from '../advertiser-status.ts';
+
+const at = new Date('2026-11-15T10:00:00Z');
+const advertiser = anAdvertiserStatus(at, {
+  applications: 7,
+  waiting: 3,
+  due: 2,
+  oldestDueAt: at,
+  verifiedSince: new Date(at.getTime() - 86_400_000),
+  attachments: { stored: 5, infected: 1 },
+  coverage: {
+    ...{ certificate: 'assumed', risk: 'harmless', reason: 'a reason', completeThrough: at },
+    asOf: new Date(at.getTime() - 90_000),
+  },
+  latenessMs: 1_500,
+});
+
+export function createFilled() {
+  const metrics = createMetrics({ version: '1.2.3' });
+  metrics.observePass({ pass: 'live', outcome: 'done', durationMs: 1_200, requests: 3, added: 2, changed: 1 });
+  metrics.observePass({
+    pass: 'downloads',
+    outcome: 'done',
+    durationMs: 9,
+    files: { stored: 4, failed: 1 },
+    fileBytes: 77,
+  });
+  metrics.observePass({ pass: 'live', outcome: 'failed', durationMs: 5, kind: 'refused' });
+  metrics.observePass({ pass: 'webhooks', outcome: 'done', durationMs: 5 });
+  for (let n = 0; n < 6; n++) metrics.observeDelivered();
+  metrics.observeWaits([50, 2_000]);
+  const proofLimit = { ms: 173_400_000, isScheduled: true };
+  const status = toStatus(at, [advertiser], 1_200_000, {
+    proofLimit,
+    verifyWithinMs: 30 * 86_400_000,
+    extract: {
+      location: 's3://analytics/intake',
+      publishedAt: new Date(at.getTime() - 3_600_000),
+      withinMs: 172_800_000,
+    },
+    webhooks: [
+      {
+        ...{ advertiser: 'north', name: 'ats', position: 3n, behind: 2, behindSince: new Date(at.getTime() - 40_000) },
+        ...{ failures: 1, failingSince: at, nextAt: at, stop: null, lastAnswer: 'it answered 500', answeredAt: at },
+      },
+    ],
+  });
+  return { metrics, status, advertiser, at };
+}
