@@ -32,6 +32,8 @@ interface Point {
   readonly longestBlockMs: number;
   /** Blocks of 8 kB that the statements of every minute touch together. */
   readonly frequentBlocks: number;
+  /** Those of them that read a large table from its beginning to its end. */
+  readonly scans: readonly string[];
   readonly costs: Readonly<Record<What, { readonly nodeMs: number; readonly postgresMs: number }>>;
 }
 
@@ -87,6 +89,10 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
     ...{ ratio: last.frequentBlocks / first.frequentBlocks, goal: { atMost: 1.3 } },
   };
   yield {
+    ...{ figure: `large tables read whole every minute, at ${last.applications}`, ...grown, anchor: 'none' },
+    ...{ ratio: last.scans.length, unit: 'scans', goal: { atMost: 0 }, note: last.scans.join(', ') },
+  };
+  yield {
     ...{ figure: `peak RSS at ${last.applications} applications`, ...grown },
     ...{ ratio: last.peakBytes / first.peakBytes, goal: { atMost: 1.25 } },
   };
@@ -124,7 +130,6 @@ async function measurePoint(place: Place, applications: number): Promise<Point> 
   await database.query('VACUUM ANALYZE');
   const recheck = await run(1, 'sync', '--recheck', '--no-files', '--json');
   const frequent = await countBlocks(database.url, boardAdvertiser);
-  if (applications > 50_000 && frequent.scans.length > 0) throw new Error(`Read whole: ${frequent.scans.join(', ')}.`);
   await keepDownloads(database);
   await run(1, 'sync', '--json');
   const verify = await run(3, 'verify', '--json');
@@ -139,6 +144,7 @@ async function measurePoint(place: Place, applications: number): Promise<Point> 
     databaseBytes: row.bytes,
     longestBlockMs: Math.round(Math.max(...watched.map((each) => each.longestBlockMs))),
     frequentBlocks: sum(Object.values(frequent.blocks)),
+    scans: frequent.scans,
     costs: { sweep, recheck, ...served, status, verify, erase },
   };
 }

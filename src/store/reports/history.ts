@@ -35,15 +35,24 @@ function loadApplications(db: Queryable, span: Span) {
   );
 }
 
-/** Leaves out applications that were submitted before their advertiser was added: their delay says nothing about Intake. */
+/**
+ * Leaves out applications that were submitted before their advertiser was added: their delay says nothing about Intake. Of an advertiser that
+ * was added in this span, all others came in it; they are found by their own time, or its first load would be read whole.
+ */
 function loadDelays(db: Queryable, span: Span) {
   return loadByStep<{ p95: number }>(
     db,
     `SELECT date_bin($1::interval, a.first_seen_at, 'epoch') AS step,
        percentile_cont(0.95) WITHIN GROUP (ORDER BY d.ms) AS p95
-     FROM intake.advertisers v JOIN intake.applications a ON a.advertiser_id = v.advertiser_id
+     FROM intake.advertisers v CROSS JOIN LATERAL (
+       SELECT first_seen_at, submitted_at FROM intake.applications
+       WHERE v.created_at >= $2 AND advertiser_id = v.advertiser_id AND submitted_at >= v.created_at
+       UNION ALL
+       SELECT first_seen_at, submitted_at FROM intake.applications
+       WHERE v.created_at < $2 AND advertiser_id = v.advertiser_id AND first_seen_at >= $2 AND submitted_at >= v.created_at
+     ) AS a
      CROSS JOIN LATERAL (SELECT greatest(0, extract(epoch FROM a.first_seen_at - a.submitted_at))::float8 * 1000 AS ms) AS d
-     WHERE a.first_seen_at >= $2 AND a.first_seen_at <= $3 AND a.submitted_at >= v.created_at GROUP BY 1`,
+     WHERE a.first_seen_at <= $3 GROUP BY 1`,
     span,
   );
 }
