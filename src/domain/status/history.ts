@@ -25,8 +25,8 @@ export interface Step {
   /** Applications submitted in this step, by the source's clock. */
   readonly applications: number;
   /**
-   * Within this time 95 % of the applications stored in this step were stored after their submission. Those submitted before Intake knew
-   * their advertiser are left out. Null when none is left.
+   * Within this time after their submission 95 % of the stored applications of this step were stored. Those submitted before Intake knew
+   * their advertiser are left out: their delay says nothing about Intake. Null when none is left.
    */
   readonly delayMs: number | null;
 }

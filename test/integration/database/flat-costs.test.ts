@@ -16,6 +16,8 @@ test('what runs often reads no more blocks when five times as much is stored, an
   expect(many.busy.blocks['a claim of files']).toBeGreaterThan(Number(many.idle.blocks['a claim of files']));
   expect(listGrown(few.idle.blocks, many.idle.blocks)).toEqual([]);
   expect(many.idle.scans).toEqual([]);
+  expect(listGrown(few.loaded.blocks, many.loaded.blocks), 'all of it stored within the hour').toEqual([]);
+  expect(many.loaded.scans).toEqual([]);
 });
 
 function listGrown(few: Readonly<Record<string, number>>, many: Readonly<Record<string, number>>): string[] {
@@ -24,7 +26,7 @@ function listGrown(few: Readonly<Record<string, number>>, many: Readonly<Record<
     .map(([what, blocks]) => `${what}: ${few[what]} blocks, then ${blocks}`);
 }
 
-/** An account of this size with a backlog of a thousand files, and one beside it that has just begun. */
+/** An account of this size with a backlog of a thousand files, one beside it that has just begun, and the first as its first load leaves it. */
 async function measure(applications: number) {
   await using database = await openTestDatabase();
   await fillAccount(database.url, applications);
@@ -36,5 +38,9 @@ async function measure(applications: number) {
   await database.query(
     `INSERT INTO intake.advertisers (name, advertiser_id, created_at) VALUES ('new', 8, '2026-10-19')`,
   );
-  return { busy: await countBlocks(database.url, 7n), idle: await countBlocks(database.url, 8n) };
+  const [busy, idle] = [await countBlocks(database.url, 7n), await countBlocks(database.url, 8n)];
+  await database.query(`UPDATE intake.advertisers SET created_at = now() - interval '1 hour' WHERE advertiser_id = 7`);
+  await database.query(`UPDATE intake.applications SET first_seen_at = now() - interval '30 minutes'`);
+  await database.query('VACUUM (FULL, ANALYZE) intake.applications');
+  return { busy, idle, loaded: await countBlocks(database.url, 7n) };
 }
