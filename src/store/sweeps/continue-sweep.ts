@@ -92,12 +92,15 @@ const olderThan = (
 /** Twice the lateness that polls and rechecks have measured within 30 days, at most a day. A lag that is shorter is raised to it. */
 const latenessMs = `least(86400000, CASE WHEN v.late_at > now() - interval '30 days' THEN 2 * v.late_ms ELSE 0 END)`;
 
+/** More applications than arrive within a lag. A poll that read again what a first load has stored in its lag would be a second one. */
+const mostInLag = 5_000;
+
 const lagAgo = `now() - greatest(asked.lag_ms, ${latenessMs}) * interval '1 millisecond'`;
 
 /**
- * A poll begins where the cursor was one lag ago, by `first_seen_at`, so that it also reads ids that commit late at the source. Right after
- * a first load every row is newer than that: then the poll begins below the lowest id submitted in the last 26 hours. It begins at an
- * application that must still be there, so that a healthy answer is never empty.
+ * A poll begins where the cursor was one lag ago, by `first_seen_at`, so that it also reads ids that commit late at the source. After a first
+ * load too many rows are newer than that: then the poll begins below the lowest id submitted in the last 26 hours. It begins at an application
+ * that must still be there, so that a healthy answer is never empty.
  */
 export async function loadSyncStates(
   db: Queryable,
@@ -133,12 +136,11 @@ export async function loadSyncStates(
      LEFT JOIN intake.advertisers v ON v.advertiser_id = asked.advertiser_id
      LEFT JOIN intake.cursors c ON c.advertiser_id = asked.advertiser_id
      LEFT JOIN LATERAL (
-       SELECT a.application_id FROM intake.applications a
-       WHERE a.advertiser_id = asked.advertiser_id AND a.application_id <= c.after_id AND ${isExpected}
-         AND a.first_seen_at <= ${lagAgo}
-         -- Right after a first load no row is old enough: one lookup says so, instead of a search through all rows.
-         AND (SELECT EXISTS (SELECT 1 FROM intake.applications o WHERE o.advertiser_id = asked.advertiser_id AND o.first_seen_at <= ${lagAgo}))
-       ORDER BY a.application_id DESC LIMIT 1) AS aged ON true
+       SELECT newest.application_id FROM (
+         SELECT a.application_id, a.first_seen_at FROM intake.applications a
+         WHERE a.advertiser_id = asked.advertiser_id AND a.application_id <= c.after_id AND ${isExpected}
+         ORDER BY a.application_id DESC LIMIT ${mostInLag}) AS newest
+       WHERE newest.first_seen_at <= ${lagAgo} ORDER BY newest.application_id DESC LIMIT 1) AS aged ON true
      LEFT JOIN LATERAL (
        SELECT coalesce(${olderThan('lowest', 'asked.advertiser_id')}, lowest) AS id FROM (
          SELECT min(a.application_id) AS lowest FROM intake.applications a

@@ -40,7 +40,10 @@ async function measure(applications: number) {
   );
   const [busy, idle] = [await countBlocks(database.url, 7n), await countBlocks(database.url, 8n)];
   await database.query(`UPDATE intake.advertisers SET created_at = now() - interval '1 hour' WHERE advertiser_id = 7`);
-  await database.query(`UPDATE intake.applications SET first_seen_at = now() - interval '30 minutes'`);
+  await database.query(
+    `UPDATE intake.applications SET first_seen_at = now() - CASE WHEN application_id < $1 THEN interval '30 minutes' ELSE '5 minutes' END`,
+    [applications / 2],
+  );
   await database.query('VACUUM (FULL, ANALYZE) intake.applications');
   return { busy, idle, loaded: await countBlocks(database.url, 7n) };
 }
