@@ -3,7 +3,7 @@
 
 import { assumptions } from '../coverage/certificate.ts';
 import { isTiled } from '../coverage/covered.ts';
-import { type AnswerLine, countIds, type ExportedCertificate } from './record.ts';
+import type { ExportedCertificate } from './record.ts';
 
 /** What the sweep or an audit would have seen if an application had been missed. */
 const falsifiedBy: readonly string[] = [
@@ -14,22 +14,31 @@ const falsifiedBy: readonly string[] = [
   'an application submitted within the covered time that appears only afterwards',
 ];
 
-/** The certificates of an advertiser, in the order of their ids, and the answers behind them. */
+/** What was asked for a certificate. */
+export interface Asked {
+  readonly questions: number;
+  /** Applications that the answers showed, with repetitions. */
+  readonly shown: number;
+  readonly witnesses: number;
+  readonly audits: number;
+}
+
+/** The certificates of an advertiser, in the order of their ids, and what their sweeps asked. */
 export interface CurrentProof {
   readonly certificates: readonly ExportedCertificate[];
   /** Ranges of ids without a certificate, or that a later sweep could not close. */
   readonly openRanges: number;
-  readonly answers: ReadonlyMap<bigint, readonly AnswerLine[]>;
+  readonly asked: ReadonlyMap<bigint, Asked>;
 }
 
 /** The answer to "was everything stored by then?", with the level and the risk of the weakest certificate. */
 export type Explanation = ReturnType<typeof explain>;
 
 /** Explains the proof at a moment, or as it is now if `at` is null. */
-export function explain(at: Date | null, { certificates, openRanges, answers }: CurrentProof) {
+export function explain(at: Date | null, { certificates, openRanges, asked }: CurrentProof) {
   const explained = certificates.map(({ last, ...one }) => ({
     ...one,
-    ...countAnswers(answers.get(one.sweepId) ?? []),
+    ...(asked.get(one.sweepId) ?? { questions: 0, shown: 0, witnesses: 0, audits: 0 }),
     /** The certificate covers everything submitted up to the moment in question. */
     reaches: at === null || one.completeThrough.getTime() >= at.getTime(),
     /** The last hash, for safekeeping outside Intake; null where no evidence is kept. */
@@ -51,16 +60,5 @@ export function explain(at: Date | null, { certificates, openRanges, answers }: 
     certificates: explained,
     assumptions,
     falsifiedBy,
-  };
-}
-
-function countAnswers(answers: readonly AnswerLine[]) {
-  const audits = answers.filter(({ type }) => type === 'audit').length;
-  return {
-    questions: answers.length - audits,
-    /** Applications that the answers showed, with repetitions. */
-    shown: answers.reduce((sum, { ids }) => sum + countIds(ids), 0),
-    witnesses: answers.filter(({ purpose }) => purpose === 'witness').length,
-    audits,
   };
 }

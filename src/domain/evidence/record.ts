@@ -21,24 +21,6 @@ export interface LineBody {
   readonly [member: string]: unknown;
 }
 
-/** A stored answer or audit, as far as people are shown it. */
-export interface AnswerLine extends Sent {
-  readonly n: number;
-  readonly type: 'answer' | 'audit';
-  readonly purpose?: Question['purpose'];
-  readonly from?: string;
-  readonly to?: string | null;
-  readonly afterId?: string | null;
-  readonly beforeId?: string | null;
-  readonly byDate?: true;
-  readonly answer?: 'unanswered' | 'refused';
-  readonly ids?: string;
-  readonly bytes?: number;
-  readonly new?: string;
-  readonly lacking?: string;
-  readonly closed?: NonNullable<Learned['closed']>;
-}
-
 /** The first line names the last hashes behind the certificates of this time. So the end of their chains cannot be cut off later. */
 export function toSweepBody(
   advertiserId: bigint,
@@ -185,11 +167,6 @@ export function toRowsLine(rows: readonly (readonly (string | null)[])[]): strin
   return JSON.stringify({ type: 'rows', rows });
 }
 
-export function parseAnswers(lines: readonly string[]): AnswerLine[] {
-  const parsed = lines.map((text) => JSON.parse(text) as LineBody | AnswerLine);
-  return parsed.filter((line) => line.type === 'answer' || line.type === 'audit') as AnswerLine[];
-}
-
 function toPair({ from, to }: IdRange): readonly [from: string, to: string | null] {
   return [String(from), to === lastPosition ? null : String(to)];
 }
@@ -197,8 +174,4 @@ function toPair({ from, to }: IdRange): readonly [from: string, to: string | nul
 /** Ids as text: the first one, then the difference of each to the one before. */
 export function toIdList(ids: readonly bigint[]): string {
   return ids.map((id, nth) => id - (ids[nth - 1] ?? 0n)).join(' ');
-}
-
-export function countIds(list: string | undefined): number {
-  return list ? list.split(' ').length : 0;
 }

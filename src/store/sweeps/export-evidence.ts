@@ -1,6 +1,6 @@
-// Loads the proof of an advertiser in one snapshot: its certificates with the answers behind them, or everything that an export contains.
-import type { CurrentProof } from '../../domain/evidence/explain.ts';
-import { parseAnswers, toProofLine, toRowsLine } from '../../domain/evidence/record.ts';
+// Loads the proof of an advertiser in one snapshot: its certificates and what was asked for them, or everything that an export contains.
+import type { Asked, CurrentProof } from '../../domain/evidence/explain.ts';
+import { toProofLine, toRowsLine } from '../../domain/evidence/record.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { loadOpenRanges } from './continue-sweep.ts';
@@ -11,14 +11,20 @@ export async function loadCurrentProof(db: Database, advertiserId: bigint): Prom
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const certificates = await loadCertificates(tx, advertiserId);
     const { length: openRanges } = await loadOpenRanges(tx, advertiserId);
-    const rows = await tx.query<Columns<'evidence', 'sweep_id' | 'line'>>(
-      `SELECT sweep_id, line FROM intake.evidence
-       WHERE advertiser_id = $1 AND sweep_id = ANY ($2::bigint[]) ORDER BY sweep_id, n`,
+    // Line 0 opens a chain, one line per question follows, the witnesses last; then the line of the end, and what came afterwards. A chain of
+    // a large account has hundreds of thousands of lines, so only its last ones are looked at.
+    const asked = await tx.query<Asked & { readonly sweepId: bigint }>(
+      `SELECT sweep_id AS "sweepId", requests AS questions, received::float8 AS shown,
+         requests - coalesce((
+           SELECT n FROM intake.evidence e
+           WHERE e.advertiser_id = $1 AND e.sweep_id = s.sweep_id AND n <= requests AND line NOT LIKE '%"purpose":"witness"%'
+           ORDER BY n DESC LIMIT 1), requests) AS witnesses,
+         (SELECT count(*)::int FROM intake.evidence e
+          WHERE e.advertiser_id = $1 AND e.sweep_id = s.sweep_id AND n > requests + 1 AND line LIKE '%"type":"audit"%') AS audits
+       FROM intake.sweeps s WHERE advertiser_id = $1 AND sweep_id = ANY ($2::bigint[])`,
       [advertiserId, certificates.map(({ sweepId }) => sweepId)],
     );
-    const bySweep = [...Map.groupBy(rows, ({ sweep_id }) => sweep_id)];
-    const answers = bySweep.map(([id, lines]) => [id, parseAnswers(lines.map(({ line }) => line))] as const);
-    return { certificates, openRanges, answers: new Map(answers) };
+    return { certificates, openRanges, asked: new Map(asked.map(({ sweepId, ...one }) => [sweepId, one])) };
   });
 }
 

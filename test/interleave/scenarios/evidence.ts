@@ -15,9 +15,8 @@ import type { Scenarios, Stage } from '../stage.ts';
 import { endSweep, openLane, openLanes, privacyKey } from './lanes.ts';
 import { checkErased, eraseFirst, openPerson } from './privacy.ts';
 
-/** A proof of one line, and an audit of it. */
-const opening: LineBody = { type: 'sweep', format: 2 };
-const proof = () => [opening];
+/** The proof of a sweep of one question, and an audit of it. */
+const proof: readonly LineBody[] = [{ type: 'sweep', format: 2 }, { type: 'answer' }, { type: 'end' }];
 const audit: LineBody = { type: 'audit', from: '5', to: '5', bytes: 2 };
 
 interface Account {
@@ -45,7 +44,7 @@ async function checkChains(stage: Stage, advertiserId: bigint): Promise<void> {
   const last = new Map<string, Line>();
   for (const row of rows) {
     const before = last.get(row.sweep_id) ?? null;
-    const [next] = chain(before, [before === null ? opening : audit]);
+    const [next] = chain(before, [proof[row.n] ?? audit]);
     if (next === undefined || row.n !== next.n)
       throw new Error(`P10: line ${next?.n} of sweep ${row.sweep_id} is not there.`);
     assert.equal(row.line, next.text, `P10: line ${row.n} of sweep ${row.sweep_id} follows on another one`);
@@ -81,8 +80,8 @@ export const evidenceScenarios = {
     async open() {
       const { advertiserId, name } = await stage.openAdvertiser();
       const { live, backfill } = await openLanes(stage, name);
-      await endSweep(stage.direct, live, { advertiserId, sweepId: 1n, low: 1n, high: 20n, evidence: proof() });
-      const later = { advertiserId, sweepId: 2n, low: 11n, high: 30n, evidence: proof() };
+      await endSweep(stage.direct, live, { advertiserId, sweepId: 1n, low: 1n, high: 20n, evidence: proof });
+      const later = { advertiserId, sweepId: 2n, low: 11n, high: 30n, evidence: proof };
       return {
         programs: {
           audit: (actor) => appendAudit(stage.database(actor.name), { advertiserId, lease: live }, 5n),
@@ -101,7 +100,7 @@ export const evidenceScenarios = {
       const { advertiserId, name } = await stage.openAdvertiser();
       const { live, backfill } = await openLanes(stage, name);
       const startedAt = new Date(Date.now() - 100 * 86_400_000);
-      const sweep = (sweepId: bigint) => ({ advertiserId, sweepId, low: 1n, high: 20n, startedAt, evidence: proof() });
+      const sweep = (sweepId: bigint) => ({ advertiserId, sweepId, low: 1n, high: 20n, startedAt, evidence: proof });
       await endSweep(stage.direct, live, sweep(1n));
       await endSweep(stage.direct, live, sweep(2n));
       return {
@@ -124,7 +123,7 @@ export const evidenceScenarios = {
     promise: 'an exported proof is of one moment, the person is erased, and the chains are whole (P10, P17, P23)',
     async open() {
       const { advertiserId, lease } = await openPerson(stage);
-      await endSweep(stage.direct, lease, { advertiserId, sweepId: 2n, low: 1n, high: 20n, evidence: proof() });
+      await endSweep(stage.direct, lease, { advertiserId, sweepId: 2n, low: 1n, high: 20n, evidence: proof });
       const loaded: string[][] = [];
       return {
         programs: {
@@ -158,7 +157,7 @@ export const evidenceScenarios = {
     promise: 'the page shows a proof of one moment: its lines and certificates agree (P10)',
     async open() {
       const { advertiserId, lease } = await openLane(stage);
-      await endSweep(stage.direct, lease, { advertiserId, sweepId: 1n, low: 1n, high: 20n, evidence: proof() });
+      await endSweep(stage.direct, lease, { advertiserId, sweepId: 1n, low: 1n, high: 20n, evidence: proof });
       const loaded: CurrentProof[] = [];
       return {
         programs: {
@@ -170,10 +169,10 @@ export const evidenceScenarios = {
         mortal: ['audit'],
         async check() {
           assert.equal(loaded.length, 1, 'the page was loaded');
-          // The page loads answers and audits; here each line but the first is an audit.
-          for (const { certificates, answers } of loaded) {
+          for (const { certificates, asked } of loaded) {
             checkLoaded(certificates, (sweepId) => {
-              return chain(null, [opening, ...(answers.get(sweepId) ?? []).map(() => audit)]).at(-1)?.hash;
+              const audits = Array.from({ length: asked.get(sweepId)?.audits ?? 0 }, () => audit);
+              return chain(null, [...proof, ...audits]).at(-1)?.hash;
             });
           }
         },

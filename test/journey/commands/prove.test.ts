@@ -26,6 +26,19 @@ async function loadLines(): Promise<string[]> {
   return await store.evidence.withProofs(id, ({ lines }) => Array.fromAsync(lines));
 }
 
+/** What an explanation counts, counted in the lines themselves. */
+async function countLines() {
+  const lines = (await loadLines()).map((text): Record<string, unknown> => JSON.parse(text));
+  const of = (member: string, value: string) => lines.filter((line) => line[member] === value);
+  const answers = of('type', 'answer');
+  return {
+    questions: answers.length,
+    shown: answers.flatMap(({ ids }) => (typeof ids === 'string' ? ids.split(' ') : [])).length,
+    witnesses: of('purpose', 'witness').length,
+    audits: of('type', 'audit').length,
+  };
+}
+
 const check = async () => checkProof(await loadLines());
 const proven = { verdict: 'proven', supported: true };
 const unproven = { verdict: 'unproven', supported: true };
@@ -154,6 +167,9 @@ describe('audits and the witness by date', { tags: ['slow'] }, () => {
     expect(after?.lines).toBe((before[0]?.lines ?? 0) + board.requests().length - asked);
     const report = await check();
     expect(report).toMatchObject({ ...proven, sweeps: [expect.stringContaining('7 audits')] });
+    expect(await countLines()).toMatchObject({ audits: 7, witnesses: expect.toSatisfy((count) => count > 5) });
+    const explained = await callIntake(['prove', '--json'], toEnvironment(database, board));
+    expect(JSON.parse(explained.stdout)).toMatchObject({ advertisers: [{ certificates: [await countLines()] }] });
     // The next sweep seals what it found: the audits of the first cannot be cut off any more.
     await syncBoard(database, board, { recheck: true });
     const lines = await loadLines();
