@@ -6,7 +6,7 @@ import type { ReadPage } from '../../src/store/applications/diff-page.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import type { SweepProgress } from '../../src/store/sweeps/sweeps.ts';
 import { holdLane } from '../../src/sync/accounts/held-lane.ts';
-import { comparePage } from '../../src/sync/read/commit-answer.ts';
+import { commitAnswer } from '../../src/sync/read/commit-answer.ts';
 import { pageCap } from './board.ts';
 
 export function openBenchStore(url: string): Store {
@@ -47,9 +47,7 @@ export async function loadPages(url: string, source: Source, applications: numbe
     const toCommit: ReadPage = {
       ...{ lease: lane.lease, advertiserId, seq, sweep, askedAt, asked, applications: read, rejects },
     };
-    const diff = await comparePage({ store, source }, toCommit);
-    const summary = await store.applications.commitPage(toCommit, diff, toProgress(after, bytes));
-    if (summary === 'outdated') throw new Error('Someone else writes into the database of the bench.');
+    await commitAnswer({ store, source }, toCommit, async () => toProgress(after, bytes));
   }
 
   /** Requests a page, after taking its ticket. */

@@ -79,6 +79,8 @@ export interface Reject extends Pick<Application, 'raw' | 'rawText'> {
   readonly applicant: string | null;
   /** All its members: its content, from which the store leaves out what differs in every answer. */
   readonly members: MemberHashes;
+  /** The application that it would be, where its id is another person's. */
+  readonly application?: Application;
 }
 
 /** The reason of an element whose id is stored for another person: the id alone would make it that application. */
@@ -86,12 +88,6 @@ export const sharedId = 'ID names another person as well';
 
 /** The reason of an element whose id is a fraction, a text, or a number that was rounded. */
 export const inexactId = 'ID is not an exact integer';
-
-/** An application whose id is another person's, and the element that it is. */
-export interface Stranger {
-  readonly application: Application;
-  readonly reject: Reject;
-}
 
 /** The most elements of an advertiser that wait in quarantine. Further ones are not kept, and the status says so. */
 export const mostQuarantined = 10_000;

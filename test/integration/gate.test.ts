@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { Sought } from '../../src/domain/erasure.ts';
-import { parseElement } from '../../src/source/parse/list.ts';
+import { parseElement, toElement } from '../../src/source/parse/list.ts';
 import { parseScreens } from '../../src/source/parse/screen.ts';
 import { reparse } from '../../src/sync/files/reparse.ts';
 import { finishErasures, retain } from '../../src/sync/privacy/erase.ts';
@@ -299,7 +299,9 @@ describe('a person who was erased with --and-future', () => {
     );
     const request = { name: 'default', advertiserId, owner: 'test', leaseMs: 30_000, id: null, signal };
     const quarantine = { ...intake.store.quarantine, resolve: () => Promise.reject(new Error('The process ends.')) };
-    await expect(replay({ store: { ...intake.store, quarantine }, parseElement }, request)).rejects.toThrow('ends');
+    await expect(
+      replay({ store: { ...intake.store, quarantine }, source: { parseElement, toElement } }, request),
+    ).rejects.toThrow('ends');
     expect(await findZelda(intake)).toEqual([]);
     expect(await loadErased(99_000_001n)).toEqual([{ erased: true }]);
   });

@@ -3,12 +3,16 @@ import { hash, type KeyObject } from 'node:crypto';
 import type { Application, Attachment } from '../../src/domain/application.ts';
 import { toElement } from '../../src/source/parse/list.ts';
 import type { Lease } from '../../src/store/accounts/leases.ts';
-import { commitPage as commitDiff, type PageSummary } from '../../src/store/applications/commit-page.ts';
-import { type ComparedPage, diffPage, type PageDiff, type ReadPage } from '../../src/store/applications/diff-page.ts';
+import {
+  commitPage as commitDiff,
+  type PageProgress,
+  type PageSummary,
+} from '../../src/store/applications/commit-page.ts';
+import { diffPage, type PageDiff, type ReadPage } from '../../src/store/applications/diff-page.ts';
 import type { Database } from '../../src/store/postgres/database.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { SweepProgress } from '../../src/store/sweeps/sweeps.ts';
-import { comparePage } from '../../src/sync/read/commit-answer.ts';
+import { commitAnswer, needsNoCommit } from '../../src/sync/read/commit-answer.ts';
 import type { TestDatabase } from './database/test-database.ts';
 
 /** An application; its hashes are computed from its facts. */
@@ -104,49 +108,31 @@ export function aPage(lease: Lease, applications: readonly Application[], facts:
   };
 }
 
-/** Compares a page with the stored rows, as a sweep does. */
-export async function compare(db: Database, privacyKey: KeyObject, page: ReadPage): Promise<ComparedPage> {
-  const store = { applications: { diffPage: (one: ReadPage) => diffPage(db, privacyKey, one) } };
-  return await comparePage({ store, source: { toElement } }, page);
-}
-
-/** Diffs a page and commits it as a sweep does, again while the diff is outdated. */
+/** Commits a page as a sweep does, again while its diff is outdated. */
 export async function commitPage(
   db: Database,
   key: KeyObject,
   page: TestPage,
   onDiff?: (diff: PageDiff) => void,
 ): Promise<PageSummary> {
-  return await keepPage(
-    page,
-    () => compare(db, key, page),
-    (diff) => commitDiff(db, key, page, diff, page.progress),
-    onDiff,
-  );
+  const applications = {
+    diffPage: (one: ReadPage) => diffPage(db, key, one),
+    commitPage: (one: ReadPage, diff: PageDiff, progress: PageProgress | null) =>
+      commitDiff(db, key, one, diff, progress),
+  };
+  return await commitPageOf({ applications }, page, onDiff);
 }
 
 /** Does the same through a store. */
-export async function commitPageOf(store: Pick<Store, 'applications'>, page: TestPage): Promise<PageSummary> {
-  return await keepPage(
-    page,
-    () => comparePage({ store, source: { toElement } }, page),
-    (diff) => store.applications.commitPage(page, diff, page.progress),
-  );
-}
-
-async function keepPage(
-  { isQuiet }: TestPage,
-  find: () => Promise<ComparedPage>,
-  commit: (diff: ComparedPage) => Promise<PageSummary | 'outdated'>,
+export async function commitPageOf(
+  store: { readonly applications: Pick<Store['applications'], 'diffPage' | 'commitPage'> },
+  page: TestPage,
   onDiff?: (diff: PageDiff) => void,
 ): Promise<PageSummary> {
-  for (;;) {
-    const diff = await find();
+  return await commitAnswer({ store, source: { toElement } }, page, async (diff) => {
     onDiff?.(diff);
-    if (isQuiet && diff.writes === 0 && !diff.otherLane) return { added: 0, changed: 0, quarantined: 0, stale: [] };
-    const summary = await commit(diff);
-    if (summary !== 'outdated') return summary;
-  }
+    return page.isQuiet && needsNoCommit(diff) ? null : page.progress;
+  });
 }
 
 /** What was told of an application, oldest first: received, changed, ready, missing, erased. */

@@ -40,14 +40,14 @@ export const quarantine = command({
       // The id of an element without an application is a hash of its content, and would outlive an erasure in the audit log.
       app.store.privacy.recordAudit({ advertiserId, action: 'quarantine', applicationId: null, by: app.by, facts });
     if (action === 'replay') {
-      const { parseElement } = await import('../../source/parse/list.ts');
+      const source = await import('../../source/parse/list.ts');
       const { requireKey } = await import('../../sync/privacy/privacy-key.ts');
       const { replay } = await import('../../sync/read/replay-quarantine.ts');
       await requireKey(app.store);
       const outcomes: ({ readonly name: string } & ReplaySummary)[] = [];
       for (const account of app.accounts) {
         const held = { owner: toOwner('quarantine'), leaseMs: app.config.sync.LEASE, signal };
-        const summary = await replay({ store: app.store, parseElement }, { ...account, ...held, id: chosen });
+        const summary = await replay({ store: app.store, source }, { ...account, ...held, id: chosen });
         outcomes.push({ name: account.name, ...summary });
         if (summary.read > 0) await recordUse(account.advertiserId, { replayed: summary.read, added: summary.added });
       }

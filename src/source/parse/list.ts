@@ -36,8 +36,8 @@ export function parseElement(text: string): Application | Reject {
 }
 
 /** The element that an application is where its id is another person's. */
-export function toElement({ raw, rawText }: Application): Reject {
-  return toReject(parseJson(rawText ?? raw), sharedId);
+export function toElement(application: Application): Reject {
+  return { ...toReject(parseJson(application.rawText ?? application.raw), sharedId), application };
 }
 
 /** The page for an empty body or a 404. */

@@ -11,7 +11,7 @@ import { type Database, isConflict, type Transaction } from '../postgres/databas
 import { appendEvidence } from '../sweeps/evidence.ts';
 import { type Sweep, type SweepProgress, saveProgress } from '../sweeps/sweeps.ts';
 import { withoutErased } from '../tombstones.ts';
-import { type ComparedPage, diffPage, isSameDiff, type ReadPage } from './diff-page.ts';
+import { diffPage, isSameDiff, type PageDiff, type ReadPage } from './diff-page.ts';
 import { isReady, toCopies } from './insert.ts';
 import { quarantine, resolveQuarantine } from './quarantine.ts';
 import { applyChanges, type Merge } from './update.ts';
@@ -41,7 +41,7 @@ export async function commitPage(
   db: Database,
   privacyKey: KeyObject,
   page: ReadPage,
-  diff: ComparedPage,
+  diff: PageDiff,
   progress: PageProgress | null,
   crashPoint?: PassCrashPoint,
 ): Promise<PageSummary | OutdatedDiff> {
@@ -69,7 +69,7 @@ export async function commitPage(
 
 async function write(
   open: PageWrite,
-  diff: ComparedPage,
+  diff: PageDiff,
   progress: PageProgress | null,
 ): Promise<PageSummary | OutdatedDiff> {
   const { tx, privacyKey, page, events } = open;
@@ -90,8 +90,7 @@ async function write(
   if (diff.returned.length > 0) await unmarkAbsent(open, diff.returned);
   // Again: an element whose application the gate has stopped is deleted.
   await resolveElements(open);
-  const { rejects, elements } = diff;
-  const quarantined = await quarantine(tx, privacyKey, { advertiserId, rejects, elements }, page.sweep.sweepId);
+  const quarantined = await quarantine(tx, privacyKey, advertiserId, page.rejects, page.sweep.sweepId);
   if (diff.otherLane && page.applications.length > 0) await recordRecentPage(open);
   const counts = { added: fresh.length, changed, quarantined };
   if (progress !== null && !('audited' in progress)) {

@@ -1,7 +1,7 @@
 // Compares a page with the stored rows: which of its applications are new, changed or shown again, and which stored ones are not on it.
 // Reads only, so that an unchanged page costs no transaction id. commit-page.ts writes the difference.
 import type { KeyObject } from 'node:crypto';
-import { type Application, type Reject, type Stranger, sharedId } from '../../domain/application.ts';
+import type { Application, Reject } from '../../domain/application.ts';
 import { type Applicant, chooseCopy, isNewcomer } from '../../domain/copies.ts';
 import type { Covered } from '../../domain/coverage/covered.ts';
 import { lastPosition } from '../../domain/coverage/position.ts';
@@ -37,7 +37,6 @@ export interface PageDiff {
   readonly changed: readonly Application[];
   /** Unchanged applications that were marked absent and are shown again. */
   readonly returned: readonly bigint[];
-  readonly rejects: readonly Reject[];
   /** Applications whose id is another person's. */
   readonly strangers: readonly Application[];
   readonly writes: number;
@@ -45,11 +44,6 @@ export interface PageDiff {
   readonly lacking: readonly LackingId[];
   /** The other lane of this advertiser has not released its lease, so its requests may be running. */
   readonly otherLane: boolean;
-}
-
-/** A diff that can be committed: its strangers go to quarantine. */
-export interface ComparedPage extends PageDiff {
-  readonly elements: readonly Stranger[];
 }
 
 /** Compares the page with the stored rows. Most polls return an empty page; `loadAround` may handle many of those in one statement. */
@@ -62,16 +56,15 @@ export async function diffPage(
 ): Promise<PageDiff> {
   if (page.applications.length + page.rejects.length > 0) return await comparePage(db, privacyKey, page);
   const { otherLane = false, lacking = [] } = (await loadAround(page)) ?? {};
-  return { fresh: [], changed: [], returned: [], rejects: [], strangers: [], writes: 0, lacking, otherLane };
+  return { fresh: [], changed: [], returned: [], strangers: [], writes: 0, lacking, otherLane };
 }
 
 export function isSameDiff(one: PageDiff, other: PageDiff): boolean {
-  const toText = ({ fresh, changed, returned, rejects, strangers, lacking }: PageDiff) =>
+  const toText = ({ fresh, changed, returned, strangers, lacking }: PageDiff) =>
     [
       fresh.map((a) => a.id),
       changed.map((a) => a.id),
       returned,
-      rejects.map((reject) => reject.identity),
       strangers.map((a) => a.contentHash),
       lacking.map(({ id, old }) => `${id}${old}`),
     ].join(';');
@@ -86,13 +79,13 @@ async function comparePage(db: Queryable, privacyKey: KeyObject, received: ReadP
   const fresh = pick('fresh');
   const newcomers = await findNewcomers(db, privacyKey, page.advertiserId, pick('changed'));
   const changed = pick('changed').filter((one) => !newcomers.has(one));
-  const claimants = await findClaimants(db, privacyKey, page, pick('erased'), copies);
-  const strangers = [...newcomers, ...claimants];
-  // Elements in quarantine were received earlier: they do not show that the source still has the application.
-  const returned = page.replayed === undefined ? pick('returned').map((a) => a.id) : [];
-  const { rejects } = page;
-  const writes = fresh.length + changed.length + returned.length + rejects.length + strangers.length;
-  return { fresh, changed, returned, rejects, strangers, writes, lacking, otherLane };
+  const claimants = await findClaimants(db, privacyKey, page.advertiserId, pick('erased'), copies);
+  // Elements in quarantine stay there, and were received earlier: they do not show that the source still has the application.
+  const isReplay = page.replayed !== undefined;
+  const strangers = isReplay ? [] : [...newcomers, ...claimants];
+  const returned = isReplay ? [] : pick('returned').map((a) => a.id);
+  const writes = fresh.length + changed.length + returned.length + page.rejects.length + strangers.length;
+  return { fresh, changed, returned, strangers, writes, lacking, otherLane };
 }
 
 /** Those of these changed applications that are not of the person whom the row names: a row does not pass to another person. */
@@ -112,16 +105,15 @@ async function findNewcomers(
 
 /**
  * The other copies of the ids on the page, and who is shown under the id of an erased application. An erased row does not say whose it was,
- * but the gate knows who it was not. The elements of a replay are in quarantine already.
+ * but the gate knows who it was not.
  */
 async function findClaimants(
   db: Queryable,
   privacyKey: KeyObject,
-  { advertiserId, replayed }: ReadPage,
+  advertiserId: bigint,
   erased: readonly Application[],
   copies: readonly Application[],
 ): Promise<readonly Application[]> {
-  if (replayed !== undefined) return [];
   const gone = new Set(erased.map(({ id }) => id));
   const all = [...erased, ...copies];
   const may = await mayStore(db, privacyKey, advertiserId, all.map(toClaimant));
@@ -140,8 +132,7 @@ async function chooseCopies(db: Queryable, privacyKey: KeyObject, page: ReadPage
     ),
   );
   const applications = page.applications.map((one) => chosen.get(one.id)?.application ?? one);
-  const rejects = page.rejects.filter(({ reason }) => reason !== sharedId);
-  return { page: { ...page, applications, rejects }, others: [...chosen.values()].flatMap(({ others }) => others) };
+  return { page: { ...page, applications }, others: [...chosen.values()].flatMap(({ others }) => others) };
 }
 
 /**

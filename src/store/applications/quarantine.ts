@@ -1,13 +1,7 @@
 // Quarantine: elements of a page that cannot be parsed as applications are stored whole. They are listed by reason and id, and their text
 // is shown only on request. An element is resolved when it could be parsed after all, and deleted 30 days later.
 import { hash, type KeyObject } from 'node:crypto';
-import {
-  type Application,
-  type MemberHashes,
-  mostQuarantined,
-  type Reject,
-  type Stranger,
-} from '../../domain/application.ts';
+import { type MemberHashes, mostQuarantined, type Reject } from '../../domain/application.ts';
 import { findAccounts, findAddresses } from '../../domain/person.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
@@ -18,23 +12,17 @@ import { learnVolatile, toContent, toDiffering } from './volatile.ts';
 export async function quarantine(
   tx: Queryable,
   privacyKey: KeyObject,
-  page: { readonly advertiserId: bigint; readonly rejects: readonly Reject[]; readonly elements: readonly Stranger[] },
+  advertiserId: bigint,
+  page: readonly Reject[],
   sweepId: bigint,
 ): Promise<number> {
-  const { advertiserId, rejects, elements: strangers } = page;
-  const rejected = [...rejects.map((reject) => ({ reject })), ...strangers].map((one) => ({
-    ...one,
-    identity: hash('sha256', `0 ${one.reject.identity}`),
-  }));
-  if (rejected.length === 0) return 0;
+  if (page.length === 0) return 0;
+  const rejected = page.map((one) => ({ ...one, identity: hash('sha256', `0 ${one.identity}`) }));
   const may = await mayStore(tx, privacyKey, advertiserId, rejected.map(toNameless));
   const kept = rejected.filter((_, at) => may[at]);
   await dropStopped(tx, advertiserId, [...new Set(rejected).difference(new Set(kept))]);
   const elements = await nameElements(tx, advertiserId, sweepId, kept);
-  const rows = elements.map(({ reject, fingerprint, person, identity, members }) => ({
-    ...{ ...reject, fingerprint, person, identity },
-    members: JSON.stringify(members),
-  }));
+  const rows = elements.map((one) => ({ ...one, members: JSON.stringify(one.members) }));
   const stored = await tx.query(
     `INSERT INTO intake.quarantine AS q (advertiser_id, fingerprint, reason, raw, raw_text, members, person, identity, sweep_id)
      SELECT $1, decode(r.fingerprint, 'hex'), r.reason, r.raw::jsonb, r.raw_text, r.members::jsonb, decode(r.person, 'hex'),
@@ -65,15 +53,8 @@ export async function quarantine(
   return stored.length;
 }
 
-interface Rejected {
-  readonly reject: Reject;
-  /** Where its id is another person's. */
-  readonly application?: Application;
-  readonly identity: string;
-}
-
 /** An element without a usable id of its own is the person's whom it names. */
-function toNameless({ reject: { raw, rawText }, identity, application }: Rejected): Person {
+function toNameless({ raw, rawText, identity, application }: Reject): Person {
   const json = `${rawText ?? ''} ${raw}`;
   const named = { identity, accounts: findAccounts(json), addresses: findAddresses(json) };
   if (application === undefined) return named;
@@ -87,7 +68,7 @@ function toNameless({ reject: { raw, rawText }, identity, application }: Rejecte
 }
 
 /** Counts elements that the gate has stopped, and deletes what was stored of them before. */
-async function dropStopped(tx: Queryable, advertiserId: bigint, stopped: readonly Rejected[]): Promise<void> {
+async function dropStopped(tx: Queryable, advertiserId: bigint, stopped: readonly Reject[]): Promise<void> {
   if (stopped.length === 0) return;
   await noteKeptOut(tx, advertiserId, stopped.length);
   await tx.query(
@@ -97,12 +78,11 @@ async function dropStopped(tx: Queryable, advertiserId: bigint, stopped: readonl
   );
 }
 
-interface Element extends Rejected {
+/** Its members are those that tell it from others. */
+interface Element extends Reject {
   readonly fingerprint: string;
   /** Null where the element does not say who applied for what. */
   readonly person: string | null;
-  /** What tells it from others. */
-  readonly members: MemberHashes;
 }
 
 /** Members that say who applied for what. Elements that differ in one of them are different, whatever is volatile. */
@@ -111,11 +91,10 @@ const telling = ['ID', 'JobReference', 'JobSeekerID', 'Email', 'Phone', 'FirstNa
 const others = ['DateSubmitted', 'Attachments', 'PrimaryJobSeekingInfo'];
 const named = new Set([...telling, ...others]);
 
-function toElement(one: Rejected): Omit<Element, 'fingerprint'> {
-  const { applicant, members } = one.reject;
-  if (applicant === null) return { ...one, person: null, members };
-  const told = Object.fromEntries(Object.entries(members).filter(([name]) => named.has(name)));
-  return { ...one, person: hash('sha256', applicant), members: told };
+function toElement(one: Reject): Omit<Element, 'fingerprint'> {
+  if (one.applicant === null) return { ...one, person: null };
+  const members = Object.fromEntries(Object.entries(one.members).filter(([name]) => named.has(name)));
+  return { ...one, person: hash('sha256', one.applicant), members };
 }
 
 /**
@@ -127,9 +106,10 @@ async function nameElements(
   tx: Queryable,
   advertiserId: bigint,
   sweepId: bigint,
-  rejected: readonly Rejected[],
+  rejected: readonly Reject[],
 ): Promise<Element[]> {
-  const distinct = [...new Map(rejected.map((one) => [JSON.stringify(one.reject), one])).values()].map(toElement);
+  const toText = (one: Reject) => JSON.stringify({ ...one, application: undefined });
+  const distinct = [...new Map(rejected.map((one) => [toText(one), one])).values()].map(toElement);
   const rows = await tx.query<{ fingerprint: string; person: string; members: MemberHashes }>(
     `SELECT encode(fingerprint, 'hex') AS fingerprint, encode(person, 'hex') AS person, members FROM intake.quarantine
      WHERE advertiser_id = $1 AND resolved_at IS NULL AND sweep_id <> $3 AND members IS NOT NULL

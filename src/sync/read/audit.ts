@@ -5,13 +5,7 @@ import { isSingle } from '../../domain/coverage/position.ts';
 import { aloneQuestion, dateSlackSeconds, type Question } from '../../domain/coverage/question.ts';
 import { toAuditBody } from '../../domain/evidence/record.ts';
 import { compared, createAsker } from './ask-source.ts';
-import {
-  commitApplications,
-  comparePage,
-  endContradictedCertificates,
-  toLonePage,
-  untilCommitted,
-} from './commit-answer.ts';
+import { commitAnswer, endContradictedCertificates, toLonePage } from './commit-answer.ts';
 import type { ReadContext, SweepDeps } from './sweep.ts';
 
 /**
@@ -72,14 +66,13 @@ async function ask(deps: SweepDeps, task: ReadContext, question: Question, by: s
   const read = toLonePage(task.lane, advertiserId, answer);
   const { covers } = question;
   let fresh: readonly bigint[] = [];
-  await untilCommitted(async () => {
+  await commitAnswer(deps, read, async (diff) => {
     const proof = await store.evidence.loadAudited(advertiserId, covers?.from ?? null);
-    const diff = await comparePage(deps, read);
     fresh = diff.fresh.map(({ id }) => id);
     const isQuiet = fresh.length === 0 && !(covers !== null && isSingle(covers));
-    if (proof === null || (isQuiet && proof.audits >= mostAudits)) return await commitApplications(deps, read);
+    if (proof === null || (isQuiet && proof.audits >= mostAudits)) return null;
     const body = toAuditBody(answer.sent, question, compared(answer, diff), proof.recentFrom);
-    return await store.applications.commitPage(read, diff, { audited: { sweepId: proof.sweepId, body } });
+    return { audited: { sweepId: proof.sweepId, body } };
   });
   return { page, hidden, fresh };
 }

@@ -1,12 +1,12 @@
 // Commits the applications of an answer: compares its page with the stored rows (reads) and writes the difference, again if the rows have
 // changed in between. account-identity.ts has already checked whose data the answer holds.
-import type { Application } from '../../domain/application.ts';
+import { type Application, sharedId } from '../../domain/application.ts';
 import { coveredOf } from '../../domain/coverage/covered.ts';
 import { wholeAxis } from '../../domain/coverage/position.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
-import type { PageSummary } from '../../store/applications/commit-page.ts';
-import type { ComparedPage, PageDiff, ReadPage } from '../../store/applications/diff-page.ts';
+import type { PageProgress, PageSummary } from '../../store/applications/commit-page.ts';
+import type { PageDiff, ReadPage } from '../../store/applications/diff-page.ts';
 import type { Store } from '../../store/store.ts';
 import type { Sweep } from '../../store/sweeps/sweeps.ts';
 import type { HeldLane } from '../accounts/held-lane.ts';
@@ -28,27 +28,9 @@ export async function endContradictedCertificates(
   return hidden;
 }
 
-interface CompareDeps {
-  readonly store: { readonly applications: Pick<Store['applications'], 'diffPage'> };
+interface CommitDeps {
+  readonly store: { readonly applications: Pick<Store['applications'], 'diffPage' | 'commitPage'> };
   readonly source: Pick<Source, 'toElement'>;
-}
-
-/** Compares the page with the stored rows. Applications whose id is another person's become elements for quarantine. */
-export async function comparePage({ store, source }: CompareDeps, page: ReadPage): Promise<ComparedPage> {
-  const diff = await store.applications.diffPage(page);
-  const elements = diff.strangers.map((application) => ({ application, reject: source.toElement(application) }));
-  return { ...diff, elements };
-}
-
-/** Commits the applications of an answer; no sweep learns from it. */
-export async function commitApplications(
-  deps: CompareDeps & { readonly store: Pick<Store, 'applications'> },
-  page: ReadPage,
-): Promise<PageSummary> {
-  return await untilCommitted(async () => {
-    const diff = await comparePage(deps, page);
-    return needsNoCommit(diff) ? nothingWritten : await deps.store.applications.commitPage(page, diff, null);
-  });
 }
 
 export const nothingWritten: PageSummary = { added: 0, changed: 0, quarantined: 0, stale: [] };
@@ -56,11 +38,24 @@ export const nothingWritten: PageSummary = { added: 0, changed: 0, quarantined: 
 /** So many tries fail only if another lane changes the same applications between every comparison and its commit. */
 const mostTries = 20;
 
-/** Compares a page and commits it, again and again until the stored rows have not changed in between. */
-export async function untilCommitted<T extends object>(tryOnce: () => Promise<T | 'outdated'>): Promise<T> {
+/**
+ * Compares a page with the stored rows and commits it, again and again until the rows have not changed in between. `learn` says what the page
+ * advances besides. Applications whose id is another person's go to quarantine.
+ */
+export async function commitAnswer(
+  { store: { applications }, source }: CommitDeps,
+  page: ReadPage,
+  learn: (diff: PageDiff) => Promise<PageProgress | null> = async () => null,
+): Promise<PageSummary> {
   for (let tries = 0; tries < mostTries; tries++) {
-    const committed = await tryOnce();
-    if (committed !== 'outdated') return committed;
+    const diff = await applications.diffPage(page);
+    const progress = await learn(diff);
+    if (progress === null && needsNoCommit(diff)) return nothingWritten;
+    // Of the copies of a shared id, the comparison decides anew which one is the application.
+    const others = page.rejects.filter(({ reason }) => reason !== sharedId);
+    const rejects = [...others, ...diff.strangers.map(source.toElement)];
+    const summary = await applications.commitPage({ ...page, rejects }, diff, progress);
+    if (summary !== 'outdated') return summary;
   }
   throw new Trouble('local', 'Another process keeps changing the applications of this page.', { at: 'database' });
 }

@@ -2,16 +2,19 @@
 // It is committed like every page (lane, fence, tombstones), but as the oldest answer of all, so it never overwrites a stored application.
 import { type Application, inexactId, type Reject, sharedId } from '../../domain/application.ts';
 import { type Applicant, isSomebodyElse } from '../../domain/copies.ts';
+import type { Source } from '../../source/client.ts';
 import type { ReadPage } from '../../store/applications/diff-page.ts';
 import type { QuarantinedText } from '../../store/applications/quarantine.ts';
 import type { Store } from '../../store/store.ts';
 import { holdLane, type LaneHolder } from '../accounts/held-lane.ts';
-import { needsNoCommit, nothingWritten, untilCommitted } from './commit-answer.ts';
+import { commitAnswer } from './commit-answer.ts';
 
 export interface ReplayDeps {
   readonly store: Pick<Store, 'applications' | 'leases' | 'quarantine' | 'sweeps'>;
-  /** Parses one element of the list; a Reject if it still cannot be used. */
-  readonly parseElement: (text: string) => Application | Reject;
+  readonly source: Pick<Source, 'toElement'> & {
+    /** Parses one element of the list; a Reject if it still cannot be used. */
+    readonly parseElement: (text: string) => Application | Reject;
+  };
 }
 
 export interface ReplayRequest extends LaneHolder {
@@ -30,7 +33,8 @@ export interface ReplaySummary {
 /** An element may have millions of characters. */
 const pageSize = 20;
 
-export async function replay({ store, parseElement }: ReplayDeps, request: ReplayRequest): Promise<ReplaySummary> {
+export async function replay(deps: ReplayDeps, request: ReplayRequest): Promise<ReplaySummary> {
+  const { store, source } = deps;
   const { advertiserId, id } = request;
   await using lane = await holdLane(store, { ...request, lane: 'backfill' });
   const counts = { read: 0, added: 0, unusable: 0 };
@@ -38,7 +42,7 @@ export async function replay({ store, parseElement }: ReplayDeps, request: Repla
     lane.signal.throwIfAborted();
     const waiting = await store.quarantine.loadTexts(advertiserId, { id, after, limit: pageSize });
     const readable: { readonly id: string; readonly application: Application }[] = [];
-    const parsed = waiting.map((element) => ({ element, application: parseElement(element.text) }));
+    const parsed = waiting.map((element) => ({ element, application: source.parseElement(element.text) }));
     const usable = parsed.flatMap(({ application }) => ('id' in application ? [application] : []));
     const applicants = await store.applications.loadApplicants(advertiserId, usable);
     for (const { element, application } of parsed) {
@@ -66,11 +70,7 @@ export async function replay({ store, parseElement }: ReplayDeps, request: Repla
         rejects: [],
         replayed: chosen.map(toReplayed),
       };
-      const { added } = await untilCommitted(async () => {
-        // Without strangers: each element was compared with the row of its id.
-        const diff = { ...(await store.applications.diffPage(page)), elements: [] };
-        return needsNoCommit(diff) ? nothingWritten : await store.applications.commitPage(page, diff, null);
-      });
+      const { added } = await commitAnswer(deps, page);
       counts.added += added;
       counts.read += readable.length;
       // Also resolves elements that changed nothing, and those of which another element of the same application was committed.

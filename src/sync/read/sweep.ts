@@ -14,13 +14,11 @@ import type { ReadRange, Sweep, SweepProgress, SweepPurpose } from '../../store/
 import type { HeldLane } from '../accounts/held-lane.ts';
 import { compared, createAsker, type ReceivedAnswer } from './ask-source.ts';
 import {
-  commitApplications,
-  comparePage,
+  commitAnswer,
   endContradictedCertificates,
   needsNoCommit,
   nothingWritten,
   toReadPage,
-  untilCommitted,
 } from './commit-answer.ts';
 
 export interface SweepDeps {
@@ -150,21 +148,23 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
     const { advertiserId } = advertiser;
     // Until the first page pins the advertiser's id, nothing can be recorded. What an answer without a page teaches stays in memory.
     if (advertiserId === null) return { ...run, state: run.state.learn(received, others, isRecorded).next };
+    let after = run;
     const page = toReadPage(lane, advertiserId, run.sweep, received);
-    return await untilCommitted(async () => {
-      const diff = await comparePage(deps, page);
+    const written = await commitAnswer(deps, page, async (diff) => {
       const answer = compared(received, diff);
       const { next: state, ...progress } = run.state.learn({ ...received, answer }, others, isRecorded);
       const { ended } = progress;
       // A poll that found nothing new writes no row. Any other sweep does, even if one empty answer ends it.
       const isQuiet = purpose === 'live' && !isRecorded && ended !== null && ended.risk !== 'doubt';
-      if (isQuiet && needsNoCommit(diff)) return { ...run, state, written: nothingWritten };
+      if (isQuiet && needsNoCommit(diff)) {
+        after = { ...run, state };
+        return null;
+      }
+      after = { ...run, state, isRecorded: true };
       const opening = isRecorded ? [] : await run.state.open(advertiserId, run.sweep);
-      const evidence = [...opening, ...progress.evidence];
-      const bytes = received.page?.bytes ?? 0;
-      const written = await store.applications.commitPage(page, diff, { ...progress, bytes, evidence });
-      return written === 'outdated' ? written : { ...run, state, isRecorded: true, written };
+      return { ...progress, bytes: received.page?.bytes ?? 0, evidence: [...opening, ...progress.evidence] };
     });
+    return { ...after, written };
   }
 
   /** Ends certificates of other sweeps that this page contradicts. */
@@ -186,7 +186,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
     const { advertiserId } = advertiser;
     for (let tries = 0; tries < mostRepeats && advertiserId !== null; tries++) {
       const page = toReadPage(lane, advertiserId, asked, await askSource(question));
-      const { stale } = await commitApplications(deps, page);
+      const { stale } = await commitAnswer(deps, page);
       if (stale.length === 0) return;
     }
   }

@@ -4,8 +4,9 @@ import { describe, expect } from 'vitest';
 import { type Attachment, attachmentKinds } from '../../../src/domain/application.ts';
 import { type Lease, releaseLeases } from '../../../src/store/accounts/leases.ts';
 import { commitPage as commitDiff } from '../../../src/store/applications/commit-page.ts';
+import { diffPage } from '../../../src/store/applications/diff-page.ts';
 import { openDatabase } from '../../../src/store/postgres/database.ts';
-import { anApplication, anAttachment, aPage, commitPage, compare } from '../../support/applications.ts';
+import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
 import { test as base, emptyDatabase } from '../../support/database/test-database.ts';
 import { claimLease, takeLease } from '../../support/leases.ts';
 import { until } from '../../support/suite/until.ts';
@@ -203,12 +204,12 @@ describe('a page that is stale', () => {
   test('beside another lane that has changed its applications since: nothing is written', async ({ db, live }) => {
     const backfill = (await claimLease(db, claim('backfill'))) as Lease;
     const page = aPage(live, [anApplication(1), anApplication(2)]);
-    const diff = await compare(db, key, page);
+    const diff = await diffPage(db, key, page);
     expect(diff).toMatchObject({ otherLane: true, writes: 2 });
     await commitPage(db, key, aPage(backfill, [anApplication(1)], { sweepId: 2n }));
     expect(await commitDiff(db, key, page, diff, page.progress)).toBe('outdated');
     expect(await db.query(`SELECT application_id FROM intake.applications`)).toEqual([{ application_id: 1n }]);
-    expect(await commitDiff(db, key, page, await compare(db, key, page), page.progress)).toMatchObject({ added: 1 });
+    expect(await commitDiff(db, key, page, await diffPage(db, key, page), page.progress)).toMatchObject({ added: 1 });
   });
 });
 

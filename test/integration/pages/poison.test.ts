@@ -2,7 +2,7 @@
 import { createSecretKey } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import { toStatus } from '../../../src/domain/status/status.ts';
-import { parseElement, parsePage } from '../../../src/source/parse/list.ts';
+import { parseElement, parsePage, toElement } from '../../../src/source/parse/list.ts';
 import { openDatabase } from '../../../src/store/postgres/database.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { replay } from '../../../src/sync/read/replay-quarantine.ts';
@@ -96,7 +96,10 @@ async function replayAll(database: TestDatabase, advertiserId: bigint, raws: rea
   const { applications } = parsePage('[{"ID":556,"Email":"ann@example.com"}]');
   await commitPageOf(store, aPage(lease, applications, { advertiserId, rejects }));
   const whose = { name, advertiserId, id: null, owner: 'test', leaseMs: 60_000 };
-  const summary = await replay({ store, parseElement }, { ...whose, signal: AbortSignal.timeout(600_000) });
+  const summary = await replay(
+    { store, source: { parseElement, toElement } },
+    { ...whose, signal: AbortSignal.timeout(600_000) },
+  );
   const stored = await database.query<{ id: string; email: string }>(
     `SELECT application_id AS id, email FROM intake.applications WHERE advertiser_id = $1 ORDER BY 1`,
     [advertiserId],
@@ -122,7 +125,10 @@ describe('a replay', () => {
       [advertiserId],
     );
     const whose = { name: 'gone', advertiserId, id: null, owner: 'test', leaseMs: 60_000 };
-    const summary = await replay({ store, parseElement }, { ...whose, signal: AbortSignal.timeout(600_000) });
+    const summary = await replay(
+      { store, source: { parseElement, toElement } },
+      { ...whose, signal: AbortSignal.timeout(600_000) },
+    );
     expect(summary).toEqual({ read: 1, added: 0, unusable: 0 });
     expect(
       await database.query(

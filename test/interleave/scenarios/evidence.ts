@@ -5,11 +5,12 @@ import type { CurrentProof } from '../../../src/domain/evidence/explain.ts';
 import type { ExportedCertificate, LineBody } from '../../../src/domain/evidence/record.ts';
 import type { Lease } from '../../../src/store/accounts/leases.ts';
 import { commitPage } from '../../../src/store/applications/commit-page.ts';
+import { diffPage } from '../../../src/store/applications/diff-page.ts';
 import type { Database } from '../../../src/store/postgres/database.ts';
 import { loadAuditedProof } from '../../../src/store/sweeps/evidence.ts';
 import { loadCurrentProof, withProofs } from '../../../src/store/sweeps/export-evidence.ts';
 import { pruneSweeps } from '../../../src/store/sweeps/sweeps.ts';
-import { aPage, compare } from '../../support/applications.ts';
+import { aPage } from '../../support/applications.ts';
 import { chain, type Line, sha256 } from '../../support/chain.ts';
 import type { Scenarios, Stage } from '../stage.ts';
 import { endSweep, openLane, openLanes, privacyKey } from './lanes.ts';
@@ -31,7 +32,7 @@ async function appendAudit(db: Database, { advertiserId, lease }: Account, id: b
     const found = await loadAuditedProof(db, advertiserId, id);
     if (found === null) return;
     const audited = { sweepId: found.sweepId, body: audit };
-    summary = await commitPage(db, privacyKey, page, await compare(db, privacyKey, page), { audited });
+    summary = await commitPage(db, privacyKey, page, await diffPage(db, privacyKey, page), { audited });
   }
 }
 
