@@ -271,7 +271,7 @@ export const guards: readonly Guard[] = [
     { by: 'AND c.token IS NOT NULL' },
   ),
   // Conditions that were read before the lock and are checked again under it.
-  secondLook('two-lanes', 'the repeated diff of a page', /AS other_lane,\s+string_agg|^SELECT application_id AS id, /, {
+  secondLook('two-lanes', 'the repeated diff of a page', /^SELECT json_agg\(CASE|^SELECT application_id AS id, /, {
     at: 'source1.b21.source1.a5.b4.a4',
   }),
   guard('retried', 'the state of a file that is opened again', /AND a\.state = ANY \(\$4::text\[\]\)/, {
