@@ -56,7 +56,7 @@ async function measure(count: number, latencyMs: string): Promise<void> {
     }));
     await db.transaction((tx) => appendEvents(tx, 7n, events));
     await using store = openStore({ url: server.url, role: 'bench', privacyKey: Buffer.alloc(32) });
-    await using client = openWebhookClient({ url, secrets: () => [secret], allowPrivate: true, userAgent: 'bench' });
+    await using client = openWebhookClient({ url, secrets: () => [secret], allowPrivate: true });
     const webhook = { account: 'bench', name: 'bench', types: null, detail: null, send: client.send };
     const request = { advertiserId: 7n, owner: 'bench', leaseMs: 30_000, signal: new AbortController().signal };
     const ours = await timed(() => deliver({ store }, webhook, request));

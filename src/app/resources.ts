@@ -131,7 +131,6 @@ export function openWebhook(
     url,
     secrets: () => toWebhookSecrets(secret),
     allowPrivate: webhooks.allowPrivate,
-    userAgent: `intake/${version}`,
   });
 }
 

@@ -11,9 +11,8 @@ export async function loadStatus(
   config: Config<'sync' | 'extract'>,
   ownWaits: readonly Wait[] = [],
 ): Promise<Status> {
-  const { staleAfterMs, ...limits } = toLimits(config);
-  return toStatus(new Date(), await store.reports.loadStatus(), staleAfterMs, {
-    ...limits,
+  return toStatus(new Date(), await store.reports.loadStatus(), {
+    ...toLimits(config),
     waits: [...ownWaits, ...(await store.advertisers.loadWaits())],
     webhooks: await store.webhooks.load(),
     extract: await store.extracts.loadStatus(toWatched(config)),
@@ -29,8 +28,7 @@ export async function loadAnyStatus(store: Store, config: Config<'sync' | 'extra
   const advertisers = await store.reports.loadStatus().catch((error: unknown) => {
     throw error instanceof Trouble ? error : toSchemaTrouble(schema);
   });
-  const { staleAfterMs, ...limits } = toLimits(config);
-  return toStatus(new Date(), advertisers, staleAfterMs, { ...limits, schema });
+  return toStatus(new Date(), advertisers, { ...toLimits(config), schema });
 }
 
 /** The ages after which the status reports a problem. `staleAfterMs` is null where nothing polls by schedule. */

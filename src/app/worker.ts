@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import type { Wait } from '../domain/trouble.ts';
-import { version } from '../domain/version.ts';
 import type { Log } from '../log.ts';
 import type { Source } from '../source/client.ts';
 import { openConnections } from '../source/http.ts';
@@ -68,7 +67,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   await using stack = new AsyncDisposableStack();
   const store = stack.use(await openAnyStore(config, 'worker', { crashPoint }));
   const watchdog = createWatchdog({ now, stuckMs, onStuck });
-  const metrics = createMetrics({ version });
+  const metrics = createMetrics();
   const onPass = (pass: Pass) => {
     metrics.observePass(pass);
     run.onPass?.(pass);
@@ -197,7 +196,7 @@ function toAdminOptions(config: WorkerConfig, store: Store, loadOwnWaits: () => 
   const { trustedProxies } = config;
   const { ADMIN_HOST: host, ADMIN_PORT: port, ADMIN_USER: user, ADMIN_PASSWORD: password } = config.admin;
   return {
-    ...{ host, port, version, trustedProxies, now: Date.now },
+    ...{ host, port, trustedProxies, now: Date.now },
     login: user !== null && password !== null ? { user, password: () => password.current() } : null,
     loadStatus: () => loadStatus(store, config, loadOwnWaits()),
     loadOwnWaits,

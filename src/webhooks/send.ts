@@ -5,6 +5,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { Agent } from 'undici';
 import { toCertificateProblem, toConnectionReason, toHostAndPort } from '../domain/connection-error.ts';
 import { parseRetryAfter } from '../domain/delay.ts';
+import { version } from '../domain/version.ts';
 import type { Answer, WebhookMessage } from '../domain/webhook.ts';
 import { isPublic } from './public-address.ts';
 import { sign } from './sign.ts';
@@ -15,7 +16,6 @@ export interface WebhookClientOptions {
   readonly secrets: () => readonly string[];
   /** Also connects to private, link-local and loopback addresses. */
   readonly allowPrivate: boolean;
-  readonly userAgent: string;
   /** Time limit of one message, from its first byte to the end of the answer. */
   readonly timeoutMs?: number | undefined;
   /** Resolves names; a test gives its own. */
@@ -43,7 +43,7 @@ const refusedCode = 'EPRIVATE';
 
 /** The client of one endpoint. It keeps one connection: messages are sent one after the other, and no endpoint waits for another. */
 export function openWebhookClient(options: WebhookClientOptions): WebhookClient {
-  const { allowPrivate, secrets, userAgent, timeoutMs = usualTimeoutMs } = options;
+  const { allowPrivate, secrets, timeoutMs = usualTimeoutMs } = options;
   const url = new URL(options.url);
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const address = toHostAndPort(url);
@@ -72,7 +72,7 @@ export function openWebhookClient(options: WebhookClientOptions): WebhookClient 
           method: 'POST',
           headers: {
             'content-type': 'application/json',
-            'user-agent': userAgent,
+            'user-agent': `intake/${version}`,
             'webhook-id': id,
             'webhook-timestamp': String(seconds),
             'webhook-signature': sign(secrets(), id, seconds, body),

@@ -77,7 +77,7 @@ describe('an operator with the password', () => {
   test('finds the status for programs while an id cannot be read, with every digit of it', async ({ month }) => {
     const unreadable = [{ id: 9_007_199_254_740_993n, reason: 'the answer is cut off', since: new Date(), tries: 3 }];
     await using admin = await openTestAdmin(month, {
-      loadStatus: async () => toStatus(new Date(), [anAdvertiserStatus(new Date(), { unreadable })], null),
+      loadStatus: async () => toStatus(new Date(), [anAdvertiserStatus(new Date(), { unreadable })]),
     });
     const answer = await fetch(`${admin.url}/api/status`);
     expect(answer.status).toBe(200);

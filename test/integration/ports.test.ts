@@ -25,7 +25,7 @@ const nowhere = [
   '/prefill',
   `/prefill/${marker}?q=${marker}`,
 ];
-const broken = { ...createMetrics({ version: '0' }), render: () => Promise.reject(new Error(marker)) };
+const broken = { ...createMetrics(), render: () => Promise.reject(new Error(marker)) };
 
 /** Both ports, the admin one once more with a login. */
 async function openPorts(database: TestDatabase, onError: (route: string, error: unknown) => void = () => {}) {

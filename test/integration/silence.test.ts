@@ -17,7 +17,7 @@ test('a busy account that falls silent is told of, whatever single dates are wro
      UNION ALL SELECT 20000001, 30001, 'epoch', ''::bytea, 1 UNION ALL SELECT 20000001, 30002, now() + interval '300 days', ''::bytea, 1`,
   );
   await using db = openDatabase({ url: database.url, role: 'test' });
-  const { problems } = toStatus(new Date(), await loadAdvertiserStatus(db), null);
+  const { problems } = toStatus(new Date(), await loadAdvertiserStatus(db));
   expect(problems.filter(({ what }) => what.startsWith('No application'))).toEqual([
     {
       advertiser: 'busy',

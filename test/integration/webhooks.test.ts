@@ -35,7 +35,7 @@ const received = (count: number) => Array.from({ length: count }, () => 'applica
 /** The endpoint `ats` of the account, at a receiver. */
 function openEndpoint(receiver: Receiver, options: Partial<Webhook> & { secrets?: () => string[] } = {}) {
   const { secrets = () => [webhookSecret], ...rest } = options;
-  const client = openWebhookClient({ url: receiver.url, secrets, allowPrivate: true, userAgent: 'test' });
+  const client = openWebhookClient({ url: receiver.url, secrets, allowPrivate: true });
   const webhook: Webhook = { account: 'acme', name: 'ats', types: null, detail: null, send: client.send, ...rest };
   return { webhook, [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() };
 }

@@ -46,7 +46,7 @@ test('the example receiver takes each signed event once and in order, also after
   let url = '';
   const send = async (eventId: bigint, minute: number, signed: { secret?: string; secondsAgo?: number } = {}) => {
     const { secret = webhookSecret, secondsAgo = 0 } = signed;
-    await using client = openWebhookClient({ url, secrets: () => [secret], allowPrivate: true, userAgent: 'test' });
+    await using client = openWebhookClient({ url, secrets: () => [secret], allowPrivate: true });
     if (eventId === 0n) return (await client.send(toPing('ats', new Date()))).status;
     const of = { type: 'application.changed', state: 'ready', application: null } as const;
     const at = new Date(Date.UTC(2026, 10, 18, 12, minute));

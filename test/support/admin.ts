@@ -22,11 +22,10 @@ export async function openTestAdmin(
     const admin = await openAdmin({
       host: '127.0.0.1',
       port: 0,
-      version: '0.1.0',
       login: null,
-      metrics: createMetrics({ version: '0.1.0' }),
+      metrics: createMetrics(),
       loadStatus: async () =>
-        toStatus(new Date(), await store.reports.loadStatus(), staleAfterMs, { webhooks: await store.webhooks.load() }),
+        toStatus(new Date(), await store.reports.loadStatus(), { staleAfterMs, webhooks: await store.webhooks.load() }),
       loadOwnWaits: () => [],
       store,
       loadLiveness: () => [{ check: 'work', ok: true, detail: 'a pass ended 3 s ago' }],

@@ -240,4 +240,4 @@ export const verifyAt = (
 
 /** The problems that the status tells. */
 export const loadProblems = async ({ store }: Pick<SmallIntake, 'store'>, staleAfterMs: number | null = null) =>
-  toStatus(new Date(), await store.reports.loadStatus(), staleAfterMs).problems;
+  toStatus(new Date(), await store.reports.loadStatus(), { staleAfterMs }).problems;

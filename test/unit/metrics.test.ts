@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { toStatus } from '../../src/domain/status/status.ts';
+import { version } from '../../src/domain/version.ts';
 import { createFilled } from '../support/database/filled-metrics.ts';
 import { until } from '../support/suite/until.ts';
 
@@ -17,7 +18,7 @@ describe('a scrape', () => {
     const { metrics, status } = createFilled();
     const text = await metrics.render(status);
     for (const line of [
-      'intake_build_info{version="1.2.3"} 1',
+      `intake_build_info{version="${version}"} 1`,
       'intake_healthy 1',
       'intake_stale_after_seconds 1200',
       'intake_problems{urgent="true"} 0',
@@ -67,7 +68,7 @@ describe('a scrape', () => {
   it('forgets an advertiser that was removed', async () => {
     const { metrics, status, advertiser, at } = createFilled();
     await metrics.render(status);
-    const other = toStatus(at, [{ ...advertiser, name: 'south', latenessMs: null, verifiedSince: null }], null);
+    const other = toStatus(at, [{ ...advertiser, name: 'south', latenessMs: null, verifiedSince: null }]);
     const text = await metrics.render(other);
     expect(text).not.toContain('north');
     expect(text).not.toMatch(

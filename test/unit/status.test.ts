@@ -56,8 +56,7 @@ const statusOf = (...some: Partial<AdvertiserStatus>[]) =>
   toStatus(
     now,
     some.map((facts) => ({ ...well, ...facts })),
-    staleAfterMs,
-    { proofLimit, verifyWithinMs: 30 * day },
+    { staleAfterMs, proofLimit, verifyWithinMs: 30 * day },
   );
 
 describe('the headline', () => {
@@ -172,7 +171,7 @@ describe('urgent is', () => {
 
   it('not: an extract that is older than its schedule allows, or was never written', () => {
     const extracted = (publishedAt: Date | null) =>
-      toStatus(now, [well], null, { extract: { location: 's3://lake/intake', publishedAt, withinMs: 2 * day } });
+      toStatus(now, [well], { extract: { location: 's3://lake/intake', publishedAt, withinMs: 2 * day } });
     expect(extracted(ago(2 * 24 * 60)).problems).toEqual([]);
     const old = extracted(ago(2 * 24 * 60 + 61));
     expect(old.problems).toEqual([
@@ -190,13 +189,13 @@ describe('urgent is', () => {
   it('not without a limit: what was read, erased or checked within its time', () => {
     for (const facts of [{ erasingSince: ago(59) }, { verifiedSince: ago(30 * 24 * 60) }])
       expect(statusOf(facts).problems).toEqual([]);
-    expect(toStatus(now, [{ ...well, verifiedSince: ago(90 * 24 * 60) }], null).problems).toEqual([]);
+    expect(toStatus(now, [{ ...well, verifiedSince: ago(90 * 24 * 60) }]).problems).toEqual([]);
     expect(renderStatus(statusOf({}))).toMatch(/stored bytes +│ all read within the last 29d; the limit is 30d/);
     expect(renderStatus(statusOf({ verifiedSince: null }))).toMatch(/stored bytes +│ none/);
   });
 
   it('not: an old poll where nothing reads by schedule', () => {
-    expect(toStatus(now, [{ ...well, readAt: ago(10_000) }], null).problems).toEqual([]);
+    expect(toStatus(now, [{ ...well, readAt: ago(10_000) }]).problems).toEqual([]);
   });
 
   it('put first, whichever account it concerns', () => {
@@ -270,7 +269,7 @@ describe('what a worker waits for', () => {
     since: ago(0.5),
   } as const;
   const stale = { ...well, readAt: ago(90) };
-  const waiting = (common: Parameters<typeof toStatus>[3]) => toStatus(now, [stale], staleAfterMs, common);
+  const waiting = (common: Parameters<typeof toStatus>[2]) => toStatus(now, [stale], { staleAfterMs, ...common });
 
   it('is named at once, in place of the question whether a worker runs, and is urgent after a minute', () => {
     const fresh = waiting({ waits: [wait] });

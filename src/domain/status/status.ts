@@ -30,24 +30,21 @@ export interface ExtractStatus {
   readonly withinMs: number;
 }
 
-export interface CommonFacts {
+/** What the status needs besides the advertisers. Where one is absent, nothing is known or nothing is a limit. */
+interface CommonFacts extends Pick<Status, 'staleAfterMs' | 'verifyWithinMs' | 'waits' | 'webhooks' | 'extract'> {
   readonly schema: Schema;
-  readonly waits: readonly Wait[];
-  readonly webhooks: readonly WebhookStatus[];
-  readonly extract: ExtractStatus | null;
   readonly proofLimit: ProofLimit;
-  readonly verifyWithinMs: number;
 }
 
 /** Combines the facts and the problems that follow from them, urgent problems first. */
 export function toStatus(
   at: Date,
   advertisers: readonly AdvertiserStatus[],
-  staleAfterMs: number | null,
-  { schema, waits = [], webhooks = [], extract = null, proofLimit, verifyWithinMs }: Partial<CommonFacts> = {},
+  { schema, proofLimit, ...facts }: Partial<CommonFacts> = {},
 ): Status {
+  const { staleAfterMs = null, verifyWithinMs = null, waits = [], webhooks = [], extract = null } = facts;
   const awaited = new Set(waits.flatMap(({ task, advertiser }) => (task === 'reading' ? [advertiser] : [])));
-  const limits = { staleAfterMs, proofLimit: proofLimit ?? null, verifyWithinMs: verifyWithinMs ?? null };
+  const limits = { staleAfterMs, proofLimit: proofLimit ?? null, verifyWithinMs };
   const problems = [
     ...(schema === undefined ? [] : toSchemaProblems(schema)),
     ...toWaitProblems(waits, at),
@@ -60,7 +57,7 @@ export function toStatus(
     headline: toHeadline(advertisers, problems),
     staleAfterMs,
     proofLimitMs: proofLimit?.ms ?? null,
-    verifyWithinMs: limits.verifyWithinMs,
+    verifyWithinMs,
     problems,
     waits,
     webhooks,
@@ -106,7 +103,7 @@ function toWaitProblems(waits: readonly Wait[], now: Date): Problem[] {
 export function toUnknownStatus(at: Date, since: Date, reason: string): Status {
   const what = `The database has been unreachable since ${formatMoment(since.getTime())}`;
   const problem = { advertiser: null, what: `${what}: ${reason}`, command: 'intake doctor', urgent: true };
-  return { ...toStatus(at, [], null), headline: `${what}.`, problems: [problem] };
+  return { ...toStatus(at, []), headline: `${what}.`, problems: [problem] };
 }
 
 export function isHealthy({ advertisers, problems }: Status): boolean {

@@ -7,7 +7,7 @@ import { type AppliedMigration, toEncodingTrouble } from '../../domain/schema.ts
 import { SchemaTrouble, Trouble } from '../../domain/trouble.ts';
 import { type Blocker, describeBlocker, findBlocker } from './blocker.ts';
 import { clientOf, type DatabaseUrl } from './connection.ts';
-import { type Queryable, sqlState } from './database.ts';
+import { type Queryable, sqlState, toTrouble } from './database.ts';
 import { loadMigrations, type Migration } from './migration-files.ts';
 import { keepOutOlder } from './processes.ts';
 
@@ -72,11 +72,28 @@ export interface MigrateOptions {
 
 /**
  * Applies missing migrations and returns their names. Any number of processes may call it at once: one migrates, the others wait and then
- * have nothing to do.
+ * have nothing to do. Throws SchemaTrouble where one fails or may not be applied.
  */
 export async function migrate(url: DatabaseUrl, options: MigrateOptions = {}): Promise<string[]> {
-  await using session = await openSession(url, options);
-  const { client } = session;
+  try {
+    await using session = await openSession(url, options);
+    return await applyMissing(session);
+  } catch (error) {
+    // An unreachable, full or read-only server says nothing about the migration: it stays a Trouble, which the caller retries. Nor does a
+    // wait that was aborted.
+    const known = toTrouble(error, url);
+    const code = sqlState(error);
+    if (known instanceof Trouble || code === undefined || code === 'ABORT_ERR') throw known;
+    throw new SchemaTrouble(
+      `A migration failed (${code}) and was rolled back. Those before it stay.`,
+      'Fix the cause and run `intake migrate`.',
+      error,
+    );
+  }
+}
+
+async function applyMissing(session: Session): Promise<string[]> {
+  const { client, options } = session;
   // Limits of the role are for its queries. Not every server knows all of them.
   await client.query(
     `SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('statement_timeout', 'transaction_timeout')`,

@@ -5,7 +5,7 @@ import { SchemaTrouble, Trouble } from '../../domain/trouble.ts';
 import { version } from '../../domain/version.ts';
 import { loadApplied, type MigrateOptions, migrate } from './apply-migrations.ts';
 import type { DatabaseUrl } from './connection.ts';
-import { type Queryable, sqlState, toTrouble } from './database.ts';
+import { type Queryable, sqlState } from './database.ts';
 import { loadMigrations } from './migration-files.ts';
 
 export async function loadSchema(db: Queryable): Promise<Schema> {
@@ -62,7 +62,7 @@ export async function ensureSchema(db: Queryable, request: SchemaRequest): Promi
       await migrate(request.directUrl, request);
       continue;
     } catch (error) {
-      if (sqlState(error) !== '42501') throw toMigrationTrouble(error, request.directUrl);
+      if (sqlState(error) !== '42501') throw error;
       const trouble = new SchemaTrouble(
         'The schema is missing or too old, and this role may not change it.',
         'Run `intake migrate` as the owner of the schema.',
@@ -79,30 +79,8 @@ export async function ensureSchema(db: Queryable, request: SchemaRequest): Promi
   }
 }
 
-/** Applies missing migrations as the options say, and returns their names. Throws SchemaTrouble where one fails or may not be applied. */
-export async function applyMigrations(directUrl: DatabaseUrl, options: MigrateOptions): Promise<string[]> {
-  try {
-    return await migrate(directUrl, options);
-  } catch (error) {
-    throw toMigrationTrouble(error, directUrl);
-  }
-}
-
 /** Throws unless this version may use the schema; changes nothing. */
 export async function requireSchema(db: Queryable): Promise<void> {
   const schema = await loadSchema(db);
   if (!isUsable(schema)) throw toSchemaTrouble(schema);
-}
-
-function toMigrationTrouble(error: unknown, url: DatabaseUrl): unknown {
-  // An unreachable, full or read-only server says nothing about the migration: it stays a Trouble, which the caller retries. Nor does a wait
-  // that was aborted.
-  const known = toTrouble(error, url);
-  const code = sqlState(error);
-  if (known instanceof Trouble || code === undefined || code === 'ABORT_ERR') return known;
-  return new SchemaTrouble(
-    `A migration failed (${code}) and was rolled back. Those before it stay.`,
-    'Fix the cause and run `intake migrate`.',
-    error,
-  );
 }

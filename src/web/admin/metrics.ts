@@ -7,11 +7,12 @@ import type { AdvertiserStatus } from '../../domain/status/advertiser-status.ts'
 import { toUnusualSilence } from '../../domain/status/silence.ts';
 import { isHealthy, type Status } from '../../domain/status/status.ts';
 import { toWebhookLagMs, toWebhookState, type WebhookStatus } from '../../domain/status/webhook-status.ts';
+import { version } from '../../domain/version.ts';
 import { fileOutcomes, type Pass } from '../../sync/worker/pass.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-export function createMetrics({ version }: { readonly version: string }) {
+export function createMetrics() {
   const register = new Registry();
   const registers = [register];
   const counter = (name: string, help: string, ...labelNames: string[]) =>
@@ -57,7 +58,7 @@ export function createMetrics({ version }: { readonly version: string }) {
     contentType: register.contentType,
     /** All metrics as text, with the status as gauges. */
     async render(status: Status): Promise<string> {
-      return (await register.metrics()) + (await renderGauges(status, version));
+      return (await register.metrics()) + (await renderGauges(status));
     },
     observeWaits(waitedMs: readonly number[]): void {
       for (const each of waitedMs) downloadWaits.observe(each / 1_000);
@@ -82,7 +83,7 @@ export function createMetrics({ version }: { readonly version: string }) {
 const misnamed = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
 /** The status as gauges. They are made anew for every scrape, so that none keeps a value of an earlier status. */
-async function renderGauges(status: Status, version: string): Promise<string> {
+async function renderGauges(status: Status): Promise<string> {
   const register = new Registry();
   const set = (name: string, help: string, labels: Record<string, string>, value: number | null) => {
     if (value === null) return;

@@ -5,18 +5,18 @@ import { html } from 'hono/html';
 import type { HtmlEscapedString } from 'hono/utils/html';
 import { formatAgo } from '../../domain/format.ts';
 import type { SweepResult } from '../../domain/status/advertiser-status.ts';
+import { version } from '../../domain/version.ts';
 
 export type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 
 interface Frame {
   readonly title: string;
   readonly body: Html;
-  readonly version: string;
   readonly at: Date;
   readonly refreshSeconds: number | null;
 }
 
-export function renderDocument({ title, body, version, at, refreshSeconds }: Frame): Html {
+export function renderDocument({ title, body, at, refreshSeconds }: Frame): Html {
   return html`<!DOCTYPE html>
 <html lang="en">
 <head>

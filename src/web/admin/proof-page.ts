@@ -7,7 +7,7 @@ import { type CurrentProof, type Explanation, explain } from '../../domain/evide
 import { formatCount } from '../../domain/format.ts';
 import { type Html, renderDocument, renderHeadline, renderResult, renderTable, toUtc } from './page.ts';
 
-export function renderProofPage(advertiser: string, proof: CurrentProof, version: string, at: Date): Html {
+export function renderProofPage(advertiser: string, proof: CurrentProof, at: Date): Html {
   const explanation = explain(null, proof);
   const body = html`<main>
 ${renderVerdict(advertiser, explanation)}
@@ -19,14 +19,14 @@ ${renderList('falsified', 'What would have shown that somebody is missing', 'Any
 <p class="command"><code>intake prove --advertiser ${advertiser} --export proof.ndjson</code></p>
 <p class="command"><code>intake prove --check proof.ndjson</code></p></section>
 </main>`;
-  return renderDocument({ title: `Proof of ${advertiser} · Intake`, body, version, at, refreshSeconds: null });
+  return renderDocument({ title: `Proof of ${advertiser} · Intake`, body, at, refreshSeconds: null });
 }
 
 /** Shown where there is no proof to explain: the account was not identified yet, or no account has this name. */
-export function renderNoProofPage(isKnown: boolean, version: string, at: Date): Html {
+export function renderNoProofPage(isKnown: boolean, at: Date): Html {
   const why = isKnown ? 'The source has not told yet which account this is.' : 'No account has this name.';
   const body = html`<main>${renderHeadline({ name: 'fair', sign: 'i', word: 'Nothing to show' }, why)}</main>`;
-  return renderDocument({ title: 'Proof · Intake', body, version, at, refreshSeconds: null });
+  return renderDocument({ title: 'Proof · Intake', body, at, refreshSeconds: null });
 }
 
 const moods = {

@@ -21,7 +21,6 @@ import { renderNoProofPage, renderProofPage } from './proof-page.ts';
 import { renderStatusPage, renderUnknownPage } from './status-page.ts';
 
 export interface AdminOptions extends Clients {
-  readonly version: string;
   readonly loadStatus: () => Promise<Status>;
   readonly store: Pick<Store, 'evidence' | 'reports'>;
   /** The dependencies that this process waits for: known even while the database is unavailable. */
@@ -55,7 +54,7 @@ export async function openAdmin(options: AdminOptions): Promise<HttpServer> {
 }
 
 function createAdmin(deps: AdminOptions): Hono {
-  const { version, store, metrics, login } = deps;
+  const { store, metrics, login } = deps;
   const loadStatus = createCache<Status, void>(deps.loadStatus, statusAgeMs);
   const loadHistory = createCache((period: Period) => store.reports.loadHistory(period, new Date()), historyAgeMs);
   const loadProof = createCache(store.evidence.loadCurrent, proofAgeMs);
@@ -67,7 +66,7 @@ function createAdmin(deps: AdminOptions): Hono {
     guess(context, isEqualSecret(JSON.stringify([user, password]), JSON.stringify([login.user, login.password()])));
   const toUnknownPage = (context: Context, error: unknown) => {
     const since = deps.loadOwnWaits().find(({ dependency }) => dependency === 'database')?.since ?? null;
-    return context.html(renderUnknownPage(version, toReason(error), since), 503);
+    return context.html(renderUnknownPage(toReason(error), since), 503);
   };
   /** The named account, or the first one; its proof, if its id is known. */
   const loadAccount = async (asked: string | undefined) => {
@@ -117,7 +116,7 @@ function createAdmin(deps: AdminOptions): Hono {
     const period: Period = context.req.query('period') === '30d' ? '30d' : '24h';
     const refreshSeconds = context.req.query('refresh') === undefined ? null : 30;
     return Promise.all([loadStatus(), loadHistory(period)]).then(
-      ([status, history]) => context.html(renderStatusPage(status, history, version, refreshSeconds)),
+      ([status, history]) => context.html(renderStatusPage(status, history, refreshSeconds)),
       (error: unknown) => toUnknownPage(context, error),
     );
   });
@@ -125,8 +124,8 @@ function createAdmin(deps: AdminOptions): Hono {
     loadAccount(context.req.query('advertiser')).then(
       ({ account, proof, at }) =>
         account && proof
-          ? context.html(renderProofPage(account.name, proof, version, at))
-          : context.html(renderNoProofPage(account !== undefined, version, at), 404),
+          ? context.html(renderProofPage(account.name, proof, at))
+          : context.html(renderNoProofPage(account !== undefined, at), 404),
       (error: unknown) => toUnknownPage(context, error),
     ),
   );

@@ -25,12 +25,7 @@ import {
 } from './page.ts';
 import { renderCharts } from './status-charts.ts';
 
-export function renderStatusPage(
-  status: Status,
-  history: History,
-  version: string,
-  refreshSeconds: number | null,
-): Html {
+export function renderStatusPage(status: Status, history: History, refreshSeconds: number | null): Html {
   const mood = toMood(status);
   const body = html`<main>
 ${renderHeadline(mood, status.headline)}
@@ -40,18 +35,18 @@ ${renderWebhooks(status)}
 ${renderHistory(history, refreshSeconds)}
 ${renderSweeps(history, status.at)}
 </main>`;
-  return renderDocument({ title: `${mood.word} · Intake`, body, version, at: status.at, refreshSeconds });
+  return renderDocument({ title: `${mood.word} · Intake`, body, at: status.at, refreshSeconds });
 }
 
 /** Shown while the status cannot be loaded. `reason`: why the database does not answer. */
-export function renderUnknownPage(version: string, reason: string | null, since: Date | null): Html {
+export function renderUnknownPage(reason: string | null, since: Date | null): Html {
   const why = reason && html`<p>${reason}${since && ` Since ${toUtc(since)}.`}</p>`;
   const what = 'The worker waits and continues by itself once the database is back. To see what is wrong, run:';
   const body = html`<main>
 ${renderHeadline({ name: 'bad', sign: '!', word: 'Unknown' }, 'The database does not answer, so the status is unknown.', why)}
 ${renderProblems([{ advertiser: null, what, command: 'intake doctor', urgent: true }])}
 </main>`;
-  return renderDocument({ title: 'Unknown · Intake', body, version, at: new Date(), refreshSeconds: 30 });
+  return renderDocument({ title: 'Unknown · Intake', body, at: new Date(), refreshSeconds: 30 });
 }
 
 function toMood(status: Status): Mood {

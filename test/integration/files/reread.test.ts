@@ -240,7 +240,7 @@ test('the status tells the age of the oldest unread byte, and it is a problem be
   const [old = ''] = await intake.keys();
   await database.query(`UPDATE intake.blobs SET verified_at = now() - interval '31 days' WHERE key = $1`, [old]);
   const load = async () =>
-    toStatus(new Date(), await intake.store.reports.loadStatus(), null, { verifyWithinMs: 30 * dayMs });
+    toStatus(new Date(), await intake.store.reports.loadStatus(), { verifyWithinMs: 30 * dayMs });
   const { problems } = await load();
   expect(problems.map(({ what }) => what)).toContainEqual(
     expect.stringContaining('not been read again for 31d, the limit is 30d (VERIFY_WITHIN).'),

@@ -261,7 +261,7 @@ describe('an id that names a second person', () => {
         const [id = 0n] = await intake.receiveWithFiles([first]);
         for (const one of [second, first, second, second]) await intake.changeWithFiles(id, { ...first, ...one });
         expect(await look(database)).toEqual([{ email: first.email, name: 'Ann', changes: 0, others: [second.email] }]);
-        const { problems } = toStatus(new Date(), await intake.store.reports.loadStatus(), null);
+        const { problems } = toStatus(new Date(), await intake.store.reports.loadStatus());
         expect(problems).toContainEqual(expect.objectContaining({ what: expect.stringContaining('quarantine') }));
         expect(await intake.file()).toMatchObject({ state: 'stored', version: 1 });
       },

@@ -19,7 +19,7 @@ const advertiser = anAdvertiserStatus(at, {
 });
 
 export function createFilled() {
-  const metrics = createMetrics({ version: '1.2.3' });
+  const metrics = createMetrics();
   metrics.observePass({ pass: 'live', outcome: 'done', durationMs: 1_200, requests: 3, added: 2, changed: 1 });
   metrics.observePass({
     pass: 'downloads',
@@ -33,7 +33,8 @@ export function createFilled() {
   for (let n = 0; n < 6; n++) metrics.observeDelivered();
   metrics.observeWaits([50, 2_000]);
   const proofLimit = { ms: 173_400_000, isScheduled: true };
-  const status = toStatus(at, [advertiser], 1_200_000, {
+  const status = toStatus(at, [advertiser], {
+    staleAfterMs: 1_200_000,
     proofLimit,
     verifyWithinMs: 30 * 86_400_000,
     extract: {
