@@ -4,6 +4,7 @@
 import { BlockList, isIP } from 'node:net';
 import { validate as isCron } from 'node-cron';
 import { z } from 'zod';
+import { parsePostgresUrl } from '../domain/postgres-url.ts';
 
 const dayMs = 86_400_000;
 
@@ -128,19 +129,18 @@ export const directUrl = postgresUrl('must be a postgres:// address', isPostgres
 
 function postgresUrl(refusal: string, isRead: (text: string) => boolean) {
   return z.string().superRefine((text, context) => {
-    const problem = findSeveralHosts(text) ?? (isRead(text) ? findParameterProblem(text) : refusal);
+    const parsed = parsePostgresUrl(text);
+    const problem = parsed?.host.includes(',') ? severalHosts : isRead(text) ? findParameterProblem(parsed) : refusal;
     if (problem !== null) context.addIssue(problem);
   });
 }
 
-function findSeveralHosts(text: string): string | null {
-  return toPostgresFacts(text).host.includes(',')
-    ? 'names several hosts; name one address that leads to the primary: the writer endpoint of the service, or a proxy in front'
-    : null;
-}
+const severalHosts =
+  'names several hosts; name one address that leads to the primary: the writer endpoint of the service, or a proxy in front';
 
-function findParameterProblem(text: string): string | null {
-  const parameters = new URLSearchParams(postgresPattern.exec(text)?.[3]);
+function findParameterProblem(parsed: ReturnType<typeof parsePostgresUrl>): string | null {
+  if (parsed === null) return null;
+  const { parameters } = parsed;
   const names = [...parameters.keys()];
   if (names.some((name) => /^ssl/i.test(name) && !sslParameters.includes(name))) {
     return `has an unknown TLS parameter; known are ${sslParameters.join(', ')}`;
@@ -158,21 +158,6 @@ function findParameterProblem(text: string): string | null {
   }
   return null;
 }
-
-/** The host of a Postgres address (a folder where it is a Unix socket, empty where none is named), its sslmode and its root certificate. */
-export function toPostgresFacts(text: string) {
-  const [, authority = '', , query] = postgresPattern.exec(text) ?? [];
-  const parameters = new URLSearchParams(query);
-  const host = parameters.get('host') ?? authority.replace(/:\d*$/, '');
-  return {
-    host: URL.canParse(`file:///${host}`) ? decodeURIComponent(host.replace(/%(?![0-9a-f]{2})/gi, '%25')) : host,
-    mode: parameters.get('sslmode') ?? { true: 'require', false: 'disable' }[parameters.get('ssl') ?? ''] ?? null,
-    root: parameters.get('sslrootcert') || null,
-  };
-}
-
-/** Captures host and port, the path, and the parameters. */
-const postgresPattern = /^postgres(?:ql)?:\/\/(?:[^/?]*@)?([^/?]*)([^?]*)\??(.*)$/s;
 
 /** The address of a web service, without credentials, query or trailing slash. */
 export const serviceUrl = value('must be an http(s) address without user, password, query or #', toServiceUrl);
@@ -270,19 +255,7 @@ function toServiceUrl(text: string): string | undefined {
 
 function isPostgres(text: string): boolean {
   // psql accepts an empty host where a parameter names it; URL.parse does not.
-  const url = URL.parse(text.replace('@/', '@host/'));
-  const [, host = '', path = ''] = postgresPattern.exec(text) ?? [];
-  return url !== null && url.hash === '' && postgresPattern.test(text) && isEncoded(host) && isEncoded(path);
-}
-
-/** False for a lone %, which cannot be decoded. */
-function isEncoded(text: string): boolean {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return parsePostgresUrl(text) !== null && URL.parse(text.replace('@/', '@host/'))?.hash === '';
 }
 
 function hasControl(text: string): boolean {

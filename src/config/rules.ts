@@ -1,8 +1,9 @@
 // Rules over several variables: settings that require, exclude or endanger each other.
 // Each rule gets the parsed values (null: absent; undefined: rejected and already reported) and reports by variable.
 
+import { parsePostgresUrl } from '../domain/postgres-url.ts';
 import type { Environment } from './local.ts';
-import { isLoopback, longSecret, toPostgresFacts } from './parsers.ts';
+import { isLoopback, longSecret } from './parsers.ts';
 import type { Secret } from './secret.ts';
 import type { Section, Values } from './settings.ts';
 
@@ -26,9 +27,9 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
       report('DATABASE_URL', 'is embedded, which is for development only: production needs a real database');
     }
     for (const [name, url] of Object.entries({ DATABASE_URL, DATABASE_DIRECT_URL })) {
-      const text = url?.reveal() ?? 'embedded';
-      if (text === 'embedded') continue;
-      const { host, mode, root } = toPostgresFacts(text);
+      const parsed = parsePostgresUrl(url?.reveal() ?? 'embedded');
+      if (parsed === null) continue;
+      const { host, mode, root } = parsed;
       const authority = root ?? DATABASE_CA ?? null;
       if (mode === 'verify-ca' && (authority === null || authority === 'system')) {
         report(name, `has sslmode=verify-ca, which needs a root certificate of your own: ${wayToVerify}`);

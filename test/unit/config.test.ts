@@ -310,6 +310,7 @@ const refusals: [name: string, ...texts: string[]][] = [
     'postgres://h/d?sslmode=require&sslcert=/a.crt',
     'postgres://h/d?sslmode=require&sslkey=/a.key',
     'postgres://h%zz/d',
+    'postgres://h%ff/d',
   ],
   ['DATABASE_DIRECT_URL', 'postgres://h1,h2/d', 'postgres://h/d?sslmode=on', 'postgres://h/d?sslmode=verify-ca'],
   ['BLOBS_URL', '/var/lib', 'file:', 'file://host/path', 's3://', 's3://UPPER', 'https://bucket', 's3://b/p?x'],

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { type ConnectionOptions, getCACertificates } from 'node:tls';
 import pg from 'pg';
+import { parsePostgresUrl } from '../../domain/postgres-url.ts';
 import { SettingTrouble } from '../../domain/trouble.ts';
 
 export type DatabaseUrl = string | ChangingUrl;
@@ -91,26 +92,30 @@ const nowhere: ConnectionTarget = {
 
 /** Splits the URL's TLS parameters off, because the driver interprets them differently from psql, and resolves them. */
 function toTarget(text: string): ConnectionTarget {
-  const all = toParameters(text);
-  const others = new URLSearchParams([...all].filter(([name]) => !tlsParameter.test(name)));
-  const sslnegotiation = all.get('sslnegotiation');
-  const binding = all.get('channel_binding') ?? 'disable';
+  const parsed = parse(text);
+  const { parameters } = parsed;
+  const others = new URLSearchParams([...parameters].filter(([name]) => !tlsParameter.test(name)));
+  const sslnegotiation = parameters.get('sslnegotiation');
+  const binding = parameters.get('channel_binding') ?? 'disable';
   return {
     connectionString: `${text.replace(/\?.*/s, '')}?${others}`,
     enableChannelBinding: binding !== 'disable',
     requireBinding: binding === 'require',
     ...(sslnegotiation && { sslnegotiation: sslnegotiation as 'direct' }),
-    ...toTls(all, toHost(text)),
+    ...toTls(parsed),
   };
 }
 
 /** The configuration rejects unknown names that begin with `ssl`. */
 const tlsParameter = /^(ssl.*|uselibpqcompat|channel_binding)$/;
 
-function toTls(parameters: URLSearchParams, host: string): Pick<ConnectionTarget, 'ssl' | 'preferTls'> {
-  const root = parameters.get('sslrootcert') || null;
-  const byFlag = { true: 'require', false: 'disable' }[parameters.get('ssl') ?? ''];
-  const mode = parameters.get('sslmode') ?? byFlag ?? (root === null ? 'disable' : 'verify-full');
+function toTls({
+  parameters,
+  host,
+  root,
+  ...parsed
+}: ReturnType<typeof parse>): Pick<ConnectionTarget, 'ssl' | 'preferTls'> {
+  const mode = parsed.mode ?? (root === null ? 'disable' : 'verify-full');
   // A Unix socket needs no TLS.
   if (mode === 'disable' || host.startsWith('/')) return { ssl: false, preferTls: false };
   const file = (name: string) => {
@@ -186,27 +191,16 @@ async function offersTls(host: string, port: number): Promise<boolean> {
 
 /** Host and port of a database URL, for messages: never its user or password. */
 export function toAddress(url: DatabaseUrl): string {
-  const text = currentUrl(url);
-  const port = toParameters(text).get('port') ?? /:(\d+)$/.exec(toAuthority(text))?.[1];
-  return `${toHost(text) || 'localhost'}:${port ?? '5432'}`;
+  const { host, port } = parse(currentUrl(url));
+  return `${host || 'localhost'}:${port}`;
 }
 
-/** The database that a URL names, for messages; empty where it names none, and the server then uses the user's name. */
 export function toDatabaseName(url: DatabaseUrl): string {
-  return decodeURIComponent(/^[^/]*\/\/[^/]*\/([^?]*)/.exec(currentUrl(url))?.[1] ?? '');
+  return parse(currentUrl(url)).database;
 }
 
-/** A host name, an address, or the directory of a Unix socket; empty where the URL names none. */
-function toHost(text: string): string {
-  return toParameters(text).get('host') ?? decodeURIComponent(toAuthority(text).replace(/:\d*$/, ''));
-}
-
-/** The parameters after the `?`. */
-function toParameters(text: string): URLSearchParams {
-  return new URLSearchParams(text.split(/\?(.*)/s)[1]);
-}
-
-/** The part of the URL between the user and the path. */
-function toAuthority(text: string): string {
-  return /^[^/]*\/\/(?:[^/?]*@)?([^/?]*)/.exec(text)?.[1] ?? '';
+function parse(text: string) {
+  const parsed = parsePostgresUrl(text);
+  if (parsed !== null) return parsed;
+  throw new SettingTrouble('DATABASE_URL: it is not a postgres:// address.', undefined, 'database');
 }
