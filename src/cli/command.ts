@@ -2,7 +2,7 @@
 // Command files import heavy modules inside `run`, so that `--help` stays quick.
 
 import { Command, Option as CommanderOption, Help } from 'commander';
-import type { ExitCode } from './exit-codes.ts';
+import type { ExitCode } from './failure.ts';
 import type { Terminal } from './terminal.ts';
 
 /** What every command gets. Commands use neither `process` nor streams directly. */

@@ -16,7 +16,27 @@ import {
   type TroubleKind,
   WrongStore,
 } from '../domain/trouble.ts';
-import { type ExitCode, exitCodes } from './exit-codes.ts';
+
+/** The exit codes that scripts and supervisors rely on. */
+export const exitCodes = {
+  done: 0,
+  unexpected: 1,
+  /** Usage or configuration. */
+  usage: 2,
+  /** Finished, but some items failed, or coverage of the account is unproven or in doubt. */
+  incomplete: 3,
+  /** Credentials refused, or they belong to another advertiser. */
+  refused: 4,
+  /** A temporary failure or an interruption: run it again. */
+  temporary: 5,
+  /** Another live process holds the same lane. */
+  held: 6,
+  schema: 7,
+  /** Stale or unhealthy. */
+  unhealthy: 8,
+} as const;
+
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 /** Thrown by a command that knows what the user should do. Where `next` is empty, the report refers to the help of the command. */
 export class Failure extends Error {

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import type { BlobsUse } from '../app/resources.ts';
 import type { Environment } from '../config/local.ts';
 import type { Config, Need } from '../config.ts';
+import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { isNothing, type Sought } from '../domain/erasure.ts';
 import { SeveralFit } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
 import type { Context } from './command.ts';
-import { createCrashPoint } from './crash-point.ts';
 import { Misuse } from './failure.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -125,4 +125,19 @@ export async function findHolder(
   }
   if (fitting.length > 1) throw new SeveralFit(fitting);
   return fitting;
+}
+
+/**
+ * Kills the process at a named point, as a power cut would, or suspends it there, or keeps its event loop busy for ever, for crash tests.
+ * Parses `name`, `name:count`, `name:count:stop` or `name:count:hang`: acts when the point is reached for the count-th time. Undefined: never.
+ */
+export function createCrashPoint(spec: string | undefined): PassCrashPoint | undefined {
+  if (!spec) return undefined;
+  const [wanted, count = '1', manner] = spec.split(':');
+  let left = Number(count);
+  return (name) => {
+    if (name !== wanted || --left !== 0) return;
+    while (manner === 'hang');
+    process.kill(process.pid, manner === 'stop' ? 'SIGSTOP' : 'SIGKILL');
+  };
 }

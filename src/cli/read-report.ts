@@ -4,10 +4,9 @@ import type { Outcome, ReadEvents, ReadOutcome } from '../app.ts';
 import { assumptions } from '../domain/coverage/certificate.ts';
 import { formatBytes, formatCount } from '../domain/format.ts';
 import type { Context } from './command.ts';
-import { createCrashPoint } from './crash-point.ts';
-import { type ExitCode, exitCodes } from './exit-codes.ts';
-import { toFailure } from './failure.ts';
-import type { Progress } from './progress.ts';
+import { type ExitCode, exitCodes, toFailure } from './failure.ts';
+import { createCrashPoint } from './open.ts';
+import type { Progress } from './terminal.ts';
 
 /**
  * Runs a command and shows its progress: requests and applications found, of a total estimated from the share of ids already read; then

@@ -10,10 +10,8 @@ import { type SafeError, toSafeError } from '../domain/safe-error.ts';
 import { version } from '../domain/version.ts';
 import { createProgram, type Definition } from './command.ts';
 import { commands } from './commands.ts';
-import { type ExitCode, exitCodes } from './exit-codes.ts';
-import { Interrupted, Misuse, toFailure } from './failure.ts';
-import type { Output } from './progress.ts';
-import { createTerminal } from './terminal.ts';
+import { type ExitCode, exitCodes, Interrupted, Misuse, toFailure } from './failure.ts';
+import { createTerminal, type Output } from './terminal.ts';
 
 /** Runs the CLI on the real process: two signals, two streams, one exit code. */
 export async function runProcess(host: NodeJS.Process, definitions = commands): Promise<void> {

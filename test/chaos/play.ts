@@ -4,7 +4,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { exitCodes } from '../../src/cli/exit-codes.ts';
+import { exitCodes } from '../../src/cli/failure.ts';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { type CrashPoint, crashPoints } from '../../src/domain/crash-point.ts';
 import { openPooler } from '../support/database/pooler.ts';

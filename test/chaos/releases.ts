@@ -4,7 +4,7 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { exitCodes } from '../../src/cli/exit-codes.ts';
+import { exitCodes } from '../../src/cli/failure.ts';
 import type { Random } from '../support/suite/random.ts';
 import type { Cluster } from './cluster.ts';
 import type { Ended } from './fleet.ts';

@@ -3,11 +3,9 @@
 import { describe, expect, it } from 'vitest';
 import { command, type Definition, flag } from '../../src/cli/command.ts';
 import { commands } from '../../src/cli/commands.ts';
-import { exitCodes } from '../../src/cli/exit-codes.ts';
-import { Failure, Interrupted } from '../../src/cli/failure.ts';
-import { createProgress } from '../../src/cli/progress.ts';
+import { exitCodes, Failure, Interrupted } from '../../src/cli/failure.ts';
 import { runCli } from '../../src/cli/run.ts';
-import { toPrintable } from '../../src/cli/terminal.ts';
+import { createProgress, toPrintable } from '../../src/cli/terminal.ts';
 import { loadConfig } from '../../src/config.ts';
 import { Trouble, type TroubleKind } from '../../src/domain/trouble.ts';
 

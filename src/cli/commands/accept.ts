@@ -3,7 +3,7 @@
 import { formatCount, formatIds } from '../../domain/format.ts';
 import { toId } from '../arguments.ts';
 import { advertiser, type Context, command, flag, type Given } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
+import { exitCodes } from '../failure.ts';
 import { openKnown } from '../open.ts';
 
 const options = { yes: flag('accept'), advertiser };

@@ -1,7 +1,7 @@
 // `intake adopt-store`: makes this database the owner of the store of files and of the target of its extracts, after a restore or a move.
 // Without --yes it only shows whose the store is.
 import { command, flag } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
+import { exitCodes } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';
 
 export const adoptStore = command({

@@ -6,8 +6,7 @@ import { formatCount, formatSpan } from '../../domain/format.ts';
 import type { BackfillRange } from '../../sync/read/read-account.ts';
 import { toId, toSeconds } from '../arguments.ts';
 import { advertiser, type Context, command, flag, type Given, option, unless } from '../command.ts';
-import { type ExitCode, exitCodes } from '../exit-codes.ts';
-import { Misuse } from '../failure.ts';
+import { type ExitCode, exitCodes, Misuse } from '../failure.ts';
 import { loadReadConfig } from '../open.ts';
 import { reportOutcomes, showReadProgress } from '../read-report.ts';
 

@@ -13,8 +13,7 @@ import {
 import { formatCount } from '../../domain/format.ts';
 import { FileTrouble } from '../../domain/trouble.ts';
 import { command, option, preset } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { Misuse } from '../failure.ts';
+import { exitCodes, Misuse } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';
 
 /** The most ranges of one statement. Where more differ, the first are narrowed down first. */

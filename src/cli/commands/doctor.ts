@@ -3,8 +3,7 @@ import type { Config } from '../../config.ts';
 import type { Store } from '../../store/store.ts';
 import type { Finding } from '../../sync/worker/health-checks.ts';
 import { advertiser, command } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { toFailure } from '../failure.ts';
+import { exitCodes, toFailure } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';
 import { toPrintable } from '../terminal.ts';
 

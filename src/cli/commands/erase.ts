@@ -11,8 +11,7 @@ import { formatCount, formatIds } from '../../domain/format.ts';
 import { parseAddress, toAccountId } from '../../domain/person.ts';
 import { toId } from '../arguments.ts';
 import { advertiser, type Context, command, flag, type Given, option } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { Misuse } from '../failure.ts';
+import { exitCodes, Misuse } from '../failure.ts';
 import { findHolder, loadHolders, openFiles, openKnown } from '../open.ts';
 
 const options = {

@@ -3,8 +3,7 @@ import { resolve } from 'node:path';
 import { formatCount } from '../../domain/format.ts';
 import { toId } from '../arguments.ts';
 import { advertiser, command, option } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { Misuse } from '../failure.ts';
+import { exitCodes, Misuse } from '../failure.ts';
 import { findHolder, loadHolders, openFiles } from '../open.ts';
 
 export const exportCommand = command({

@@ -2,10 +2,8 @@
 
 import { formatBytes, formatCount } from '../../domain/format.ts';
 import { command, flag, option } from '../command.ts';
-import { createCrashPoint } from '../crash-point.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { Misuse } from '../failure.ts';
-import { loadCommandConfig } from '../open.ts';
+import { exitCodes, Misuse } from '../failure.ts';
+import { createCrashPoint, loadCommandConfig } from '../open.ts';
 
 export const extract = command({
   name: 'extract',

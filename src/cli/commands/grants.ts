@@ -1,7 +1,6 @@
 // `intake grants`: the SQL that gives every role the least privileges it needs. Prints the SQL; --apply runs it.
 import { command, flag, preset } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { Misuse } from '../failure.ts';
+import { exitCodes, Misuse } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';
 
 export const grants = command({

@@ -1,6 +1,6 @@
 // `intake healthcheck`: requests /livez of the worker on this machine, for a container's HEALTHCHECK. Needs no database and no login.
 import { command } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
+import { exitCodes } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';
 
 const timeoutMs = 4_000;

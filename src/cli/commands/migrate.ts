@@ -2,8 +2,7 @@
 import type { Trouble } from '../../domain/trouble.ts';
 import type { Migration } from '../../store/postgres/migration-files.ts';
 import { command, flag } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { Misuse } from '../failure.ts';
+import { exitCodes, Misuse } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';
 
 export const migrate = command({
@@ -24,7 +23,11 @@ export const migrate = command({
     if (print && dryRun) throw new Misuse('--print and --dry-run exclude each other.');
     const config = await loadCommandConfig(env, { needs: ['database'] });
     const { openPlace } = await import('../../app/database.ts');
-    const { loadApplied, migrate: applyMigrations, toPending } = await import('../../store/postgres/apply-migrations.ts');
+    const {
+      loadApplied,
+      migrate: applyMigrations,
+      toPending,
+    } = await import('../../store/postgres/apply-migrations.ts');
     const { openDatabase } = await import('../../store/postgres/database.ts');
     const { ensureSchema } = await import('../../store/postgres/migrations.ts');
     await using place = await openPlace(config);

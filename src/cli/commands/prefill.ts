@@ -1,7 +1,6 @@
 // `intake prefill`: the candidate routes on the public port, a process of its own beside the workers. SIGTERM ends it.
 import { command } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { Misuse } from '../failure.ts';
+import { exitCodes, Misuse } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';
 
 export const prefill = command({

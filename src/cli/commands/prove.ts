@@ -10,8 +10,7 @@ import { formatCount } from '../../domain/format.ts';
 import { FileTrouble } from '../../domain/trouble.ts';
 import { toSeconds } from '../arguments.ts';
 import { advertiser, type Context, command, option } from '../command.ts';
-import { type ExitCode, exitCodes } from '../exit-codes.ts';
-import { Failure, Misuse } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure, Misuse } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';
 
 export const prove = command({

@@ -3,8 +3,7 @@
 import { formatCount } from '../../domain/format.ts';
 import type { ReplaySummary } from '../../sync/read/replay-quarantine.ts';
 import { advertiser, command, flag, option } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { Misuse } from '../failure.ts';
+import { exitCodes, Misuse } from '../failure.ts';
 import { openKnown } from '../open.ts';
 import { toPrintable } from '../terminal.ts';
 

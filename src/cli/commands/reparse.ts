@@ -1,7 +1,7 @@
 // `intake reparse`: rebuilds the rows of screens from their stored bytes, without requests to the source.
 import { formatCount } from '../../domain/format.ts';
 import { advertiser, command, flag } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
+import { exitCodes } from '../failure.ts';
 import { openFiles } from '../open.ts';
 
 export const reparse = command({

@@ -2,8 +2,7 @@
 import { formatCount } from '../../domain/format.ts';
 import { toId, toKind } from '../arguments.ts';
 import { advertiser, type Context, command, type Given, option } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { Misuse } from '../failure.ts';
+import { exitCodes, Misuse } from '../failure.ts';
 import { openKnown, requireWebhook } from '../open.ts';
 
 const states = ['waiting', 'missing', 'rejected', 'given_up'] as const;

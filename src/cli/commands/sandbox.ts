@@ -4,8 +4,7 @@ import { once } from 'node:events';
 import type { Sandbox } from '../../dev/sandbox/http/server.ts';
 import { toCount } from '../arguments.ts';
 import { command, type Given, option, preset } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { Misuse } from '../failure.ts';
+import { exitCodes, Misuse } from '../failure.ts';
 import { toPrintable } from '../terminal.ts';
 
 const options = {

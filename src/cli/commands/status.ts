@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isHealthy, type Status, toReport, toUnknownStatus } from '../../domain/status/status.ts';
 import { command, flag } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
+import { exitCodes } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';
 
 const betweenLooksMs = 2_000;

@@ -1,6 +1,6 @@
 // `intake unhalt`: ends a halt after a person has found its cause. A halt by a refused credential ends by itself.
 import { advertiser, command } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
+import { exitCodes } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';
 
 export const unhalt = command({

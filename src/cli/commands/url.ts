@@ -3,8 +3,7 @@ import { formatBytes } from '../../domain/format.ts';
 import type { ApplicationFile } from '../../store/files/stored-files.ts';
 import { toId, toKind } from '../arguments.ts';
 import { advertiser, command, flag } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { Misuse } from '../failure.ts';
+import { exitCodes, Misuse } from '../failure.ts';
 import { openFiles } from '../open.ts';
 import { toPrintable } from '../terminal.ts';
 

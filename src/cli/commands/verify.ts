@@ -2,8 +2,7 @@
 
 import { formatBytes, formatCount } from '../../domain/format.ts';
 import { advertiser, command, flag, preset } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { Misuse } from '../failure.ts';
+import { exitCodes, Misuse } from '../failure.ts';
 import { openFiles } from '../open.ts';
 
 export const verify = command({

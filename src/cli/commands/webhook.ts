@@ -3,8 +3,7 @@ import type { Config } from '../../config.ts';
 import type { WebhookStatus } from '../../domain/status/webhook-status.ts';
 import { describeAnswer, isDelivered, toPing } from '../../domain/webhook.ts';
 import { type Context, command } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { Misuse } from '../failure.ts';
+import { exitCodes, Misuse } from '../failure.ts';
 import { loadCommandConfig, requireWebhook } from '../open.ts';
 
 export const webhook = command({

@@ -1,9 +1,8 @@
 // `intake worker`: the long-running worker, the default command of the image. SIGTERM shuts it down; a second signal ends it at once.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { command } from '../command.ts';
-import { createCrashPoint } from '../crash-point.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { loadCommandConfig } from '../open.ts';
+import { exitCodes } from '../failure.ts';
+import { createCrashPoint, loadCommandConfig } from '../open.ts';
 
 /** The worker finishes or releases everything this long after a signal; what it does not release expires. Supervisors wait 25 s or more. */
 const endMs = 20_000;

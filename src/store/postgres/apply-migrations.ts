@@ -5,7 +5,6 @@ import type pg from 'pg';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { type AppliedMigration, toEncodingTrouble } from '../../domain/schema.ts';
 import { SchemaTrouble, Trouble } from '../../domain/trouble.ts';
-import { type Blocker, describeBlocker, findBlocker } from './blocker.ts';
 import { clientOf, type DatabaseUrl } from './connection.ts';
 import { type Queryable, sqlState, toTrouble } from './database.ts';
 import { loadMigrations, type Migration } from './migration-files.ts';
@@ -234,6 +233,35 @@ async function whileLooking({ watch, pid, options }: Session, isLong: boolean, s
     over.abort();
     await looking;
   }
+}
+
+/** A session in the way of a migration, for the operator who has to decide about it. */
+interface Blocker {
+  readonly pid: number;
+  readonly user: string | null;
+  readonly application: string | null;
+  /** Null, like `seconds`, where this role may not see it. */
+  readonly state: string | null;
+  readonly seconds: number | null;
+}
+
+/** The session that this one waits for, by its oldest transaction where there are several; null where there is none, or none can be asked for. */
+async function findBlocker(watch: pg.Client, pid: number): Promise<Blocker | null> {
+  const { rows } = await watch
+    .query<Blocker>(
+      `SELECT pid, usename::text AS "user", application_name AS application, state, extract(epoch FROM now() - xact_start)::int AS seconds
+       FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids($1)) ORDER BY xact_start LIMIT 1`,
+      [pid],
+    )
+    .catch(() => ({ rows: [] }));
+  return rows[0] ?? null;
+}
+
+function describeBlocker(blocker: Blocker | null): string {
+  if (blocker === null) return 'Which transaction holds it could not be seen.';
+  const { pid, user, application, state, seconds } = blocker;
+  const name = `A transaction of ${user ?? 'an unknown user'} (process ${pid}, application "${application ?? ''}"`;
+  return `${name}${state === null ? '' : `, ${state}`}) ${seconds === null ? 'holds it' : `has been open for ${seconds} s`}.`;
 }
 
 function toQueryable(client: pg.Client): Queryable {

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { createProgram } from '../../../src/cli/command.ts';
 import { commands } from '../../../src/cli/commands.ts';
-import { exitCodes } from '../../../src/cli/exit-codes.ts';
+import { exitCodes } from '../../../src/cli/failure.ts';
 import { type Setting, sections } from '../../../src/config/settings.ts';
 import { identityName, toBlobKey } from '../../../src/domain/blob.ts';
 import { toMessage } from '../../../src/domain/webhook.ts';

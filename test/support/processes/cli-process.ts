@@ -1,7 +1,7 @@
 // A process that runs the CLI with commands that wait, write endless output or fail, for tests of signals, pipes and exit codes.
 
 import type { Definition } from '../../../src/cli/command.ts';
-import { exitCodes } from '../../../src/cli/exit-codes.ts';
+import { exitCodes } from '../../../src/cli/failure.ts';
 import { runProcess } from '../../../src/cli/run.ts';
 
 const untilAborted = async (signal: AbortSignal) => {
