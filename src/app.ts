@@ -2,7 +2,7 @@
 import { toOwner } from './app/actor.ts';
 import { openAnyStore } from './app/database.ts';
 import { downloadFiles } from './app/files.ts';
-import { type ConfiguredAdvertiser, openBlobsOf, openConnectionsOf, openSource } from './app/resources.ts';
+import { openBlobsOf, openConnectionsOf, openSource } from './app/resources.ts';
 import type { Config } from './config.ts';
 import type { PassCrashPoint } from './domain/crash-point.ts';
 import type { ProvenVerdict } from './domain/status/advertiser-status.ts';
@@ -12,7 +12,7 @@ import { startRecall } from './sync/files/recall.ts';
 import { startPresence } from './sync/presence.ts';
 import { requireKey } from './sync/privacy/privacy-key.ts';
 import { createRateLimiter, type TakeSlot } from './sync/rate-limiter.ts';
-import { type BackfillRange, backfill, syncAccount } from './sync/read/read-account.ts';
+import { type BackfillRange, backfill, type ReadAccountRequest, syncAccount } from './sync/read/read-account.ts';
 import { addUp, nothingCounted, type SweepCounts, type SweepDeps, type SweepSummary } from './sync/read/sweep.ts';
 import { type RetryOptions, retry } from './sync/retry.ts';
 import { createTroubles } from './sync/troubles.ts';
@@ -64,23 +64,21 @@ export async function syncOnce(
   config: ReadConfig,
   request: ReadRequest & { readonly recheck: boolean },
 ): Promise<ReadOutcome> {
-  return await overAdvertisers(config, 'sync', request, async (deps, account, process) => {
-    const { LEASE: leaseMs, SYNC_LAG: lagMs, SYNC_START: startAt } = config.sync;
-    const { recheck } = request;
-    return await syncAccount(deps, { ...account, ...process, leaseMs, lagMs, startAt, recheck });
-  });
+  const { recheck } = request;
+  const { SYNC_START: startAt } = config.sync;
+  return await overAdvertisers(config, 'sync', request, (deps, read) =>
+    syncAccount(deps, { ...read, startAt, recheck }),
+  );
 }
 
 export async function backfillOnce(
   config: ReadConfig,
   request: ReadRequest & { readonly range: BackfillRange; readonly restart: boolean },
 ): Promise<ReadOutcome> {
-  return await overAdvertisers(config, 'backfill', request, async (deps, account, process) => {
-    const { range, restart } = request;
-    const { LEASE: leaseMs, SYNC_LAG: lagMs } = config.sync;
-    const read = { ...account, ...process, leaseMs, lagMs, range, restart };
-    return await backfill(deps, { ...read, parallel: backfillParallel });
-  });
+  const { range, restart } = request;
+  return await overAdvertisers(config, 'backfill', request, (deps, read) =>
+    backfill(deps, { ...read, range, restart, parallel: backfillParallel }),
+  );
 }
 
 /** List requests that a backfill has in flight at once. */
@@ -91,17 +89,14 @@ async function overAdvertisers(
   config: ReadConfig,
   role: string,
   request: ReadRequest,
-  work: (
-    deps: SweepDeps,
-    account: ConfiguredAdvertiser,
-    process: RetryOptions & { readonly owner: string },
-  ) => Promise<readonly SweepSummary[]>,
+  work: (deps: SweepDeps, read: ReadAccountRequest) => Promise<readonly SweepSummary[]>,
 ): Promise<ReadOutcome> {
   const { crashPoint } = request;
+  const { LEASE: leaseMs, SYNC_LAG: lagMs } = config.sync;
   const onWait: RetryOptions['onWait'] = (trouble, waitMs, attempt) =>
     request.onWait?.('database', trouble, waitMs, attempt);
   const opening = { retryForMs, signal: request.signal, onWait };
-  const watchdog = createWatchdog({ now: () => performance.now(), stuckMs: Number.POSITIVE_INFINITY });
+  const watchdog = createWatchdog();
   await using _watch = watchdog.start(request.ending ?? null);
   using heartbeat = watchdog.begin({ task: role });
   await using store = await openAnyStore(config, role, { crashPoint });
@@ -139,7 +134,7 @@ async function overAdvertisers(
       request.onWait?.(name, trouble, waitMs, attempt);
     };
     try {
-      const sweeps = await work(deps, account, { owner, signal, retryForMs, onWait });
+      const sweeps = await work(deps, { ...account, owner, leaseMs, lagMs, signal, retryForMs, onWait });
       const { advertiserId } = await retry(retryOptions, () => store.advertisers.ensure(name, account.advertiserId));
       const verdict = await retry(retryOptions, () => store.reports.loadVerdict(name));
       outcomes.push({ name, advertiserId, sweeps, counts, account: verdict, trouble: null });

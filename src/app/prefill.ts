@@ -39,7 +39,7 @@ export type PrefillConfig = Config<'database' | 'blobs' | 'prefill' | 'privacy'>
 export async function runPrefill(config: PrefillConfig, log: Log, ending: Ending, signal: AbortSignal): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const store = stack.use(await openAnyStore(config, 'prefill'));
-  const watchdog = createWatchdog({ now: () => performance.now(), stuckMs: Number.POSITIVE_INFINITY });
+  const watchdog = createWatchdog();
   stack.use(watchdog.start(ending));
   const onWait: RetryOptions['onWait'] = (err, waitMs, attempt) =>
     log.warn({ attempt, waitMs: Math.round(waitMs), err }, 'waiting for the database or the store of files');

@@ -3,7 +3,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
-import type { Wait } from '../domain/trouble.ts';
 import type { Log } from '../log.ts';
 import type { Source } from '../source/client.ts';
 import { openConnections } from '../source/http.ts';
@@ -22,7 +21,7 @@ import type { Pass } from '../sync/worker/pass.ts';
 import { createWatchdog, type Ending, type Heartbeat, type WatchdogOptions } from '../sync/worker/watchdog.ts';
 import { startWorker, type Worker } from '../sync/worker/worker.ts';
 import { createMetrics } from '../web/admin/metrics.ts';
-import { type AdminOptions, openAdmin } from '../web/admin/routes.ts';
+import { openAdmin } from '../web/admin/routes.ts';
 import { toOwner } from './actor.ts';
 import { openAnyStore } from './database.ts';
 import { createExtractTask } from './extract.ts';
@@ -35,7 +34,7 @@ export type WorkerConfig = Config<
   'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'admin' | 'webhooks' | 'extract'
 >;
 
-export interface WorkerRun extends Partial<WatchdogOptions> {
+export interface WorkerRun extends WatchdogOptions {
   readonly log: Log;
   readonly signal: AbortSignal;
   readonly onOpen?: (adminUrl: string) => void;
@@ -62,32 +61,32 @@ const stuckAfterMs = totalTimeoutMs + 300_000;
 export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<void> {
   const { log, probeEveryMs = 180_000, crashPoint } = run;
   const { sync } = config;
-  const { now = () => performance.now(), onStuck } = run;
   const { stuckMs = Math.max(stuckAfterMs, 2 * config.source.SOURCE_TIMEOUT) } = run;
   await using stack = new AsyncDisposableStack();
   const store = stack.use(await openAnyStore(config, 'worker', { crashPoint }));
-  const watchdog = createWatchdog({ now, stuckMs, onStuck });
+  const watchdog = createWatchdog({ ...run, stuckMs });
   const metrics = createMetrics();
   const onPass = (pass: Pass) => {
     metrics.observePass(pass);
     run.onPass?.(pass);
   };
   let worker: Worker | null = null;
+  const loadOwnWaits = () => worker?.facts().waits ?? [];
+  const { ADMIN_HOST: host, ADMIN_PORT: port, ADMIN_USER: user, ADMIN_PASSWORD: password } = config.admin;
 
   const admin = stack.use(
     await openAdmin({
-      ...toAdminOptions(config, store, () => worker?.facts().waits ?? []),
-      metrics,
+      ...{ host, port, store, metrics, now: Date.now, trustedProxies: config.trustedProxies },
+      login: user !== null && password !== null ? { user, password: () => password.current() } : null,
+      loadStatus: () => loadStatus(store, config, loadOwnWaits()),
+      loadOwnWaits,
       onError: (route, err) => log.error({ route, err }, 'admin request failed'),
       loadLiveness: () => {
         const silentMs = watchdog.silentMs();
         const detail = `last progress ${Math.round(silentMs / 1_000)} s ago`;
         return [{ check: 'work', ok: silentMs < stuckMs, detail }];
       },
-      loadReadiness: async () => [
-        ...(await checkDatabase(store, Date.now)),
-        ...checkWork(worker === null ? null : worker.facts()),
-      ],
+      loadReadiness: async () => [...(await checkDatabase(store, Date.now)), ...checkWork(worker?.facts() ?? null)],
     }),
   );
   log.info({ admin: admin.url }, 'the admin port answers');
@@ -190,18 +189,6 @@ function createWaker(everyMs: number | undefined) {
       return Promise.race([woken, sleep(everyMs ?? timeoutMs, undefined, { signal })]);
     },
   };
-}
-
-function toAdminOptions(config: WorkerConfig, store: Store, loadOwnWaits: () => readonly Wait[]) {
-  const { trustedProxies } = config;
-  const { ADMIN_HOST: host, ADMIN_PORT: port, ADMIN_USER: user, ADMIN_PASSWORD: password } = config.admin;
-  return {
-    ...{ host, port, trustedProxies, now: Date.now },
-    login: user !== null && password !== null ? { user, password: () => password.current() } : null,
-    loadStatus: () => loadStatus(store, config, loadOwnWaits()),
-    loadOwnWaits,
-    store,
-  } satisfies Partial<AdminOptions>;
 }
 
 /** Opens a client per account. Accounts share connections, and those with the same URL its rate limit. */

@@ -1,11 +1,12 @@
 // Reads a Postgres address as psql does: an empty host, the folder of a Unix socket in its place, and parameters that come first.
 
-/** Captures host and port, the path, and the parameters. */
-const pattern = /^postgres(?:ql)?:\/\/(?:[^/?]*@)?([^/?]*)([^?]*)\??(.*)$/s;
+/** Captures user, host and port, the path, and the parameters. */
+const pattern = /^postgres(?:ql)?:\/\/([^/?]*)(\/[^?]*)?(?:\?(.*))?$/s;
 
 /** Null for another text, and for a lone % in host or path, which cannot be decoded. */
 export function parsePostgresUrl(text: string) {
-  const [match, authority = '', path = '', query] = pattern.exec(text) ?? [];
+  const [match, server = '', path = '', query] = pattern.exec(text) ?? [];
+  const authority = server.replace(/^.*@/s, '');
   const [name, database] = [authority.replace(/:\d*$/, ''), path.slice(1)].map(decode);
   if (match === undefined || name === undefined || database === undefined) return null;
   const parameters = new URLSearchParams(query);

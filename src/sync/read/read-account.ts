@@ -10,7 +10,7 @@ import { readDates } from './read-dates.ts';
 import { confirmRead, readToProof, readUnfinishedFirst } from './read-tasks.ts';
 import type { ReadContext, SweepDeps, SweepSummary } from './sweep.ts';
 
-interface ReadAccountRequest extends LaneHolder, RetryOptions {
+export interface ReadAccountRequest extends LaneHolder, RetryOptions {
   readonly name: string;
   /** Null: taken from the first answer. */
   readonly advertiserId: bigint | null;

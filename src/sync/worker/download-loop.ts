@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Trouble } from '../../domain/trouble.ts';
 import type { DownloadSummary } from '../files/download-run.ts';
 import { backoffAfter, toTrouble } from '../retry.ts';
+import type { createTroubles } from '../troubles.ts';
 import { createTeller, type Pass, toErrorKind } from './pass.ts';
 import type { Heartbeat, Watchdog } from './watchdog.ts';
 
@@ -20,6 +21,7 @@ export interface DownloadWatch {
 }
 
 export interface DownloadLoopDeps {
+  readonly accounts: readonly { readonly name: string }[];
   readonly runDownloads: (watch: DownloadWatch) => Promise<DownloadSummary | null>;
   /** Resolves when downloads were queued, or after the timeout. */
   readonly untilQueued: (timeoutMs: number, signal: AbortSignal) => Promise<void>;
@@ -41,25 +43,24 @@ const checkEveryMs = 2_000;
 /** How long a trouble stays reported while nothing is due. Files that failed are postponed, and until one is due again nothing tests it. */
 const knownForMs = 60_000;
 
-interface DownloadLoopEvents extends Pick<DownloadWatch, 'onUnreachable'> {
-  /** Downloads wait, and are tried again after this time. */
-  readonly onTrouble: (trouble: Trouble, waitMs: number) => void;
-  /** Nothing keeps downloads waiting any more. */
-  readonly onOver: () => void;
-}
-
-export function startDownloadLoop(deps: DownloadLoopDeps & DownloadLoopEvents, signal: AbortSignal) {
+/** The loop notes in `troubles` why the downloads of the accounts wait. */
+export function startDownloadLoop(
+  deps: DownloadLoopDeps & Pick<DownloadWatch, 'onUnreachable'>,
+  troubles: ReturnType<typeof createTroubles>,
+  signal: AbortSignal,
+) {
   const { log, onUnreachable } = deps;
+  const names = deps.accounts.map(({ name }) => name);
   let trouble: Trouble | null = null;
   let troubleAt = 0;
   const noteTrouble = (found: Trouble, waitMs: number) => {
     trouble = found;
     troubleAt = performance.now();
-    deps.onTrouble(found, waitMs);
+    troubles.note('downloads', names, found, waitMs);
   };
   const endTrouble = () => {
     trouble = null;
-    deps.onOver();
+    troubles.clear('downloads', names);
   };
 
   async function runOn(): Promise<void> {

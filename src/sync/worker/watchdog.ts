@@ -17,9 +17,9 @@ export interface Heartbeat extends Disposable {
 
 export interface WatchdogOptions {
   /** Must be monotonic: setting the system clock would look like a stuck task. */
-  readonly now: () => number;
-  /** A task without progress for this long is stuck. */
-  readonly stuckMs: number;
+  readonly now?: (() => number) | undefined;
+  /** A task without progress for this long is stuck; without it, none ever is. */
+  readonly stuckMs?: number;
   readonly onStuck?: ((silentMs: number) => void) | undefined;
 }
 
@@ -28,7 +28,11 @@ export type Watchdog = ReturnType<typeof createWatchdog>;
 /** Enough for the ids of any work. */
 const workBytes = 1_024;
 
-export function createWatchdog({ now, stuckMs, onStuck }: WatchdogOptions) {
+export function createWatchdog({
+  now = () => performance.now(),
+  stuckMs = Number.POSITIVE_INFINITY,
+  onStuck,
+}: WatchdogOptions = {}) {
   const running = new Map<Heartbeat, { lastProgressAt: number; readonly work: Work }>();
   let endedAt = Number.POSITIVE_INFINITY;
   const cells = new Int32Array(new SharedArrayBuffer(12));

@@ -199,17 +199,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     log,
   );
   queues.demand('poll');
-  const names = deps.accounts.map(({ name }) => name);
-  const downloadLoop = startDownloadLoop(
-    {
-      ...deps,
-      onUnreachable: pollUnreachable,
-      onTrouble: (trouble, waitMs) => troubles.note('downloads', names, trouble, waitMs),
-      onOver: () => troubles.clear('downloads', names),
-    },
-    signal,
-  );
-
+  const downloadLoop = startDownloadLoop({ ...deps, onUnreachable: pollUnreachable }, troubles, signal);
   const webhookLoop = runWebhookLoop(deps, request);
 
   async function end(): Promise<void> {
