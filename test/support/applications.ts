@@ -11,7 +11,7 @@ import {
 import { diffPage, type PageDiff, type ReadPage } from '../../src/store/applications/diff-page.ts';
 import type { Database } from '../../src/store/postgres/database.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { SweepProgress } from '../../src/store/sweeps/sweeps.ts';
+import type { Sweep, SweepProgress } from '../../src/store/sweeps/sweeps.ts';
 import { commitAnswer, needsNoCommit } from '../../src/sync/read/commit-answer.ts';
 import type { TestDatabase } from './database/test-database.ts';
 
@@ -76,6 +76,7 @@ export interface PageFacts {
 
 /** A page, and the progress of its sweep after it. */
 export interface TestPage extends ReadPage {
+  readonly sweep: Sweep;
   readonly progress: SweepProgress;
   readonly isQuiet: boolean;
 }

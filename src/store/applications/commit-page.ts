@@ -9,7 +9,7 @@ import { appendEvents, type ChangedRow } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
 import { type Database, isConflict, type Transaction } from '../postgres/database.ts';
 import { appendEvidence } from '../sweeps/evidence.ts';
-import { type Sweep, type SweepProgress, saveProgress } from '../sweeps/sweeps.ts';
+import { type SweepProgress, saveProgress } from '../sweeps/sweeps.ts';
 import { withoutErased } from '../tombstones.ts';
 import { diffPage, isSameDiff, type PageDiff, type ReadPage } from './diff-page.ts';
 import { isReady, toCopies } from './insert.ts';
@@ -73,7 +73,7 @@ async function write(
   progress: PageProgress | null,
 ): Promise<PageSummary | OutdatedDiff> {
   const { tx, privacyKey, page, events } = open;
-  const { advertiserId } = page;
+  const { advertiserId, sweep } = page;
   // While the other lane runs, the diff is taken again under the lane lock: otherwise both lanes could write from an outdated diff.
   if (diff.otherLane && !isSameDiff(diff, await diffPage(tx, privacyKey, page))) return 'outdated';
   if (progress !== null && 'audited' in progress) {
@@ -83,18 +83,21 @@ async function write(
   const isToBeWritten = await resolveElements(open);
   const fresh = await splitOffErased(open, diff.fresh.filter(isToBeWritten));
   if (fresh.length > 0) {
-    if (isMeasured(page.sweep)) await noteLateness(open, fresh);
+    await noteLateness(open, fresh);
     await insertNew(open, fresh);
   }
   const { changed, stale } = await applyChanges(open, diff.changed.filter(isToBeWritten));
   if (diff.returned.length > 0) await unmarkAbsent(open, diff.returned);
   // Again: an element whose application the gate has stopped is deleted.
   await resolveElements(open);
-  const quarantined = await quarantine(tx, privacyKey, advertiserId, page.rejects, page.sweep.sweepId);
+  // An element counts once per sweep. A page outside of sweeps counts by its request, as no sweep has such an id.
+  const seenBy = sweep?.sweepId ?? -page.seq;
+  const quarantined = await quarantine(tx, privacyKey, advertiserId, page.rejects, seenBy);
   if (diff.otherLane && page.applications.length > 0) await recordRecentPage(open);
   const counts = { added: fresh.length, changed, quarantined };
-  if (progress !== null && !('audited' in progress)) {
-    events.push(...(await saveProgress(tx, page, progress, { ...counts, received: page.applications.length })));
+  if (sweep !== null && progress !== null && !('audited' in progress)) {
+    const received = page.applications.length;
+    events.push(...(await saveProgress(tx, { ...page, sweep }, progress, { ...counts, received })));
   }
   await appendEvents(tx, advertiserId, events);
   return { ...counts, stale };
@@ -112,18 +115,13 @@ async function insertNew({ tx, privacyKey, page, events }: PageWrite, fresh: rea
 }
 
 /**
- * Polls measure how late applications appear. So do rechecks by id, which also show applications that appeared after more than the lag. Date
+ * Records how late an id below the cursor appeared: at least the time since the next higher id was stored, and at most its own age. A recheck
+ * may read old applications for the first time (after SYNC_START); only those of the last day count. Polls and rechecks by id measure. Date
  * filters do not: an application that only they show is hidden, not late.
  */
-function isMeasured({ purpose, axis }: Sweep): boolean {
-  return purpose === 'live' || (purpose === 'recheck' && axis === 'id');
-}
-
-/**
- * Records how late an id below the cursor appeared: at least the time since the next higher id was stored, and at most its own age. A recheck
- * may read old applications for the first time (after SYNC_START); only those of the last day count.
- */
 async function noteLateness({ tx, page }: PageWrite, fresh: readonly Application[]): Promise<void> {
+  const { purpose, axis } = page.sweep ?? {};
+  if (purpose !== 'live' && !(purpose === 'recheck' && axis === 'id')) return;
   await tx.query(
     `WITH late AS (
        SELECT max(extract(epoch FROM now() - greatest(passed.first_seen_at, s.at)) * 1000)::bigint AS ms
@@ -141,7 +139,7 @@ async function noteLateness({ tx, page }: PageWrite, fresh: readonly Application
       page.advertiserId,
       fresh.map(({ id }) => id),
       fresh.map(({ submittedAt }) => (submittedAt === null ? null : new Date(submittedAt))),
-      page.sweep.purpose === 'live',
+      purpose === 'live',
     ],
   );
 }

@@ -18,8 +18,8 @@ import { volatileNames } from './volatile.ts';
 
 /** One list answer, ready to be compared and committed. */
 export interface ReadPage extends WriteContext {
-  /** The sweep that requested the page. Its row is inserted with the first page that is recorded. */
-  readonly sweep: Sweep;
+  /** The sweep that requested the page. Its row is inserted with the first page that is recorded. Null for a page outside of sweeps. */
+  readonly sweep: Sweep | null;
   readonly applications: readonly Application[];
   readonly rejects: readonly Reject[];
   /** All copies of the ids that name several people. */
@@ -240,8 +240,8 @@ export async function loadSurroundings(
       pages.map((page) => page.advertiserId),
       pages.map((page) => page.asked?.low ?? null),
       pages.map((page) => page.asked?.high ?? lastPosition),
-      pages.map((page) => page.sweep.startedAt),
-      pages.map((page) => page.sweep.sweepId),
+      pages.map((page) => page.sweep?.startedAt ?? page.askedAt),
+      pages.map((page) => page.sweep?.sweepId ?? null),
       pages.map((page) => page.askedAt),
       shown,
     ],

@@ -12,7 +12,7 @@ import { raiseCursor } from './cursors.ts';
 import { appendEvidence, pruneEvidence } from './evidence.ts';
 import { healUnreadable, saveUnreadable } from './unreadable.ts';
 
-export type SweepPurpose = 'live' | 'recheck' | 'backfill' | 'witness';
+export type SweepPurpose = 'live' | 'recheck' | 'backfill';
 
 /** A range of ids, or of dates (whole seconds since 1970), both ends included; `high` null is no end. */
 export interface ReadRange extends Covered {

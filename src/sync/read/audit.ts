@@ -5,7 +5,7 @@ import { isSingle } from '../../domain/coverage/position.ts';
 import { aloneQuestion, dateSlackSeconds, type Question } from '../../domain/coverage/question.ts';
 import { toAuditBody } from '../../domain/evidence/record.ts';
 import { compared, createAsker } from './ask-source.ts';
-import { commitAnswer, endContradictedCertificates, toLonePage } from './commit-answer.ts';
+import { commitAnswer, endContradictedCertificates, toReadPage } from './commit-answer.ts';
 import type { ReadContext, SweepDeps } from './sweep.ts';
 
 /**
@@ -63,7 +63,7 @@ async function ask(deps: SweepDeps, task: ReadContext, question: Question, by: s
   const { advertiserId } = task.advertiser;
   if (page === null || advertiserId === null) return { page, hidden: [], fresh: [] };
   const hidden = await endContradictedCertificates(store, advertiserId, page.applications, by);
-  const read = toLonePage(task.lane, advertiserId, answer);
+  const read = toReadPage(task.lane, advertiserId, null, answer);
   const { covers } = question;
   let fresh: readonly bigint[] = [];
   await commitAnswer(deps, read, async (diff) => {

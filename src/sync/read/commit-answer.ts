@@ -2,7 +2,6 @@
 // changed in between. account-identity.ts has already checked whose data the answer holds.
 import { type Application, sharedId } from '../../domain/application.ts';
 import { coveredOf } from '../../domain/coverage/covered.ts';
-import { wholeAxis } from '../../domain/coverage/position.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { PageProgress, PageSummary } from '../../store/applications/commit-page.ts';
@@ -65,15 +64,12 @@ export function needsNoCommit({ writes, otherLane }: PageDiff): boolean {
   return writes === 0 && !otherLane;
 }
 
-/** The page of an answer that no sweep learns from. Its sweep has no row; its id lets the quarantine count an element once. */
-export function toLonePage(lane: HeldLane, advertiserId: bigint, answer: ReceivedAnswer): ReadPage {
-  const { covers } = answer.question;
-  const { seq, at: startedAt } = answer.ticket;
-  const range = { axis: covers === null ? 'date' : 'id', ...coveredOf(covers ?? wholeAxis) } as const;
-  return toReadPage(lane, advertiserId, { sweepId: -seq, startedAt, purpose: 'witness', ...range }, answer);
-}
-
-export function toReadPage({ lease }: HeldLane, advertiserId: bigint, sweep: Sweep, answer: ReceivedAnswer): ReadPage {
+export function toReadPage(
+  { lease }: HeldLane,
+  advertiserId: bigint,
+  sweep: Sweep | null,
+  answer: ReceivedAnswer,
+): ReadPage {
   const { question, ticket, page } = answer;
   const { applications = [], rejects = [], shared = [] } = page ?? {};
   const asked = page && question.covers && coveredOf(question.covers);

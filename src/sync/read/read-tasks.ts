@@ -16,7 +16,7 @@ import { NotBelieved } from '../../domain/trouble.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { isTemporary } from '../retry.ts';
 import { createAsker } from './ask-source.ts';
-import { commitAnswer, toLonePage } from './commit-answer.ts';
+import { commitAnswer, toReadPage } from './commit-answer.ts';
 import { readDates } from './read-dates.ts';
 import { readIds } from './read-ids.ts';
 import type { ReadContext, SweepDeps, SweepRequest, SweepSummary } from './sweep.ts';
@@ -137,7 +137,7 @@ async function readUnreadable(deps: SweepDeps, context: ReadContext, ids: readon
       await store.coverage.saveUnreadable(advertiserId, [{ id, reason }]);
       continue;
     }
-    await commitAnswer(deps, toLonePage(context.lane, advertiserId, received));
+    await commitAnswer(deps, toReadPage(context.lane, advertiserId, null, received));
     await store.coverage.resolveUnreadable(advertiserId, id);
   }
 }

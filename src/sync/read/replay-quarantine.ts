@@ -58,13 +58,12 @@ export async function replay(deps: ReplayDeps, request: ReplayRequest): Promise<
     const chosen = [...new Map(readable.map((one) => [one.application.id, one])).values()];
     const toReplayed = (one: (typeof readable)[number]) => ({ id: one.id, applicationId: one.application.id });
     if (chosen.length > 0) {
-      const startedAt = new Date();
       const page: ReadPage = {
         lease: lane.lease,
         advertiserId,
         seq: -(await store.sweeps.takeTicket()).seq,
-        sweep: { sweepId: 0n, purpose: 'backfill', axis: 'id', low: 1n, high: null, startedAt },
-        askedAt: startedAt,
+        sweep: null,
+        askedAt: new Date(),
         asked: null,
         applications: chosen.map(({ application }) => application),
         rejects: [],
