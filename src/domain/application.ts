@@ -92,9 +92,6 @@ export const inexactId = 'ID is not an exact integer';
 /** The most elements of an advertiser that wait in quarantine. Further ones are not kept, and the status says so. */
 export const mostQuarantined = 10_000;
 
-/** A filter as the answer repeats it: absent, null, a value, or something that cannot be parsed. */
-export type Echo<T> = 'absent' | 'unreadable' | null | T;
-
 export interface Page {
   /** Null where the answer names none. */
   readonly advertiserId: bigint | null;
@@ -106,12 +103,13 @@ export interface Page {
   readonly rejects: readonly Reject[];
   /** All copies of the ids that name several people. One of each is among the applications, the others are rejects. */
   readonly shared: readonly Application[];
+  /** The filters as the answer repeats them: null for none, undefined where they are absent or cannot be read. */
   readonly echo: {
-    readonly afterId: Echo<bigint>;
-    readonly beforeId: Echo<bigint>;
+    readonly afterId: bigint | null | undefined;
+    readonly beforeId: bigint | null | undefined;
     /** Milliseconds since the epoch; text without a zone is read as +10:00. */
-    readonly afterDate: Echo<number>;
-    readonly beforeDate: Echo<number>;
+    readonly afterDate: number | null | undefined;
+    readonly beforeDate: number | null | undefined;
   };
   /** The answer is empty without an envelope: 204, 404 or no body. Too weak for a proof. */
   readonly weakEmpty: boolean;

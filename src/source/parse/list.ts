@@ -1,7 +1,7 @@
 // Parses the text of a list answer into a Page: the envelope in any of its forms, then element by element.
 // An invalid envelope rejects the whole page (Trouble malformed); an invalid element affects only itself. Does not know HTTP.
 
-import { type Application, type Echo, type Page, type Reject, sharedId } from '../../domain/application.ts';
+import { type Application, type Page, type Reject, sharedId } from '../../domain/application.ts';
 import { chooseCopy } from '../../domain/copies.ts';
 import { mostSearched } from '../../domain/person.ts';
 import { Trouble } from '../../domain/trouble.ts';
@@ -164,15 +164,13 @@ function mergeCopies(copies: readonly Application[]): Application[] {
   });
 }
 
-function toIdEcho(value: unknown): Echo<bigint> {
-  if (value === undefined) return 'absent';
-  if (isNothing(value)) return null;
-  return toBigInt(value) ?? 'unreadable';
+function toIdEcho(value: unknown): bigint | null | undefined {
+  if (value !== undefined && isNothing(value)) return null;
+  return toBigInt(value) ?? undefined;
 }
 
-function toDateEcho(value: unknown): Echo<number> {
-  if (value === undefined) return 'absent';
-  if (isNothing(value)) return null;
+function toDateEcho(value: unknown): number | null | undefined {
+  if (value !== undefined && isNothing(value)) return null;
   const { at, problem } = parseDate(value);
-  return at ?? (problem === noDate ? null : 'unreadable');
+  return at ?? (problem === noDate ? null : undefined);
 }

@@ -154,8 +154,8 @@ const zoneSlackMs = Number(dateSlackSeconds) * 1_000;
 function toEcho(sent: ListFilters, echo: Page['echo']): PageAnswer['echo'] {
   const pairs = (['afterId', 'beforeId', 'afterDate', 'beforeDate'] as const).map((name) => {
     const [asked, echoed] = [sent[name], echo[name]];
-    if (asked === undefined) return echoed === null || typeof echoed === 'string' ? 'matches' : 'differs';
-    if (typeof echoed === 'string') return 'absent';
+    if (asked === undefined) return echoed === null || echoed === undefined ? 'matches' : 'differs';
+    if (echoed === undefined) return 'absent';
     const isSame = typeof asked === 'bigint' ? asked === echoed : Math.abs(asked - Number(echoed)) <= zoneSlackMs;
     return echoed !== null && isSame ? 'matches' : 'differs';
   });

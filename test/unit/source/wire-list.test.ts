@@ -387,16 +387,16 @@ describe('L16: an echo', () => {
     return parsePage(`{"JobApplications":{"JobApplicationsList":[]${members}}}`).echo;
   }
 
-  test('is absent, null, a value or unreadable, and these are told apart', () => {
+  test('is a value or null; one that is absent is like one that cannot be read', () => {
     expect(echo(',"AfterID":"12","BeforeID":null,"AfterDate":"/Date(1700000000000+1000)/"')).toEqual({
       afterId: 12n,
       beforeId: null,
       afterDate: 1_700_000_000_000,
-      beforeDate: 'absent',
+      beforeDate: undefined,
     });
     expect(echo(',"AfterID":"twelve","BeforeDate":"soon"')).toMatchObject({
-      afterId: 'unreadable',
-      beforeDate: 'unreadable',
+      afterId: undefined,
+      beforeDate: undefined,
     });
   });
 
