@@ -12,17 +12,11 @@ import { parsePage, scanIds, toElement, toEmptyPage } from './parse/list.ts';
 
 export interface Source {
   /** Requests the list. Throws Trouble, or the signal's reason. */
-  list(filters: ListFilters, signal: AbortSignal, how?: ListRequest): Promise<ListAnswer>;
+  list(filters: ListFilters, signal: AbortSignal, tries?: 'several' | 'one'): Promise<ListAnswer>;
   /** Opens an attachment by its kind and its application's id. `isServed`: a Retry-After applies to this file alone. */
   openAttachment(kind: AttachmentKind, id: bigint, signal: AbortSignal, isServed?: boolean): Promise<HttpAnswer>;
   /** The element that an application is where its id is another person's. */
   toElement(application: Application): Reject;
-}
-
-export interface ListRequest {
-  /** How many applications the filters can match. */
-  readonly most: 'many' | 'one';
-  readonly tries: 'several' | 'one';
 }
 
 export interface SourceOptions extends HttpOptions {
@@ -65,10 +59,16 @@ export function createSource(options: SourceOptions): Source {
   let hasAnswered = false;
   const isCached = createCacheTest();
 
-  async function list(filters: ListFilters, signal: AbortSignal, how?: ListRequest): Promise<ListAnswer> {
-    const maxBytes = how?.most === 'one' ? options.applicationMaxBytes : options.listMaxBytes;
+  async function list(
+    filters: ListFilters,
+    signal: AbortSignal,
+    tries: 'several' | 'one' = 'several',
+  ): Promise<ListAnswer> {
+    const { afterId, beforeId } = filters;
+    const isOfOne = afterId !== undefined && beforeId === afterId + 2n;
+    const maxBytes = isOfOne ? options.applicationMaxBytes : options.listMaxBytes;
     const path = `v1/advertiser/applications?${toQuery(filters)}`;
-    const request = { path, accept, signal, ...(how?.tries === 'one' && { retries: 0 }) };
+    const request = { path, accept, signal, ...(tries === 'one' && { retries: 0 }) };
     try {
       const answer = await http.get(request, (opened) => readList(opened, maxBytes));
       if (!hasAnswered) await options.memory?.noteAnswered();

@@ -56,9 +56,8 @@ export function createAsker(
     tries: 'one' | 'several',
   ): Promise<Pick<ReceivedAnswer, 'page' | 'answer'>> {
     const filters = toFilters(question);
-    const most = question.covers !== null && isSingle(question.covers) ? 'one' : 'many';
     try {
-      const listed = await source.list(filters, signal, { most, tries });
+      const listed = await source.list(filters, signal, tries);
       if (listed.kind === 'page') return { page: listed.page, answer: toAnswer(listed.page, filters) };
       const why = `its answer is larger than ${formatBytes(listed.bytes)}`;
       return { page: null, answer: { kind: 'unanswered', why, ids: listed.ids } };
@@ -79,7 +78,7 @@ export function createAsker(
   /** Throws the trouble unless the source serves another question: one that it has served before, or one about ids that nobody has. */
   async function requireServed(trouble: Trouble): Promise<void> {
     const filters = served === null ? { afterId: 0n, beforeId: 1n } : toFilters(served);
-    await source.list(filters, signal, { most: 'many', tries: 'one' }).catch((error: unknown) => {
+    await source.list(filters, signal, 'one').catch((error: unknown) => {
       signal.throwIfAborted();
       throw error instanceof Trouble && error.kind === 'throttled' ? error : trouble;
     });
