@@ -18,7 +18,6 @@ export interface DateProgress {
   readonly endless: bigint | null;
   /** Rows of the longest page so far. */
   readonly longest: number;
-  readonly requests: number;
   readonly found: number;
   readonly highest: bigint | null;
   /** Why something may be missing; null while nothing speaks for it. */
@@ -37,7 +36,6 @@ export function beginDates(asked: bigint, to: bigint | null, now: bigint): DateP
     windows,
     endless: to === null ? end : null,
     longest: 0,
-    requests: 0,
     found: 0,
     highest: null,
     trouble: null,
@@ -55,7 +53,7 @@ export function askDates({ windows, endless }: DateProgress): Question | null {
 export function learnDates(progress: DateProgress, answer: Answer): DateProgress {
   const windows = progress.windows.slice(0, -1);
   const window = progress.windows.at(-1) as Window;
-  const next = { ...progress, windows, requests: progress.requests + 1 };
+  const next = { ...progress, windows };
   if (answer.kind === 'refused') return { ...next, windows: [], trouble: 'the source refuses the date filters' };
   if (answer.kind === 'unanswered') {
     if (window.from === window.to) return { ...next, trouble: `a second could not be read: ${answer.why}` };

@@ -55,16 +55,17 @@ function answer({ dates, cap, order, zone, isInclusive }: Board, { afterDate, be
   };
 }
 
-function read(board: Board, from: bigint, to: bigint | null): { found: Set<bigint>; progress: DateProgress } {
+function read(board: Board, from: bigint, to: bigint | null) {
   let progress = beginDates(from, to, july + 60n * day);
   const found = new Set<bigint>();
+  let requests = 0;
   for (let question = askDates(progress); question !== null; question = askDates(progress)) {
     const page = answer(board, question);
     if (page.kind === 'page') for (const { id } of page.rows) found.add(id);
     progress = learnDates(progress, page);
-    if (progress.requests > 5_000) throw new Error('The sweep does not end.');
+    if (++requests > 5_000) throw new Error('The sweep does not end.');
   }
-  return { found, progress };
+  return { found, progress, requests };
 }
 
 /** More applications in one second than fit into a page cannot be told apart by dates. */
@@ -89,10 +90,10 @@ test('ten applications in eight months take few requests and leave no trouble', 
     zone: 0,
     isInclusive: false,
   };
-  const { found, progress } = read(board, july - 180n * day, july + 60n * day);
+  const { found, progress, requests } = read(board, july - 180n * day, july + 60n * day);
   expect(found.size).toBe(7);
   expect(progress).toMatchObject({ trouble: null, windows: [] });
-  expect(progress.requests).toBeLessThan(8);
+  expect(requests).toBeLessThan(8);
 });
 
 test('a source that ignores the dates, refuses them or fails for a second leaves a trouble that says so', () => {
