@@ -96,7 +96,6 @@ interface SweepRun {
   readonly state: RangeState;
   /** Whether it has a row. */
   readonly isRecorded: boolean;
-  readonly written: PageSummary;
 }
 
 /**
@@ -114,14 +113,13 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
 
   async function continueOrBegin(): Promise<SweepRun> {
     const { advertiserId } = advertiser;
-    const written = nothingWritten;
     if (advertiserId !== null && !request.isNew) {
       const found = await store.sweeps.loadUnfinished({ advertiserId, lane: lane.lease.lane, purpose, ...range });
-      if (found) return { sweep: found, state: reader.decode(found), isRecorded: true, written };
+      if (found) return { sweep: found, state: reader.decode(found), isRecorded: true };
     }
     const { seq: sweepId, at: startedAt } = await store.sweeps.begin();
     const begun = { sweepId, purpose, ...range, startedAt };
-    return { sweep: begun, state: reader.begin(sweepId, startedAt), isRecorded: false, written };
+    return { sweep: begun, state: reader.begin(sweepId, startedAt), isRecorded: false };
   }
 
   /** Sends the next questions, unless the sweep has to stop. Returns how it ends, if nothing is left to ask. */
@@ -139,32 +137,31 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
   }
 
   /**
-   * Commits an answer together with what the sweep learns from it. If the stored rows have changed since the page was compared with them, it
-   * compares and learns again.
+   * Commits an answer together with what the sweep learns from it, and moves the sweep on. If the stored rows have changed since the page was
+   * compared with them, it compares and learns again.
    */
-  async function commit(run: SweepRun, received: ReceivedAnswer): Promise<SweepRun> {
+  async function commit(received: ReceivedAnswer): Promise<PageSummary> {
     const others = [...inFlight.keys()];
-    const { isRecorded } = run;
+    const { sweep, state, isRecorded } = run;
     const { advertiserId } = advertiser;
     // Until the first page pins the advertiser's id, nothing can be recorded. What an answer without a page teaches stays in memory.
-    if (advertiserId === null) return { ...run, state: run.state.learn(received, others, isRecorded).next };
-    let after = run;
-    const page = toReadPage(lane, advertiserId, run.sweep, received);
-    const written = await commitAnswer(deps, page, async (diff) => {
+    if (advertiserId === null) {
+      run = { ...run, state: state.learn(received, others, isRecorded).next };
+      return nothingWritten;
+    }
+    const page = toReadPage(lane, advertiserId, sweep, received);
+    return await commitAnswer(deps, page, async (diff) => {
       const answer = compared(received, diff);
-      const { next: state, ...progress } = run.state.learn({ ...received, answer }, others, isRecorded);
+      const { next, ...progress } = state.learn({ ...received, answer }, others, isRecorded);
       const { ended } = progress;
       // A poll that found nothing new writes no row. Any other sweep does, even if one empty answer ends it.
       const isQuiet = purpose === 'live' && !isRecorded && ended !== null && ended.risk !== 'doubt';
-      if (isQuiet && needsNoCommit(diff)) {
-        after = { ...run, state };
-        return null;
-      }
-      after = { ...run, state, isRecorded: true };
-      const opening = isRecorded ? [] : await run.state.open(advertiserId, run.sweep);
+      const isToRecord = !(isQuiet && needsNoCommit(diff));
+      run = { sweep, state: next, isRecorded: isToRecord };
+      if (!isToRecord) return null;
+      const opening = isRecorded ? [] : await state.open(advertiserId, sweep);
       return { ...progress, bytes: received.page?.bytes ?? 0, evidence: [...opening, ...progress.evidence] };
     });
-    return { ...after, written };
   }
 
   /** Ends certificates of other sweeps that this page contradicts. */
@@ -204,10 +201,9 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
       const answer = await Promise.race(inFlight.values());
       inFlight.delete(answer.question);
       await checkOtherCertificates(answer);
-      run = await commit(run, answer);
+      const { added, changed, quarantined, stale } = await commit(answer);
       const { page } = answer;
       const { found, share } = run.state;
-      const { added, changed, quarantined, stale } = run.written;
       const received = page?.applications.length ?? 0;
       deps.onStep?.({ found, share, requests: 1, received, added, changed, quarantined, bytes: page?.bytes ?? 0 });
       if (stale.length > 0) await askAgain(run.sweep, answer);
