@@ -7,17 +7,14 @@ import type { LineBody } from '../../domain/evidence/record.ts';
 import { fence, laneLock } from '../accounts/leases.ts';
 import { appendEvents, type ChangedRow } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
-import { type Database, isConflict, type Transaction } from '../postgres/database.ts';
+import { type Database, isConflict } from '../postgres/database.ts';
 import { appendEvidence } from '../sweeps/evidence.ts';
 import { type SweepProgress, saveProgress } from '../sweeps/sweeps.ts';
 import { withoutErased } from '../tombstones.ts';
 import { diffPage, isSameDiff, type PageDiff, type ReadPage } from './diff-page.ts';
 import { isReady, toCopies } from './insert.ts';
 import { quarantine, resolveQuarantine } from './quarantine.ts';
-import { applyChanges, type Merge } from './update.ts';
-
-/** The transaction of one page. */
-type PageWrite = Merge & { readonly tx: Transaction; readonly page: ReadPage };
+import { applyChanges, type PageWrite } from './update.ts';
 
 export interface PageSummary {
   readonly added: number;
@@ -30,12 +27,10 @@ export interface PageSummary {
 /** What a page advances: a sweep, or the evidence of a sweep that has ended (an audit). */
 export type PageProgress = SweepProgress | { readonly audited: { readonly sweepId: bigint; readonly body: LineBody } };
 
-/** The stored rows have changed since the diff was taken. Nothing was written; the caller takes the diff again. */
-export type OutdatedDiff = 'outdated';
-
 /**
  * Writes the page and the sweep's progress. `privacyKey` derives person keys. `progress` is null for a page that the sweep did not request: its
- * applications are stored, and the sweep stays as it is.
+ * applications are stored, and the sweep stays as it is. `outdated`: the stored rows have changed since the diff was taken. Nothing was written;
+ * the caller takes the diff again.
  */
 export async function commitPage(
   db: Database,
@@ -44,7 +39,7 @@ export async function commitPage(
   diff: PageDiff,
   progress: PageProgress | null,
   crashPoint?: PassCrashPoint,
-): Promise<PageSummary | OutdatedDiff> {
+): Promise<PageSummary | 'outdated'> {
   crashPoint?.('pageCompared');
   try {
     const summary = await db.transaction(
@@ -71,7 +66,7 @@ async function write(
   open: PageWrite,
   diff: PageDiff,
   progress: PageProgress | null,
-): Promise<PageSummary | OutdatedDiff> {
+): Promise<PageSummary | 'outdated'> {
   const { tx, privacyKey, page, events } = open;
   const { advertiserId, sweep } = page;
   // While the other lane runs, the diff is taken again under the lane lock: otherwise both lanes could write from an outdated diff.

@@ -13,8 +13,7 @@ import type { Sweep } from '../sweeps/sweeps.ts';
 import { mayStore, toClaimant } from '../tombstones.ts';
 import { toMembersColumn } from './insert.ts';
 import type { Replayed } from './quarantine.ts';
-import { hasSameFacts, isHashSignal } from './update.ts';
-import { volatileNames } from './volatile.ts';
+import { hasSameFacts, isHashSignal, volatileNames } from './volatile.ts';
 
 /** One list answer, ready to be compared and committed. */
 export interface ReadPage extends WriteContext {

@@ -1,7 +1,7 @@
 // Maps applications to rows, column by column: new ones are inserted by COPY, changed ones are sent as JSON (update.ts), because they have to
 // be joined with the stored rows. Pure mapping.
 import type { KeyObject } from 'node:crypto';
-import { type Application, type Attachment, toFirstState } from '../../domain/application.ts';
+import { type Application, toFirstState } from '../../domain/application.ts';
 import type { Lease, WriteContext } from '../accounts/leases.ts';
 import { toPersonKey } from '../person-key.ts';
 import { type ColumnValues, type Copy, toCopy } from '../postgres/copy.ts';
@@ -86,17 +86,13 @@ function toColumns(privacyKey: KeyObject, { advertiserId, seq }: WriteContext) {
     reason: ({ reason }) => reason,
     source_hash: ({ file }) => file.sourceHash,
     size_bytes: ({ file }) => file.sizeBytes,
-    has_virus: ({ file }) => toFlagColumn(file),
+    // An unreadable flag has no value; the state of its file tells.
+    has_virus: ({ file }) => (file.hasVirus === 'unreadable' ? null : file.hasVirus),
     uploaded_at: ({ file }) => toTime(file.uploadedAt),
     uploaded_offset: ({ file }) => file.uploadedOffset,
     href: ({ file }) => file.href,
   } satisfies ColumnValues<ReturnType<typeof toFileRows>[number]>;
   return { applications, infos, files };
-}
-
-/** An unreadable flag has no value; the state of its file tells. */
-function toFlagColumn({ hasVirus }: Attachment): boolean | null {
-  return hasVirus === 'unreadable' ? null : hasVirus;
 }
 
 /** Null for most applications: they have no members but those of the spec. */

@@ -2,23 +2,24 @@
 // each step. Nothing is deleted that has vanished at the source: child rows get `gone_at`, replaced files move to attachment_versions.
 import type { KeyObject } from 'node:crypto';
 import { type Application, type MemberHashes, unreadableFlag } from '../../domain/application.ts';
-import { mostUnchanged } from '../../domain/hash-trust.ts';
 import type { WriteContext } from '../accounts/leases.ts';
 import type { ApplicationEvent } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
 import { loadFlagged, markFlagged } from '../files/mark-infected.ts';
 import { type ReplacedBytes, replaceBytes, updateReady } from '../files/ready.ts';
-import type { Queryable } from '../postgres/database.ts';
+import type { Queryable, Transaction } from '../postgres/database.ts';
 import { eraseStopped } from '../privacy/erasure-jobs.ts';
 import type { Columns } from '../schema/rows.ts';
 import { withoutErased } from '../tombstones.ts';
+import type { ReadPage } from './diff-page.ts';
 import { toJson, toPriority } from './insert.ts';
-import { learnVolatile, toContent, toDiffering } from './volatile.ts';
+import { hasSameFacts, isHashSignal, learnVolatile, toContent, toDiffering } from './volatile.ts';
 
-export interface Merge {
-  readonly tx: Queryable;
+/** The transaction of one page. */
+export interface PageWrite {
+  readonly tx: Transaction;
   readonly privacyKey: KeyObject;
-  readonly page: WriteContext;
+  readonly page: ReadPage;
   /** Appended at the end of the transaction. */
   readonly events: ApplicationEvent[];
 }
@@ -28,7 +29,7 @@ export interface Merge {
  * has seen them (P5).
  */
 export async function applyChanges(
-  { tx, privacyKey, page, events }: Merge,
+  { tx, privacyKey, page, events }: PageWrite,
   changed: readonly Application[],
 ): Promise<{ readonly changed: number; readonly stale: readonly bigint[] }> {
   if (changed.length === 0) return { changed: 0, stale: [] };
@@ -157,13 +158,6 @@ const mergeJobSeekingInfoSql = `
   ON CONFLICT (advertiser_id, application_id) DO UPDATE SET
     job_title = excluded.job_title, company_name = excluded.company_name, time_in_role_months = excluded.time_in_role_months,
     is_new_to_workforce = excluded.is_new_to_workforce, gone_at = NULL`;
-
-/** True where the facts of `a` and `p` are equal, whatever their attachments' Hash and Href and the members that the spec does not name. */
-export const hasSameFacts = `substring(a.facts_hash FOR 16) IS NOT DISTINCT FROM substring(decode(p.facts, 'hex') FOR 16)`;
-
-/** False once Hash has changed three times while the bytes did not: then it no longer signals changes. $1 is the advertiser. */
-export const isHashSignal = `NOT EXISTS (
-  SELECT 1 FROM intake.hash_trust t WHERE t.advertiser_id = $1 AND t.unchanged >= ${mostUnchanged})`;
 
 async function loadHashSignal(tx: Queryable, advertiserId: bigint): Promise<boolean> {
   const [row] = await tx.query<{ tells: boolean }>(`SELECT ${isHashSignal} AS tells`, [advertiserId]);

@@ -1,11 +1,20 @@
-// Members that differ although nothing else does, such as an address with a signature: kept in `raw`, but no change. A member counts as
-// volatile once it has differed for three applications, or between three answers for an element without an id. Learned per advertiser.
+// What differs although nothing else does is no change: a Hash that the source computes anew, and members such as an address with a
+// signature. They are kept in `raw`. A member counts as volatile once it has differed for three applications, or between three answers for an
+// element without an id. Learned per advertiser.
 import type { MemberHashes } from '../../domain/application.ts';
+import { mostUnchanged } from '../../domain/hash-trust.ts';
 import type { Queryable } from '../postgres/database.ts';
 
 const enough = 3;
 /** The most members that are watched, whatever names the source invents. */
 const mostWatched = 1_000;
+
+/** True where the facts of `a` and `p` are equal, whatever their attachments' Hash and Href and the members that the spec does not name. */
+export const hasSameFacts = `substring(a.facts_hash FOR 16) IS NOT DISTINCT FROM substring(decode(p.facts, 'hex') FOR 16)`;
+
+/** False once Hash has changed three times while the bytes did not: then it no longer signals changes. $1 is the advertiser. */
+export const isHashSignal = `NOT EXISTS (
+  SELECT 1 FROM intake.hash_trust t WHERE t.advertiser_id = $1 AND t.unchanged >= ${mostUnchanged})`;
 
 export const volatileNames = (advertiser: string) => `ARRAY(
   SELECT m.member FROM intake.volatile_members m WHERE m.advertiser_id = ${advertiser} AND cardinality(m.seen) >= ${enough})`;
