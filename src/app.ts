@@ -24,7 +24,6 @@ export interface ReadEvents {
   /** `name` says what waits: an account, the database or the files. Without an attempt, a request still waits for its answer. */
   readonly onWait?: (name: string, trouble: Trouble, waitMs: number, attempt?: number) => void;
   readonly crashPoint?: PassCrashPoint | undefined;
-  /** Ends the process when its event loop stands still. */
   readonly ending?: Ending;
 }
 
@@ -84,7 +83,6 @@ export async function backfillOnce(
 /** List requests that a backfill has in flight at once. */
 export const backfillParallel = 4;
 
-/** Does the work for each advertiser in sequence, with its source and the shared store, then downloads the files of all of them. */
 async function overAdvertisers(
   config: ReadConfig,
   role: string,

@@ -145,7 +145,6 @@ const load = {
     return { ...values, advertisers: loadAdvertisers(values, draft) };
   },
 
-  /** The accounts, for commands that work on stored rows. */
   accounts: (read: Read, draft: ConfigDraft) => loadAccounts(read('source', 'SOURCE_CREDENTIAL'), draft),
 
   /** With the limits of their connections, which are those of the source. */

@@ -3,8 +3,7 @@
 import pino, { type DestinationStream, type LogFn, type Logger } from 'pino';
 import { longestText, type SafeError, toSafeError } from './domain/safe-error.ts';
 
-/** pino's logger. The fields of a child may be ids only, since pino does not pass them through its formatters. */
-export type Log = Omit<Logger, 'child'> & { child(ids: Readonly<Record<string, string | number>>): Log };
+export type Log = Logger;
 
 /** Creates a log of the given level. `auto` is pretty on a terminal if pino-pretty is installed, and JSON otherwise. */
 export async function createLog({ level, format }: LogOptions, destination?: DestinationStream): Promise<Log> {
@@ -36,15 +35,13 @@ function toFlat(fields: object): Record<string, unknown> {
 }
 
 /** An error as a field. A Trouble is logged without its stack, which an outage would repeat for hours. */
-function toLogged(thrown: unknown): SafeError | LoggedTrouble {
+function toLogged(thrown: unknown): SafeError {
   const safe = toSafeError(thrown);
   return safe.kind === undefined ? safe : withoutStack(safe);
 }
 
-type LoggedTrouble = Omit<SafeError, 'stack' | 'cause'> & { readonly cause?: SafeError | LoggedTrouble };
-
 /** A cause with neither kind nor code is a bug, so it keeps its stack. */
-function withoutStack({ stack: _, cause, ...rest }: SafeError): LoggedTrouble {
+function withoutStack({ stack: _, cause, ...rest }: SafeError): SafeError {
   if (cause === undefined) return rest;
   return { ...rest, cause: (cause.kind ?? cause.code) ? withoutStack(cause) : cause };
 }

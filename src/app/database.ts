@@ -7,7 +7,6 @@ import type { DatabaseUrl } from '../store/postgres/connection.ts';
 import { createRdsToken } from '../store/postgres/rds-token.ts';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
 
-/** The configured database. Starts the embedded one. */
 export async function openPlace({ database, openEmbedded }: Config<'database'>) {
   const { DATABASE_URL, DATABASE_DIRECT_URL, DATABASE_CA, DATABASE_AUTH } = database;
   if (DATABASE_URL.reveal() === 'embedded') {
@@ -31,7 +30,6 @@ function requireAddress(name: string, text: string): string {
   return text;
 }
 
-/** Adds the configured root certificate unless the URL names one. */
 function withRootCertificate(url: string, root: string | null): string {
   if (root === null || /[?&]sslrootcert=[^&]/.test(url)) return url;
   const without = url.replace(/(?<=[?&])sslrootcert=(?:&|$)/, '');

@@ -88,7 +88,6 @@ export function createExtractErasure(
   };
 }
 
-/** A worker's nightly extract; none where it is not configured. */
 export function createExtractTask(config: ExtractConfig): MaintenanceTask[] {
   const { EXTRACT_URL: place, EXTRACT_SCHEDULE: schedule } = config.extract;
   if (place === null || schedule === null) return [];

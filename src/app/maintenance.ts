@@ -59,7 +59,6 @@ export function createMaintenance(config: Config<'sync' | 'blobs'>, store: Store
   ];
 }
 
-/** The tasks with which a worker finishes interrupted erasures and applies the retention period. */
 export function createPrivacyMaintenance(
   config: Config<'privacy' | 'blobs'>,
   store: Store,

@@ -7,7 +7,6 @@ import { version } from '../domain/version.ts';
 import { createSource, type Source, type SourceOptions } from '../source/client.ts';
 import { type Connections, openConnections } from '../source/http.ts';
 import type { Store } from '../store/store.ts';
-import type { Webhook } from '../sync/accounts/webhooks.ts';
 import { openSpool } from '../sync/files/spool.ts';
 import { ensureOwned, guardStore, requireOnceOwned, requireOwned } from '../sync/files/store-owner.ts';
 import { createRateLimiter, honourRetryAfter } from '../sync/rate-limiter.ts';
@@ -41,7 +40,6 @@ export function openConnectionsOf({ source }: Config<'source'>): Connections {
   return openConnections(source.SOURCE_CONCURRENCY, source.SOURCE_TIMEOUT);
 }
 
-/** The client of one account; nothing is sent yet. */
 export function openSource(
   config: Config<'source'>,
   store: Store | null,
@@ -117,12 +115,10 @@ export async function openConfiguredBlobs({ blobs }: Config<'blobs'>): Promise<B
 
 const checksums = { required: 'WHEN_REQUIRED', supported: 'WHEN_SUPPORTED', off: 'OFF' } as const;
 
-/** The spool, where files wait on their way to the blob store. */
 export function openSpoolOf(): Spool {
   return openSpool(tmpdir(), () => loadFreeBytes(tmpdir()));
 }
 
-/** The client of an endpoint of webhooks. Nothing is sent yet. */
 export function openWebhook(
   { url, secret }: Config<'webhooks'>['webhooks']['endpoints'][number],
   { webhooks }: Config<'webhooks'>,
@@ -136,9 +132,5 @@ export function openWebhook(
 
 /** A client per endpoint, so that none waits for another. */
 export function openWebhooks(config: Config<'webhooks'>, stack: AsyncDisposableStack) {
-  return config.webhooks.endpoints.map((endpoint) => {
-    const { account, name, types, detail } = endpoint;
-    const { send, look } = stack.use(openWebhook(endpoint, config));
-    return { account, name, types, detail, send, look } satisfies Webhook & Pick<WebhookClient, 'look'>;
-  });
+  return config.webhooks.endpoints.map((endpoint) => ({ ...endpoint, ...stack.use(openWebhook(endpoint, config)) }));
 }

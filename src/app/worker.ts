@@ -39,7 +39,6 @@ export interface WorkerRun extends WatchdogOptions {
   readonly signal: AbortSignal;
   readonly onOpen?: (adminUrl: string) => void;
   readonly onPass?: (pass: Pass) => void;
-  /** Ends the process when a task is stuck or the event loop stands still. */
   readonly ending?: Ending;
   /** How often a halted advertiser is tried again. */
   readonly probeEveryMs?: number;
@@ -57,7 +56,6 @@ const longAtOnce = 4;
 /** A request may last for its whole time without progress that shows; every other wait is shorter. Longer silence is stuck (P13). */
 const stuckAfterMs = totalTimeoutMs + 300_000;
 
-/** Runs until the signal aborts; resolves when all resources are closed. */
 export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<void> {
   const { log, probeEveryMs = 180_000, crashPoint } = run;
   const { sync } = config;

@@ -47,7 +47,6 @@ export const advertiser = option('<name>', 'only this account, where several are
 export interface Definition<G = never> {
   readonly name: string;
   readonly summary: string;
-  /** Command lines to copy, each with what it does. */
   readonly examples: readonly (readonly [line: string, does: string])[];
   readonly args?: readonly (readonly [name: string, about: string])[];
   readonly options?: Options;
@@ -63,7 +62,6 @@ export function command<O extends Options>(
   return definition;
 }
 
-/** Builds the commander program from the definitions. The exit code of the command goes to `finish`. */
 export function createProgram(
   definitions: readonly Definition[],
   version: string,

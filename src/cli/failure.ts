@@ -141,7 +141,6 @@ const kinds: Record<TroubleKind, readonly [code: ExitCode, next: string]> = {
   local: [exitCodes.temporary, 'Check the database, the disk and the storage, then run the same command again.'],
 };
 
-/** Advice for trouble with a dependency of the operator's own. */
 const localAdvice: Partial<Record<Dependency, string>> = {
   database: 'Check the database and DATABASE_URL, then run the same command again.',
   storage: 'Check the storage and its free space, BLOBS_URL and S3_ENDPOINT, then run the same command again.',

@@ -32,13 +32,11 @@ export async function loadCommandConfig<const N extends Need>(
   };
 }
 
-/** The endpoint of this name. Throws for one that is not configured. */
 export function requireWebhook({ webhooks: { endpoints } }: Config<'webhooks'>, name: string) {
   const advice = 'Set WEBHOOK_URL and WEBHOOK_SECRET, or name webhooks in ADVERTISERS_FILE.';
   return requireNamed('webhook', endpoints, name, endpoints.length === 0 ? advice : undefined);
 }
 
-/** The one of this name. Throws for a name that is not configured, and lists the configured ones. */
 function requireNamed<T extends { readonly name: string }>(
   what: string,
   all: readonly T[],

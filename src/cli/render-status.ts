@@ -26,7 +26,6 @@ export function renderStatus(status: Status): string {
   return [status.headline, ...problems, ...advertisers, ...webhooks].join('\n');
 }
 
-/** A table of endpoints: how far each is, and what it answered last. */
 export function renderWebhooks(webhooks: readonly WebhookStatus[], now: Date): string {
   const head = ['name', 'advertiser', 'state', 'position', 'events waiting', 'behind', 'last answer', 'next try'];
   const table = new Table({ head, style: { head: [], border: [] } });
@@ -97,7 +96,6 @@ function toCovered({ certificate, risk, reason, completeThrough }: CoverageStatu
   return `${certificate}${risk === 'doubt' ? ', in doubt,' : ''} through ${completeThrough.toISOString()}: ${reason}`;
 }
 
-/** How old the proof is, counted from its oldest part. */
 function toProof(coverage: CoverageStatus | null, now: Date): string {
   return coverage === null || coverage.certificate === 'unproven' ? 'none' : formatAgo(coverage.asOf, now);
 }

@@ -13,7 +13,6 @@ import { commands } from './commands.ts';
 import { type ExitCode, exitCodes, Interrupted, Misuse, toFailure } from './failure.ts';
 import { createTerminal, type Output } from './terminal.ts';
 
-/** Runs the CLI on the real process: two signals, two streams, one exit code. */
 export async function runProcess(host: NodeJS.Process, definitions = commands): Promise<void> {
   const stop = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
@@ -115,13 +114,12 @@ function reportFailure(
   stderr.write(`${happened}\n  Kept: ${kept}\n  Next: ${next}\n`);
   if (exitCode === exitCodes.unexpected || env.LOG_LEVEL === 'debug') {
     for (let seen: SafeError | undefined = toSafeError(failure.cause ?? failure); seen; seen = seen.cause) {
-      stderr.write(`${seen.name}: ${seen.message}\n${seen.stack}\n`);
+      stderr.write(`${seen.name}: ${seen.message}\n${seen.stack ?? ''}\n`);
     }
   }
   return exitCode;
 }
 
-/** Commander's message as a full sentence. */
 function toMisuse({ message }: CommanderError): Misuse {
   const words = message.replace(/^error: /, '').replace(/\n/g, ' ');
   const sentence = words.charAt(0).toUpperCase() + words.slice(1);

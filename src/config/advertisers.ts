@@ -89,7 +89,6 @@ interface WebhookEndpoint {
   readonly detail: Detail | null;
 }
 
-/** The names of all accounts, and their endpoints. */
 export function loadWebhooks(values: Values<'webhooks'>, draft: ConfigDraft) {
   const { WEBHOOK_URL: url, WEBHOOK_SECRET: secret, WEBHOOK_ALLOW_PRIVATE: allowPrivate } = values;
   if (!draft.env.ADVERTISERS_FILE?.trim()) {

@@ -21,12 +21,10 @@ export function toStateDir(env: Environment): string {
   return isNamed ? '.intake' : checkoutStateDir;
 }
 
-/** The folder of the demo's own database, files and key. */
 export function toDemoDir(stateDir: string): string {
   return join(stateDir, 'demo');
 }
 
-/** Writes a demo's settings for the commands beside it and after it. */
 export function saveDemoSettings(env: Readonly<Record<string, string>>, stateDir: string): void {
   const file = join(stateDir, 'demo.json');
   mkdirSync(stateDir, { recursive: true });

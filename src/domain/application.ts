@@ -17,7 +17,6 @@ export interface Application {
   readonly jobSeekingInfo: JobSeekingInfo | null;
   /** At most one per kind. */
   readonly attachments: readonly Attachment[];
-  /** Fields that could not be stored as sent, and why. */
   readonly notes: readonly Note[];
   /** The whole source object as JSON text that a jsonb column accepts. */
   readonly raw: string;

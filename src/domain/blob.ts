@@ -149,7 +149,6 @@ const keyPattern = /^[0-9A-Za-z_-][0-9A-Za-z._-]*(?:\/[0-9A-Za-z_-][0-9A-Za-z._-
 /** The name under which a store keeps its identity. It is not a valid key, so it cannot collide with a blob. */
 export const identityName = '.intake-store';
 
-/** How many versions remain of deleted objects. */
 export function countKept({ kept }: Pick<DeleteResult, 'kept'>): number {
   return kept.reduce((sum, { versions }) => sum + versions, 0);
 }

@@ -30,7 +30,6 @@ export function toCertificateProblem(code: string, server: string, remedy: strin
   return `the certificate of ${server} is signed by an authority that is not known here; name its certificate ${remedy}`;
 }
 
-/** The host and port of a URL, as errors name a server. */
 export function toHostAndPort({ hostname, port, protocol }: URL): string {
   return `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`;
 }

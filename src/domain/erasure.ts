@@ -2,7 +2,6 @@
 // The only fact about a person here is the id or address in the request.
 import { toAccountId, toBareAddress } from './person.ts';
 
-/** Whom an erasure concerns, as requested. */
 export type Sought =
   | { readonly by: 'application'; readonly applicationId: bigint }
   | { readonly by: 'jobseeker'; readonly jobSeekerId: string }
@@ -10,25 +9,16 @@ export type Sought =
   /** Everything stored before this moment: at most `limit` each of applications, quarantined elements and prefills. */
   | { readonly by: 'retention'; readonly before: Date; readonly limit: number };
 
-/** The id, the address or the time in the request. */
-export function toSoughtValue(sought: Sought): bigint | string | Date {
-  if (sought.by === 'application') return sought.applicationId;
-  if (sought.by === 'jobseeker') return sought.jobSeekerId;
-  return sought.by === 'address' ? sought.email : sought.before;
-}
-
 /** The request as normalized text, the same however it was typed. The keyed hash of this text finds a request again. */
 export function toSoughtText(sought: Sought): string {
   if (sought.by === 'address') return `address:${toBareAddress(sought.email).toLowerCase()}`;
   if (sought.by === 'jobseeker') return `jobseeker:${toAccountId(sought.jobSeekerId) ?? ''}`;
-  const value = toSoughtValue(sought);
-  return `${sought.by}:${value instanceof Date ? value.toISOString() : value}`;
+  return sought.by === 'retention' ? `retention:${sought.before.toISOString()}` : `application:${sought.applicationId}`;
 }
 
 export interface ErasureCounts {
   readonly applications: number;
   readonly attachments: number;
-  /** Earlier versions of attachments. */
   readonly versions: number;
   readonly screens: number;
   readonly answers: number;

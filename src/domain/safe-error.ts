@@ -7,7 +7,7 @@ export interface SafeError {
   readonly status?: number;
   readonly message: string;
   /** The frames only: the first line of a stack repeats the message. */
-  readonly stack: string;
+  readonly stack?: string;
   readonly cause?: SafeError;
 }
 

@@ -9,7 +9,6 @@ export interface Screen {
   readonly name: string | null;
   readonly outcome: ScreenOutcome;
   readonly questions: readonly ScreenQuestion[];
-  /** Fields that could not be stored as sent, and why. */
   readonly notes: readonly Note[];
 }
 

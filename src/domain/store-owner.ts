@@ -85,7 +85,6 @@ export function explainRefusal(location: string, recorded: RecordedStore | null,
   return `${location} belongs to ${whose}. ${id} has ${own ? `its files in ${own}` : 'no store yet'}.`;
 }
 
-/** Says that two databases have one random id, and what to do. */
 function explainCopy(owner: string, own: string): string {
   return `the database ${owner}. This is the database ${own}: one is a copy of the other. After a restore, a move or pg_upgrade, run intake adopt-store. A copy that runs beside the original needs a BLOBS_URL of its own.`;
 }

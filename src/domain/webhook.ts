@@ -57,7 +57,6 @@ export function toMessage(event: WebhookEvent, withApplication: boolean): Webhoo
   };
 }
 
-/** The message of `intake webhook test`. */
 export function toPing(webhook: string, at: Date): WebhookMessage {
   return {
     id: `ping_${at.getTime().toString(36)}`,
@@ -91,7 +90,6 @@ export interface Failing {
   readonly forMs: number;
 }
 
-/** How long to wait after one more attempt. */
 export function toPauseMs({ failures, forMs }: Failing, random: number): number {
   return backoff(failures + 1, forMs < retryForMs ? whileFailing : whileHalted, random);
 }

@@ -44,7 +44,6 @@ function createBuckets({ burst, refillMs, now }: Pick<RateLimitOptions, 'burst' 
   };
 }
 
-/** Middleware that counts requests by the address they come from. */
 export function createRateLimit(options: RateLimitOptions): MiddlewareHandler {
   const buckets = createBuckets(options);
   return async (context, next) => {

@@ -32,7 +32,6 @@ async function decide(context: Context, { yes, advertiser: name }: Given<typeof 
   return isOpen ? exitCodes.usage : exitCodes.done;
 }
 
-/** What a decision is about in one account, and how many ids it was recorded for. */
 interface Decided {
   readonly name: string;
   readonly ids: readonly bigint[];

@@ -118,7 +118,6 @@ function toNextSteps(databaseUrl: string, once: boolean): string {
   ].join('\n');
 }
 
-/** Runs a worker, and new arrivals on the board, until Ctrl-C. The prefill routes run beside it. */
 async function keepLive({ signal, terminal }: Context, config: WorkerConfig, board: Board): Promise<ExitCode> {
   const { createLog } = await import('../../log.ts');
   const { runWorker } = await import('../../app/worker.ts');

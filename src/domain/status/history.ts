@@ -37,7 +37,6 @@ export interface RecentSweep extends SweepFacts {
   readonly isFirst: boolean;
 }
 
-/** The starts of a period's steps, oldest first. */
 export function toStepStarts(period: Period, now: Date): Date[] {
   const { stepMs, count } = steps[period];
   const last = Math.floor(now.getTime() / stepMs) * stepMs;

@@ -23,7 +23,6 @@ export interface Status {
   readonly advertisers: readonly AdvertiserStatus[];
 }
 
-/** The extract that a worker writes by schedule. */
 export interface ExtractStatus {
   readonly location: string;
   readonly publishedAt: Date | null;

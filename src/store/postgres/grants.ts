@@ -57,13 +57,6 @@ export async function loadGrantsSql(db: Queryable, prefix: string): Promise<stri
      ORDER BY schema, kind, name`,
   );
   const [place] = await db.query<{ database: string }>(`SELECT quote_ident(current_database()) AS database`);
-  return renderGrants(relations, { prefix, database: place?.database ?? '' });
-}
-
-function renderGrants(
-  relations: readonly Relation[],
-  { prefix, database }: { readonly prefix: string; readonly database: string },
-): string {
   const [owner, worker, analyst, personal, web] = roles.map((role) => `${prefix}_${role}`);
   const all = [worker, analyst, personal, web].join(', ');
   const named = (relation: Relation) => `${relation.schema}.${relation.name}`;
@@ -93,7 +86,7 @@ function renderGrants(
     '',
     `-- ${owner}: owns everything and runs migrations. The role that runs this script must be a member of it to transfer ownership.`,
     `GRANT ${owner} TO CURRENT_USER;`,
-    `GRANT CREATE ON DATABASE ${database} TO ${owner};`,
+    `GRANT CREATE ON DATABASE ${place?.database} TO ${owner};`,
     `ALTER SCHEMA intake OWNER TO ${owner};`,
     `ALTER SCHEMA intake_analytics OWNER TO ${owner};`,
     ...relations.map((one) => `ALTER ${one.kind} ${named(one)} OWNER TO ${owner};`),

@@ -77,8 +77,7 @@ async function decide(
     async (tx) => {
       const ids = [...(await write(tx))].sort((a, b) => (a < b ? -1 : 1));
       if (ids.length === 0) return 0;
-      const [first] = ids;
-      const applicationId = ids.length === 1 && first !== undefined ? first : null;
+      const [applicationId = null] = ids.length === 1 ? ids : [];
       const facts = { what, count: ids.length, ids: toIdList(ids) };
       await recordAudit(tx, { advertiserId, action: 'accept', applicationId, by, facts });
       const proof = await loadAuditedProof(tx, advertiserId, null);

@@ -2,7 +2,7 @@
 // application, the advertiser, the id and the date of the erasure stay. The caller deletes the files that this file lists.
 import type { KeyObject } from 'node:crypto';
 import { sharedId } from '../../domain/application.ts';
-import { type ErasureCounts, type Sought, toSoughtValue } from '../../domain/erasure.ts';
+import type { ErasureCounts, Sought } from '../../domain/erasure.ts';
 import { parseAddress, toAccountId } from '../../domain/person.ts';
 import { toPersonKeys } from '../person-key.ts';
 import {
@@ -73,10 +73,10 @@ const isSought: Record<Sought['by'], string> = {
   retention: isAged.applications,
 };
 
-/** The value to compare with a column of applications. */
 function toSoughtColumn(sought: Sought): unknown {
   if (sought.by === 'jobseeker') return toAccountId(sought.jobSeekerId);
-  return sought.by === 'address' ? [toAddressPattern(sought.email)] : toSoughtValue(sought);
+  if (sought.by === 'address') return [toAddressPattern(sought.email)];
+  return sought.by === 'retention' ? sought.before : sought.applicationId;
 }
 
 /**

@@ -64,26 +64,20 @@ export async function finishErasures(
 
 /** Deletes the files of a job and closes it. Several processes may do this at once, because it can be repeated. */
 async function finishErasure(deps: EraseDeps, job: ErasureJob, signal: AbortSignal): Promise<ErasureJob> {
-  deps.onStep?.(job);
+  const { store, blobs, eraseExtracts, onStep, crashPoint } = deps;
+  onStep?.(job);
   if (job.closedAt !== null) return job;
-  const receipt = await deleteFiles(deps, job, signal);
-  deps.crashPoint?.('erasureClosed');
-  deps.onStep?.(receipt);
-  return receipt;
-}
-
-async function deleteFiles(deps: EraseDeps, job: ErasureJob, signal: AbortSignal): Promise<ErasureJob> {
-  const { store, blobs } = deps;
-  const onDeleted = () => deps.crashPoint?.('erasureDeleted');
   try {
     const { advertiserId } = job;
-    const deleting = { store, blobs, onDeleted };
+    const deleting = { store, blobs, onDeleted: () => crashPoint?.('erasureDeleted') };
     // Of forgotten bytes it is no longer known whose they are.
     const hashes = [...(job.hashes ?? []), ...(await store.blobs.loadForgotten(advertiserId))];
     const { needed, keptVersions } = await deleteUnneeded(deleting, advertiserId, hashes, signal);
-    const keptInExtracts = (await deps.eraseExtracts?.(job, signal, () => deps.onStep?.(job))) ?? 0;
-    const counts = { shared: needed, keptVersions: keptVersions + keptInExtracts };
-    return await store.erasures.close(job, counts);
+    const keptInExtracts = (await eraseExtracts?.(job, signal, () => onStep?.(job))) ?? 0;
+    const receipt = await store.erasures.close(job, { shared: needed, keptVersions: keptVersions + keptInExtracts });
+    crashPoint?.('erasureClosed');
+    onStep?.(receipt);
+    return receipt;
   } catch (error) {
     // The status shows the trouble from the first failure on. An unavailable database is reported elsewhere.
     if (error instanceof Trouble && error.at !== 'database') {

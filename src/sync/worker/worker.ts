@@ -50,12 +50,6 @@ export interface WorkerFacts {
   readonly waits: readonly Wait[];
 }
 
-export interface Worker {
-  facts(): WorkerFacts;
-  /** Resolves when everything has stopped after the signal. */
-  readonly ended: Promise<void>;
-}
-
 /** A task that failed before and finds its lane held tries again after this time. */
 const retryHeldMs = 5_000;
 const backoffRange = { minMs: 1_000, baseMs: 2_000, maxMs: 300_000 };
@@ -71,7 +65,7 @@ const passNames: Record<TaskName, PassName> = {
 };
 
 /** Starts the schedules and runs until the signal aborts. Every account is polled once at the start. */
-export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
+export function startWorker(deps: WorkerDeps, request: WorkerRequest) {
   const { store, log, watchdog } = deps;
   const { signal } = request;
   const taskRequest = { ...request, skipIfDoneWithinMs: toNotWithinMs(request.schedule) };
@@ -209,8 +203,9 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     await troubles.untilWritten();
   }
   return {
+    /** Resolves when everything has stopped after the signal. */
     ended: end(),
-    facts() {
+    facts(): WorkerFacts {
       const troubled = queues.all.flatMap(findTrouble);
       return {
         accounts: queues.all.length,
@@ -226,6 +221,8 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest): Worker {
     },
   };
 }
+
+export type Worker = ReturnType<typeof startWorker>;
 
 /** The trouble of the account's most urgent task that fails. */
 function findTrouble({ account, failing }: AccountQueue) {
