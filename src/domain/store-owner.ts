@@ -79,12 +79,8 @@ export function explainRefusal(location: string, recorded: RecordedStore | null,
     return `${location} was adopted by another copy of this database (${owner.databaseId}), with epoch ${owner.epoch}; ${had}.`;
   }
   if (owner !== null && recorded !== null && toRandomId(owner.databaseId) === toRandomId(recorded.databaseId))
-    return `${location} belongs to ${explainCopy(`${owner.databaseId} (epoch ${owner.epoch})`, recorded.databaseId)}`;
+    return `${location} belongs to the database ${owner.databaseId} (epoch ${owner.epoch}). This is the database ${recorded.databaseId}: one is a copy of the other. After a restore, a move or pg_upgrade, run intake adopt-store. A copy that runs beside the original needs a BLOBS_URL of its own.`;
   const whose = owner === null ? 'another database' : `the database ${owner.databaseId} (epoch ${owner.epoch})`;
   const id = recorded === null ? 'This database' : `This is the database ${recorded.databaseId}, which`;
   return `${location} belongs to ${whose}. ${id} has ${own ? `its files in ${own}` : 'no store yet'}.`;
-}
-
-function explainCopy(owner: string, own: string): string {
-  return `the database ${owner}. This is the database ${own}: one is a copy of the other. After a restore, a move or pg_upgrade, run intake adopt-store. A copy that runs beside the original needs a BLOBS_URL of its own.`;
 }

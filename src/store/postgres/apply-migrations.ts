@@ -117,6 +117,8 @@ interface Session extends AsyncDisposable {
   readonly pid: number;
   /** Sees what that one waits for. */
   readonly watch: pg.Client;
+  /** The session that it waits for, or waited for last. */
+  blocker: Blocker | null;
   readonly options: MigrateOptions;
 }
 
@@ -129,7 +131,7 @@ async function openSession(url: DatabaseUrl, options: MigrateOptions): Promise<S
     await client.connect();
     await watch.connect();
     const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-    return { client, pid: rows[0]?.pid ?? 0, watch, options, [Symbol.asyncDispose]: close };
+    return { client, pid: rows[0]?.pid ?? 0, watch, blocker: null, options, [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();
     throw error;
@@ -153,12 +155,7 @@ async function lockSchema(client: pg.Client, { signal, onWait }: MigrateOptions)
 }
 
 /** What one migration sends. */
-interface Steps {
-  readonly statements: readonly string[];
-  readonly inTransaction: boolean;
-  /** The lowest version of which a process may be alive; null where any may. */
-  readonly lowest: string | null;
-}
+type Steps = Omit<Migration, 'name' | 'at'>;
 
 function toSteps({ statements, inTransaction, lowest }: Migration): Steps {
   return { statements: inTransaction ? ['BEGIN', ...statements, 'COMMIT'] : statements, inTransaction, lowest };
@@ -171,24 +168,18 @@ function toTrial(missing: readonly Migration[]): Steps {
   return { statements: ['BEGIN', ...statements, 'ROLLBACK'], inTransaction: true, lowest: lowests.at(-1) ?? null };
 }
 
-/** The session that a migration waits for, or waited for last. */
-interface Seen {
-  blocker: Blocker | null;
-}
-
 /** Retries for as long as another transaction is in the way; throws SchemaTrouble after ten minutes. */
 async function applyInTime(session: Session, steps: Steps): Promise<void> {
   const { client, options } = session;
   const until = performance.now() + longestBlockMs;
   for (let attempt = 1; ; attempt++) {
     options.signal?.throwIfAborted();
-    const seen: Seen = { blocker: null };
     try {
-      return await whileLooking(session, !steps.inTransaction, seen, () => apply(session, steps));
+      return await whileLooking(session, !steps.inTransaction, () => apply(session, steps));
     } catch (error) {
       if (!gaveWay.has(sqlState(error) ?? '')) throw error;
       await client.query('ROLLBACK');
-      const { blocker } = seen;
+      const { blocker } = session;
       const happened = `A migration waits for a lock. ${describeBlocker(blocker)}`;
       if (performance.now() > until) {
         const how = blocker === null ? '' : ` (SELECT pg_terminate_backend(${blocker.pid}))`;
@@ -212,14 +203,16 @@ async function apply({ client, options }: Session, { statements, inTransaction, 
 }
 
 /** Notes which sessions the work waits for; of work that may wait for long, it also says so, and again from time to time. */
-async function whileLooking({ watch, pid, options }: Session, isLong: boolean, seen: Seen, work: () => Promise<void>) {
+async function whileLooking(session: Session, isLong: boolean, work: () => Promise<void>) {
+  const { watch, pid, options } = session;
+  session.blocker = null;
   const over = new AbortController();
   const look = async () => {
     let saidAt = Number.NEGATIVE_INFINITY;
     for await (const _ of setInterval(lookMs, undefined, { signal: over.signal })) {
       const blocker = await findBlocker(watch, pid);
       if (blocker === null) continue;
-      seen.blocker = blocker;
+      session.blocker = blocker;
       if (!isLong || performance.now() - saidAt < pauseMs) continue;
       saidAt = performance.now();
       const happened = `A migration waits for another session. ${describeBlocker(blocker)}`;
