@@ -143,7 +143,7 @@ export const downloadLife: readonly Transition<DownloadState>[] = [
   {
     from: ['claimed', 'announced'],
     to: 'queued',
-    when: 'it failed (download-verdict.ts), the run ends, its bytes may have been deleted, or it may be another file now',
+    when: 'it failed (download-verdict.ts), the run ends, its bytes may have been deleted, or the Hash of its file has changed',
     by: [
       'files/download-queue.ts postponeDownload',
       'files/download-queue.ts releaseDownloads',

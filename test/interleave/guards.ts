@@ -111,7 +111,15 @@ export const guards: readonly Guard[] = [
   guard('batch', 'SKIP LOCKED of the heartbeat of downloads', /(?<=FOR UPDATE OF d) SKIP LOCKED/),
   guard(
     'replaced',
-    'a claim is taken back when its file changes',
+    'the download of a replaced file leaves the queue',
+    /(?<=DELETE FROM intake\.downloads d USING \(SELECT f.*WHERE) d\.advertiser_id = \$1/s,
+    {
+      by: ' false AND d.advertiser_id = $1',
+    },
+  ),
+  guard(
+    'rehashed',
+    'a claim is taken back when the Hash of its file changes',
     /UPDATE intake\.downloads d SET lease_token = NULL/,
     { by: 'UPDATE intake.downloads d SET lease_token = d.lease_token' },
   ),

@@ -50,7 +50,8 @@ export async function applyChanges(
   const hashSignals = await loadHashSignal(tx, advertiserId);
   const priority = toPriority(page.lease);
   await tx.query(keepVersionsSql, [advertiserId, rows, hashSignals]);
-  await tx.query(restartDownloadsSql, [advertiserId, rows, hashSignals]);
+  await tx.query(dropReplacedSql, [advertiserId, rows]);
+  await tx.query(takeBackDoubtfulSql, [advertiserId, rows, hashSignals]);
   const inTransfer = await tx.query<ReplacedBytes>(loadAnnouncedSql, [advertiserId, rows]);
   await replaceBytes(tx, advertiserId, inTransfer);
   await tx.query(queueConfirmationsSql, [advertiserId, rows, hashSignals, priority]);
@@ -171,13 +172,13 @@ const isFlagOnly = (f: string) => `((old.has_virus IS TRUE) <> (${f}.has_virus I
 /** $3 says whether Hash signals changes. */
 const hasOtherHash = (f: string) => `($3::boolean AND old.source_hash IS DISTINCT FROM ${f}.source_hash)`;
 
-/**
- * True where the source has another file than the stored one: its Size or upload time differs, whatever Hash says. A changed Hash alone
- * counts only where there is no upload time to show that it is the same upload.
- */
-const isOtherFile = (f: string) => `(old.uploaded_at IS DISTINCT FROM ${f}.uploaded_at
-    OR NOT ${isFlagOnly(f)} AND (old.size_bytes IS DISTINCT FROM ${f}.size_bytes
-      OR ${f}.uploaded_at IS NULL AND ${hasOtherHash(f)}))`;
+/** True where the source has another file than the stored one: its Size or upload time differs, whatever Hash says. */
+const isReplaced = (f: string) => `(old.uploaded_at IS DISTINCT FROM ${f}.uploaded_at
+    OR NOT ${isFlagOnly(f)} AND old.size_bytes IS DISTINCT FROM ${f}.size_bytes)`;
+
+/** A changed Hash alone shows another file only where there is no upload time to show that it is the same upload. */
+const isOtherFile = (f: string) => `(${isReplaced(f)}
+    OR NOT ${isFlagOnly(f)} AND ${f}.uploaded_at IS NULL AND ${hasOtherHash(f)})`;
 
 /** True where Hash differs, but not upload time and Size: the bytes are fetched again to decide whether it is another file. */
 const isDoubtful = (f: string) => `(${hasOtherHash(f)} AND NOT ${isFlagOnly(f)} AND NOT ${isOtherFile(f)})`;
@@ -227,21 +228,21 @@ const mergeAttachmentsSql = `
     source_hash = excluded.source_hash, size_bytes = excluded.size_bytes, has_virus = excluded.has_virus,
     uploaded_at = excluded.uploaded_at, uploaded_offset = excluded.uploaded_offset, href = excluded.href, gone_at = NULL`;
 
+/** The download of a replaced file leaves the queue, with its attempts, its lapses and its trouble. The new file is queued as any other. */
+const dropReplacedSql = `
+  DELETE FROM intake.downloads d USING ${storedFiles}
+  WHERE d.advertiser_id = $1 AND d.application_id = f.application_id AND d.kind = f.kind AND ${isReplaced('f')}`;
+
 /**
- * Revokes claims on files that may be other files now, without counting the attempt: the bytes in transfer may be those of the earlier
- * file. A file with another Size or upload time becomes due at once, with all its attempts. A changed Hash alone does not reset the
- * attempts: it may change with every page, and a file that does not exist would then never become missing.
+ * Revokes claims on the other files whose Hash has changed, without counting the attempt: the bytes in transfer may be those of an earlier
+ * file. It does not reset the attempts: Hash may change with every page, and a file that does not exist would then never become missing.
  */
-const restartDownloadsSql = `
+const takeBackDoubtfulSql = `
   UPDATE intake.downloads d SET lease_token = NULL, leased_until = NULL, sha256 = NULL,
-    due_at = CASE WHEN f.newer THEN now() ELSE d.due_at END,
-    attempts = CASE WHEN f.newer THEN 0 ELSE d.attempts - (d.lease_token IS NOT NULL)::int END
-  FROM (
-    SELECT f.application_id, f.kind, old.size_bytes IS DISTINCT FROM f.size_bytes OR old.uploaded_at IS DISTINCT FROM f.uploaded_at AS newer
-    FROM ${storedFiles}
-    WHERE ${isOtherFile('f')} OR ${isDoubtful('f')}
-  ) AS f
-  WHERE d.advertiser_id = $1 AND d.application_id = f.application_id AND d.kind = f.kind`;
+    attempts = d.attempts - (d.lease_token IS NOT NULL)::int
+  FROM ${storedFiles}
+  WHERE d.advertiser_id = $1 AND d.application_id = f.application_id AND d.kind = f.kind
+    AND ${hasOtherHash('f')} AND NOT ${isFlagOnly('f')}`;
 
 /** A flag on a file whose bytes were announced but not completed applies to these bytes: they may be in the blob store. */
 const loadAnnouncedSql = `

@@ -359,6 +359,22 @@ describe('a page', () => {
     expect((await claimOne(db)).attempts).toBe(1);
   });
 
+  test('that shows another upload has its file fetched like any new one, whatever befell the earlier one', async ({ db }) => {
+    const lease = await openLive(db);
+    const page = (uploadedAt: number) =>
+      aPage(lease, [anApplication(1, { attachments: [anAttachment('resume', { uploadedAt })] })]);
+    await commitPage(db, key, page(1));
+    const load = () => db.query(`SELECT to_jsonb(d) - 'due_at' AS download FROM intake.downloads d`);
+    const fresh = await load();
+    await claimOne(db, { leaseMs: 1 });
+    // Its process ended twice, and in between it failed.
+    await db.query(
+      `UPDATE intake.downloads SET priority = 2, lapses = 1, trouble = 'not there', trouble_kind = 'missing', failed_at = now()`,
+    );
+    await commitPage(db, key, page(2));
+    expect(await load()).toEqual(fresh);
+  });
+
   test('that changes something else takes no claim back, and brings no try forward', async ({ db }) => {
     const lease = await openLive(db);
     const page = (email: string) => aPage(lease, [anApplication(1, { email }), anApplication(2, { email })]);

@@ -46,17 +46,19 @@ export async function openQueued(stage: Stage, ids: readonly number[], kinds?: r
   return files;
 }
 
-interface Upload {
+export interface Upload {
   readonly hasVirus?: boolean;
+  readonly sourceHash?: string;
   /** The day of the upload. */
   readonly day?: number;
+  readonly uploadedAt?: null;
   readonly sizeBytes?: number;
 }
 
 /** An application with a resume, as a page shows it. */
-export function shown(id: number, { hasVirus = false, day = 1, sizeBytes = content.length }: Upload = {}) {
-  const uploadedAt = Date.UTC(2026, 0, day);
-  return anApplication(id, { attachments: [anAttachment('resume', { hasVirus, sizeBytes, uploadedAt })] });
+export function shown(id: number, { day = 1, ...facts }: Upload = {}) {
+  const upload = { hasVirus: false, sizeBytes: content.length, uploadedAt: Date.UTC(2026, 0, day), ...facts };
+  return anApplication(id, { attachments: [anAttachment('resume', upload)] });
 }
 
 /** Opens an account of which a page has shown these applications, with its live lane leased. */

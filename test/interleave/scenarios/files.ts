@@ -31,6 +31,7 @@ import {
   setStored,
   shown,
   toStored,
+  type Upload,
 } from './clients.ts';
 import { holdsAt, longMs, openLane, privacyKey, proven } from './lanes.ts';
 import { alone, claim, content, type FilesOf, fetchClaimed, never, sha256, toBlobs, toFiles } from './objects.ts';
@@ -83,6 +84,44 @@ function aParsedScreen(name: string): ParsedScreens {
   return { screens: [{ id: null, name, outcome: 'unknown', questions: [], notes: [] }], parserVersion: 2 } as never;
 }
 
+/** A file is replaced at the source while a run fetches it; the run may stall for longer than its claim, or die. */
+function createReplacedOf(stage: Stage, first: Upload, second: Upload): Situation {
+  return {
+    promise: 'a stored file has the bytes of its newest upload (P6)',
+    allowsDeadlocks: true,
+    async open() {
+      const { files: before, advertiserId, read } = await openShown(stage, shown(1, first));
+      const replaced = Buffer.from('other bytes of a person');
+      let bytes = content;
+      const files: FilesOf = { ...before, bytes: () => bytes };
+      const page = read(shown(1, second));
+      return {
+        programs: {
+          run: fetch(files),
+          page: async (actor) => {
+            await actor.act('the file is replaced', () => {
+              bytes = replaced;
+            });
+            await page(actor);
+          },
+        },
+        mortal: ['run'],
+        lapses,
+        async check() {
+          await checks(files, checkObjects, checkQueue)();
+          if ((await loadFiles(files)).some((file) => file.state === 'stored' && file.sha256 === sha256))
+            throw new Error('P6: stored with the bytes of an earlier upload.');
+          const announced = await stage.query(
+            `SELECT 1 FROM intake.downloads WHERE advertiser_id = $1 AND sha256 = $2`,
+            [advertiserId, sha256],
+          );
+          if (announced.length > 0) throw new Error('P17: an erasure would look for the bytes of an earlier upload.');
+        },
+      };
+    },
+  };
+}
+
 export const fileScenarios = {
   ready: (stage) => createReadyOf(stage, false),
   'ready-equal': (stage) => createReadyOf(stage, true),
@@ -120,41 +159,8 @@ export const fileScenarios = {
     },
   }),
 
-  /** A file is replaced at the source while a run fetches it; the run may stall for longer than its claim, or die. */
-  replaced: (stage) => ({
-    promise: 'a stored file has the bytes of its newest upload (P6)',
-    allowsDeadlocks: true,
-    async open() {
-      const { files: before, advertiserId, read } = await openShown(stage, shown(1));
-      const replaced = Buffer.from('other bytes of one person');
-      let bytes = content;
-      const files: FilesOf = { ...before, bytes: () => bytes };
-      const page = read(shown(1, { day: 2, sizeBytes: replaced.length }));
-      return {
-        programs: {
-          run: fetch(files),
-          page: async (actor) => {
-            await actor.act('the file is replaced', () => {
-              bytes = replaced;
-            });
-            await page(actor);
-          },
-        },
-        mortal: ['run'],
-        lapses,
-        async check() {
-          await checks(files, checkObjects, checkQueue)();
-          if ((await loadFiles(files)).some((file) => file.state === 'stored' && file.sha256 === sha256))
-            throw new Error('P6: stored with the bytes of an earlier upload.');
-          const announced = await stage.query(
-            `SELECT 1 FROM intake.downloads WHERE advertiser_id = $1 AND sha256 = $2`,
-            [advertiserId, sha256],
-          );
-          if (announced.length > 0) throw new Error('P17: an erasure would look for the bytes of an earlier upload.');
-        },
-      };
-    },
-  }),
+  replaced: (stage) => createReplacedOf(stage, { day: 1 }, { day: 2 }),
+  rehashed: (stage) => createReplacedOf(stage, { uploadedAt: null }, { uploadedAt: null, sourceHash: 'another' }),
 
   /** A run completes a batch while its heartbeat renews the same claims in the opposite order. */
   batch: (stage) => ({
