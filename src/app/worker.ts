@@ -114,7 +114,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
         openBlobs: (until) => openBlobsOf(config, store, until),
         onTrouble: (err) => {
           if (err === null) return troubles.clear('deletion', names);
-          log.warn({ err }, 'infected bytes not deleted; trying again');
+          log.warn({ err }, 'files not deleted; trying again');
           troubles.note('deletion', names, toTrouble(err), 0);
         },
       },

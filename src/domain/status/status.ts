@@ -92,7 +92,7 @@ function toWaitProblems(waits: readonly Wait[], now: Date): Problem[] {
     const who = isDeletion ? 'Deletion has been waiting for the storage' : waitWords[dependency];
     return {
       advertiser: same.length === 1 ? advertiser : null,
-      what: `${who} since ${formatMoment(since)}${same.length > 1 ? ` (${same.length} advertisers)` : ''}: ${isDeletion ? 'Infected files are not deleted. ' : ''}${reason}`,
+      what: `${who} since ${formatMoment(since)}${same.length > 1 ? ` (${same.length} advertisers)` : ''}: ${isDeletion ? 'Infected, erased or unused files are still there. ' : ''}${reason}`,
       command: 'intake doctor',
       urgent: now.getTime() - since >= urgentWaitMs,
     };

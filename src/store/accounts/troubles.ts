@@ -1,4 +1,4 @@
-// The last trouble of an account, on its row: why its reading, its downloads or the deletion of its infected files waits.
+// The last trouble of an account, on its row: why its reading, its downloads or the deletion of files waits.
 import type { Wait } from '../../domain/trouble.ts';
 import { isAhead } from '../postgres/clock.ts';
 import type { Queryable } from '../postgres/database.ts';

@@ -28,10 +28,10 @@ export interface StoredFile extends FileDescription {
 }
 
 /**
- * `lost`: another worker has taken the claim over. `unlinkable`: the blob to link to is no longer stored, or Hash is no longer trusted.
- * In both cases nothing was written.
+ * `unchanged`: the bytes could not be fetched again to compare them, and the attachment stays as it was. `lost`: another worker has taken
+ * the claim over. `unlinkable`: the blob to link to is no longer stored, or Hash is no longer trusted. In the last two nothing was written.
  */
-export type CompletedState = 'stored' | FinalState | 'lost' | 'unlinkable';
+export type CompletedState = 'stored' | FinalState | 'unchanged' | 'lost' | 'unlinkable';
 
 export interface CompletedClaim {
   readonly claim: Claim;
@@ -105,7 +105,7 @@ function toAttachmentEnd(
   check: HashCheck | undefined,
 ): AttachmentEnd {
   if (!isStored(completion)) {
-    return check ? { state: check.state, follows: 'note' } : { state: completion.state, follows: 'write' };
+    return check ? { state: 'unchanged', follows: 'note' } : { state: completion.state, follows: 'write' };
   }
   const state = infected.has(completion.blob.sha256) ? 'infected' : 'stored';
   if (!check) return { state, follows: 'write' };
@@ -114,7 +114,7 @@ function toAttachmentEnd(
 }
 
 /** An attachment that is not pending: it was fetched only because its Hash, and nothing else, had changed. */
-type HashCheck = Pick<AttachmentEnd, 'state'> & Columns<'attachments', 'sha256'>;
+type HashCheck = Columns<'attachments', 'state' | 'sha256'>;
 
 /** The attachments among these that are not pending, by position. Their states cannot change: every writer locks the application first. */
 async function loadHashChecks(

@@ -177,6 +177,7 @@ async function runOnce(
     using held = new DisposableStack();
     using asking = new DisposableStack();
     const onFetched = () => {
+      account.streak = 0;
       asking.dispose();
       leave(unfetched, file.claim);
     };
@@ -186,9 +187,11 @@ async function runOnce(
       asking.use(await fetching.take(abort.signal));
       if (ended.aborted || toPauseMs(account) > 0) return await release(file.claim);
       const end = await download(whole, { file, hash, maxBytes, signal: abort.signal, onFetched, onStored });
-      count(end);
-      if (end.fetchedBytes !== null) account.streak = 0;
-      if (end.fetchedBytes !== null && end.state === 'stored') memory.putAt = performance.now();
+      count(end.state);
+      if (end.state === 'stored') {
+        totals.bytes += end.fetchedBytes;
+        memory.putAt = performance.now();
+      }
     } catch (error) {
       if (abort.signal.aborted) return await release(file.claim);
       // An unexpected error counts against this file only.
@@ -199,13 +202,10 @@ async function runOnce(
     deps.onStep?.({ ...totals });
   }
 
-  function count({ state, fetchedBytes }: DownloadEnd): void {
-    if (state === 'stored') {
-      totals.stored += 1;
-      totals.bytes += fetchedBytes ?? 0;
-      if (fetchedBytes === null) totals.linked += 1;
-    } else if (state === 'given_up') totals.givenUp += 1;
-    else if (state === 'infected' || state === 'missing' || state === 'rejected') totals[state] += 1;
+  function count(state: DownloadEnd['state']): void {
+    if (state === 'stored' || state === 'linked') totals.stored += 1;
+    if (state === 'given_up') totals.givenUp += 1;
+    else if (state === 'linked' || state === 'infected' || state === 'missing' || state === 'rejected') totals[state] += 1;
     emptySince = null;
   }
 
@@ -226,9 +226,7 @@ async function runOnce(
     const trouble = isOwn && at === 'source' ? toFileTrouble(found) : found;
     const verdict = toVerdict({ trouble, at, attempts: failed.attempts, isOwn, random: Math.random() });
     if (verdict.kind === 'complete') {
-      const state = await store.downloads.complete(failed, { ...verdict, kind: 'final' });
-      // After a check that failed, the file stays stored as it was: nothing was stored, and no download was spared.
-      if (state !== 'stored') count({ state, fetchedBytes: null });
+      count(await store.downloads.complete(failed, { ...verdict, kind: 'final' }));
       return;
     }
     const isThrottled = verdict.kind === 'pause' && verdict.scope === 'account';

@@ -23,11 +23,9 @@ export interface DownloadRequest extends FetchRequest {
   readonly onStored?: (() => void) | undefined;
 }
 
-export interface DownloadEnd {
-  readonly state: CompletedState | 'postponed';
-  /** Null where no bytes of the file were kept: linked, too large, given up. 0 where its claim was lost, or it was postponed. */
-  readonly fetchedBytes: number | null;
-}
+export type DownloadEnd =
+  | { readonly state: 'stored'; readonly fetchedBytes: number }
+  | { readonly state: Exclude<CompletedState, 'stored'> | 'linked' | 'postponed' };
 
 export async function download(deps: DownloadDeps, request: DownloadRequest): Promise<DownloadEnd> {
   const { file, hash, maxBytes } = request;
@@ -48,7 +46,7 @@ export async function download(deps: DownloadDeps, request: DownloadRequest): Pr
     const reason = `larger than ${maxBytes} bytes (ATTACHMENT_MAX_BYTES)`;
     return await end({ kind: 'final', state: 'rejected', reason });
   }
-  if (typeof stored === 'string') return { state: stored, fetchedBytes: 0 };
+  if (typeof stored === 'string') return { state: stored };
   // A parsed screen waits for its commit in memory. A large one therefore keeps its slot until then, so that few wait.
   if (stored.screens === null || stored.blob.sizeBytes < 250_000) request.onStored?.();
   return await end(stored);
@@ -103,7 +101,8 @@ async function complete(deps: DownloadDeps, { file }: DownloadRequest, completio
     await deps.store.deletions.drop(file.claim.advertiserId, [fetched.sha256]);
   }
   deps.crashPoint?.('completed');
-  return { state, fetchedBytes: fetched?.sizeBytes ?? null };
+  if (state !== 'stored') return { state };
+  return fetched === null ? { state: 'linked' } : { state, fetchedBytes: fetched.sizeBytes };
 }
 
 /** The source sends the file name with the bytes, which are not requested here. */

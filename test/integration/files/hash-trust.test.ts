@@ -287,6 +287,14 @@ describe('a Hash that changes while the bytes do not', () => {
     expect(await types()).toEqual(['received', 'ready']);
   });
 
+  test('cannot be told where the file is too large by now: nothing was stored, and no download spared', async () => {
+    await using intake = await open({ choices: { hash: 'volatile' } });
+    await apply(intake, ['held']);
+    await intake.sweep(true);
+    expect(await intake.runDownloads({ maxBytes: 3 })).toMatchObject({ stored: 0, linked: 0, waiting: 0 });
+    expect(await intake.file()).toMatchObject({ state: 'stored', notes: [{ field: 'Hash' }] });
+  });
+
   test('while a changed Hash with changed bytes is a new version, and the earlier bytes stay', async () => {
     await using intake = await open();
     await apply(intake, ['first']);

@@ -148,7 +148,7 @@ describe('a worker whose store cannot be reached', () => {
     await database.query(`UPDATE intake.blob_store SET identity = 'another'`);
     await using worker = await hireWorker(recall.settings.env);
     flag(recall);
-    await until(() => worker.lines.some((line) => line.includes('infected bytes not deleted')));
+    await until(() => worker.lines.some((line) => line.includes('files not deleted')));
     expect(await isEmptied()).toBe(false);
     await database.query(`UPDATE intake.blob_store SET identity = $1`, [owned?.identity]);
     await until(isEmptied);

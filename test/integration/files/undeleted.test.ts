@@ -119,7 +119,7 @@ describe('infected files', () => {
         .filter((what) => what.startsWith('Deletion has been waiting for the storage since'));
     };
     await until(async () => (await told()).length > 0);
-    expect((await told())[0]).toMatch(/Infected files are not deleted\. .*AccessDenied/);
+    expect((await told())[0]).toMatch(/infected, erased or unused files are still there\. .*AccessDenied/i);
     s3.clearFaults();
     await until(async () => {
       // The token of a delete that failed has to lapse before another may begin.
