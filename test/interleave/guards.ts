@@ -176,6 +176,11 @@ export const guards: readonly Guard[] = [
     { by: 'deleted_at = b.deleted_at', at: 'fetch3.page26.delete1' },
   ),
   guard(
+    'orphan-announced',
+    'announced bytes are no orphans',
+    / AND NOT EXISTS \(SELECT 1 FROM intake\.downloads d WHERE d\.advertiser_id = \$1 AND d\.sha256 = b\.sha256\)/,
+  ),
+  guard(
     'orphan-late',
     'the confirmation asks for its token, and whether it has expired',
     /b\.delete_token = \$4(?= AND b\.state = 'deleting')|b\.delete_token = \$4 AND \(b\.state = 'infected' OR .*?'\)\)/gs,
@@ -186,6 +191,11 @@ export const guards: readonly Guard[] = [
     'applications are locked before a lost claim marks its bytes as infected',
     /(?<=UNION SELECT unnest\(\$3::bigint\[\]\)\)\s+ORDER BY application_id) FOR NO KEY UPDATE/,
     { at: 'page11.run1' },
+  ),
+  guard(
+    'fetched-twice',
+    'the flag of the file whose claim was lost',
+    /(?<=kind = \$3 AND state = 'infected') AND has_virus/,
   ),
   reversed(
     'order-page',
@@ -228,8 +238,30 @@ export const guards: readonly Guard[] = [
     'the lock of the trust in Hash',
     /(?<=FROM intake\.hash_trust WHERE advertiser_id = \$1) FOR NO KEY UPDATE/,
   ),
+  guard(
+    'drop',
+    'bytes of an attachment are not dropped',
+    /EXISTS \(SELECT 1 FROM intake\.attachments a WHERE a\.advertiser_id = \$1 AND a\.sha256 = b\.sha256\)(?= OR)/,
+    { by: 'false' },
+  ),
+  guard(
+    'drop-version',
+    'bytes of an earlier version are not dropped',
+    / OR EXISTS \(SELECT 1 FROM intake\.attachment_versions v WHERE v\.advertiser_id = \$1 AND v\.sha256 = b\.sha256\)/,
+  ),
+  guard(
+    'drop',
+    'announced bytes are not dropped',
+    / OR EXISTS \(SELECT 1 FROM intake\.downloads d WHERE d\.advertiser_id = \$1 AND d\.sha256 = b\.sha256\)/,
+  ),
   guard('drop', 'the lock of bytes that are dropped', /(?<=ORDER BY sha256) FOR UPDATE/, { at: 'drop4.fetch12.drop9' }),
   guard('deleters', 'SKIP LOCKED of bytes to delete', /(?<=LIMIT 10 FOR UPDATE) SKIP LOCKED/),
+  guard(
+    'deleters',
+    'a delete that is under way is not begun again',
+    /AND \(b\.delete_until .*? IS NOT TRUE(?=\s+LIMIT)/s,
+  ),
+  guard('deleters', 'SKIP LOCKED of orphans', /(?<=- interval '1 day' FOR UPDATE) SKIP LOCKED/),
   guard('forward', 'SKIP LOCKED of downloads that are brought forward', /(?<=FOR UPDATE OF d) SKIP LOCKED/),
   withoutLanes('coverage', 'the lock of the lanes, for coverage'),
   guard('new-account', 'ON CONFLICT of a new account', /ON CONFLICT \(name\) DO NOTHING/),

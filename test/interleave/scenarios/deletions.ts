@@ -1,10 +1,11 @@
 // Equal bytes arrive while their object is deleted, for each reason to delete an object.
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { toBlobKey } from '../../../src/domain/blob.ts';
 import { beginDueDeletes, dropOrphans } from '../../../src/store/files/delete-blobs.ts';
 import { adoptBlob } from '../../../src/store/files/verify-blobs.ts';
 import { deleteDue } from '../../../src/sync/files/delete-objects.ts';
-import type { Actor } from '../schedule.ts';
+import type { Actor, Program } from '../schedule.ts';
 import type { Scenarios, Situation, Stage } from '../stage.ts';
 import {
   addBlob,
@@ -12,7 +13,10 @@ import {
   checkNoneStored,
   checkObjects,
   checkQueue,
+  checkStored,
   checks,
+  claimAll,
+  complete,
   deleteAll,
   deleteLater,
   drop,
@@ -29,7 +33,7 @@ import {
   unqueue,
   verify,
 } from './clients.ts';
-import { content, never, sha256 } from './objects.ts';
+import { content, type FilesOf, never, sha256 } from './objects.ts';
 
 /**
  * An orphan is deleted while another person's equal bytes arrive; both clients may stall for longer than a delete token is valid.
@@ -45,11 +49,7 @@ function createOrphanOf(stage: Stage, isLate: boolean): Situation {
       await addBlob(files, `intended_at = now() - interval '2 days'`);
       return {
         programs: {
-          delete: async (actor) => {
-            const deps = toDeleting(files, actor, isLate);
-            await deps.store.deletions.dropOrphans(files.advertiserId);
-            await giveUp(deleteDue(deps, never));
-          },
+          delete: deleteOrphans(files, isLate),
           fetch: fetch(files),
         },
         // If a stalled process deletes late and dies before it checks, only the nightly verify finds the loss. So it may not die here.
@@ -61,9 +61,47 @@ function createOrphanOf(stage: Stage, isLate: boolean): Situation {
   };
 }
 
+/** Drops orphans and deletes their objects. */
+const deleteOrphans =
+  (files: FilesOf, isLate: boolean): Program =>
+  async (actor) => {
+    const deps = toDeleting(files, actor, isLate);
+    await deps.store.deletions.dropOrphans(files.advertiserId);
+    await giveUp(deleteDue(deps, never));
+  };
+
+/** Checks that a flag names all bytes that are held to be infected. */
+async function checkInfected({ stage, advertiserId }: FilesOf): Promise<void> {
+  const rows = await stage.query(
+    `SELECT 1 FROM intake.blobs b WHERE advertiser_id = $1 AND state = 'infected' AND NOT EXISTS (
+       SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256 AND a.has_virus)`,
+    [advertiserId],
+  );
+  if (rows.length > 0) throw new Error('P6: bytes are held to be infected, and no flag names them.');
+}
+
 export const deletionScenarios = {
   orphan: (stage) => createOrphanOf(stage, false),
   'orphan-late': (stage) => createOrphanOf(stage, true),
+
+  /** A run put its bytes two days ago and was suspended before it could complete. It completes while orphans are deleted. */
+  'orphan-announced': (stage) => ({
+    promise: 'a file that is called stored has its object (P6)',
+    async open() {
+      const files = await openQueued(stage, [1]);
+      const claimed = await claimAll(files);
+      await addBlob(files, `state = 'writing', verified_at = NULL, intended_at = now() - interval '2 days'`);
+      await stage.query(`UPDATE intake.downloads SET sha256 = $2 WHERE advertiser_id = $1`, [
+        files.advertiserId,
+        sha256,
+      ]);
+      return {
+        programs: { delete: deleteOrphans(files, false), run: complete(stage, claimed(1)) },
+        mortal: ['delete', 'run'],
+        check: checks(files, checkObjects, checkQueue),
+      };
+    },
+  }),
 
   /** The flag of bytes is lifted while they are being deleted. Then nothing refers to them, verify looks for orphans, and they arrive again. */
   'orphan-lifted': (stage) => ({
@@ -162,16 +200,38 @@ export const deletionScenarios = {
         },
         mortal: ['run'],
         async check() {
-          const rows = await stage.query(
-            `SELECT 1 FROM intake.blobs b WHERE advertiser_id = $1 AND state = 'infected' AND NOT EXISTS (
-               SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.has_virus)`,
-            [advertiserId],
-          );
-          if (rows.length > 0) throw new Error('P6: bytes are held to be infected, and no flag names them.');
+          await checkInfected(files);
           const [file] = await loadFiles(files);
           if (file?.state !== 'pending') throw new Error(`P6: a file whose flag was lifted is ${file?.state}.`);
           await checks(files, checkQueue, checkEvents)();
         },
+      };
+    },
+  }),
+
+  /** Two runs fetched one file, each other bytes. One lost its claim; the other completes with bytes that the flag of another file names. */
+  'fetched-twice': (stage) => ({
+    promise: 'bytes that no flag names are not held to be infected (P6)',
+    allowsDeadlocks: true,
+    async open() {
+      const { files, advertiserId } = await openShown(stage, shown(1), shown(2, { hasVirus: true }));
+      await addBlob(files, `state = 'infected', infected_at = now()`);
+      await stage.query(`UPDATE intake.attachments SET sha256 = $2 WHERE advertiser_id = $1 AND has_virus`, [
+        advertiserId,
+        sha256,
+      ]);
+      const claimed = await claimAll(files);
+      const lost = {
+        claim: { ...claimed(1), token: crypto.randomUUID() },
+        uploadedAt: new Date(Date.UTC(2026, 0, 1)),
+      };
+      return {
+        programs: {
+          lost: (actor) => stage.store(actor.name).blobs.markFetched(lost, hash('sha256', 'other bytes')),
+          run: complete(stage, claimed(1)),
+        },
+        mortal: ['lost', 'run'],
+        check: checks(files, checkInfected, checkNoneStored, checkQueue, checkEvents),
       };
     },
   }),
@@ -192,16 +252,32 @@ export const deletionScenarios = {
     },
   }),
 
+  /** Bytes are dropped at once while a page replaces the stored file that has them, which becomes an earlier version. */
+  'drop-version': (stage) => ({
+    promise: 'an earlier version that is called stored has its blob (P6)',
+    async open() {
+      const { files, read } = await openShown(stage, shown(1));
+      await addBlob(files);
+      await unqueue(files, 1);
+      await setStored(files, 1);
+      return {
+        programs: { drop: drop(files), page: read(shown(1, { day: 2 })) },
+        mortal: ['drop'],
+        check: checks(files, checkStored),
+      };
+    },
+  }),
+
   /** Four runs begin to delete at once; two of them drop orphans before. */
   deleters: (stage) => ({
     promise: 'no run waits for another, and no object is deleted by two',
     async open() {
       const { advertiserId } = await stage.openAdvertiser();
-      const add = (hash: string, state: string, more: string, days = 2) =>
+      const add = (bytes: string, state: string, more: string, days = 2) =>
         stage.query(
           `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, intended_at, verified_at, infected_at)
            VALUES ($1, $2, 1, $2, $3, now() - $4 * interval '1 day', now() - interval '2 days', ${more})`,
-          [advertiserId, hash, state, days],
+          [advertiserId, bytes, state, days],
         );
       await add('infected', 'infected', 'now()');
       await add('orphan', 'stored', 'NULL');
@@ -220,6 +296,7 @@ export const deletionScenarios = {
         commitsApart: true,
         async check(outcome) {
           failOnWaiting(outcome, /^\s*WITH chosen AS MATERIALIZED/, 'a delete');
+          failOnWaiting(outcome, /^UPDATE intake\.blobs b SET state/, 'orphans');
           assert.deepEqual(
             new Set(begun),
             new Set(['infected', 'orphan']),
