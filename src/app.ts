@@ -5,7 +5,7 @@ import { downloadFiles } from './app/files.ts';
 import { openBlobsOf, openConnectionsOf, openSource } from './app/resources.ts';
 import type { Config } from './config.ts';
 import type { PassCrashPoint } from './domain/crash-point.ts';
-import type { ProvenVerdict } from './domain/status/advertiser-status.ts';
+import type { Verdict } from './domain/evidence/explain.ts';
 import type { Trouble } from './domain/trouble.ts';
 import type { DownloadAccount, DownloadSummary, DownloadTotals } from './sync/files/download-run.ts';
 import { startRecall } from './sync/files/recall.ts';
@@ -42,7 +42,7 @@ export interface Outcome {
   /** What was read, also before trouble ended the reading. */
   readonly counts: SweepCounts;
   /** The verdict on the account after these and all earlier sweeps; null where trouble ended the reading. */
-  readonly account: ProvenVerdict | null;
+  readonly account: Verdict | null;
   /** Null where the account was read. */
   readonly trouble: unknown;
 }
@@ -134,7 +134,7 @@ async function overAdvertisers(
     try {
       const sweeps = await work(deps, { ...account, owner, leaseMs, lagMs, signal, retryForMs, onWait });
       const { advertiserId } = await retry(retryOptions, () => store.advertisers.ensure(name, account.advertiserId));
-      const verdict = await retry(retryOptions, () => store.reports.loadVerdict(name));
+      const verdict = await retry(retryOptions, () => store.reports.loadVerdict(advertiserId));
       outcomes.push({ name, advertiserId, sweeps, counts, account: verdict, trouble: null });
       if (advertiserId !== null) accounts.push({ name, advertiserId, source });
     } catch (trouble) {

@@ -41,12 +41,20 @@ import { findPerson } from './privacy/find-and-erase.ts';
 import { takeSlot } from './rate-limit.ts';
 import { countStaleDays, markAllDays, repairTallies } from './reports/counts.ts';
 import { loadHistory } from './reports/history.ts';
-import { loadAdvertiserStatus, loadVerdict } from './reports/status.ts';
+import { loadAdvertiserStatus } from './reports/status.ts';
 import * as sweepStates from './sweeps/continue-sweep.ts';
 import { confirmCursors } from './sweeps/cursors.ts';
 import { loadAuditedProof } from './sweeps/evidence.ts';
 import { loadCurrentProof, type StoredProofs, withProofs } from './sweeps/export-evidence.ts';
-import { endCertificates, loadCertificates, noteStop, pruneSweeps, type Ticket, takeTickets } from './sweeps/sweeps.ts';
+import {
+  endCertificates,
+  loadCertificates,
+  loadVerdict,
+  noteStop,
+  pruneSweeps,
+  type Ticket,
+  takeTickets,
+} from './sweeps/sweeps.ts';
 import { resolveUnreadable, saveUnreadable } from './sweeps/unreadable.ts';
 import { loadKeyState } from './tombstones.ts';
 
@@ -311,7 +319,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     // In transactions, which turn jit off: without them `intake status` takes 2.5 s on a stock Postgres 15 instead of 0.6 s.
     reports: {
       loadStatus: () => db.transaction((tx) => loadAdvertiserStatus(tx)),
-      loadVerdict: (name: string) => db.transaction((tx) => loadVerdict(tx, name)),
+      loadVerdict: (advertiserId: bigint | null) => db.transaction((tx) => loadVerdict(tx, advertiserId)),
       loadHistory: (period: Period, now: Date) => db.transaction((tx) => loadHistory(tx, period, now)),
       ...bind([db], { repairTallies, markAllDays, countStaleDays }),
     },

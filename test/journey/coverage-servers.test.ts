@@ -155,7 +155,7 @@ async function findSilentLosses(database: TestDatabase, store: Store, one: Case,
     if (name !== 'poll') isAccountTrusted = isTrusted(summary);
     if (lost.length === 0 || !isTrusted(summary) || !isAccountTrusted) return;
     // An id that cannot be read stands against the whole account, also where a later poll does not repeat it.
-    if (!isTrusted(await store.reports.loadVerdict(task.advertiser.name))) return;
+    if (!isTrusted(await store.reports.loadVerdict(task.advertiser.advertiserId))) return;
     losses.push(`${one.kind.name} seed ${one.seed}: ${name} ${summary.certificate} (${summary.reason}) lost ${lost}`);
   };
   const poll = async () => {

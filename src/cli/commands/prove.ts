@@ -61,9 +61,7 @@ export const prove = command({
     if (!isExport) {
       const explained: Explained[] = [];
       for (const { name, advertiserId } of accounts) {
-        // -1, which no account has, stands for an id that is not known yet: nothing is covered.
-        const proof = await evidence.loadCurrent(advertiserId ?? -1n);
-        explained.push({ name, advertiserId, ...explain(at, proof) });
+        explained.push({ name, advertiserId, ...explain(at, await evidence.loadCurrent(advertiserId)) });
       }
       terminal.result({ advertisers: explained }, () => explained.map(render).join('\n'));
       const isWell = explained.every(({ complete, risk }) => complete && risk !== 'doubt');

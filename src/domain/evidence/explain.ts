@@ -1,7 +1,7 @@
 // Explains certificates to a person: whether everything was stored by a given day, which questions were asked, and what would have
 // disproved it.
 
-import { assumptions } from '../coverage/certificate.ts';
+import { assumptions, type Conclusion } from '../coverage/certificate.ts';
 import { isTiled } from '../coverage/covered.ts';
 import type { ExportedCertificate } from './record.ts';
 
@@ -23,19 +23,26 @@ export interface Asked {
   readonly audits: number;
 }
 
-/** The certificates of an advertiser, in the order of their ids, and what their sweeps asked. */
-export interface CurrentProof {
-  readonly certificates: readonly ExportedCertificate[];
-  /** Ranges of ids without a certificate, or that a later sweep could not close. */
+/** What all sweeps together say about an account: the row of the view completeness, which the status and every command show. */
+export interface Verdict extends Conclusion {
+  /** Ranges of ids without a certificate, or that a later sweep could not close, and ids that cannot be read. */
   readonly openRanges: number;
+  /** The last evidence hash of each sweep behind it, as SWEEP:HASH. */
+  readonly evidence: readonly string[];
+}
+
+/** The verdict, the certificates in the order of their ids, and what their sweeps asked. */
+export interface CurrentProof {
+  readonly verdict: Verdict;
+  readonly certificates: readonly ExportedCertificate[];
   readonly asked: ReadonlyMap<bigint, Asked>;
 }
 
-/** The answer to "was everything stored by then?", with the level and the risk of the weakest certificate. */
+/** The answer to "was everything stored by then?". */
 export type Explanation = ReturnType<typeof explain>;
 
 /** Explains the proof at a moment, or as it is now if `at` is null. */
-export function explain(at: Date | null, { certificates, openRanges, asked }: CurrentProof) {
+export function explain(at: Date | null, { verdict, certificates, asked }: CurrentProof) {
   const explained = certificates.map(({ last, ...one }) => ({
     ...one,
     ...(asked.get(one.sweepId) ?? { questions: 0, shown: 0, witnesses: 0, audits: 0 }),
@@ -44,21 +51,27 @@ export function explain(at: Date | null, { certificates, openRanges, asked }: Cu
     /** The last hash, for safekeeping outside Intake; null where no evidence is kept. */
     evidence: last === null ? null : `${one.sweepId}:${last}`,
   }));
+  const { openRanges } = verdict;
   // A gap that a later sweep left says nothing about an earlier day.
-  const isWhole = isTiled(certificates) && (at !== null || openRanges === 0);
-  const weakest = <T>(order: readonly T[], pick: (one: ExportedCertificate) => T) =>
-    order.find((value) => certificates.some((one) => pick(one) === value));
-  const certificate = weakest(['unproven', 'assumed', 'proven'] as const, (one) => one.certificate);
-  const risk = weakest(['doubt', 'harmless', 'none'] as const, (one) => one.risk);
+  const { certificate, risk } = at === null ? verdict : weakestOf(certificates);
+  const isOpen = at === null && openRanges > 0;
   return {
     at,
     /** Certificates that reach this moment cover every id from 1, none of them is unproven, and no range is open. */
-    complete: isWhole && certificate !== 'unproven' && explained.every(({ reaches }) => reaches),
-    certificate: (isWhole && certificate) || 'unproven',
-    risk: (isWhole && risk) || 'doubt',
+    complete: certificate !== 'unproven' && !isOpen && explained.every(({ reaches }) => reaches),
+    certificate,
+    risk,
     openRanges,
     certificates: explained,
     assumptions,
     falsifiedBy,
   };
+}
+
+/** What the certificates say without the gaps that were left since. */
+function weakestOf(certificates: readonly ExportedCertificate[]): Pick<Conclusion, 'certificate' | 'risk'> {
+  const find = (risk: Conclusion['risk']) => certificates.find((one) => one.risk === risk);
+  const unproven = { certificate: 'unproven', risk: 'doubt' } as const;
+  if (!isTiled(certificates) || certificates.some((one) => one.certificate === 'unproven')) return unproven;
+  return find('doubt') ?? find('harmless') ?? find('none') ?? unproven;
 }

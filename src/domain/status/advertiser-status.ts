@@ -104,11 +104,6 @@ export function toSweepResult({ purpose, state, certificate, risk, reason }: Swe
   return isPoll ? { word: 'up to date', mood: 'good', note: null } : { word: certificate, mood: 'good', note: reason };
 }
 
-/** What all sweeps together say about an account, with the last evidence hash of each sweep behind it, as SWEEP:HASH. */
-export interface ProvenVerdict extends Conclusion {
-  readonly evidence: readonly string[];
-}
-
 export interface UnreadableId {
   readonly id: bigint;
   readonly reason: string;

@@ -2,12 +2,7 @@
 
 import { mostQuarantined } from '../../domain/application.ts';
 import type { Conclusion } from '../../domain/coverage/certificate.ts';
-import type {
-  AdvertiserFacts,
-  AdvertiserStatus,
-  ProvenVerdict,
-  SweepStatus,
-} from '../../domain/status/advertiser-status.ts';
+import type { AdvertiserFacts, AdvertiserStatus, SweepStatus } from '../../domain/status/advertiser-status.ts';
 import { arrivalSample } from '../../domain/status/silence.ts';
 import { volatileNames } from '../applications/volatile.ts';
 import { isUnrepaired } from '../files/verify-blobs.ts';
@@ -129,15 +124,6 @@ type StatusRow = AdvertiserFacts &
     covered_at: Date | null;
     complete_through: Date | null;
   };
-
-/** The verdict of all sweeps of one account. */
-export async function loadVerdict(db: Queryable, name: string): Promise<ProvenVerdict> {
-  const [verdict] = await db.query<ProvenVerdict>(
-    `SELECT certificate, risk, reason, coalesce(evidence, '{}') AS evidence FROM intake_analytics.completeness WHERE advertiser = $1`,
-    [name],
-  );
-  return verdict ?? { certificate: 'unproven', risk: 'doubt', reason: 'nothing was read to its end yet', evidence: [] };
-}
 
 async function loadLastSweeps(db: Queryable): Promise<Map<bigint, SweepStatus>> {
   const rows = await db.query<SweepStatus & { advertiserId: bigint }>(

@@ -3,14 +3,13 @@ import type { Asked, CurrentProof } from '../../domain/evidence/explain.ts';
 import { toProofLine, toRowsLine } from '../../domain/evidence/record.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import { loadOpenRanges } from './continue-sweep.ts';
-import { loadCertificates } from './sweeps.ts';
+import { loadCertificates, loadVerdict } from './sweeps.ts';
 
-export async function loadCurrentProof(db: Database, advertiserId: bigint): Promise<CurrentProof> {
+export async function loadCurrentProof(db: Database, advertiserId: bigint | null): Promise<CurrentProof> {
   return await db.transaction(async (tx) => {
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    const verdict = await loadVerdict(tx, advertiserId);
     const certificates = await loadCertificates(tx, advertiserId);
-    const { length: openRanges } = await loadOpenRanges(tx, advertiserId);
     // Line 0 opens a chain, one line per question follows, the witnesses last; then the line of the end, and what came afterwards. A chain of
     // a large account has hundreds of thousands of lines, so only its last ones are looked at.
     const asked = await tx.query<Asked & { readonly sweepId: bigint }>(
@@ -24,7 +23,7 @@ export async function loadCurrentProof(db: Database, advertiserId: bigint): Prom
        FROM intake.sweeps s WHERE advertiser_id = $1 AND sweep_id = ANY ($2::bigint[])`,
       [advertiserId, certificates.map(({ sweepId }) => sweepId)],
     );
-    return { certificates, openRanges, asked: new Map(asked.map(({ sweepId, ...one }) => [sweepId, one])) };
+    return { verdict, certificates, asked: new Map(asked.map(({ sweepId, ...one }) => [sweepId, one])) };
   });
 }
 

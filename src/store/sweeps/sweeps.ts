@@ -3,6 +3,7 @@
 import type { Conclusion, SweepEnd } from '../../domain/coverage/certificate.ts';
 import { type Covered, withRange } from '../../domain/coverage/covered.ts';
 import type { LackingId } from '../../domain/coverage/question.ts';
+import type { Verdict } from '../../domain/evidence/explain.ts';
 import type { ExportedCertificate, LineBody } from '../../domain/evidence/record.ts';
 import { SweepDropped } from '../../domain/trouble.ts';
 import { laneLock, type WriteContext } from '../accounts/leases.ts';
@@ -202,7 +203,18 @@ async function recordCoverage(
   );
 }
 
-export async function loadCertificates(db: Queryable, advertiserId: bigint): Promise<ExportedCertificate[]> {
+/** The verdict of all sweeps of an account; null stands for one whose id is not known yet. */
+export async function loadVerdict(db: Queryable, advertiserId: bigint | null): Promise<Verdict> {
+  const [verdict] = await db.query<Verdict>(
+    `SELECT certificate, risk, reason, open_ranges AS "openRanges", coalesce(evidence, '{}') AS evidence
+     FROM intake_analytics.completeness WHERE advertiser_id = $1`,
+    [advertiserId],
+  );
+  const reason = 'nothing was read to its end yet';
+  return verdict ?? { certificate: 'unproven', risk: 'doubt', reason, openRanges: 1, evidence: [] };
+}
+
+export async function loadCertificates(db: Queryable, advertiserId: bigint | null): Promise<ExportedCertificate[]> {
   return await db.query<ExportedCertificate>(
     `SELECT low, high, certificate, risk, reason, sweep_id AS "sweepId", as_of AS "startedAt",
        complete_through AS "completeThrough", encode(evidence_hash, 'hex') AS last

@@ -3,14 +3,14 @@
 
 import { html } from 'hono/html';
 import type { Covered } from '../../domain/coverage/covered.ts';
-import { type CurrentProof, type Explanation, explain } from '../../domain/evidence/explain.ts';
+import { type CurrentProof, type Explanation, explain, type Verdict } from '../../domain/evidence/explain.ts';
 import { formatCount } from '../../domain/format.ts';
 import { type Html, renderDocument, renderHeadline, renderResult, renderTable, toUtc } from './page.ts';
 
 export function renderProofPage(advertiser: string, proof: CurrentProof, at: Date): Html {
   const explanation = explain(null, proof);
   const body = html`<main>
-${renderVerdict(advertiser, explanation)}
+${renderVerdict(advertiser, proof.verdict, explanation)}
 ${renderCertificates(explanation)}
 ${renderList('assumptions', 'What it assumes', 'Three properties of the source that no request can test for certain:', explanation.assumptions)}
 ${renderList('falsified', 'What would have shown that somebody is missing', 'Any of these ends the proof:', explanation.falsifiedBy)}
@@ -35,13 +35,18 @@ const moods = {
   unproven: { name: 'bad', sign: '!' },
 } as const;
 
-function renderVerdict(advertiser: string, { certificate, certificates, openRanges }: Explanation): Html {
+function renderVerdict(
+  advertiser: string,
+  { certificate, risk, reason, openRanges }: Verdict,
+  { certificates }: Explanation,
+): Html {
   const through = certificates.map((one) => one.completeThrough.getTime());
   const until = through.length === 0 ? '' : ` submitted before ${toUtc(new Date(Math.min(...through)))}`;
   const open = openRanges > 0 ? `: ${formatCount(openRanges, 'id range is', 'id ranges are')} not covered` : '';
+  const stored = `Every application of ${advertiser}${until} is stored`;
   const sentence = {
-    proven: `Every application of ${advertiser}${until} is stored.`,
-    assumed: `Every application of ${advertiser}${until} is stored, under one more assumption.`,
+    proven: `${stored}.`,
+    assumed: risk === 'doubt' ? `${stored}, but this is in doubt: ${reason}.` : `${stored}, under one more assumption.`,
     unproven: `It is not proven that every application of ${advertiser} is stored${open}.`,
   }[certificate];
   return renderHeadline({ ...moods[certificate], word: certificate }, sentence);

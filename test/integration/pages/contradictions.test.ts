@@ -1,6 +1,7 @@
 // Evidence against a certificate counts, wherever it comes from and whenever: from a backfill by date, a sweep of other ids, an audit while a recheck is
 // paused, a sweep that began later. The delay of a hidden application also lengthens later lags.
 import { expect } from 'vitest';
+import type { Position } from '../../../src/domain/coverage/position.ts';
 import { explain } from '../../../src/domain/evidence/explain.ts';
 import { SweepDropped } from '../../../src/domain/trouble.ts';
 import { backfill } from '../../../src/sync/read/read-account.ts';
@@ -111,20 +112,26 @@ test('a doubt and its evidence survive the end of sweeps that began earlier', { 
   expect(await certificates(database)).toMatchObject([{ low: '1', certificate: 'proven' }]);
 });
 
-test('the proof and the completeness view both report a gap that a poll left', async ({ database }) => {
+test('the proof is what the completeness view says, also with a gap that a poll left, and with an unreadable id', async ({
+  database,
+}) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database });
   addOld(intake, everyTen(40));
   await intake.sweep();
   const { store } = intake;
   const { advertiserId } = await store.advertisers.ensure('default', null);
   if (advertiserId === null) throw new Error('The first sweep pins the id.');
-  const view = `SELECT certificate, risk FROM intake_analytics.completeness`;
+  const view = `SELECT certificate, risk, open_ranges AS "openRanges" FROM intake_analytics.completeness`;
   const explained = async (at: Date | null = null) => explain(at, await store.evidence.loadCurrent(advertiserId));
   expect(await explained()).toMatchObject({ complete: true, openRanges: 0, ...(await database.query(view))[0] });
-  await leaveGap(database, advertiserId, 1_005n);
+  await store.coverage.saveUnreadable(advertiserId, [{ id: 1_005n as Position, reason: 'HTTP 500' }]);
+  const [allButOne] = await database.query(view);
+  expect(allButOne).toMatchObject({ certificate: 'assumed', risk: 'doubt', openRanges: 1 });
+  expect(await explained()).toMatchObject({ complete: false, ...allButOne });
+  await leaveGap(database, advertiserId, 1_015n);
   const [row] = await database.query(view);
-  expect(row).toMatchObject({ certificate: 'unproven' });
-  expect(await explained()).toMatchObject({ complete: false, openRanges: 1, ...row });
+  expect(row).toMatchObject({ certificate: 'unproven', openRanges: 2 });
+  expect(await explained()).toMatchObject({ complete: false, ...row });
   // The certificates still cover an earlier day.
   const aWeekAgo = new Date(Date.now() - 168 * hour);
   expect(await explained(aWeekAgo)).toMatchObject({ complete: true, certificate: 'proven' });
