@@ -472,7 +472,9 @@ export function checkProof(lines: Iterable<string>, noted: readonly string[] = [
   const gaps = file.certificates.map(({ range }) => range).reduce(without, [axis]);
   const uncovered = gaps.map((gap) => find('unproven', null, null, `no certificate speaks of ids ${spell(gap)}`));
   const findings = [...forged, ...unknown, ...uncovered];
-  const verdict = wordOf(lowestOf([...findings, ...file.certificates, ...certificates.flatMap((one) => one.findings)]));
+  const worth = lowestOf([...findings, ...file.certificates, ...certificates.flatMap((one) => one.findings)]);
+  const verdict = wordOf(worth);
+  const risk = worth === 'proven' ? 'none' : worth === 'harmless' ? worth : 'doubt';
   /** The file is not forged and has every noted hash, and no certificate says more than its lines support. */
   const supported = verdict !== 'forged' && unknown.length === 0 && !certificates.some(({ refused }) => refused);
   const sweeps = all.flatMap(({ number, range, answers, audits, decisions }) => [
@@ -480,7 +482,7 @@ export function checkProof(lines: Iterable<string>, noted: readonly string[] = [
     ...decisions.map(({ by, what, ids }) => `${by} accepted ${ids.length} ids (${what})`),
   ]);
   const about = { advertiser: file.advertiser, exportedAt: new Date(file.exportedAt) };
-  return { verdict, supported, ...about, certificates, sweeps, findings };
+  return { verdict, risk, supported, ...about, certificates, sweeps, findings };
 }
 
 if (import.meta.main) {

@@ -5,6 +5,7 @@ import { mkdtempDisposable, open, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import type { Conclusion } from '../../domain/coverage/certificate.ts';
 import { type Explanation, explain } from '../../domain/evidence/explain.ts';
 import { formatCount } from '../../domain/format.ts';
 import { FileTrouble } from '../../domain/trouble.ts';
@@ -128,6 +129,7 @@ type Findings = readonly { readonly worth: string; readonly reason: string }[];
 /** The checker's report on a file, as far as people are shown it. */
 interface CheckReport {
   readonly verdict: 'forged' | 'unproven' | 'assumed' | 'proven';
+  readonly risk: Conclusion['risk'];
   /** True if no certificate claims more than its lines support. */
   readonly supported: boolean;
   readonly sweeps: readonly string[];
@@ -160,10 +162,10 @@ async function showCheck({ signal, terminal }: Context, file: string, noted: rea
     });
   });
   terminal.result(report, () => renderCheck(report));
-  return report.supported && report.verdict !== 'unproven' ? exitCodes.done : exitCodes.incomplete;
+  return report.supported && report.risk !== 'doubt' ? exitCodes.done : exitCodes.incomplete;
 }
 
-function renderCheck({ verdict, supported, sweeps, certificates, findings }: CheckReport): string {
+function renderCheck({ verdict, risk, supported, sweeps, certificates, findings }: CheckReport): string {
   const all = [...findings, ...certificates.flatMap((one) => one.findings)];
   return [
     ...sweeps,
@@ -173,7 +175,7 @@ function renderCheck({ verdict, supported, sweeps, certificates, findings }: Che
     ),
     ...all.slice(0, 10).map(({ worth, reason }) => `${worth}: ${reason}`),
     ...(all.length > 10 ? [`and ${all.length - 10} more (--json)`] : []),
-    `verdict: ${verdict}${supported ? '' : ', refused'}`,
+    `verdict: ${verdict}${verdict === 'assumed' && risk === 'doubt' ? ', in doubt' : ''}${supported ? '' : ', refused'}`,
   ].join('\n');
 }
 

@@ -321,6 +321,14 @@ describe('intake prove', () => {
         /^forged: the hash that was noted of sweep \d+ is not there\nverdict: forged, refused/m,
       ),
     });
+    for (const [risk, code, word] of [
+      ['harmless', 0, 'assumed'],
+      ['doubt', 3, 'assumed, in doubt'],
+    ] as const) {
+      await database.query(`UPDATE intake.coverage SET certificate = 'assumed', risk = $1, reason = 'test'`, [risk]);
+      const stdout = expect.stringMatching(`\nverdict: ${word}\n$`);
+      expect(await callIntake(['prove', '--check'], env)).toMatchObject({ code, stdout });
+    }
   });
 
   test('puts a whole file into place that only its user may read, and names one that it cannot write or read', {
