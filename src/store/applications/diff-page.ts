@@ -62,14 +62,13 @@ export async function diffPage(
   db: Queryable,
   privacyKey: KeyObject,
   page: ReadPage,
-  loadAround: (page: ReadPage) => Promise<Surroundings | undefined> = async (one) =>
-    (await loadSurroundings(db, [one]))[0],
+  loadAround?: (page: ReadPage) => Promise<Surroundings>,
 ): Promise<PageDiff> {
   const { applications, others: copies } = await chooseCopies(db, privacyKey, page);
   const ids = applications.map(({ id }) => id);
   const [verdicts, around] = await Promise.all([
     loadVerdicts(db, page.advertiserId, applications),
-    ids.length === 0 ? loadAround(page) : loadSurroundings(db, [page], ids).then(([one]) => one),
+    loadAround && ids.length === 0 ? loadAround(page) : loadSurroundings(db, [page], ids).then(([one]) => one),
   ]);
   const { otherLane = false, lacking = [] } = around ?? {};
   const pick = (verdict: Verdict) => applications.filter((_, at) => verdicts[at] === verdict);
