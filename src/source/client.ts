@@ -25,16 +25,10 @@ export interface SourceOptions extends HttpOptions {
   readonly listMaxBytes: number;
   /** Called for every chunk of a list, so that a slow answer counts as progress. */
   readonly onListBytes?: (() => void) | undefined;
-  /** Remembers over restarts whether the list has answered. Without it, only answers to this process count. */
-  readonly memory?: AnswerMemory | undefined;
+  /** Remembers over restarts whether the list has ever answered. Without it, only answers to this process count. */
+  readonly memory?: { hasAnswered(): Promise<boolean>; noteAnswered(): Promise<void> } | undefined;
   /** The size limit for a request that can match one application only, since such a request cannot be split further. */
   readonly applicationMaxBytes: number;
-}
-
-/** Persists whether the account's list has ever answered. */
-export interface AnswerMemory {
-  hasAnswered(): Promise<boolean>;
-  noteAnswered(): Promise<void>;
 }
 
 /** The filters of a list request; dates in milliseconds since the epoch. */

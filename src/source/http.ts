@@ -51,15 +51,6 @@ export interface HttpAnswer extends AsyncDisposable {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-export interface Http {
-  /** Requests and reads the whole answer. When `read` throws unreachable or malformed, the request is repeated a few times. */
-  get<T>(request: HttpRequest, read: (answer: HttpAnswer) => Promise<T>): Promise<T>;
-  /** Opens an answer whose body the caller reads. Retries only until the headers have arrived. */
-  open(request: HttpRequest): Promise<HttpAnswer>;
-  /** Sends once, without retries: the source may have acted although its answer was lost. `read` gets every status. */
-  post<T>(request: HttpPost, read: (answer: HttpAnswer) => Promise<T>): Promise<T>;
-}
-
 /** The connections of a process: those to one origin are shared by its accounts. */
 export interface Connections extends AsyncDisposable {
   readonly agent: Agent;
@@ -82,7 +73,7 @@ const usualRetries = 3;
 const discardedBytes = 65_536;
 
 /** Creates the client of one origin; no connection is opened before the first request. */
-export function createHttp(options: HttpOptions): Http {
+export function createHttp(options: HttpOptions) {
   const base = new URL(options.url.endsWith('/') ? options.url : `${options.url}/`);
   const address = toHostAndPort(base);
 
@@ -147,13 +138,16 @@ export function createHttp(options: HttpOptions): Http {
   }
 
   return {
-    get: (request, read) =>
+    /** Requests and reads the whole answer. When `read` throws unreachable or malformed, the request is repeated a few times. */
+    get: <T>(request: HttpRequest, read: (answer: HttpAnswer) => Promise<T>): Promise<T> =>
       retrying(request, async () => {
         await using answer = await openOnce(request);
         return await read(answer);
       }),
-    open: (request) => retrying(request, () => openOnce(request)),
-    async post(request, read) {
+    /** Opens an answer whose body the caller reads. Retries only until the headers have arrived. */
+    open: (request: HttpRequest): Promise<HttpAnswer> => retrying(request, () => openOnce(request)),
+    /** Sends once, without retries: the source may have acted although its answer was lost. `read` gets every status. */
+    async post<T>(request: HttpPost, read: (answer: HttpAnswer) => Promise<T>): Promise<T> {
       await using answer = toAnswer(await requestOnce(new URL(request.path, base), request), request.signal, address);
       return await read(answer);
     },

@@ -92,14 +92,10 @@ export function toJsonShape(element: XmlElement): unknown {
 
 /** Builds an object from members; values with the same name become an array. */
 export function toObject(members: readonly (readonly [string, unknown])[]): Record<string, unknown> {
-  const grouped = new Map<string, unknown[]>();
-  for (const [name, value] of members) {
-    const values = grouped.get(name);
-    if (values === undefined) grouped.set(name, [value]);
-    else values.push(value);
-  }
+  const grouped = Map.groupBy(members, ([name]) => name);
+  const toValue = (named: typeof members) => (named.length === 1 ? named[0]?.[1] : named.map(([, value]) => value));
   // fromEntries defines properties: one called __proto__ becomes a property, not the prototype.
-  return Object.fromEntries(Array.from(grouped, ([name, values]) => [name, values.length === 1 ? values[0] : values]));
+  return Object.fromEntries(Array.from(grouped, ([name, named]) => [name, toValue(named)]));
 }
 
 /** Counts tags and attributes; text that looks like them, in CDATA or a comment, does not count. */
