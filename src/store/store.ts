@@ -24,6 +24,7 @@ import { markFetched } from './files/mark-infected.ts';
 import * as blobStore from './files/store-owner.ts';
 import * as files from './files/stored-files.ts';
 import * as verifyBlobs from './files/verify-blobs.ts';
+import { loadKeyState } from './gate.ts';
 import { createStatistics } from './postgres/analyze.ts';
 import { coalesce } from './postgres/coalesce.ts';
 import type { DatabaseUrl } from './postgres/connection.ts';
@@ -56,7 +57,6 @@ import {
   takeTickets,
 } from './sweeps/sweeps.ts';
 import { resolveUnreadable, saveUnreadable } from './sweeps/unreadable.ts';
-import { loadKeyState } from './tombstones.ts';
 
 export interface StoreOptions extends DatabaseOptions {
   /** Derives person keys and tombstones. Must stay the same for as long as the data is kept. */

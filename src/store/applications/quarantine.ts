@@ -3,9 +3,9 @@
 import { hash, type KeyObject } from 'node:crypto';
 import { type MemberHashes, mostQuarantined, type Reject } from '../../domain/application.ts';
 import { findAccounts, findAddresses } from '../../domain/person.ts';
+import { mayStore, noteKeptOut, type Person, toClaimant } from '../gate.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
-import { mayStore, noteKeptOut, type Person, toClaimant } from '../tombstones.ts';
 import { learnVolatile, toContent, toDiffering } from './volatile.ts';
 
 /** Stores rejected elements, unless they were erased or name an erased person. A repeated element raises its count, at most once per sweep. */

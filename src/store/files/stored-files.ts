@@ -4,9 +4,9 @@ import { type AttachmentState, attachmentKinds, type Note, unreadableFlag } from
 import type { FileDescription } from '../../domain/blob.ts';
 import type { ParsedScreens } from '../../domain/screen.ts';
 import { appendEvents, type ChangedRow, toEvents } from '../events.ts';
+import { mayStore } from '../gate.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import { mayStore } from '../tombstones.ts';
 import { reopenAttachments } from './ready.ts';
 import { replaceScreens } from './screens.ts';
 import { inPages } from './verify-blobs.ts';

@@ -12,11 +12,11 @@ import {
 } from '../../domain/prefill.ts';
 import { laneLock } from '../accounts/leases.ts';
 import { type AnnounceAnswer, announceKnown } from '../files/blobs.ts';
+import { type KeyState, loadTombstoneState, mayStore, noteKeptOut } from '../gate.ts';
 import { toAddressKey, toPersonKeys } from '../person-key.ts';
 import { isAhead, isBefore } from '../postgres/clock.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import { type KeyState, loadTombstoneState, mayStore, noteKeptOut } from '../tombstones.ts';
 
 export interface PrefillKey {
   readonly advertiserId: bigint;

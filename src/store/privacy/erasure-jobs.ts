@@ -5,8 +5,8 @@ import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { type ErasedCounts, type ErasureJob, isNothing, type Sought, toSoughtText } from '../../domain/erasure.ts';
 import { laneLock } from '../accounts/leases.ts';
 import { type ApplicationEvent, appendEvents } from '../events.ts';
+import { renewTombstones, setTombstones, toTombstone } from '../gate.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
-import { renewTombstones, setTombstones, toTombstone } from '../tombstones.ts';
 import { recordAudit } from './audit-log.ts';
 import { erasePerson, type FoundPerson, findPerson, isAged } from './find-and-erase.ts';
 

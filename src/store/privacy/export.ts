@@ -5,10 +5,10 @@
 // profiles.
 import type { KeyObject } from 'node:crypto';
 import { toAccountId, toBareAddress } from '../../domain/person.ts';
+import { mayStore, type PersonFacts, toPerson } from '../gate.ts';
 import { toPersonKey, toPersonKeys } from '../person-key.ts';
 import { accountIn, isAccountInJson, toAccountPattern } from '../person-search.ts';
 import type { Queryable } from '../postgres/database.ts';
-import { mayStore, type PersonFacts, toPerson } from '../tombstones.ts';
 import { isOfPerson } from './find-and-erase.ts';
 
 export interface PersonExport {

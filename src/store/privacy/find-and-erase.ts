@@ -4,6 +4,16 @@ import type { KeyObject } from 'node:crypto';
 import { sharedId } from '../../domain/application.ts';
 import type { ErasureCounts, Sought } from '../../domain/erasure.ts';
 import { parseAddress, toAccountId } from '../../domain/person.ts';
+import {
+  listKinds,
+  type Person,
+  type PersonFacts,
+  setTombstones,
+  toNames,
+  toPerson,
+  toRequests,
+  toTombstone,
+} from '../gate.ts';
 import { toPersonKeys } from '../person-key.ts';
 import {
   accountIn,
@@ -16,16 +26,6 @@ import {
 import type { Queryable } from '../postgres/database.ts';
 import { erasePrefills } from '../prefill/lapse.ts';
 import type { Columns } from '../schema/rows.ts';
-import {
-  listKinds,
-  type Person,
-  type PersonFacts,
-  setTombstones,
-  toNames,
-  toPerson,
-  toRequests,
-  toTombstone,
-} from '../tombstones.ts';
 
 /** Everything that one advertiser's tables hold about a person. */
 export interface FoundPerson {
