@@ -312,7 +312,7 @@ export const guards: readonly Guard[] = [
   ),
   // Conditions that were read before the lock and are checked again under it.
   secondLook('two-lanes', 'the repeated diff of a page', /^SELECT json_agg\(CASE|^SELECT application_id AS id, /, {
-    at: 'source1.b21.source1.a5.b4.a4',
+    at: 'source1.b25.source1.a5.b4.a5',
   }),
   guard('retried', 'the state of a file that is opened again', /AND a\.state = ANY \(\$4::text\[\]\)/, {
     by: 'AND $4::text[] IS NOT NULL',
