@@ -72,11 +72,11 @@ export interface Note {
 /** A list element that is not an application: it has no usable id, or is not an object. */
 export interface Reject extends Pick<Application, 'raw' | 'rawText'> {
   readonly reason: string;
-  /** Keeps an erased element out: it stays the same even where other parts of the element change. */
+  /** A hash that keeps an erased element out: it stays the same even where other parts of the element change. */
   readonly identity: string;
-  /** Who applied for what, the same in every answer; null where the element does not say it. */
+  /** A hash of who applied for what, the same in every answer; null where the element does not say it. */
   readonly applicant: string | null;
-  /** All its members: its content, from which the store leaves out what differs in every answer. */
+  /** Its content, from which the store leaves out what differs in every answer: the members of the spec; without an applicant, all. */
   readonly members: MemberHashes;
   /** The application that it would be, where its id is another person's. */
   readonly application?: Application;

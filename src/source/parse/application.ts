@@ -69,10 +69,13 @@ const isText = (name: string) => applicationShape.types[name] === 'text';
 export function toReject(element: unknown, reason: string): Reject {
   const { raw, rawText } = toRaw(element);
   const { known, unknown } = readMembers(isObject(element) ? element : { element }, applicationShape.names);
-  const members = toMemberHashes(toMemberTexts([...Object.entries(known), ...unknown]));
+  const told = toMemberTexts(Object.entries(known));
+  const all = toMemberHashes([...told, ...toMemberTexts(unknown)]);
+  const applicant = toApplicant(known);
+  const members = applicant === null ? all : toMemberHashes(told);
   // jsonb writes 1.5e+05 as 150000, which would be an id.
   const text = rawText ?? (JSON.isRawJSON(known.ID) ? raw : null);
-  return { reason, identity: toIdentity(known, members), applicant: toApplicant(known), members, raw, rawText: text };
+  return { reason, identity: toIdentity(known, all), applicant, members, raw, rawText: text };
 }
 
 function toJobSeekingInfo(value: unknown, findings: ParseFindings): JobSeekingInfo | null {

@@ -1,15 +1,16 @@
 // Identifies an element that is not stored as an application, by its person and date. By this identity an erasure keeps it out even if
-// another member changes, and two answers that contain it count as one element. The texts are personal data: only hashes are stored.
+// another member changes, and two answers that contain it count as one element. The texts are personal data: only their hashes leave here.
+import { hash } from 'node:crypto';
 import type { MemberHashes } from '../../domain/application.ts';
 import { toAccountId, toBareAddress } from '../../domain/person.ts';
 import { parseDate } from './dates.ts';
 import { toScalarText } from './values.ts';
 
-/** The text of its id, account or address, and date. Without account and address, its whole content: people share names and phones. */
+/** From its id, account or address, and date. Without account and address, its whole content: people share names and phones. */
 export function toIdentity(known: Readonly<Record<string, unknown>>, members: MemberHashes): string {
   const person = toPerson(known);
   const date = parseDate(known.DateSubmitted).at ?? readWord(known.DateSubmitted);
-  return JSON.stringify(person === null ? members : [readWord(known.ID), person, date]);
+  return hash('sha256', `0 ${JSON.stringify(person === null ? members : [readWord(known.ID), person, date])}`);
 }
 
 function toPerson(known: Readonly<Record<string, unknown>>): readonly string[] | null {
@@ -24,7 +25,7 @@ export function toApplicant(known: Readonly<Record<string, unknown>>): string | 
   const names = ['ID', 'JobReference', 'JobSeekerID', 'Email', 'Phone', 'FirstName', 'LastName'];
   const texts = names.map((name) => readWord(known[name]));
   const isNamed = toPerson(known) !== null || texts.slice(4).some((text) => text !== null);
-  return isNamed ? JSON.stringify(texts) : null;
+  return isNamed ? hash('sha256', JSON.stringify(texts)) : null;
 }
 
 function readWord(value: unknown): string | null {

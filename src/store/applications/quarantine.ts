@@ -13,14 +13,14 @@ export async function quarantine(
   tx: Queryable,
   privacyKey: KeyObject,
   advertiserId: bigint,
-  page: readonly Reject[],
+  rejected: readonly Reject[],
   sweepId: bigint,
 ): Promise<number> {
-  if (page.length === 0) return 0;
-  const rejected = page.map((one) => ({ ...one, identity: hash('sha256', `0 ${one.identity}`) }));
+  if (rejected.length === 0) return 0;
   const may = await mayStore(tx, privacyKey, advertiserId, rejected.map(toNameless));
   const kept = rejected.filter((_, at) => may[at]);
-  await dropStopped(tx, advertiserId, [...new Set(rejected).difference(new Set(kept))]);
+  const stopped = rejected.filter((_, at) => !may[at]);
+  await dropStopped(tx, advertiserId, stopped);
   const elements = await nameElements(tx, advertiserId, sweepId, kept);
   const rows = elements.map((one) => ({ ...one, members: JSON.stringify(one.members) }));
   const stored = await tx.query(
@@ -40,7 +40,7 @@ export async function quarantine(
      RETURNING 1`,
     [
       ...[advertiserId, sweepId],
-      ...columnsOf(rows, 'fingerprint', 'reason', 'raw', 'rawText', 'members', 'person', 'identity'),
+      ...columnsOf(rows, 'fingerprint', 'reason', 'raw', 'rawText', 'members', 'applicant', 'identity'),
       mostQuarantined,
     ],
   );
@@ -78,24 +78,12 @@ async function dropStopped(tx: Queryable, advertiserId: bigint, stopped: readonl
   );
 }
 
-/** Its members are those that tell it from others. */
 interface Element extends Reject {
   readonly fingerprint: string;
-  /** Null where the element does not say who applied for what. */
-  readonly person: string | null;
 }
 
-/** Members that say who applied for what. Elements that differ in one of them are different, whatever is volatile. */
-const telling = ['ID', 'JobReference', 'JobSeekerID', 'Email', 'Phone', 'FirstName', 'LastName'];
-/** The other members that the spec names. */
+/** Members that may be volatile. Elements that differ in another one, which says who applied for what, are different. */
 const others = ['DateSubmitted', 'Attachments', 'PrimaryJobSeekingInfo'];
-const named = new Set([...telling, ...others]);
-
-function toElement(one: Reject): Omit<Element, 'fingerprint'> {
-  if (one.applicant === null) return { ...one, person: null };
-  const members = Object.fromEntries(Object.entries(one.members).filter(([name]) => named.has(name)));
-  return { ...one, person: hash('sha256', one.applicant), members };
-}
 
 /**
  * The distinct elements of a page, each with a fingerprint of its content. Elements with the same fingerprint are numbered, so that all are
@@ -109,24 +97,26 @@ async function nameElements(
   rejected: readonly Reject[],
 ): Promise<Element[]> {
   const toText = (one: Reject) => JSON.stringify({ ...one, application: undefined });
-  const distinct = [...new Map(rejected.map((one) => [toText(one), one])).values()].map(toElement);
+  const distinct = [...new Map(rejected.map((one) => [toText(one), one])).values()];
   const rows = await tx.query<{ fingerprint: string; person: string; members: MemberHashes }>(
     `SELECT encode(fingerprint, 'hex') AS fingerprint, encode(person, 'hex') AS person, members FROM intake.quarantine
      WHERE advertiser_id = $1 AND resolved_at IS NULL AND sweep_id <> $3 AND members IS NOT NULL
        AND person = ANY (SELECT decode(p, 'hex') FROM unnest($2::text[]) AS p)
      ORDER BY first_seen_at, fingerprint LIMIT 1000`,
-    [advertiserId, distinct.flatMap(({ person }) => person ?? []), sweepId],
+    [advertiserId, distinct.flatMap(({ applicant }) => applicant ?? []), sweepId],
   );
   const stored = new Set(rows.map(({ members }) => toContent(members)));
   const latest = new Map(rows.map((row) => [row.person, row]));
-  const differences = distinct.flatMap(({ person, members }) => {
-    const kin = latest.get(person ?? '');
+  const differences = distinct.flatMap(({ applicant, members }) => {
+    const kin = latest.get(applicant ?? '');
     if (kin === undefined || stored.has(toContent(members))) return [];
     const apart = toDiffering(kin.members, members).filter((member) => others.includes(member));
     return apart.map((member) => ({ member, who: kin.fingerprint }));
   });
   const volatile = await learnVolatile(tx, advertiserId, differences);
-  const alike = Map.groupBy(distinct, ({ person, members }) => toContent(members, person === null ? null : volatile));
+  const alike = Map.groupBy(distinct, ({ applicant, members }) =>
+    toContent(members, applicant === null ? null : volatile),
+  );
   const twins = Map.groupBy(rows, ({ members }) => toContent(members, volatile));
   const elements: Element[] = [];
   for (const [content, group] of alike) {

@@ -324,7 +324,7 @@ describe('attachments', () => {
 
 describe('an element that is no application', () => {
   const reject = {
-    identity: 'x',
+    identity: 'e1',
     applicant: null,
     members: {},
     reason: 'no usable id',

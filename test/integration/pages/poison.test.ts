@@ -91,7 +91,7 @@ async function replayAll(database: TestDatabase, advertiserId: bigint, raws: rea
   const lease = await openAccount(store, name, advertiserId);
   const rejects = raws.map((raw, nth) => {
     const reason = 'ID is not an exact integer';
-    return { reason, identity: `${nth}`, applicant: null, members: { ID: `${nth}` }, raw, rawText: null };
+    return { reason, identity: `0${nth}`, applicant: null, members: { ID: `${nth}` }, raw, rawText: null };
   });
   const { applications } = parsePage('[{"ID":556,"Email":"ann@example.com"}]');
   await commitPageOf(store, aPage(lease, applications, { advertiserId, rejects }));
@@ -117,7 +117,7 @@ describe('a replay', () => {
     const parsed = parseElement(raw);
     if (!('id' in parsed)) throw new Error('It cannot be read.');
     const rejects = [
-      { reason: 'ID is not an exact integer', identity: '555', applicant: null, members: {}, raw, rawText: null },
+      { reason: 'ID is not an exact integer', identity: '0555', applicant: null, members: {}, raw, rawText: null },
     ];
     await commitPageOf(store, aPage(lease, [parsed], { advertiserId, rejects }));
     await database.query(

@@ -72,7 +72,7 @@ export const privacyScenarios = {
     async open() {
       const { advertiserId, lease } = await openPerson(stage);
       const raw = JSON.stringify({ Email: email });
-      const reject = { reason: 'no id', raw, rawText: null, identity: 'element', applicant: null, members: {} };
+      const reject = { reason: 'no id', raw, rawText: null, identity: 'e1', applicant: null, members: {} };
       const seen = (sweepId: bigint) => aPage(lease, [], { advertiserId, rejects: [reject], sweepId });
       await commitPage(stage.direct, privacyKey, seen(1n));
       const [element] = await stage.directStore.quarantine.load(advertiserId, { resolved: false, limit: 1 });

@@ -334,7 +334,7 @@ describe('L10: the same id twice', () => {
       expect(page.rejects).toMatchObject([{ reason: 'ID names another person as well' }]);
       // Where a column names the person, so does the reject.
       const isNamed = !/:[[{]/.test(copies[0]);
-      expect(page.rejects[0]?.applicant?.includes('["1",') ?? false).toBe(isNamed);
+      expect(page.rejects[0]?.applicant !== null).toBe(isNamed);
     }
   });
 
