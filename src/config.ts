@@ -2,16 +2,9 @@
 // The environment is an argument. No problem, warning or inspection shows a secret or any other rejected text.
 
 import { BlockList } from 'node:net';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { loadAccounts, loadAdvertisers, loadSites, loadWebhooks } from './config/advertisers.ts';
-import {
-  type Environment,
-  findDemoSettings,
-  loadLocalPrivacyKey,
-  toDemoDir,
-  toStateDir,
-  withLocalBlobs,
-} from './config/local.ts';
+import { type Environment, findDemoSettings, loadLocalPrivacyKey, toDemoDir, toStateDir } from './config/local.ts';
 import { type BlobsPlace, blobsPlace, directUrl, webhookSecrets } from './config/parsers.ts';
 import { type ConfigDraft, findShortness, isPlain, rules } from './config/rules.ts';
 import { explainUnreadable, loadSecret, Secret } from './config/secret.ts';
@@ -60,7 +53,8 @@ export function loadConfig<const N extends Need>(
   const demoEnv = production || demo ? null : findDemoSettings(env, stateDir, readsSource);
   const isDemo = demo || demoEnv !== null;
   const home = isDemo ? toDemoDir(stateDir) : stateDir;
-  const layered = production ? env : withLocalBlobs(demoEnv ?? env, home);
+  const chosen = demoEnv ?? env;
+  const layered = production || chosen.BLOBS_URL ? chosen : { ...chosen, BLOBS_URL: `file:${join(home, 'blobs')}` };
   const warn = (name: string, text: string) => void warnings.add(`${name} ${text}`);
   const draft: ConfigDraft = { env, production, home, report, warn };
 

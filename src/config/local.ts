@@ -44,17 +44,13 @@ export function findRunningDemo(stateDir: string): number | null {
  * the command reads its board.
  */
 export function findDemoSettings(env: Environment, stateDir: string, readsSource: boolean): Environment | null {
-  if (isSet(env, 'SOURCE_URL') || isSet(env, 'ADVERTISERS_FILE')) return null;
+  if (env.SOURCE_URL || env.ADVERTISERS_FILE) return null;
   const demo = loadDemo(join(stateDir, 'demo.json'));
   if (demo === undefined || (readsSource && !isAlive(demo.pid))) return null;
   const foreign = ['SOURCE_CREDENTIAL', 'DATABASE_URL', 'BLOBS_URL'].some(
-    (name) => isSet(env, `${name}_FILE`) || (isSet(env, name) && env[name] !== demo.env[name]),
+    (name) => env[`${name}_FILE`] || (env[name] && env[name] !== demo.env[name]),
   );
   return foreign ? null : { ...demo.env, ...Object.fromEntries(Object.entries(env).filter(([, text]) => text)) };
-}
-
-export function withLocalBlobs(env: Environment, stateDir: string): Environment {
-  return isSet(env, 'BLOBS_URL') ? env : { ...env, BLOBS_URL: `file:${join(stateDir, 'blobs')}` };
 }
 
 /** The local privacy key, created on first use. */
@@ -86,10 +82,6 @@ function loadDemo(file: string) {
   } catch {
     return undefined;
   }
-}
-
-function isSet(env: Environment, name: string): boolean {
-  return env[name] !== undefined && env[name] !== '';
 }
 
 function isAlive(pid: number): boolean {

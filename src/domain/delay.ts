@@ -39,11 +39,7 @@ export interface BackoffRange {
  * The wait after an attempt: a random time below a ceiling that grows with each attempt. Attempts count from 1. Full jitter keeps callers
  * that failed together from retrying together. `random` is from 0 to 1.
  */
-export function backoff(attempt: number, range: BackoffRange, random: number): number {
-  return Math.max(range.minMs ?? 0, random * backoffCeiling(attempt, range));
-}
-
-/** The longest wait that `backoff` returns after an attempt. */
-export function backoffCeiling(attempt: number, { baseMs, maxMs, factor = 2 }: BackoffRange): number {
-  return Math.min(maxMs, baseMs * factor ** Math.max(0, attempt - 1));
+export function backoff(attempt: number, { baseMs, maxMs, minMs = 0, factor = 2 }: BackoffRange, random: number) {
+  const ceilingMs = Math.min(maxMs, baseMs * factor ** Math.max(0, attempt - 1));
+  return Math.max(minMs, random * ceilingMs);
 }

@@ -1,15 +1,15 @@
 // The one formula of waits between attempts.
 import { describe, expect, test } from 'vitest';
-import { backoff, backoffCeiling } from '../../src/domain/delay.ts';
+import { backoff } from '../../src/domain/delay.ts';
 
 describe('a backoff', () => {
   const range = { baseMs: 500, maxMs: 15_000 };
 
   test('doubles its ceiling up to the longest wait', () => {
-    expect([1, 2, 3, 6, 2_000].map((attempt) => backoffCeiling(attempt, range))).toEqual([
+    expect([1, 2, 3, 6, 2_000].map((attempt) => backoff(attempt, range, 1))).toEqual([
       500, 1_000, 2_000, 15_000, 15_000,
     ]);
-    expect([1, 2, 3].map((attempt) => backoffCeiling(attempt, { ...range, factor: 4 }))).toEqual([500, 2_000, 8_000]);
+    expect([1, 2, 3].map((attempt) => backoff(attempt, { ...range, factor: 4 }, 1))).toEqual([500, 2_000, 8_000]);
   });
 
   test('lies anywhere between the shortest wait and the ceiling', () => {

@@ -31,9 +31,9 @@ async function countRuns(when: string, happens: () => Promise<unknown>, take: ()
       return take();
     },
   ];
-  const schedules = startSchedules([schedule, [null, () => expect.unreachable()]], log);
+  const stop = startSchedules([schedule, [null, () => expect.unreachable()]], log);
   await happens();
-  await schedules.stop();
+  stop();
   return runs;
 }
 

@@ -1,6 +1,7 @@
 // `intake accept-deletions` and `intake accept-unreadable`: an operator decides that ids no longer hold a certificate back. Without --yes they
 // only show what would be accepted.
 import { formatCount, formatIds } from '../../domain/format.ts';
+import type { Undecided } from '../../store/privacy/decisions.ts';
 import { toId } from '../arguments.ts';
 import { advertiser, type Context, command, flag, type Given } from '../command.ts';
 import { exitCodes } from '../failure.ts';
@@ -32,11 +33,8 @@ async function decide(context: Context, { yes, advertiser: name }: Given<typeof 
   return isOpen ? exitCodes.usage : exitCodes.done;
 }
 
-interface Decided {
+interface Decided extends Undecided {
   readonly name: string;
-  readonly ids: readonly bigint[];
-  readonly since: Date | null;
-  readonly reason: string | null;
   readonly accepted: number;
 }
 

@@ -31,12 +31,10 @@ export const doctor = command({
     });
     terminal.result({ findings: findings.map(({ check, ok, detail }) => ({ check, ok, detail })) }, () =>
       findings
-        .flatMap(({ check, ok, detail, next }) => {
-          return [
-            `${ok ? 'ok  ' : 'bad '} ${check}: ${toPrintable(detail)}`,
-            ...(next === undefined ? [] : [`     Next: ${next}`]),
-          ];
-        })
+        .flatMap(({ check, ok, detail, next }) => [
+          `${ok ? 'ok  ' : 'bad '} ${check}: ${toPrintable(detail)}`,
+          ...(next === undefined ? [] : [`     Next: ${next}`]),
+        ])
         .join('\n'),
     );
     const bad = findings.filter(({ ok }) => !ok);

@@ -6,13 +6,11 @@ import type { WorkerLog } from './download-loop.ts';
 /** When to run, as cron text (null is never), and what to run. */
 export type Schedule = readonly [when: string | null, take: () => unknown];
 
-/** Starts every schedule. Runs of one schedule do not overlap. */
-export function startSchedules(schedules: readonly Schedule[], log: WorkerLog) {
-  const started = schedules.flatMap(([when, take]) => (when === null ? [] : [startSchedule(when, take, log)]));
-  return {
-    stop(): void {
-      for (const { stop } of started) stop();
-    },
+/** Starts every schedule; returns what stops them. Runs of one schedule do not overlap. */
+export function startSchedules(schedules: readonly Schedule[], log: WorkerLog): () => void {
+  const stops = schedules.flatMap(([when, take]) => (when === null ? [] : [startSchedule(when, take, log)]));
+  return () => {
+    for (const stop of stops) stop();
   };
 }
 
@@ -63,5 +61,5 @@ function startSchedule(when: string, take: () => unknown, log: WorkerLog) {
     }
   }
 
-  return { stop: () => clearTimeout(timer) };
+  return () => clearTimeout(timer);
 }

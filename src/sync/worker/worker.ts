@@ -181,7 +181,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest) {
     await running;
   }
 
-  const schedules = startSchedules(
+  const stopSchedules = startSchedules(
     [
       [request.schedule, () => queues.demand('poll')],
       ['7 * * * *', () => queues.demand('day', 'witness')],
@@ -198,7 +198,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest) {
 
   async function end(): Promise<void> {
     if (!signal.aborted) await once(signal, 'abort');
-    schedules.stop();
+    stopSchedules();
     await Promise.allSettled([downloadLoop.ended, webhookLoop, queues.untilIdle(), ...maintenance.values()]);
     await troubles.untilWritten();
   }
