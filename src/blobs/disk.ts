@@ -268,12 +268,14 @@ async function loadText(path: string): Promise<string | null> {
  */
 async function loadIdentity(root: string) {
   const names = (await readdir(root).catch(ignore('ENOENT'))) ?? [];
-  const numbers = names.flatMap((name) =>
-    /^\.intake-store(\.\d{1,9})?$/.test(name) ? Number(name.split('.')[2] ?? 0) : [],
+  const toName = (number: number) => (number === 0 ? identityName : `${identityName}.${number}`);
+  const numbers = names.map((name) => Number(name.slice(identityName.length + 1)));
+  const last = Math.max(
+    -1,
+    ...numbers.filter((number, at) => Number.isSafeInteger(number) && names[at] === toName(number)),
   );
-  const last = Math.max(-1, ...numbers);
-  const toPath = (number: number) => join(root, number === 0 ? identityName : `${identityName}.${number}`);
-  const [path, next] = [toPath(Math.max(last, 0)), toPath(last + 1)];
+  const path = join(root, toName(Math.max(last, 0)));
+  const next = join(root, toName(last + 1));
   if (last < 0) return { text: null, path, next };
   const text = (await readFile(path, 'utf8')).trim();
   const happened = `${path} is empty: it is being written. If that lasts, delete it.`;
