@@ -39,6 +39,20 @@ export interface ClaimRequest {
  */
 export const isFree = `(d.leased_until IS NULL OR d.leased_until <= now() OR d.leased_until > now() + ${longestLease})`;
 
+/** True where download `d` could begin now. */
+export const isDue = `d.due_at <= now() AND ${isFree}`;
+
+/**
+ * When the list of this advertiser was last read. A poll that ended unproven did not read what is new. A time in the future was written
+ * before the clock was set back: it does not say when the list was read.
+ */
+export const listReadAt = (advertiserId: string) => `greatest(
+  (SELECT c.as_of FROM intake.cursors c WHERE c.advertiser_id = ${advertiserId} AND NOT ${isAhead('c.as_of')}),
+  (SELECT s.ended_at FROM intake.sweeps s
+   WHERE s.advertiser_id = ${advertiserId} AND s.lane = 'live' AND NOT ${isAhead('s.started_at')} AND NOT ${isAhead('s.ended_at')}
+     AND NOT (s.purpose = 'live' AND s.certificate = 'unproven')
+   ORDER BY s.started_at DESC LIMIT 1))`;
+
 /** 0 live, 1 backfill, 2 suspect: a row whose claim expired. */
 const priorities = { usual: [0, 1], suspects: [2] };
 
@@ -55,7 +69,7 @@ const claimSql = `
     SELECT v.advertiser_id, set_config('synchronous_commit', 'off', true) FROM intake.advertisers v
     WHERE v.state = 'active' AND v.advertiser_id = ANY ($1::bigint[]) AND EXISTS (
       SELECT 1 FROM intake.downloads d
-      WHERE d.advertiser_id = v.advertiser_id AND d.priority = ANY ($2::smallint[]) AND d.due_at <= now() AND ${isFree})
+      WHERE d.advertiser_id = v.advertiser_id AND d.priority = ANY ($2::smallint[]) AND ${isDue})
     ORDER BY random() LIMIT $3::int
   ), share AS MATERIALIZED (
     SELECT ceil($3::float8 / greatest(count(*), 1))::int AS size FROM active
@@ -63,7 +77,7 @@ const claimSql = `
     SELECT d.row_id, row_number() OVER (PARTITION BY active.advertiser_id ORDER BY tier.priority, d.due_at) AS nth
     FROM active CROSS JOIN unnest($2::smallint[]) AS tier (priority) CROSS JOIN LATERAL (
       SELECT d.ctid AS row_id, d.due_at FROM intake.downloads d
-      WHERE d.advertiser_id = active.advertiser_id AND d.priority = tier.priority AND d.due_at <= now() AND ${isFree}
+      WHERE d.advertiser_id = active.advertiser_id AND d.priority = tier.priority AND ${isDue}
       ORDER BY d.due_at LIMIT (SELECT size FROM share) FOR UPDATE SKIP LOCKED
     ) AS d
   )
@@ -76,11 +90,7 @@ const claimSql = `
   WHERE ctid = ANY (ARRAY(SELECT row_id FROM due, share WHERE nth <= size))
   RETURNING advertiser_id AS "advertiserId", application_id AS "applicationId", kind, attempts, lapses,
     lease_token AS token,
-    coalesce(failed_at > now() OR failed_at < greatest(
-      (SELECT c.as_of FROM intake.cursors c WHERE c.advertiser_id = downloads.advertiser_id),
-      (SELECT s.ended_at FROM intake.sweeps s WHERE s.advertiser_id = downloads.advertiser_id AND s.lane = 'live'
-         AND NOT (s.purpose = 'live' AND s.certificate = 'unproven')
-       ORDER BY s.started_at DESC LIMIT 1)), false) AS "isServed",
+    coalesce(failed_at > now() OR failed_at < ${listReadAt('downloads.advertiser_id')}, false) AS "isServed",
     coalesce(CASE WHEN trouble_kind = 'local' THEN extract(epoch FROM now() - failed_at) END, '-infinity')::float8 * 1000 AS "failedMs",
     greatest(0, extract(epoch FROM now() - due_at))::float8 * 1000 AS "waitedMs"`;
 
@@ -200,7 +210,7 @@ export async function loadDueAdvertisers(db: Queryable, paused: readonly string[
      WHERE v.state = 'active' AND v.name <> ALL ($1::text[]) AND EXISTS (SELECT 1 FROM intake.downloads) AND EXISTS (
          SELECT 1 FROM unnest('{0,1,2}'::smallint[]) AS tier (priority) CROSS JOIN LATERAL (
            SELECT 1 FROM intake.downloads d
-           WHERE d.advertiser_id = v.advertiser_id AND d.priority = tier.priority AND d.due_at <= now() AND ${isFree}
+           WHERE d.advertiser_id = v.advertiser_id AND d.priority = tier.priority AND ${isDue}
            ORDER BY d.due_at LIMIT 1) AS due)`,
     [paused],
   );

@@ -5,8 +5,8 @@ import type { Conclusion } from '../../domain/coverage/certificate.ts';
 import type { AdvertiserFacts, AdvertiserStatus, SweepStatus } from '../../domain/status/advertiser-status.ts';
 import { arrivalSample } from '../../domain/status/silence.ts';
 import { volatileNames } from '../applications/volatile.ts';
+import { isDue, listReadAt } from '../files/download-queue.ts';
 import { isUnrepaired } from '../files/verify-blobs.ts';
-import { isAhead } from '../postgres/clock.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull, OrNull } from '../schema/rows.ts';
 
@@ -20,7 +20,7 @@ const dueDownloads = [0, 1, 2]
     (
       priority,
     ) => `(SELECT due_at FROM intake.downloads d WHERE d.advertiser_id = v.advertiser_id AND d.priority = ${priority}
-         AND d.due_at <= now() AND coalesce(d.leased_until <= now(), true) ORDER BY d.due_at LIMIT ${mostDue})`,
+         AND ${isDue} ORDER BY d.due_at LIMIT ${mostDue})`,
   )
   .join(' UNION ALL ');
 
@@ -33,12 +33,7 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
          WHERE u.advertiser_id = v.advertiser_id AND u.accepted_at IS NULL ORDER BY u.application_id LIMIT 20) AS u) AS unreadable_ids,
        (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id
          AND a.submitted_at < now() + interval '1 day') AS "newestSubmittedAt",
-       -- A time in the future was written before the clock was set back: it does not say when the list was read.
-       -- A poll that ended unproven did not read what is new.
-       greatest(CASE WHEN NOT ${isAhead('c.as_of')} THEN c.as_of END, (SELECT s.ended_at FROM intake.sweeps s
-         WHERE s.advertiser_id = v.advertiser_id AND s.lane = 'live' AND NOT ${isAhead('s.started_at')} AND NOT ${isAhead('s.ended_at')}
-           AND NOT (s.purpose = 'live' AND s.certificate = 'unproven')
-         ORDER BY s.started_at DESC LIMIT 1)) AS "readAt",
+       ${listReadAt('v.advertiser_id')} AS "readAt",
        (SELECT json_object_agg(t.what, t.n) FROM (SELECT what, sum(n) AS n FROM intake.tallies WHERE advertiser_id = v.advertiser_id GROUP BY 1) AS t)
          AS tallies,
        q.due, q.oldest_due_at AS "oldestDueAt",

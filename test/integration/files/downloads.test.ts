@@ -151,6 +151,21 @@ describe('a claim', () => {
     expect((await claimOne(db)).attempts).toBe(2);
   });
 
+  test('is of a source that serves its account where the list was read since the failure, by a clock that is right', async ({
+    db,
+  }) => {
+    await queue(db, 7n, 1);
+    await db.query(`UPDATE intake.downloads SET failed_at = now() - interval '1 minute'`);
+    await db.query(
+      `INSERT INTO intake.cursors (advertiser_id, after_id, as_of) VALUES (7, 1, now() + interval '1 hour')`,
+    );
+    const ahead = await claimOne(db);
+    expect(ahead.isServed).toBe(false);
+    await releaseDownloads(db, [ahead]);
+    await db.query(`UPDATE intake.cursors SET as_of = now()`);
+    expect((await claimOne(db)).isServed).toBe(true);
+  });
+
   test('that waits is not due before its time', async ({ db }) => {
     await queue(db, 7n, 1);
     await postponeDownload(db, await claimOne(db), {
@@ -359,7 +374,9 @@ describe('a page', () => {
     expect((await claimOne(db)).attempts).toBe(1);
   });
 
-  test('that shows another upload has its file fetched like any new one, whatever befell the earlier one', async ({ db }) => {
+  test('that shows another upload has its file fetched like any new one, whatever befell the earlier one', async ({
+    db,
+  }) => {
     const lease = await openLive(db);
     const page = (uploadedAt: number) =>
       aPage(lease, [anApplication(1, { attachments: [anAttachment('resume', { uploadedAt })] })]);
