@@ -8,7 +8,7 @@ import type { PassCrashPoint } from './domain/crash-point.ts';
 import type { Verdict } from './domain/evidence/explain.ts';
 import type { Trouble } from './domain/trouble.ts';
 import type { DownloadAccount, DownloadSummary, DownloadTotals } from './sync/files/download-run.ts';
-import { startRecall } from './sync/files/recall.ts';
+import { startDeletion } from './sync/files/delete-objects.ts';
 import { startPresence } from './sync/presence.ts';
 import { requireKey } from './sync/privacy/privacy-key.ts';
 import { createRateLimiter, type TakeSlot } from './sync/rate-limiter.ts';
@@ -107,7 +107,7 @@ async function overAdvertisers(
   const signal = AbortSignal.any([request.signal, presence.outdated]);
   const retryOptions = { ...opening, signal };
   await using connections = openConnectionsOf(config);
-  await using recall = startRecall({ store, openBlobs: (until) => openBlobsOf(config, store, until) }, signal);
+  await using deletion = startDeletion({ store, openBlobs: (until) => openBlobsOf(config, store, until) }, signal);
   const troubles = createTroubles(store);
   const limiters = new Map<string, TakeSlot>();
   const outcomes: Outcome[] = [];
@@ -163,7 +163,7 @@ async function overAdvertisers(
     filesTrouble = trouble;
   }
   await troubles.untilWritten();
-  await recall.finish().catch((trouble: unknown) => {
+  await deletion.finish().catch((trouble: unknown) => {
     signal.throwIfAborted();
     filesTrouble ??= trouble;
   });

@@ -8,7 +8,7 @@ import type { Source } from '../source/client.ts';
 import { openConnections } from '../source/http.ts';
 import type { Store } from '../store/store.ts';
 import { createDownloadMemory, type DownloadMemory } from '../sync/files/download-run.ts';
-import { startRecall } from '../sync/files/recall.ts';
+import { startDeletion } from '../sync/files/delete-objects.ts';
 import { startPresence } from '../sync/presence.ts';
 import { requireKey } from '../sync/privacy/privacy-key.ts';
 import { createRateLimiter, type TakeSlot } from '../sync/rate-limiter.ts';
@@ -108,7 +108,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   const names = accounts.map(({ name }) => name);
   const troubles = createTroubles(store);
   stack.use(
-    startRecall(
+    startDeletion(
       {
         store,
         openBlobs: (until) => openBlobsOf(config, store, until),

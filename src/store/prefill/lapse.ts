@@ -30,7 +30,7 @@ export async function lapsePrefills(db: Database): Promise<number> {
 }
 
 /**
- * The transaction that empties the rows also drops the resumes that nothing else refers to. Recall deletes the objects.
+ * The transaction that empties the rows also drops the resumes that nothing else refers to. The deletion loop deletes the objects.
  */
 async function lapse(tx: Queryable): Promise<number> {
   const rows = await tx.query<Columns<'prefills', 'advertiser_id' | 'resume_sha256'>>(

@@ -1,6 +1,6 @@
-// Deletes objects from the blob store: infected ones, orphans, and those of erased persons. Rows in the database decide what may be deleted
-// and prevent a put of equal bytes meanwhile (store/files/delete-blobs.ts). Requests to the blob store happen between two transactions,
-// never inside one.
+// Deletes objects from the blob store: infected ones, orphans, and those of erased persons and lapsed prefills. Rows in the database decide
+// what may be deleted and prevent a put of equal bytes meanwhile (store/files/delete-blobs.ts). Requests to the blob store happen between
+// two transactions, never inside one.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobStore, DeleteResult } from '../../domain/blob.ts';
 import { Trouble } from '../../domain/trouble.ts';
@@ -26,7 +26,7 @@ const mostAtOnce = 10;
 const retryMs = 1_000;
 
 /**
- * Deletes infected and dropped bytes of every advertiser, and finishes interrupted deletes. Returns the number of deleted objects. If the
+ * Deletes what is due, of every advertiser, and finishes interrupted deletes. Returns the number of deleted objects. If the
  * blob store refuses some objects, the others are still deleted, since refused ones keep their token for a while; the first refusal is
  * thrown at the end.
  */
@@ -92,7 +92,7 @@ async function deleteInTime(
   { blobs, now = () => performance.now() }: Pick<DeletingDeps, 'blobs' | 'now'>,
   keys: readonly string[],
   signal: AbortSignal,
-  startedAt = now(),
+  startedAt: number,
 ): Promise<DeleteResult> {
   const leftMs = startedAt + longestDeleteMs - now();
   if (leftMs <= 0) throw toTooSlow(blobs, keys);
@@ -117,4 +117,71 @@ function toTooSlow({ location }: BlobStore, keys: readonly string[], cause?: unk
   const took = `within ${longestDeleteMs / 1_000} s`;
   const message = `${location} did not delete ${keys.length} objects ${took}. The next run deletes them.`;
   return new Trouble('local', message, { at: 'storage', cause });
+}
+
+export interface DeletionDeps extends Pick<DeletingDeps, 'store'> {
+  /** Opens the blob store; called only when there is something to delete. */
+  readonly openBlobs: (signal: AbortSignal) => Promise<BlobStore>;
+  /** Called after each failed run with its error, and with null once nothing is left to delete. */
+  readonly onTrouble?: ((error: unknown) => void) | undefined;
+  readonly everyMs?: number;
+}
+
+/** The token of a run that died expires after 30 s (store/files/delete-blobs.ts). At this interval the next run is still within a minute. */
+const usuallyEveryMs = 5_000;
+
+/**
+ * Deletes what is due in the background, for as long as the worker or the command runs: a sweep or a download run may take hours, and
+ * infected bytes must be deleted within a minute of the flag being read (P8).
+ */
+export function startDeletion(
+  { store, openBlobs, onTrouble, everyMs = usuallyEveryMs }: DeletionDeps,
+  signal: AbortSignal,
+) {
+  const stop = new AbortController();
+  const stopSignal = AbortSignal.any([signal, stop.signal]);
+
+  /**
+   * The last failure, kept until nothing is left to delete. The token of a failed delete holds for a while; until it expires, the runs find
+   * nothing due although bytes remain.
+   */
+  let lastError: unknown = null;
+  /** Undefined before the first report: a process that has died may have left a trouble. */
+  let reportedError: unknown;
+
+  /** `stop` does not interrupt a run: an interrupted delete keeps its token, and the last run would find nothing due. */
+  async function runOnce(): Promise<void> {
+    if (await store.deletions.hasDueDeletes()) {
+      await using blobs = await openBlobs(signal);
+      await deleteDue({ store, blobs }, signal);
+      if (await store.deletions.hasDueDeletes()) return;
+    }
+    lastError = null;
+  }
+
+  async function repeat(): Promise<void> {
+    while (!stopSignal.aborted) {
+      await runOnce().catch((error: unknown) => {
+        lastError = error;
+      });
+      if (lastError !== reportedError && !stopSignal.aborted) onTrouble?.(lastError);
+      reportedError = lastError;
+      await sleep(everyMs, undefined, { signal: stopSignal }).catch(() => {});
+    }
+  }
+
+  const running = repeat();
+  const end = async () => {
+    stop.abort();
+    await running;
+  };
+  return {
+    /** Stops the periodic runs, does a last one, and throws its error if anything remains. */
+    async finish(): Promise<void> {
+      await end();
+      await runOnce();
+      if (lastError !== null) throw lastError;
+    },
+    [Symbol.asyncDispose]: end,
+  };
 }

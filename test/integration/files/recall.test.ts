@@ -8,7 +8,7 @@ import { loadConfig } from '../../../src/config.ts';
 import { openSandbox, type Sandbox } from '../../../src/dev/sandbox/http/server.ts';
 import type { BlobStore } from '../../../src/domain/blob.ts';
 import { Trouble } from '../../../src/domain/trouble.ts';
-import { startRecall } from '../../../src/sync/files/recall.ts';
+import { startDeletion } from '../../../src/sync/files/delete-objects.ts';
 import { emptyDatabase, shareDatabase } from '../../support/database/test-database.ts';
 import { hireWorker, openSettings, type WorkerSettings } from '../../support/processes/worker.ts';
 import { eraseAt, openSmallIntake } from '../../support/small-intake.ts';
@@ -130,7 +130,7 @@ test('a recall stays in trouble while bytes that the store refused to delete rem
   const told: unknown[] = [];
   const onTrouble = (error: unknown) => void told.push(error);
   const deps = { store: intake.store, openBlobs: async () => blobs, onTrouble, everyMs: 5 };
-  await using running = startRecall(deps, AbortSignal.timeout(600_000));
+  await using running = startDeletion(deps, AbortSignal.timeout(600_000));
   await until(() => told.length > 0);
   intake.board.change(second, { attachments: [{ ...other, hasVirus: true }] });
   await intake.sweep(true);
