@@ -205,7 +205,8 @@ async function runOnce(
   function count(state: DownloadEnd['state']): void {
     if (state === 'stored' || state === 'linked') totals.stored += 1;
     if (state === 'given_up') totals.givenUp += 1;
-    else if (state === 'linked' || state === 'infected' || state === 'missing' || state === 'rejected') totals[state] += 1;
+    else if (state === 'linked' || state === 'infected' || state === 'missing' || state === 'rejected')
+      totals[state] += 1;
     emptySince = null;
   }
 

@@ -4,7 +4,7 @@ import { type BlobStore, toBlobKey } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { mostLapses } from '../../domain/download-verdict.ts';
 import { type HashSetting, toHashUse } from '../../domain/hash-trust.ts';
-import type { Twin } from '../../store/files/claim-facts.ts';
+import type { FileFacts, Twin } from '../../store/files/claim-facts.ts';
 import type { CompletedState, Completion, StoredFile } from '../../store/files/complete-download.ts';
 import type { Store } from '../../store/store.ts';
 import { type FetchDeps, type FetchRequest, fetchFile } from './fetch.ts';
@@ -28,28 +28,24 @@ export type DownloadEnd =
   | { readonly state: Exclude<CompletedState, 'stored'> | 'linked' | 'postponed' };
 
 export async function download(deps: DownloadDeps, request: DownloadRequest): Promise<DownloadEnd> {
-  const { file, hash, maxBytes } = request;
-  const { claim, twin } = file;
-  const end = (completion: Completion) => complete(deps, request, completion);
+  const { file, hash } = request;
+  const { claim, twin, trust } = file;
   deps.crashPoint?.('claimed');
   if (claim.lapses >= mostLapses) {
     const reason = 'The process ended twice while it had this file in hand, the second time with this file alone.';
-    return await end({ kind: 'final', state: 'given_up', reason });
+    return await complete(deps, file, { kind: 'final', state: 'given_up', reason });
   }
-  const use = twin === null ? 'fetch' : toHashUse(hash, file.trust, Math.random());
+  const use = twin === null ? 'fetch' : toHashUse(hash, trust, Math.random());
   if (use === 'link' && twin !== null) {
-    const linked = await end(toLinked(twin, hash));
+    const linked = await complete(deps, file, toLinked(twin, hash));
     if (linked.state !== 'unlinkable') return linked;
   }
-  const stored = await fetchAndPut(deps, request, use === 'compare');
-  if (stored === 'tooLarge') {
-    const reason = `larger than ${maxBytes} bytes (ATTACHMENT_MAX_BYTES)`;
-    return await end({ kind: 'final', state: 'rejected', reason });
-  }
-  if (typeof stored === 'string') return { state: stored };
+  const fetched = await fetchAndPut(deps, request, use === 'compare');
+  if (typeof fetched === 'string') return { state: fetched };
   // A parsed screen waits for its commit in memory. A large one therefore keeps its slot until then, so that few wait.
-  if (stored.screens === null || stored.blob.sizeBytes < 250_000) request.onStored?.();
-  return await end(stored);
+  const isLargeScreen = fetched.kind === 'stored' && fetched.screens !== null && fetched.blob.sizeBytes >= 250_000;
+  if (!isLargeScreen) request.onStored?.();
+  return await complete(deps, file, fetched);
 }
 
 /** How long to wait for a delete of equal bytes. Most take less; if the deleting process died, the download waits several times. */
@@ -60,11 +56,13 @@ async function fetchAndPut(
   deps: DownloadDeps,
   request: DownloadRequest,
   compare: boolean,
-): Promise<StoredFile | 'tooLarge' | 'lost' | 'postponed'> {
-  const { file, signal } = request;
+): Promise<Completion | 'lost' | 'postponed'> {
+  const { file, maxBytes, signal } = request;
   const { claim, twin } = file;
   await using fetched = await fetchFile(deps, request);
-  if (fetched === null) return 'tooLarge';
+  if (fetched === null) {
+    return { kind: 'final', state: 'rejected', reason: `larger than ${maxBytes} bytes (ATTACHMENT_MAX_BYTES)` };
+  }
   deps.crashPoint?.('fetched');
   request.onFetched?.();
   const { facts, description, screens, notes } = fetched;
@@ -91,9 +89,9 @@ async function fetchAndPut(
 
 /**
  * Commits the end. `lost`: meanwhile another process took the download over, the file was flagged, or its person was erased. Bytes that were
- * put are then left to recall unless another file needs them.
+ * put are then left to be deleted unless another file needs them.
  */
-async function complete(deps: DownloadDeps, { file }: DownloadRequest, completion: Completion): Promise<DownloadEnd> {
+async function complete(deps: DownloadDeps, file: FileFacts, completion: Completion): Promise<DownloadEnd> {
   const state = await deps.store.downloads.complete(file.claim, completion);
   const fetched = completion.kind === 'stored' && completion.linkedBy === null ? completion.blob : null;
   if (state === 'lost' && fetched !== null) {
