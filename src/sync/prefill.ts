@@ -1,7 +1,7 @@
 // A prefill from the click to the filled form: begin it, finish it when the browser comes back, redeem it, and hand over the resume. Each
 // step can run in any process, because all state is in the store.
 // `binding` is an opaque text that identifies the browser.
-import { createHash, hash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type BlobStore, type Spool, toBlobKey } from '../domain/blob.ts';
 import {
@@ -15,11 +15,12 @@ import {
   toReturnUrl,
   toTicket,
 } from '../domain/prefill.ts';
-import { Trouble } from '../domain/trouble.ts';
+import { isMissing, Trouble } from '../domain/trouble.ts';
 import type { CandidateSession, PrefillSource } from '../source/prefill.ts';
 import type { FoundState, PrefillKey, RedeemedPrefill, ResumeFacts } from '../store/prefill/prefills.ts';
 import type { Store } from '../store/store.ts';
 import type { Slots } from './slots.ts';
+import { readStored } from './stored-bytes.ts';
 
 export interface PrefillDeps {
   readonly store: Pick<Store, 'blobs' | 'prefills'>;
@@ -200,41 +201,14 @@ export async function openResume(
 ): Promise<(ResumeFacts & { readonly bytes: AsyncIterable<Uint8Array> }) | null> {
   const resume = await store.prefills.loadResume(key);
   if (resume === null) return null;
-  const { sha256, ...facts } = resume;
-  const suspect = () => store.blobs.markSuspect(key.advertiserId, sha256);
-  const bytes = readProven(blobs.get(toBlobKey(key.advertiserId, sha256), signal), resume, suspect);
+  const bytes = readStored({ store, blobs }, key.advertiserId, resume, signal);
   try {
     await bytes.next();
-    return { ...facts, bytes };
+    return { ...resume, bytes };
   } catch (error) {
-    if (!(error instanceof Trouble) || error.kind !== 'missing') throw error;
-    await suspect();
-    return null;
+    if (isMissing(error)) return null;
+    throw error;
   }
-}
-
-/** Begins with an empty chunk once the object is open. Each chunk is held back until the next has come, the last until all are proven. */
-async function* readProven(
-  chunks: AsyncIterable<Uint8Array>,
-  { sha256, sizeBytes }: { readonly sha256: string; readonly sizeBytes: number },
-  onDamaged: () => Promise<void>,
-): AsyncGenerator<Uint8Array> {
-  const sum = createHash('sha256');
-  let held: Uint8Array = new Uint8Array();
-  let left = sizeBytes;
-  for await (const chunk of chunks) {
-    left -= chunk.length;
-    // A browser that has the last byte takes the file for whole.
-    if (left < 0) break;
-    yield held;
-    sum.update(chunk);
-    held = chunk;
-  }
-  if (left < 0 || sum.digest('hex') !== sha256) {
-    await onDamaged();
-    throw new Trouble('mismatch', 'The stored resume is damaged.');
-  }
-  yield held;
 }
 
 function toHash(secret: string): Buffer {

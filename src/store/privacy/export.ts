@@ -4,6 +4,7 @@
 // account may be shared as well: then account and address must both match. Prefills are found by every address and account id in their
 // profiles.
 import type { KeyObject } from 'node:crypto';
+import type { BlobFacts } from '../../domain/blob.ts';
 import { toAccountId, toBareAddress } from '../../domain/person.ts';
 import { mayStore, type PersonFacts, toPerson } from '../gate.ts';
 import { toPersonKey, toPersonKeys } from '../person-key.ts';
@@ -21,13 +22,11 @@ export interface PersonExport {
   readonly files: readonly ExportedFile[];
 }
 
-export interface ExportedFile {
+export interface ExportedFile extends BlobFacts {
   /** The id of its application or prefill. */
   readonly of: string;
   readonly kind: string;
   readonly version: number;
-  readonly key: string;
-  readonly sha256: string;
   readonly fileName: string | null;
 }
 
@@ -109,14 +108,14 @@ const rowsSql = `
   (SELECT count(*)::int FROM intake.prefills p WHERE p.advertiser_id = $1 AND ${isOfPerson('p', '$3')}) AS prefills`;
 
 const filesSql = `
-  SELECT f.application_id::text AS of, f.kind, f.version, b.key, f.sha256, f.file_name AS "fileName"
+  SELECT f.application_id::text AS of, f.kind, f.version, b.size_bytes::float8 AS "sizeBytes", f.sha256, f.file_name AS "fileName"
   FROM (
     SELECT advertiser_id, application_id, kind, version, sha256, file_name, state FROM intake.attachments
     UNION ALL SELECT advertiser_id, application_id, kind, version, sha256, file_name, state FROM intake.attachment_versions
   ) AS f JOIN intake.blobs b USING (advertiser_id, sha256)
   WHERE f.advertiser_id = $1 AND f.application_id = ANY ($2::bigint[]) AND f.state = 'stored' AND b.state = 'stored'
   UNION ALL
-  SELECT p.prefill_id::text, 'prefill', 1, b.key, b.sha256, p.resume_file_name FROM intake.prefills p
+  SELECT p.prefill_id::text, 'prefill', 1, b.size_bytes::float8, b.sha256, p.resume_file_name FROM intake.prefills p
   JOIN intake.blobs b ON b.advertiser_id = p.advertiser_id AND b.sha256 = p.resume_sha256
   WHERE p.advertiser_id = $1 AND ${isOfPerson('p', '$3')} AND p.resume_stored_at IS NOT NULL AND b.state = 'stored'
   ORDER BY 1, 2, 3`;

@@ -1,9 +1,8 @@
 // Parses the stored screens again without requests to the source, so that an improved parser also applies to screens stored before.
-import { hash } from 'node:crypto';
-import { type BlobStore, toBlobKey } from '../../domain/blob.ts';
+import type { BlobStore } from '../../domain/blob.ts';
 import { largestScreenBytes } from '../../domain/screen.ts';
-import { isMissing } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
+import { isLost, readStored } from '../stored-bytes.ts';
 import { type FetchDeps, readScreens } from './fetch.ts';
 
 export interface ReparseDeps extends Pick<FetchDeps, 'parseScreens'> {
@@ -27,7 +26,7 @@ const nothingRead = {
 };
 
 export async function reparse(deps: ReparseDeps, request: ReparseRequest): Promise<typeof nothingRead> {
-  const { store, blobs } = deps;
+  const { store } = deps;
   const counts = { ...nothingRead };
   for (const advertiserId of request.advertisers) {
     for await (const file of store.files.loadScreens(advertiserId, request.parserVersion)) {
@@ -37,18 +36,17 @@ export async function reparse(deps: ReparseDeps, request: ReparseRequest): Promi
         counts.unreadable += 1;
         continue;
       }
-      const chunks = await Array.fromAsync(blobs.get(toBlobKey(advertiserId, file.sha256), request.signal)).catch(
+      const chunks = await Array.fromAsync(readStored(deps, advertiserId, file, request.signal)).catch(
         (error: unknown) => {
-          if (isMissing(error)) return null;
+          if (isLost(error)) return null;
           throw error;
         },
       );
-      const bytes = Buffer.concat(chunks ?? []);
-      if (chunks === null || hash('sha256', bytes) !== file.sha256) {
-        await store.blobs.markSuspect(advertiserId, file.sha256);
+      if (chunks === null) {
         counts.missing += 1;
         continue;
       }
+      const bytes = Buffer.concat(chunks);
       const { screens, note } = await readScreens(deps, bytes, bytes.length, file.contentType);
       if (await store.files.replaceParsedScreens(file, screens, note)) counts[screens ? 'read' : 'unreadable'] += 1;
     }

@@ -1,12 +1,12 @@
 // Writes all stored data of one person into a folder: export.json with every row, and the files beside it. The data goes nowhere else, only
 // the user who runs the command can read the folder, and an incomplete export is removed.
-import { createHash } from 'node:crypto';
 import { mkdir, open, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BlobStore } from '../../domain/blob.ts';
 import { SettingTrouble, Trouble } from '../../domain/trouble.ts';
 import type { ExportedFile, PersonExport } from '../../store/privacy/export.ts';
 import type { Store } from '../../store/store.ts';
+import { isLost, readStored } from '../stored-bytes.ts';
 import { requireKey } from './privacy-key.ts';
 
 export interface ExportRequest {
@@ -62,8 +62,7 @@ async function fillFolder(
     const { of, kind, version, sha256 } = file;
     const path = join('files', of, toName(file));
     await mkdir(join(folder, 'files', of), { recursive: true, mode: 0o700 });
-    const isThere = await copy(blobs, file, join(folder, path), signal);
-    if (!isThere) await store.blobs.markSuspect(advertiserId, sha256);
+    const isThere = await copy(join(folder, path), readStored({ store, blobs }, advertiserId, file, signal));
     files.push({ path: isThere ? path : null, of, kind, version, sha256 });
   }
   const head = JSON.stringify({ advertiser_id: String(advertiserId), exported_at: new Date(), files }, null, 2);
@@ -97,17 +96,13 @@ function toName({ kind, version, fileName }: ExportedFile): string {
 }
 
 /** False if the bytes are missing or differ from those that were stored. */
-async function copy(blobs: BlobStore, file: ExportedFile, path: string, signal: AbortSignal): Promise<boolean> {
-  const hash = createHash('sha256');
+async function copy(path: string, chunks: AsyncIterable<Uint8Array>): Promise<boolean> {
   await using handle = await open(path, 'wx', 0o600);
   try {
-    for await (const chunk of blobs.get(file.key, signal)) {
-      hash.update(chunk);
-      await handle.writeFile(chunk);
-    }
-    if (hash.digest('hex') === file.sha256) return true;
+    for await (const chunk of chunks) await handle.writeFile(chunk);
+    return true;
   } catch (error) {
-    if (!(error instanceof Trouble) || error.kind !== 'missing') throw error;
+    if (!isLost(error)) throw error;
   }
   await rm(path);
   return false;
