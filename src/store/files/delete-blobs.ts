@@ -31,6 +31,8 @@ import type { Columns } from '../schema/rows.ts';
 /** Blobs whose objects the holder of the token deletes. */
 export interface BegunDelete {
   readonly token: string;
+  /** The holder gives up after this time, counted from before it asked for the token. */
+  readonly withinMs: number;
   readonly blobs: readonly DeletableBlob[];
 }
 
@@ -39,11 +41,9 @@ export interface DeletableBlob extends BlobFacts {
   readonly key: string;
 }
 
-/**
- * How long a token is valid. The caller gives a delete up after 20 s (sync/files/delete-objects.ts); the store is assumed not to carry it
- * out after the token has expired.
- */
-const tokenMs = 30_000;
+const deleteMs = 20_000;
+/** How long a token is valid. The store is assumed not to carry out a delete that was given up, once the token has expired. */
+const tokenMs = deleteMs + 10_000;
 
 /** True while a delete of blob `b`'s object may be running. */
 export const isBeingDeleted = isBefore('b.delete_until', tokenMs);
@@ -75,7 +75,7 @@ export async function beginDueDeletes(db: Queryable, limit: number): Promise<Beg
      RETURNING ${returned}`,
     [token],
   );
-  return { token, blobs };
+  return { token, withinMs: deleteMs, blobs };
 }
 
 /** True where an attachment, an earlier version, a prefill or a download that has announced it refers to blob `b`. $1 is the advertiser. */

@@ -4,6 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobStore, DeleteResult } from '../../domain/blob.ts';
 import { Trouble } from '../../domain/trouble.ts';
+import type { BegunDelete } from '../../store/files/delete-blobs.ts';
 import type { Store } from '../../store/store.ts';
 
 export interface DeletingDeps {
@@ -15,13 +16,7 @@ export interface DeletingDeps {
   readonly now?: (() => number) | undefined;
 }
 
-/**
- * Time limit of a delete. After it the delete is abandoned; its token holds for a while longer, and the next run deletes again. The time
- * counts from before the token is requested. A process that was suspended in between therefore sends no delete at all: by then the same
- * bytes may have been put again.
- */
-const longestDeleteMs = 20_000;
-/** As many as are deleted in that time, also where a request is slow and an object has versions. */
+/** As many as are deleted in time, also where a request is slow and an object has versions. */
 const mostAtOnce = 10;
 const retryMs = 1_000;
 
@@ -39,8 +34,7 @@ export async function deleteDue(deps: DeletingDeps, signal: AbortSignal): Promis
     const startedAt = now();
     const deletion = await store.deletions.beginDueDeletes(mostAtOnce);
     if (deletion.blobs.length === 0) break;
-    const keys = deletion.blobs.map(({ key }) => key);
-    const { kept, refused } = await deleteInTime(deps, keys, signal, startedAt);
+    const { kept, refused } = await deleteInTime(blobs, deletion, startedAt + deletion.withinMs - now(), signal);
     deps.onDeleted?.();
     const gone = deletion.blobs.filter(({ key }) => !refused.some((one) => one.key === key));
     for (const blob of await store.deletions.confirm({ ...deletion, blobs: gone }, kept)) {
@@ -84,18 +78,26 @@ export async function deleteUnneeded(
 }
 
 /**
+ * After the time limit the delete is abandoned; its token holds for a while longer, and the next run deletes again. A process that was
+ * suspended since it asked for the token has no time left and sends no delete at all: by then the same bytes may have been put again.
+ *
  * If the blob store refuses the whole request, it is repeated until the time limit; single refused objects are left to the next run.
  * A request without an answer is not repeated. The store may still carry it out, and a second delete that succeeds would release the token
  * before that. Instead the token expires, and the next run deletes.
  */
 async function deleteInTime(
-  { blobs, now = () => performance.now() }: Pick<DeletingDeps, 'blobs' | 'now'>,
-  keys: readonly string[],
+  blobs: BlobStore,
+  deletion: BegunDelete,
+  leftMs: number,
   signal: AbortSignal,
-  startedAt: number,
 ): Promise<DeleteResult> {
-  const leftMs = startedAt + longestDeleteMs - now();
-  if (leftMs <= 0) throw toTooSlow(blobs, keys);
+  const keys = deletion.blobs.map(({ key }) => key);
+  const tooSlow = (cause?: unknown) => {
+    const took = `within ${deletion.withinMs / 1_000} s`;
+    const message = `${blobs.location} did not delete ${keys.length} objects ${took}. The next run deletes them.`;
+    return new Trouble('local', message, { at: 'storage', cause });
+  };
+  if (leftMs <= 0) throw tooSlow();
   const limit = AbortSignal.timeout(Math.ceil(leftMs));
   const either = AbortSignal.any([signal, limit]);
   let refusal: Trouble | null = null;
@@ -105,18 +107,12 @@ async function deleteInTime(
     } catch (error) {
       signal.throwIfAborted();
       // The time limit may end a repeated request; the earlier refusal is then the cause to report.
-      if (limit.aborted) throw refusal ?? (error instanceof Trouble ? error : toTooSlow(blobs, keys, error));
+      if (limit.aborted) throw refusal ?? (error instanceof Trouble ? error : tooSlow(error));
       if (!(error instanceof Trouble) || error.status === undefined) throw error;
       refusal = error;
       await sleep(retryMs, undefined, { signal: either }).catch(() => {});
     }
   }
-}
-
-function toTooSlow({ location }: BlobStore, keys: readonly string[], cause?: unknown): Trouble {
-  const took = `within ${longestDeleteMs / 1_000} s`;
-  const message = `${location} did not delete ${keys.length} objects ${took}. The next run deletes them.`;
-  return new Trouble('local', message, { at: 'storage', cause });
 }
 
 export interface DeletionDeps extends Pick<DeletingDeps, 'store'> {

@@ -119,8 +119,8 @@ export const deletionScenarios = {
         programs: {
           delete: async (actor) => {
             const { store, ...deps } = toDeleting(files, actor, false);
-            const begun = [{ token, blobs }];
-            const beginDueDeletes = async () => begun.pop() ?? { token, blobs: [] };
+            const begun = [{ token, withinMs: 20_000, blobs }];
+            const beginDueDeletes = async () => begun.pop() ?? { token, withinMs: 0, blobs: [] };
             const deletions = { ...store.deletions, beginDueDeletes };
             await deleteDue({ ...deps, store: { ...store, deletions } }, never);
           },
