@@ -1,4 +1,4 @@
-// Reads stored bytes and proves them on the way, for whoever hands them on.
+// Reads stored bytes and proves them on the way, for a resume, a screen or an export.
 import { createHash } from 'node:crypto';
 import { type BlobFacts, type BlobStore, toBlobKey } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';

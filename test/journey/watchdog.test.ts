@@ -14,7 +14,7 @@ import { testFirst } from '../support/suite/variants.ts';
 
 function start(file: string, args: readonly string[], env: Record<string, string> = {}) {
   const cache = process.env.NODE_COMPILE_CACHE;
-  const child = spawn(process.execPath, [`test/support/${file}`, ...args], {
+  const child = spawn(process.execPath, [`test/support/processes/${file}`, ...args], {
     env: { PATH: process.env.PATH, ...(cache && { NODE_COMPILE_CACHE: cache }), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

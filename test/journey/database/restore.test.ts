@@ -93,9 +93,12 @@ describe('after a restore', { tags: ['slow'] }, () => {
   });
 
   // Written by the code of that commit or release (test/support/database/write-dump.ts). The bucket is not part of it.
-  const dumps = readdirSync('test/support').filter((name) => name.endsWith('.sql.gz'));
+  const dumps = readdirSync('test/support/database').filter((name) => name.endsWith('.sql.gz'));
+  if (dumps.length === 0) throw new Error('test/support/database holds no dump.');
   test.for(dumps)('%s, an earlier backup, is upgraded, complete again, and the erased stay erased', async (dump) => {
-    await using database = await openRestored(gunzipSync(readFileSync(`test/support/${dump}`)).toString('utf8'));
+    await using database = await openRestored(
+      gunzipSync(readFileSync(`test/support/database/${dump}`)).toString('utf8'),
+    );
     const tables = [
       'applications',
       'attachments',
