@@ -31,15 +31,16 @@ const watchSql = `
   END $$;
   CREATE CONSTRAINT TRIGGER watch_cursor AFTER INSERT OR UPDATE ON intake.cursors DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION chaos.watch_cursor();
-  -- A page deletes queue rows only of attachments that are not pending. The row of a pending attachment is deleted only by the worker that
-  -- claimed it, or by an erasure.
+  -- The row of a pending attachment leaves the queue only by the worker that claimed it, or by an erasure. A page that has another file in its
+  -- place queues it anew. Checked at COMMIT.
   CREATE FUNCTION chaos.watch_claim() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
     INSERT INTO chaos.broken SELECT format('P6: the download of %s of %s was ended by somebody who did not hold it', OLD.kind, OLD.application_id), OLD.application_id
     FROM intake.attachments f WHERE f.advertiser_id = OLD.advertiser_id AND f.application_id = OLD.application_id
-      AND f.kind = OLD.kind AND f.state = 'pending';
-    RETURN OLD;
+      AND f.kind = OLD.kind AND f.state = 'pending' AND NOT EXISTS (SELECT 1 FROM intake.downloads d
+        WHERE d.advertiser_id = OLD.advertiser_id AND d.application_id = OLD.application_id AND d.kind = OLD.kind);
+    RETURN NULL;
   END $$;
-  CREATE TRIGGER watch_claim BEFORE DELETE ON intake.downloads FOR EACH ROW
+  CREATE CONSTRAINT TRIGGER watch_claim AFTER DELETE ON intake.downloads DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
     WHEN (OLD.lease_token IS NULL) EXECUTE FUNCTION chaos.watch_claim();
   -- The facts at an application's last event. A new event needs a change of facts. Checked at COMMIT, after all writes of the transaction.
   CREATE TABLE chaos.told (advertiser_id bigint, application_id bigint, xact xid8 NOT NULL, facts text NOT NULL,
