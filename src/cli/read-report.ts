@@ -1,7 +1,7 @@
 // What `sync`, `backfill` and the demo have in common: progress while advertisers are read, and one report at the end.
 
 import type { Outcome, ReadEvents, ReadOutcome } from '../app.ts';
-import { assumptions } from '../domain/coverage/certificate.ts';
+import { assumptions, weakestOf } from '../domain/coverage/certificate.ts';
 import { formatBytes, formatCount } from '../domain/format.ts';
 import type { Context } from './command.ts';
 import { type ExitCode, exitCodes, toFailure } from './failure.ts';
@@ -93,12 +93,8 @@ function sumOf<Name extends string>(all: readonly Readonly<Record<Name, number |
 
 /** The weakest of the sweeps of this command; null where none was needed. */
 function toWeakestSweep({ sweeps }: Outcome) {
-  const worst =
-    sweeps.find((one) => one.certificate === 'unproven') ??
-    sweeps.find((one) => one.risk === 'doubt') ??
-    sweeps.find((one) => one.certificate === 'assumed') ??
-    sweeps.at(-1);
-  return worst ? { certificate: worst.certificate, risk: worst.risk, reason: worst.reason } : null;
+  const weakest = weakestOf(sweeps);
+  return weakest ? { certificate: weakest.certificate, risk: weakest.risk, reason: weakest.reason } : null;
 }
 
 function toMessage(trouble: unknown): string {

@@ -26,6 +26,12 @@ export interface Conclusion {
   readonly reason: string;
 }
 
+/** The weakest of several conclusions; undefined where there is none. */
+export function weakestOf<One extends Conclusion>(all: readonly One[]): One | undefined {
+  const find = (risk: Conclusion['risk']) => all.find((one) => one.risk === risk);
+  return all.find((one) => one.certificate === 'unproven') ?? find('doubt') ?? find('harmless') ?? all[0];
+}
+
 /** What `proven` relies on and no question can test with certainty. */
 export const assumptions: readonly string[] = [
   'The source applies both id filters before it cuts a page off, and takes nothing out of a page afterwards.',

@@ -1,7 +1,7 @@
 // Explains certificates to a person: whether everything was stored by a given day, which questions were asked, and what would have
 // disproved it.
 
-import { assumptions, type Conclusion } from '../coverage/certificate.ts';
+import { assumptions, type Conclusion, weakestOf } from '../coverage/certificate.ts';
 import { isTiled } from '../coverage/covered.ts';
 import type { ExportedCertificate } from './record.ts';
 
@@ -38,6 +38,8 @@ export interface CurrentProof {
   readonly asked: ReadonlyMap<bigint, Asked>;
 }
 
+const unproven = { certificate: 'unproven', risk: 'doubt' } as const;
+
 /** The answer to "was everything stored by then?". */
 export type Explanation = ReturnType<typeof explain>;
 
@@ -53,7 +55,8 @@ export function explain(at: Date | null, { verdict, certificates, asked }: Curre
   }));
   const { openRanges } = verdict;
   // A gap that a later sweep left says nothing about an earlier day.
-  const { certificate, risk } = at === null ? verdict : weakestOf(certificates);
+  const ofCertificates = isTiled(certificates) ? weakestOf(certificates) : undefined;
+  const { certificate, risk } = (at === null ? verdict : ofCertificates) ?? unproven;
   const isOpen = at === null && openRanges > 0;
   return {
     at,
@@ -66,12 +69,4 @@ export function explain(at: Date | null, { verdict, certificates, asked }: Curre
     assumptions,
     falsifiedBy,
   };
-}
-
-/** What the certificates say without the gaps that were left since. */
-function weakestOf(certificates: readonly ExportedCertificate[]): Pick<Conclusion, 'certificate' | 'risk'> {
-  const find = (risk: Conclusion['risk']) => certificates.find((one) => one.risk === risk);
-  const unproven = { certificate: 'unproven', risk: 'doubt' } as const;
-  if (!isTiled(certificates) || certificates.some((one) => one.certificate === 'unproven')) return unproven;
-  return find('doubt') ?? find('harmless') ?? find('none') ?? unproven;
 }
