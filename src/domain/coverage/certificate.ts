@@ -65,7 +65,7 @@ const noReach = 'the filters were not seen to act before the page is cut off';
 
 type Reasons = readonly (readonly [risk: Reason['risk'], is: boolean, reason: string])[];
 
-/** True if a sweep has asked more than what it found justifies. A choice: what it leaves open is read next time. */
+/** R6: true if a sweep has asked more than what it found justifies. A choice: what it leaves open is read next time. */
 export function isOverBudget({ facts, open }: State, inFlight = 0): boolean {
   const unread = open.filter(({ stuck }) => stuck !== null && stuck !== unreadableOnly).length;
   // If applications arrive faster than answers show them, a sweep would follow them for ever.
@@ -124,7 +124,7 @@ function findReasons(state: State): Reason[] {
   const isSmall = [facts.pages.after, facts.pages.both].some(({ rows }) => rows > 0 && rows < smallPage);
   // A filter behind the cut fills the page: it is as long as the longest ever seen.
   const isLate = isEdgeGone(facts) && !hasReach(facts) && (isNone || longest === facts.longestBefore);
-  // So many stored ids may be gone at once. Beyond it a person decides. A choice.
+  // R4: so many stored ids may be gone at once. Beyond it a person decides. A choice.
   const absentLimit = Math.max(20, Math.floor(facts.listedBefore * 0.02));
   const ofAll: Reasons = [
     ['fault', facts.absent > absentLimit, tooManyAbsent],
@@ -136,6 +136,7 @@ function findReasons(state: State): Reason[] {
     ['harmless', true, 'normal poll; the next recheck brings the proof'],
   ];
   const ofProofs: Reasons = [
+    // R8, of the bounds that must have been seen to act.
     ['doubt', isCut(facts) && !hasReach(facts), noReach],
     ['doubt', isLate, 'stored applications are gone, and a filter that acts after the cap would look the same'],
     // Two deletions during one sweep are believed. A choice.
@@ -149,7 +150,7 @@ function findReasons(state: State): Reason[] {
   return [...unreadReasons(state), ...reasons.map(([risk, , reason]) => ({ risk, reason }))];
 }
 
-/** Single ids that could not be read are named. An operator can accept them. */
+/** R7: single ids that could not be read are named. An operator can accept them. */
 function unreadReasons({ facts, open }: State): Reason[] {
   const accepted = new Set(facts.accepted);
   // A poll does not repeat what the status has named already.
@@ -173,7 +174,7 @@ export function isCut({ reach }: Pick<Facts, 'reach'>): boolean {
   return reach.after || reach.before || reach.both;
 }
 
-/** In a list without order either bound can hide rows; in a sorted one only the bound towards its far end. */
+/** R8: in a list without order either bound can hide rows; in a sorted one only the bound towards its far end. */
 export function hasReach(facts: Facts): boolean {
   const { after, before } = facts.reach;
   const isSorted = orderOf(facts) !== 'mixed' || facts.rising + facts.falling < 10;

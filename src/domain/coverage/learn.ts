@@ -1,4 +1,5 @@
-// Decides what an answer proves: its range is closed, or is asked again in parts, or the source does not honour its filters.
+// Decides what an answer proves: its range is closed, or is asked again in parts, or the source does not honour its filters. R1 to R9 are the
+// rules of docs/coverage.md, each named where it is applied.
 
 import { contains, type IdRange, isSingle, type Position, rising, splitAfter, toRange, without } from './position.ts';
 import {
@@ -47,7 +48,7 @@ export function learn(state: State, question: Question, answer: Answer): Learned
   return { state: draft, ...effect };
 }
 
-/** What every page tells, whatever it was asked for. */
+/** What every page tells, whatever it was asked for (R8); and how much a page holds (R1). */
 function notePage(facts: Draft['facts'], question: Question, page: PageAnswer): void {
   if (page.echo === 'differs') addReason(facts, 'fault', 'the source repeats other filters than were sent');
   if (page.echo === 'absent') addReason(facts, 'harmless', 'the source does not repeat the filters that were sent');
@@ -93,12 +94,14 @@ type Judged = Effect & { readonly parts: readonly OpenRange[] };
 
 /** The open ranges that remain of a range after an answer to all of it. */
 function judge(facts: Draft['facts'], range: OpenRange, question: Question, answer: Answer): Judged {
+  // R8: two filters together are refused, or not honoured.
   const isRefused = answer.kind === 'refused';
   if (isRefused || (answer.kind === 'page' && isStray(question, answer))) {
     const verb = isRefused ? 'refuses' : 'does not honour';
     facts.walk = beginWalk(facts, facts, `the source ${verb} afterid and beforeid together`);
     return { ...noEffect, parts: [] };
   }
+  // R7: a question that fails is asked in parts.
   if (answer.kind === 'unanswered') return { ...noEffect, parts: splitUnanswered(range, answer.ids, answer.why) };
   const shown = shownInside(range, answer);
   const lacked = answer.lacking;
@@ -108,19 +111,22 @@ function judge(facts: Draft['facts'], range: OpenRange, question: Question, answ
   const recent = shown.filter((id) => recents.has(id));
   const arrived = recent.filter((id) => answer.news.has(id)).length;
   if (range.wider !== null && shown.length - arrived > range.wider.inside) noteCut(facts, range.wider);
-  // Elements without a readable id, and bounds that come back, take up room.
+  // R3: elements without a readable id, and bounds that come back, take up room. R5: one id. R1: room.
   const isEmpty = shown.length === 0 && (page.rows === 0 || isFarFromFull(facts, page));
   const isOne = isSingle(range) && (shown.length === 1 || isEmpty);
   const isWhole = isEmpty || isOne || hasRoom(facts, page);
   const isExact = !hasNews && lacked.length === 0;
   if (isWhole && lacked.length > 0) {
+    // R4: an id that two such answers lack is gone.
     const again = lacked.filter((one) => one.again);
     noteGone(facts, again);
     const isConfirmed = !hasNews && again.length === lacked.length && lacked.length < mostLacking;
     if (isConfirmed) return { ...close(facts, range, shown, recent.length), lacked };
     return { closed: null, lacked, parts: openParts(range, halve(range, shown, lacked), shown, page) };
   }
+  // R2: nothing new, nothing lacking.
   if (isOne || (isWhole && isExact)) return close(facts, range, shown, recent.length);
+  // R6: what is not closed is asked in parts.
   if (shown.length === 0) return { ...noEffect, parts: stepOver(facts, range, question, answer) };
   const parts = openParts(range, cutRange(facts, range, shown, isExact), shown, page);
   // Ids between the parts have been read and belong to none of them.
@@ -137,7 +143,7 @@ function close(facts: Draft['facts'], range: IdRange, shown: readonly Position[]
   return { closed: shown.length === 0 ? 'empty' : isSingle(range) ? 'single' : 'known', lacked: [], parts: [] };
 }
 
-/** Known ids are lacking: reads both halves of the range again. If it holds one known id only, the same question again. */
+/** Known ids are lacking (R4): reads both halves of the range again. If it holds one known id only, the same question again. */
 function halve(range: IdRange, shown: readonly Position[], lacking: readonly LackingId[]): IdRange[] {
   const ids = [...shown, ...lacking.map(({ id }) => id as Position)].sort(rising);
   const cut = ids[Math.floor((ids.length - 1) / 2)] as Position;
@@ -145,7 +151,7 @@ function halve(range: IdRange, shown: readonly Position[], lacking: readonly Lac
   return ids.length < 2 || lower === null || upper === null ? [range] : [lower, upper];
 }
 
-/** A page that shows only the bounds of its question: asks again with bounds that step over them. */
+/** A page that shows only the bounds of its question (R6): asks again with bounds that step over them. */
 function stepOver(facts: Draft['facts'], range: OpenRange, question: Question, page: PageAnswer): OpenRange[] {
   const came = (bound: bigint | null) => page.rows.some(({ id }) => id === bound);
   const { after, before } = range.steps;
@@ -160,7 +166,7 @@ function stepOver(facts: Draft['facts'], range: OpenRange, question: Question, p
   return [{ ...range, stuck: unreadableOnly }];
 }
 
-/** An answer is known to have left something out: it was cut off. If it was empty or had room, an assumption is wrong. */
+/** R8: an answer is known to have left something out: it was cut off. If it was empty or had room, an assumption is wrong. */
 function noteCut(facts: Draft['facts'], wider: Wider): void {
   if (wider.rows === 0 || hasRoom(facts, wider))
     addReason(facts, 'doubt', 'an answer left out applications although it had room for them');
@@ -179,6 +185,7 @@ function isRecent({ recentFrom }: Facts, { at }: { at: bigint | null }): boolean
   return recentFrom !== null && at !== null && at >= recentFrom;
 }
 
+/** R9: a witness closes nothing. What it shows, or lacks, opens ranges again. */
 function learnWitness(draft: Draft, question: Question, answer: Answer): void {
   const { facts } = draft;
   facts.witnesses = facts.witnesses?.filter((other) => !isSameQuestion(other, question)) ?? null;
@@ -205,7 +212,7 @@ function learnWitness(draft: Draft, question: Question, answer: Answer): void {
   }
 }
 
-/** New ids in closed ranges: they were hidden when the range was read, or have arrived since. The ids around them are read again. */
+/** R8: new ids in closed ranges. They were hidden when the range was read, or have arrived since. The ids around them are read again. */
 function noteHidden(draft: Draft, { covers, purpose }: Question, answer: PageAnswer): void {
   const { facts } = draft;
   if (purpose === 'walk') return;

@@ -19,12 +19,12 @@ function byteLimit(facts: PageFacts, shape: Shape): number {
   return rows < smallPage || facts.largestRow * 8 >= bytes ? 0 : bytes * (facts.rigor === 'poll' ? 3 / 8 : 9 / 16);
 }
 
-/** True if an answer of this size cannot have been cut off. */
+/** R1: true if an answer of this size cannot have been cut off. */
 export function hasRoom(facts: PageFacts, { rows, bytes, shape }: ShapedPage): boolean {
   return rows * 2 < facts.pages[shape].rows && bytes < byteLimit(facts, shape);
 }
 
-/** True if a page of elements without a readable id, or of bounds that came back, has room by the longest page of any shape. */
+/** R3: true if a page of elements without a readable id, or of bounds that came back, has room by the longest page of any shape. */
 export function isFarFromFull({ pages }: Pick<Facts, 'pages'>, { rows, bytes }: PageSize): boolean {
   const mostBytes = Math.max(pages.after.bytes, pages.both.bytes);
   return rows * 2 < longestOf({ pages }) && bytes * 16 < mostBytes * 9;

@@ -1,5 +1,6 @@
-// Splits a range that an answer did not close. It splits at ids that the answer showed, and nearly every part keeps one of them, so that
-// an empty answer to it is a contradiction. Where that cannot have room (small pages, a heavy id), parts lie between the ids.
+// Splits a range that an answer did not close (R6 of docs/coverage.md). It splits at ids that the answer showed, and nearly every part keeps
+// one of them, so that an empty answer to it is a contradiction. Where that cannot have room (small pages, a heavy id), parts lie between
+// the ids.
 
 import {
   contains,
@@ -93,7 +94,7 @@ function cutAt(range: IdRange, cuts: readonly Position[], order: Order): IdRange
   return rest === null ? parts : [...parts, rest];
 }
 
-/** Splits a range whose question was not answered: at the middle of the ids that are known to be in it, else at the middle of the range. */
+/** R7: splits a range whose question was not answered, at the middle of the ids that are known to be in it, else at the middle of the range. */
 export function splitUnanswered(range: IdRange, ids: readonly bigint[], why: string): OpenRange[] {
   if (isSingle(range)) return [{ ...openRange(range), stuck: why }];
   const inside = idsInside(range, ids).filter((id) => id < range.to);

@@ -1,5 +1,5 @@
-// Reads a list with one filter, page by page, if the source does not honour two. A walk is complete only if the list is sorted, which no
-// question can prove. So it ends with a doubt at best.
+// Reads a list with one filter, page by page, if the source does not honour two (R8 of docs/coverage.md). A walk is complete
+// only if the list is sorted, which no question can prove. So it ends with a doubt at best.
 
 import { type IdRange, type Position, toRange } from './position.ts';
 import { type Answer, boundedQuestion, isStray, type Question, shownInside } from './question.ts';

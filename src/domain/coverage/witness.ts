@@ -1,5 +1,6 @@
-// Plans the questions that follow when all ranges are closed. They look for applications that the range questions may have hidden: with one
-// filter, beyond the ends, in the widest gaps, at random splits and by date. They close nothing and can only contradict.
+// Plans the witnesses (R9 of docs/coverage.md), the questions that follow when all ranges are closed. They look for applications that the
+// range questions may have hidden: with one filter, beyond the ends, in the widest gaps, at random splits and by date. They close nothing
+// and can only contradict.
 
 import { isCut } from './certificate.ts';
 import {
