@@ -112,3 +112,15 @@ test('dates that stand for none, the first and the last that a server knows, spo
   const [status] = await intake.store.reports.loadStatus();
   expect(status).toMatchObject({ newestSubmittedAt: new Date(at), coverage: { certificate: 'proven' } });
 });
+
+test('a copy of an id that names several people counts as a row once, and not as an element without an id as well', async ({
+  database,
+}) => {
+  await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 20 });
+  intake.board.fault({ kind: 'duplicate', on: 'list', times: null, differing: true });
+  await intake.sweep();
+  expect(await database.query(`SELECT DISTINCT reason FROM intake.quarantine`)).toHaveLength(1);
+  const counted = `SELECT count(*)::int > 0 AS answers, count(line::jsonb -> 'unreadable')::int AS unreadable FROM intake.evidence
+    WHERE line::jsonb ->> 'type' = 'answer'`;
+  expect(await database.query(counted)).toEqual([{ answers: true, unreadable: 0 }]);
+});
