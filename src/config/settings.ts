@@ -127,7 +127,7 @@ export const sections = {
       default: '*/10 * * * *',
     },
     SYNC_LAG: {
-      meaning: 'window re-read by every poll, counted from when an id was first seen',
+      meaning: 'how far before the last poll a poll reads again, counted from when an id was first seen',
       read: read.duration,
       default: '15m',
     },

@@ -25,6 +25,18 @@ describe('L6 an application that shows only after a higher id was read', () => {
     expect(await findDifferences(database, board)).toEqual([]);
   });
 
+  test('is met by the next poll also if there was none for longer than the lag', async ({ openSite }) => {
+    const { board, database, sync } = await openSite({ applications: 30, choices });
+    await sync();
+    board.holdBack(1);
+    board.add(2);
+    await sync();
+    await database.query(`UPDATE intake.applications SET first_seen_at = first_seen_at - interval '3 hours'`);
+    await database.query(`UPDATE intake.cursors SET as_of = as_of - interval '3 hours'`);
+    board.release();
+    expect((await sync()).at(-1)).toMatchObject({ added: 1 });
+  });
+
   test('widens the window that polls read again', { tags: ['slow'] }, async ({ openSite }) => {
     const { board, database, sync } = await openSite({ applications: 60, choices });
     await sync();

@@ -95,12 +95,13 @@ const latenessMs = `least(86400000, CASE WHEN v.late_at > now() - interval '30 d
 /** More applications than arrive within a lag. A poll that read again what a first load has stored in its lag would be a second one. */
 const mostInLag = 5_000;
 
-const lagAgo = `now() - greatest(asked.lag_ms, ${latenessMs}) * interval '1 millisecond'`;
+/** One lag before the last poll: what commits late at the source may have appeared at any time since. */
+const lagAgo = `least(now(), c.as_of) - greatest(asked.lag_ms, ${latenessMs}) * interval '1 millisecond'`;
 
 /**
- * A poll begins where the cursor was one lag ago, by `first_seen_at`, so that it also reads ids that commit late at the source. After a first
- * load too many rows are newer than that: then the poll begins below the lowest id submitted in the last 26 hours. It begins at an application
- * that must still be there, so that a healthy answer is never empty.
+ * A poll begins where the cursor was one lag before the last poll, by `first_seen_at`, so that it also reads ids that commit late at the
+ * source. After a first load too many rows are newer than that: then the poll begins below the lowest id submitted in the last 26 hours. It
+ * begins at an application that must still be there, so that a healthy answer is never empty.
  */
 export async function loadSyncStates(
   db: Queryable,
