@@ -39,10 +39,15 @@ const frequent: Record<string, (db: Queryable, advertiserId: bigint) => Promise<
   'where the recheck of recent days begins': (db, advertiserId) => loadRecentFrom(db, advertiserId, 2),
   'the place of an audit': (db, advertiserId) => loadAuditPlace(db, advertiserId, { random: 0.5, size: 20 }),
   'whether a page holds hidden applications': (db, advertiserId) =>
-    findHidden(db, advertiserId, [
-      { id: 77n, submittedAt: null },
-      { id: 20_000_000n, submittedAt: Date.now() },
-    ]),
+    findHidden(
+      db,
+      advertiserId,
+      [
+        { id: 77n, submittedAt: null },
+        { id: 20_000_000n, submittedAt: Date.now() },
+      ],
+      true,
+    ),
   'open ranges': (db, advertiserId) => loadOpenRanges(db, advertiserId),
   'which accounts have files to fetch': (db) => loadDueAdvertisers(db),
   'a claim of files': async (db, advertiserId) => {

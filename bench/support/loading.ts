@@ -47,7 +47,7 @@ export async function loadPages(url: string, source: Source, applications: numbe
     const toCommit: ReadPage = {
       ...{ lease: lane.lease, advertiserId, seq, sweep, askedAt, asked, applications: read, rejects },
     };
-    await commitAnswer({ store, source }, toCommit, async () => toProgress(after, bytes));
+    await commitAnswer({ store, source }, toCommit, null, async () => toProgress(after, bytes));
   }
 
   /** Requests a page, after taking its ticket. */

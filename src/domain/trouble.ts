@@ -115,12 +115,12 @@ export class LeaseLost extends LastingTrouble {
   }
 }
 
-/** The sweep was dropped while it ran, because an audit found an application that the source hides. It must be begun again. */
+/** The sweep was dropped while it ran, because another answer showed an application that the source hides. It must be begun again. */
 export class SweepDropped extends LastingTrouble {
   constructor() {
     super(
       'local',
-      'While this sweep ran, an audit found an application that the source had hidden, so the sweep was dropped.',
+      'While this sweep ran, another answer showed an application that the source had hidden, so the sweep was dropped.',
     );
   }
 }

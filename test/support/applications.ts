@@ -130,7 +130,8 @@ export async function commitPageOf(
   page: TestPage,
   onDiff?: (diff: PageDiff) => void,
 ): Promise<PageSummary> {
-  return await commitAnswer({ store, source: { toElement } }, page, async (diff) => {
+  const coverage = { findHidden: async () => [], endCertificates: async () => {} };
+  return await commitAnswer({ store: { ...store, coverage }, source: { toElement } }, page, null, async (diff) => {
     onDiff?.(diff);
     return page.isQuiet && needsNoCommit(diff) ? null : page.progress;
   });

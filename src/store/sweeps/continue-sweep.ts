@@ -226,12 +226,13 @@ export async function loadAuditPlace(
 /**
  * The hidden ids among these. A hidden application is not stored, and either a certificate covers its id and it was submitted before the
  * certificate's `complete_through`, or a running sweep has closed the range of its id and it was submitted before the `complete_through` that
- * this sweep would get.
+ * this sweep would get. What a poll shows above the cursor is new, whatever its date says.
  */
 export async function findHidden(
   db: Queryable,
-  advertiserId: bigint | null,
+  advertiserId: bigint,
   applications: readonly { readonly id: bigint; readonly submittedAt: number | null }[],
+  isPoll: boolean,
 ): Promise<bigint[]> {
   const rows = await db.query<{ id: bigint }>(
     `SELECT s.id FROM unnest($2::bigint[], $3::float8[]) AS s (id, ms)
@@ -246,8 +247,9 @@ export async function findHidden(
              AND w.low <= s.id AND (w.high IS NULL OR w.high >= s.id) AND d.at < to_timestamp(rtrim(w.facts->>'recentFrom', 'n')::float8)
              AND NOT EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = $1 AND r.sweep_id = w.sweep_id
                AND r.low <= s.id AND (r.high IS NULL OR r.high >= s.id))))
-       AND NOT EXISTS (SELECT 1 FROM intake.unreadable u WHERE u.advertiser_id = $1 AND u.application_id = s.id)`,
-    [advertiserId, ...columnsOf(applications, 'id', 'submittedAt')],
+       AND NOT EXISTS (SELECT 1 FROM intake.unreadable u WHERE u.advertiser_id = $1 AND u.application_id = s.id)
+       AND (NOT $4 OR s.id < (SELECT c.after_id FROM intake.cursors c WHERE c.advertiser_id = $1))`,
+    [advertiserId, ...columnsOf(applications, 'id', 'submittedAt'), isPoll],
   );
   return rows.map((row) => row.id);
 }

@@ -5,7 +5,7 @@ import { isSingle } from '../../domain/coverage/position.ts';
 import { aloneQuestion, dateSlackSeconds, type Question } from '../../domain/coverage/question.ts';
 import { toAuditBody } from '../../domain/evidence/record.ts';
 import { compared, createAsker } from './ask-source.ts';
-import { commitAnswer, endContradictedCertificates, toReadPage } from './commit-answer.ts';
+import { type Asker, commitAnswer, toReadPage } from './commit-answer.ts';
 import type { ReadContext, SweepDeps } from './sweep.ts';
 
 /**
@@ -55,18 +55,17 @@ export async function witnessByDate(deps: SweepDeps, task: ReadContext): Promise
 export const mostAudits = 50;
 
 /** Asks, commits what the answer shows, and appends its line to the proof that covers the audited place. No sweep learns from it. */
-async function ask(deps: SweepDeps, task: ReadContext, question: Question, by: string) {
+async function ask(deps: SweepDeps, task: ReadContext, question: Question, by: Asker) {
   const { store } = deps;
   const askSource = createAsker(deps, task.advertiser, task.lane.signal);
   const answer = await askSource(question);
   const { page } = answer;
   const { advertiserId } = task.advertiser;
   if (page === null || advertiserId === null) return { page, hidden: [], fresh: [] };
-  const hidden = await endContradictedCertificates(store, advertiserId, page.applications, by);
   const read = toReadPage(task.lane, advertiserId, null, answer);
   const { covers } = question;
   let fresh: readonly bigint[] = [];
-  await commitAnswer(deps, read, async (diff) => {
+  const { hidden } = await commitAnswer(deps, read, by, async (diff) => {
     const proof = await store.evidence.loadAudited(advertiserId, covers?.from ?? null);
     fresh = diff.fresh.map(({ id }) => id);
     const isQuiet = fresh.length === 0 && !(covers !== null && isSingle(covers));

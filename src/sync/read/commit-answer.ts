@@ -1,7 +1,8 @@
 // Commits the applications of an answer: compares its page with the stored rows (reads) and writes the difference, again if the rows have
 // changed in between. account-identity.ts has already checked whose data the answer holds.
-import { type Application, sharedId } from '../../domain/application.ts';
-import { coveredOf } from '../../domain/coverage/covered.ts';
+import { sharedId } from '../../domain/application.ts';
+import { coveredOf, rangeOf } from '../../domain/coverage/covered.ts';
+import { contains } from '../../domain/coverage/position.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { PageProgress, PageSummary } from '../../store/applications/commit-page.ts';
@@ -11,26 +12,23 @@ import type { Sweep } from '../../store/sweeps/sweeps.ts';
 import type { HeldLane } from '../accounts/held-lane.ts';
 import type { ReceivedAnswer } from './ask-source.ts';
 
-/**
- * Finds the hidden applications among these (findHidden), ends the certificates that cover them, and returns their ids. Must be called before
- * the applications are stored: a stored application cannot be found hidden any more.
- */
-export async function endContradictedCertificates(
-  store: Pick<Store, 'coverage'>,
-  advertiserId: bigint,
-  applications: readonly Pick<Application, 'id' | 'submittedAt'>[],
-  by: string,
-): Promise<readonly bigint[]> {
-  const hidden = await store.coverage.findHidden(advertiserId, applications);
-  const reason = `${by} found an application that the proof did not show`;
-  if (hidden.length > 0) await store.coverage.endCertificates(advertiserId, hidden, reason);
-  return hidden;
-}
-
 interface CommitDeps {
-  readonly store: { readonly applications: Pick<Store['applications'], 'diffPage' | 'commitPage'> };
+  readonly store: {
+    readonly applications: Pick<Store['applications'], 'diffPage' | 'commitPage'>;
+    readonly coverage: Pick<Store['coverage'], 'findHidden' | 'endCertificates'>;
+  };
   readonly source: Pick<Source, 'toElement'>;
 }
+
+/** Who asks. The certificates that its answer contradicts name it; null for an answer that contradicts none. */
+export type Asker =
+  | 'a poll'
+  | 'a sweep by ids'
+  | 'a backfill by date'
+  | 'a question about an unreadable id'
+  | 'a random audit'
+  | 'the check by date'
+  | null;
 
 export const nothingWritten: PageSummary = { added: 0, changed: 0, quarantined: 0, stale: [] };
 
@@ -39,22 +37,33 @@ const mostTries = 20;
 
 /**
  * Compares a page with the stored rows and commits it, again and again until the rows have not changed in between. `learn` says what the page
- * advances besides. Applications whose id is another person's go to quarantine.
+ * advances besides. Applications whose id is another person's go to quarantine. The hidden applications of the page (findHidden) end the
+ * certificates that cover them, before they are stored: a stored application cannot be found hidden any more. Returns their ids, too.
  */
 export async function commitAnswer(
-  { store: { applications }, source }: CommitDeps,
+  { store: { applications, coverage }, source }: CommitDeps,
   page: ReadPage,
-  learn: (diff: PageDiff) => Promise<PageProgress | null> = async () => null,
-): Promise<PageSummary> {
+  by: Asker,
+  learn?: (diff: PageDiff) => Promise<PageProgress | null>,
+): Promise<PageSummary & { readonly hidden: readonly bigint[] }> {
+  const { advertiserId, sweep } = page;
+  // A sweep that learns from the page judges its own range itself.
+  const own = learn && by === 'a sweep by ids' ? sweep : null;
+  const reason = `${by} found an application that the proof did not show`;
+  const hidden: bigint[] = [];
   for (let tries = 0; tries < mostTries; tries++) {
     const diff = await applications.diffPage(page);
-    const progress = await learn(diff);
-    if (progress === null && needsNoCommit(diff)) return nothingWritten;
+    const judged = by === null ? [] : diff.fresh.filter(({ id }) => own === null || !contains(rangeOf(own), id));
+    const found = judged.length === 0 ? [] : await coverage.findHidden(advertiserId, judged, by === 'a poll');
+    if (found.length > 0) await coverage.endCertificates(advertiserId, found, reason);
+    hidden.push(...found);
+    const progress = (await learn?.(diff)) ?? null;
+    if (progress === null && needsNoCommit(diff)) return { ...nothingWritten, hidden };
     // Of the copies of a shared id, the comparison decides anew which one is the application.
     const others = page.rejects.filter(({ reason }) => reason !== sharedId);
     const rejects = [...others, ...diff.strangers.map(source.toElement)];
     const summary = await applications.commitPage({ ...page, rejects }, diff, progress);
-    if (summary !== 'outdated') return summary;
+    if (summary !== 'outdated') return { ...summary, hidden };
   }
   throw new Trouble('local', 'Another process keeps changing the applications of this page.', { at: 'database' });
 }

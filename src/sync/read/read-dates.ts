@@ -31,6 +31,8 @@ export async function readDates(
     { ...request, parallel: 1 },
     {
       range: { axis: 'date', low, high },
+      // A recheck by date follows a sweep by ids that has already ended with a doubt.
+      asker: request.purpose === 'backfill' ? 'a backfill by date' : null,
       begin: (_, startedAt) => toRangeState(beginDates(low, high, BigInt(Math.floor(startedAt.getTime() / 1_000)))),
       decode: ({ facts }) => toRangeState(decode<DateProgress>(facts)),
     },

@@ -62,6 +62,7 @@ export async function readIds(deps: SweepDeps, request: SweepRequest, plan: Part
   });
   return await sweep(deps, request, {
     range: { axis: 'id', ...range },
+    asker: request.purpose === 'live' ? 'a poll' : 'a sweep by ids',
     begin(sweepId, startedAt) {
       const recentFrom = BigInt(Math.floor((startedAt.getTime() - lagMs) / 1_000));
       return toRangeState(begin({ ...plan, recentFrom, seed: Number(sweepId % 4_294_967_296n) }));

@@ -137,7 +137,8 @@ async function readUnreadable(deps: SweepDeps, context: ReadContext, ids: readon
       await store.coverage.saveUnreadable(advertiserId, [{ id, reason }]);
       continue;
     }
-    await commitAnswer(deps, toReadPage(context.lane, advertiserId, null, received));
+    const page = toReadPage(context.lane, advertiserId, null, received);
+    await commitAnswer(deps, page, 'a question about an unreadable id');
     await store.coverage.resolveUnreadable(advertiserId, id);
   }
 }

@@ -10,7 +10,7 @@ import { holdLane, type LaneHolder } from '../accounts/held-lane.ts';
 import { commitAnswer } from './commit-answer.ts';
 
 export interface ReplayDeps {
-  readonly store: Pick<Store, 'applications' | 'leases' | 'quarantine' | 'sweeps'>;
+  readonly store: Pick<Store, 'applications' | 'coverage' | 'leases' | 'quarantine' | 'sweeps'>;
   readonly source: Pick<Source, 'toElement'> & {
     /** Parses one element of the list; a Reject if it still cannot be used. */
     readonly parseElement: (text: string) => Application | Reject;
@@ -69,7 +69,7 @@ export async function replay(deps: ReplayDeps, request: ReplayRequest): Promise<
         rejects: [],
         replayed: chosen.map(toReplayed),
       };
-      const { added } = await commitAnswer(deps, page);
+      const { added } = await commitAnswer(deps, page, null);
       counts.added += added;
       counts.read += readable.length;
       // Also resolves elements that changed nothing, and those of which another element of the same application was committed.

@@ -1,8 +1,6 @@
 // A sweep: one pass over a range until it is read. It sends questions to the source and commits each answer together with what follows from
 // it. What to ask and what an answer means is decided by ids (read-ids.ts) or by dates (read-dates.ts).
 import type { Conclusion, SweepEnd } from '../../domain/coverage/certificate.ts';
-import { rangeOf } from '../../domain/coverage/covered.ts';
-import { contains } from '../../domain/coverage/position.ts';
 import type { Question } from '../../domain/coverage/question.ts';
 import type { LineBody } from '../../domain/evidence/record.ts';
 import type { Source } from '../../source/client.ts';
@@ -13,13 +11,7 @@ import type { UnfinishedSweep } from '../../store/sweeps/continue-sweep.ts';
 import type { ReadRange, Sweep, SweepProgress, SweepPurpose } from '../../store/sweeps/sweeps.ts';
 import type { HeldLane } from '../accounts/held-lane.ts';
 import { compared, createAsker, type ReceivedAnswer } from './ask-source.ts';
-import {
-  commitAnswer,
-  endContradictedCertificates,
-  needsNoCommit,
-  nothingWritten,
-  toReadPage,
-} from './commit-answer.ts';
+import { type Asker, commitAnswer, needsNoCommit, nothingWritten, toReadPage } from './commit-answer.ts';
 
 export interface SweepDeps {
   readonly store: Pick<Store, 'advertisers' | 'applications' | 'coverage' | 'evidence' | 'leases' | 'sweeps'>;
@@ -69,6 +61,7 @@ export interface SweepRequest extends ReadContext {
 
 export interface RangeReader {
   readonly range: ReadRange;
+  readonly asker: Asker;
   begin(sweepId: bigint, startedAt: Date): RangeState;
   decode(found: UnfinishedSweep): RangeState;
 }
@@ -150,7 +143,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
       return nothingWritten;
     }
     const page = toReadPage(lane, advertiserId, sweep, received);
-    return await commitAnswer(deps, page, async (diff) => {
+    return await commitAnswer(deps, page, reader.asker, async (diff) => {
       const answer = compared(received, diff);
       const { next, ...progress } = state.learn({ ...received, answer }, others, isRecorded);
       const { ended } = progress;
@@ -164,17 +157,6 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
     });
   }
 
-  /** Ends certificates of other sweeps that this page contradicts. */
-  async function checkOtherCertificates({ page }: ReceivedAnswer): Promise<void> {
-    const { advertiserId } = advertiser;
-    const isById = range.axis === 'id';
-    // A recheck by date follows a sweep by ids that has already ended with a doubt.
-    if (advertiserId === null || page === null || (!isById && purpose !== 'backfill')) return;
-    const others = page.applications.filter(({ id }) => !isById || !contains(rangeOf(range), id));
-    const by = isById ? 'a sweep of another id range' : 'a backfill by date';
-    if (others.length > 0) await endContradictedCertificates(store, advertiserId, others, by);
-  }
-
   /**
    * Asks the same question with a new request number, because changes were not written: a newer request has seen the same applications. The
    * sweep learns nothing from it.
@@ -183,7 +165,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
     const { advertiserId } = advertiser;
     for (let tries = 0; tries < mostRepeats && advertiserId !== null; tries++) {
       const page = toReadPage(lane, advertiserId, asked, await askSource(question));
-      const { stale } = await commitAnswer(deps, page);
+      const { stale } = await commitAnswer(deps, page, reader.asker);
       if (stale.length === 0) return;
     }
   }
@@ -200,7 +182,6 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
       }
       const answer = await Promise.race(inFlight.values());
       inFlight.delete(answer.question);
-      await checkOtherCertificates(answer);
       const { added, changed, quarantined, stale } = await commit(answer);
       const { page } = answer;
       const { found, share } = run.state;

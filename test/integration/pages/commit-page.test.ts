@@ -96,12 +96,7 @@ describe('a page', () => {
     const page = aPage(live, [anApplication(1), anApplication(2, { jobSeekingInfo: null, attachments: [] })], {
       progress: { added: [{ low: 3n, high: null, state: 'open', evidence: '{}' }], cursor: 2n },
     });
-    expect(await commitPage(db, key, page)).toEqual({
-      added: 2,
-      changed: 0,
-      quarantined: 0,
-      stale: [],
-    });
+    expect(await commitPage(db, key, page)).toEqual({ added: 2, changed: 0, quarantined: 0, stale: [], hidden: [] });
     const applications = `SELECT application_id AS id, submitted_at AS at, ready_at IS NOT NULL AS ready FROM intake.applications ORDER BY 1`;
     expect(await db.query(applications)).toEqual([
       { id: 1n, at: new Date('2026-01-01T00:01:00Z'), ready: false },
@@ -149,7 +144,7 @@ describe('a page', () => {
     await until(async () => {
       const [before] = await db.query(position);
       const summary = await commitPage(db, key, aPage(live, applications, { isQuiet: true }));
-      expect(summary).toEqual({ added: 0, changed: 0, quarantined: 0, stale: [] });
+      expect(summary).toEqual({ added: 0, changed: 0, quarantined: 0, stale: [], hidden: [] });
       const [after] = await db.query(position);
       return before?.lsn === after?.lsn && before?.xid === after?.xid;
     });

@@ -1,12 +1,14 @@
 // Evidence against a certificate counts, wherever it comes from and whenever: from a backfill by date, a sweep of other ids, an audit while a recheck is
 // paused, a sweep that began later. The delay of a hidden application also lengthens later lags.
-import { expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { Position } from '../../../src/domain/coverage/position.ts';
 import { explain } from '../../../src/domain/evidence/explain.ts';
 import { SweepDropped } from '../../../src/domain/trouble.ts';
+import type { Source } from '../../../src/source/client.ts';
 import { backfill } from '../../../src/sync/read/read-account.ts';
+import { readAgain } from '../../../src/sync/read/read-tasks.ts';
 import { type TestDatabase, test } from '../../support/database/test-database.ts';
-import { readSome } from '../../support/reading.ts';
+import { inLane, readSome, runTaskOf } from '../../support/reading.ts';
 import { openSmallIntake, type SmallIntake } from '../../support/small-intake.ts';
 
 const hour = 3_600_000;
@@ -81,9 +83,65 @@ test('a recheck of the newest ids ends the certificate of lower ids if its cross
   await readFrom(intake, await loadId(database, 20));
   expect(await database.query(`SELECT 1 FROM intake.applications WHERE application_id = 1005`)).toHaveLength(1);
   expect(await certificates(database)).toMatchObject([
-    { low: '1', certificate: 'unproven', reason: expect.stringContaining('a sweep of another id range') },
+    { low: '1', certificate: 'unproven', reason: expect.stringContaining('a sweep by ids') },
     { certificate: 'proven' },
   ]);
+});
+
+describe('an answer of which no proof learns ends the certificate that it contradicts', () => {
+  const ended = (by: string) => [{ certificate: 'unproven', risk: 'doubt', reason: expect.stringContaining(by) }];
+
+  test('as a poll that reads the ids of the last day again', async ({ database }) => {
+    await using intake = await openSmallIntake({ rigor: 'proof', database });
+    addOld(intake, everyTen(40));
+    await intake.sweep();
+    addOld(intake, [1_005n]);
+    await intake.sweep();
+    expect(await certificates(database)).toMatchObject(ended('a poll'));
+  });
+
+  test('but not a poll that shows an application with an old date above all others', async ({ database }) => {
+    await using intake = await openSmallIntake({ rigor: 'proof', database });
+    addOld(intake, everyTen(40));
+    await intake.sweep();
+    addOld(intake, [2_000n]);
+    await intake.sweep();
+    expect(await database.query(`SELECT 1 FROM intake.applications WHERE application_id = 2000`)).toHaveLength(1);
+    expect(await certificates(database)).toMatchObject([{ certificate: 'proven' }]);
+  });
+
+  test('as a question about an unreadable id, to which the source shows more', async ({ database }) => {
+    await using intake = await openSmallIntake({ rigor: 'proof', database });
+    addOld(intake, everyTen(40));
+    await intake.sweep();
+    addOld(intake, [1_005n]);
+    const unreadable = { id: 1_015n as Position, reason: 'HTTP 500' };
+    await intake.store.coverage.saveUnreadable(intake.board.advertiserId, [unreadable]);
+    await database.query(`UPDATE intake.unreadable SET next_at = now()`);
+    await using inner = intake.openSource('json');
+    const source: Source = { ...inner, list: (_, ...rest) => inner.list({ afterId: 0n }, ...rest) };
+    await runTaskOf(intake.store, source, 'unfinished');
+    expect(await certificates(database)).toMatchObject(ended('a question about an unreadable id'));
+  });
+
+  test('as a question that a sweep repeats, whose range it has closed', async ({ database }) => {
+    await using intake = await openSmallIntake({ rigor: 'proof', database });
+    addOld(intake, everyTen(40));
+    await intake.sweep();
+    const { applications } = intake.store;
+    let widest = 0;
+    const commitPage: (typeof applications)['commitPage'] = async (...page) => {
+      const summary = await applications.commitPage(...page);
+      const isWidest = page[0].asked?.low === 1n && page[0].asked.high === null;
+      // The first time it is the first question, the second time a witness. As if the other lane had seen a newer state meanwhile.
+      if (summary === 'outdated' || !isWidest || ++widest !== 2) return summary;
+      addOld(intake, [1_005n]);
+      return { ...summary, stale: [1_000n] };
+    };
+    const store = { ...intake.store, applications: { ...applications, commitPage } };
+    await expect(inLane({ ...intake, store }, (read) => readAgain(...read))).rejects.toThrow(SweepDropped);
+    expect(await certificates(database)).toMatchObject(ended('a sweep by ids'));
+  });
 });
 
 test('a doubt and its evidence survive the end of sweeps that began earlier', { tags: ['slow'] }, async ({
