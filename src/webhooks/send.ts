@@ -1,6 +1,6 @@
 // Sends one message to an endpoint and tells what it answered. It trusts nothing of the endpoint: it follows no redirect, reads a bounded
 // part of the answer within a bounded time, and connects only to addresses that were checked. Never throws for what an endpoint does.
-import { promises as dns, type LookupAddress, lookup as lookUp } from 'node:dns';
+import { promises as dns, type LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { Agent } from 'undici';
 import { toCertificateProblem, toConnectionReason, toHostAndPort } from '../domain/connection-error.ts';
@@ -30,8 +30,6 @@ export type Resolve = (
 
 export interface WebhookClient extends AsyncDisposable {
   send(message: WebhookMessage): Promise<Answer>;
-  /** Host and port, and why they cannot be connected to, as far as it is known without a connection; null where nothing speaks against. */
-  look(): Promise<{ readonly address: string; readonly refusal: string | null }>;
 }
 
 /** Less than the 20 seconds that a worker has to end: a message in flight is finished, not repeated. */
@@ -47,8 +45,6 @@ export function openWebhookClient(options: WebhookClientOptions): WebhookClient 
   const url = new URL(options.url);
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const address = toHostAndPort(url);
-  /** Null where the socket may connect to whatever the name resolves to. */
-  const lookup = allowPrivate ? null : createPublicLookup(options.resolve ?? askServers);
   // A host that is an address is not looked up. Name servers do not know localhost.
   const isRefused = !allowPrivate && (/(?:^|\.)localhost\.?$/.test(host) || (isIP(host) !== 0 && !isPublic(host)));
   const agent = new Agent({
@@ -58,7 +54,10 @@ export function openWebhookClient(options: WebhookClientOptions): WebhookClient 
     bodyTimeout: timeoutMs,
     maxHeaderSize: headersMaxBytes,
     allowH2: false,
-    connect: { timeout: timeoutMs, ...(lookup && { lookup }) },
+    connect: {
+      timeout: timeoutMs,
+      ...(!allowPrivate && { lookup: createPublicLookup(options.resolve ?? askServers) }),
+    },
   });
 
   return {
@@ -88,10 +87,6 @@ export function openWebhookClient(options: WebhookClientOptions): WebhookClient 
       } catch (error) {
         return toNoAnswer(toCode(error), address);
       }
-    },
-    async look() {
-      const code = isRefused ? refusedCode : isIP(host) === 0 ? await findLookupCode(lookup ?? lookUp, host) : null;
-      return { address, refusal: code === null ? null : toNoAnswer(code, address).reason };
     },
     [Symbol.asyncDispose]: () => agent.destroy(),
   };
@@ -124,11 +119,6 @@ export function createPublicLookup(resolve: Resolve): LookupFunction {
       done(null, first.address, first.family);
     });
   };
-}
-
-/** Why a name gives no address; null where it gives one. */
-function findLookupCode(lookup: LookupFunction, host: string): Promise<string | null> {
-  return new Promise((resolve) => lookup(host, { all: true }, (error) => resolve(error && toCode(error))));
 }
 
 function toCode(error: unknown): string {

@@ -10,7 +10,7 @@ import { toPrintable } from '../terminal.ts';
 export const doctor = command({
   name: 'doctor',
   summary:
-    'check configuration, database, schema, clock, storage, credentials and webhooks; show what was learned about the source',
+    'check configuration, database, schema, clock, storage and credentials; show what was learned about the source',
   examples: [
     ['intake doctor', 'every check, one line each'],
     ['intake doctor --json', 'the same for a program'],
@@ -45,13 +45,11 @@ export const doctor = command({
 
 /** Runs the checks. They do not change the schema, and a failing check does not stop the others. */
 async function runChecks(
-  config: Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'webhooks'>,
+  config: Config<'database' | 'source' | 'sync' | 'privacy' | 'blobs'>,
   signal: AbortSignal,
 ): Promise<Finding[]> {
   const { openAnyStore } = await import('../../app/database.ts');
-  const { openConfiguredBlobs, openConnectionsOf, openSourceToLook, openWebhooks } = await import(
-    '../../app/resources.ts'
-  );
+  const { openConfiguredBlobs, openConnectionsOf, openSourceToLook } = await import('../../app/resources.ts');
   const checks = await import('../../sync/worker/health-checks.ts');
   await using stack = new AsyncDisposableStack();
   const findings: Finding[] = [];
@@ -73,14 +71,9 @@ async function runChecks(
   const owned = isGood('schema') ? store : null;
   findings.push(...(await checks.checkBlobs(owned, () => openConfiguredBlobs(config), signal)));
   const connections = stack.use(openConnectionsOf(config));
-  const { advertisers } = config.source;
-  for (const account of advertisers) {
+  for (const account of config.source.advertisers) {
     const source = openSourceToLook(config, store, account, connections);
     findings.push(...(await checks.checkSource(store, source, { ...account, signal })));
   }
-  const webhooks = openWebhooks(config, stack).filter(({ account }) =>
-    advertisers.some(({ name }) => name === account),
-  );
-  findings.push(...(await checks.checkWebhooks(webhooks)));
   return findings;
 }

@@ -1,6 +1,5 @@
 // The checks of `intake doctor` and of a worker's readiness: whether the database, the storage and the source can be used, and what earlier
-// sweeps learned about the source. A check returns findings. It sends one harmless request to a source, nothing to the endpoints of webhooks,
-// and leaves nothing in the storage.
+// sweeps learned about the source. A check returns findings. It sends one harmless request to a source and leaves nothing in the storage.
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { type BlobStore, countKept, type DeletePolicy, type DeleteResult, hasRoom } from '../../domain/blob.ts';
 import { assumptions } from '../../domain/coverage/certificate.ts';
@@ -10,7 +9,6 @@ import { parseIdentity } from '../../domain/store-owner.ts';
 import { SettingTrouble, Trouble, WrongStore } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { KnownAdvertiser } from '../../store/accounts/advertisers.ts';
-import type { WebhookName } from '../../store/accounts/webhooks.ts';
 import type { Store } from '../../store/store.ts';
 import { loadOwner } from '../files/store-owner.ts';
 import type { WorkerFacts } from './worker.ts';
@@ -204,21 +202,6 @@ export async function checkSource(
     findings.push(bad(`${name}: source`, toWords(trouble), trouble));
   }
   return findings;
-}
-
-/** An endpoint of webhooks as it is configured, with a look at its address that sends nothing. */
-export interface CheckedWebhook extends WebhookName {
-  readonly look: () => Promise<{ readonly address: string; readonly refusal: string | null }>;
-}
-
-/** Checks the address of each endpoint. How it answers is shown by the status. */
-export async function checkWebhooks(webhooks: readonly CheckedWebhook[]): Promise<Finding[]> {
-  return await Promise.all(
-    webhooks.map(async ({ account, name, look }) => {
-      const { address, refusal } = await look();
-      return { check: `${account}: webhook ${name}`, ok: refusal === null, detail: refusal ?? address };
-    }),
-  );
 }
 
 /** A halt for a refused credential ends by itself; the credential check shows whether it is accepted now. Other halts need an operator. */
