@@ -1,8 +1,9 @@
 // Composes the commands that read once: opens their resources, reads one advertiser after the other, then downloads the files of all of them.
 import { toOwner } from './app/actor.ts';
+import { openConnectionsOf, openSource } from './app/clients.ts';
 import { openAnyStore } from './app/database.ts';
 import { downloadFiles } from './app/files.ts';
-import { openBlobsOf, openConnectionsOf, openSource } from './app/resources.ts';
+import { openBlobsOf } from './app/storage.ts';
 import type { Config } from './config.ts';
 import type { PassCrashPoint } from './domain/crash-point.ts';
 import type { Verdict } from './domain/evidence/explain.ts';

@@ -13,7 +13,7 @@ import type { EraseExtracts } from '../sync/privacy/erase.ts';
 import type { MaintenanceTask } from '../sync/worker/maintenance.ts';
 import { toOwner } from './actor.ts';
 import { openStoreOf } from './database.ts';
-import { openConfiguredBlobs, openSpoolOf } from './resources.ts';
+import { openConfiguredBlobs, openSpoolOf } from './storage.ts';
 
 export type ExtractConfig = Config<'database' | 'privacy' | 'blobs' | 'sync' | 'extract'>;
 type Place = NonNullable<ExtractConfig['extract']['EXTRACT_URL']>;

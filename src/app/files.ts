@@ -12,7 +12,7 @@ import {
   runDownloads,
 } from '../sync/files/download-run.ts';
 import { retry } from '../sync/retry.ts';
-import { openBlobsOf, openSpoolOf } from './resources.ts';
+import { openBlobsOf, openSpoolOf } from './storage.ts';
 
 /** What a download run reports, and what is carried over to the next run. */
 export interface FilesRequest

@@ -6,7 +6,7 @@ import { verify } from '../sync/files/verify.ts';
 import { finishErasures, retain } from '../sync/privacy/erase.ts';
 import type { MaintenanceTask } from '../sync/worker/maintenance.ts';
 import { createExtractErasure } from './extract.ts';
-import { openBlobsOf } from './resources.ts';
+import { openBlobsOf } from './storage.ts';
 
 export function createMaintenance(config: Config<'sync' | 'blobs'>, store: Store): MaintenanceTask[] {
   const verifying = {

@@ -18,7 +18,7 @@ import { createPrefillRoutes } from '../web/prefill/routes.ts';
 import { type HttpServer, openServer } from '../web/server.ts';
 import { toOwner } from './actor.ts';
 import { openAnyStore } from './database.ts';
-import { openBlobsOf, openSpoolOf } from './resources.ts';
+import { openBlobsOf, openSpoolOf } from './storage.ts';
 
 /** Larger than any expected resume. */
 const resumeMaxBytes = 20_000_000;

@@ -23,12 +23,13 @@ import { startWorker, type Worker } from '../sync/worker/worker.ts';
 import { createMetrics } from '../web/admin/metrics.ts';
 import { openAdmin } from '../web/admin/routes.ts';
 import { toOwner } from './actor.ts';
+import { openSource, openWebhooks, totalTimeoutMs } from './clients.ts';
 import { openAnyStore } from './database.ts';
 import { createExtractTask } from './extract.ts';
 import { downloadFiles, type FilesRequest } from './files.ts';
 import { createMaintenance, createPrivacyMaintenance } from './maintenance.ts';
-import { openBlobsOf, openSource, openWebhooks, totalTimeoutMs } from './resources.ts';
 import { loadStatus } from './status.ts';
+import { openBlobsOf } from './storage.ts';
 
 export type WorkerConfig = Config<
   'database' | 'source' | 'sync' | 'privacy' | 'blobs' | 'admin' | 'webhooks' | 'extract'

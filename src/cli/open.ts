@@ -1,7 +1,7 @@
 // Loads the configuration of a command and opens what it works with: the store and its accounts, and the files where it needs them. Passes in
 // the embedded server: of the production code, only the CLI knows src/dev.
 import { join } from 'node:path';
-import type { BlobsUse } from '../app/resources.ts';
+import type { BlobsUse } from '../app/storage.ts';
 import type { Environment } from '../config/local.ts';
 import type { Config, Need } from '../config.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
@@ -91,7 +91,7 @@ export async function openKnown<N extends Need = never>(
 export async function openFiles(context: Context, role: string, advertiser: string | undefined, use: BlobsUse) {
   await using stack = new AsyncDisposableStack();
   const known = stack.use(await openKnown(context, role, advertiser, 'blobs'));
-  const { openBlobsOf } = await import('../app/resources.ts');
+  const { openBlobsOf } = await import('../app/storage.ts');
   const blobs = stack.use(await openBlobsOf(known.config, known.store, context.signal, use));
   const owned = stack.move();
   return { ...known, blobs, [Symbol.asyncDispose]: () => owned.disposeAsync() };

@@ -2,7 +2,7 @@
 // What lasts longer than silence may last and yet is no silence: a worker that waits for a slow source, store or rate limit is not stuck.
 import { rmSync, writeFileSync } from 'node:fs';
 import { describe, expect, vi } from 'vitest';
-import { totalTimeoutMs } from '../../src/app/resources.ts';
+import { totalTimeoutMs } from '../../src/app/clients.ts';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { openTestDatabase, test } from '../support/database/test-database.ts';
 import { hireWorker, isDone, isRead, isStored, openSettings } from '../support/processes/worker.ts';

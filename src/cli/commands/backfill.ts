@@ -81,7 +81,7 @@ async function showEstimates(
 ): Promise<ExitCode> {
   const { backfillParallel: parallel } = await import('../../app.ts');
   const { openAnyStore } = await import('../../app/database.ts');
-  const { openConnectionsOf, openSourceToLook } = await import('../../app/resources.ts');
+  const { openConnectionsOf, openSourceToLook } = await import('../../app/clients.ts');
   const { toRanges } = await import('../../sync/read/read-account.ts');
   const { estimate } = await import('../../sync/read/estimate.ts');
   // An estimate creates a missing schema but does not upgrade an existing one.

@@ -49,7 +49,8 @@ async function runChecks(
   signal: AbortSignal,
 ): Promise<Finding[]> {
   const { openAnyStore } = await import('../../app/database.ts');
-  const { openConfiguredBlobs, openConnectionsOf, openSourceToLook } = await import('../../app/resources.ts');
+  const { openConnectionsOf, openSourceToLook } = await import('../../app/clients.ts');
+  const { openConfiguredBlobs } = await import('../../app/storage.ts');
   const checks = await import('../../sync/worker/health-checks.ts');
   await using stack = new AsyncDisposableStack();
   const findings: Finding[] = [];

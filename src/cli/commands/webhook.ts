@@ -48,7 +48,7 @@ function toNew(advertiser: string, name: string): WebhookStatus {
 async function ping({ env, terminal }: Context, name: string) {
   const config: Config<'webhooks'> = await loadCommandConfig(env, { needs: ['webhooks'] });
   const endpoint = requireWebhook(config, name);
-  const { openWebhook } = await import('../../app/resources.ts');
+  const { openWebhook } = await import('../../app/clients.ts');
   await using client = openWebhook(endpoint, config);
   const answer = await client.send(toPing(name, new Date()));
   const delivered = isDelivered(answer);

@@ -1,6 +1,6 @@
 // Retry-After, heard by one worker and honoured by all of them (P14).
 import { describe, expect } from 'vitest';
-import { openConnectionsOf, openSource } from '../../../src/app/resources.ts';
+import { openConnectionsOf, openSource } from '../../../src/app/clients.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { openSandbox, type Sandbox } from '../../../src/dev/sandbox/http/server.ts';
 import { openStore } from '../../../src/store/store.ts';

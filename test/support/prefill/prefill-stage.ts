@@ -5,7 +5,7 @@ import { Writable } from 'node:stream';
 import { openStoreOf } from '../../../src/app/database.ts';
 import { createMaintenance } from '../../../src/app/maintenance.ts';
 import { openPrefillServer } from '../../../src/app/prefill.ts';
-import { openBlobsOf } from '../../../src/app/resources.ts';
+import { openBlobsOf } from '../../../src/app/storage.ts';
 import { loadConfig } from '../../../src/config.ts';
 import type { Choices } from '../../../src/dev/sandbox/behaviour/choices.ts';
 import type { OAuthClient } from '../../../src/dev/sandbox/http/oauth.ts';

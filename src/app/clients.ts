@@ -1,14 +1,9 @@
-// Opens the configured resources beside the database: source, blob store, spool and the clients of webhooks.
-import { tmpdir } from 'node:os';
-import { loadFreeBytes, openDiskBlobs } from '../blobs/disk.ts';
+// Opens the configured HTTP clients: those of the source and of webhooks.
 import { type Config, toWebhookSecrets } from '../config.ts';
-import type { BlobStore, Spool } from '../domain/blob.ts';
 import { version } from '../domain/version.ts';
 import { createSource, type Source, type SourceOptions } from '../source/client.ts';
 import { type Connections, openConnections } from '../source/http.ts';
 import type { Store } from '../store/store.ts';
-import { openSpool } from '../sync/files/spool.ts';
-import { ensureOwned, guardStore, requireOnceOwned, requireOwned } from '../sync/files/store-owner.ts';
 import { createRateLimiter, honourRetryAfter } from '../sync/rate-limiter.ts';
 import { openWebhookClient, type WebhookClient } from '../webhooks/send.ts';
 
@@ -68,55 +63,6 @@ export function openSource(
     }),
     ...more,
   });
-}
-
-/**
- * What is checked when a blob store is opened, by its use: `own` takes a store that has no owner; `add` and `read` do not, and a former owner
- * may read; `erase` checks nothing, because what cannot be deleted there must not keep the rows from being erased.
- */
-const checks = { own: ensureOwned, add: requireOwned, read: requireOnceOwned, erase: async () => {} };
-export type BlobsUse = keyof typeof checks;
-
-/** Opens the configured blob store. Its puts and deletes check again that this database owns it. */
-export async function openBlobsOf(
-  config: Config<'blobs'>,
-  store: Store,
-  signal: AbortSignal,
-  use: BlobsUse = 'own',
-): Promise<BlobStore> {
-  const blobs = await openConfiguredBlobs(config);
-  try {
-    await checks[use]({ store, blobs }, signal);
-    return guardStore({ store, blobs }, { check: use === 'add' ? requireOwned : ensureOwned });
-  } catch (error) {
-    await blobs[Symbol.asyncDispose]();
-    throw error;
-  }
-}
-
-/** Opens the configured blob store without checking that it belongs to this database; for health checks and for an adoption. */
-export async function openConfiguredBlobs({ blobs }: Config<'blobs'>): Promise<BlobStore> {
-  const place = blobs.BLOBS_URL;
-  if (place.kind === 'disk') return await openDiskBlobs(place.path);
-  // The SDK is large, so it is loaded only when needed.
-  const { openS3Blobs } = await import('../blobs/s3.ts');
-  return openS3Blobs({
-    ...place,
-    endpoint: blobs.S3_ENDPOINT ?? undefined,
-    region: blobs.S3_REGION ?? undefined,
-    forcePathStyle: blobs.S3_FORCE_PATH_STYLE,
-    checksums: checksums[blobs.S3_CHECKSUMS],
-    sse: blobs.S3_SSE === 'off' ? undefined : blobs.S3_SSE,
-    kmsKeyId: blobs.S3_KMS_KEY_ID ?? undefined,
-    connections: blobs.SOURCE_CONCURRENCY,
-    timeoutMs: blobs.SOURCE_TIMEOUT,
-  });
-}
-
-const checksums = { required: 'WHEN_REQUIRED', supported: 'WHEN_SUPPORTED', off: 'OFF' } as const;
-
-export function openSpoolOf(): Spool {
-  return openSpool(tmpdir(), () => loadFreeBytes(tmpdir()));
 }
 
 export function openWebhook(
