@@ -5,12 +5,7 @@ import type { Queryable } from './postgres/database.ts';
  * Takes the next slot of a source, which lasts this long; returns in how many milliseconds it begins. A row further ahead than `mostAheadMs`
  * was written before the clock was set back. The commit does not wait for the disk: a slot that a database crash loses is one of its second.
  */
-export async function takeSlot(
-  db: Queryable,
-  source: string,
-  slotMs: number,
-  mostAheadMs: number,
-): Promise<{ readonly waitMs: number }> {
+export async function takeSlot(db: Queryable, source: string, slotMs: number, mostAheadMs: number): Promise<number> {
   const [slot] = await db.query<{ waitMs: number }>(
     `INSERT INTO intake.rate_limits AS p (source, next_at)
      SELECT $1, clock_timestamp() + $2::float8 * interval '1 millisecond' FROM set_config('synchronous_commit', 'off', true)
@@ -22,5 +17,5 @@ export async function takeSlot(
     [source, slotMs, mostAheadMs],
   );
   if (!slot) throw new Error('The rate limit returned no slot.');
-  return slot;
+  return slot.waitMs;
 }

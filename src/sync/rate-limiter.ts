@@ -29,7 +29,7 @@ export function createRateLimiter(
   async function take() {
     const widerMs = extraMs;
     const askedAt = performance.now();
-    const { waitMs } = await store.rateLimits.takeSlot(source, spacingMs + widerMs, mostAhead * spacingMs);
+    const waitMs = await store.rateLimits.takeSlot(source, spacingMs + widerMs, mostAhead * spacingMs);
     return { from: askedAt + waitMs, to: performance.now() + waitMs, widerMs };
   }
 

@@ -44,7 +44,7 @@ describe('a rate limit', () => {
       async takeSlot() {
         slots.push(performance.now());
         if (answers++ === 0) await sleep(lateMs);
-        return { waitMs: 0 };
+        return 0;
       },
     };
     const takeSlot = createRateLimiter({ rateLimits }, 'http://source.example', 100);
@@ -59,7 +59,7 @@ describe('a rate limit', () => {
       async takeSlot(_source: string, slotMs: number) {
         asked.push(slotMs);
         if (asked.length === 3) await sleep(400);
-        return { waitMs: 0 };
+        return 0;
       },
     };
     const takeSlot = createRateLimiter({ rateLimits }, 'http://source.example', 100);
