@@ -3,12 +3,12 @@
 import { createTask } from 'node-cron';
 import type { WorkerLog } from './download-loop.ts';
 
-/** When to run, as cron text (null is never), and what to run. */
-export type Schedule = readonly [when: string | null, take: () => unknown];
+/** When to run, as cron text (null is never), and what to start. */
+export type Schedule = readonly [when: string | null, start: () => void];
 
-/** Starts every schedule; returns what stops them. Runs of one schedule do not overlap. */
+/** Starts every schedule; returns what stops them. */
 export function startSchedules(schedules: readonly Schedule[], log: WorkerLog): () => void {
-  const stops = schedules.flatMap(([when, take]) => (when === null ? [] : [startSchedule(when, take, log)]));
+  const stops = schedules.flatMap(([when, start]) => (when === null ? [] : [startSchedule(when, start, log)]));
   return () => {
     for (const stop of stops) stop();
   };
@@ -23,9 +23,8 @@ const lateMs = 10_000;
  * Each look counts the next run from its own time. node-cron only parses: its timer goes through every run that was missed, which takes 43 s
  * when a clock jumps by two days under a schedule of seconds, and after a clock was set back it waits for the date that it had.
  */
-function startSchedule(when: string, take: () => unknown, log: WorkerLog) {
+function startSchedule(when: string, start: () => void, log: WorkerLog) {
   const cron = createTask(when, () => {});
-  let isRunning = false;
   let [due, lookAt] = [findNext(), 0];
   let timer = wait();
 
@@ -41,24 +40,13 @@ function startSchedule(when: string, take: () => unknown, log: WorkerLog) {
   function look(): void {
     const now = Date.now();
     const next = findNext();
-    if (now >= due) void run(now - due);
-    else if (next < due)
+    const byMs = now - due;
+    if (byMs >= lateMs) log.warn({ schedule: when, byMs }, 'scheduled run late: the process was busy or paused');
+    if (byMs < 0 && next < due)
       log.warn({ byMs: lookAt - now, schedule: when }, 'the clock was set back; next run moved ahead');
     due = next;
     timer = wait();
-  }
-
-  async function run(byMs: number): Promise<void> {
-    if (isRunning) return log.warn({ schedule: when }, 'scheduled run skipped: the one before is still running');
-    if (byMs >= lateMs) log.warn({ schedule: when, byMs }, 'scheduled run late: the process was busy or paused');
-    isRunning = true;
-    try {
-      await take();
-    } catch (err) {
-      log.warn({ schedule: when, err }, 'scheduled run failed');
-    } finally {
-      isRunning = false;
-    }
+    if (byMs >= 0) start();
   }
 
   return () => clearTimeout(timer);

@@ -174,11 +174,10 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest) {
 
   /** Running tasks by name. The lease does not prevent a second run in the same worker, because the worker already owns it. */
   const maintenance = new Map<PassName, Promise<void>>();
-  async function startMaintenance(task: MaintenanceTask): Promise<void> {
+  function startMaintenance(task: MaintenanceTask): void {
     if (maintenance.has(task.name)) return;
     const running = runByTheClock(task).finally(() => maintenance.delete(task.name));
     maintenance.set(task.name, running);
-    await running;
   }
 
   const stopSchedules = startSchedules(
