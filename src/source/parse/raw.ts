@@ -20,14 +20,14 @@ export function toRaw(element: unknown): Pick<Reject, 'raw' | 'rawText'> & { rea
   const all = isDeep ? renderDeep(element) : JSON.stringify(element);
   const text = cutMarks(all);
   const shown = isDeep ? toFlat(element) : element;
-  const numbered = isDeep || large.test(text) ? cutMarks(JSON.stringify(shown, toFitNumber())) : text;
+  const numbered = isDeep || large.test(text) ? cutMarks(JSON.stringify(shown, toFitNumber)) : text;
   // JSON.stringify writes \u0000 and \ud... only for NUL and lone surrogates.
   const raw = numbered.includes('\\u')
     ? numbered.replace(unholdable, (found) => (found === '\\\\' ? found : '\ufffd'))
     : numbered;
   if (raw === text) return { raw, rawText: null, reason: text === all ? null : 'a long run of combining marks cut' };
   if (isDeep) return { raw, rawText: text, reason: 'nests too deeply for jsonb' };
-  const reason = numbered === text ? replaced : 'a number beyond jsonb kept as text';
+  const reason = numbered === text ? replaced : `a number of more than ${mostDigits} digits kept as text`;
   return { raw, rawText: text, reason };
 }
 
@@ -69,20 +69,16 @@ function renderDeep(root: unknown): string {
   return parts.join('');
 }
 
-/** The most digits of an element. jsonb writes 1e130000 with all its zeros, so a short list of such numbers becomes a text of gigabytes. */
-const mostDigits = 1_000_000;
+/** The most digits of a number: no double has as many. jsonb writes 1e130000 with all its zeros, so a page of them would become gigabytes. */
+const mostDigits = 500;
 
-/** Keeps numbers as texts that numeric cannot hold: 131,072 digits before the point and 16,383 after it; the limits are slightly lower. */
-function toFitNumber() {
-  let written = 0;
-  return (_key: string, value: unknown): unknown => {
-    const literal = typeof value === 'number' ? String(value) : JSON.isRawJSON(value) ? value.rawJSON : null;
-    if (literal === null) return value;
-    const parts = /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(literal);
-    const exponent = Number(parts?.[3] ?? 0);
-    const before = (parts?.[1]?.length ?? 0) + exponent;
-    const after = (parts?.[2]?.length ?? 0) - exponent;
-    written += Math.abs(exponent);
-    return before > 131_000 || after > 16_000 || written > mostDigits ? literal : value;
-  };
+/** Keeps numbers with more digits as texts. */
+function toFitNumber(_key: string, value: unknown): unknown {
+  const literal = typeof value === 'number' ? String(value) : JSON.isRawJSON(value) ? value.rawJSON : null;
+  if (literal === null) return value;
+  const parts = /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(literal);
+  const exponent = Number(parts?.[3] ?? 0);
+  const before = (parts?.[1]?.length ?? 0) + exponent;
+  const after = (parts?.[2]?.length ?? 0) - exponent;
+  return Math.max(before, after) > mostDigits ? literal : value;
 }

@@ -261,11 +261,11 @@ describe('an object', () => {
     expect(a?.contentHash).not.toBe(b?.contentHash);
   });
 
-  test('with a number beyond jsonb keeps it as text, noted, the original beside it', () => {
+  test('with a number that is too long for jsonb keeps it as text, noted, the original beside it', () => {
     const read = application('"Other":1e999999');
     expect(read.raw).toBe('{"ID":5,"Other":"1e999999"}');
     expect(read.rawText).toBe('{"ID":5,"Other":1e999999}');
-    expect(read.notes).toEqual([{ field: 'raw', reason: 'a number beyond jsonb kept as text' }]);
+    expect(read.notes).toEqual([{ field: 'raw', reason: 'a number of more than 500 digits kept as text' }]);
   });
 
   test('with a 5 MB text is stored whole', () => {
