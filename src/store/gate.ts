@@ -105,23 +105,45 @@ export async function mayStore(
     [advertiserId],
   );
   const { erased_through: through = null, any = false, future = false } = known ?? {};
-  const asked = people.flatMap((person, at) => {
+  if (!any) return people.map(() => true);
+  const stopped = people.map((): Remembered[] => []);
+  let asked: Asked[] = [];
+  for (const [at, person] of people.entries()) {
     const { applicationId, identity, holder, begunAt = null } = person;
     const id = applicationId ?? holder?.applicationId;
     const isNameless = applicationId === undefined;
-    const ask = (what: Remembered, text: string) => ({ at, what, text, isNameless, begunAt });
-    return [
-      ...(id !== undefined && through !== null && id <= through
-        ? (['application', ...(holder ? listKinds(holder) : [])] as const).map((what) => ask(what, String(id)))
-        : []),
-      ...(identity !== undefined && any ? [ask('quarantine', identity)] : []),
-      ...(future || (any && isNameless) ? toRequests(person).map((text) => ask('request', text)) : []),
-    ];
-  });
-  if (asked.length === 0) return people.map(() => true);
-  const isCrowd = ({ applicationId, accounts, addresses }: Person) =>
-    applicationId === undefined && Math.max(accounts.length, addresses.length) > mostNamed;
-  const stopped = await tx.query<{ at: number; what: Remembered }>(
+    const ask = (what: Remembered, text: string) => asked.push({ at, what, text, isNameless, begunAt });
+    if (id !== undefined && through !== null && id <= through)
+      for (const what of ['application', ...(holder ? listKinds(holder) : [])] as const) ask(what, String(id));
+    if (identity !== undefined) ask('quarantine', identity);
+    if (future || isNameless) {
+      // Read once: it may take a search of the person's text.
+      const named = { accounts: person.accounts, addresses: person.addresses };
+      const isCrowd = isNameless && Math.max(named.accounts.length, named.addresses.length) > mostNamed;
+      if (isCrowd) stopped[at]?.push('request');
+      else for (const text of toRequests(named)) ask('request', text);
+    }
+    if (asked.length < mostAsked && at < people.length - 1) continue;
+    for (const found of await findTombstones(tx, privacyKey, advertiserId, asked)) stopped[found.at]?.push(found.what);
+    asked = [];
+  }
+  return stopped.map((found) => !isStopped(found));
+}
+
+interface Asked {
+  readonly at: number;
+  readonly what: Remembered;
+  readonly text: string;
+  readonly isNameless: boolean;
+  readonly begunAt: Date | null;
+}
+
+/** A page may name millions of people. So many hashes take a tenth of a second, and then the event loop turns. */
+const mostAsked = 10_000;
+
+async function findTombstones(tx: Queryable, privacyKey: KeyObject, advertiserId: bigint, asked: readonly Asked[]) {
+  if (asked.length === 0) return [];
+  return await tx.query<Pick<Asked, 'at' | 'what'>>(
     `SELECT a.at, a.what FROM unnest($2::int[], $3::bytea[], $4::bool[], $5::bool[], $6::timestamptz[], $7::text[])
        AS a (at, tombstone, is_request, is_nameless, begun_at, what)
      JOIN intake.erasures e ON e.advertiser_id = $1 AND e.tombstone = a.tombstone
@@ -137,8 +159,6 @@ export async function mayStore(
       asked.map(({ what }) => what),
     ],
   );
-  const reasons = Map.groupBy(stopped, ({ at }) => at);
-  return people.map((person, at) => !isStopped(reasons.get(at)?.map(({ what }) => what) ?? []) && !isCrowd(person));
 }
 
 function isStopped(found: readonly Remembered[]): boolean {

@@ -1,15 +1,19 @@
+import { createSecretKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { Sought } from '../../src/domain/erasure.ts';
+import { findAddresses } from '../../src/domain/person.ts';
 import { parseElement, toElement } from '../../src/source/parse/list.ts';
 import { parseScreens } from '../../src/source/parse/screen.ts';
+import { mayStore } from '../../src/store/gate.ts';
+import { openDatabase, type Queryable } from '../../src/store/postgres/database.ts';
 import { reparse } from '../../src/sync/files/reparse.ts';
 import { finishErasures, retain } from '../../src/sync/privacy/erase.ts';
 import { replay } from '../../src/sync/read/replay-quarantine.ts';
 import { shareDatabase } from '../support/database/test-database.ts';
 import { visit } from '../support/prefill/prefill-visit.ts';
 import { callIntake } from '../support/processes/intake.ts';
-import { toEnvironment } from '../support/processes/syncing.ts';
+import { testPrivacyKey, toEnvironment } from '../support/processes/syncing.ts';
 import { eraseAt, openSmallIntake, type SmallIntake } from '../support/small-intake.ts';
 import { testFirst } from '../support/suite/variants.ts';
 import { findZelda, zelda } from '../support/zelda.ts';
@@ -70,6 +74,30 @@ describe('an erased person whom the source sends again without a usable id', () 
     await intake.sweep(true);
     expect(await findZelda(intake)).toEqual([]);
     expect(await keptOut()).toBeGreaterThan(0);
+  });
+
+  test('is found among elements that name thousands of people; no statement asks for all of them', async () => {
+    await using intake = await openWithZelda();
+    await eraseAt(intake, byAddress);
+    await using db = openDatabase({ url: database.url, role: 'test' });
+    const sizes: number[] = [];
+    const watched: Queryable = {
+      async query(sql, values) {
+        sizes.push(...(values ?? []).flatMap((value) => (Array.isArray(value) ? value.length : [])));
+        return await db.query(sql, values);
+      },
+    };
+    // Behind an address without a space, one may begin at each sign.
+    const crowd = Array.from({ length: 10 }, (_, at) => `@p${at}${'!'.repeat(90)}`).join('');
+    const people = Array.from({ length: 40 }, (_, at) => ({
+      accounts: [],
+      addresses: [...findAddresses(`${crowd}${at}@a`), ...(at === 33 ? [zelda.email] : [])],
+    }));
+    const key = createSecretKey(Buffer.from(testPrivacyKey));
+    const may = await mayStore(watched, key, intake.board.advertiserId, people);
+    expect(may.flatMap((one, at) => (one ? [] : at))).toEqual([33]);
+    expect(people.flatMap(({ addresses }) => addresses).length).toBeGreaterThan(30_000);
+    expect(Math.max(...sizes)).toBeLessThan(12_000);
   });
 
   test('is deleted from quarantine if an earlier release has stored the element', async () => {

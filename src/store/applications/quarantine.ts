@@ -53,17 +53,19 @@ export async function quarantine(
   return stored.length;
 }
 
-/** An element without a usable id of its own is the person's whom it names. */
+/** An element without a usable id of its own is the person's whom it names. Its text is searched where the gate asks for them. */
 function toNameless({ raw, rawText, identity, application }: Reject): Person {
   const json = `${rawText ?? ''} ${raw}`;
-  const named = { identity, accounts: findAccounts(json), addresses: findAddresses(json) };
-  if (application === undefined) return named;
-  const { holder, accounts, addresses } = toClaimant(application);
+  const claimant = application && toClaimant(application);
   return {
-    ...named,
-    holder,
-    accounts: [...named.accounts, ...accounts],
-    addresses: [...named.addresses, ...addresses],
+    identity,
+    holder: claimant?.holder,
+    get accounts() {
+      return [...findAccounts(json), ...(claimant?.accounts ?? [])];
+    },
+    get addresses() {
+      return [...findAddresses(json), ...(claimant?.addresses ?? [])];
+    },
   };
 }
 
