@@ -6,9 +6,6 @@ import { applicationShape, envelopeShape, type MemberType, namesApplication, typ
 import { refuse } from './values.ts';
 import { isNil, parseXml, toJsonShape, toLocalName, toObject, type XmlElement } from './xml.ts';
 
-/** Each element of a list gets what the list's attributes say, so it is short. */
-const longestSaid = 50;
-
 /** Parses a list document into the value that the same list in JSON would have. */
 export function parseListXml(text: string): unknown {
   const whole = parseXml(text);
@@ -50,15 +47,10 @@ function toList(element: XmlElement, shape: ObjectShape): unknown[] {
       refuse('has members of one application beside applications');
     return [toMembers(element, shape)];
   }
-  // An attribute of the list that is named as a member, or contains HasVirus, is said of each of its elements.
-  const said = [...element.attributes].filter(
-    ([name]) => shape.names.has(name.toLowerCase()) || /hasvirus/i.test(name),
-  );
-  if (JSON.stringify(said).length > longestSaid)
-    refuse(`has more than ${longestSaid} characters in attributes of a list`);
-  const values = element.children.map((child) =>
-    toValue({ ...child, attributes: new Map([...said, ...child.attributes]) }, { object: shape }),
-  );
+  // It may be said of any element of the list.
+  const isSaid = (name: string) => shape.names.has(name.toLowerCase()) || /hasvirus/i.test(name);
+  if ([...element.attributes.keys()].some(isSaid)) refuse('has a member of the spec as an attribute of a list');
+  const values = element.children.map((child) => toValue(child, { object: shape }));
   return element.text.trim() === '' ? values : [...values, element.text];
 }
 
