@@ -5,12 +5,10 @@ import { toSafeError } from '../domain/safe-error.ts';
 import {
   CertificateTrouble,
   type Dependency,
-  FileTrouble,
   LaneHeld,
   LeaseLost,
   SchemaTrouble,
   SettingTrouble,
-  SeveralFit,
   SweepDropped,
   Trouble,
   type TroubleKind,
@@ -73,6 +71,11 @@ export class Misuse extends Failure {
   }
 }
 
+/** A file that the user has named and that cannot be used. */
+export function toFileMisuse(file: string, why: string): Misuse {
+  return new Misuse(`${file}: ${why}.`, 'Name another file, or correct its permissions.');
+}
+
 /** The reason of an aborted signal: the user, the supervisor or a closed pipe stopped the command. */
 export class Interrupted extends Error {
   constructor(by: string) {
@@ -114,12 +117,10 @@ type Report = readonly [type: new (...args: never[]) => Trouble, ExitCode, next:
 const reports: readonly Report[] = [
   [SchemaTrouble, exitCodes.schema, ''],
   [SettingTrouble, exitCodes.usage, 'Correct the setting; intake doctor checks all of them.', unchanged],
-  [FileTrouble, exitCodes.usage, 'Name another file, or correct its permissions.', unchanged],
   [CertificateTrouble, exitCodes.usage, 'Correct the setting or the certificate, then run the same command again.'],
   [LaneHeld, exitCodes.held, 'Let that process finish, or stop it, then run the same command again.', unchanged],
   [LeaseLost, exitCodes.temporary, again],
   [SweepDropped, exitCodes.temporary, 'Run the same command again: it reads the range from its beginning.'],
-  [SeveralFit, exitCodes.usage, 'Name one with --advertiser; intake status shows which name has which id.', unchanged],
   [
     WrongStore,
     exitCodes.usage,

@@ -6,7 +6,6 @@ import type { Environment } from '../config/local.ts';
 import type { Config, Need } from '../config.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import { isNothing, type Sought } from '../domain/erasure.ts';
-import { SeveralFit } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
 import type { Context } from './command.ts';
 import { Misuse } from './failure.ts';
@@ -121,8 +120,11 @@ export async function findHolder(
     // An interrupted erasure has no rows any more. Without its job, a person at another advertiser would seem to be the only match.
     if (isHeld || (await store.erasures.loadOpen(id, sought)).length > 0) fitting.push(id);
   }
-  if (fitting.length > 1) throw new SeveralFit(fitting);
-  return fitting;
+  if (fitting.length <= 1) return fitting;
+  throw new Misuse(
+    `This id is held at ${fitting.length} advertisers (${fitting.join(', ')}), where it may name different people.`,
+    'Name one with --advertiser; intake status shows which name has which id.',
+  );
 }
 
 /**

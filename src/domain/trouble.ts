@@ -61,13 +61,6 @@ export class SettingTrouble extends LastingTrouble {
   }
 }
 
-/** A file that the user has named cannot be read or written. */
-export class FileTrouble extends Trouble {
-  constructor(file: string, why: string, cause?: unknown) {
-    super('local', `${file}: ${why}.`, { cause });
-  }
-}
-
 /** The TLS certificate of the source or the storage is not trusted. A command fails at once; a worker waits, since it may be renewed. */
 export class CertificateTrouble extends LastingTrouble {
   constructor(at: 'source' | 'storage', message: string) {
@@ -89,16 +82,6 @@ export class SchemaTrouble extends LastingTrouble {
 export class NotBelieved extends LastingTrouble {
   constructor(message: string) {
     super('unreachable', message, { at: 'source' });
-  }
-}
-
-/** An id may name different people at different advertisers, and the request does not say which advertiser. */
-export class SeveralFit extends Trouble {
-  constructor(advertiserIds: readonly bigint[]) {
-    super(
-      'mismatch',
-      `This id is held at ${advertiserIds.length} advertisers (${advertiserIds.join(', ')}), where it may name different people.`,
-    );
   }
 }
 

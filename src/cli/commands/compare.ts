@@ -11,9 +11,8 @@ import {
   type Step,
 } from '../../domain/extract/fingerprints.ts';
 import { formatCount } from '../../domain/format.ts';
-import { FileTrouble } from '../../domain/trouble.ts';
 import { command, option, preset } from '../command.ts';
-import { exitCodes, Misuse } from '../failure.ts';
+import { exitCodes, Misuse, toFileMisuse } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';
 
 /** The most ranges of one statement. Where more differ, the first are narrowed down first. */
@@ -80,10 +79,10 @@ function loadAnswer(file: string): CopyAnswer {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw new FileTrouble(file, `it cannot be read (${(error as NodeJS.ErrnoException).code})`, error);
+    throw toFileMisuse(file, `it cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }
   const answer = parseAnswer(text);
-  if (answer === null) throw new FileTrouble(file, 'it is not the result of a statement of intake compare --sql');
+  if (answer === null) throw toFileMisuse(file, 'it is not the result of a statement of intake compare --sql');
   return answer;
 }
 

@@ -8,10 +8,9 @@ import { pipeline } from 'node:stream/promises';
 import type { Conclusion } from '../../domain/coverage/certificate.ts';
 import { type Explanation, explain } from '../../domain/evidence/explain.ts';
 import { formatCount } from '../../domain/format.ts';
-import { FileTrouble } from '../../domain/trouble.ts';
 import { toSeconds } from '../arguments.ts';
 import { advertiser, type Context, command, option } from '../command.ts';
-import { type ExitCode, exitCodes, Failure, Misuse } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure, Misuse, toFileMisuse } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';
 
 export const prove = command({
@@ -111,17 +110,17 @@ async function writeLines(file: string, lines: AsyncIterable<string>, signal: Ab
     return count;
   } catch (error) {
     await rm(unfinished, { force: true }).catch(() => {});
-    throw toFileTrouble(error, file, 'written');
+    throw toFailure(error, file, 'written');
   }
 }
 
 function requireFile(file: string, stats: Stats | undefined): void {
-  if (stats?.isFile() === false) throw new FileTrouble(file, 'not a regular file');
+  if (stats?.isFile() === false) throw toFileMisuse(file, 'not a regular file');
 }
 
-function toFileTrouble(error: unknown, file: string, what: string): unknown {
+function toFailure(error: unknown, file: string, what: string): unknown {
   if (!(error instanceof Error && 'syscall' in error && 'code' in error)) return error;
-  return new FileTrouble(file, `it cannot be ${what} (${error.code})`, error);
+  return toFileMisuse(file, `it cannot be ${what} (${error.code})`);
 }
 
 type Findings = readonly { readonly worth: string; readonly reason: string }[];
@@ -151,7 +150,7 @@ async function showCheck({ signal, terminal }: Context, file: string, noted: rea
     await using handle = await open(file, 'r');
     requireFile(file, await handle.stat());
   } catch (error) {
-    throw toFileTrouble(error, file, 'read');
+    throw toFailure(error, file, 'read');
   }
   const args = [checker, file, ...noted.flatMap((hash) => ['--noted', hash])];
   const report = await new Promise<CheckReport>((end, fail) => {
