@@ -23,7 +23,7 @@ import { confirmCursors, raiseCursor } from '../../src/store/sweeps/cursors.ts';
 
 const frequent: Record<string, (db: Queryable, advertiserId: bigint) => Promise<unknown>> = {
   'the status': loadAdvertiserStatus,
-  'the charts of a day': (db) => loadHistory(db, '24h', new Date()),
+  'the charts of a day': (db) => loadHistory(db, new Date()),
   'where a poll begins': (db, advertiserId) => loadSyncStates(db, [{ advertiserId, lagMs: 900_000 }]),
   'an empty page of a poll': (db, advertiserId) =>
     diffPage(db, createSecretKey(Buffer.from('bench')), {

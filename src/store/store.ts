@@ -4,7 +4,6 @@ import { createSecretKey } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
 import type { DeleteResult } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
-import type { Period } from '../domain/status/history.ts';
 import * as advertisers from './accounts/advertisers.ts';
 import * as leases from './accounts/leases.ts';
 import * as troubles from './accounts/troubles.ts';
@@ -320,7 +319,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     reports: {
       loadStatus: () => db.transaction((tx) => loadAdvertiserStatus(tx)),
       loadVerdict: (advertiserId: bigint | null) => db.transaction((tx) => loadVerdict(tx, advertiserId)),
-      loadHistory: (period: Period, now: Date) => db.transaction((tx) => loadHistory(tx, period, now)),
+      loadHistory: (now: Date) => db.transaction((tx) => loadHistory(tx, now)),
       ...bind([db], { repairTallies, markAllDays, countStaleDays }),
     },
 

@@ -1,39 +1,34 @@
 // The data of the charts and of the table of sweeps, one statement each, from rows that exist anyway: no sampling, no extra storage.
-// Postgres groups times into steps; this file fills in empty steps, so that a pause is visible.
-import {
-  type History,
-  type Period,
-  type RecentSweep,
-  type Step,
-  steps,
-  toStepStarts,
-} from '../../domain/status/history.ts';
+// Postgres groups times into hours; this file fills in empty hours, so that a pause is visible.
+import type { History, Hour, RecentSweep } from '../../domain/status/history.ts';
 import type { Queryable } from '../postgres/database.ts';
 import { sweepFacts } from './status.ts';
 
-export async function loadHistory(db: Queryable, period: Period, now: Date): Promise<History> {
-  const starts = toStepStarts(period, now);
-  const found = await loadSteps(db, `${steps[period].stepMs} milliseconds`, starts[0], now);
+const hourMs = 3_600_000;
+
+export async function loadHistory(db: Queryable, now: Date): Promise<History> {
+  const last = Math.floor(now.getTime() / hourMs) * hourMs;
+  const starts = Array.from({ length: 24 }, (_, index) => new Date(last - (23 - index) * hourMs));
+  const found = await loadHours(db, starts[0], now);
   const byStart = new Map(found.map((row) => [row.startAt.getTime(), row]));
   return {
-    period,
-    steps: starts.map((startAt) => byStart.get(startAt.getTime()) ?? { startAt, applications: 0, delayMs: null }),
+    hours: starts.map((startAt) => byStart.get(startAt.getTime()) ?? { startAt, applications: 0, delayMs: null }),
     recentSweeps: await loadRecentSweeps(db),
   };
 }
 
 /**
- * The steps in which applications were submitted. By the time of submission, the rows that a first load has stored just now lie outside of a
- * period. The advertisers are joined, because the index begins with advertiser_id.
+ * The hours in which applications were submitted. By the time of submission, the rows that a first load has stored just now lie outside of
+ * the day. The advertisers are joined, because the index begins with advertiser_id.
  */
-async function loadSteps(db: Queryable, step: string, from: Date | undefined, to: Date): Promise<Step[]> {
-  return await db.query<Step>(
-    `SELECT date_bin($1::interval, a.submitted_at, 'epoch') AS "startAt", count(*)::int AS applications,
+async function loadHours(db: Queryable, from: Date | undefined, to: Date): Promise<Hour[]> {
+  return await db.query<Hour>(
+    `SELECT date_trunc('hour', a.submitted_at, 'UTC') AS "startAt", count(*)::int AS applications,
        percentile_cont(0.95) WITHIN GROUP (ORDER BY greatest(0, extract(epoch FROM a.first_seen_at - a.submitted_at))::float8 * 1000)
          FILTER (WHERE a.submitted_at >= v.created_at) AS "delayMs"
      FROM intake.advertisers v JOIN intake.applications a ON a.advertiser_id = v.advertiser_id
-     WHERE a.submitted_at >= $2 AND a.submitted_at <= $3 GROUP BY 1`,
-    [step, from, to],
+     WHERE a.submitted_at >= $1 AND a.submitted_at <= $2 GROUP BY 1`,
+    [from, to],
   );
 }
 

@@ -9,7 +9,7 @@ import { HTTPException } from 'hono/http-exception';
 import { secureHeaders } from 'hono/secure-headers';
 import { auth } from 'hono/utils/basic-auth';
 import { toJson } from '../../domain/format.ts';
-import type { Period } from '../../domain/status/history.ts';
+import type { History } from '../../domain/status/history.ts';
 import { type Status, toReport } from '../../domain/status/status.ts';
 import { Trouble, type Wait } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
@@ -56,7 +56,7 @@ export async function openAdmin(options: AdminOptions): Promise<HttpServer> {
 function createAdmin(deps: AdminOptions): Hono {
   const { store, metrics, login } = deps;
   const loadStatus = createCache<Status, void>(deps.loadStatus, statusAgeMs);
-  const loadHistory = createCache((period: Period) => store.reports.loadHistory(period, new Date()), historyAgeMs);
+  const loadHistory = createCache<History, void>(() => store.reports.loadHistory(new Date()), historyAgeMs);
   const loadProof = createCache(store.evidence.loadCurrent, proofAgeMs);
   // Anybody may ask for readiness: those who ask at the same time share one check.
   const loadReadiness = createCache<readonly Finding[], void>(() => loadInTime(deps.loadReadiness), 0);
@@ -113,9 +113,8 @@ function createAdmin(deps: AdminOptions): Hono {
     ),
   );
   app.get('/', (context) => {
-    const period: Period = context.req.query('period') === '30d' ? '30d' : '24h';
     const refreshSeconds = context.req.query('refresh') === undefined ? null : 30;
-    return Promise.all([loadStatus(), loadHistory(period)]).then(
+    return Promise.all([loadStatus(), loadHistory()]).then(
       ([status, history]) => context.html(renderStatusPage(status, history, refreshSeconds)),
       (error: unknown) => toUnknownPage(context, error),
     );
@@ -187,8 +186,8 @@ async function loadInTime(load: () => Promise<readonly Finding[]>): Promise<read
 }
 
 /**
- * Caches loaded values: at most one load of a key at a time, and at most one per `ageMs`. A failure is not cached. Keys are periods and
- * configured names, so there are few.
+ * Caches loaded values: at most one load of a key at a time, and at most one per `ageMs`. A failure is not cached. Keys are ids of
+ * configured accounts, so there are few.
  */
 function createCache<T, K>(load: (key: K) => Promise<T>, ageMs: number): (key: K) => Promise<T> {
   const kept = new Map<K, Promise<T>>();

@@ -10,7 +10,7 @@ import {
   toSweepName,
   toSweepResult,
 } from '../../domain/status/advertiser-status.ts';
-import { type History, type Period, periods } from '../../domain/status/history.ts';
+import type { History } from '../../domain/status/history.ts';
 import { isHealthy, type Status } from '../../domain/status/status.ts';
 import { toWebhookLagMs, toWebhookState } from '../../domain/status/webhook-status.ts';
 import {
@@ -147,43 +147,31 @@ function toBadge(certificate: CoverageStatus['certificate'], risk: CoverageStatu
   return risk === 'doubt' ? 'fair' : 'good';
 }
 
-const words: Record<Period, string> = { '24h': '24 hours', '30d': '30 days' };
-
 function renderHistory(history: History, refreshSeconds: number | null): Html {
-  const refresh = refreshSeconds === null ? '' : `&refresh=${refreshSeconds}`;
-  return html`<section aria-labelledby="history"><div class="titled"><h2 id="history">The last ${words[history.period]}</h2>
-<nav aria-label="Period">${periods.map(
-    (period) =>
-      html`<a href="/?period=${period}${refresh}"${period === history.period ? html` aria-current="true"` : ''}>${words[period]}</a> `,
-  )}${
-    refreshSeconds === null
-      ? html`<a href="/?period=${history.period}&amp;refresh=30">auto-refresh</a>`
-      : html`<a href="/?period=${history.period}">stop refreshing</a>`
-  }</nav></div>
+  return html`<section aria-labelledby="history"><div class="titled"><h2 id="history">The last 24 hours</h2>
+<nav aria-label="Refresh">${refreshSeconds === null ? html`<a href="/?refresh=30">auto-refresh</a>` : html`<a href="/">stop refreshing</a>`}</nav></div>
 <div class="panels">${renderCharts(history)}</div></section>`;
 }
 
 /** Do people apply as usual, and how soon are their applications stored. Rates of files, sweeps and bytes are metrics instead. */
-function renderCharts({ period, steps }: History): Html[] {
-  const per = period === '24h' ? 'hour' : 'day';
-  const within = period === '24h' ? 'in the last 24 hours' : 'in the last 30 days';
-  const total = steps.reduce((sum, step) => sum + step.applications, 0);
-  const most = Math.max(...steps.map((step) => step.applications));
-  const delayMs = Math.max(...steps.map((step) => step.delayMs ?? 0));
+function renderCharts({ hours }: History): Html[] {
+  const total = hours.reduce((sum, hour) => sum + hour.applications, 0);
+  const most = Math.max(...hours.map((hour) => hour.applications));
+  const delayMs = Math.max(...hours.map((hour) => hour.delayMs ?? 0));
   return [
     renderFigure(
       'applications',
-      `Applications per ${per}`,
-      `${formatCount(total, 'application')} ${within}${total === 0 ? '' : `, up to ${formatCount(most)} per ${per}`}`,
-      steps.map(({ startAt, applications: value }) => ({ startAt, value, text: formatCount(value) })),
+      'Applications per hour',
+      `${formatCount(total, 'application')} in the last 24 hours${total === 0 ? '' : `, up to ${formatCount(most)} per hour`}`,
+      hours.map(({ startAt, applications: value }) => ({ startAt, value, text: formatCount(value) })),
     ),
     renderFigure(
       'delay',
       'Delay from submission to storage',
       delayMs === 0
-        ? `nothing new was stored ${within}`
-        : `up to ${formatSpan(delayMs)} in the slowest ${per}, for 95 % of the applications`,
-      steps.map(({ startAt, delayMs }) => ({ startAt, value: delayMs ?? 0, text: formatSpan(delayMs ?? 0, 1) })),
+        ? 'nothing new was stored in the last 24 hours'
+        : `up to ${formatSpan(delayMs)} in the slowest hour, for 95 % of the applications`,
+      hours.map(({ startAt, delayMs }) => ({ startAt, value: delayMs ?? 0, text: formatSpan(delayMs ?? 0, 1) })),
     ),
   ];
 }

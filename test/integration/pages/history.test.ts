@@ -1,6 +1,5 @@
 // What the charts show, against rows counted by hand.
 import { describe, expect } from 'vitest';
-import { toStepStarts } from '../../../src/domain/status/history.ts';
 import { openDatabase } from '../../../src/store/postgres/database.ts';
 import { loadHistory } from '../../../src/store/reports/history.ts';
 import { loadAdvertiserStatus } from '../../../src/store/reports/status.ts';
@@ -63,32 +62,25 @@ const test = base.extend('db', { scope: 'file' }, async ({ database }, { onClean
 });
 
 describe('history', () => {
-  test('has every step, the empty ones too, and the running one last', async ({ db }) => {
-    const { steps } = await loadHistory(db, '24h', now);
-    expect(steps).toHaveLength(24);
-    expect(steps.at(-1)?.startAt).toEqual(new Date('2026-11-15T10:00:00Z'));
-    expect(steps.map(({ applications }) => applications)).toEqual([...Array(22).fill(0), 3, 1]);
-    expect((await loadHistory(db, '30d', now)).steps.map(({ applications }) => applications)).toEqual([
-      ...Array(23).fill(0),
-      1,
-      ...Array(5).fill(0),
-      4,
-    ]);
-    expect(toStepStarts('30d', now)[0]).toEqual(new Date('2026-10-17T00:00:00Z'));
+  test('has every hour of a day, the empty ones too, and the running one last', async ({ db }) => {
+    const { hours } = await loadHistory(db, now);
+    expect(hours).toHaveLength(24);
+    expect(hours.at(-1)?.startAt).toEqual(new Date('2026-11-15T10:00:00Z'));
+    expect(hours.map(({ applications }) => applications)).toEqual([...Array(22).fill(0), 3, 1]);
   });
 
   test('measures the delay of what was submitted since its advertiser is read', async ({ db }) => {
-    const { steps } = await loadHistory(db, '24h', now);
+    const { hours } = await loadHistory(db, now);
     // Of 2, 4 and 8 minutes.
-    expect(steps.at(-2)?.delayMs).toBeCloseTo(7.6 * 60_000);
-    expect(steps.at(-1)?.delayMs).toBe(60_000);
-    expect(steps.filter(({ delayMs }) => delayMs !== null)).toHaveLength(2);
+    expect(hours.at(-2)?.delayMs).toBeCloseTo(7.6 * 60_000);
+    expect(hours.at(-1)?.delayMs).toBe(60_000);
+    expect(hours.filter(({ delayMs }) => delayMs !== null)).toHaveLength(2);
   });
 
   test('lists each recheck and backfill with its certificate, and only those polls that left a doubt', async ({
     db,
   }) => {
-    const { recentSweeps } = await loadHistory(db, '24h', now);
+    const { recentSweeps } = await loadHistory(db, now);
     expect(
       recentSweeps.map(({ advertiser, purpose, certificate, risk, isFirst }) => [
         ...[advertiser, purpose, certificate, risk, isFirst],
