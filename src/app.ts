@@ -22,8 +22,8 @@ import { createWatchdog, type Ending } from './sync/worker/watchdog.ts';
 export interface ReadEvents {
   readonly onStep?: (name: string, counts: SweepCounts) => void;
   readonly onFiles?: (totals: DownloadTotals, queued: number) => void;
-  /** `name` says what waits: an account, the database or the files. Without an attempt, a request still waits for its answer. */
-  readonly onWait?: (name: string, trouble: Trouble, waitMs: number, attempt?: number) => void;
+  /** `name` says what waits: an account, the database or the files. */
+  readonly onWait?: (name: string, trouble: Trouble, waitMs: number, attempt: number) => void;
   readonly crashPoint?: PassCrashPoint | undefined;
   readonly ending?: Ending;
 }

@@ -1,6 +1,5 @@
-// Composes a download run: opens the blob store and the spool, and reports a storage that is silent.
+// Composes a download run: opens the blob store and the spool.
 import type { Config } from '../config.ts';
-import { Trouble } from '../domain/trouble.ts';
 import { describeFile } from '../source/parse/file-description.ts';
 import { parseScreens } from '../source/parse/screen.ts';
 import type { Store } from '../store/store.ts';
@@ -16,13 +15,11 @@ import { openBlobsOf, openSpoolOf } from './storage.ts';
 
 /** What a download run reports, and what is carried over to the next run. */
 export interface FilesRequest
-  extends Pick<DownloadRunDeps, 'memory' | 'onBytes' | 'onClaimed' | 'onUnreachable' | 'crashPoint'> {
+  extends Pick<DownloadRunDeps, 'memory' | 'onBytes' | 'onClaimed' | 'onUnreachable' | 'onWait' | 'crashPoint'> {
   readonly retryForMs: number;
   readonly signal: AbortSignal;
   readonly onFiles?: ((totals: DownloadTotals, queued: number) => void) | undefined;
   readonly onStored?: (() => void) | undefined;
-  /** A wait of 0: the request continues, but there has been no answer for a long time. */
-  readonly onWait?: ((trouble: Trouble, waitMs: number, attempt?: number) => void) | undefined;
   /** Tells the watchdog that a wait for the blob store ends by itself: the store aborts a put that makes no progress. */
   readonly whileWaiting?: (<T>(waiting: Promise<T>) => Promise<T>) | undefined;
 }
@@ -37,18 +34,16 @@ export async function downloadFiles(
   request: FilesRequest,
 ): Promise<DownloadSummary> {
   const { retryForMs, signal, onFiles, onStored, whileWaiting = (waiting) => waiting, ...run } = request;
-  const { onWait } = run;
-  const address = describeStore(config);
-  const watched = <T>(answer: Promise<T>, bytes: number) =>
-    whileWaiting(watchSilence(answer, bytes, address, (trouble) => onWait?.(trouble, 0)));
-  await using blobs = await retry({ retryForMs, signal, onWait }, () => watched(openBlobsOf(config, store, signal), 0));
+  await using blobs = await retry({ retryForMs, signal, onWait: run.onWait }, () =>
+    whileWaiting(openBlobsOf(config, store, signal)),
+  );
   await store.downloads.bringForward();
   const { waiting } = await store.downloads.loadWaiting(accounts.map((one) => one.advertiserId));
   let stored = 0;
   return await runDownloads(
     {
       ...{ ...run, store, accounts, spool: openSpoolOf(), describeFile, parseScreens },
-      blobs: { ...blobs, put: (...args) => watched(blobs.put(...args), args[2].sizeBytes) },
+      blobs: { ...blobs, put: (...args) => whileWaiting(blobs.put(...args)) },
       onStep(totals) {
         onFiles?.(totals, waiting);
         if (totals.stored > stored) onStored?.();
@@ -65,29 +60,4 @@ export async function downloadFiles(
       signal,
     },
   );
-}
-
-function describeStore({ blobs: { BLOBS_URL: place, S3_ENDPOINT } }: Config<'blobs'>): string {
-  if (place.kind === 'disk') return place.path;
-  return S3_ENDPOINT === null ? `s3://${place.bucket}` : new URL(S3_ENDPOINT).host;
-}
-
-/** A storage that takes longer than this, plus a second per megabyte, is reported as silent. Its client retries and gives up much later. */
-const silentMs = 10_000;
-const slowestBytesPerMs = 1_000;
-
-async function watchSilence<T>(
-  answer: Promise<T>,
-  bytes: number,
-  address: string,
-  onSilent: (trouble: Trouble) => void,
-): Promise<T> {
-  const afterMs = silentMs + bytes / slowestBytesPerMs;
-  const what = `The store at ${address} has not answered for ${Math.round(afterMs / 1_000)} s.`;
-  const timer = setTimeout(() => onSilent(new Trouble('local', what, { at: 'storage' })), afterMs);
-  try {
-    return await answer;
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -42,7 +42,7 @@ export async function showReadProgress<T>(
     },
     onWait: (name, trouble, waitMs, attempt) =>
       terminal.note(
-        `${name}: ${trouble.message}${attempt === undefined ? '' : ` Attempt ${attempt} failed.`} ${waitMs === 0 ? 'Waiting.' : `Trying again in ${Math.ceil(waitMs / 1_000)} s.`}`,
+        `${name}: ${trouble.message} Attempt ${attempt} failed. Trying again in ${Math.ceil(waitMs / 1_000)} s.`,
       ),
   });
 }

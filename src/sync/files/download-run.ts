@@ -9,7 +9,7 @@ import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { FileFacts } from '../../store/files/claim-facts.ts';
 import type { Claim } from '../../store/files/download-queue.ts';
-import { retry } from '../retry.ts';
+import { type RetryOptions, retry } from '../retry.ts';
 import { createSlots } from '../slots.ts';
 import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
 
@@ -26,7 +26,7 @@ export interface DownloadRunDeps extends Omit<DownloadDeps, 'source' | 'onBytes'
   /** Called with account and file as bytes arrive, and before they are parsed. */
   readonly onBytes?: ((work: Readonly<Record<string, string>>) => void) | undefined;
   readonly onClaimed?: ((waitedMs: readonly number[]) => void) | undefined;
-  readonly onWait?: ((trouble: Trouble, waitMs: number) => void) | undefined;
+  readonly onWait?: RetryOptions['onWait'];
   /** Called with the account's name when its source could not be connected to. */
   readonly onUnreachable?: ((name: string) => void) | undefined;
 }
