@@ -1,6 +1,6 @@
 // Composes the commands that read once: opens their resources, reads one advertiser after the other, then downloads the files of all of them.
 import { toOwner } from './app/actor.ts';
-import { openConnectionsOf, openSource } from './app/clients.ts';
+import { openSources } from './app/clients.ts';
 import { openAnyStore } from './app/database.ts';
 import { downloadFiles } from './app/files.ts';
 import { openBlobsOf } from './app/storage.ts';
@@ -12,7 +12,6 @@ import { startDeletion } from './sync/files/delete-objects.ts';
 import type { DownloadAccount, DownloadSummary, DownloadTotals } from './sync/files/download-run.ts';
 import { startPresence } from './sync/presence.ts';
 import { requireKey } from './sync/privacy/privacy-key.ts';
-import { createRateLimiter, type TakeSlot } from './sync/rate-limiter.ts';
 import { type BackfillRange, backfill, type ReadAccountRequest, syncAccount } from './sync/read/read-account.ts';
 import { addUp, nothingCounted, type SweepCounts, type SweepDeps, type SweepSummary } from './sync/read/sweep.ts';
 import { type RetryOptions, retry } from './sync/retry.ts';
@@ -107,17 +106,14 @@ async function overAdvertisers(
   });
   const signal = AbortSignal.any([request.signal, presence.outdated]);
   const retryOptions = { ...opening, signal };
-  await using connections = openConnectionsOf(config);
+  await using sources = openSources(config, store);
   await using deletion = startDeletion({ store, openBlobs: (until) => openBlobsOf(config, store, until) }, signal);
   const troubles = createTroubles(store);
-  const limiters = new Map<string, TakeSlot>();
   const outcomes: Outcome[] = [];
   const accounts: DownloadAccount[] = [];
   for (const account of config.source.advertisers) {
     const { name } = account;
-    const limiter = limiters.get(account.url) ?? createRateLimiter(store, account.url, config.source.SOURCE_RATE);
-    limiters.set(account.url, limiter);
-    const source = openSource(config, store, account, limiter, { connections });
+    const source = sources.open(account);
     let counts: SweepCounts = nothingCounted;
     const deps: SweepDeps = {
       store,

@@ -1,10 +1,10 @@
 // Opens the configured HTTP clients: those of the source and of webhooks.
 import { type Config, toWebhookSecrets } from '../config.ts';
 import { version } from '../domain/version.ts';
-import { createSource, type Source, type SourceOptions } from '../source/client.ts';
-import { type Connections, openConnections } from '../source/http.ts';
+import { createSource, type Source } from '../source/client.ts';
+import { openConnections } from '../source/http.ts';
 import type { Store } from '../store/store.ts';
-import { createRateLimiter, honourRetryAfter } from '../sync/rate-limiter.ts';
+import { createRateLimiter, honourRetryAfter, type TakeSlot } from '../sync/rate-limiter.ts';
 import { openWebhookClient, type WebhookClient } from '../webhooks/send.ts';
 
 /** A larger list answer is abandoned and requested in smaller ranges, so that memory stays bounded whatever the source sends. */
@@ -14,55 +14,50 @@ const applicationMaxBytes = 16_000_000;
 /** Time limit of one answer, even if bytes keep arriving. */
 export const totalTimeoutMs = 600_000;
 
-export type ConfiguredAdvertiser = Config<'source'>['source']['advertisers'][number];
+type ConfiguredAdvertiser = Config<'source'>['source']['advertisers'][number];
 
-/** The client of one account for read-only commands. It records only the shared rate limit and Retry-After. */
-export function openSourceToLook(
-  config: Config<'source'>,
-  store: Store | null,
-  account: ConfiguredAdvertiser,
-  connections: Connections,
-): Source {
-  const { name, url } = account;
-  // The rate limit is shared through the database. Without a database, the single request of a check is sent at once.
-  if (store === null) return openSource(config, null, account, async () => {}, { connections });
-  const takeSlot = createRateLimiter(store, url, config.source.SOURCE_RATE);
-  const memory = { hasAnswered: () => store.advertisers.hasAnswered(name, url), noteAnswered: async () => {} };
-  return openSource(config, store, account, takeSlot, { connections, memory });
+/** How a task sees what its client does. */
+interface SourceWatch {
+  readonly onListBytes?: () => void;
+  /** Called with each wait for a slot of the rate limit. */
+  readonly whileWaiting?: (waiting: Promise<void>) => Promise<void>;
 }
 
-export function openConnectionsOf({ source }: Config<'source'>): Connections {
-  return openConnections(source.SOURCE_CONCURRENCY, source.SOURCE_TIMEOUT);
-}
-
-export function openSource(
-  config: Config<'source'>,
+/**
+ * Opens the clients of accounts, which share connections, and those with the same URL its rate limit. Without a database, nothing is shared
+ * with other processes and nothing is recorded: the single request of a check is sent at once. A look writes no row of an account but for its
+ * Retry-After.
+ */
+export function openSources(
+  { source: { SOURCE_CONCURRENCY, SOURCE_TIMEOUT, SOURCE_RATE, SOURCE_FORMAT } }: Config<'source'>,
   store: Store | null,
-  { name, url, credential }: ConfiguredAdvertiser,
-  takeSlot: (signal: AbortSignal) => Promise<void>,
-  more: Pick<SourceOptions, 'connections' | 'onListBytes' | 'memory'>,
-): Source {
-  return createSource({
-    url,
-    credential: () => credential.current(),
-    format: config.source.SOURCE_FORMAT,
-    totalTimeoutMs,
-    listMaxBytes,
-    applicationMaxBytes,
-    userAgent: `intake/${version}`,
-    takeSlot,
-    // Without a database, nothing is shared with other processes and nothing is recorded.
-    ...(store !== null && {
-      takeSlot: honourRetryAfter(store, name, takeSlot),
-      // If this fails, the process still honours the Retry-After, and the other workers receive their own from the source.
-      onRetryAfter: (retryAfterMs) => store.advertisers.noteRetryAfter(name, retryAfterMs).catch(() => {}),
-      memory: {
-        hasAnswered: () => store.advertisers.hasAnswered(name, url),
-        noteAnswered: () => store.advertisers.noteAnswered(name, url),
-      },
-    }),
-    ...more,
-  });
+  { requestsAtOnce = SOURCE_CONCURRENCY, isLook = false } = {},
+) {
+  const connections = openConnections(requestsAtOnce, SOURCE_TIMEOUT);
+  const limiters = new Map<string, TakeSlot>();
+  return {
+    open({ name, url, credential }: ConfiguredAdvertiser, { onListBytes, whileWaiting }: SourceWatch = {}): Source {
+      const limiter = limiters.get(url) ?? (store ? createRateLimiter(store, url, SOURCE_RATE) : async () => {});
+      limiters.set(url, limiter);
+      const takeSlot: TakeSlot = whileWaiting ? (signal) => whileWaiting(limiter(signal)) : limiter;
+      return createSource({
+        ...{ url, connections, onListBytes, takeSlot, totalTimeoutMs, listMaxBytes, applicationMaxBytes },
+        credential: () => credential.current(),
+        format: SOURCE_FORMAT,
+        userAgent: `intake/${version}`,
+        ...(store !== null && {
+          takeSlot: honourRetryAfter(store, name, takeSlot),
+          // If this fails, the process still honours the Retry-After, and the other workers receive their own from the source.
+          onRetryAfter: (retryAfterMs) => store.advertisers.noteRetryAfter(name, retryAfterMs).catch(() => {}),
+          memory: {
+            hasAnswered: () => store.advertisers.hasAnswered(name, url),
+            noteAnswered: async () => (isLook ? undefined : store.advertisers.noteAnswered(name, url)),
+          },
+        }),
+      });
+    },
+    [Symbol.asyncDispose]: () => connections[Symbol.asyncDispose](),
+  };
 }
 
 export function openWebhook(

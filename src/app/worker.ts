@@ -5,13 +5,11 @@ import type { Config } from '../config.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import type { Log } from '../log.ts';
 import type { Source } from '../source/client.ts';
-import { openConnections } from '../source/http.ts';
 import type { Store } from '../store/store.ts';
 import { startDeletion } from '../sync/files/delete-objects.ts';
 import { createDownloadMemory, type DownloadMemory } from '../sync/files/download-run.ts';
 import { startPresence } from '../sync/presence.ts';
 import { requireKey } from '../sync/privacy/privacy-key.ts';
-import { createRateLimiter, type TakeSlot } from '../sync/rate-limiter.ts';
 import { type RetryOptions, retry, toTrouble } from '../sync/retry.ts';
 import { createTroubles } from '../sync/troubles.ts';
 import type { WorkerAccount } from '../sync/worker/account-queue.ts';
@@ -23,7 +21,7 @@ import { startWorker, type Worker } from '../sync/worker/worker.ts';
 import { createMetrics } from '../web/admin/metrics.ts';
 import { openAdmin } from '../web/admin/routes.ts';
 import { toOwner } from './actor.ts';
-import { openSource, openWebhooks, totalTimeoutMs } from './clients.ts';
+import { openSources, openWebhooks, totalTimeoutMs } from './clients.ts';
 import { openAnyStore } from './database.ts';
 import { createExtractTask } from './extract.ts';
 import { downloadFiles, type FilesRequest } from './files.ts';
@@ -190,22 +188,18 @@ function createWaker(everyMs: number | undefined) {
   };
 }
 
-/** Opens a client per account. Accounts share connections, and those with the same URL its rate limit. */
 function openAccounts(config: WorkerConfig, store: Store, stack: AsyncDisposableStack): WorkerAccount[] {
-  const { advertisers, SOURCE_RATE, SOURCE_TIMEOUT, SOURCE_CONCURRENCY } = config.source;
-  const limiters = new Map<string, TakeSlot>();
   // As many connections as there can be requests at once, so that a slow account delays no other.
-  const connections = stack.use(openConnections(SOURCE_CONCURRENCY + 2 * accountsAtOnce, SOURCE_TIMEOUT));
-  return advertisers.map((account) => {
-    const { name, advertiserId, url } = account;
-    const limiter = limiters.get(url) ?? createRateLimiter(store, url, SOURCE_RATE);
-    limiters.set(url, limiter);
+  const requestsAtOnce = config.source.SOURCE_CONCURRENCY + 2 * accountsAtOnce;
+  const sources = stack.use(openSources(config, store, { requestsAtOnce }));
+  return config.source.advertisers.map((account) => {
     let heartbeat: Heartbeat | null = null;
-    const takeSlot: TakeSlot = (signal) =>
-      heartbeat === null ? limiter(signal) : heartbeat.whileWaiting(limiter(signal));
     return {
-      ...{ name, advertiserId },
-      source: openSource(config, store, account, takeSlot, { connections, onListBytes: () => heartbeat?.move() }),
+      ...{ name: account.name, advertiserId: account.advertiserId },
+      source: sources.open(account, {
+        onListBytes: () => heartbeat?.move(),
+        whileWaiting: (waiting) => heartbeat?.whileWaiting(waiting) ?? waiting,
+      }),
       watch: (next) => {
         heartbeat = next;
       },

@@ -81,17 +81,17 @@ async function showEstimates(
 ): Promise<ExitCode> {
   const { backfillParallel: parallel } = await import('../../app.ts');
   const { openAnyStore } = await import('../../app/database.ts');
-  const { openConnectionsOf, openSourceToLook } = await import('../../app/clients.ts');
+  const { openSources } = await import('../../app/clients.ts');
   const { toRanges } = await import('../../sync/read/read-account.ts');
   const { estimate } = await import('../../sync/read/estimate.ts');
   // An estimate creates a missing schema but does not upgrade an existing one.
   await using store = await openAnyStore(config, 'backfill');
   await store.schema.ensure({ signal, upgrade: false });
-  await using connections = openConnectionsOf(config);
+  await using sources = openSources(config, store, { isLook: true });
   const { advertisers, SOURCE_RATE: requestsPerSecond } = config.source;
   const estimates = [];
   for (const account of advertisers) {
-    const source = openSourceToLook(config, store, account, connections);
+    const source = sources.open(account);
     const { advertiserId } = await store.advertisers.lookUp(account.name, account.advertiserId);
     for (const range of await toRanges({ store }, advertiserId, chosen)) {
       const isById = range.axis === 'id' && advertiserId !== null;

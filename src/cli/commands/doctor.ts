@@ -49,7 +49,7 @@ async function runChecks(
   signal: AbortSignal,
 ): Promise<Finding[]> {
   const { openAnyStore } = await import('../../app/database.ts');
-  const { openConnectionsOf, openSourceToLook } = await import('../../app/clients.ts');
+  const { openSources } = await import('../../app/clients.ts');
   const { openConfiguredBlobs } = await import('../../app/storage.ts');
   const checks = await import('../../sync/worker/health-checks.ts');
   await using stack = new AsyncDisposableStack();
@@ -71,10 +71,9 @@ async function runChecks(
   // A schema of another version may not tell whose the storage is.
   const owned = isGood('schema') ? store : null;
   findings.push(...(await checks.checkBlobs(owned, () => openConfiguredBlobs(config), signal)));
-  const connections = stack.use(openConnectionsOf(config));
+  const sources = stack.use(openSources(config, store, { isLook: true }));
   for (const account of config.source.advertisers) {
-    const source = openSourceToLook(config, store, account, connections);
-    findings.push(...(await checks.checkSource(store, source, { ...account, signal })));
+    findings.push(...(await checks.checkSource(store, sources.open(account), { ...account, signal })));
   }
   return findings;
 }

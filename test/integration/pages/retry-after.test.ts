@@ -1,6 +1,6 @@
 // Retry-After, heard by one worker and honoured by all of them (P14).
 import { describe, expect } from 'vitest';
-import { openConnectionsOf, openSource } from '../../../src/app/clients.ts';
+import { openSources } from '../../../src/app/clients.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { openSandbox, type Sandbox } from '../../../src/dev/sandbox/http/server.ts';
 import { openStore } from '../../../src/store/store.ts';
@@ -24,8 +24,7 @@ async function openAccount(database: TestDatabase, board: Sandbox, nth = 0) {
   if (!account) throw new Error('No account is configured.');
   const name = `account-${nth + 1}`;
   await store.advertisers.ensure(name, null);
-  const connections = stack.use(openConnectionsOf(config));
-  const source = openSource(config, store, { ...account, name }, async () => {}, { connections });
+  const source = stack.use(openSources(config, store)).open({ ...account, name });
   const owned = stack.move();
   return { source, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
