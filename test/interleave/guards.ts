@@ -151,7 +151,9 @@ export const guards: readonly Guard[] = [
     /OR EXISTS \(SELECT 1 FROM intake\.prefills p WHERE p\.advertiser_id = \$1 AND p\.resume_sha256 = b\.sha256\)/,
   ),
   guard('erase-twice', 'an erasure is closed once', /(?<=step = 'closed', closed_at.*) AND step <> 'closed'/s),
-  guard('pinned', 'an id is pinned once', / AND advertiser_id IS NULL/),
+  guard('pinned', 'an id is pinned once', /coalesce\(v\.advertiser_id, excluded\.advertiser_id\)/, {
+    by: 'excluded.advertiser_id',
+  }),
   guard('cursors', 'ON CONFLICT of a confirmed cursor', /ON CONFLICT \(advertiser_id\) DO NOTHING/),
   guard('cursors', 'ON CONFLICT of a raised cursor', /ON CONFLICT \(advertiser_id\) DO UPDATE\s+SET after_id.*$/s),
   guard('events', 'the lock of the events', /pg_advisory_xact_lock\(2, [^)]+\)\)/, {

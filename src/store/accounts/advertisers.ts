@@ -27,7 +27,7 @@ export async function ensureAdvertiser(
   configuredId: bigint | null,
   find: (name: string) => Promise<KnownAdvertiser | null>,
 ): Promise<KnownAdvertiser> {
-  const advertiser = (await find(name)) ?? (await addAdvertiser(db, name, configuredId));
+  const advertiser = (await find(name)) ?? (await pinAdvertiser(db, name, configuredId));
   requireConfigured(advertiser, configuredId);
   if (configuredId === null || advertiser.advertiserId === configuredId) return advertiser;
   return await pinAdvertiser(db, name, configuredId);
@@ -53,35 +53,28 @@ function requireConfigured({ name, advertiserId }: KnownAdvertiser, configuredId
   );
 }
 
-async function addAdvertiser(db: Queryable, name: string, configuredId: bigint | null): Promise<KnownAdvertiser> {
-  const sql = `INSERT INTO intake.advertisers (name, advertiser_id) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`;
-  return await loadWritten(db, name, configuredId, db.query(sql, [name, configuredId]));
-}
-
-/** Pins the id that the first answer showed. A pinned id never changes. */
-export async function pinAdvertiser(db: Queryable, name: string, advertiserId: bigint): Promise<KnownAdvertiser> {
-  const sql = `UPDATE intake.advertisers SET advertiser_id = $2 WHERE name = $1 AND advertiser_id IS NULL`;
-  return await loadWritten(db, name, advertiserId, db.query(sql, [name, advertiserId]));
-}
-
-/** The row of the account, once it is written. An id belongs to one name. */
-async function loadWritten(
+/** The account's row, inserted at its first use. Pins the id, which the settings or the first answer name. A pinned id never changes. */
+export async function pinAdvertiser(
   db: Queryable,
   name: string,
   advertiserId: bigint | null,
-  writing: Promise<unknown>,
 ): Promise<KnownAdvertiser> {
-  await writing.catch((error: unknown) => {
+  const writing = db.query<KnownAdvertiser>(
+    `INSERT INTO intake.advertisers AS v (name, advertiser_id) VALUES ($1, $2)
+     ON CONFLICT (name) DO UPDATE SET advertiser_id = coalesce(v.advertiser_id, excluded.advertiser_id)
+     RETURNING ${knownColumns}`,
+    [name, advertiserId],
+  );
+  const [advertiser] = await writing.catch((error: unknown) => {
     if (sqlState(error) !== '23505') throw error;
+    // An id belongs to one name.
     throw new Trouble(
       'mismatch',
       `${name} is advertiser ${advertiserId}, which is read under another name. Nothing was kept. ` +
         'To rename it: UPDATE intake.advertisers SET name, then change the configuration.',
     );
   });
-  const [advertiser] = await findAdvertisers(db, [name]);
-  if (!advertiser) throw new Trouble('local', `The row of advertiser ${name} vanished from intake.advertisers.`);
-  return advertiser;
+  return advertiser as KnownAdvertiser;
 }
 
 /** Halts an advertiser until the cause is resolved. Stored data stays; its downloads pause. A mismatch is not overwritten. */
@@ -147,12 +140,14 @@ export async function hasAnswered(db: Queryable, name: string, url: string): Pro
   return rows.length > 0;
 }
 
+/** The columns of an advertiser `v`, as KnownAdvertiser. */
+const knownColumns = `v.name, v.advertiser_id AS "advertiserId", v.agent_id AS "agentId",
+  CASE WHEN v.halt_kind IS NOT NULL THEN json_build_object('kind', v.halt_kind, 'reason', coalesce(v.reason, '')) END AS halt`;
+
 /** The advertisers with these names; null for an unknown name. */
 export async function findAdvertisers(db: Queryable, names: readonly string[]): Promise<(KnownAdvertiser | null)[]> {
   const rows = await db.query<KnownAdvertiser>(
-    `SELECT name, advertiser_id AS "advertiserId", agent_id AS "agentId",
-       CASE WHEN halt_kind IS NOT NULL THEN json_build_object('kind', halt_kind, 'reason', coalesce(reason, '')) END AS halt
-     FROM intake.advertisers WHERE name = ANY ($1::text[])`,
+    `SELECT ${knownColumns} FROM intake.advertisers v WHERE v.name = ANY ($1::text[])`,
     [names],
   );
   return names.map((name) => rows.find((row) => row.name === name) ?? null);
