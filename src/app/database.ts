@@ -15,7 +15,8 @@ export async function openPlace({ database, openEmbedded }: Config<'database'>) 
     return { url: embedded.url, directUrl: embedded.url, [Symbol.asyncDispose]: () => embedded[Symbol.asyncDispose]() };
   }
   const changing = (name: string, secret: { current(): string }): DatabaseUrl => ({
-    url: () => withRootCertificate(requireAddress(name, secret.current()), DATABASE_CA),
+    url: () => requireAddress(name, secret.current()),
+    root: DATABASE_CA,
     ...(DATABASE_AUTH === 'rds-iam' && { password: createRdsToken }),
   });
   const url = changing('DATABASE_URL', DATABASE_URL);
@@ -28,12 +29,6 @@ function requireAddress(name: string, text: string): string {
   const problem = findAddressProblem(text);
   if (problem !== null) throw new SettingTrouble(`${name} ${problem}.`, undefined, 'database');
   return text;
-}
-
-function withRootCertificate(url: string, root: string | null): string {
-  if (root === null || /[?&]sslrootcert=[^&]/.test(url)) return url;
-  const without = url.replace(/(?<=[?&])sslrootcert=(?:&|$)/, '');
-  return `${without}${without.includes('?') ? '&' : '?'}sslrootcert=${encodeURIComponent(root)}`;
 }
 
 /** Opens the store whatever the schema is. Nothing connects until the first use. */

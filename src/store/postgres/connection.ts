@@ -12,6 +12,8 @@ export type DatabaseUrl = string | ChangingUrl;
 
 export interface ChangingUrl {
   url(): string;
+  /** The root certificate, where the URL names none. */
+  readonly root?: string | null;
   /** Creates the password for one connection. Without it, the password is in the URL. */
   readonly password?: ((login: Login) => Promise<string>) | undefined;
 }
@@ -38,7 +40,7 @@ export function clientOf(url: DatabaseUrl) {
       let target = nowhere;
       let problem: unknown;
       try {
-        target = toTarget(currentUrl(url));
+        target = toTarget(url);
       } catch (error) {
         problem = error;
       }
@@ -91,7 +93,8 @@ const nowhere: ConnectionTarget = {
 };
 
 /** Splits the URL's TLS parameters off, because the driver interprets them differently from psql, and resolves them. */
-function toTarget(text: string): ConnectionTarget {
+function toTarget(url: DatabaseUrl): ConnectionTarget {
+  const text = currentUrl(url);
   const parsed = parse(text);
   const { parameters } = parsed;
   const others = new URLSearchParams([...parameters].filter(([name]) => !tlsParameter.test(name)));
@@ -102,7 +105,7 @@ function toTarget(text: string): ConnectionTarget {
     enableChannelBinding: binding !== 'disable',
     requireBinding: binding === 'require',
     ...(sslnegotiation && { sslnegotiation: sslnegotiation as 'direct' }),
-    ...toTls(parsed),
+    ...toTls({ ...parsed, root: parsed.root ?? (typeof url === 'string' ? null : (url.root ?? null)) }),
   };
 }
 
