@@ -17,8 +17,6 @@ export interface ServerFacts {
   readonly now: Date;
   readonly encoding: string;
   readonly schema: Schema;
-  /** The server's setting. Intake's own transactions turn jit off. */
-  readonly jit: boolean;
   /** True for a standby, or where default_transaction_read_only is on. */
   readonly readOnly: boolean;
   readonly mayCreate: boolean;
@@ -28,7 +26,6 @@ export async function loadServer(db: Queryable): Promise<ServerFacts> {
   const [row] = await db.query<Omit<ServerFacts, 'schema'>>(
     `SELECT current_setting('server_version') AS version, clock_timestamp() AS now,
        current_setting('server_encoding') AS encoding,
-       current_setting('jit')::boolean AS jit,
        current_setting('transaction_read_only')::boolean AS "readOnly",
        has_database_privilege(current_database(), 'CREATE') AS "mayCreate"`,
   );

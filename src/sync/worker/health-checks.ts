@@ -29,12 +29,11 @@ export async function checkDatabase(store: Pick<Store, 'schema'>, now: () => num
   const askedAt = now();
   try {
     const server = await store.schema.loadServer();
-    const jit = server.jit ? '; jit is on here; Intake turns it off in its own transactions' : '';
     const encoding = toEncodingTrouble(server.encoding);
     const skewMs = Math.abs(server.now.getTime() - (askedAt + now()) / 2);
     const skew = `${Math.round(skewMs)} ms from the database's`;
     return [
-      good('database', `Postgres ${server.version}, answers in ${Math.round(now() - askedAt)} ms${jit}`),
+      good('database', `Postgres ${server.version}, answers in ${Math.round(now() - askedAt)} ms`),
       ...(server.readOnly ? [readOnly] : []),
       ...(encoding === null ? [] : [bad('encoding', encoding.message, encoding)]),
       toSchemaFinding(server),
