@@ -11,18 +11,12 @@ import { explainUnreadable, loadSecret, Secret } from './config/secret.ts';
 import { type Section, type Setting, sections, settings, type Values } from './config/settings.ts';
 
 /** A part of the configuration that a command can request. Parts that it does not request are neither required nor read. */
-export type Need = Exclude<Section, 'process'> | 'accounts';
+export type Need = keyof typeof load;
 
 /** The requested parts, whose values have the names of their variables, and the values that every command has. */
 export type Config<N extends Need = Need> = ReturnType<typeof toBase> & {
   readonly openEmbedded?: (() => ReturnType<OpenEmbedded>) | undefined;
-} & { readonly [P in N]: Part<P> };
-
-type Part<N extends Need> = N extends keyof typeof load
-  ? ReturnType<(typeof load)[N]>
-  : N extends Section
-    ? Values<N>
-    : never;
+} & { readonly [P in N]: ReturnType<(typeof load)[P]> };
 
 /** Starts or joins the Postgres of the checkout, or of its demo, for `DATABASE_URL=embedded`. */
 export type OpenEmbedded = (demo: boolean) => Promise<{ readonly url: string } & AsyncDisposable>;
@@ -67,10 +61,7 @@ export function loadConfig<const N extends Need>(
     return values;
   };
   const process = read('process');
-  const own: Partial<Record<Need, Load>> = load;
-  const parts = Object.fromEntries(
-    needs.map((need) => [need, own[need] ? own[need](read, draft) : read(need as Section)]),
-  );
+  const parts = Object.fromEntries(needs.map((need) => [need, load[need](read, draft)]));
   if (problems.length > 0) throw new ConfigProblems(problems);
   const base = toBase(process, production, [...warnings]);
   return { ...base, openEmbedded: openEmbedded && (() => openEmbedded(isDemo)), ...parts } as Config<N>;
@@ -119,7 +110,6 @@ export class ConfigProblems extends Error {
 }
 
 type Read = <S extends Section>(section: S, unused?: string) => Values<S>;
-type Load = (read: Read, draft: ConfigDraft) => unknown;
 
 function toBase(values: Values<'process'>, production: boolean, warnings: readonly string[]) {
   return {
@@ -131,9 +121,14 @@ function toBase(values: Values<'process'>, production: boolean, warnings: readon
   };
 }
 
-// Parts that are more than the values of a section. They are built even when a variable was rejected, so that later problems are found in
-// the same run. A part with a rejected (undefined) value is never returned, since loadConfig throws.
+// The parts. They are built even when a variable was rejected, so that later problems are found in the same run. A part with a rejected
+// (undefined) value is never returned, since loadConfig throws.
 const load = {
+  database: (read: Read) => read('database'),
+  sync: (read: Read) => read('sync'),
+  extract: (read: Read) => read('extract'),
+  admin: (read: Read) => read('admin'),
+
   source(read: Read, draft: ConfigDraft) {
     const values = read('source');
     return { ...values, advertisers: loadAdvertisers(values, draft) };
@@ -160,7 +155,7 @@ const load = {
     const values = read('privacy');
     return { ...values, PRIVACY_KEY: values.PRIVACY_KEY ?? loadOwnKey(draft) };
   },
-} satisfies Partial<Record<Need, Load>>;
+};
 
 function isWhole<V extends object>(values: V): values is { [N in keyof V]: NonNullable<V[N]> } & V {
   return Object.values(values).every((value) => value !== null);
