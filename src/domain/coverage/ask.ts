@@ -27,7 +27,7 @@ export function ask(state: State, inFlight: readonly Question[] = [], known?: Kn
     return inFlight.length > 0 ? { kind: 'wait' } : conclude(state);
   };
   if (isOverBudget(state, inFlight.length)) return orEnd(null);
-  if (facts.walk !== null) return orEnd(askWalk(facts.walk));
+  if (facts.walk !== null) return orEnd(askWalk(facts, facts.walk));
   // The narrowest range comes first: what is known closes before new ranges are opened, and few stay open.
   let narrowest: { readonly range: OpenRange; readonly rest: IdRange; readonly width: bigint } | null = null;
   let isRead = true;

@@ -98,7 +98,7 @@ function judge(facts: Draft['facts'], range: OpenRange, question: Question, answ
   const isRefused = answer.kind === 'refused';
   if (isRefused || (answer.kind === 'page' && isStray(question, answer))) {
     const verb = isRefused ? 'refuses' : 'does not honour';
-    facts.walk = beginWalk(facts, facts, `the source ${verb} afterid and beforeid together`);
+    facts.walk = beginWalk(facts, `the source ${verb} afterid and beforeid together`);
     return { ...noEffect, parts: [] };
   }
   // R7: a question that fails is asked in parts.

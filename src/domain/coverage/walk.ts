@@ -9,7 +9,7 @@ type Direction = 'forward' | 'backward';
 /** Neighbouring rows with rising and with falling ids. */
 type Pairs = { readonly rising: number; readonly falling: number };
 
-export interface Walk extends IdRange {
+export interface Walk {
   /** Why two filters together are not trusted. */
   readonly why: string;
   /** Directions still to walk, the current one first. */
@@ -25,29 +25,27 @@ export interface Walk extends IdRange {
 }
 
 /** Begins a walk, first in the direction in which the pages so far are sorted. */
-export function beginWalk({ from, to }: IdRange, { rising, falling }: Pairs, why: string): Walk {
+export function beginWalk({ rising, falling }: Pairs, why: string): Walk {
   const directions: Direction[] = falling > rising ? ['backward', 'forward'] : ['forward', 'backward'];
-  return { from, to, why, directions, at: null, reached: null, ended: [], disagrees: false };
+  return { why, directions, at: null, reached: null, ended: [], disagrees: false };
 }
 
-/** The question for the next page; null when every direction is done. */
-export function askWalk(walk: Walk): Question | null {
-  const [direction] = walk.directions;
+/** The question for the next page of the range; null when every direction is done. */
+export function askWalk({ from, to }: IdRange, { at, directions: [direction] }: Walk): Question | null {
   if (direction === undefined) return null;
-  const { at, from, to } = walk;
   if (direction === 'forward') return { ...boundedQuestion('walk', { from: at ?? from, to }), beforeId: null };
   const question = boundedQuestion('walk', { from, to: at ?? to });
   // At the end of the axis there is no upper bound. Without any bound a source may show only a recent window.
   return question.beforeId === null ? question : { ...question, afterId: null };
 }
 
-export function learnWalk(facts: { found: number } & Pairs, walk: Walk, answer: Answer): Walk {
-  const question = askWalk(walk);
+export function learnWalk(facts: { found: number } & Pairs & IdRange, walk: Walk, answer: Answer): Walk {
+  const question = askWalk(facts, walk);
   if (question === null) return walk;
   if (answer.kind !== 'page' || isStray(question, answer)) return turn(walk, false, facts);
   const forward = walk.directions[0] === 'forward';
   // One filter does not stop where the walk does.
-  const isPassed = isSorted(walk, facts) && answer.rows.some(({ id }) => (forward ? id > walk.to : id < walk.from));
+  const isPassed = isSorted(walk, facts) && answer.rows.some(({ id }) => (forward ? id > facts.to : id < facts.from));
   const isPast = (id: bigint, than: bigint) => (forward ? id > than : id < than);
   const inside = shownInside(question.covers as IdRange, answer);
   if (!forward) inside.reverse();
@@ -58,18 +56,18 @@ export function learnWalk(facts: { found: number } & Pairs, walk: Walk, answer: 
   const seen = { ...walk, disagrees: walk.disagrees || skips };
   if (beyond.length === 0) {
     // The overlap alone filled the page: go on from the outermost id, then from the one behind it.
-    const next = stepFrom(walk, forward);
+    const next = stepFrom(facts, walk, forward);
     return next === null || isPassed || answer.rows.length === 0 ? turn(seen, true, facts) : { ...seen, at: next };
   }
   const reached = far as Position;
   // Half of the page is read again, to notice pages that were not cut off in the order of ids.
   const middle = inside[inside.length >> 1] as Position;
   const at = walk.at !== null && !isPast(middle, walk.at) ? reached : middle;
-  const isOver = isPassed || (forward ? reached >= walk.to : reached <= walk.from);
+  const isOver = isPassed || (forward ? reached >= facts.to : reached <= facts.from);
   return isOver ? turn({ ...seen, reached }, true, facts) : { ...seen, reached, at };
 }
 
-function stepFrom({ at, reached, from, to }: Walk, forward: boolean): Position | null {
+function stepFrom({ from, to }: IdRange, { at, reached }: Walk, forward: boolean): Position | null {
   if (at === null || reached === null) return null;
   if (at !== reached) return at < reached === forward ? reached : null;
   return forward ? (toRange(reached + 1n, to)?.from ?? null) : (toRange(from, reached - 1n)?.to ?? null);
