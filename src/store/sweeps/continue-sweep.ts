@@ -224,8 +224,8 @@ export async function loadAuditPlace(
 }
 
 /**
- * The hidden ids among these. A hidden application is not stored, and either a certificate covers its id and it was submitted before the
- * certificate's `complete_through`, or a running sweep has closed the range of its id and it was submitted before the `complete_through` that
+ * The hidden ids among these, of which none is stored. Either a certificate covers the id, and the application was submitted before the
+ * certificate's `complete_through`; or a running sweep has closed the range of the id, and it was submitted before the `complete_through` that
  * this sweep would get. What a poll shows above the cursor is new, whatever its date says.
  */
 export async function findHidden(
@@ -239,8 +239,7 @@ export async function findHidden(
      -- Without a date of its own, an application is as old as the next one that has a date.
      CROSS JOIN LATERAL (SELECT coalesce(to_timestamp(s.ms / 1000), (SELECT a.submitted_at FROM intake.applications a WHERE a.advertiser_id = $1
        AND a.application_id > s.id AND a.submitted_at IS NOT NULL ORDER BY a.application_id LIMIT 1)) AS at) AS d
-     WHERE NOT EXISTS (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = $1 AND a.application_id = s.id)
-       AND (EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = $1 AND k.axis = 'id' AND k.certificate <> 'unproven'
+     WHERE (EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = $1 AND k.axis = 'id' AND k.certificate <> 'unproven'
            AND k.low <= s.id AND (k.high IS NULL OR k.high >= s.id) AND d.at < k.complete_through)
          OR EXISTS (SELECT 1 FROM intake.sweeps w
            WHERE w.advertiser_id = $1 AND w.state = 'running' AND w.axis = 'id' AND w.purpose IN ('recheck', 'backfill')
