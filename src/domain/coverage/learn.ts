@@ -10,6 +10,7 @@ import {
   mostLacking,
   type PageAnswer,
   type Question,
+  recentIds,
   shownInside,
   sizeOf,
 } from './question.ts';
@@ -18,7 +19,6 @@ import { cutRange, openParts, splitUnanswered } from './split.ts';
 import {
   addReason,
   type Draft,
-  type Facts,
   indexAround,
   indexOfOpen,
   type Learned,
@@ -107,7 +107,7 @@ function judge(facts: Draft['facts'], range: OpenRange, question: Question, answ
   const lacked = answer.lacking;
   const hasNews = shown.some((id) => answer.news.has(id));
   const page = sizeOf(question, answer);
-  const recents = new Set(answer.rows.filter((row) => isRecent(facts, row)).map(({ id }) => id));
+  const recents = recentIds(answer, facts.recentFrom);
   const recent = shown.filter((id) => recents.has(id));
   const arrived = recent.filter((id) => answer.news.has(id)).length;
   if (range.wider !== null && shown.length - arrived > range.wider.inside) noteCut(facts, range.wider);
@@ -181,10 +181,6 @@ function noteGone(facts: Draft['facts'], gone: readonly LackingId[]): void {
   }
 }
 
-function isRecent({ recentFrom }: Facts, { at }: { at: bigint | null }): boolean {
-  return recentFrom !== null && at !== null && at >= recentFrom;
-}
-
 /** R9: a witness closes nothing. What it shows, or lacks, opens ranges again. */
 function learnWitness(draft: Draft, question: Question, answer: Answer): void {
   const { facts } = draft;
@@ -217,14 +213,13 @@ function noteHidden(draft: Draft, { covers, purpose }: Question, answer: PageAns
   const { facts } = draft;
   if (purpose === 'walk') return;
   const ids = shownInside(facts, answer);
-  const dates = new Map(answer.rows.map(({ id, at }) => [id, at] as const));
+  const recents = recentIds(answer, facts.recentFrom);
   const around: IdRange[] = [];
   for (const [nth, id] of ids.entries()) {
     const open = draft.open[indexOfOpen(draft.open, id)];
     if (!answer.news.has(id) || (open !== undefined && contains(open, id))) continue;
     if (purpose === 'range' && covers !== null && contains(covers, id)) continue;
-    if (!isRecent(facts, { at: dates.get(id) ?? null }))
-      addReason(facts, 'doubt', 'an application appeared in a range that had been read');
+    if (!recents.has(id)) addReason(facts, 'doubt', 'an application appeared in a range that had been read');
     const [from, to] = [ids[nth - 1] ?? facts.from, ids[nth + 1] ?? facts.to];
     const last = around.at(-1);
     const joined = last !== undefined && last.to >= from ? around.pop() : undefined;

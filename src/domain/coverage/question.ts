@@ -88,6 +88,12 @@ export function shownInside(range: IdRange, { rows }: PageAnswer): Position[] {
   return idsInside(range, ids);
 }
 
+/** The ids of a page that may have arrived during the sweep: submitted from this second on. */
+export function recentIds({ rows }: PageAnswer, recentFrom: bigint | null): Set<bigint> {
+  const recent = rows.filter(({ at }) => recentFrom !== null && at !== null && at >= recentFrom);
+  return new Set(recent.map(({ id }) => id));
+}
+
 export function sizeOf({ afterId, beforeId }: Question, { rows, unreadable, bytes }: PageAnswer): ShapedPage {
   const shape = afterId === null || beforeId === null ? 'after' : 'both';
   return { rows: rows.length + unreadable, bytes, shape };

@@ -5,7 +5,7 @@
 import type { Conclusion, Done } from '../coverage/certificate.ts';
 import type { Covered } from '../coverage/covered.ts';
 import { type IdRange, lastPosition, lowerBound, upperBound } from '../coverage/position.ts';
-import { type Answer, type PageAnswer, type Question, sizeOf } from '../coverage/question.ts';
+import { type Answer, type PageAnswer, type Question, recentIds, sizeOf } from '../coverage/question.ts';
 import { hasRoom } from '../coverage/room.ts';
 import { isUnreadable, type Learned, type State } from '../coverage/state.ts';
 
@@ -89,7 +89,7 @@ function toAnswerMembers(answer: Answer, recentFrom: bigint | null) {
   if (answer.kind !== 'page') return { answer: answer.kind };
   const { rows, news } = answer;
   const fresh = [...new Set(rows.map(getId))].filter((id) => news.has(id));
-  const recent = new Set(rows.filter(({ at }) => recentFrom !== null && at !== null && at >= recentFrom).map(getId));
+  const recent = recentIds(answer, recentFrom);
   return {
     ids: toIdList(rows.map(getId)) || undefined,
     unreadable: answer.unreadable || undefined,
