@@ -1,5 +1,5 @@
-// Opens the configured blob store and the spool. The HTTP clients of source and webhooks are not imported here: they take 10 MB, which what
-// only reads or writes storage does not need.
+// Opens the configured blob store and the spool. The HTTP clients of source and webhooks are not imported here: they take 10 MB, and an
+// extract, an erasure or a verification does not need them.
 import { tmpdir } from 'node:os';
 import { loadFreeBytes, openDiskBlobs } from '../blobs/disk.ts';
 import type { Config } from '../config.ts';
