@@ -367,13 +367,10 @@ const plays: Plays<Stage, Exclude<keyof Choices, keyof typeof candidateChoices>>
     shows: { iso: '2026-04-30T10:00:00.000+10:00', milliseconds: `/Date(${now}+1000)/` },
     seen: async (stage) => /<DateSubmitted>([^<]+)/.exec(await stage.xml('afterid=1080'))?.[1],
   },
-  acceptMissing: { shows: formats, seen: (stage) => formatOf(stage, undefined) },
-  acceptAny: ['*/*', 'application/*'].map((accept) => ({ shows: formats, seen: (stage) => formatOf(stage, accept) })),
-  acceptWeights: {
-    shows: { byWeight: 'application/xml', firstNamed: 'application/json', refuse406: 406 },
-    seen: (stage) => formatOf(stage, 'application/json;q=0.2, application/xml;q=0.9'),
-  },
-  acceptOther: { shows: formats, seen: (stage) => formatOf(stage, 'text/html') },
+  acceptUnclear: [undefined, '*/*', 'text/html', 'application/json, application/xml'].map((accept) => ({
+    shows: formats,
+    seen: (stage) => formatOf(stage, accept),
+  })),
   formatHonoured: {
     shows: { asked: 'application/json', opposite: 'application/xml' },
     seen: (stage) => formatOf(stage, 'application/json'),
