@@ -16,7 +16,7 @@ export function decodeText(bytes: Uint8Array, contentType: string | undefined): 
   } catch {
     const decoder = toDecoder(toDeclaredCharset(body, contentType));
     const text = decoder.decode(body);
-    return text.includes('\ufffd') ? decodeWords(body, decoder) : text;
+    return text.includes('\ufffd') ? keepInvalid(text, body) : text;
   }
 }
 
@@ -64,26 +64,41 @@ function toDecoder(charset = 'utf-8'): TextDecoder {
 const mostInvalid = 1_000_000;
 
 /**
- * Decodes each word by itself, and puts the bytes of one with invalid ones into its text, in place of its first U+FFFD. Words lie between
- * bytes below 0x30.
+ * Puts the bytes of each word with invalid ones into its text, in place of its first U+FFFD. Words lie between bytes below 0x30, which the
+ * text has as well; where it has others, it stays as it is.
  */
-function decodeWords(body: Uint8Array, decoder: TextDecoder): string {
+function keepInvalid(text: string, body: Uint8Array): string {
+  const units = new Uint16Array(body).map((byte) => (byte < 0x80 ? byte : 0xdc00 + byte));
+  const standIns = Buffer.from(units.buffer).toString('utf16le');
+  const parts: string[] = [];
+  let kept = '';
+  let copied = 0;
   let invalid = 0;
-  // One character for each byte.
-  return Buffer.from(body.buffer, body.byteOffset, body.length)
-    .toString('latin1')
-    .replace(/[0-\xff]+/g, (word) => {
-      const high = word.replace(/[\0-\x7f]+/g, '');
-      if (high === '') return word;
-      const bytes = Buffer.from(word, 'latin1');
-      const text = decoder.decode(bytes);
-      if (!text.includes('\ufffd')) return text;
-      // U+FFFD itself, or a word in another charset.
-      if (isUtf8(bytes)) return bytes.toString();
-      const standIns = high.replace(/./gs, (byte) => String.fromCharCode(0xdc00 + byte.charCodeAt(0)));
-      invalid += text.length + standIns.length;
-      if (invalid > mostInvalid) refuse('is not text in its charset');
-      // Right behind an escaped surrogate, the first stand-in would be the other half of a character.
-      return text.replace(/(?:\\ud[89ab]..|;)\ufffd|\ufffd/i, (found) => (found.length > 1 ? found : '') + standIns);
-    });
+  for (let from = 0, byteFrom = 0; from <= text.length; from++, byteFrom++) {
+    const [first, firstByte] = [from, byteFrom];
+    let isInvalid = false;
+    for (; text.charCodeAt(from) > 0x2f; from++) isInvalid ||= text.charCodeAt(from) === 0xfffd;
+    while ((body[byteFrom] ?? 0) > 0x2f) byteFrom++;
+    if ((text.charCodeAt(from) || 0) !== (body[byteFrom] ?? 0)) return text;
+    if (!isInvalid) continue;
+    const bytes = body.subarray(firstByte, byteFrom);
+    // U+FFFD itself, or a word in another charset.
+    const word = isUtf8(bytes)
+      ? Buffer.from(bytes).toString()
+      : putInto(text.slice(first, from), standIns.slice(firstByte, byteFrom).replace(/[\0-\x7f]+/g, ''));
+    invalid += word.length;
+    if (invalid > mostInvalid) refuse('is not text in its charset');
+    parts.push(text.slice(copied, first), word);
+    copied = from;
+    // A part takes more memory than its text, and there may be millions.
+    if (parts.length > 10_000) kept += parts.splice(0).join('');
+  }
+  return kept + parts.join('') + text.slice(copied);
+}
+
+/** Right behind an escaped surrogate, the first stand-in would be the other half of a character. */
+function putInto(word: string, standIns: string): string {
+  const at = word.indexOf('\ufffd');
+  const isBehindHalf = /\\ud[89ab]..$|;$/i.test(word.slice(Math.max(0, at - 6), at));
+  return word.slice(0, isBehindHalf ? at + 1 : at) + standIns + word.slice(at + 1);
 }
