@@ -84,14 +84,30 @@ it('a .env in the working folder is read, and the environment wins over it', () 
 });
 
 it('help loads no driver, no configuration and no log: only what parses', async () => {
+  const { packages, files } = await listLoaded(['--help']);
+  expect(packages).toEqual(new Set(['commander']));
+  expect(files.filter((url) => /src\/(?!cli\/|domain\/)/.test(url))).toEqual([]);
+});
+
+it('an extract to a folder loads the driver and the encoder, but no client of HTTP or S3', async () => {
+  const env = { DATABASE_URL: 'postgres://127.0.0.1:1/none', PRIVACY_KEY: 'a privacy key of a test' };
+  const { packages } = await listLoaded(['extract', '--to', 'file:/nowhere'], env);
+  expect(packages).toContain('pg');
+  expect(packages).toContain('hyparquet-writer');
+  expect(packages).not.toContain('undici');
+  expect(packages).not.toContain('@aws-sdk/client-s3');
+});
+
+/** Runs the CLI and lists the modules that it loads. */
+async function listLoaded(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const preload = `data:text/javascript,${encodeURIComponent(`
     import { registerHooks } from 'node:module';
     registerHooks({ load(url, context, next) { process.stderr.write(url + '\\n'); return next(url, context); } });`)}`;
-  const child = spawn(process.execPath, ['--import', preload, 'src/cli/main.ts', '--help'], {
+  const child = spawn(process.execPath, ['--import', preload, 'src/cli/main.ts', ...args], {
+    env: { ...process.env, ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  const loaded = (await text(child.stderr)).split('\n');
-  const packages = loaded.flatMap((url) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? []);
-  expect(new Set(packages)).toEqual(new Set(['commander']));
-  expect(loaded.filter((url) => /src\/(?!cli\/|domain\/)/.test(url))).toEqual([]);
-});
+  const files = (await text(child.stderr)).split('\n');
+  const packages = new Set(files.flatMap((url) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? []));
+  return { packages, files };
+}
