@@ -2,7 +2,7 @@
 // type, and each function there takes only the capabilities that it uses. Everything else that sync/ imports from store/ is a type.
 import { createSecretKey } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
-import type { DeleteResult } from '../domain/blob.ts';
+import type { BlobFacts, DeleteResult } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import * as advertisers from './accounts/advertisers.ts';
 import * as leases from './accounts/leases.ts';
@@ -291,13 +291,14 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         begin: prefills.insertPrefill,
         takeState: prefills.takeState,
         end: prefills.endPrefill,
-        announceResume: prefills.announceResume,
         redeem: prefills.takeProfile,
         loadResume: prefills.loadResume,
         findAdvertiserName: prefills.findAdvertiserName,
         lapse: lapsePrefills,
       }),
       ...bind([db, privacyKey], { keepProfile: prefills.keepProfile, loadKeyState: prefills.loadPrefillKeyState }),
+      announceResume: (prefill: prefills.PrefillKey, resume: BlobFacts) =>
+        retryOnConflict(() => prefills.announceResume(db, prefill, resume)),
       offer: (prefill: prefills.PrefillKey, handleHash: Buffer, failed: string | null) =>
         retryOnConflict(() => prefills.offerPrefill(db, prefill, handleHash, failed)),
     },

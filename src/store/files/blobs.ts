@@ -17,9 +17,8 @@ export interface BlobAnnouncement {
 }
 
 /**
- * Locks the applications that have these bytes, now or in an earlier version, the applications in `more`, and the prefills that have these
- * bytes. Every writer takes these locks before those of blobs, in the order of ids. What is read of the applications afterwards, such as
- * `missing_since`, stays true until COMMIT.
+ * Locks the applications that have these bytes, now or in an earlier version, and the applications in `more`. Every writer takes these locks
+ * before those of blobs, in the order of ids. What is read of the applications afterwards, such as `missing_since`, stays true until COMMIT.
  */
 export async function lockHolders(
   tx: Queryable,
@@ -34,11 +33,6 @@ export async function lockHolders(
        UNION SELECT unnest($3::bigint[]))
      ORDER BY application_id FOR NO KEY UPDATE`,
     [advertiserId, hashes, more],
-  );
-  await tx.query(
-    `SELECT 1 FROM intake.prefills WHERE advertiser_id = $1 AND resume_sha256 = ANY ($2::text[])
-     ORDER BY prefill_id FOR NO KEY UPDATE`,
-    [advertiserId, hashes],
   );
 }
 

@@ -110,15 +110,14 @@ export async function markDamaged(
     // The bytes were announced and put, and the object was lost before the download was completed or the prefill offered. Without its
     // claim, the download cannot be completed without bytes.
     if (blob?.state === 'writing') await takeBackAnnounced(tx, advertiserId, [sha256]);
-    const marked = await tx.query(
-      `UPDATE intake.blobs SET state = 'damaged' WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored' RETURNING 1`,
-      [advertiserId, sha256],
-    );
-    if (marked.length === 0 && blob?.state !== 'writing') return null;
     const resumes = await tx.query(
       `UPDATE intake.prefills SET resume_reason = $3 WHERE advertiser_id = $1 AND resume_sha256 = $2 AND resume_reason IS NULL
        RETURNING 1`,
       [advertiserId, sha256, lostResume],
+    );
+    const marked = await tx.query(
+      `UPDATE intake.blobs SET state = 'damaged' WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored' RETURNING 1`,
+      [advertiserId, sha256],
     );
     if (marked.length === 0) return null;
     // As in mark-infected.ts: locks the applications of files that were completed with these bytes since the first lock.

@@ -2,14 +2,7 @@
 // handle) are stored only as hashes; access tokens are not stored.
 import type { KeyObject } from 'node:crypto';
 import { type BlobFacts, toBlobKey } from '../../domain/blob.ts';
-import {
-  infectedResume,
-  type PrefillRequest,
-  type Profile,
-  type Resume,
-  resumeLinkMs,
-  stateLifetimeMs,
-} from '../../domain/prefill.ts';
+import { type PrefillRequest, type Profile, type Resume, resumeLinkMs, stateLifetimeMs } from '../../domain/prefill.ts';
 import { laneLock } from '../accounts/leases.ts';
 import { type AnnounceAnswer, announceKnown } from '../files/blobs.ts';
 import { type KeyState, loadTombstoneState, mayStore, noteKeptOut } from '../gate.ts';
@@ -118,7 +111,7 @@ export async function keepProfile(db: Database, privacyKey: KeyObject, kept: Kep
   const addresses = [...profile.emails, ...profile.named.emails];
   const write = async (tx: Queryable) => {
     const [begun] = await tx.query<Columns<'prefills', 'created_at'>>(
-      `SELECT created_at FROM intake.prefills WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'started'`,
+      `SELECT created_at FROM intake.prefills WHERE advertiser_id = $1 AND prefill_id = $2`,
       [advertiserId, prefillId],
     );
     if (begun === undefined) return [];
@@ -165,38 +158,29 @@ export async function announceResume(
 }
 
 /**
- * Makes a profile redeemable by the handle with this hash. Returns why it has no resume; null where it has one. After a failed put its bytes
- * may be stored all the same, since an answer can be lost: the reference stays, and the bytes are deleted with the profile.
+ * Makes a profile redeemable by the handle with this hash. Returns why it has no resume; null where it has one. A flag or a loss that came
+ * during the put has written its reason already, and the object may be gone. After a failed put the bytes may be stored all the same, since
+ * an answer can be lost: the reference stays, and the bytes are deleted with the profile.
  */
 export async function offerPrefill(
-  db: Database,
+  db: Queryable,
   { advertiserId, prefillId }: PrefillKey,
   handleHash: Buffer,
   failed: string | null,
 ): Promise<string | null> {
-  return await db.transaction(async (tx) => {
-    // As everywhere, the row that refers to a blob is locked before the blob.
-    const [prefill] = await tx.query<Columns<'prefills', 'resume_reason' | 'resume_sha256' | 'resume_size_bytes'>>(
-      `UPDATE intake.prefills SET handle_hash = $3
-       WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'prefilled' RETURNING resume_reason, resume_sha256, resume_size_bytes`,
-      [advertiserId, prefillId, handleHash],
-    );
-    if (prefill === undefined) return 'the prefill has ended';
-    // There is none, or a flag came during the put: the object may have been deleted, also where the flag was lifted since.
-    if (prefill.resume_reason !== null) return prefill.resume_reason;
-    const stored = await tx.query(
-      `UPDATE intake.blobs SET state = 'stored', size_bytes = $3, verified_at = now()
-       WHERE advertiser_id = $1 AND sha256 = $2 AND state IN ('writing', 'stored', 'damaged') AND $4::text IS NULL RETURNING 1`,
-      [advertiserId, prefill.resume_sha256, prefill.resume_size_bytes, failed],
-    );
-    const reason = stored.length > 0 ? null : (failed ?? infectedResume);
-    await tx.query(
-      `UPDATE intake.prefills SET resume_reason = $3, resume_stored_at = CASE WHEN $3::text IS NULL THEN now() END
-       WHERE advertiser_id = $1 AND prefill_id = $2`,
-      [advertiserId, prefillId, reason],
-    );
-    return reason;
-  });
+  const [offered] = await db.query<Columns<'prefills', 'resume_reason'>>(
+    `WITH offered AS (
+       UPDATE intake.prefills SET handle_hash = $3, resume_reason = coalesce(resume_reason, $4),
+         resume_stored_at = CASE WHEN coalesce(resume_reason, $4) IS NULL THEN now() END
+       WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'prefilled' RETURNING resume_reason, resume_sha256, resume_size_bytes
+     ), stored AS (
+       UPDATE intake.blobs b SET state = 'stored', size_bytes = o.resume_size_bytes, verified_at = now() FROM offered o
+       WHERE b.advertiser_id = $1 AND b.sha256 = o.resume_sha256 AND o.resume_reason IS NULL
+     )
+     SELECT resume_reason FROM offered`,
+    [advertiserId, prefillId, handleHash, failed],
+  );
+  return offered ? offered.resume_reason : 'the prefill has ended';
 }
 
 export interface RedeemedPrefill extends PrefillKey {
