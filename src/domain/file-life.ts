@@ -79,15 +79,9 @@ export const blobLife: readonly Transition<BlobState>[] = [
     by: ['files/mark-infected.ts markFlagged'],
   },
   {
-    from: [...living],
-    to: 'deleting',
-    when: 'nothing refers to the bytes, and they were last announced or linked a day ago',
-    by: ['files/delete-blobs.ts dropOrphans'],
-  },
-  {
     from: [null, ...living, 'deleting'],
     to: 'deleting',
-    when: 'the person is erased, the prefill lapses, or a download has lost its claim after its put; and nothing else refers to the bytes',
+    when: 'the person is erased, the prefill lapses, a download has lost its claim after its put, or the bytes were last announced or linked a day ago; and nothing else refers to them',
     by: ['files/delete-blobs.ts dropUnneeded'],
   },
   {

@@ -244,6 +244,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         markSuspect: verifyBlobs.markSuspect,
         markUndeleted: verifyBlobs.markUndeleted,
         countOrphans: verifyBlobs.countOrphans,
+        loadOrphans: verifyBlobs.loadOrphans,
         loadUnrepaired: verifyBlobs.loadUnrepaired,
         loadForgotten: blobs.loadForgotten,
         adopt: verifyBlobs.adoptBlob,
@@ -257,7 +258,6 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       ...bind([db], {
         hasDueDeletes: deletions.hasDueDeletes,
         beginDueDeletes: deletions.beginDueDeletes,
-        dropOrphans: deletions.dropOrphans,
         dropEarlierResume: deletions.dropEarlierResume,
         loadLeft: deletions.loadLeft,
       }),

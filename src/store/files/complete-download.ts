@@ -193,7 +193,7 @@ async function deleteClaimed(
 
 type BlobStateRow = Columns<'blobs', 'sha256' | 'state'>;
 
-/** Also updates the size, which is 0 or wrong in a row without bytes, and clears `deleted_at` of infected ones: the object must be deleted. */
+/** Also updates the size, which is 0 or wrong in a row without bytes, and clears `deleted_at`: the object of infected ones must be deleted. */
 async function upsertPut(tx: Queryable, advertiserId: bigint, files: readonly StoredFile[]): Promise<BlobStateRow[]> {
   const blobs = files
     .filter(({ linkedBy }) => linkedBy === null)
@@ -205,7 +205,7 @@ async function upsertPut(tx: Queryable, advertiserId: bigint, files: readonly St
      FROM unnest($2::text[], $3::bigint[], $4::text[]) AS f (sha256, size_bytes, key) ORDER BY sha256
      ON CONFLICT (advertiser_id, sha256) DO UPDATE SET
        state = CASE WHEN b.state = 'infected' THEN b.state ELSE 'stored' END, size_bytes = excluded.size_bytes, verified_at = now(),
-       deleted_at = CASE WHEN b.state <> 'infected' THEN b.deleted_at END, delete_token = NULL, delete_until = NULL
+       deleted_at = NULL, delete_token = NULL, delete_until = NULL
      RETURNING sha256, state`,
     [advertiserId, ...columnsOf(blobs, 'sha256', 'sizeBytes', 'key')],
   );
@@ -213,7 +213,7 @@ async function upsertPut(tx: Queryable, advertiserId: bigint, files: readonly St
 
 /**
  * Locks the row in hash_trust, so that linking a file and recording a contradiction cannot run at the same time. A linked blob counts as
- * announced: a run that has found it to be an orphan then leaves it.
+ * announced.
  */
 async function lockLinked(tx: Queryable, advertiserId: bigint, files: readonly StoredFile[]): Promise<BlobStateRow[]> {
   const linked = files.filter(({ linkedBy }) => linkedBy !== null);

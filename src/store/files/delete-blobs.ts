@@ -9,8 +9,7 @@
 // Why this never deletes an object that an attachment refers to. A download announces its bytes before it puts them (`announceBlobs`): one
 // statement writes the blob's row and the download's sha256. A prefill does the same. The lock on the row leaves four orders.
 //
-// - The announcement comes before drop. `dropUnneeded` locks the row, looks for references in a later statement, and finds it. `dropOrphans`
-//   skips the blob, because the announcement has renewed `intended_at`.
+// - The announcement comes before drop, which locks the row, looks for references in a later statement, and finds it.
 // - It comes between drop and begin: it sets the row back to `writing`, and begin no longer chooses it.
 // - It comes between begin and confirm: it finds the token and answers `deleting`. Nothing is put; the download waits and asks again.
 // - It comes after confirm. The store had answered the delete before confirm, so the put creates a new object.
@@ -86,20 +85,6 @@ const inDownload = `EXISTS (SELECT 1 FROM intake.downloads d WHERE d.advertiser_
 /** True of an orphan: nothing refers to it, and it is neither infected nor being deleted. Written so that Postgres can use anti-joins. */
 export const isOrphan = `b.advertiser_id = $1 AND b.state NOT IN ('infected', 'deleting') AND NOT ${inAttachment} AND NOT ${inVersion} AND NOT ${inPrefill} AND NOT ${inDownload}`;
 
-/** Leaves a blob to `beginDueDeletes`. An infected one stays so, and is detected if its bytes return. Nobody holds the new token. */
-const leave = `state = CASE WHEN b.state = 'infected' THEN b.state ELSE 'deleting' END, delete_token = gen_random_uuid(), deleted_at = NULL`;
-
-/** Leaves orphans to `beginDueDeletes` a day after they were last announced or linked. Returns how many. */
-export async function dropOrphans(db: Queryable, advertiserId: bigint): Promise<number> {
-  const rows = await db.query(
-    `UPDATE intake.blobs b SET ${leave} WHERE ctid = ANY (ARRAY(
-       SELECT b.ctid FROM intake.blobs b
-       WHERE ${isOrphan} AND b.intended_at < now() - interval '1 day' FOR UPDATE SKIP LOCKED)) RETURNING 1`,
-    [advertiserId],
-  );
-  return rows.length;
-}
-
 /** Leaves an object that earlier releases kept under another key to `beginDueDeletes`. Its sha256 is not known: that of the key takes its place. */
 export async function dropEarlierResume(db: Queryable, advertiserId: bigint, key: string): Promise<number> {
   const rows = await db.query(
@@ -112,9 +97,9 @@ export async function dropEarlierResume(db: Queryable, advertiserId: bigint, key
 
 /**
  * Leaves bytes to `beginDueDeletes` that nothing refers to and no download has announced, without a grace period; in a transaction, which
- * may be the one that removes the references. A missing row is inserted, so that the same bytes cannot be put unnoticed meanwhile. A run
- * that is deleting one of them loses its token: it may be too early for a put, so the next run deletes once the token has expired. Returns
- * how many stay, because something refers to them.
+ * may be the one that removes the references. A missing row is inserted, so that the same bytes cannot be put unnoticed meanwhile. An
+ * infected one stays so, and is detected if its bytes return. A run that is deleting one of them loses its token: it may be too early for a
+ * put, so the next run deletes once the token has expired. Returns how many stay, because something refers to them.
  */
 export async function dropUnneeded(tx: Queryable, advertiserId: bigint, unsorted: readonly string[]): Promise<number> {
   const hashes = [...new Set(unsorted)].toSorted();
@@ -134,7 +119,8 @@ export async function dropUnneeded(tx: Queryable, advertiserId: bigint, unsorted
     [advertiserId, hashes],
   );
   await tx.query(
-    `UPDATE intake.blobs b SET ${leave} WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND sha256 <> ALL ($3::text[])`,
+    `UPDATE intake.blobs b SET state = CASE WHEN b.state = 'infected' THEN b.state ELSE 'deleting' END, delete_token = gen_random_uuid(),
+       deleted_at = NULL WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND sha256 <> ALL ($3::text[])`,
     [advertiserId, hashes, needed.map((row) => row.sha256)],
   );
   return needed.length;
@@ -155,8 +141,7 @@ const isOver = `(d.kept = 0 AND b.intended_at < now() - interval '1 day')`;
 
 /**
  * Confirms that the objects are deleted, with the versions that the store keeps of them. Returns the blobs whose token this run no longer
- * holds, and those that were flagged while this statement waited for their row: the next run deletes them again. A time of announcement in
- * the future, from a wrong clock, is set to now: otherwise its object would be deleted again until that time has passed.
+ * holds, and those that were flagged while this statement waited for their row: the next run deletes them again.
  */
 export async function confirmDeletion(
   db: Queryable,
@@ -173,9 +158,7 @@ export async function confirmDeletion(
        WHERE b.advertiser_id = d.advertiser_id AND b.sha256 = d.sha256 AND b.delete_token = $4 AND b.state = 'deleting' AND ${isOver}
        RETURNING b.advertiser_id, b.sha256
      ), emptied AS (
-       UPDATE intake.blobs b SET delete_token = CASE WHEN b.state = 'deleting' THEN b.delete_token END, delete_until = NULL,
-         intended_at = least(b.intended_at, now()),
-         deleted_at = CASE WHEN b.state IN ('infected', 'deleting') THEN now() END, kept_versions = d.kept FROM d
+       UPDATE intake.blobs b SET delete_until = NULL, deleted_at = now(), kept_versions = d.kept FROM d
        WHERE b.advertiser_id = d.advertiser_id AND b.sha256 = d.sha256 AND (b.state <> 'deleting' OR NOT ${isOver})
          AND b.delete_token = $4 AND (b.state = 'infected' OR ${isBeingDeleted})
        RETURNING b.advertiser_id, b.sha256

@@ -39,7 +39,10 @@ export function loadBlobs(db: Queryable, advertiserId: bigint): AsyncGenerator<B
   );
 }
 
-/** A time in the future came from a wrong clock. It is set to now, or the bytes would stay unread, or kept as orphans, until it has passed. */
+/**
+ * A time in the future came from a wrong clock. It is set to now: otherwise bytes would stay unread, be kept as orphans, or be deleted again
+ * until it has passed.
+ */
 export async function resetFutureTimes(db: Queryable, advertiserId: bigint): Promise<void> {
   await db.query(
     `UPDATE intake.blobs SET verified_at = least(verified_at, now()), intended_at = least(intended_at, now())
@@ -156,10 +159,10 @@ export async function loadUnrepaired(db: Queryable, advertiserId: bigint): Promi
  * confirmation marks them deleted; without a confirmation the next run deletes them.
  */
 export async function markUndeleted(db: Queryable, advertiserId: bigint, sha256: string): Promise<void> {
-  await db.query(
-    `UPDATE intake.blobs SET deleted_at = NULL WHERE advertiser_id = $1 AND sha256 = $2 AND state IN ('infected', 'deleting')`,
-    [advertiserId, sha256],
-  );
+  await db.query(`UPDATE intake.blobs SET deleted_at = NULL WHERE advertiser_id = $1 AND sha256 = $2`, [
+    advertiserId,
+    sha256,
+  ]);
 }
 
 /** Adds a row for bytes that are in the blob store without one: an orphan, announced now. False when they were announced meanwhile. */
@@ -170,6 +173,15 @@ export async function adoptBlob(db: Queryable, advertiserId: bigint, blob: BlobF
     [advertiserId, blob.sha256, blob.sizeBytes, toBlobKey(advertiserId, blob.sha256)],
   );
   return rows.length > 0;
+}
+
+/** Some of the blobs that nothing refers to, and that were last announced or linked more than a day ago. */
+export async function loadOrphans(db: Queryable, advertiserId: bigint): Promise<string[]> {
+  const rows = await db.query<Columns<'blobs', 'sha256'>>(
+    `SELECT b.sha256 FROM intake.blobs b WHERE ${isOrphan} AND b.intended_at < now() - interval '1 day' LIMIT 10000`,
+    [advertiserId],
+  );
+  return rows.map((row) => row.sha256);
 }
 
 /** How many of an advertiser's blobs nothing refers to, and how many there are. */

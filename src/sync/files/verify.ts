@@ -219,7 +219,11 @@ async function collect(step: Step): Promise<void> {
     counts.braked = true;
     return;
   }
-  counts.collected += await store.deletions.dropOrphans(advertiserId);
+  for (;;) {
+    const found = await store.blobs.loadOrphans(advertiserId);
+    if (found.length === 0) break;
+    counts.collected += found.length - (await store.deletions.drop(advertiserId, found));
+  }
   crashPoint?.('orphansMarked');
 }
 

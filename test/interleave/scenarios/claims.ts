@@ -4,7 +4,6 @@ import { hash } from 'node:crypto';
 import { toBlobKey } from '../../../src/domain/blob.ts';
 import { mostUnchanged } from '../../../src/domain/hash-trust.ts';
 import { type CompletedState, completeDownloads } from '../../../src/store/files/complete-download.ts';
-import { dropOrphans } from '../../../src/store/files/delete-blobs.ts';
 import type { Claim } from '../../../src/store/files/download-queue.ts';
 import type { Scenarios, Situation, Stage } from '../stage.ts';
 import {
@@ -20,10 +19,12 @@ import {
   completeOne,
   deleteAll,
   drop,
+  dropOrphans,
   failOnWaiting,
   lapses,
   loadFiles,
   makeReady,
+  missing,
   openQueued,
   openShown,
   retryWaiting,
@@ -138,6 +139,26 @@ export const claimScenarios = {
     },
   }),
 
+  /** An operator retries one file of an application while a run completes the other, which is the last that waits. */
+  'retried-other': (stage) => ({
+    promise: 'an application is ready when none of its files waits (P4)',
+    allowsDeadlocks: true,
+    async open() {
+      const files = await openQueued(stage, [1], ['coverLetter', 'resume']);
+      const claimed = await claimAll(files);
+      await completeDownloads(stage.direct, [{ claim: claimed(1, 'resume'), completion: missing }]);
+      const choice = { applicationId: null, kind: null, state: 'missing' as const };
+      return {
+        programs: {
+          run: complete(stage, claimed(1, 'coverLetter'), missing),
+          retry: (actor) => stage.store(actor.name).downloads.retry(files.advertiserId, choice),
+        },
+        mortal: ['run', 'retry'],
+        check: checks(files, checkQueue, checkEvents),
+      };
+    },
+  }),
+
   /** A download links its file to bytes that an erasure, or a verify, is deleting because no other file refers to them. */
   linked: (stage) => ({
     promise: 'a file that is called stored has its object (P6)',
@@ -149,7 +170,7 @@ export const claimScenarios = {
       return {
         programs: {
           drop: drop(files),
-          verify: (actor) => dropOrphans(stage.database(actor.name), files.advertiserId),
+          verify: (actor) => dropOrphans(stage.store(actor.name), files.advertiserId),
           link: complete(stage, claimed(1), toStored(sha256, { linkedBy: 'given' })),
         },
         mortal: ['drop'],

@@ -63,8 +63,8 @@ export function shown(id: number, { day = 1, ...facts }: Upload = {}) {
 
 /** Opens an account of which a page has shown these applications, with its live lane leased. */
 export async function openShown(stage: Stage, ...applications: readonly Application[]) {
-  const { advertiserId, lease } = await openLane(stage);
-  return await show({ stage, advertiserId }, lease, applications);
+  const { advertiserId, name, lease } = await openLane(stage);
+  return { ...(await show({ stage, advertiserId }, lease, applications)), name };
 }
 
 /** Commits a page with these applications. `read` is a client that reads one of them again. */
@@ -217,6 +217,11 @@ export const drop =
     const deps = toDeleting(files, actor, false);
     return giveUp(deleteUnneeded({ ...deps, store: stopWhenBusy(deps.store) }, files.advertiserId, hashes, never));
   };
+
+/** Drops the orphans, as verify does. */
+export async function dropOrphans(store: Store, advertiserId: bigint): Promise<void> {
+  await store.deletions.drop(advertiserId, await store.blobs.loadOrphans(advertiserId));
+}
 
 /** The dependencies of a client that deletes objects. */
 export function toDeleting(files: FilesOf, actor: Actor, isLate: boolean): DeletingDeps & { readonly store: Store } {

@@ -8,7 +8,7 @@ import { completeDownloads } from '../../../src/store/files/complete-download.ts
 import { bringForward } from '../../../src/store/files/download-queue.ts';
 import { replaceParsedScreens } from '../../../src/store/files/stored-files.ts';
 import { deleteDue } from '../../../src/sync/files/delete-objects.ts';
-import { aPage, commitPage } from '../../support/applications.ts';
+import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
 import type { Actor, Program } from '../schedule.ts';
 import type { Scenarios, Situation, Stage } from '../stage.ts';
 import {
@@ -77,7 +77,9 @@ async function openScreen(stage: Stage) {
   const held = { advertiserId, applicationId: 1n, sha256, sizeBytes: 0, contentType: null };
   const reparse: Program = (actor) =>
     replaceParsedScreens(stage.database(actor.name), privacyKey, held, aParsedScreen('read again'), null);
-  return { advertiserId, lease, files, claim: claimed(1), reparse };
+  const flagged = anAttachment('screen', { hasVirus: true, sizeBytes: content.length });
+  const page = aPage(lease, [anApplication(1, { attachments: [flagged] })], { advertiserId });
+  return { advertiserId, lease, files, claim: claimed(1), reparse, read: commit(stage, page) };
 }
 
 function aParsedScreen(name: string): ParsedScreens {
@@ -143,7 +145,8 @@ export const fileScenarios = {
         }
       };
       return {
-        programs: { run1: run, run2: run, page: read(shown(1, { hasVirus: true })) },
+        programs: { run, other: run, page: read(shown(1, { hasVirus: true })) },
+        mortal: ['run'],
         lapses,
         async check(outcome) {
           if (ends > 1) throw new Error('P6: two runs completed one download.');
@@ -168,9 +171,13 @@ export const fileScenarios = {
     async open() {
       const files = await openQueued(stage, [1, 2]);
       const { all: claims } = await claimAll(files);
+      const ends: string[] = [];
       return {
         programs: {
-          run: (actor) => Promise.all(claims.map((one) => stage.store(actor.name).downloads.complete(one, missing))),
+          run: async (actor) => {
+            const { downloads } = stage.store(actor.name);
+            ends.push(...(await Promise.all(claims.map((one) => downloads.complete(one, missing)))));
+          },
           beat: (actor) => stage.store(actor.name).downloads.renew(claims.toReversed(), longMs),
           other: (actor) => claim(files, actor),
         },
@@ -181,6 +188,8 @@ export const fileScenarios = {
           failOnWaiting(outcome, /^UPDATE intake\.downloads SET leased_until/, 'a heartbeat');
           // The heartbeat skips claims that a transaction locks. It must renew all others, so that they do not lapse.
           const { lines } = outcome;
+          if (ends.includes('lost') && !lines.some(({ client }) => client === 'time'))
+            throw new Error('P11: a claim that is held was taken by another run.');
           const renewedAt = lines.findIndex(({ client }) => client === 'beat');
           if (!holdsAt(lines, renewedAt, /^WITH ended AS/)) {
             const rows = await stage.query<{ left: number }>(
@@ -265,6 +274,22 @@ export const fileScenarios = {
             [advertiserId],
           );
           if (rows.length > 0) throw new Error('P6: a screen shows other bytes than those that are stored.');
+        },
+      };
+    },
+  }),
+
+  /** A screen is read again while a page flags it. */
+  'reparse-flagged': (stage) => ({
+    promise: 'no row is read from flagged bytes (P8)',
+    async open() {
+      const { advertiserId, read, reparse } = await openScreen(stage);
+      return {
+        programs: { reparse, page: read },
+        mortal: ['reparse'],
+        async check() {
+          const rows = await stage.query(`SELECT 1 FROM intake.screens WHERE advertiser_id = $1`, [advertiserId]);
+          assert.deepEqual(rows, [], 'P8: rows of a flagged screen');
         },
       };
     },

@@ -10,18 +10,22 @@ import { createSecret, finishPrefill } from '../../../src/sync/prefill.ts';
 import { createSlots } from '../../../src/sync/slots.ts';
 import type { Actor } from '../schedule.ts';
 import type { Scenarios, Stage } from '../stage.ts';
+import { addBlob, deleteLater, failOnWaiting, openShown, setStored, shown, unqueue, verify } from './clients.ts';
 import { privacyKey } from './lanes.ts';
-import { alone, content, never, type Objects, sha256, spool, toBlobs } from './objects.ts';
+import { alone, content, never, type Objects, sha256, spool, toBlobs, toFiles } from './objects.ts';
 import { checkErased, openPerson } from './privacy.ts';
 
 const email = 'person1@example.com';
 const page = 'https://careers.example.com/apply';
 
-/** Starts a prefill. `comeBack` runs the product's callback, `sessions` counts the exchanged codes. */
+/**
+ * Starts a prefill whose profile can be redeemed for that long. `comeBack` runs the product's callback, `sessions` counts the exchanged codes.
+ */
 async function openVisit(
   stage: Stage,
   { advertiserId, name }: { advertiserId: bigint; name: string },
   objects: Objects = new Set<string>(),
+  ttlMs = 86_400_000,
 ) {
   const state = toTicket(advertiserId, createSecret());
   const binding = 'browser';
@@ -65,7 +69,7 @@ async function openVisit(
       ...{
         store: { ...store, prefills: { ...store.prefills, announceResume } },
         blobs: toBlobs(actor, visit.objects),
-        ttlMs: 86_400_000,
+        ttlMs,
         onEnd: () => {},
       },
       accounts: new Map([[name, { source: source as PrefillSource, returnUrls: [], bearerToken: () => 'key' }]]),
@@ -140,6 +144,82 @@ export const prefillScenarios = {
             await deleteUnneeded(deps, advertiserId, hashes ?? [], never);
           assert.equal(visit.objects.size, 0, 'P17: the resume of an erased person stays in the blob store');
           await checkErased(stage, advertiserId);
+        },
+      };
+    },
+  }),
+
+  /** A profile lapses while its resume is on its way, and another worker lets profiles lapse too. */
+  'lapse-early': (stage) => ({
+    promise: 'no bytes stay of a resume that has lapsed, and no worker waits for another (P15)',
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const visit = await openVisit(stage, { advertiserId, name }, new Set<string>(), 0);
+      const lapse = (actor: Actor) => stage.store(actor.name).prefills.lapse();
+      return {
+        programs: { visit: (actor) => visit.comeBack(actor), lapse, other: lapse },
+        async check(outcome) {
+          failOnWaiting(
+            outcome,
+            /^WITH ended AS MATERIALIZED \( SELECT advertiser_id, prefill_id/,
+            'profiles that lapse',
+          );
+          await stage.directStore.prefills.lapse();
+          await deleteLater({ stage, advertiserId, objects: visit.objects, bytes: () => content });
+          assert.equal(visit.objects.size, 0, 'P15: the bytes of a resume that has lapsed stay');
+        },
+      };
+    },
+  }),
+
+  /** A candidate brings a resume while a page flags a file with the same bytes, and the object is deleted. */
+  'flag-resume': (stage) => ({
+    promise: 'no resume with flagged bytes is handed out, and its object is deleted (P8)',
+    allowsDeadlocks: true,
+    async open() {
+      const { files, advertiserId, name, read } = await openShown(stage, shown(1));
+      await addBlob(files);
+      await unqueue(files, 1);
+      await setStored(files, 1);
+      const visit = await openVisit(stage, { advertiserId, name }, files.objects);
+      return {
+        programs: { visit: (actor) => visit.comeBack(actor), page: read(shown(1, { hasVirus: true })) },
+        async check() {
+          const rows = await stage.query(
+            `SELECT 1 FROM intake.prefills WHERE advertiser_id = $1 AND resume_sha256 IS NOT NULL AND resume_reason IS NULL`,
+            [advertiserId],
+          );
+          assert.deepEqual(rows, [], 'P8: a resume with flagged bytes is handed out');
+          await deleteLater(files);
+          assert.equal(files.objects.size, 0, 'P8: flagged bytes stay');
+        },
+      };
+    },
+  }),
+
+  /** The object of a resume is lost while its prefill is under way, and verify looks for it. */
+  'lost-resume': (stage) => ({
+    promise: 'a resume that is called stored is in the blob store (P6)',
+    allowsDeadlocks: true,
+    async open() {
+      const { advertiserId, name } = await stage.openAdvertiser();
+      const files = toFiles({ stage, advertiserId });
+      const visit = await openVisit(stage, { advertiserId, name }, files.objects);
+      return {
+        programs: {
+          visit: (actor) => visit.comeBack(actor),
+          verify: async (actor) => {
+            await actor.act('the object is lost', () => files.objects.clear());
+            await verify(files)(actor);
+          },
+        },
+        mortal: ['visit'],
+        async check() {
+          const stored = await stage.query(
+            `SELECT 1 FROM intake.prefills WHERE advertiser_id = $1 AND resume_stored_at IS NOT NULL AND resume_reason IS NULL`,
+            [advertiserId],
+          );
+          if (stored.length > files.objects.size) throw new Error('P6: a resume is called stored, and has no object.');
         },
       };
     },

@@ -8,7 +8,17 @@ import { deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
 import { anApplication, anAttachment, aPage, commitPage } from '../../support/applications.ts';
 import type { Actor } from '../schedule.ts';
 import type { Scenarios, Stage } from '../stage.ts';
-import { checkEvents, claimAll, commit, fetch, lapses, toStored } from './clients.ts';
+import {
+  addBlob,
+  checkEvents,
+  claimAll,
+  commit,
+  deleteLater,
+  fetch,
+  lapses,
+  retryWaiting,
+  toStored,
+} from './clients.ts';
 import { openLane, privacyKey } from './lanes.ts';
 import { alone, Busy, content, never, sha256, stopWhenBusy, toBlobs, toFiles } from './objects.ts';
 
@@ -32,7 +42,7 @@ export async function checkErased(stage: Stage, advertiserId: bigint): Promise<v
        (SELECT 'downloads' FROM intake.downloads WHERE advertiser_id = $1 LIMIT 1),
        (SELECT 'info' FROM intake.primary_job_seeking_info WHERE advertiser_id = $1 LIMIT 1),
        (SELECT 'quarantine' FROM intake.quarantine WHERE advertiser_id = $1 LIMIT 1),
-       (SELECT 'prefills' FROM intake.prefills WHERE advertiser_id = $1 AND (profile IS NOT NULL OR email IS NOT NULL) LIMIT 1)) AS found`,
+       (SELECT 'prefills' FROM intake.prefills WHERE advertiser_id = $1 AND (profile IS NOT NULL OR email IS NOT NULL OR outcome = 'erased' AND handle_hash IS NOT NULL) LIMIT 1)) AS found`,
     [advertiserId],
   );
   if (row?.found) throw new Error(`P17: an erased person is in ${row.found}.`);
@@ -90,6 +100,20 @@ export const privacyScenarios = {
     },
   }),
 
+  /** An operator retries the files of a person who is erased. */
+  'erase-retry': (stage) => ({
+    promise: 'the last event of an erased application is its erasure (P17, P26)',
+    allowsDeadlocks: true,
+    async open() {
+      const { advertiserId } = await openPerson(stage, { attachments: [anAttachment('resume')] });
+      return {
+        programs: { retry: retryWaiting({ stage, advertiserId }), erase: eraseFirst(stage, advertiserId) },
+        mortal: ['retry'],
+        check: () => checkErased(stage, advertiserId),
+      };
+    },
+  }),
+
   /** A download of the person's file completes while the person is erased. */
   'erase-file': (stage) => ({
     promise: 'nothing of an erased person is left, neither rows nor bytes (P17)',
@@ -97,6 +121,9 @@ export const privacyScenarios = {
       const attachments = [anAttachment('resume', { sizeBytes: content.length })];
       const { advertiserId } = await openPerson(stage, { attachments });
       const files = toFiles({ stage, advertiserId });
+      // The same bytes were there before, and nothing refers to them any more.
+      await addBlob(files, `intended_at = now() - interval '2 days'`);
+      files.objects.clear();
       return {
         programs: {
           run: fetch(files),
@@ -104,9 +131,12 @@ export const privacyScenarios = {
             const sought = { advertiserId, sought: byId, by: 'test' };
             const job = await beginErasure(stage.database(actor.name), privacyKey, sought);
             const deps = { store: stopWhenBusy(stage.store(actor.name)), blobs: toBlobs(actor, files.objects) };
-            await deleteUnneeded(deps, advertiserId, job?.hashes ?? [], never).catch((error: unknown) => {
+            try {
+              await deleteUnneeded(deps, advertiserId, job?.hashes ?? [], never);
+              if (job) await deps.store.erasures.close(job, { shared: 0, keptVersions: 0 });
+            } catch (error) {
               if (!(error instanceof Busy)) throw error;
-            });
+            }
           },
         },
         mortal: ['run', 'erase'],
@@ -128,6 +158,9 @@ export const privacyScenarios = {
             );
           }
           await checkErased(stage, advertiserId);
+          await deleteLater(files);
+          const named = await stage.query(`SELECT 1 FROM intake.blobs WHERE advertiser_id = $1`, [advertiserId]);
+          if (files.objects.size > named.length) throw new Error('P17: nobody knows of bytes of an erased person.');
           if (files.objects.size > 0 && !lines.some(({ text }) => text === 'dies'))
             throw new Error('P17: bytes of an erased person are left.');
         },
