@@ -344,7 +344,9 @@ export const guards: readonly Guard[] = [
     'the lock of the application whose screens are read again',
     /(?<=AND application_id = \$2) FOR NO KEY UPDATE/,
   ),
-  guard('erase-file', 'the lock of an erasure', /(?<=LIMIT \$3::bigint) FOR UPDATE/),
+  guard('erase-file', 'the lock of an erasure', /(?<=LIMIT \$3::bigint) FOR UPDATE/, {
+    at: 'erase8.time1.run12.erase1',
+  }),
   guard(
     'erase-file',
     'bytes may be put for a day after they are announced',

@@ -279,7 +279,7 @@ export const deletionScenarios = {
 
   /** An erasure drops bytes and dies amid the delete, while another person's equal bytes arrive and a page replaces that file. */
   'drop-replaced': (stage) => ({
-    promise: 'bytes that nothing refers to are deleted, whoever dies (P17)',
+    promise: 'bytes that nothing refers to are deleted, also when the erasure dies (P17)',
     allowsDeadlocks: true,
     async open() {
       const { files, read } = await openShown(stage, shown(1));
