@@ -27,7 +27,8 @@ const uncounted = 3_000_000;
 /** Parses JSON. With `everyDigit`, all numbers keep their original spelling, for members where a number is used as a text. */
 export function parseJson(text: string, everyDigit = false): unknown {
   const marks = countMarks(text);
-  if ((everyDigit || text.length > uncounted) && marks.values > mostValues) refuse(`has more than ${mostValues} values`);
+  if ((everyDigit || text.length > uncounted) && marks.values > mostValues)
+    refuse(`has more than ${mostValues} values`);
   let parsed: unknown;
   try {
     parsed = everyDigit || risky.test(text) ? parseExact(text, everyDigit) : JSON.parse(text);
