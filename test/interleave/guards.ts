@@ -333,7 +333,7 @@ export const guards: readonly Guard[] = [
   ),
   guard('forward', 'SKIP LOCKED of downloads that are brought forward', /(?<=FOR UPDATE OF d) SKIP LOCKED/),
   withoutLanes('coverage', 'the lock of the lanes, for coverage'),
-  guard('new-account', 'ON CONFLICT of a new account', /ON CONFLICT \(name\) DO NOTHING/),
+  guard('new-account', 'ON CONFLICT of a new account', /ON CONFLICT \(name\) DO UPDATE SET.*?(?=\s+RETURNING)/s),
   guard(
     'reparse-flagged',
     'the state of a screen that is read again',
