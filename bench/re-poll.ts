@@ -78,6 +78,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
         asked: { low: BigInt(after + 1), high: BigInt(after + pageCap) },
         applications: answer.page.applications,
         rejects: [],
+        shared: [],
       };
       const { writes } = await store.applications.diffPage(page);
       if (writes > 0) throw new Error('An unchanged page would be written again.');

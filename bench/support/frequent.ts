@@ -27,7 +27,7 @@ const frequent: Record<string, (db: Queryable, advertiserId: bigint) => Promise<
   'where a poll begins': (db, advertiserId) => loadSyncStates(db, [{ advertiserId, lagMs: 900_000 }]),
   'an empty page of a poll': (db, advertiserId) =>
     diffPage(db, createSecretKey(Buffer.from('bench')), {
-      ...{ advertiserId, seq: 1n, askedAt: new Date(), applications: [], rejects: [] },
+      ...{ advertiserId, seq: 1n, askedAt: new Date(), applications: [], rejects: [], shared: [] },
       asked: { low: 9_900n, high: 10_000n },
       lease: { name: 'default', lane: 'live', owner: 'bench', epoch: 1n },
       sweep: { sweepId: 2n, purpose: 'live', axis: 'id', low: 1n, high: null, startedAt: new Date() },

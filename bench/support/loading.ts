@@ -42,10 +42,10 @@ export async function loadPages(url: string, source: Source, applications: numbe
   for (let after = 0; after < applications; after += pageCap) {
     const { page, seq, askedAt } = await next;
     if (after + pageCap < applications) next = list(after + pageCap);
-    const { applications: read, rejects, bytes } = page;
+    const { applications: read, rejects, shared, bytes } = page;
     const asked = { low: BigInt(after + 1), high: null };
     const toCommit: ReadPage = {
-      ...{ lease: lane.lease, advertiserId, seq, sweep, askedAt, asked, applications: read, rejects },
+      ...{ lease: lane.lease, advertiserId, seq, sweep, askedAt, asked, applications: read, rejects, shared },
     };
     await commitAnswer({ store, source }, toCommit, null, async () => toProgress(after, bytes));
   }

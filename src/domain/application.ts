@@ -100,7 +100,7 @@ export interface Page {
   /** Every usable id in the order of the answer, repeated where the answer repeats it. */
   readonly ids: readonly bigint[];
   readonly rejects: readonly Reject[];
-  /** All copies of the ids that name several people. One of each is among the applications, the others are rejects. */
+  /** All copies of the ids that name several people. One of each is among the applications. */
   readonly shared: readonly Application[];
   /** The filters as the answer repeats them: null for none, undefined where they are absent or cannot be read. */
   readonly echo: {

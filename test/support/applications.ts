@@ -68,6 +68,7 @@ export interface PageFacts {
   readonly advertiserId?: bigint;
   readonly seq?: bigint;
   readonly rejects?: ReadPage['rejects'];
+  readonly shared?: ReadPage['shared'];
   readonly sweepId?: bigint;
   readonly progress?: Partial<SweepProgress>;
   /** A quiet page that changes nothing is not committed, as in a poll. */
@@ -104,6 +105,7 @@ export function aPage(lease: Lease, applications: readonly Application[], facts:
     asked: { low: 1n, high: null },
     applications,
     rejects: facts.rejects ?? [],
+    shared: facts.shared ?? [],
     progress,
     isQuiet: facts.isQuiet ?? false,
   };

@@ -137,11 +137,10 @@ function toElements(list: readonly unknown[]): Pick<PageFacts, 'applications' | 
     const merged = copies.length > 1 ? mergeCopies(copies) : [];
     const { application, others } = merged.length > 0 ? chooseCopy(merged) : { application: copies[0], others: [] };
     if (application !== undefined) applications.push(application);
-    for (const other of others) rejects.push(toElement(other));
     if (others.length > 0) for (const copy of merged) shared.push(copy);
   }
   // Nobody could be found behind that, by an erasure or by the gate.
-  if (rejects.some(({ raw, rawText }) => raw.length + (rawText?.length ?? 0) > mostSearched))
+  if ([...rejects, ...shared].some(({ raw, rawText }) => raw.length + (rawText?.length ?? 0) > mostSearched))
     refuse(`has an element without an id of more than ${mostSearched} characters`);
   return { applications, ids: listed.map(({ id }) => id), rejects, shared };
 }

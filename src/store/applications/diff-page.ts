@@ -22,7 +22,7 @@ export interface ReadPage extends WriteContext {
   readonly applications: readonly Application[];
   readonly rejects: readonly Reject[];
   /** All copies of the ids that name several people. */
-  readonly shared?: readonly Application[] | undefined;
+  readonly shared: readonly Application[];
   /** The quarantined elements that the applications were parsed from. If one is erased meanwhile, its application is not stored. */
   readonly replayed?: readonly Replayed[] | undefined;
   /** When the request was sent, by the database's clock. */
@@ -118,7 +118,7 @@ async function findClaimants(
 
 /** Where an id names several people, its application is the copy of the person whose row it is. */
 async function chooseCopies(db: Queryable, privacyKey: KeyObject, page: ReadPage) {
-  const { advertiserId, shared = [] } = page;
+  const { advertiserId, shared } = page;
   if (shared.length === 0) return { applications: page.applications, others: [] };
   const rows = await loadApplicants(db, privacyKey, advertiserId, shared);
   const chosen = new Map(

@@ -1,6 +1,6 @@
 // Asks the source on behalf of one account: translates the answer for the sweep, and checks whose data it holds.
 // A failure is an answer, too: where the source fails for one question and serves another, the sweep asks in smaller parts.
-import { type Page, sharedId } from '../../domain/application.ts';
+import type { Page } from '../../domain/application.ts';
 import { type IdRange, isSingle } from '../../domain/coverage/position.ts';
 import {
   type Answer,
@@ -127,9 +127,7 @@ function toFilters({ afterId, beforeId, afterDate, beforeDate }: Question): List
 
 function toAnswer(page: Page, filters: ListFilters): PageAnswer {
   const { bytes, weakEmpty, cached, rejects } = page;
-  // The id of an element that names somebody else is among the ids of the page.
-  const unreadable = rejects.filter(({ reason }) => reason !== sharedId).length;
-  const shown = { kind: 'page', rows: toRows(page), unreadable, bytes } as const;
+  const shown = { kind: 'page', rows: toRows(page), unreadable: rejects.length, bytes } as const;
   return { ...shown, echo: toEcho(filters, page.echo), weakEmpty, cached, news: new Set(), lacking: [] };
 }
 

@@ -1,6 +1,5 @@
 // Commits the applications of an answer: compares its page with the stored rows (reads) and writes the difference, again if the rows have
 // changed in between. account-identity.ts has already checked whose data the answer holds.
-import { sharedId } from '../../domain/application.ts';
 import { coveredOf, rangeOf } from '../../domain/coverage/covered.ts';
 import { contains } from '../../domain/coverage/position.ts';
 import { Trouble } from '../../domain/trouble.ts';
@@ -59,9 +58,7 @@ export async function commitAnswer(
     hidden.push(...found);
     const progress = (await learn?.(diff)) ?? null;
     if (progress === null && needsNoCommit(diff)) return { ...nothingWritten, hidden };
-    // Of the copies of a shared id, the comparison decides anew which one is the application.
-    const others = page.rejects.filter(({ reason }) => reason !== sharedId);
-    const rejects = [...others, ...diff.strangers.map(source.toElement)];
+    const rejects = [...page.rejects, ...diff.strangers.map(source.toElement)];
     const summary = await applications.commitPage({ ...page, rejects }, diff, progress);
     if (summary !== 'outdated') return { ...summary, hidden };
   }

@@ -67,6 +67,7 @@ export async function replay(deps: ReplayDeps, request: ReplayRequest): Promise<
         asked: null,
         applications: chosen.map(({ application }) => application),
         rejects: [],
+        shared: [],
         replayed: chosen.map(toReplayed),
       };
       const { added } = await commitAnswer(deps, page, null);

@@ -5,7 +5,7 @@ import type { Page } from '../../../src/domain/application.ts';
 import { chooseCopy } from '../../../src/domain/copies.ts';
 import { Trouble } from '../../../src/domain/trouble.ts';
 import { parseJson } from '../../../src/source/parse/json.ts';
-import { parsePage, scanIds } from '../../../src/source/parse/list.ts';
+import { parsePage, scanIds, toElement } from '../../../src/source/parse/list.ts';
 import { applicationShape } from '../../../src/source/parse/members.ts';
 import { parseScreens } from '../../../src/source/parse/screen.ts';
 
@@ -304,8 +304,9 @@ describe('L10: the same id twice', () => {
   test('of three copies, one of which names nobody, both people are kept', () => {
     for (let nth = 0; nth < 8; nth++) {
       const page = list(`{"ID":1,"Email":"ann@example.com"},{"ID":1,"X":${nth}},{"ID":1,"Email":"jo@example.com"}`);
-      expect([page.applications.length, page.rejects.length]).toEqual([1, 1]);
-      const both = [...page.applications, ...page.rejects].map(({ raw }) => raw).join();
+      const { others } = chooseCopy(page.shared);
+      expect([page.applications.length, others.length]).toEqual([1, 1]);
+      const both = [...page.applications, ...others].map(({ raw }) => raw).join();
       expect(both).toContain('ann@');
       expect(both).toContain('jo@');
     }
@@ -326,15 +327,16 @@ describe('L10: the same id twice', () => {
     ['{"ID":1,"JobSeekerID":[12345678901234567890]}', '{"ID":1,"JobSeekerID":[12345678901234567891]}'],
     [`{"ID":1,"Email":"${' '.repeat(500)}ann@example.com"}`, `{"ID":1,"Email":"${' '.repeat(500)}jo@example.com"}`],
     ['{"ID":1,"Email":"ann at example.com"}', '{"ID":1,"Email":"jo at example.com"}'],
-  ] as const)('of two people with one id, one is stored and the other is a reject: %s, %s', (copies) => {
+  ] as const)('of two people with one id, one is stored and the other goes to quarantine: %s, %s', (copies) => {
     for (const page of [list(copies.join()), list(copies.toReversed().join())]) {
-      const texts = [...page.applications, ...page.rejects].map(({ raw, rawText }) => rawText ?? raw);
+      const others = chooseCopy(page.shared).others.map(toElement);
+      const texts = [...page.applications, ...others].map(({ raw, rawText }) => rawText ?? raw);
       expect(new Set(texts)).toEqual(new Set(copies));
       expect(page.applications).toHaveLength(1);
-      expect(page.rejects).toMatchObject([{ reason: 'ID names another person as well' }]);
-      // Where a column names the person, so does the reject.
+      expect(others).toMatchObject([{ reason: 'ID names another person as well' }]);
+      // Where a column names the person, so does the element.
       const isNamed = !/:[[{]/.test(copies[0]);
-      expect(page.rejects[0]?.applicant !== null).toBe(isNamed);
+      expect(others[0]?.applicant !== null).toBe(isNamed);
     }
   });
 
