@@ -1,7 +1,7 @@
 // Opens a port for the admin or the prefill routes and closes it again: idle connections at once, requests in progress after a limit.
 // Knows nothing of the routes.
 
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { SettingTrouble } from '../domain/trouble.ts';
@@ -21,6 +21,7 @@ const portLimits = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
   connectionsCheckingInterval: 5_000,
+  requireHostHeader: false,
 };
 
 interface PortOptions {
@@ -39,14 +40,21 @@ interface PortOptions {
 export async function openServer(options: PortOptions): Promise<HttpServer> {
   const { host, port, fetch, closingMs, silenceMs = 75_000 } = options;
   const answer = getRequestListener(fetch);
-  const server = createServer(portLimits, (request, response) => {
-    if (isPlain(request)) void answer(request, response);
-    else response.writeHead(400, { Connection: 'close' }).end();
-  });
-  server.maxConnections = mostConnections;
-  server.setTimeout(silenceMs);
   const open = new Set<Socket>();
   const inHand = new Set<Socket>();
+  const server = createServer(portLimits);
+  const take = (request: IncomingMessage, response: ServerResponse) => {
+    const { socket } = request;
+    if (inHand.has(socket)) return stopReading(socket);
+    inHand.add(socket);
+    response.once('close', () => inHand.delete(socket) && makeRoom());
+    if (isPlain(request)) void answer(request, response);
+    else response.writeHead(400, { Connection: 'close' }).end();
+  };
+  // Every request that is read comes here, also one without a host or with an expectation that is none.
+  server.on('request', take).on('checkExpectation', take);
+  server.maxConnections = mostConnections;
+  server.setTimeout(silenceMs);
   const makeRoom = () => {
     const over = open.size - inHand.size - mostSilent;
     if (over > 0) for (const oldest of open.difference(inHand).values().take(over)) oldest.destroy();
@@ -55,10 +63,6 @@ export async function openServer(options: PortOptions): Promise<HttpServer> {
     socket.once('close', () => open.delete(socket));
     open.add(socket);
     makeRoom();
-  });
-  server.on('request', ({ socket }, response) => {
-    inHand.add(socket);
-    response.once('close', () => inHand.delete(socket) && makeRoom());
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, host.replace(/^\[|\]$/g, ''), resolve);
@@ -80,6 +84,15 @@ export async function openServer(options: PortOptions): Promise<HttpServer> {
       clearTimeout(late);
     },
   };
+}
+
+/**
+ * Closes a connection that sends a request before the last one is answered, as no browser or proxy does. Node would take all that came with
+ * it, 2,400 in 64 kB, and end each with an error: 0.3 s of the event loop. So its parser is told that no HTTP follows, which is 2.
+ */
+function stopReading(socket: Socket & { readonly parser?: { onIncoming: () => number } }): void {
+  if (socket.parser) socket.parser.onIncoming = () => 2;
+  socket.destroy();
 }
 
 /** The adaptor parses any other host as a URL, which takes quadratic time: 0.2 s for 16 kB of punycode. */

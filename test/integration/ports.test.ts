@@ -152,6 +152,34 @@ describe('a port that strangers hold connections to', () => {
     for (const socket of strangers) socket.destroy();
   });
 
+  test.for([
+    ['for a page', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'],
+    ['for no host', 'GET / HTTP/1.1\r\n\r\n'],
+    ['with an expectation', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: all\r\n\r\n'],
+  ] as const)('and send requests %s without waiting for an answer has two of them read', async ([, asked]) => {
+    await using server = await open(() => new Response('yes'));
+    const ports = new Set<number | undefined>();
+    let read = 0;
+    const note = (message: unknown) => {
+      read++;
+      ports.add((message as { socket: Socket }).socket.localPort);
+    };
+    diagnostics.subscribe('http.server.request.start', note);
+    await send(server.url, asked.repeat(10_000)).catch(() => {});
+    diagnostics.unsubscribe('http.server.request.start', note);
+    expect([read, [...ports]]).toEqual([2, [Number(new URL(server.url).port)]]);
+  });
+
+  test('and wait for each answer keeps them', async () => {
+    await using server = await open(() => new Response('yes'));
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+    for (let nth = 0; nth < 5; nth++) {
+      socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+      expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 /);
+    }
+    socket.destroy();
+  });
+
   test('and whose answer they do not read closes them after a time', async () => {
     await using server = await open(() => new Response(new Uint8Array(50_000_000)), 1_000);
     const served: Socket[] = [];
