@@ -2,7 +2,7 @@
 // error in any of them, nothing on the admin port that changes anything, and an end to what is too long, too large or never comes.
 import diagnostics from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import { request, type Server } from 'node:http';
+import { type IncomingMessage, request, type Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, vi } from 'vitest';
@@ -176,6 +176,32 @@ describe('a port that strangers hold connections to', () => {
     for (let nth = 0; nth < 5; nth++) {
       socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
       expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 /);
+    }
+    socket.destroy();
+  });
+
+  test.for([
+    ['a short body after the answer to a GET keeps them', 'GET', 1_000, true],
+    ['a short body after the answer to a POST keeps them', 'POST', 1_000, true],
+    ['a long body after the answer to a GET closes them', 'GET', 200_000, false],
+    ['a long body after the answer to a POST closes them', 'POST', 200_000, false],
+  ] as const)('and send %s', async ([, method, chunks, isKept]) => {
+    await using server = await open(() => new Response('yes'));
+    const taken: IncomingMessage[] = [];
+    const note = (message: unknown) => void taken.push((message as { request: IncomingMessage }).request);
+    diagnostics.subscribe('http.server.request.start', note);
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
+    socket.write(`${method} / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n`);
+    expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 /);
+    diagnostics.unsubscribe('http.server.request.start', note);
+    socket.write(`${'1\r\na\r\n'.repeat(chunks)}0\r\n\r\n`);
+    if (isKept) {
+      await expect.poll(() => taken[0]?.complete).toBe(true);
+      socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+      expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 /);
+    } else {
+      await expect.poll(() => socket.closed).toBe(true);
+      expect(taken[0]?.complete).toBe(false);
     }
     socket.destroy();
   });
