@@ -45,7 +45,7 @@ export async function openServer(options: PortOptions): Promise<HttpServer> {
   const server = createServer(portLimits);
   const take = (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request;
-    if (inHand.has(socket)) return stopReading(socket);
+    if (inHand.has(socket)) return stopParsing(socket);
     inHand.add(socket);
     response.once('close', () => inHand.delete(socket) && makeRoom());
     response.once('finish', () => request.complete || limitRest(request));
@@ -91,7 +91,7 @@ export async function openServer(options: PortOptions): Promise<HttpServer> {
  * Closes a connection that sends a request before the last one is answered, as no browser or proxy does. Node would take all that came with
  * it, 2,400 in 64 kB, and end each with an error: 0.3 s of the event loop. So its parser is told that no HTTP follows, which is 2.
  */
-function stopReading(socket: Socket & { readonly parser?: { onIncoming: () => number } }): void {
+function stopParsing(socket: Socket & { readonly parser?: { onIncoming: () => number } }): void {
   if (socket.parser) socket.parser.onIncoming = () => 2;
   socket.destroy();
 }
