@@ -1,6 +1,6 @@
 // Writes the rows of one view and advertiser as files of a target, by partition. A file is encoded into the spool first, because
 // a store takes bytes of known size and hash.
-import type { BlobStore, Spool } from '../../domain/blob.ts';
+import type { BlobStore, Spool, Spooled } from '../../domain/blob.ts';
 import { type ExtractColumn, type ExtractFile, toFilePath } from '../../domain/extract/manifest.ts';
 import type { Division } from '../../domain/extract/partitions.ts';
 import type { Snapshot } from '../../store/extract.ts';
@@ -95,6 +95,9 @@ async function* byBucket(batches: AsyncIterable<readonly Row[]>): AsyncGenerator
  */
 const mostGroups = 100;
 
+/** A file with long texts ends here: an erasure reads files of people's columns whole. */
+const fullFileBytes = 32 * 1024 * 1024;
+
 /** Writes the files of a partition. A month without rows has none. */
 export async function writePart(
   deps: WriteDeps,
@@ -103,8 +106,8 @@ export async function writePart(
 ): Promise<ExtractFile[]> {
   const source = iterate(batches);
   let next = await source.next();
-  async function* takeGroups(): AsyncGenerator<readonly Row[]> {
-    for (let groups = 0; groups < mostGroups && !next.done; groups++) {
+  async function* takeGroups(into: Spooled): AsyncGenerator<readonly Row[]> {
+    for (let groups = 0; groups < mostGroups && into.sizeBytes < fullFileBytes && !next.done; groups++) {
       yield next.value;
       next = await source.next();
     }
@@ -112,8 +115,10 @@ export async function writePart(
   const files: ExtractFile[] = [];
   try {
     if (next.done && request.division === 'month' && partition !== null) return [];
-    do files.push(await writeFile(deps, request, partition, takeGroups()));
-    while (!next.done);
+    do {
+      await using spooled = deps.spool.open();
+      files.push(await writeFile(deps, request, partition, spooled, takeGroups(spooled)));
+    } while (!next.done);
     return files;
   } finally {
     await source.return();
@@ -128,10 +133,10 @@ async function writeFile(
   deps: WriteDeps,
   request: Omit<ViewRequest, 'partitions'>,
   partition: string | null,
+  spooled: Spooled,
   batches: AsyncIterable<readonly Row[]>,
 ): Promise<ExtractFile> {
   const { view, columns, division, snapshotId, earlier, signal } = request;
-  await using spooled = deps.spool.open();
   const parquet = openParquet(spooled, columns, { statistics: division !== 'bucket' });
   const ids = trackIds();
   for await (const rows of batches) {
