@@ -98,7 +98,7 @@ function stopParsing(socket: Socket & { readonly parser?: { onIncoming: () => nu
 
 /**
  * Closes a connection that goes on with a request after its answer. A short rest is read, because its client may send the next request. A
- * long one in chunks of one byte takes a turn of the event loop 70 ms, and a hundred of them 7 s.
+ * long one in chunks of one byte holds the event loop for 70 ms, and a hundred of them for 7 s.
  */
 function limitRest(request: IncomingMessage): void {
   const { socket } = request;
