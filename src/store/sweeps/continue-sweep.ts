@@ -93,9 +93,9 @@ const olderThan = (
  * The lowest id of the first 5,000 applications submitted within this time. Ids follow dates roughly, so hardly any later one is lower, and
  * what it costs does not grow with what is stored.
  */
-const lowestSince = (advertiser: string, time: string) => `(SELECT min(young.application_id) FROM (
+const lowestSince = (advertiser: string, time: string, isMeant = 'true') => `(SELECT min(young.application_id) FROM (
   SELECT a.application_id FROM intake.applications a
-  WHERE a.advertiser_id = ${advertiser} AND a.submitted_at > now() - ${time}
+  WHERE a.advertiser_id = ${advertiser} AND a.submitted_at > now() - ${time} AND ${isMeant}
   ORDER BY a.submitted_at LIMIT 5000) AS young)`;
 
 /** Twice the lateness that polls and rechecks have measured within 30 days, at most a day. A lag that is shorter is raised to it. */
@@ -153,7 +153,7 @@ export async function loadSyncStates(
        WHERE newest.first_seen_at <= ${lagAgo} ORDER BY newest.application_id DESC LIMIT 1) AS aged ON true
      LEFT JOIN LATERAL (
        SELECT coalesce(${olderThan('lowest', 'asked.advertiser_id')}, lowest) AS id FROM (
-         SELECT ${lowestSince('asked.advertiser_id', `interval '26 hours'`)} AS lowest WHERE aged.application_id IS NULL) AS young
+         SELECT ${lowestSince('asked.advertiser_id', `interval '26 hours'`, isExpected)} AS lowest WHERE aged.application_id IS NULL) AS young
        WHERE lowest <= c.after_id) AS recent ON true
      CROSS JOIN LATERAL (
        SELECT CASE WHEN c.after_id IS NOT NULL THEN coalesce(aged.application_id, recent.id, c.after_id) END AS poll_from) AS poll
