@@ -5,15 +5,15 @@ import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { type Context, Hono } from 'hono';
 import type { Account } from '../account/account.ts';
+import type { Choices } from '../behaviour/choices.ts';
 import type { Fault, Route } from '../behaviour/faults.ts';
 import type { BoardRow } from '../people/applications.ts';
 import type { Verbatim } from '../wire/wire.ts';
 import { toEncoded } from './charset.ts';
 import { answerDownload, answerScreen } from './downloads.ts';
 import { toError, toLoginPage, toThrottled } from './errors.ts';
-import { type Listing, renderListing } from './listing.ts';
+import { type Listing, type Notation, renderListing } from './listing.ts';
 import { toMishap } from './mishap.ts';
-import { chooseNotation } from './negotiation.ts';
 import type { RequestLog } from './request-log.ts';
 import { readFilters, selectRows } from './selection.ts';
 import { sendAnswer, type WireAnswer } from './transport.ts';
@@ -189,4 +189,14 @@ function spoil(rows: BoardRow[], faults: readonly Fault[]): (BoardRow | Verbatim
 /** Replaces {{volatile}} by a new value in every answer. */
 function fillIn(text: string): string {
   return text.replaceAll('{{volatile}}', () => randomUUID());
+}
+
+/** Spec: Accept chooses between application/json and application/xml. Null where the account rejects the request. */
+function chooseNotation(context: V1Context, choices: Choices): Notation | null {
+  const accept = context.req.header('accept') ?? '';
+  const [named, other] = (['json', 'xml'] as const).filter((notation) => accept.includes(`application/${notation}`));
+  const unclear = choices.acceptUnclear === 'refuse406' ? null : choices.acceptUnclear;
+  const notation = named === undefined || other !== undefined ? unclear : named;
+  if (choices.formatHonoured === 'asked' || notation === null) return notation;
+  return notation === 'json' ? 'xml' : 'json';
 }
