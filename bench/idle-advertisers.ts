@@ -86,7 +86,9 @@ interface Cost {
   readonly arrivalMs: number;
 }
 
-const cpuMs = (cost: Cost) => cost.workerMs + cost.postgresMs;
+function cpuMs(cost: Cost): number {
+  return cost.workerMs + cost.postgresMs;
+}
 
 async function measure(db: Database, url: string, folder: string, advertisers: number): Promise<Cost> {
   await fill(db, advertisers);
@@ -114,17 +116,18 @@ async function measure(db: Database, url: string, folder: string, advertisers: n
   const warm = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
   const over = Promise.withResolvers<void>();
+  const noisy = Promise.withResolvers<never>();
   // Ten advertisers are polled ten times a second.
   const [leastWarm, leastCounted] = process.argv.includes('--quick') ? [200, 300] : [300, 1_000];
   const warmPolls = Math.max(leastWarm, advertisers);
   const counted = Math.max(leastCounted, Math.min(5_000, advertisers));
-  const ended = runWorker(loadConfig(env, { needs }), {
+  const worker = runWorker(loadConfig(env, { needs }), {
     log: await createLog({ level: 'error', format: 'json' }),
     signal: stop.signal,
-    onPass({ pass, outcome, requests = 0, added = 0 }) {
+    onPass({ pass, outcome, kind, requests = 0, added = 0 }) {
       if (pass !== 'live') return;
       if (outcome === 'failed' || (requests !== 1 && added === 0))
-        throw new Error(`Not a quiet poll: ${outcome}, ${requests} requests.`);
+        noisy.reject(new Error(`Not a quiet poll: ${outcome} (${kind ?? 'no error'}), ${requests} requests.`));
       polls++;
       arrived += added;
       if (arrived >= leastWarm) begun.resolve();
@@ -133,16 +136,20 @@ async function measure(db: Database, url: string, folder: string, advertisers: n
       if (polls === warmPolls + counted) enough.resolve();
     },
   });
-  await Promise.race([warm.promise, ended]);
-  const idle = await meter(db, url, counted, () => Promise.race([enough.promise, ended]));
-  board.arrive();
-  await Promise.race([begun.promise, ended]);
-  const before = { polls, arrived };
-  const busy = await meter(db, url, 1, () => Promise.race([over.promise, ended]));
-  const arrivalMs = (cpuMs(busy) - (polls - before.polls) * cpuMs(idle)) / (arrived - before.arrived);
-  stop.abort();
-  await ended;
-  return { ...idle, arrivalMs };
+  const ended = Promise.race([worker, noisy.promise]);
+  try {
+    await Promise.race([warm.promise, ended]);
+    const idle = await meter(db, url, counted, () => Promise.race([enough.promise, ended]));
+    board.arrive();
+    await Promise.race([begun.promise, ended]);
+    const before = { polls, arrived };
+    const busy = await meter(db, url, 1, () => Promise.race([over.promise, ended]));
+    const arrivalMs = (cpuMs(busy) - (polls - before.polls) * cpuMs(idle)) / (arrived - before.arrived);
+    return { ...idle, arrivalMs };
+  } finally {
+    stop.abort();
+    await worker;
+  }
 }
 
 /** Requests the list of an advertiser with nothing new, and reads one row. */
