@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import pg from 'pg';
 import { toCertificateProblem, toConnectionReason } from '../../domain/connection-error.ts';
 import { SettingTrouble, Trouble } from '../../domain/trouble.ts';
+import { type BatchSize, readBatches } from './batches.ts';
 import { clientOf, type DatabaseUrl, toAddress, toDatabaseName, unboundLogin } from './connection.ts';
 import { type Copy, copyInto } from './copy.ts';
 
@@ -30,6 +31,8 @@ export interface Queryable {
  */
 export interface Transaction extends Queryable {
   copy(copies: readonly Copy[]): Promise<void>;
+  /** The rows of a long answer, while they arrive. No other statement is answered until the last batch is taken. */
+  read<T extends object = Row>(sql: string, values: readonly unknown[], size: BatchSize): AsyncIterable<readonly T[]>;
 }
 
 /** Waits for statements of a transaction that do not need each other's answers. They run in this order and cost one round trip. */
@@ -72,14 +75,15 @@ export function openDatabase(options: DatabaseOptions): Database {
     if (!(wasAccepted && trouble instanceof SettingTrouble && toLoginState(error) === wrongPassword)) throw trouble;
     throw new Trouble('local', trouble.message, { at: 'database', cause: error });
   };
+  // statement_timeout normally fires first. This limit ends a connection that no longer answers.
+  const limitMs = statementTimeoutMs + 15_000;
   const pool = new pg.Pool({
     Client: clientOf(options.url),
     application_name: `intake ${options.role}`,
     max: options.connections ?? 8,
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
-    // statement_timeout normally fires first. This limit ends a connection that no longer answers.
-    query_timeout: statementTimeoutMs + 15_000,
+    query_timeout: limitMs,
     types: exactIntegers,
     // Statements of a transaction need not wait for each other's answers.
     pipeline: true,
@@ -123,6 +127,13 @@ export function openDatabase(options: DatabaseOptions): Database {
       const result = await work({
         query: async (sql, values) => await run(own(), sql, values, fail),
         copy: async (copies) => await copyInto(own(), copies).catch(fail),
+        async *read<T extends object>(sql: string, values: readonly unknown[], size: BatchSize) {
+          try {
+            yield* readBatches<T>(own(), { sql, values, size, limitMs });
+          } catch (error) {
+            fail(error);
+          }
+        },
       });
       isOver = true;
       await client.query('COMMIT');

@@ -1,9 +1,13 @@
 import { createServer } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import pg from 'pg';
 import { describe, expect } from 'vitest';
+import { readBatches } from '../../../src/store/postgres/batches.ts';
 import { toCopy } from '../../../src/store/postgres/copy.ts';
 import { openDatabase, retryOnConflict, type Transaction } from '../../../src/store/postgres/database.ts';
 import { test as base } from '../../support/database/test-database.ts';
 import { listenLocally } from '../../support/servers/local-server.ts';
+import { openTcpGate } from '../../support/servers/tcp-gate.ts';
 
 const test = base.extend('db', { scope: 'test' }, async ({ database }, { onCleanup }) => {
   // One connection, so that whatever is asked next comes after what was asked before.
@@ -99,6 +103,97 @@ describe('statements asked together', () => {
     });
     await expect(work).rejects.toThrow(reason);
     expect(await db.query(counted)).toEqual([{ count: 0 }]);
+  });
+});
+
+describe('a long answer', () => {
+  const kb = 1024;
+  const size = { rows: 10, bytes: 256 * kb };
+  // More than the sockets hold, so that the statement runs until all rows are taken.
+  const long = `SELECT n, repeat('x', ${100 * kb}) AS text FROM generate_series(1, $1::int) AS n`;
+  const running = `SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND query = $1 AND state = 'active'`;
+
+  test('comes in batches of so many rows or bytes, between other statements', async ({ db }) => {
+    const short = 'SELECT n FROM generate_series(1, $1::int) AS n';
+    const lengths = await db.transaction(async (tx) => {
+      const seen: number[] = [];
+      await tx.query(...insert(1));
+      for await (const batch of tx.read(short, [25], size)) seen.push(batch.length);
+      for await (const batch of tx.read(long, [7], size)) seen.push(batch.length);
+      for await (const batch of tx.read(short, [0], size)) seen.push(batch.length);
+      await tx.query(...insert(2));
+      return seen;
+    });
+    expect(lengths.slice(0, 3)).toEqual([10, 10, 5]);
+    expect(lengths.slice(3).reduce((sum, length) => sum + length)).toBe(7);
+    expect(Math.max(...lengths.slice(3))).toBeLessThan(5);
+    expect(await db.query(counted)).toEqual([{ count: 2 }]);
+  });
+
+  test('fails with the error of its statement, also behind rows, and the connection serves again', async ({ db }) => {
+    const seen: unknown[] = [];
+    const work = db.transaction(async (tx) => {
+      const failing = 'SELECT n, 1 / ($1::int - n) AS part FROM generate_series(1, 1000) AS n';
+      for await (const batch of tx.read(failing, [500], size)) seen.push(...batch);
+    });
+    await expect(work).rejects.toThrow(/division by zero/);
+    expect(seen.length).toBeLessThan(500);
+    expect(await db.query(counted)).toEqual([{ count: 0 }]);
+  });
+
+  test.for([
+    ['throws', new Error('no space'), 'no space'],
+    ['turns to something else', null, 'connection lost'],
+  ] as const)(
+    'ends with its reader when that %s, and the pool has another connection',
+    async ([, error, reason], { db, database }) => {
+      const work = db.transaction(async (tx) => {
+        for await (const _ of tx.read(long, [1_000], size)) {
+          if (error) throw error;
+          break;
+        }
+      });
+      await expect(work).rejects.toThrow(reason);
+      expect(await db.query(counted)).toEqual([{ count: 0 }]);
+      await expect.poll(() => database.query(running, [long]), { timeout: 20_000 }).toEqual([{ count: 0 }]);
+    },
+  );
+
+  test('fails when the connection is lost while its reader is behind', async ({ database }) => {
+    await using gate = await openTcpGate(database.url);
+    await using db = openDatabase({ url: gate.url, role: 'test', connections: 1 });
+    const work = db.transaction(async (tx) => {
+      for await (const _ of tx.read(long, [1_000], size)) await gate.shut();
+    });
+    await expect(work).rejects.toThrow(/cannot be reached/);
+    await gate.open();
+    expect(await db.query(counted)).toEqual([{ count: 0 }]);
+  });
+
+  test('takes as long as its reader, whatever the limit of statements', async ({ database }) => {
+    const statementTimeoutMs = 300;
+    await using db = openDatabase({ url: database.url, role: 'test', statementTimeoutMs });
+    let count = 0;
+    await db.transaction(async (tx) => {
+      for await (const batch of tx.read(long, [1_000], size)) {
+        if (count === 0) await setTimeout(4 * statementTimeoutMs);
+        count += batch.length;
+      }
+    });
+    expect(count).toBe(1_000);
+  });
+
+  test('fails when its reader waits too long', async ({ database }) => {
+    const client = new pg.Client(database.url);
+    client.on('error', () => {});
+    await client.connect();
+    await client.query('BEGIN');
+    const sql = 'SELECT pg_sleep(2)';
+    const answer = readBatches(client, { sql, values: [], size, limitMs: 50 });
+    await expect(answer.next()).rejects.toThrow('Query read timeout');
+    await expect(client.query('SELECT 1')).rejects.toThrow(/Connection terminated|not queryable/);
+    // The server hears of it when it answers.
+    await expect.poll(() => database.query(running, [sql]), { timeout: 20_000 }).toEqual([{ count: 0 }]);
   });
 });
 
