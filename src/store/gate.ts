@@ -75,8 +75,15 @@ export function listKinds(person: Pick<Person, 'accounts' | 'addresses'>) {
   return (['account', 'address'] as const).filter((kind) => names[kind].size > 0);
 }
 
+/** By what these people are found again. What stands in the place of an address may be any word, which names nobody. */
+export function joinNames(people: readonly Pick<Person, 'accounts' | 'addresses'>[]) {
+  const accounts = people.flatMap((person) => person.accounts);
+  const addresses = people.flatMap((person) => person.addresses).filter((text) => parseAddress(text) !== null);
+  return { accounts: [...new Set(accounts)], addresses: [...new Set(addresses)] };
+}
+
 /** The texts of the requests that would erase this person. */
-export function toRequests({ accounts, addresses }: Pick<Person, 'accounts' | 'addresses'>): string[] {
+function toRequests({ accounts, addresses }: Pick<Person, 'accounts' | 'addresses'>): string[] {
   const requests = [
     ...addresses.map((email) => toSoughtText({ by: 'address', email })),
     ...accounts.flatMap((id) => (toAccountId(id) === null ? [] : toSoughtText({ by: 'jobseeker', jobSeekerId: id }))),
@@ -204,6 +211,61 @@ export async function setTombstones(
        SET job_id = excluded.job_id, erased_at = excluded.erased_at, future = e.future OR excluded.future`,
     [advertiserId, jobId, tombstones, future],
   );
+}
+
+/** Whom a job erases. */
+export interface ErasedPeople {
+  readonly applicationIds: readonly bigint[];
+  /** Identities of quarantined elements, in hex. */
+  readonly identities: readonly string[];
+  /** The accounts and addresses of the applications and of the request. What else names one of them goes too, and is kept out. */
+  readonly names: Pick<Person, 'accounts' | 'addresses'>;
+  /** The applications whose accounts and addresses are among the names. */
+  readonly people: readonly Person[];
+}
+
+/** Writes the tombstones that keep them out. */
+export async function rememberErased(
+  tx: Queryable,
+  privacyKey: KeyObject,
+  advertiserId: bigint,
+  jobId: string,
+  { applicationIds, identities, people, names }: ErasedPeople,
+): Promise<void> {
+  await tx.query(
+    `UPDATE intake.advertisers SET erased_through = greatest(erased_through, (SELECT max(id) FROM unnest($2::bigint[]) AS id))
+     WHERE advertiser_id = $1`,
+    [advertiserId, applicationIds],
+  );
+  const toTombstones = (what: Remembered, ids: readonly string[]) =>
+    ids.map((id) => toTombstone(privacyKey, advertiserId, what, id));
+  await setTombstones(tx, advertiserId, jobId, [
+    ...toTombstones('application', applicationIds.map(String)),
+    ...toTombstones('quarantine', identities),
+    ...people.flatMap((one) => listKinds(one).flatMap((kind) => toTombstones(kind, [String(one.applicationId)]))),
+    // The source may send the same application again without a usable id.
+    ...toTombstones('request', toRequests(names)),
+  ]);
+}
+
+/** Remembers new applications that the gate has stopped, as if each had been stored and then erased by the request that stopped it. */
+export async function rememberStopped(
+  tx: Queryable,
+  privacyKey: KeyObject,
+  advertiserId: bigint,
+  stopped: readonly Application[],
+): Promise<void> {
+  for (const application of stopped) {
+    const person = toPerson(application);
+    const requests = toRequests(person).map((text) => toTombstone(privacyKey, advertiserId, 'request', text));
+    const [job] = await tx.query<Columns<'erasures', 'job_id'>>(
+      `SELECT job_id FROM intake.erasures WHERE advertiser_id = $1 AND tombstone = ANY ($2::bytea[]) AND future LIMIT 1`,
+      [advertiserId, requests],
+    );
+    if (job === undefined) continue;
+    const erased = { applicationIds: [application.id], identities: [], people: [person], names: joinNames([person]) };
+    await rememberErased(tx, privacyKey, advertiserId, job.job_id, erased);
+  }
 }
 
 /** Renews the tombstones of earlier jobs of this request, so that they also keep out a prefill that began since. */

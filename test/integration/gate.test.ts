@@ -254,6 +254,28 @@ describe('a person who was erased with --and-future', () => {
     expect(await loadErased(later)).toEqual([{ erased: true }]);
   });
 
+  test.for([
+    ['the address is gone', { email: '', jobSeekerId: '' }, 0],
+    ['another address, and the account', { email: 'other@example.com' }, 0],
+    ['the account alone', { email: '' }, 0],
+    ['another person', { email: 'bob@example.com', jobSeekerId: 'bob', firstName: 'Bob', lastName: 'Birch' }, 1],
+  ] as const)('stays away as the source changes an application that was never stored: %s', async ([, plan, others]) => {
+    await using intake = await openSmallIntake({ database });
+    await eraseAt(intake, byAddress, true);
+    const [id = 0n] = intake.board.add([{ ...zelda, attachments: [] }]);
+    await intake.sweep();
+    const facts = others > 0 ? { phone: '0491 570 156', jobSeekingInfo: null } : {};
+    intake.board.change(id, { ...facts, ...plan });
+    await intake.sweep(true);
+    expect([await findZelda(intake), await loadErased(id)]).toEqual([[], [{ erased: true }]]);
+    expect(await database.query(`SELECT raw->>'FirstName' AS name FROM intake.quarantine`)).toHaveLength(others);
+    // Nor without its id.
+    show(intake, `{"ID":"${id}x","JobSeekerID":"${zelda.jobSeekerId}","LastName":"${zelda.lastName}"}`);
+    await intake.sweep(true);
+    expect(await findZelda(intake)).toEqual([]);
+    expect(await intake.store.privacy.loadKeyState()).toBe('matches');
+  });
+
   test('is kept out by an account in any shape, not by an application that only names the address', async () => {
     await using intake = await openWithZelda();
     await eraseAt(intake, byAddress, true);

@@ -7,7 +7,7 @@ import type { LineBody } from '../../domain/evidence/record.ts';
 import { fence, laneLock } from '../accounts/leases.ts';
 import { appendEvents, type ChangedRow } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
-import { withoutErased } from '../gate.ts';
+import { rememberStopped, withoutErased } from '../gate.ts';
 import { type Database, isConflict } from '../postgres/database.ts';
 import { appendEvidence } from '../sweeps/evidence.ts';
 import { type SweepProgress, saveProgress } from '../sweeps/sweeps.ts';
@@ -166,12 +166,14 @@ async function splitOffErased(
 ): Promise<readonly Application[]> {
   const kept = await withoutErased(tx, privacyKey, advertiserId, fresh);
   if (kept.length === fresh.length) return fresh;
-  const erased = [...new Set(fresh).difference(new Set(kept))].map(({ id }) => id);
+  const stopped = [...new Set(fresh).difference(new Set(kept))];
+  const erased = stopped.map(({ id }) => id);
   await tx.query(
     `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq, erased_at)
      SELECT $1, id, '', 0, now() FROM unnest($2::bigint[]) AS id`,
     [advertiserId, erased],
   );
+  await rememberStopped(tx, privacyKey, advertiserId, stopped);
   for (const id of erased) events.push({ applicationId: id, type: 'application.erased' });
   return kept;
 }

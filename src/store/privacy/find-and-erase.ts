@@ -3,16 +3,16 @@
 import type { KeyObject } from 'node:crypto';
 import { sharedId } from '../../domain/application.ts';
 import type { ErasureCounts, Sought } from '../../domain/erasure.ts';
-import { parseAddress, toAccountId } from '../../domain/person.ts';
+import { toAccountId } from '../../domain/person.ts';
 import {
+  type ErasedPeople,
+  joinNames,
   listKinds,
   type Person,
   type PersonFacts,
-  setTombstones,
+  rememberErased,
   toNames,
   toPerson,
-  toRequests,
-  toTombstone,
 } from '../gate.ts';
 import { toPersonKeys } from '../person-key.ts';
 import {
@@ -28,17 +28,10 @@ import { erasePrefills } from '../prefill/lapse.ts';
 import type { Columns } from '../schema/rows.ts';
 
 /** Everything that one advertiser's tables hold about a person. */
-export interface FoundPerson {
-  readonly applicationIds: readonly bigint[];
+export interface FoundPerson extends ErasedPeople {
   /** Fingerprints of quarantined elements, in hex. */
   readonly fingerprints: readonly string[];
-  /** Identities of these elements, in hex; their tombstones keep the elements out. */
-  readonly identities: readonly string[];
   readonly prefillIds: readonly string[];
-  /** The accounts and addresses of the applications and of the request. What else names one of them goes too, and is kept out. */
-  readonly names: Pick<Person, 'accounts' | 'addresses'>;
-  /** The applications whose accounts and addresses are among the names. */
-  readonly people: readonly Person[];
   /** sha256 of files that are stored or in transfer. */
   readonly hashes: readonly string[];
   readonly counts: ErasureCounts;
@@ -138,9 +131,7 @@ function toKeys(privacyKey: KeyObject, advertiserId: bigint, { accounts, address
 }
 
 function listNames(people: readonly Person[], sought: Sought): FoundPerson['names'] {
-  const accounts = people.flatMap((person) => person.accounts);
-  // What stands in the place of an address may be any word, which names nobody.
-  const addresses = people.flatMap((person) => person.addresses).filter((text) => parseAddress(text) !== null);
+  const { accounts, addresses } = joinNames(people);
   if (sought.by === 'jobseeker') accounts.push(sought.jobSeekerId);
   if (sought.by === 'address') addresses.push(sought.email);
   return { accounts: [...new Set(accounts)], addresses: [...new Set(addresses)] };
@@ -277,20 +268,7 @@ export async function erasePerson(
     [advertiserId, person.fingerprints],
   );
   await erasePrefills(tx, advertiserId, person.prefillIds);
-  await tx.query(
-    `UPDATE intake.advertisers SET erased_through = greatest(erased_through, (SELECT max(id) FROM unnest($2::bigint[]) AS id))
-     WHERE advertiser_id = $1`,
-    [advertiserId, person.applicationIds],
-  );
-  await setTombstones(tx, advertiserId, jobId, [
-    ...person.applicationIds.map((id) => toTombstone(privacyKey, advertiserId, 'application', String(id))),
-    ...person.identities.map((identity) => toTombstone(privacyKey, advertiserId, 'quarantine', identity)),
-    ...person.people.flatMap((one) =>
-      listKinds(one).map((kind) => toTombstone(privacyKey, advertiserId, kind, String(one.applicationId))),
-    ),
-    // The source may send the same application again without a usable id.
-    ...toRequests(person.names).map((text) => toTombstone(privacyKey, advertiserId, 'request', text)),
-  ]);
+  await rememberErased(tx, privacyKey, advertiserId, jobId, person);
 }
 
 /** The tables of an application's child rows, in the order of deletion. Deleting screens also deletes their questions and answers. */
