@@ -4,7 +4,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobStore, DeleteResult } from '../../domain/blob.ts';
 import { Trouble } from '../../domain/trouble.ts';
-import type { BegunDelete } from '../../store/files/delete-blobs.ts';
 import type { Store } from '../../store/store.ts';
 
 export interface DeletingDeps {
@@ -21,29 +20,34 @@ const mostAtOnce = 10;
 const retryMs = 1_000;
 
 /**
- * Deletes what is due, of every advertiser, and finishes interrupted deletes. Returns the number of deleted objects. If the
- * blob store refuses some objects, the others are still deleted, since refused ones keep their token for a while; the first refusal is
- * thrown at the end.
+ * Deletes what is due, of every advertiser, and finishes interrupted deletes. Returns the number of deleted objects. Each object
+ * is deleted by a request of its own: one that the blob store does not delete keeps its token for a while, and delays no other. The first
+ * trouble is thrown at the end, or as soon as the store has answered nothing.
  */
 export async function deleteDue(deps: DeletingDeps, signal: AbortSignal): Promise<number> {
   const { store, blobs, now = () => performance.now() } = deps;
   let deleted = 0;
-  let trouble: Trouble | undefined;
+  let trouble: unknown;
   for (;;) {
     signal.throwIfAborted();
     const startedAt = now();
     const deletion = await store.deletions.beginDueDeletes(mostAtOnce);
     if (deletion.blobs.length === 0) break;
-    const { kept, refused } = await deleteInTime(blobs, deletion, startedAt + deletion.withinMs - now(), signal);
+    const leftMs = startedAt + deletion.withinMs - now();
+    const ends = await Promise.allSettled(deletion.blobs.map(({ key }) => deleteInTime(blobs, key, leftMs, signal)));
     deps.onDeleted?.();
-    const gone = deletion.blobs.filter(({ key }) => !refused.some((one) => one.key === key));
+    const answers = ends.map((end) => (end.status === 'fulfilled' ? end.value : null));
+    const gone = deletion.blobs.filter((_, at) => answers[at]?.refused.length === 0);
+    const kept = answers.flatMap((answer) => answer?.kept ?? []);
+    const refused = answers.flatMap((answer) => answer?.refused ?? []);
     for (const blob of await store.deletions.confirm({ ...deletion, blobs: gone }, kept)) {
       // Another run took over while this process was suspended: the same bytes may have been put again and then deleted by this run.
       const condition = await blobs.verify(blob.key, blob, 'metadata', signal);
       if (condition === 'missing') await store.blobs.markDamaged(blob.advertiserId, blob.sha256);
     }
     deleted += gone.length;
-    trouble ??= refused[0]?.trouble;
+    trouble ??= ends.find((end) => end.status === 'rejected')?.reason ?? refused[0]?.trouble;
+    if (answers.every((answer) => answer === null)) break;
   }
   if (trouble) throw trouble;
   return deleted;
@@ -78,38 +82,31 @@ export async function deleteUnneeded(
 }
 
 /**
- * After the time limit the delete is abandoned; its token holds for a while longer, and the next run deletes again. A process that was
- * suspended since it asked for the token has no time left and sends no delete at all: by then the same bytes may have been put again.
+ * Deletes one object. After the time limit the delete is abandoned; its token holds for a while longer, and the next run deletes again. A
+ * process that was suspended since it asked for the token has no time left and sends no delete at all: by then the same bytes may have been
+ * put again.
  *
- * If the blob store refuses the whole request, it is repeated until the time limit; single refused objects are left to the next run.
- * A request without an answer is not repeated. The store may still carry it out, and a second delete that succeeds would release the token
+ * If the blob store refuses the request, it is repeated until the time limit; a refused object is left to the next run. A request without an answer is not repeated. The store may still carry it out, and a second delete that succeeds would release the token
  * before that. Instead the token expires, and the next run deletes.
  */
-async function deleteInTime(
-  blobs: BlobStore,
-  deletion: BegunDelete,
-  leftMs: number,
-  signal: AbortSignal,
-): Promise<DeleteResult> {
-  const keys = deletion.blobs.map(({ key }) => key);
+async function deleteInTime(blobs: BlobStore, key: string, leftMs: number, signal: AbortSignal): Promise<DeleteResult> {
   const tooSlow = (cause?: unknown) => {
-    const took = `within ${deletion.withinMs / 1_000} s`;
-    const message = `${blobs.location} did not delete ${keys.length} objects ${took}. The next run deletes them.`;
+    const message = `${blobs.location} did not delete an object in time. The next run deletes it.`;
     return new Trouble('local', message, { at: 'storage', cause });
   };
   if (leftMs <= 0) throw tooSlow();
   const limit = AbortSignal.timeout(Math.ceil(leftMs));
   const either = AbortSignal.any([signal, limit]);
-  let refusal: Trouble | null = null;
+  let failure: Trouble | null = null;
   for (;;) {
     try {
-      return await blobs.delete(keys, either);
+      return await blobs.delete([key], either);
     } catch (error) {
       signal.throwIfAborted();
-      // The time limit may end a repeated request; the earlier refusal is then the cause to report.
-      if (limit.aborted) throw refusal ?? (error instanceof Trouble ? error : tooSlow(error));
+      // The time limit may end a repeated request; the earlier failure is then the cause to report.
+      if (limit.aborted) throw failure ?? (error instanceof Trouble ? error : tooSlow(error));
       if (!(error instanceof Trouble) || error.status === undefined) throw error;
-      refusal = error;
+      failure = error;
       await sleep(retryMs, undefined, { signal: either }).catch(() => {});
     }
   }
