@@ -186,6 +186,17 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     }
   }
 
+  /** False where the store answers that there is no object. Deleting it once more would only add a delete marker to those that are kept. */
+  const isThere = (name: string, signal: AbortSignal): Promise<boolean> =>
+    ask(signal, new HeadObjectCommand({ Bucket: bucket, Key: name })).then(
+      () => true,
+      (error: unknown) => {
+        if (isMissing(error)) return false;
+        if (isDenied(error)) return true;
+        throw error;
+      },
+    );
+
   /** Deletes all versions and delete markers of an object. Returns how many remain: at least one if they cannot be listed. */
   async function deleteVersions(name: string, signal: AbortSignal): Promise<number> {
     try {
@@ -263,7 +274,8 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       const kept: { key: string; versions: number }[] = [];
       const refused: RefusedDelete[] = [];
       const deleteWhole = async ({ key, name }: (typeof left)[number]) => {
-        const trouble = await deleteOne({ Key: name }, signal);
+        const isGone = keepsVersions && !(await isThere(name, signal));
+        const trouble = isGone ? null : await deleteOne({ Key: name }, signal);
         if (trouble !== null) return void refused.push({ key, trouble });
         const versions = keepsVersions ? await deleteVersions(name, signal) : 0;
         if (versions > 0) kept.push({ key, versions });

@@ -293,6 +293,18 @@ describe('a delete', () => {
     expect(await bench.store.delete([key], signal)).toEqual({ kept: [{ key, versions: 1 }], refused: [] });
   });
 
+  test('again and again adds no mark to those that the store keeps', async () => {
+    await using bench = await openBench({ versions: 'kept' });
+    await put(bench.store);
+    for (let time = 0; time < 3; time++)
+      expect(await bench.store.delete([key], signal)).toEqual({ kept: [{ key, versions: 2 }], refused: [] });
+    expect(bench.s3.versions.size).toBe(2);
+    // A later object with these bytes gets its own.
+    await put(bench.store);
+    expect(await bench.store.delete([key], signal)).toEqual({ kept: [{ key, versions: 4 }], refused: [] });
+    expect(bench.s3.objects.size).toBe(0);
+  });
+
   test('takes the versions also where the store does not tell us that it keeps them', async () => {
     await using bench = await openBench({ versions: 'deletable' });
     await fill(bench.store);

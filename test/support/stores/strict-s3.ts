@@ -233,7 +233,8 @@ export async function openStrictS3(options: StrictS3Options = {}): Promise<Stric
   /** Returns false when the object or version may not be deleted. */
   function removeOne(key: string, version: string | null | undefined): boolean {
     if (version) return options.versions !== 'kept' && s3.versions.delete(version);
-    if (keepsVersions && s3.objects.has(key)) s3.versions.set(randomUUID(), { key, isMark: true });
+    // As S3 does, also where there is no object, or its deletion is marked already.
+    if (keepsVersions) s3.versions.set(randomUUID(), { key, isMark: true });
     s3.objects.delete(key);
     return true;
   }
