@@ -9,7 +9,14 @@ import * as leases from './accounts/leases.ts';
 import * as troubles from './accounts/troubles.ts';
 import * as webhooks from './accounts/webhooks.ts';
 import { commitPage, type PageProgress } from './applications/commit-page.ts';
-import { diffPage, loadApplicants, loadSurroundings, type PageDiff, type ReadPage } from './applications/diff-page.ts';
+import {
+  diffPage,
+  findErasedOthers,
+  loadApplicants,
+  loadSurroundings,
+  type PageDiff,
+  type ReadPage,
+} from './applications/diff-page.ts';
 import * as quarantine from './applications/quarantine.ts';
 import { loadVolatile } from './applications/volatile.ts';
 import { pruneEvents } from './events.ts';
@@ -175,6 +182,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       diffPage: (page: ReadPage) => diffPage(db, privacyKey, page, loadAround),
       loadApplicants: (advertiserId: bigint, applications: readonly Application[]) =>
         loadApplicants(db, privacyKey, advertiserId, applications),
+      findErasedOthers: (advertiserId: bigint, applications: readonly Application[]) =>
+        findErasedOthers(db, privacyKey, advertiserId, applications),
       async commitPage(page: ReadPage, diff: PageDiff, progress: PageProgress | null) {
         await statistics.ensure();
         const summary = await commitPage(db, privacyKey, page, diff, progress, crashPoint);

@@ -39,6 +39,18 @@ const keptOut = async () =>
   Number((await database.query<{ n: string }>(`SELECT sum(kept_out) AS n FROM intake.advertisers`))[0]?.n);
 const show = ({ board }: SmallIntake, json: string) => board.fault({ kind: 'poison', on: 'list', times: null, json });
 
+/** An element that an earlier version could not parse. */
+const addElement = ({ board }: SmallIntake, fingerprint: string, raw: Record<string, unknown>) =>
+  database.query(
+    `INSERT INTO intake.quarantine (advertiser_id, fingerprint, reason, raw, sweep_id) VALUES ($1, decode($2, 'hex'), 'test', $3, 1)`,
+    [board.advertiserId, fingerprint, raw],
+  );
+
+function replayAt({ store, board: { advertiserId } }: Pick<SmallIntake, 'store' | 'board'>) {
+  const request = { name: 'default', advertiserId, owner: 'test', leaseMs: 30_000, id: null, signal };
+  return replay({ store, source: { parseElement, toElement } }, request);
+}
+
 /** A candidate shares this profile; true if it is kept. */
 const keep = async (intake: SmallIntake, profile: Record<string, unknown>) =>
   (await visit(intake, { profile })).handle !== null;
@@ -160,6 +172,16 @@ describe('the id of an erased application', () => {
     intake.board.change(intake.id, facts);
     await intake.sweep(true);
     expect([await quarantined(), await keptOut()]).toEqual([[], before]);
+  });
+
+  test('does not take the element of another person from quarantine by a replay; that of the erased one goes', async () => {
+    await using intake = await openWithZelda();
+    await eraseAt(intake, byId(intake.id));
+    await addElement(intake, '00', { ID: Number(intake.id), Email: bob.email, FirstName: 'Bob', LastName: 'Birch' });
+    await addElement(intake, '01', { ID: Number(intake.id), Email: zelda.email, LastName: zelda.lastName });
+    expect(await replayAt(intake)).toMatchObject({ added: 0, unusable: 1 });
+    expect(await quarantined()).toEqual([{ name: 'Bob', reason: 'test' }]);
+    expect(await findZelda(intake)).toEqual([]);
   });
 
   test('that RETENTION has emptied keeps its person out: nothing tells who that was', async () => {
@@ -341,17 +363,10 @@ describe('a person who was erased with --and-future', () => {
 
   test('does not come in by a replay, and leaves no element, also if the process ends then', async () => {
     await using intake = await openWithZelda();
-    const { advertiserId } = intake.board;
     await eraseAt(intake, byAddress, true);
-    await database.query(
-      `INSERT INTO intake.quarantine (advertiser_id, fingerprint, reason, raw, sweep_id) VALUES ($1, '\\x00', 'test', $2, 1)`,
-      [advertiserId, { ID: 99_000_001, Email: zelda.email, LastName: zelda.lastName }],
-    );
-    const request = { name: 'default', advertiserId, owner: 'test', leaseMs: 30_000, id: null, signal };
+    await addElement(intake, '00', { ID: 99_000_001, Email: zelda.email, LastName: zelda.lastName });
     const quarantine = { ...intake.store.quarantine, resolve: () => Promise.reject(new Error('The process ends.')) };
-    await expect(
-      replay({ store: { ...intake.store, quarantine }, source: { parseElement, toElement } }, request),
-    ).rejects.toThrow('ends');
+    await expect(replayAt({ ...intake, store: { ...intake.store, quarantine } })).rejects.toThrow('ends');
     expect(await findZelda(intake)).toEqual([]);
     expect(await loadErased(99_000_001n)).toEqual([{ erased: true }]);
   });

@@ -10,6 +10,7 @@ import type { WriteContext } from '../accounts/leases.ts';
 import { mayStore, toClaimant } from '../gate.ts';
 import { isOwnKey, toPersonKeys } from '../person-key.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
+import type { Columns } from '../schema/rows.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
 import { toMembersColumn } from './insert.ts';
 import type { Replayed } from './quarantine.ts';
@@ -114,6 +115,23 @@ async function findClaimants(
   const all = [...erased, ...copies];
   const may = await mayStore(db, privacyKey, advertiserId, all.map(toClaimant));
   return all.filter(({ id }, at) => may[at] || !gone.has(id));
+}
+
+/** Those of these applications whose id an erased one had that was another person's, as far as the gate knows. */
+export async function findErasedOthers(
+  db: Queryable,
+  privacyKey: KeyObject,
+  advertiserId: bigint,
+  applications: readonly Application[],
+): Promise<ReadonlySet<Application>> {
+  const rows = await db.query<Columns<'applications', 'application_id'>>(
+    `SELECT application_id FROM intake.applications
+     WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND erased_at IS NOT NULL`,
+    [advertiserId, applications.map(({ id }) => id)],
+  );
+  const gone = new Set(rows.map((row) => row.application_id));
+  const claimants = applications.filter(({ id }) => gone.has(id));
+  return new Set(await findClaimants(db, privacyKey, advertiserId, claimants, []));
 }
 
 /** Where an id names several people, its application is the copy of the person whose row it is. */

@@ -45,9 +45,14 @@ export async function replay(deps: ReplayDeps, request: ReplayRequest): Promise<
     const parsed = waiting.map((element) => ({ element, application: source.parseElement(element.text) }));
     const usable = parsed.flatMap(({ application }) => ('id' in application ? [application] : []));
     const applicants = await store.applications.loadApplicants(advertiserId, usable);
+    const others = await store.applications.findErasedOthers(advertiserId, usable);
     for (const { element, application } of parsed) {
       after = element.id;
-      if (!('id' in application) || !isUsable(element, application, applicants.get(application.id))) {
+      if (
+        !('id' in application) ||
+        others.has(application) ||
+        !isUsable(element, application, applicants.get(application.id))
+      ) {
         counts.unusable += 1;
         continue;
       }
