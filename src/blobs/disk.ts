@@ -15,7 +15,6 @@ import {
   type ListedBlob,
   parseBlobFolder,
   parseBlobKey,
-  type RefusedDelete,
 } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
 
@@ -72,24 +71,20 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
       }
     },
 
-    delete: (keys, signal) =>
+    delete: (key, signal) =>
       inFolder('deleted', async () => {
-        const paths = new Map(keys.map((key) => [key, toPath(key)]));
+        const path = toPath(key);
         await removeLeftovers(aside);
-        const refused: RefusedDelete[] = [];
-        for (const [key, path] of paths) {
-          signal.throwIfAborted();
-          try {
-            await guard('deleted', () => rm(path, { force: true }));
-          } catch (error) {
-            if (!(error instanceof Trouble)) throw error;
-            refused.push({ key, trouble: error });
-          }
+        signal.throwIfAborted();
+        try {
+          await guard('deleted', () => rm(path, { force: true }));
+        } catch (error) {
+          if (error instanceof Trouble) return { keptVersions: 0, refusal: error };
+          throw error;
         }
-        // Deleted blobs must stay deleted after a power cut.
-        const folders = new Set([...paths.values()].map((path) => dirname(path)));
-        for (const each of folders) await syncFolder(each).catch(ignore('ENOENT'));
-        return { kept: [], refused };
+        // A deleted blob must stay deleted after a power cut.
+        await syncFolder(dirname(path)).catch(ignore('ENOENT'));
+        return { keptVersions: 0, refusal: null };
       }),
 
     loadDeletePolicy: async () => ({ versions: false, locks: false }),

@@ -27,7 +27,6 @@ import {
   type ListedBlob,
   parseBlobFolder,
   parseBlobKey,
-  type RefusedDelete,
 } from '../domain/blob.ts';
 import { toHostAndPort } from '../domain/connection-error.ts';
 import { isMissing, Trouble } from '../domain/trouble.ts';
@@ -268,25 +267,13 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       yield* read(parseBlobKey(key), signal);
     },
 
-    async delete(keys, signal) {
-      const left = keys.map((key) => ({ key, name: toName(parseBlobKey(key)) }));
+    async delete(key, signal) {
+      const name = toName(parseBlobKey(key));
       keepsVersions ??= await loadVersioning(signal);
-      const kept: { key: string; versions: number }[] = [];
-      const refused: RefusedDelete[] = [];
-      const deleteWhole = async ({ key, name }: (typeof left)[number]) => {
-        const isGone = keepsVersions && !(await isThere(name, signal));
-        const trouble = isGone ? null : await deleteOne({ Key: name }, signal);
-        if (trouble !== null) return void refused.push({ key, trouble });
-        const versions = keepsVersions ? await deleteVersions(name, signal) : 0;
-        if (versions > 0) kept.push({ key, versions });
-      };
-      while (left.length > 0) {
-        const ends = await Promise.allSettled(left.splice(0, settings.connections).map(deleteWhole));
-        const errors: unknown[] = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason] : []));
-        // An error without an answer of the store comes first, because the caller may repeat the others at once.
-        if (errors.length > 0) throw errors.find((error) => !(error instanceof Trouble && error.status)) ?? errors[0];
-      }
-      return { kept, refused };
+      const isGone = keepsVersions && !(await isThere(name, signal));
+      const refusal = isGone ? null : await deleteOne({ Key: name }, signal);
+      const keptVersions = refusal === null && keepsVersions ? await deleteVersions(name, signal) : 0;
+      return { keptVersions, refusal };
     },
 
     async loadDeletePolicy(signal) {

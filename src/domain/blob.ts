@@ -24,10 +24,10 @@ export interface BlobStore extends AsyncDisposable {
   /** The bytes. The object is opened when the first chunk is requested; Trouble `missing` is thrown there. */
   get(key: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /**
-   * Deletes the objects under these keys, except those that the store refuses to delete. Keys without an object are not an error. After
-   * a Trouble without a status, the store may still carry out the deletion later.
+   * Deletes the object under this key. A key without an object is not an error. After a Trouble without a status, the store may still carry
+   * out the deletion later.
    */
-  delete(keys: readonly string[], signal: AbortSignal): Promise<DeleteResult>;
+  delete(key: string, signal: AbortSignal): Promise<Deleted>;
   /** All blobs below a folder (`''`, or a prefix with a final `/`), ordered by key so that a caller can merge them with sorted rows. */
   list(folder: string, signal: AbortSignal): AsyncIterable<ListedBlob>;
   /** An address that a person's browser or viewer opens: signed and short-lived for S3, a `file:` URL on disk. */
@@ -78,16 +78,11 @@ export interface Spool extends Pick<BlobStore, 'location' | 'freeBytes'> {
   open(): Spooled;
 }
 
-export interface DeleteResult {
-  /** Deleted objects of which the store keeps versions, because it does not let Intake delete them or does not list them. */
-  readonly kept: readonly { readonly key: string; readonly versions: number }[];
-  /** Objects that the store did not delete, and why. All others are deleted. */
-  readonly refused: readonly RefusedDelete[];
-}
-
-export interface RefusedDelete {
-  readonly key: string;
-  readonly trouble: Trouble;
+export interface Deleted {
+  /** Versions of the object that the store keeps, because it does not let Intake delete them or does not list them. */
+  readonly keptVersions: number;
+  /** Why the store does not delete the object: it is locked, or the credentials may not. Null if it is deleted. */
+  readonly refusal: Trouble | null;
 }
 
 export interface DeletePolicy {
@@ -148,10 +143,6 @@ const keyPattern = /^[0-9A-Za-z_-][0-9A-Za-z._-]*(?:\/[0-9A-Za-z_-][0-9A-Za-z._-
 
 /** The name under which a store keeps its identity. It is not a valid key, so it cannot collide with a blob. */
 export const identityName = '.intake-store';
-
-export function countKept({ kept }: Pick<DeleteResult, 'kept'>): number {
-  return kept.reduce((sum, { versions }) => sum + versions, 0);
-}
 
 /** True while a disk has room for `aheadBytes` (bytes claimed but not yet written) and a reserve for everything else on it. */
 export function hasRoom(freeBytes: number | null, aheadBytes: number): boolean {

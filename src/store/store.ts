@@ -2,7 +2,7 @@
 // type, and each function there takes only the capabilities that it uses. Everything else that sync/ imports from store/ is a type.
 import { createSecretKey } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
-import type { BlobFacts, DeleteResult } from '../domain/blob.ts';
+import type { BlobFacts } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import * as advertisers from './accounts/advertisers.ts';
 import * as leases from './accounts/leases.ts';
@@ -272,8 +272,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       }),
       drop: (advertiserId: bigint, hashes: readonly string[]) =>
         retryOnConflict(() => db.transaction((tx) => deletions.dropUnneeded(tx, advertiserId, hashes))),
-      confirm: (deletion: deletions.BegunDelete, kept: DeleteResult['kept']) =>
-        retryOnConflict(() => deletions.confirmDeletion(db, deletion, kept)),
+      confirm: (token: string, deleted: readonly deletions.DeletedBlob[]) =>
+        retryOnConflict(() => deletions.confirmDeletion(db, token, deleted)),
     },
 
     files: {

@@ -71,7 +71,7 @@ for (const { name, absent, open } of places) {
       expect(await store.replaceText(name, 'the first', 'too late', signal)).toBe(false);
       expect(await store.loadText(name, signal)).toBe('the second');
       await expect(store.replaceText('../pointer.json', null, 'outside', signal)).rejects.toThrow();
-      await store.delete([name], signal);
+      await store.delete(name, signal);
       expect(await store.loadText(name, signal)).toBeNull();
     });
 
@@ -152,19 +152,11 @@ for (const { name, absent, open } of places) {
       const other = create(10);
       await store.put(one.key, one.bytes, one.facts, signal);
       await store.put(other.key, other.bytes, other.facts, signal);
-      await store.delete([], signal);
-      await store.delete([create(1).key, one.key], signal);
+      await store.delete(create(1).key, signal);
+      await store.delete(one.key, signal);
       expect(await store.verify(one.key, one.facts, 'metadata', signal)).toBe('missing');
       expect(await store.verify(other.key, other.facts, 'metadata', signal)).toBe('intact');
-      await store.delete([one.key], signal);
-    });
-
-    test('more keys than one request takes are deleted, to the last', { tags: ['slow'] }, async () => {
-      const { bytes, facts, key } = create(10);
-      await store.put(key, bytes, facts, signal);
-      const absent = Array.from({ length: 1200 }, (_, i) => toBlobKey(7n, i.toString(16).padStart(64, '0')));
-      await store.delete([...absent, key], signal);
-      expect(await store.verify(key, facts, 'metadata', signal)).toBe('missing');
+      await store.delete(one.key, signal);
     });
 
     test('a list has every blob of its folder once, in the order of the keys, with its size, and nothing of the store itself', async () => {
@@ -192,7 +184,7 @@ for (const { name, absent, open } of places) {
         await expect(store.put(key, bytes, facts, signal)).rejects.toMatchObject({ kind: 'local' });
         await expect(read(key)).rejects.toMatchObject({ kind: 'local' });
         await expect(store.verify(key, facts, 'metadata', signal)).rejects.toMatchObject({ kind: 'local' });
-        await expect(store.delete([key], signal)).rejects.toMatchObject({ kind: 'local' });
+        await expect(store.delete(key, signal)).rejects.toMatchObject({ kind: 'local' });
         await expect(listKeys(`${key}/`)).rejects.toMatchObject({ kind: 'local' });
       }
     });

@@ -30,7 +30,7 @@ describe('a storage', () => {
 
   test.for<[string, Partial<BlobStore>, RegExp]>([
     ['gives back other bytes', { get: () => ReadableStream.from([Buffer.from('other')]) }, /other bytes/],
-    ['does not delete', { delete: async () => ({ kept: [], refused: [] }) }, /still holds/],
+    ['does not delete', { delete: async () => ({ keptVersions: 0, refusal: null }) }, /still holds/],
     ['is nearly full', { freeBytes: async () => 1_000 }, /nearly full/],
   ])('that %s is not', async ([, some, words], { database }) => {
     await using intake = await openSmallIntake({ database });
@@ -75,7 +75,7 @@ describe('a storage that keeps what is deleted', () => {
   test('is not when versions stay, or when objects can be locked: nothing could be erased', async ({ database }) => {
     const stays: Partial<BlobStore> = {
       ...keeping(true, false),
-      delete: async (keys: readonly string[]) => ({ kept: keys.map((key) => ({ key, versions: 1 })), refused: [] }),
+      delete: async () => ({ keptVersions: 1, refusal: null }),
     };
     await using intake = await openSmallIntake({ database });
     const verify: BlobStore['verify'] = async () => 'missing';

@@ -400,9 +400,9 @@ describe('a resume has the life of every other file', () => {
       mkdirSync(dirname(path), { recursive: true });
       writeFileSync(path, 'x');
     }
-    const keeping: BlobStore['delete'] = async (keys, ended) => ({
-      ...(await intake.blobs.delete(keys, ended)),
-      kept: keys.map((one) => ({ key: one, versions: 1 })),
+    const keeping: BlobStore['delete'] = async (one, ended) => ({
+      ...(await intake.blobs.delete(one, ended)),
+      keptVersions: 1,
     });
     const keepingIntake = { ...intake, blobs: { ...intake.blobs, delete: keeping } };
     expect(await check(keepingIntake)).toMatchObject({ blobs: 1, collected: 2, foreign: 2, braked: false });

@@ -22,7 +22,7 @@
 // may take. Then the next run deletes again, or an announcement takes the row over. The confirm of the first finds that; its caller checks
 // whether the object exists, and if not, the files that refer to it are fetched again.
 import { hash, randomUUID } from 'node:crypto';
-import { type BlobFacts, type DeleteResult, toBlobKey } from '../../domain/blob.ts';
+import { type BlobFacts, type Deleted, toBlobKey } from '../../domain/blob.ts';
 import { isBefore } from '../postgres/clock.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
@@ -39,6 +39,9 @@ export interface DeletableBlob extends BlobFacts {
   readonly advertiserId: bigint;
   readonly key: string;
 }
+
+/** A blob whose object is deleted. */
+export type DeletedBlob = DeletableBlob & Pick<Deleted, 'keptVersions'>;
 
 const deleteMs = 20_000;
 /** How long a token is valid. The store is assumed not to carry out a delete that was given up, once the token has expired. */
@@ -145,11 +148,9 @@ const isOver = `(d.kept = 0 AND b.intended_at < now() - interval '1 day')`;
  */
 export async function confirmDeletion(
   db: Queryable,
-  deletion: BegunDelete,
-  kept: DeleteResult['kept'],
+  token: string,
+  deleted: readonly DeletedBlob[],
 ): Promise<DeletableBlob[]> {
-  const versions = new Map(kept.map((one) => [one.key, one.versions]));
-  const deleted = deletion.blobs.map((blob) => ({ ...blob, kept: versions.get(blob.key) ?? 0 }));
   const rows = await db.query<Columns<'blobs', 'advertiser_id' | 'sha256'>>(
     `WITH d AS MATERIALIZED (
        SELECT * FROM unnest($1::bigint[], $2::text[], $3::int[]) AS d (advertiser_id, sha256, kept)
@@ -164,8 +165,8 @@ export async function confirmDeletion(
        RETURNING b.advertiser_id, b.sha256
      )
      SELECT * FROM gone UNION ALL SELECT * FROM emptied`,
-    [...columnsOf(deleted, 'advertiserId', 'sha256', 'kept'), deletion.token],
+    [...columnsOf(deleted, 'advertiserId', 'sha256', 'keptVersions'), token],
   );
   const confirmed = new Set(rows.map((row) => `${row.advertiser_id} ${row.sha256}`));
-  return deletion.blobs.filter((blob) => !confirmed.has(`${blob.advertiserId} ${blob.sha256}`));
+  return deleted.filter((blob) => !confirmed.has(`${blob.advertiserId} ${blob.sha256}`));
 }

@@ -1,7 +1,7 @@
 // What a reader of a target sees: `latest.json` names a manifest, the manifest names files that are all there. The manifest is written after
 // its files and the pointer after the manifest, so a killed extract shows nothing of itself. What it left is deleted by the next one.
 import { hash, randomUUID } from 'node:crypto';
-import { type BlobStore, countKept } from '../../domain/blob.ts';
+import type { BlobStore } from '../../domain/blob.ts';
 import {
   type ExtractFile,
   findUnused,
@@ -145,11 +145,17 @@ export async function discardUnpublished(target: BlobStore, snapshotId: string, 
   await deleteObjects(target, own, signal);
 }
 
+const deletesAtOnce = 10;
+
 /** Deletes these objects with their versions. Returns how many versions the store does not let Intake delete. */
 export async function deleteObjects(target: BlobStore, paths: readonly string[], signal: AbortSignal): Promise<number> {
-  if (paths.length === 0) return 0;
-  const result = await target.delete(paths, signal);
-  const [first] = result.refused;
-  if (first) throw first.trouble;
-  return countKept(result);
+  let kept = 0;
+  for (let at = 0; at < paths.length; at += deletesAtOnce) {
+    const some = paths.slice(at, at + deletesAtOnce);
+    for (const { keptVersions, refusal } of await Promise.all(some.map((path) => target.delete(path, signal)))) {
+      if (refusal) throw refusal;
+      kept += keptVersions;
+    }
+  }
+  return kept;
 }

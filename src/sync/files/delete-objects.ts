@@ -2,7 +2,7 @@
 // what may be deleted and prevent a put of equal bytes meanwhile (store/files/delete-blobs.ts). Requests to the blob store happen between
 // two transactions, never inside one.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { BlobStore, DeleteResult } from '../../domain/blob.ts';
+import type { BlobStore, Deleted } from '../../domain/blob.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 
@@ -37,16 +37,18 @@ export async function deleteDue(deps: DeletingDeps, signal: AbortSignal): Promis
     const ends = await Promise.allSettled(deletion.blobs.map(({ key }) => deleteInTime(blobs, key, leftMs, signal)));
     deps.onDeleted?.();
     const answers = ends.map((end) => (end.status === 'fulfilled' ? end.value : null));
-    const gone = deletion.blobs.filter((_, at) => answers[at]?.refused.length === 0);
-    const kept = answers.flatMap((answer) => answer?.kept ?? []);
-    const refused = answers.flatMap((answer) => answer?.refused ?? []);
-    for (const blob of await store.deletions.confirm({ ...deletion, blobs: gone }, kept)) {
+    const gone = deletion.blobs.flatMap((blob, at) => {
+      const answer = answers[at] ?? null;
+      return answer === null || answer.refusal ? [] : { ...blob, keptVersions: answer.keptVersions };
+    });
+    for (const blob of await store.deletions.confirm(deletion.token, gone)) {
       // Another run took over while this process was suspended: the same bytes may have been put again and then deleted by this run.
       const condition = await blobs.verify(blob.key, blob, 'metadata', signal);
       if (condition === 'missing') await store.blobs.markDamaged(blob.advertiserId, blob.sha256);
     }
     deleted += gone.length;
-    trouble ??= ends.find((end) => end.status === 'rejected')?.reason ?? refused[0]?.trouble;
+    trouble ??=
+      ends.find((end) => end.status === 'rejected')?.reason ?? answers.find((answer) => answer?.refusal)?.refusal;
     if (answers.every((answer) => answer === null)) break;
   }
   if (trouble) throw trouble;
@@ -86,10 +88,11 @@ export async function deleteUnneeded(
  * process that was suspended since it asked for the token has no time left and sends no delete at all: by then the same bytes may have been
  * put again.
  *
- * If the blob store refuses the request, it is repeated until the time limit; a refused object is left to the next run. A request without an answer is not repeated. The store may still carry it out, and a second delete that succeeds would release the token
+ * If the blob store answers with an error, the request is repeated until the time limit; a refused object is left to the next run. A
+ * request without an answer is not repeated. The store may still carry it out, and a second delete that succeeds would release the token
  * before that. Instead the token expires, and the next run deletes.
  */
-async function deleteInTime(blobs: BlobStore, key: string, leftMs: number, signal: AbortSignal): Promise<DeleteResult> {
+async function deleteInTime(blobs: BlobStore, key: string, leftMs: number, signal: AbortSignal): Promise<Deleted> {
   const tooSlow = (cause?: unknown) => {
     const message = `${blobs.location} did not delete an object in time. The next run deletes it.`;
     return new Trouble('local', message, { at: 'storage', cause });
@@ -100,7 +103,7 @@ async function deleteInTime(blobs: BlobStore, key: string, leftMs: number, signa
   let failure: Trouble | null = null;
   for (;;) {
     try {
-      return await blobs.delete([key], either);
+      return await blobs.delete(key, either);
     } catch (error) {
       signal.throwIfAborted();
       // The time limit may end a repeated request; the earlier failure is then the cause to report.

@@ -143,9 +143,9 @@ export function guardStore(
         throw error;
       }
     },
-    async delete(keys, signal) {
+    async delete(key, signal) {
       await checkOwner(signal);
-      return await blobs.delete(keys, signal);
+      return await blobs.delete(key, signal);
     },
   };
 }

@@ -1,7 +1,7 @@
 // The checks of `intake doctor` and of a worker's readiness: whether the database, the storage and the source can be used, and what earlier
 // sweeps learned about the source. A check returns findings. It sends one harmless request to a source and leaves nothing in the storage.
 import { hash, randomBytes, randomUUID } from 'node:crypto';
-import { type BlobStore, countKept, type DeletePolicy, type DeleteResult, hasRoom } from '../../domain/blob.ts';
+import { type BlobStore, type Deleted, type DeletePolicy, hasRoom } from '../../domain/blob.ts';
 import { assumptions } from '../../domain/coverage/certificate.ts';
 import type { KnownPages } from '../../domain/coverage/state.ts';
 import { describeSchema, isUsable, toEncodingTrouble, toSchemaTrouble } from '../../domain/schema.ts';
@@ -81,7 +81,7 @@ export async function checkBlobs(
       return [bad(check, toWords(trouble), trouble)];
     }
     const startedAt = performance.now();
-    const keptVersions = countKept(await probe(blobs, signal));
+    const keptVersions = await probe(blobs, signal);
     const freeBytes = await blobs.freeBytes();
     const isRoomy = hasRoom(freeBytes, 0);
     const whose = owner === null ? '' : `; owned by the database ${owner.databaseId}, epoch ${owner.epoch}`;
@@ -114,21 +114,22 @@ function toPolicyFindings({ versions, locks }: DeletePolicy, keptVersions: numbe
   return versions ? [good(check, 'the bucket keeps versions; Intake deletes them with their files')] : [];
 }
 
-async function probe(blobs: BlobStore, signal: AbortSignal): Promise<DeleteResult> {
+/** Puts an object and deletes it. Returns how many versions the storage keeps. */
+async function probe(blobs: BlobStore, signal: AbortSignal): Promise<number> {
   const bytes = randomBytes(64);
   const facts = { sizeBytes: bytes.length, sha256: hash('sha256', bytes) };
   // The key has no slash: on disk, its folder would stay behind.
   const key = `doctor-${randomUUID()}`;
-  let deleted: DeleteResult;
+  let deleted: Deleted;
   try {
     await blobs.put(key, bytes, facts, signal);
     const got = Buffer.concat(await Array.fromAsync(blobs.get(key, signal)));
     if (!got.equals(bytes)) throw new Trouble('local', 'The storage returned other bytes than were stored.');
   } finally {
-    deleted = await blobs.delete([key], signal);
+    deleted = await blobs.delete(key, signal);
   }
-  if (deleted.refused[0]) throw deleted.refused[0].trouble;
-  if ((await blobs.verify(key, facts, 'metadata', signal)) === 'missing') return deleted;
+  if (deleted.refusal) throw deleted.refusal;
+  if ((await blobs.verify(key, facts, 'metadata', signal)) === 'missing') return deleted.keptVersions;
   throw new Trouble('local', 'The storage still holds an object that was deleted: nothing could be erased.');
 }
 

@@ -232,11 +232,11 @@ test('an erasure of many files asks the store for no more at once than it delete
   let [asked, most] = [0, 0];
   const blobs: BlobStore = {
     ...intake.blobs,
-    async delete(keys, until) {
-      asked += keys.length;
+    async delete(key, until) {
+      asked++;
       most = Math.max(most, asked);
-      const deleted = await intake.blobs.delete(keys, until);
-      asked -= keys.length;
+      const deleted = await intake.blobs.delete(key, until);
+      asked--;
       return deleted;
     },
   };
@@ -254,13 +254,10 @@ const refusal = new Trouble('local', 'AccessDenied', { at: 'storage', status: 20
 function refusing(blobs: BlobStore, refused: string, isAnswered = true): BlobStore {
   return {
     ...blobs,
-    delete: async (keys, until) => {
-      if (!isAnswered && keys.includes(refused)) throw new Trouble('local', 'no answer', { at: 'storage' });
-      const deleted = await blobs.delete(
-        keys.filter((key) => key !== refused),
-        until,
-      );
-      return { ...deleted, refused: keys.includes(refused) ? [{ key: refused, trouble: refusal }] : [] };
+    delete: async (key, until) => {
+      if (key !== refused) return await blobs.delete(key, until);
+      if (!isAnswered) throw new Trouble('local', 'no answer', { at: 'storage' });
+      return { keptVersions: 0, refusal };
     },
   };
 }

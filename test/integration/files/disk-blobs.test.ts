@@ -88,7 +88,7 @@ describe('a folder of blobs', () => {
     await writeFile(left, bytes);
     const twoHoursAgo = new Date(Date.now() - 2 * 60 * 60 * 1000);
     await utimes(left, twoHoursAgo, twoHoursAgo);
-    await store.delete([key], signal);
+    await store.delete(key, signal);
     expect(await readdir(join(scratch.path, '.aside'))).toEqual([]);
   });
 
@@ -138,7 +138,7 @@ describe('a folder of blobs', () => {
       await expect(guardByIdentity(store).verify(key, facts, 'metadata', signal)).rejects.toMatchObject(gone);
       await expect(Array.fromAsync(store.get(key, signal))).rejects.toMatchObject(gone);
       await expect(Array.fromAsync(store.list('', signal))).rejects.toMatchObject(gone);
-      await expect(store.delete([key], signal)).rejects.toMatchObject(gone);
+      await expect(store.delete(key, signal)).rejects.toMatchObject(gone);
       await expect(store.loadIdentity(signal)).rejects.toMatchObject(gone);
       await expect(store.replaceIdentity(null, 'whose', signal)).rejects.toMatchObject(gone);
     }

@@ -246,39 +246,18 @@ describe('S3_CHECKSUMS', () => {
     expect(await put(bench.store)).toBe('stored');
     expect(operations(bench.s3)).toEqual(['PutObject 200', 'GetObject 200']);
     expect(bench.s3.requests[0]?.headers['x-amz-content-sha256']).toBe(facts.sha256);
-    await bench.store.delete([key, toBlobKey(1n, facts.sha256)], signal);
+    await bench.store.delete(key, signal);
     expect(bench.s3.objects.size).toBe(0);
   });
 });
 
 describe('a delete', () => {
-  // More than the bench has connections.
-  const others = Array.from({ length: 9 }, () => createBytes(10));
-  const keys = [key, ...others.map((each) => toBlobKey(7n, each.facts.sha256))];
-  const fill = async (store: BlobStore) => {
-    await put(store);
-    for (const each of others) await store.put(toBlobKey(7n, each.facts.sha256), each.bytes, each.facts, signal);
-  };
-
-  test('that the store does not answer is the trouble to report, and is thrown when the others have ended', async () => {
-    await using bench = await openBench();
-    await fill(bench.store);
-    bench.s3.requests.length = 0;
-    bench.s3.fail('DeleteObject', { kind: 'answer', status: 500, code: 'InternalError' });
-    bench.s3.fail('DeleteObject', { kind: 'answerLost' });
-    bench.s3.fail('DeleteObject', { kind: 'slow', delayMs: 300 });
-    expect(await failure(bench.store.delete(keys, signal))).toMatchObject({ kind: 'local', status: undefined });
-    const sent = bench.s3.requests.filter(({ operation }) => operation === 'DeleteObject');
-    expect(sent.filter(({ status }) => status === 0)).toHaveLength(1);
-    expect(sent.length).toBeLessThan(keys.length);
-  });
-
   test('takes the versions of a bucket that keeps them', async () => {
     await using bench = await openBench({ versions: 'deletable' });
     expect(await bench.store.loadDeletePolicy(signal)).toEqual({ versions: true, locks: false });
-    await fill(bench.store);
+    await put(bench.store);
     await bench.store.put(toBlobKey(9n, facts.sha256), bytes, facts, signal);
-    expect(await bench.store.delete(keys, signal)).toEqual({ kept: [], refused: [] });
+    expect(await bench.store.delete(key, signal)).toEqual({ keptVersions: 0, refusal: null });
     expect([...bench.s3.versions.values()]).toEqual([{ key: `intake/${toBlobKey(9n, facts.sha256)}`, isMark: false }]);
   });
 
@@ -287,29 +266,29 @@ describe('a delete', () => {
     expect(await bench.store.loadDeletePolicy(signal)).toMatchObject({ versions: true, locks: true });
     await put(bench.store);
     // The bytes, and the mark that they are deleted.
-    expect(await bench.store.delete([key], signal)).toEqual({ kept: [{ key, versions: 2 }], refused: [] });
+    expect(await bench.store.delete(key, signal)).toEqual({ keptVersions: 2, refusal: null });
     await put(bench.store);
     bench.s3.fail('ListObjectVersions', { kind: 'answer', status: 403, code: 'AccessDenied' });
-    expect(await bench.store.delete([key], signal)).toEqual({ kept: [{ key, versions: 1 }], refused: [] });
+    expect(await bench.store.delete(key, signal)).toEqual({ keptVersions: 1, refusal: null });
   });
 
   test('again and again adds no mark to those that the store keeps', async () => {
     await using bench = await openBench({ versions: 'kept' });
     await put(bench.store);
     for (let time = 0; time < 3; time++)
-      expect(await bench.store.delete([key], signal)).toEqual({ kept: [{ key, versions: 2 }], refused: [] });
+      expect(await bench.store.delete(key, signal)).toEqual({ keptVersions: 2, refusal: null });
     expect(bench.s3.versions.size).toBe(2);
     // A later object with these bytes gets its own.
     await put(bench.store);
-    expect(await bench.store.delete([key], signal)).toEqual({ kept: [{ key, versions: 4 }], refused: [] });
+    expect(await bench.store.delete(key, signal)).toEqual({ keptVersions: 4, refusal: null });
     expect(bench.s3.objects.size).toBe(0);
   });
 
   test('takes the versions also where the store does not tell us that it keeps them', async () => {
     await using bench = await openBench({ versions: 'deletable' });
-    await fill(bench.store);
+    await put(bench.store);
     bench.s3.fail('GetBucketVersioning', { kind: 'answer', status: 403, code: 'AccessDenied' });
-    expect(await bench.store.delete(keys, signal)).toEqual({ kept: [], refused: [] });
+    expect(await bench.store.delete(key, signal)).toEqual({ keptVersions: 0, refusal: null });
     expect(bench.s3.versions.size).toBe(0);
   });
 
@@ -318,7 +297,7 @@ describe('a delete', () => {
     await put(bench.store);
     bench.s3.fail('GetBucketVersioning', { kind: 'answer', status: 403, code: 'AccessDenied' }, 2);
     expect(await bench.store.loadDeletePolicy(signal)).toEqual({ versions: false, locks: false });
-    expect(await bench.store.delete([key], signal)).toEqual({ kept: [], refused: [] });
+    expect(await bench.store.delete(key, signal)).toEqual({ keptVersions: 0, refusal: null });
     expect(bench.s3.objects.size).toBe(0);
   });
 });
@@ -354,7 +333,7 @@ describe('a store that will not', () => {
   test('answer a delete is asked once: that delete may still be carried out', async () => {
     await using bench = await openBench();
     bench.s3.fail('DeleteObject', { kind: 'answerLost' });
-    const trouble = await failure(bench.store.delete([key], signal));
+    const trouble = await failure(bench.store.delete(key, signal));
     expect(trouble).toMatchObject({ kind: 'local', status: undefined });
     expect(bench.s3.requests.filter(({ operation }) => operation === 'DeleteObject')).toHaveLength(1);
   });
@@ -363,24 +342,10 @@ describe('a store that will not', () => {
     await using bench = await openBench();
     await put(bench.store);
     bench.s3.fail('DeleteObject', { kind: 'answer', status: 403, code: 'AccessDenied' });
-    const { refused } = await bench.store.delete([key], signal);
+    const { refusal } = await bench.store.delete(key, signal);
     const { host } = new URL(bench.s3.endpoint);
     const message = expect.stringContaining(`The store at ${host} denies access to bucket`);
-    expect(refused).toEqual([{ key, trouble: expect.objectContaining({ kind: 'local', message }) }]);
-  });
-
-  test('delete one object of many deletes the others', async () => {
-    const other = toBlobKey(1n, facts.sha256);
-    for (const checksums of ['OFF', 'WHEN_SUPPORTED'] as const) {
-      await using bench = await openBench(checksums === 'OFF' ? { checksums: 'refused' } : {}, { checksums });
-      await put(bench.store);
-      await bench.store.put(other, bytes, facts, signal);
-      bench.s3.fail('DeleteObject', { kind: 'answer', status: 403, code: 'AccessDenied' });
-      const { refused } = await bench.store.delete([other, key], signal);
-      expect(refused).toHaveLength(1);
-      expect([...bench.s3.objects.keys()].filter((name) => name.endsWith(refused[0]?.key ?? ''))).toHaveLength(1);
-      expect(bench.s3.objects.size).toBe(1);
-    }
+    expect(refusal).toMatchObject({ kind: 'local', message });
   });
 
   test('send a blob to its end never gives a short one', async () => {
@@ -418,7 +383,7 @@ test('a bucket that is gone is never read as missing blobs', async () => {
   await expect(put(store)).rejects.toMatchObject(expected);
   await expect(readAll(store)).rejects.toMatchObject(expected);
   await expect(guardByIdentity(store).verify(key, facts, 'metadata', signal)).rejects.toMatchObject(expected);
-  await expect(store.delete([key], signal)).rejects.toMatchObject(expected);
+  await expect(store.delete(key, signal)).rejects.toMatchObject(expected);
   await expect(Array.fromAsync(store.list('', signal))).rejects.toMatchObject(expected);
   await expect(store.loadIdentity(signal)).rejects.toMatchObject(expected);
   await expect(store.replaceIdentity(null, 'whose', signal)).rejects.toMatchObject(expected);

@@ -352,7 +352,7 @@ for (const place of await loadBlobPlaces()) {
       await adoptStore(next, signal);
       now = 9_000;
       await put();
-      await expect(guarded.delete([key], signal)).rejects.toMatchObject({ name: 'WrongStore' });
+      await expect(guarded.delete(key, signal)).rejects.toMatchObject({ name: 'WrongStore' });
       // Nor does it put from now on: it knows.
       await expect(put()).rejects.toMatchObject({ name: 'WrongStore' });
       const late = guardStore(former, { now: () => now });
@@ -366,7 +366,7 @@ for (const place of await loadBlobPlaces()) {
       expect(Buffer.concat(await Array.fromAsync(guarded.get(key, signal)))).toHaveLength(100);
       await adoptStore(former, signal);
       expect(await find()).toBe('missing');
-      expect(await guarded.delete([key], signal)).toMatchObject({ refused: [] });
+      expect(await guarded.delete(key, signal)).toMatchObject({ refusal: null });
     });
   });
 }

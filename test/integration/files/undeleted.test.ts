@@ -24,9 +24,9 @@ async function openOne() {
   const eraseWith = (some: Partial<BlobStore>) =>
     eraseAt({ ...intake, blobs: { ...intake.blobs, ...some } }, { by: 'application', applicationId });
   /** Deletes, and says that the storage keeps two versions of everything. */
-  const keeping: BlobStore['delete'] = async (keys, signal) => ({
-    ...(await intake.blobs.delete(keys, signal)),
-    kept: keys.map((key) => ({ key, versions: 2 })),
+  const keeping: BlobStore['delete'] = async (key, signal) => ({
+    ...(await intake.blobs.delete(key, signal)),
+    keptVersions: 2,
   });
   return Object.assign(intake, { eraseWith, keeping, applicationId });
 }

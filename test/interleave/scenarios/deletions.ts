@@ -249,13 +249,13 @@ export const deletionScenarios = {
       );
       const key = toBlobKey(advertiserId, sha256);
       const ended: number[] = [];
-      const begun = { token, withinMs: 20_000, blobs: [{ advertiserId, sha256, sizeBytes: content.length, key }] };
+      const deleted = [{ advertiserId, sha256, sizeBytes: content.length, key, keptVersions: 0 }];
       return {
         programs: {
           delete: async (actor) => {
             const { store, blobs } = toDeleting(files, actor, false);
-            await blobs.delete([key], never);
-            await store.deletions.confirm(begun, []);
+            await blobs.delete(key, never);
+            await store.deletions.confirm(token, deleted);
           },
           put: (actor) => actor.act('put', () => objects.add(key)),
           drop: async (actor) => {

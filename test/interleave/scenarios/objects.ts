@@ -30,12 +30,12 @@ export function toBlobs(actor: Actor, objects: Objects, now?: () => number): Blo
         objects.add(key);
         return before ? 'present' : 'stored';
       }),
-    delete: (keys) => {
+    delete: (key) => {
       const askedAt = now?.() ?? 0;
-      return actor.act(`delete ${keys.map(toShort).join()}`, () => {
+      return actor.act(`delete ${toShort(key)}`, () => {
         if ((now?.() ?? 0) - askedAt > longestDeleteMs) throw new Trouble('local', 'The store did not answer.');
-        for (const key of keys) objects.delete(key);
-        return { kept: [], refused: [] };
+        objects.delete(key);
+        return { keptVersions: 0, refusal: null };
       });
     },
     verify: (key) => actor.act(`look for ${toShort(key)}`, () => (objects.has(key) ? 'intact' : 'missing')),

@@ -121,8 +121,7 @@ async function openRealPlace(endpoint: string): Promise<BlobPlace> {
     async [Symbol.asyncDispose]() {
       await using store = await open();
       const signal = AbortSignal.timeout(600_000);
-      const keys = await Array.fromAsync(store.list('', signal), ({ key }) => key);
-      await store.delete(keys, signal);
+      for await (const { key } of store.list('', signal)) await store.delete(key, signal);
       // `list` does not return the identity object; without this delete every run would leave one in the bucket.
       const client = new S3Client({ endpoint, region, forcePathStyle: true });
       await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: `${prefix}/${identityName}` }));
