@@ -69,7 +69,7 @@ export const quarantine = command({
       for (const { advertiserId } of found) await recordUse(advertiserId, { shown: 1 });
       if (found.length === 0) throw new Misuse('There is no such element.');
       terminal.result({ elements: found }, () =>
-        found.map((one) => `${one.id} ${one.reason}\n${toPrintable(one.text)}`).join('\n'),
+        found.map((one) => `${toShort(one)} ${one.reason}\n${toPrintable(one.text)}`).join('\n'),
       );
       return exitCodes.done;
     }
@@ -79,14 +79,19 @@ export const quarantine = command({
         ? nothing
         : waiting
             .map(
-              ({ id: name, advertiserId, reason, seen, lastSeenAt, resolvedAt }) =>
-                `${name}  advertiser ${advertiserId}  ${toPrintable(reason)}  seen ${formatCount(seen, 'time')}, last ${lastSeenAt.toISOString()}${resolvedAt ? ', resolved' : ''}`,
+              (one) =>
+                `${toShort(one)}  advertiser ${one.advertiserId}  ${toPrintable(one.reason)}  seen ${formatCount(one.seen, 'time')}, last ${one.lastSeenAt.toISOString()}${one.resolvedAt ? ', resolved' : ''}`,
             )
             .join('\n'),
     );
     return exitCodes.done;
   },
 });
+
+/** For people: the beginning of an id. */
+function toShort({ id }: { readonly id: string }): string {
+  return id.slice(0, 12);
+}
 
 function toElementId(text: string | undefined): string | null {
   if (text === undefined) return null;

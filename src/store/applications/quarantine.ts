@@ -158,7 +158,7 @@ async function joinTwins(
 /** A quarantined element without its content. */
 export interface Quarantined {
   readonly advertiserId: bigint;
-  /** The first digits of its fingerprint, enough to identify it. */
+  /** Its fingerprint in hex. Whole, because the source can make two elements with the same first digits. */
   readonly id: string;
   readonly reason: string;
   readonly seen: number;
@@ -167,8 +167,7 @@ export interface Quarantined {
   readonly resolvedAt: Date | null;
 }
 
-const idDigits = 12;
-const columns = `advertiser_id AS "advertiserId", left(encode(fingerprint, 'hex'), ${idDigits}) AS id, reason, seen,
+const columns = `advertiser_id AS "advertiserId", encode(fingerprint, 'hex') AS id, reason, seen,
   first_seen_at AS "firstSeenAt", last_seen_at AS "lastSeenAt", resolved_at AS "resolvedAt"`;
 
 /** A quarantined element with the source's text. */
@@ -198,7 +197,7 @@ export async function loadQuarantineTexts(
   return await db.query<QuarantinedText>(
     `SELECT ${columns}, coalesce(raw_text, raw::text) AS text FROM intake.quarantine
      WHERE advertiser_id = $1 AND CASE WHEN $2::text IS NULL THEN resolved_at IS NULL ELSE encode(fingerprint, 'hex') LIKE $2 || '%' END
-       AND left(encode(fingerprint, 'hex'), ${idDigits}) > $3
+       AND fingerprint > decode($3, 'hex')
      ORDER BY fingerprint LIMIT $4`,
     [advertiserId, choice.id, choice.after, choice.limit],
   );
@@ -223,7 +222,7 @@ export async function resolveQuarantine(
   const rows = await db.query<NotNull<Columns<'quarantine', 'application_id'>>>(
     `UPDATE intake.quarantine q SET application_id = r.application_id, resolved_at = coalesce(q.resolved_at, now())
      FROM unnest($2::text[], $3::bigint[]) AS r (id, application_id)
-     WHERE q.advertiser_id = $1 AND left(encode(q.fingerprint, 'hex'), ${idDigits}) = r.id RETURNING q.application_id`,
+     WHERE q.advertiser_id = $1 AND q.fingerprint = decode(r.id, 'hex') RETURNING q.application_id`,
     [advertiserId, replayed.map((one) => one.id), ids],
   );
   await db.query(
