@@ -262,6 +262,7 @@ describe('a request to either port', () => {
         `GET / HTTP/1.0\r\n\r\n`,
         `GET / HTTP/1.1\r\nHost: ${marker} b\r\nConnection: close\r\n\r\n`,
         `GET / HTTP/1.1\r\nHost: ${'a'.repeat(256)}\r\n\r\n`,
+        `GET /prefill/callback HTTP/1.1\r\nHost: 999.999.999.999\r\n\r\n`,
         `GET http://${marker}/ HTTP/1.1\r\nHost: localhost\r\n\r\n`,
         `OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n`,
       ]) {
