@@ -163,7 +163,7 @@ async function keepDownloads(database: BenchDatabase): Promise<void> {
   );
 }
 
-/** A worker in this process: first it polls every second, then it only serves its pages, each at an age at which nothing is cached. */
+/** A worker in this process: first it polls every second, then it only serves its pages, each when nothing of it is cached. */
 async function serve(place: Place, database: BenchDatabase, board: BoardServer, blobsUrl: string) {
   const base = { database, board, blobsUrl };
   const poll = await withWorker({ ...base, schedule: '* * * * * *' }, async ({ polls }) => {
@@ -173,22 +173,27 @@ async function serve(place: Place, database: BenchDatabase, board: BoardServer, 
     return { wallMs, nodeMs: nodeMs / counted, postgresMs: postgresMs / counted };
   });
   return await withWorker({ ...base, schedule: yearly }, async ({ url }) => {
-    const get = (path: string) =>
-      meterEach(
-        place,
-        // Linux counts the CPU of a server in steps of 10 ms.
-        10,
-        async () => {
-          const response = await fetch(new URL(path, url));
-          if (!response.ok) throw new Error(`${path} answered ${response.status}.`);
-          await response.text();
-        },
-        11_000,
-      );
+    const get = async (path: string): Promise<Cost> => {
+      await sleep(path === '/' ? longestCachedMs : statusCachedMs);
+      return await place.meter(async () => {
+        const response = await fetch(new URL(path, url));
+        if (!response.ok) throw new Error(`${path} answered ${response.status}.`);
+        await response.text();
+      });
+    };
     await get('/');
-    return { poll, page: await get('/'), metrics: await get('/metrics'), proof: await get('/proof') };
+    const looks: Record<'page' | 'metrics' | 'proof', Cost>[] = [];
+    // Linux counts the CPU of a server in steps of 10 ms, so one look says little.
+    for (let look = 0; look < 6; look++)
+      looks.push({ page: await get('/'), metrics: await get('/metrics'), proof: await get('/proof') });
+    const of = (what: 'page' | 'metrics' | 'proof') => toMean(looks.map((look) => look[what]));
+    return { poll, page: of('page'), metrics: of('metrics'), proof: of('proof') };
   });
 }
+
+/** The worker's pages load the status again after 2 s, a proof after 10 s and the charts after 30 s. */
+const statusCachedMs = 2_100;
+const longestCachedMs = 30_100;
 
 async function withWorker<T>(
   {
@@ -240,14 +245,14 @@ async function withWorker<T>(
   }
 }
 
-/** The average of several runs, with a pause before each. */
-async function meterEach(place: Place, times: number, work: () => Promise<void>, pauseMs = 0): Promise<Cost> {
+async function meterEach(place: Place, times: number, work: () => Promise<void>): Promise<Cost> {
   const costs: Cost[] = [];
-  for (let time = 0; time < times; time++) {
-    await sleep(pauseMs);
-    costs.push(await place.meter(work));
-  }
-  const mean = (of: (cost: Cost) => number) => sum(costs.map(of)) / times;
+  for (let time = 0; time < times; time++) costs.push(await place.meter(work));
+  return toMean(costs);
+}
+
+function toMean(costs: readonly Cost[]): Cost {
+  const mean = (of: (cost: Cost) => number) => sum(costs.map(of)) / costs.length;
   return { wallMs: mean((c) => c.wallMs), nodeMs: mean((c) => c.nodeMs), postgresMs: mean((c) => c.postgresMs) };
 }
 
