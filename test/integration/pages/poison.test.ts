@@ -69,24 +69,19 @@ describe('an application that Postgres would refuse', () => {
   });
 });
 
-test('numbers that jsonb writes with all their digits make no text of gigabytes, in one row or in all rows of a page', async ({
-  database,
-}) => {
+test('numbers that jsonb writes with all their digits make no text of many times the length', async ({ database }) => {
   await using db = openDatabase({ url: database.url, role: 'test' });
   const lease = await takeLease(db, { name: 'acme', lane: 'live', owner: 'test', leaseMs: 60_000 });
-  const numbers = Array.from({ length: 500 }, (_, at) => (at % 2 === 0 ? '1e130000' : '1e-300')).join();
-  const { applications } = parsePage(
-    `[{"ID": 1, "Big": [${numbers}]}, {"ID": 2, "Big": 1e300}, {"ID": 3, "Big": [1e999,1e999]}]`,
-  );
+  const numbers = ['1e130000', '1e-130000', '1e499', '1e-499', '1e40', '1e-40', '1e39', '-1e-39'];
+  const elements = numbers.map((number, at) => `{"ID":${at + 1},"Big":[${Array(100).fill(number)}]}`);
+  const { applications } = parsePage(`[${elements}]`);
   await commitPage(db, createSecretKey(Buffer.from('key')), aPage(lease, applications));
-  const rows = await db.query(
-    `SELECT length(raw::text) < 100 * length(coalesce(raw_text, raw::text)) AS short, raw_text FROM intake.applications WHERE application_id < 4 ORDER BY application_id`,
+  const rows = await db.query<{ short: boolean; sent: boolean | null }>(
+    `SELECT length(a.raw::text) < 10 * length(e.text) AS short, a.raw_text = e.text AS sent
+     FROM unnest($1::text[]) WITH ORDINALITY AS e (text, id) JOIN intake.applications a ON a.application_id = e.id ORDER BY e.id`,
+    [elements],
   );
-  expect(rows).toEqual([
-    { short: true, raw_text: expect.stringContaining(numbers) },
-    { short: true, raw_text: null },
-    { short: true, raw_text: '{"ID":3,"Big":[1e999,1e999]}' },
-  ]);
+  expect(rows).toEqual(numbers.map((_, at) => ({ short: true, sent: at < 5 ? true : null })));
 });
 
 /** Elements as an earlier version stored them, beside an application of Ann with the id 556. */
