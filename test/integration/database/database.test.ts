@@ -146,6 +146,8 @@ describe('a long answer', () => {
     ['turns to something else', null, 'connection lost'],
   ] as const)(
     'ends with its reader when that %s, and the pool has another connection',
+    // A ROLLBACK that waited behind the answer would fail after 75 s.
+    { timeout: 60_000 },
     async ([, error, reason], { db, database }) => {
       const work = db.transaction(async (tx) => {
         for await (const _ of tx.read(long, [1_000], size)) {
