@@ -236,7 +236,7 @@ async function withWorker<T>(
     });
   try {
     return await Promise.race([
-      use({ url: await opened.promise, polls }),
+      opened.promise.then((url) => use({ url, polls })),
       ended.then(() => Promise.reject(new Error('The worker ended.'))),
     ]);
   } finally {

@@ -59,6 +59,9 @@ const isToBeDeleted = `(b.state = 'infected' AND (b.deleted_at IS NULL OR b.dele
   AND (b.deleted_at IS NULL OR b.deleted_at > now()
     OR b.deleted_at < now() - least(greatest(interval '30 seconds', b.deleted_at - b.intended_at - interval '10 minutes'), interval '6 hours'))`;
 
+/** No delete of it was begun since it is due. Those come first: many that the store refuses would keep others waiting. */
+const isUntried = `b.delete_until IS NULL`;
+
 /** True while bytes are left to be deleted, also where another run holds their tokens: it may have failed. */
 export async function hasDueDeletes(db: Queryable): Promise<boolean> {
   const rows = await db.query(`SELECT 1 FROM intake.blobs b WHERE ${isToBeDeleted} LIMIT 1`);
@@ -70,7 +73,9 @@ export async function beginDueDeletes(db: Queryable, limit: number): Promise<Beg
   const token = randomUUID();
   const blobs = await db.query<DeletableBlob>(
     `WITH chosen AS MATERIALIZED (
-       SELECT b.advertiser_id, b.sha256 FROM intake.blobs b WHERE ${isToBeDeleted} AND ${isBeingDeleted} IS NOT TRUE
+       SELECT b.advertiser_id, b.sha256 FROM intake.blobs b WHERE ${isToBeDeleted}
+         AND (NOT EXISTS (SELECT 1 FROM intake.blobs b WHERE ${isToBeDeleted} AND ${isUntried}) OR ${isUntried})
+         AND ${isBeingDeleted} IS NOT TRUE
        LIMIT ${limit} FOR UPDATE SKIP LOCKED)
      UPDATE intake.blobs b SET delete_token = $1::uuid, delete_until = now() + interval '${tokenMs} milliseconds' FROM chosen
      WHERE b.advertiser_id = chosen.advertiser_id AND b.sha256 = chosen.sha256

@@ -14,7 +14,7 @@ export interface BatchSize {
 const unlimitedMs = 2 ** 31 - 1;
 
 /**
- * The batches of an answer. Call it inside a transaction, whose statements have no time limit on the server from then on: a paused answer
+ * The batches of an answer. Call it inside a transaction, whose statements may take half a day on the server from then on: a paused answer
  * keeps its statement running. A batch that the reader waits for comes within `limitMs`, or the connection ends. It also ends if the
  * reader stops early, because the rest of the answer would come before every other one.
  */
@@ -22,7 +22,7 @@ export async function* readBatches<T extends object>(
   client: pg.Client,
   { sql, values, size, limitMs }: { sql: string; values: readonly unknown[]; size: BatchSize; limitMs: number },
 ): AsyncGenerator<readonly T[]> {
-  await client.query('SET LOCAL statement_timeout = 0');
+  await client.query(`SET LOCAL statement_timeout = '12h'`);
   const socket = client.connection.stream as Socket;
   let isOver = false;
   let batch: T[] = [];

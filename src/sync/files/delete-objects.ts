@@ -21,25 +21,28 @@ const retryMs = 1_000;
 
 /**
  * Deletes what is due, of every advertiser, and finishes interrupted deletes. Returns the number of deleted objects. Each object
- * is deleted by a request of its own: one that the blob store does not delete keeps its token for a while, and delays no other. The first
+ * is deleted by a request of its own, once: one that the blob store does not delete keeps its token for a while, and delays no other. The first
  * trouble is thrown at the end, or as soon as the store has answered nothing.
  */
 export async function deleteDue(deps: DeletingDeps, signal: AbortSignal): Promise<number> {
   const { store, blobs, now = () => performance.now() } = deps;
+  const tried = new Set<string>();
   let deleted = 0;
   let trouble: unknown;
   for (;;) {
     signal.throwIfAborted();
     const startedAt = now();
     const deletion = await store.deletions.beginDueDeletes(mostAtOnce);
-    if (deletion.blobs.length === 0) break;
+    // What comes again was not deleted, and its token has expired meanwhile. It is left to the next run.
+    if (deletion.blobs.every(({ key }) => tried.has(key))) break;
+    for (const { key } of deletion.blobs) tried.add(key);
     const leftMs = startedAt + deletion.withinMs - now();
     const ends = await Promise.allSettled(deletion.blobs.map(({ key }) => deleteInTime(blobs, key, leftMs, signal)));
     deps.onDeleted?.();
     const answers = ends.map((end) => (end.status === 'fulfilled' ? end.value : null));
     const gone = deletion.blobs.flatMap((blob, at) => {
-      const answer = answers[at] ?? null;
-      return answer === null || answer.refusal ? [] : { ...blob, keptVersions: answer.keptVersions };
+      const answer = answers[at];
+      return answer && !answer.refusal ? { ...blob, keptVersions: answer.keptVersions } : [];
     });
     for (const blob of await store.deletions.confirm(deletion.token, gone)) {
       // Another run took over while this process was suspended: the same bytes may have been put again and then deleted by this run.

@@ -37,10 +37,10 @@ function toSlow(blobs: BlobStore) {
   const open = Promise.withResolvers<void>();
   const slow: BlobStore = {
     ...blobs,
-    async delete(keys, until) {
+    async delete(key, until) {
       asked.resolve();
       await open.promise;
-      return await blobs.delete(keys, until);
+      return await blobs.delete(key, until);
     },
   };
   return { slow, asked: asked.promise, open: open.resolve };
@@ -286,6 +286,35 @@ test.for([
     { step: 'bytes' },
     { step: 'closed' },
   ]);
+});
+
+test('objects that the store refuses for longer than their tokens hold end a run, and are not before others in the next', async () => {
+  await using intake = await openSmallIntake({ database });
+  const { advertiserId } = intake.board;
+  const contents = Array.from({ length: 12 }, (_, nth) => `held ${nth}`);
+  await intake.receiveWithFiles(
+    [...contents, 'other'].map((content) => ({ attachments: [{ kind: 'resume', content }] })),
+  );
+  await database.query('DELETE FROM intake.attachments');
+  await intake.store.deletions.drop(advertiserId, contents.map(sha));
+  const asked: string[] = [];
+  const other = toBlobKey(advertiserId, sha('other'));
+  const blobs: BlobStore = {
+    ...intake.blobs,
+    async delete(key, until) {
+      if (asked.push(key) > 30) throw new Error('The same objects again and again.');
+      if (key === other) return await intake.blobs.delete(key, until);
+      await database.query(`UPDATE intake.blobs SET delete_until = now() - interval '1 minute' WHERE key = $1`, [key]);
+      return { keptVersions: 0, refusal };
+    },
+  };
+  const run = () => deleteDue({ store: intake.store, blobs }, signal());
+  await expect(run()).rejects.toBe(refusal);
+  expect(new Set(asked).size).toBe(12);
+  await intake.store.deletions.drop(advertiserId, [sha('other')]);
+  asked.length = 0;
+  await expect(run()).rejects.toBe(refusal);
+  expect(asked[0]).toBe(other);
 });
 
 test('infected bytes that the file system does not delete keep no others', async () => {
