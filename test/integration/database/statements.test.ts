@@ -20,16 +20,16 @@ const samples: readonly { file: string; written: RegExp; reason: string; texts: 
       ]),
     ],
   },
+  { file: 'src/store/postgres/apply-migrations.ts', written: /^sql$/, reason: 'a migration', texts: [] },
   {
-    file: 'src/store/extract.ts',
-    written: /^`DECLARE extracted/,
-    reason: 'reads the columns that the catalog names; a cursor takes no parameters',
+    file: 'src/store/postgres/batches.ts',
+    written: /^Object\.assign\(query/,
+    reason: 'passes on what `read` is given: views of an extract, whose columns the catalog names',
     texts: [
       `SELECT v."submitted_at" FROM intake_analytics."applications" v
-       WHERE v.advertiser_id = 1 AND lpad((get_byte(decode(md5(v.application_id::text), 'hex'), 0) & 63)::text, 2, '0') = ANY ('{01}'::text[])`,
+       WHERE v.advertiser_id = $1 AND lpad((get_byte(decode(md5(v.application_id::text), 'hex'), 0) & 63)::text, 2, '0') = ANY ($2)`,
     ],
   },
-  { file: 'src/store/postgres/apply-migrations.ts', written: /^sql$/, reason: 'a migration', texts: [] },
   {
     file: 'src/store/postgres/copy.ts',
     written: /^query$/,
@@ -61,7 +61,7 @@ const samples: readonly { file: string; written: RegExp; reason: string; texts: 
 ];
 
 /** Statements that Postgres does not prepare. */
-const utility = /^(?:BEGIN|COMMIT|ROLLBACK|LISTEN|ANALYZE|SET TRANSACTION)\b/;
+const utility = /^(?:BEGIN|COMMIT|ROLLBACK|LISTEN|ANALYZE|SET LOCAL|SET TRANSACTION)\b/;
 
 const calls = loadQueryCalls('src/store/**/*.ts');
 
