@@ -52,7 +52,8 @@ export function parseApplication(element: unknown): Application | Reject {
     attachments: toAttachments(known.Attachments, element, id, findings),
   };
   // What a column does not hold as sent.
-  const unkept = Object.entries(known).filter(([name]) => isText(name) && notes.some(({ field }) => field === name));
+  const noted = [...new Set(notes.map(({ field }) => field))];
+  const unkept = noted.filter(isText).map((name) => [name, known[name]] as const);
   return { ...facts, notes, raw, rawText, ...toHashes(facts, toMemberTexts(unkept), findings.unknown) };
 }
 

@@ -82,8 +82,9 @@ function toAttachment(element: Record<string, unknown>, id: bigint, findings: Pa
   if (isAttachmentKind(kind) && !isExpectedHref(href, kind, id)) {
     addNote(notes, `${field}.Href`, 'differs from the path of its kind and id');
   }
-  const said = [known.HasVirus, ...unknown.flatMap(([name, value]) => (ofFlag.test(name) ? [value] : []))];
-  const flags = said.map((value) => readVirusFlag(value, `${field}.HasVirus`, notes));
+  const flags = [readVirusFlag(known.HasVirus, `${field}.HasVirus`, notes)];
+  for (const [name, value] of unknown)
+    if (ofFlag.test(name)) flags.push(readVirusFlag(value, `${field}.HasVirus`, notes));
   return {
     kind,
     sourceHash: readText(known.Hash, `${field}.Hash`, notes),

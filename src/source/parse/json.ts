@@ -16,9 +16,8 @@ declare global {
 }
 
 // Sixteen or more digits, an exponent of at least two digits, a fraction that ends in 0, or -0: a double does not hold these numbers as
-// written. The expression matches only where a number can occur: long runs of digits in strings (hashes, dates) are common and would make
-// every page slow.
-const risky = /[:,[]\s*(?:-0(?![\d.])|-?\d(?:[\d.]{15}|[\d.]*e[+-]?\d{2}|\d*\.\d*0(?!\d)))/i;
+// written.
+const risky = /-0(?![\d.])|-?\d(?:[\d.]{15}|[\d.]*e[+-]?\d{2}|\d*\.\d*0(?!\d))/iy;
 const riskyLiteral = /^(?:-0$|-?\d(?:[\d.]{15}|[\d.]*e[+-]?\d{2}|\d*\.\d*0$))/i;
 
 /** The values of a text up to this length do not count. A list counts its elements instead. */
@@ -31,7 +30,7 @@ export function parseJson(text: string, everyDigit = false): unknown {
     refuse(`has more than ${mostValues} values`);
   let parsed: unknown;
   try {
-    parsed = everyDigit || risky.test(text) ? parseExact(text, everyDigit) : JSON.parse(text);
+    parsed = everyDigit || marks.isRisky ? parseExact(text, everyDigit) : JSON.parse(text);
   } catch {
     const escaped = escapeControls(text);
     if (escaped !== text) return parseJson(escaped, everyDigit);
@@ -43,17 +42,22 @@ export function parseJson(text: string, everyDigit = false): unknown {
   return parsed;
 }
 
-/** Counts the marks outside of strings: what opens or separates values, and the colons after names. */
-function countMarks(text: string): { values: number; names: number } {
-  let [values, names] = [0, 0];
+/** Counts the marks outside of strings: what opens or separates values, and the colons after names. Strings often hold long numbers. */
+function countMarks(text: string): { values: number; names: number; isRisky: boolean } {
+  let [values, names, isRisky, isInNumber] = [0, 0, false, false];
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (code === 0x22) at = findEnd(text, at);
+    const isDigit = (code >= 0x30 && code <= 0x39) || code === 0x2d;
+    if (isDigit && !isInNumber) {
+      risky.lastIndex = at;
+      isRisky ||= risky.test(text);
+    } else if (code === 0x22) at = findEnd(text, at);
     else if (code === 0x3a) names++;
     // A comma, and the beginning of a list or an object.
     else if (code === 0x2c || code === 0x5b || code === 0x7b) values++;
+    isInNumber = isDigit;
   }
-  return { values, names };
+  return { values, names, isRisky };
 }
 
 /** Where the string that begins here ends: at a quote after an even number of backslashes, or with the text. */

@@ -34,6 +34,7 @@ function toValue(element: XmlElement, type: MemberType | undefined): unknown {
 
 /** The attributes that are not about the type of the element. */
 function toOthers({ attributes }: XmlElement): [string, string][] {
+  if (attributes.size === 0) return [];
   return [...attributes].filter(([name]) => !['nil', 'type'].includes(toLocalName(name)));
 }
 

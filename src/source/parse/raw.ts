@@ -10,8 +10,8 @@ import { isObject, replaced } from './values.ts';
 const deepest = 1000;
 const unholdable = /\\(?:\\|u0000|ud[89a-f][0-9a-f]{2})/g;
 
-/** Where a text of JSON may hold a number that is too large for jsonb. */
-const large = /(?:^|[:,[])-?\d(?:[\d.]{0,39}e|[\d.]{40})/i;
+/** Where an object of JSON may hold a number that is too large for jsonb. */
+const large = /[:,[]-?\d(?:[\d.]{0,39}e|[\d.]{40})/i;
 
 /** The `raw`, `rawText` and why they differ. */
 export function toRaw(element: unknown): Pick<Reject, 'raw' | 'rawText'> & { reason: string | null } {
@@ -20,7 +20,8 @@ export function toRaw(element: unknown): Pick<Reject, 'raw' | 'rawText'> & { rea
   const all = isDeep ? renderDeep(element) : JSON.stringify(element);
   const text = cutMarks(all);
   const shown = isDeep ? toFlat(element) : element;
-  const numbered = isDeep || large.test(text) ? cutMarks(JSON.stringify(shown, toFitNumber)) : text;
+  const numbered =
+    isDeep || !text.startsWith('{') || large.test(text) ? cutMarks(JSON.stringify(shown, toFitNumber)) : text;
   // JSON.stringify writes \u0000 and \ud... only for NUL and lone surrogates.
   const raw = numbered.includes('\\u')
     ? numbered.replace(unholdable, (found) => (found === '\\\\' ? found : '\ufffd'))
@@ -39,16 +40,15 @@ function toFlat(element: unknown): unknown {
 }
 
 function depthOf(value: unknown): number {
-  let most = 0;
-  const open: [object, number][] = [[[value], 0]];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const [node, depth] = next;
-    if (depth > most) most = depth;
-    for (const child of Object.values(node)) {
-      if (typeof child === 'object' && child !== null) open.push([child, depth + 1]);
-    }
+  let depth = -1;
+  for (let level: unknown[] = [[value]]; level.length > 0; depth++) {
+    const below: unknown[] = [];
+    for (const node of level)
+      for (const child of Object.values(node as object))
+        if (typeof child === 'object' && child !== null) below.push(child);
+    level = below;
   }
-  return most;
+  return depth;
 }
 
 function renderDeep(root: unknown): string {
