@@ -1,6 +1,6 @@
 // The counts that reports and analysts' views read, so that both cost the same however much is stored. Triggers keep them in the
 // transaction that changes the counted rows.
-import { date, index, numeric, text } from 'drizzle-orm/pg-core';
+import { date, index, numeric, text, unique } from 'drizzle-orm/pg-core';
 import { at, dataTable, id64 } from './columns.ts';
 
 /**
@@ -33,6 +33,24 @@ export const jobDays = dataTable(
     last_at: at().notNull(),
   },
   (t) => [index('job_days_day').on(t.advertiser_id, t.day)],
+);
+
+/** The days of a month, summed: the totals of a job would otherwise be read from all its days. Right unless a day of the month is stale. */
+export const jobMonths = dataTable(
+  'job_months',
+  ['row_id'],
+  {
+    row_id: id64().notNull().generatedAlwaysAsIdentity(),
+    month: date().notNull(),
+    job_reference: text(),
+    applications: id64().notNull(),
+    screens: id64().notNull(),
+    screens_passed: id64().notNull(),
+    screens_failed: id64().notNull(),
+    first_at: at().notNull(),
+    last_at: at().notNull(),
+  },
+  (t) => [unique('job_months_once').on(t.advertiser_id, t.month, t.job_reference).nullsNotDistinct()],
 );
 
 export const delayDays = dataTable('delay_days', ['day'], {

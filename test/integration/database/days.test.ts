@@ -11,7 +11,7 @@ describe('the counts by day', () => {
     await addAccount(emptied);
     const { pick, between } = createRandom(20);
     const id = () => between(1, 40);
-    const time = () => pick(['NULL', `timestamptz '2026-03-01' + ${between(0, 200)} * interval '1 hour'`]);
+    const time = () => pick(['NULL', `timestamptz '2026-02-26' + ${between(0, 200)} * interval '1 hour'`]);
     const changes: readonly (() => string)[] = [
       () =>
         `INSERT INTO intake.applications (advertiser_id, application_id, submitted_at, source_offset, job_reference, person_key, content_hash, observed_seq)
@@ -40,6 +40,16 @@ describe('the counts by day', () => {
     expect(await emptied.query(wrongDaysSql)).toEqual([]);
   });
 
+  test('are nothing where all applications of a month are erased', async ({ emptied }) => {
+    await addAccount(emptied);
+    await addApplications(emptied, 1, 10);
+    while (await countStaleDays(emptied));
+    await emptied.query(`UPDATE intake.applications SET erased_at = now()`);
+    while (await countStaleDays(emptied));
+    expect(await emptied.query(`SELECT * FROM intake_analytics.jobs`)).toEqual([]);
+    expect(await emptied.query(wrongDaysSql)).toEqual([]);
+  });
+
   test('stay stale while a change is not committed', async ({ emptied }) => {
     await addAccount(emptied);
     await addApplications(emptied, 1, 10);
@@ -61,11 +71,17 @@ describe('the counts by day', () => {
     await addApplications(emptied, 1, 10);
     while (await countStaleDays(emptied));
     await emptied.query(`UPDATE intake.job_days SET applications = 77`);
-    const load = () => emptied.query(`SELECT applications::int FROM intake_analytics.applications_daily`);
-    expect(await load()).toEqual([{ applications: 77 }]);
+    await emptied.query(`UPDATE intake.job_months SET applications = 78`);
+    const load = () =>
+      emptied.query(
+        `SELECT d.applications::int AS of_day, j.applications::int AS of_job FROM intake_analytics.applications_daily d, intake_analytics.jobs j`,
+      );
+    expect(await load()).toEqual([{ of_day: 77, of_job: 78 }]);
     // What somebody has changed by hand is right again after a full verify.
     await markAllDays(emptied);
-    expect(await load()).toEqual([{ applications: 10 }]);
+    expect(await load()).toEqual([{ of_day: 10, of_job: 10 }]);
+    while (await countStaleDays(emptied));
+    expect(await load()).toEqual([{ of_day: 10, of_job: 10 }]);
   });
 
   test('are not marked by a change that no view shows', async ({ emptied }) => {

@@ -27,7 +27,8 @@ const harmless = [
   ],
   ...['recent_pages.*', 'screen_questions.*', 'screens.*'],
   ...['lane', 'purpose', 'axis', 'state', 'certificate', 'risk', 'reason'].map((name) => `sweeps.${name}`),
-  ...['applications.job_reference', 'applications.notes', 'applications.source_offset', 'job_days.job_reference'],
+  ...['applications.job_reference', 'applications.notes', 'applications.source_offset'],
+  ...['job_days.job_reference', 'job_months.job_reference'],
   ...['attachments.kind', 'attachments.state', 'attachments.reason', 'attachments.notes', 'attachments.detected_type'],
   'attachments.uploaded_offset',
   ...[
