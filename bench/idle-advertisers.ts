@@ -1,9 +1,10 @@
 // Measures the cost of polling idle advertisers: CPU of the worker and of Postgres, and bytes of WAL, per poll, at 10, 1,000 and 10,000
-// advertisers, with the ratio to 10: npx node bench/idle-advertisers.ts [advertisers ...]. The board is a separate process and is not counted.
-// Each advertiser is polled every second, or as often as the machine can. The load of a schedule is its polls per minute times this cost.
-// Then the first advertiser becomes busy: the last column is what each of its applications costs beside the polls of the others.
-// Loops of the lowest priority keep the cores busy meanwhile: a second of CPU does less on a core whose sibling works, and ten advertisers alone
-// would leave it idle. The first row is the least possible poll: one HTTP request and one SELECT, two at once as in the worker. --quick counts fewer polls.
+// advertisers, with the ratio to 10: npx node bench/idle-advertisers.ts [advertisers ...]. The board is a separate process and is not
+// counted. Each advertiser is polled every second, or as often as the machine can. The load of a schedule is its polls per minute times
+// this cost. Then the first advertiser becomes busy: the last column is what each of its applications costs beside the polls of the others.
+// Loops of the lowest priority keep the cores busy meanwhile: a second of CPU does less on a core whose sibling works, and ten advertisers
+// alone would leave it idle. The first row is the least possible poll: one HTTP request and one SELECT, two at once as in the worker.
+// --quick counts fewer polls.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,8 +1,8 @@
 // Measures how long a worker waits for locks during an upgrade: node bench/upgrade.ts [APPLICATIONS] [CHECKOUT OF THE RELEASE BEFORE]
 // That release creates the schema, and its worker polls every second while somebody applies. A reader holds intake.applications for a
 // minute. Meanwhile this release migrates, and then a later one that alters the very table that is held.
-// `longestPoll` is the longest time in which the locks of a poll could be had. It also counts for a checkout before 1.0.0, whose worker cannot
-// go on beside this release.
+// `longestPoll` is the longest time in which the locks of a poll could be had. It also counts for a checkout before 1.0.0, whose worker
+// cannot go on beside this release.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

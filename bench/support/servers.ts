@@ -1,5 +1,6 @@
 // Runs a board in a separate process, so that its memory and CPU are not counted: the sandbox, or the cheap board over HTTP.
-// As a child process: node bench/support/servers.ts sandbox|board APPLICATIONS. It sends its address and credential, and ends with its parent.
+// As a child process: node bench/support/servers.ts sandbox|board APPLICATIONS. It sends its address and credential, and ends with its
+// parent.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

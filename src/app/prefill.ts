@@ -33,8 +33,8 @@ const schemaWaitMs = 120_000;
 export type PrefillConfig = Config<'database' | 'blobs' | 'prefill' | 'privacy'>;
 
 /**
- * Serves the candidate routes until the signal aborts. Waits for its database, and up to two minutes for the schema. `ending` ends the process
- * when its event loop stands still.
+ * Serves the candidate routes until the signal aborts. Waits for its database, and up to two minutes for the schema. `ending` ends the
+ * process when its event loop stands still.
  */
 export async function runPrefill(config: PrefillConfig, log: Log, ending: Ending, signal: AbortSignal): Promise<void> {
   await using stack = new AsyncDisposableStack();

@@ -18,7 +18,10 @@ import {
 } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
 
-/** Opening creates nothing; the first put or identity does. The first put and every delete remove temporary files that are more than an hour old. */
+/**
+ * Opening creates nothing; the first put or identity does. The first put and every delete remove temporary files that are more than an hour
+ * old.
+ */
 export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   const root = resolve(folder);
   const aside = join(root, asideName);

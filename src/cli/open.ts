@@ -129,7 +129,8 @@ export async function findHolder(
 
 /**
  * Kills the process at a named point, as a power cut would, or suspends it there, or keeps its event loop busy for ever, for crash tests.
- * Parses `name`, `name:count`, `name:count:stop` or `name:count:hang`: acts when the point is reached for the count-th time. Undefined: never.
+ * Parses `name`, `name:count`, `name:count:stop` or `name:count:hang`: acts when the point is reached for the count-th time. Undefined:
+ * never.
  */
 export function createCrashPoint(spec: string | undefined): PassCrashPoint | undefined {
   if (!spec) return undefined;

@@ -25,8 +25,8 @@ export interface DateProgress {
 }
 
 /**
- * Begins a sweep by date; `to` null reads up to the newest, and `now` bounds the first window then. The range is wider by the slack, because the
- * source may read its ends in another zone. Windows inside it fit together in any zone.
+ * Begins a sweep by date; `to` null reads up to the newest, and `now` bounds the first window then. The range is wider by the slack,
+ * because the source may read its ends in another zone. Windows inside it fit together in any zone.
  */
 export function beginDates(asked: bigint, to: bigint | null, now: bigint): DateProgress {
   const from = asked > dateSlackSeconds ? asked - dateSlackSeconds : 0n;

@@ -6,8 +6,8 @@
 export const blobStates = ['writing', 'stored', 'damaged', 'infected', 'deleting'] as const;
 
 /**
- * `queued`: waits until it is due. `claimed`: a run has it. `announced`: claimed, and its bytes are about to be put or were put. `suspect`: its
- * claim expired, so it is fetched alone.
+ * `queued`: waits until it is due. `claimed`: a run has it. `announced`: claimed, and its bytes are about to be put or were put. `suspect`:
+ * its claim expired, so it is fetched alone.
  */
 export const downloadStates = ['queued', 'claimed', 'announced', 'suspect'] as const;
 

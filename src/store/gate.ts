@@ -35,8 +35,8 @@ export interface Person {
 }
 
 /**
- * The person whom an application names. What the source sent as a list or an object is only in its JSON. Members of other names may name other
- * people, such as referees.
+ * The person whom an application names. What the source sent as a list or an object is only in its JSON. Members of other names may name
+ * other people, such as referees.
  */
 export function toPerson({ id, jobSeekerId, email, raw }: PersonFacts): Person {
   return {
@@ -118,15 +118,15 @@ export async function mayStore(
   for (const [at, person] of people.entries()) {
     const { applicationId, identity, holder, begunAt = null } = person;
     const id = applicationId ?? holder?.applicationId;
-    const isNameless = applicationId === undefined;
-    const ask = (what: Remembered, text: string) => asked.push({ at, what, text, isNameless, begunAt });
+    const lacksId = applicationId === undefined;
+    const ask = (what: Remembered, text: string) => asked.push({ at, what, text, lacksId, begunAt });
     if (id !== undefined && through !== null && id <= through)
       for (const what of ['application', ...(holder ? listKinds(holder) : [])] as const) ask(what, String(id));
     if (identity !== undefined) ask('quarantine', identity);
-    if (future || isNameless) {
+    if (future || lacksId) {
       // Read once: it may take a search of the person's text.
       const named = { accounts: person.accounts, addresses: person.addresses };
-      const isCrowd = isNameless && Math.max(named.accounts.length, named.addresses.length) > mostNamed;
+      const isCrowd = lacksId && Math.max(named.accounts.length, named.addresses.length) > mostNamed;
       if (isCrowd) stopped[at]?.push('request');
       else for (const text of toRequests(named)) ask('request', text);
     }
@@ -141,7 +141,7 @@ interface Asked {
   readonly at: number;
   readonly what: Remembered;
   readonly text: string;
-  readonly isNameless: boolean;
+  readonly lacksId: boolean;
   readonly begunAt: Date | null;
 }
 
@@ -152,16 +152,16 @@ async function findTombstones(tx: Queryable, privacyKey: KeyObject, advertiserId
   if (asked.length === 0) return [];
   return await tx.query<Pick<Asked, 'at' | 'what'>>(
     `SELECT a.at, a.what FROM unnest($2::int[], $3::bytea[], $4::bool[], $5::bool[], $6::timestamptz[], $7::text[])
-       AS a (at, tombstone, is_request, is_nameless, begun_at, what)
+       AS a (at, tombstone, is_request, lacks_id, begun_at, what)
      JOIN intake.erasures e ON e.advertiser_id = $1 AND e.tombstone = a.tombstone
      WHERE NOT a.is_request OR e.future
-       OR (a.is_nameless AND (a.begun_at IS NULL OR e.erased_at >= a.begun_at OR ${isAhead('a.begun_at')}))`,
+       OR (a.lacks_id AND (a.begun_at IS NULL OR e.erased_at >= a.begun_at OR ${isAhead('a.begun_at')}))`,
     [
       advertiserId,
       asked.map(({ at }) => at),
       asked.map(({ what, text }) => toTombstone(privacyKey, advertiserId, what, text)),
       asked.map(({ what }) => what === 'request'),
-      asked.map(({ isNameless }) => isNameless),
+      asked.map(({ lacksId }) => lacksId),
       asked.map(({ begunAt }) => begunAt),
       asked.map(({ what }) => what),
     ],
@@ -283,7 +283,10 @@ export type KeyState = 'matches' | 'differs' | 'untried';
 /** Applications to search at each end for a person key, so that a start costs the same however many rows retention has emptied. */
 const mostLookedThrough = 100;
 
-/** Recomputes person keys of the oldest and newest applications that name somebody, and the tombstones of the highest erased ids, and compares them. */
+/**
+ * Recomputes person keys of the oldest and newest applications that name somebody, and the tombstones of the highest erased ids, and
+ * compares them.
+ */
 export async function loadKeyState(db: Queryable, privacyKey: KeyObject): Promise<KeyState> {
   const ends = (order: string) => `(SELECT e.job_seeker_id AS "jobSeekerId", e.email, e.person_key AS "personKey" FROM (
       SELECT * FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id

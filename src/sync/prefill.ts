@@ -162,7 +162,10 @@ async function fetchResume(
   }
 }
 
-/** Bytes that are known to be infected are not put, nor those of a prefill that has ended. While equal bytes are being deleted, the put waits. */
+/**
+ * Bytes that are known to be infected are not put, nor those of a prefill that has ended. While equal bytes are being deleted, the put
+ * waits.
+ */
 async function putResume(
   { store, blobs }: PrefillDeps,
   key: PrefillKey,

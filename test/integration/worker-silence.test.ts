@@ -9,7 +9,10 @@ import { hireWorker, isDone, isRead, isStored, openSettings } from '../support/p
 import { openStrictS3 } from '../support/stores/strict-s3.ts';
 import { until } from '../support/suite/until.ts';
 
-/** Notes whether the watchdog calls the worker stuck. Its clock counts only while this process is free to work: a busy machine makes nothing silent. */
+/**
+ * Notes whether the watchdog calls the worker stuck. Its clock counts only while this process is free to work: a busy machine makes nothing
+ * silent.
+ */
 function watchSilence(stuckMs = 3_000) {
   let elapsedMs = 0;
   let isStuck = false;

@@ -145,7 +145,7 @@ export const guards: readonly Guard[] = [
   guard('erase-page', 'an erased application stays so', /(?<=WHERE) NOT a\.is_request/, { by: ' false' }),
   withoutLanes('erase-quarantine', 'the lock of the lanes, for an erasure'),
   guard('erase-quarantine', 'tombstones of elements', /(?<=JOIN intake\.erasures e ON) /, { by: ' false AND ' }),
-  guard('erase-prefill', 'a profile is kept only if nobody erased its person', /OR \(a\.is_nameless AND/, {
+  guard('erase-prefill', 'a profile is kept only if nobody erased its person', /OR \(a\.lacks_id AND/, {
     by: '$& false AND',
   }),
   withoutLanes('erase-prefill', 'the lock of the lanes, for a profile'),

@@ -50,7 +50,10 @@ export type Program = (actor: Actor) => Promise<unknown>;
 export interface Cast {
   /** The clients, in the order in which the default schedule runs them. */
   readonly programs: Readonly<Record<string, Program>>;
-  /** Clients that may die; none by default. At most one dies per schedule: the one that would run next by default, and not before its first step. */
+  /**
+   * Clients that may die; none by default. At most one dies per schedule: the one that would run next by default, and not before its first
+   * step.
+   */
   readonly mortal?: readonly string[];
   /** How far each step of the clock moves the time, in milliseconds; it stands still by default. */
   readonly lapses?: readonly number[];

@@ -1,5 +1,6 @@
 // @module-tag slow
-// The product as it is deployed: no package of development, no right to write, no root; see test/support/processes/product.ts for its two forms.
+// The product as it is deployed: no package of development, no right to write, no root; see test/support/processes/product.ts for its two
+// forms.
 import { rmSync } from 'node:fs';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';

@@ -1,6 +1,6 @@
-// What a list may do, row by row, from HTTP to the rows; L6 is in late.test.ts, and choices.test.ts plays every choice of the other rows. Each
-// ends with the one assertion that matters: every application that the source shows is stored once and equal, or nothing of it is believed
-// and the advertiser says so.
+// What a list may do, row by row, from HTTP to the rows; L6 is in late.test.ts, and choices.test.ts plays every choice of the other rows.
+// Each ends with the one assertion that matters: every application that the source shows is stored once and equal, or nothing of it is
+// believed and the advertiser says so.
 import { describe, expect } from 'vitest';
 import type { Choices } from '../../src/dev/sandbox/behaviour/choices.ts';
 import type { TestDatabase } from '../support/database/test-database.ts';

@@ -1,8 +1,8 @@
 // Runs the contract of all blob stores against every S3 store that this machine can start.
 //   npx node test/real/main.ts                  all of them
 //   npx node test/real/main.ts --only swift     only stores whose name contains this
-// S3_TEST_ENDPOINT names your own store. A line that starts with `none` names a store that is not available, and why. Exits with 1 when a test
-// failed or none ran. docs/compatibility.md keeps the results.
+// S3_TEST_ENDPOINT names your own store. A line that starts with `none` names a store that is not available, and why. Exits with 1 when a
+// test failed or none ran. docs/compatibility.md keeps the results.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

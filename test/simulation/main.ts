@@ -1,7 +1,8 @@
 // Sweeps, polls and rechecks many simulated servers of every kind, and looks for sweeps that were certified as proven or ended as success
 // while an application was missing. Prints a table per group of kinds, and a line that replays each such server that keeps the assumptions.
 //   npm run coverage:servers -- --servers 100000 --from 1000 [--kind PATTERN] [--list] [--times]
-// --list prints the wrong sweeps of all servers, --times the kinds that take longest. Exits with 1 when a sweep of a server that keeps the assumptions was wrong.
+// --list prints the wrong sweeps of all servers, --times the kinds that take longest. Exits with 1 when a sweep of a server that keeps the
+// assumptions was wrong.
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';

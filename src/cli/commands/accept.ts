@@ -1,5 +1,5 @@
-// `intake accept-deletions` and `intake accept-unreadable`: an operator decides that ids no longer hold a certificate back. Without --yes they
-// only show what would be accepted.
+// `intake accept-deletions` and `intake accept-unreadable`: an operator decides that ids no longer hold a certificate back. Without --yes
+// they only show what would be accepted.
 import { formatCount, formatIds } from '../../domain/format.ts';
 import type { Undecided } from '../../store/privacy/decisions.ts';
 import { toId } from '../arguments.ts';

@@ -50,6 +50,8 @@ export const quarantine = command({
         outcomes.push({ name: account.name, ...summary });
         if (summary.read > 0) await recordUse(account.advertiserId, { replayed: summary.read, added: summary.added });
       }
+      const isFound = outcomes.some(({ read, unusable }) => read + unusable > 0);
+      if (chosen !== null && !isFound) throw new Misuse('No such element waits.');
       terminal.result(
         { advertisers: outcomes },
         () =>

@@ -6,7 +6,10 @@ import { join } from 'node:path';
 
 /** The only argument of a new keeper. */
 export interface KeeperOrder {
-  /** The folder of notice, lock and, if the server can reach it, data: `.intake/postgres`, `.intake/demo/postgres` or `.intake/scratch`, as a real path. */
+  /**
+   * The folder of notice, lock and, if the server can reach it, data: `.intake/postgres`, `.intake/demo/postgres` or `.intake/scratch`, as
+   * a real path.
+   */
   readonly folder: string;
   readonly scratch: boolean;
   /** The `native` folder of the package with this platform's binaries. */

@@ -94,7 +94,9 @@ function cutAt(range: IdRange, cuts: readonly Position[], order: Order): IdRange
   return rest === null ? parts : [...parts, rest];
 }
 
-/** R7: splits a range whose question was not answered, at the middle of the ids that are known to be in it, else at the middle of the range. */
+/**
+ * R7: splits a range whose question was not answered, at the middle of the ids that are known to be in it, else at the middle of the range.
+ */
 export function splitUnanswered(range: IdRange, ids: readonly bigint[], why: string): OpenRange[] {
   if (isSingle(range)) return [{ ...openRange(range), stuck: why }];
   const inside = idsInside(range, ids).filter((id) => id < range.to);

@@ -117,7 +117,10 @@ export interface KnownPages {
 
 export type Order = 'ascending' | 'descending' | 'mixed';
 
-/** The order that more than three pairs in four have. It decides where a range is split and which bounds must have been seen to act. It closes nothing. */
+/**
+ * The order that more than three pairs in four have. It decides where a range is split and which bounds must have been seen to act. It
+ * closes nothing.
+ */
 export function orderOf({ rising, falling }: Pick<Facts, 'rising' | 'falling'>): Order {
   if (rising * 4 > (rising + falling) * 3) return 'ascending';
   return falling * 4 > (rising + falling) * 3 ? 'descending' : 'mixed';

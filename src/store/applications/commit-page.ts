@@ -28,9 +28,9 @@ export interface PageSummary {
 export type PageProgress = SweepProgress | { readonly audited: { readonly sweepId: bigint; readonly body: LineBody } };
 
 /**
- * Writes the page and the sweep's progress. `privacyKey` derives person keys. `progress` is null for a page that the sweep did not request: its
- * applications are stored, and the sweep stays as it is. `outdated`: the stored rows have changed since the diff was taken. Nothing was written;
- * the caller takes the diff again.
+ * Writes the page and the sweep's progress. `privacyKey` derives person keys. `progress` is null for a page that the sweep did not request:
+ * its applications are stored, and the sweep stays as it is. `outdated`: the stored rows have changed since the diff was taken. Nothing was
+ * written; the caller takes the diff again.
  */
 export async function commitPage(
   db: Database,

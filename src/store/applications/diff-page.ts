@@ -151,8 +151,8 @@ async function chooseCopies(db: Queryable, privacyKey: KeyObject, page: ReadPage
 
 /**
  * Whose the stored rows of these applications are. A row of which an answer has taken account and address is the person's of its key, who is
- * told by one of these applications, or else by the key in place of an account, which is nobody else's. Of a text of 16 MB, only what may name
- * somebody is read: a page has many ids.
+ * told by one of these applications, or else by the key in place of an account, which is nobody else's. Of a text of 16 MB, only what may
+ * name somebody is read: a page has many ids.
  */
 export async function loadApplicants(
   db: Queryable,
@@ -229,9 +229,9 @@ const storedAt = `(CASE WHEN a.first_seen_at > clock_timestamp() THEN '-infinity
 
 /**
  * The stored ids in the requested ranges of these pages that they should show, without the ids in `shown`, and whether the other lane runs;
- * one statement for any number of empty pages. Ids that were missing before the sweep began are left out, and so are ids that two answers of the sweep have lacked. Ids that
- * another sweep marked missing since then are included: otherwise the proof of this sweep would not mention an application that was stored
- * when the sweep began.
+ * one statement for any number of empty pages. Ids that were missing before the sweep began are left out, and so are ids that two answers
+ * of the sweep have lacked. Ids that another sweep marked missing since then are included: otherwise the proof of this sweep would not
+ * mention an application that was stored when the sweep began.
  */
 export async function loadSurroundings(
   db: Queryable,

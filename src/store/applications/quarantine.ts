@@ -8,7 +8,9 @@ import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 import { learnVolatile, toContent, toDiffering } from './volatile.ts';
 
-/** Stores rejected elements, unless they were erased or name an erased person. A repeated element raises its count, at most once per sweep. */
+/**
+ * Stores rejected elements, unless they were erased or name an erased person. A repeated element raises its count, at most once per sweep.
+ */
 export async function quarantine(
   tx: Queryable,
   privacyKey: KeyObject,
@@ -17,7 +19,7 @@ export async function quarantine(
   sweepId: bigint,
 ): Promise<number> {
   if (rejected.length === 0) return 0;
-  const may = await mayStore(tx, privacyKey, advertiserId, rejected.map(toNameless));
+  const may = await mayStore(tx, privacyKey, advertiserId, rejected.map(toPersonWithoutId));
   const kept = rejected.filter((_, at) => may[at]);
   const stopped = rejected.filter((_, at) => !may[at]);
   await dropStopped(tx, advertiserId, stopped);
@@ -54,7 +56,7 @@ export async function quarantine(
 }
 
 /** An element without a usable id of its own is the person's whom it names. Its text is searched where the gate asks for them. */
-function toNameless({ raw, rawText, identity, application }: Reject): Person {
+function toPersonWithoutId({ raw, rawText, identity, application }: Reject): Person {
   const json = `${rawText ?? ''} ${raw}`;
   const claimant = application && toClaimant(application);
   return {

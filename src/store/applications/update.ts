@@ -195,8 +195,9 @@ const keepVersionsSql = `
   WHERE old.state <> 'pending' AND old.state <> 'erased' AND ${isOtherFile('f')}`;
 
 /**
- * Another file, or a file whose flag was lifted or can be read again, starts over. A new flag ends the attachment as infected. Every other attachment keeps its
- * state, also one that is infected because of the same bytes elsewhere. A flag on another upload does not apply to the stored bytes.
+ * Another file, or a file whose flag was lifted or can be read again, starts over. A new flag ends the attachment as infected. Every other
+ * attachment keeps its state, also one that is infected because of the same bytes elsewhere. A flag on another upload does not apply to the
+ * stored bytes.
  */
 const mergeAttachmentsSql = `
   WITH page AS MATERIALIZED (SELECT * FROM ${pageFiles}), gone AS (

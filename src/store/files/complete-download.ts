@@ -193,7 +193,9 @@ async function deleteClaimed(
 
 type BlobStateRow = Columns<'blobs', 'sha256' | 'state'>;
 
-/** Also updates the size, which is 0 or wrong in a row without bytes, and clears `deleted_at`: the object of infected ones must be deleted. */
+/**
+ * Also updates the size, which is 0 or wrong in a row without bytes, and clears `deleted_at`: the object of infected ones must be deleted.
+ */
 async function upsertPut(tx: Queryable, advertiserId: bigint, files: readonly StoredFile[]): Promise<BlobStateRow[]> {
   const blobs = files
     .filter(({ linkedBy }) => linkedBy === null)

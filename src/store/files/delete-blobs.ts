@@ -93,7 +93,10 @@ const inDownload = `EXISTS (SELECT 1 FROM intake.downloads d WHERE d.advertiser_
 /** True of an orphan: nothing refers to it, and it is neither infected nor being deleted. Written so that Postgres can use anti-joins. */
 export const isOrphan = `b.advertiser_id = $1 AND b.state NOT IN ('infected', 'deleting') AND NOT ${inAttachment} AND NOT ${inVersion} AND NOT ${inPrefill} AND NOT ${inDownload}`;
 
-/** Leaves an object that earlier releases kept under another key to `beginDueDeletes`. Its sha256 is not known: that of the key takes its place. */
+/**
+ * Leaves an object that earlier releases kept under another key to `beginDueDeletes`. Its sha256 is not known: that of the key takes its
+ * place.
+ */
 export async function dropEarlierResume(db: Queryable, advertiserId: bigint, key: string): Promise<number> {
   const rows = await db.query(
     `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, delete_token, intended_at)

@@ -95,7 +95,8 @@ export async function markSuspect(db: Queryable, advertiserId: bigint, sha256: s
 
 /**
  * Records lost bytes. Attachments with these bytes are fetched again; earlier versions and resumes of prefills are lost, since the source
- * has no copy of them. Null when the blob is no longer `stored`: it was erased or infected since the caller read its row, or was never completed.
+ * has no copy of them. Null when the blob is no longer `stored`: it was erased or infected since the caller read its row, or was never
+ * completed.
  */
 export async function markDamaged(
   db: Database,

@@ -1,5 +1,5 @@
-// Applies migrations: forward only, one process at a time, each in a transaction of its own. A statement that waits for a lock makes everybody
-// behind it wait as well. It therefore gives up after a second, its migration is rolled back, and begins again after a pause.
+// Applies migrations: forward only, one process at a time, each in a transaction of its own. A statement that waits for a lock makes
+// everybody behind it wait as well. It therefore gives up after a second, its migration is rolled back, and begins again after a pause.
 import { setInterval, setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
@@ -238,7 +238,10 @@ interface Blocker {
   readonly seconds: number | null;
 }
 
-/** The session that this one waits for, by its oldest transaction where there are several; null where there is none, or none can be asked for. */
+/**
+ * The session that this one waits for, by its oldest transaction where there are several; null where there is none, or none can be asked
+ * for.
+ */
 async function findBlocker(watch: pg.Client, pid: number): Promise<Blocker | null> {
   const { rows } = await watch
     .query<Blocker>(

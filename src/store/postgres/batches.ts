@@ -56,7 +56,7 @@ export async function* readBatches<T extends object>(
       if (batch.length > 0) push();
       batches.push(null);
     }
-    // The next statement may not have to wait for the reader.
+    // The answer of the next statement does not wait for the reader.
     socket.resume();
   });
   query.on('row', (row, result) => {

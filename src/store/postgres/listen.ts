@@ -1,5 +1,5 @@
-// Wakes a worker when downloads are queued or events are committed: LISTEN on a dedicated connection that bypasses any pooler. It only shortens waits: workers
-// poll as well, because a notification can be lost together with its connection.
+// Wakes a worker when downloads are queued or events are committed: LISTEN on a dedicated connection that bypasses any pooler. It only
+// shortens waits: workers poll as well, because a notification can be lost together with its connection.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { clientOf, type DatabaseUrl } from './connection.ts';
 

@@ -144,8 +144,8 @@ export async function noteErasureTrouble(db: Queryable, job: ErasureJob, trouble
 }
 
 /**
- * Closes a job whose files are deleted; `shared` counts files that stay because another person has the same bytes. The receipt no longer names
- * applications and files. Of two processes that finish a job, the second one gets the receipt of the first.
+ * Closes a job whose files are deleted; `shared` counts files that stay because another person has the same bytes. The receipt no longer
+ * names applications and files. Of two processes that finish a job, the second one gets the receipt of the first.
  */
 export async function closeErasure(
   db: Queryable,

@@ -176,8 +176,8 @@ async function healGaps(tx: Queryable, { advertiserId, sweep }: SweepPage): Prom
 }
 
 /**
- * Replaces the coverage of the sweep's range. Coverage of other ids stays, and so does a doubt from a sweep that began after this one; otherwise
- * that doubt would be lost until the next recheck. The lane lock keeps sweeps of the two lanes from ending at the same time.
+ * Replaces the coverage of the sweep's range. Coverage of other ids stays, and so does a doubt from a sweep that began after this one;
+ * otherwise that doubt would be lost until the next recheck. The lane lock keeps sweeps of the two lanes from ending at the same time.
  */
 async function recordCoverage(
   tx: Queryable,
@@ -272,7 +272,10 @@ export async function endCertificates(
 const covers = (row: string) =>
   `EXISTS (SELECT 1 FROM unnest($2::bigint[]) AS id WHERE ${row}.low <= id AND (${row}.high IS NULL OR ${row}.high >= id))`;
 
-/** Drops unfinished sweeps: deletes their ranges, lacked ids and evidence. Their rows stay as history, and the applications that they stored stay. */
+/**
+ * Drops unfinished sweeps: deletes their ranges, lacked ids and evidence. Their rows stay as history, and the applications that they stored
+ * stay.
+ */
 export function dropSweeps(where: string): string {
   return `WITH dropped AS (
        UPDATE intake.sweeps s SET state = 'dropped', facts = '{}', ended_at = now() WHERE ${where} AND state = 'running'

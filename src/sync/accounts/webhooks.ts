@@ -83,7 +83,10 @@ interface Delivery extends Webhook, Pick<DeliverDeps, 'onEvent' | 'crashPoint'> 
   readonly signal: AbortSignal;
 }
 
-/** Sends events as long as they are fresh. When it returns, the position is written, once for all of them: a commit takes longer than many answers. */
+/**
+ * Sends events as long as they are fresh. When it returns, the position is written, once for all of them: a commit takes longer than many
+ * answers.
+ */
 async function sendEvents(
   { types, detail, send, record, signal, onEvent, crashPoint }: Delivery,
   place: WebhookPlace,

@@ -73,7 +73,9 @@ export async function loadPublished(
   return { databaseId, identity, begunId, pointer, chain, snapshotId: toSnapshotId(new Date(), ids.at(-1) ?? '') };
 }
 
-/** Names this database as the owner of a target before anything else is written there: a copy of it finds another one, an empty folder none. */
+/**
+ * Names this database as the owner of a target before anything else is written there: a copy of it finds another one, an empty folder none.
+ */
 export async function ownTarget(
   target: BlobStore,
   { databaseId, identity }: Published,

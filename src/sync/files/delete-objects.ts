@@ -21,8 +21,8 @@ const retryMs = 1_000;
 
 /**
  * Deletes what is due, of every advertiser, and finishes interrupted deletes. Returns the number of deleted objects. Each object
- * is deleted by a request of its own, once: one that the blob store does not delete keeps its token for a while, and delays no other. The first
- * trouble is thrown at the end, or as soon as the store has answered nothing.
+ * is deleted by a request of its own, once: one that the blob store does not delete keeps its token for a while, and delays no other. The
+ * first trouble is thrown at the end, or as soon as the store has answered nothing.
  */
 export async function deleteDue(deps: DeletingDeps, signal: AbortSignal): Promise<number> {
   const { store, blobs, now = () => performance.now() } = deps;

@@ -35,7 +35,10 @@ export interface FetchedFile extends AsyncDisposable {
   readonly notes: readonly Note[];
 }
 
-/** Fetches until there is no doubt, two fetches in a row agree, which overrules Size, or the third is not short. Null: the file exceeds `maxBytes`. */
+/**
+ * Fetches until there is no doubt, two fetches in a row agree, which overrules Size, or the third is not short. Null: the file exceeds
+ * `maxBytes`.
+ */
 export async function fetchFile(deps: FetchDeps, request: FetchRequest): Promise<FetchedFile | null> {
   let before: string | null = null;
   for (let tries = 1; ; tries++) {

@@ -1,6 +1,6 @@
-// Erases a person: deletes the rows at once, then the files. What was on its way meets the tombstones, or has lost its claim; the object of an
-// upload that ends late is deleted again (store/files/delete-blobs.ts). The job is in the database, so the same command or any worker can
-// finish an interrupted erasure.
+// Erases a person: deletes the rows at once, then the files. What was on its way meets the tombstones, or has lost its claim; the object of
+// an upload that ends late is deleted again (store/files/delete-blobs.ts). The job is in the database, so the same command or any worker
+// can finish an interrupted erasure.
 import type { BlobStore } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { type ErasureJob, isBraked } from '../../domain/erasure.ts';
@@ -39,8 +39,8 @@ export async function erase(
 }
 
 /**
- * Finishes these jobs; returns their receipts, also of one that another process has finished meanwhile. A failed job does not stop the others;
- * it is thrown at the end.
+ * Finishes these jobs; returns their receipts, also of one that another process has finished meanwhile. A failed job does not stop the
+ * others; it is thrown at the end.
  */
 export async function finishErasures(
   deps: EraseDeps,

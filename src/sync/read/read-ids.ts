@@ -1,4 +1,5 @@
-// Reads a range of ids. domain/coverage decides what to ask and what an answer proves; here its state becomes rows, and rows become its state.
+// Reads a range of ids. domain/coverage decides what to ask and what an answer proves; here its state becomes rows, and rows become its
+// state.
 import { ask, type KnownIds } from '../../domain/coverage/ask.ts';
 import type { SweepEnd } from '../../domain/coverage/certificate.ts';
 import { begin, renew, shareRead } from '../../domain/coverage/coverage.ts';

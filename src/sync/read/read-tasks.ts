@@ -79,7 +79,9 @@ export async function readUnfinishedFirst(
   return sweeps;
 }
 
-/** Records that the list was read up to its newest application, if the last of these sweeps did. Other workers skip their poll for a while. */
+/**
+ * Records that the list was read up to its newest application, if the last of these sweeps did. Other workers skip their poll for a while.
+ */
 export async function confirmRead({ store }: SweepDeps, context: ReadContext, sweeps: readonly SweepSummary[]) {
   const { advertiserId } = context.advertiser;
   const last = sweeps.at(-1);

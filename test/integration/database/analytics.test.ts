@@ -318,7 +318,8 @@ describe('the views', () => {
     await database.query(`INSERT INTO intake.attachments (advertiser_id, application_id, kind, state, reason)
       SELECT 10, n, 'resume', CASE WHEN n = 4 THEN 'given_up' ELSE 'pending' END, CASE WHEN n = 4 THEN 'r' END
       FROM generate_series(1, 5) AS n`);
-    // 1 waits for its first try, 2 is fetched for the first time, 3 waits in an outage, 4 is asked for again, 5 is fetched for the third time.
+    // 1 waits for its first try, 2 is fetched for the first time, 3 waits in an outage, 4 is asked for again, 5 is fetched for the third
+    // time.
     const claim = `'00000000-0000-0000-0000-000000000001', now()`;
     await database.query(`INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority, attempts, trouble, trouble_kind, lease_token, leased_until)
       VALUES (10, 1, 'resume', 0, 0, NULL, NULL, NULL, NULL), (10, 2, 'resume', 0, 1, NULL, NULL, ${claim}),

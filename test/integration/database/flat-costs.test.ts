@@ -29,7 +29,9 @@ function listGrown(few: Readonly<Record<string, number>>, many: Readonly<Record<
     .map(([what, blocks]) => `${what}: ${few[what]} blocks, then ${blocks}`);
 }
 
-/** An account of this size with a backlog of a thousand files, one beside it that has just begun, and the first as its first load leaves it. */
+/**
+ * An account of this size with a backlog of a thousand files, one beside it that has just begun, and the first as its first load leaves it.
+ */
 async function measure(applications: number) {
   await using database = await openTestDatabase();
   await fillAccount(database.url, applications);

@@ -1,4 +1,5 @@
-// The five roles on a real database: what each may do, to the last relation and privilege, and what the analyst finds when looking for people.
+// The five roles on a real database: what each may do, to the last relation and privilege, and what the analyst finds when looking for
+// people.
 import { createSecretKey, randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import pg from 'pg';

@@ -1,5 +1,5 @@
-// Two releases on one database (P25): an older process goes on beside a schema that a later release has expanded. Once a breaking migration is
-// applied it ends by itself, and no such migration is applied while it is alive.
+// Two releases on one database (P25): an older process goes on beside a schema that a later release has expanded. Once a breaking migration
+// is applied it ends by itself, and no such migration is applied while it is alive.
 import pg from 'pg';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../../src/dev/sandbox/http/server.ts';

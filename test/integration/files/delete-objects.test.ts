@@ -1,5 +1,5 @@
-// Deleting objects beside equal bytes that come at the same moment: however slow the delete is, and if a process dies or stands still, a file that
-// is called stored has its object.
+// Deleting objects beside equal bytes that come at the same moment: however slow the delete is, and if a process dies or stands still, a
+// file that is called stored has its object.
 import { createHash } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

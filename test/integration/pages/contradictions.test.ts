@@ -1,5 +1,5 @@
-// Evidence against a certificate counts, wherever it comes from and whenever: from a backfill by date, a sweep of other ids, an audit while a recheck is
-// paused, a sweep that began later. The delay of a hidden application also lengthens later lags.
+// Evidence against a certificate counts, wherever it comes from and whenever: from a backfill by date, a sweep of other ids, an audit while
+// a recheck is paused, a sweep that began later. The delay of a hidden application also lengthens later lags.
 import { describe, expect } from 'vitest';
 import type { Position } from '../../../src/domain/coverage/position.ts';
 import { explain } from '../../../src/domain/evidence/explain.ts';

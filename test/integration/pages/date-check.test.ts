@@ -1,5 +1,5 @@
-// The hourly check by dates and the random audits, as the worker runs them: a source that refuses date filters and serves everything else keeps
-// its account, and a contradiction brings a recheck also where the rest of the audit fails.
+// The hourly check by dates and the random audits, as the worker runs them: a source that refuses date filters and serves everything else
+// keeps its account, and a contradiction brings a recheck also where the rest of the audit fails.
 import { describe, expect, test } from 'vitest';
 import { Trouble } from '../../../src/domain/trouble.ts';
 import type { Source } from '../../../src/source/client.ts';

@@ -106,7 +106,9 @@ export const deletionScenarios = {
     },
   }),
 
-  /** The flag of bytes is lifted while they are being deleted. Then nothing refers to them, verify looks for orphans, and they arrive again. */
+  /**
+   * The flag of bytes is lifted while they are being deleted. Then nothing refers to them, verify looks for orphans, and they arrive again.
+   */
   'orphan-lifted': (stage) => ({
     promise: 'a file that is called stored has its object (P6)',
     async open() {

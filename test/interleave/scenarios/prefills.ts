@@ -19,7 +19,8 @@ const email = 'person1@example.com';
 const page = 'https://careers.example.com/apply';
 
 /**
- * Starts a prefill whose profile can be redeemed for that long. `comeBack` runs the product's callback, `sessions` counts the exchanged codes.
+ * Starts a prefill whose profile can be redeemed for that long. `comeBack` runs the product's callback, `sessions` counts the exchanged
+ * codes.
  */
 async function openVisit(
   stage: Stage,

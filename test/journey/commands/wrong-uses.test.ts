@@ -119,6 +119,13 @@ const wrongUses: Readonly<Record<string, WrongUse>> = {
     says: '--show and --all belong to list.',
     next: 'intake help quarantine',
   },
+  'an element to read again that does not wait': {
+    line: 'quarantine replay 5f0c2a',
+    env: {},
+    code: 2,
+    says: 'No such element waits.',
+    next: 'intake help quarantine',
+  },
 };
 
 /** Those that need no process of their own; `npm run test:all` runs all of them. */

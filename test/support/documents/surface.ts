@@ -1,5 +1,5 @@
-// Everything that semver covers (docs/compatibility.md), as one list: each name with its type. test/support/documents/surface.json holds the list of
-// the last release. Within a major version, nothing of it may vanish or change its type.
+// Everything that semver covers (docs/compatibility.md), as one list: each name with its type. test/support/documents/surface.json holds
+// the list of the last release. Within a major version, nothing of it may vanish or change its type.
 import { readFileSync } from 'node:fs';
 import { createProgram } from '../../../src/cli/command.ts';
 import { commands } from '../../../src/cli/commands.ts';

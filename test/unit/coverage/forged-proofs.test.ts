@@ -1,6 +1,7 @@
 // Proofs of simulated servers against the checker that shares no code with Intake: it accepts every honest one at the level that the sweep
-// reached, also after people were erased, and refuses files that were changed; proof-rules.test.ts forges them rule by rule. `npm test` takes one kind of server in four; `PROOF_SEEDS=6 npm test -- test/unit/coverage/forged-proofs.test.ts` takes six
-// seeds of every kind. PROOF_SEEDS sets how many seeds, PROOF_FROM where they begin.
+// reached, also after people were erased, and refuses files that were changed; proof-rules.test.ts forges them rule by rule. `npm test`
+// takes one kind of server in four; `PROOF_SEEDS=6 npm test -- test/unit/coverage/forged-proofs.test.ts` takes six seeds of every kind.
+// PROOF_SEEDS sets how many seeds, PROOF_FROM where they begin.
 import { describe, expect, test } from 'vitest';
 import { checkProof, type Finding, type Report } from '../../../examples/check-proof.ts';
 import type { Kind } from '../../simulation/hidden-server.ts';
