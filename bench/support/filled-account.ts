@@ -26,6 +26,7 @@ export async function fillAccount(
     for (const [what, sql] of Object.entries(steps)) await step(what, sql.replaceAll(':n', String(applications)));
     for (const sql of indexes) await step(sql.slice(0, 100), sql);
     await client.query('ANALYZE');
+    await client.query('SET session_replication_role = origin');
     // An earlier schema counts nothing.
     const { rows } = await client.query(`SELECT 1 FROM pg_class WHERE oid = to_regclass('intake.stale_days')`);
     if (rows.length > 0) {

@@ -16,6 +16,7 @@ import {
   loadSurroundings,
   type PageDiff,
   type ReadPage,
+  type ShownPage,
 } from './applications/diff-page.ts';
 import * as quarantine from './applications/quarantine.ts';
 import { loadVolatile } from './applications/volatile.ts';
@@ -101,7 +102,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
   const statistics = createStatistics(db);
   let broughtForwardAt = Number.NEGATIVE_INFINITY;
   const findAdvertiser = coalesce((names: readonly string[]) => advertisers.findAdvertisers(db, names));
-  const loadAround = coalesce((pages: readonly ReadPage[]) => loadSurroundings(db, pages));
+  const loadAround = coalesce((pages: readonly ShownPage[]) => loadSurroundings(db, pages));
   return {
     schema: {
       ...bind([db], { require: schema.requireSchema, load: schema.loadSchema, loadServer: schema.loadServer }),

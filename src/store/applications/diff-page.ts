@@ -58,18 +58,29 @@ export function isSameDiff(one: PageDiff, other: PageDiff): boolean {
   return toText(one) === toText(other);
 }
 
-/** Compares the page with the stored rows. Most polls return an empty page; `loadAround` may handle many of those in one statement. */
+/** A page and the ids that it shows. */
+export interface ShownPage {
+  readonly page: ReadPage;
+  readonly shown: readonly bigint[];
+}
+
+/** A poll without news shows a few ids. */
+const mostOfPoll = 20;
+
+/** Compares the page with the stored rows. `loadAround` may handle many polls in one statement. */
 export async function diffPage(
   db: Queryable,
   privacyKey: KeyObject,
   page: ReadPage,
-  loadAround?: (page: ReadPage) => Promise<Surroundings>,
+  loadAround?: (shown: ShownPage) => Promise<Surroundings>,
 ): Promise<PageDiff> {
   const { applications, others: copies } = await chooseCopies(db, privacyKey, page);
-  const ids = applications.map(({ id }) => id);
+  const shown = applications.map(({ id }) => id);
   const [verdicts, around] = await Promise.all([
     loadVerdicts(db, page.advertiserId, applications),
-    loadAround && ids.length === 0 ? loadAround(page) : loadSurroundings(db, [page], ids).then(([one]) => one),
+    loadAround && shown.length <= mostOfPoll
+      ? loadAround({ page, shown })
+      : loadSurroundings(db, [{ page, shown }]).then(([one]) => one),
   ]);
   const { otherLane = false, lacking = [] } = around ?? {};
   const pick = (verdict: Verdict) => applications.filter((_, at) => verdicts[at] === verdict);
@@ -228,16 +239,14 @@ export interface Surroundings {
 const storedAt = `(CASE WHEN a.first_seen_at > clock_timestamp() THEN '-infinity' ELSE a.first_seen_at END)`;
 
 /**
- * The stored ids in the requested ranges of these pages that they should show, without the ids in `shown`, and whether the other lane runs;
- * one statement for any number of empty pages. Ids that were missing before the sweep began are left out, and so are ids that two answers
+ * The stored ids in the requested ranges of these pages that they should show and do not, and whether the other lane runs; one statement for
+ * any number of pages. Ids that were missing before the sweep began are left out, and so are ids that two answers
  * of the sweep have lacked. Ids that another sweep marked missing since then are included: otherwise the proof of this sweep would not
  * mention an application that was stored when the sweep began.
  */
-export async function loadSurroundings(
-  db: Queryable,
-  pages: readonly ReadPage[],
-  shown: readonly bigint[] = [],
-): Promise<Surroundings[]> {
+export async function loadSurroundings(db: Queryable, all: readonly ShownPage[]): Promise<Surroundings[]> {
+  const pages = all.map(({ page }) => page);
+  const shown = all.flatMap(({ shown }, at) => shown.map((id) => ({ nth: at + 1, id })));
   const rows = await db.query<{ other_lane: boolean; lacking: [id: string, old: boolean, again: boolean][] }>(
     `SELECT EXISTS (SELECT 1 FROM intake.leases l WHERE l.name = q.name AND l.lane <> q.lane AND l.expires_at > '-infinity') AS other_lane,
        coalesce((SELECT json_agg(json_build_array(e.id::text, e.old, e.again)) FROM (
@@ -246,7 +255,7 @@ export async function loadSurroundings(
          LEFT JOIN intake.lacked l ON l.advertiser_id = a.advertiser_id AND l.sweep_id = q.sweep_id AND l.application_id = a.application_id
          WHERE a.advertiser_id = q.advertiser_id AND a.application_id >= q.low AND a.application_id <= q.high
            AND ${storedAt} <= q.asked_at AND (a.missing_since IS NULL OR a.missing_since >= q.started_at) AND a.erased_at IS NULL
-           AND l.gone IS NOT TRUE AND a.application_id NOT IN (SELECT unnest($9::bigint[]))
+           AND l.gone IS NOT TRUE AND (q.nth, a.application_id) NOT IN (SELECT * FROM unnest($9::bigint[], $10::bigint[]))
          ORDER BY a.application_id LIMIT ${mostLacking}) AS e), '[]') AS lacking
      FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::timestamptz[], $7::bigint[], $8::timestamptz[])
        WITH ORDINALITY AS q (name, lane, advertiser_id, low, high, started_at, sweep_id, asked_at, nth) ORDER BY q.nth`,
@@ -259,7 +268,7 @@ export async function loadSurroundings(
       pages.map((page) => page.sweep?.startedAt ?? page.askedAt),
       pages.map((page) => page.sweep?.sweepId ?? null),
       pages.map((page) => page.askedAt),
-      shown,
+      ...columnsOf(shown, 'nth', 'id'),
     ],
   );
   return rows.map((row) => ({
