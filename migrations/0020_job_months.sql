@@ -46,6 +46,38 @@ SELECT advertiser_id, date_trunc('month', day), job_reference, sum(applications)
 FROM intake.job_days
 GROUP BY 1, 2, 3;
 --> statement-breakpoint
+-- The screens of an application are looked up: a join would read the screens of all applications for each day.
+DO $make$
+DECLARE
+  joined text := 'LEFT JOIN intake.screens s ON s.advertiser_id = a.advertiser_id AND s.application_id = a.application_id';
+  looked_up text := $$LEFT JOIN LATERAL (
+      SELECT * FROM intake.screens s WHERE s.advertiser_id = a.advertiser_id AND s.application_id = a.application_id OFFSET 0) AS s ON true$$;
+  jobs text := $$
+    SELECT %1$s a.job_reference,
+      count(*) FILTER (WHERE coalesce(s.screen_no, 1) = 1) AS applications,
+      count(DISTINCT a.person_key) AS people,
+      count(s.screen_no) AS screens,
+      count(*) FILTER (WHERE s.outcome = 'pass') AS screens_passed,
+      count(*) FILTER (WHERE s.outcome = 'fail') AS screens_failed,
+      min(a.submitted_at) AS first_at,
+      max(a.submitted_at) AS last_at
+    FROM intake.applications a
+    $$ || looked_up || $$
+    WHERE a.erased_at IS NULL AND %2$s
+    GROUP BY %1$s a.job_reference$$;
+BEGIN
+  EXECUTE replace(pg_get_functiondef('intake.count_stale_days(int)'::regprocedure), joined, looked_up);
+  EXECUTE format($$
+    CREATE OR REPLACE VIEW intake.job_days_now AS
+    SELECT d.advertiser_id, d.day, d.job_reference, d.applications, d.people, d.screens, d.screens_passed, d.screens_failed, d.first_at, d.last_at
+    FROM intake.job_days d
+    WHERE NOT EXISTS (SELECT 1 FROM intake.stale_days s WHERE s.advertiser_id = d.advertiser_id AND s.day = d.day)
+    UNION ALL SELECT m.advertiser_id, m.day, c.* FROM (SELECT DISTINCT advertiser_id, day FROM intake.stale_days) AS m CROSS JOIN LATERAL (%1$s) AS c
+    UNION ALL %2$s$$,
+    format(jobs, '', 'a.advertiser_id = m.advertiser_id AND intake.local_time(a.submitted_at, a.source_offset)::date = m.day'),
+    format(jobs, 'a.advertiser_id, a.submitted_at::date,', 'a.submitted_at IS NULL'));
+END $make$;
+--> statement-breakpoint
 CREATE VIEW intake.job_months_now AS
 WITH stale AS (SELECT DISTINCT advertiser_id, date_trunc('month', day)::date AS month FROM intake.stale_days)
 SELECT m.advertiser_id, m.month, m.job_reference, m.applications, m.screens, m.screens_passed, m.screens_failed, m.first_at, m.last_at
