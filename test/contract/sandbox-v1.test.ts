@@ -35,71 +35,65 @@ beforeAll(async () => {
 });
 afterAll(() => sandbox[Symbol.asyncDispose]());
 
-describe('the list', () => {
-  test('is drawn in JSON as the description draws it', async () => {
-    const row = truth.find((one) => one.jobReference !== null && one.jobSeekingInfo?.jobTitle) as TruthRow;
-    const answer = await ask(`${list}?afterid=${row.id - 1n}&beforeid=${row.id + 1n}&include=primaryjobseekinginfo`);
-    expect(answer.status).toBe(200);
-    expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
-    const info = row.jobSeekingInfo;
-    const text =
-      `{"JobApplications":{"AdvertiserID":4242,"AfterDate":null,"AfterID":"${row.id - 1n}","BeforeDate":null,"BeforeID":"${row.id + 1n}",` +
-      `"AgentID":null,"JobApplicationsList":[{"ID":${row.id},"DateSubmitted":"/Date(${row.submittedAt}+1000)/","Email":${JSON.stringify(row.email)},` +
-      `"FirstName":${JSON.stringify(row.firstName)},"LastName":${JSON.stringify(row.lastName)},"Phone":${JSON.stringify(row.phone)},` +
-      `"JobSeekerID":"${row.jobSeekerId}","JobReference":${JSON.stringify(row.jobReference)},"Attachments":[` +
-      row.attachments
-        .map((one) => {
-          const path = `advertiser/applications/${one.kind.toLowerCase()}/${row.id}`;
-          return `{"DateUploaded":"/Date(${one.uploadedAt}+1000)/","HasVirus":${one.hasVirus},"Hash":"${one.sourceHash}","Href":"${path}","Size":${one.sizeBytes},"Type":"${one.kind}"}`;
-        })
-        .join(',') +
-      `],"PrimaryJobSeekingInfo":{"JobTitle":${JSON.stringify(info?.jobTitle)},"CompanyName":${JSON.stringify(info?.companyName)},"TimeInRole":${info?.timeInRoleMonths},"IsNewToWorkForce":false}}]}}`;
-    expect(answer.text).toBe(text);
-  });
+test('the list is drawn in JSON as the description draws it', async () => {
+  const row = truth.find((one) => one.jobReference !== null && one.jobSeekingInfo?.jobTitle) as TruthRow;
+  const answer = await ask(`${list}?afterid=${row.id - 1n}&beforeid=${row.id + 1n}&include=primaryjobseekinginfo`);
+  expect(answer.status).toBe(200);
+  expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+  const info = row.jobSeekingInfo;
+  const text =
+    `{"JobApplications":{"AdvertiserID":4242,"AfterDate":null,"AfterID":"${row.id - 1n}","BeforeDate":null,"BeforeID":"${row.id + 1n}",` +
+    `"AgentID":null,"JobApplicationsList":[{"ID":${row.id},"DateSubmitted":"/Date(${row.submittedAt}+1000)/","Email":${JSON.stringify(row.email)},` +
+    `"FirstName":${JSON.stringify(row.firstName)},"LastName":${JSON.stringify(row.lastName)},"Phone":${JSON.stringify(row.phone)},` +
+    `"JobSeekerID":"${row.jobSeekerId}","JobReference":${JSON.stringify(row.jobReference)},"Attachments":[` +
+    row.attachments
+      .map((one) => {
+        const path = `advertiser/applications/${one.kind.toLowerCase()}/${row.id}`;
+        return `{"DateUploaded":"/Date(${one.uploadedAt}+1000)/","HasVirus":${one.hasVirus},"Hash":"${one.sourceHash}","Href":"${path}","Size":${one.sizeBytes},"Type":"${one.kind}"}`;
+      })
+      .join(',') +
+    `],"PrimaryJobSeekingInfo":{"JobTitle":${JSON.stringify(info?.jobTitle)},"CompanyName":${JSON.stringify(info?.companyName)},"TimeInRole":${info?.timeInRoleMonths},"IsNewToWorkForce":false}}]}}`;
+  expect(answer.text).toBe(text);
 });
 
-describe('credentials', () => {
-  test.each([
-    ['none', ''],
-    ['another', 'SWS wrong'],
-    ['another scheme', 'Bearer open sesame'],
-    ['a prefix', 'SWS open'],
-  ])('%s: every route refuses', async (_, authorization) => {
-    for (const path of [
-      list,
-      ...['resume', 'coverletter', 'selectioncriteria', 'screen'].map((folder) => `${list}/${folder}/${truth[0]?.id}`),
-    ]) {
-      expect((await ask(path, 'application/json', authorization)).status).toBe(401);
-    }
-  });
+test.each([
+  ['none', ''],
+  ['another', 'SWS wrong'],
+  ['another scheme', 'Bearer open sesame'],
+  ['a prefix', 'SWS open'],
+])('credentials %s: every route refuses', async (_, authorization) => {
+  for (const path of [
+    list,
+    ...['resume', 'coverletter', 'selectioncriteria', 'screen'].map((folder) => `${list}/${folder}/${truth[0]?.id}`),
+  ]) {
+    expect((await ask(path, 'application/json', authorization)).status).toBe(401);
+  }
 });
 
-describe('downloads', () => {
-  test('give the bytes whose size and digest the truth names, with the headers of the description, in real files', async () => {
-    const met = new Set<string>();
-    for (const row of truth.slice(0, 60)) {
-      for (const one of row.attachments.filter(({ kind, hasVirus }) => kind !== 'screen' && hasVirus !== true)) {
-        const { status, headers, body } = await ask(`${list}/${folders[one.kind]}/${row.id}`);
-        expect({ status, ...headers }).toMatchObject({
-          status: 200,
-          'content-type': one.contentType,
-          'content-disposition': `attachment; filename=${one.fileName}`,
-          'cache-control': 'private',
-          'transfer-encoding': 'chunked',
-        });
-        const digests = [body.length, hash('sha256', body), hash('md5', body)];
-        expect(digests).toEqual([one.sizeBytes, one.sha256, one.sourceHash]);
-        const format = one.fileName?.split('.').at(-1) as string;
-        met.add(format);
-        if (format === 'pdf') expect((await PDFDocument.load(body)).getPageCount()).toBe(1);
-        else if (format === 'docx') {
-          const document = unzipSync(body)['word/document.xml'] as Uint8Array;
-          expect(Buffer.from(document).toString()).toContain(row.email);
-        } else expect(body.toString()).toContain(`${row.firstName} ${row.lastName}`);
-      }
+test('downloads give real files with the size, digest and headers that the truth names', async () => {
+  const met = new Set<string>();
+  for (const row of truth.slice(0, 60)) {
+    for (const one of row.attachments.filter(({ kind, hasVirus }) => kind !== 'screen' && hasVirus !== true)) {
+      const { status, headers, body } = await ask(`${list}/${folders[one.kind]}/${row.id}`);
+      expect({ status, ...headers }).toMatchObject({
+        status: 200,
+        'content-type': one.contentType,
+        'content-disposition': `attachment; filename=${one.fileName}`,
+        'cache-control': 'private',
+        'transfer-encoding': 'chunked',
+      });
+      const digests = [body.length, hash('sha256', body), hash('md5', body)];
+      expect(digests).toEqual([one.sizeBytes, one.sha256, one.sourceHash]);
+      const format = one.fileName?.split('.').at(-1) as string;
+      met.add(format);
+      if (format === 'pdf') expect((await PDFDocument.load(body)).getPageCount()).toBe(1);
+      else if (format === 'docx') {
+        const document = unzipSync(body)['word/document.xml'] as Uint8Array;
+        expect(Buffer.from(document).toString()).toContain(row.email);
+      } else expect(body.toString()).toContain(`${row.firstName} ${row.lastName}`);
     }
-    expect([...met].sort()).toEqual(['docx', 'pdf', 'txt']);
-  });
+  }
+  expect([...met].sort()).toEqual(['docx', 'pdf', 'txt']);
 });
 
 describe('the screen', () => {

@@ -137,13 +137,11 @@ describe('prefilled', () => {
   });
 });
 
-describe('resumes', () => {
-  test('only their own candidate sees them, and only as octet-stream', async () => {
-    const token = await obtainToken(sandbox);
-    const other = await obtainToken(sandbox);
-    const { resumeId = '' } = sandbox.grants()[0]?.candidate ?? {};
-    expect((await askResume(sandbox, other, resumeId)).status).toBe(404);
-    expect((await askResume(sandbox, token, resumeId, 'application/pdf')).status).toBe(406);
-    expect((await askResume(sandbox, 'wrong', resumeId)).status).toBe(401);
-  });
+test('only their own candidate sees resumes, and only as octet-stream', async () => {
+  const token = await obtainToken(sandbox);
+  const other = await obtainToken(sandbox);
+  const { resumeId = '' } = sandbox.grants()[0]?.candidate ?? {};
+  expect((await askResume(sandbox, other, resumeId)).status).toBe(404);
+  expect((await askResume(sandbox, token, resumeId, 'application/pdf')).status).toBe(406);
+  expect((await askResume(sandbox, 'wrong', resumeId)).status).toBe(401);
 });

@@ -165,23 +165,21 @@ describe('where there is a login', () => {
   });
 });
 
-describe('on this machine only', () => {
-  test('a name of elsewhere that points here is refused', async ({ month }) => {
-    await using admin = await openTestAdmin(month);
-    const statusFor = (host: string) =>
-      new Promise((resolve, reject) => {
-        request(`${admin.url}/api/status`, { headers: { host } }, (response) => {
-          response.resume().once('close', () => resolve(response.statusCode));
-        })
-          .once('error', reject)
-          .end();
-      });
-    expect(await statusFor('evil.example.com')).toBe(421);
-    expect(await statusFor('evil.example.com:9090')).toBe(421);
-    expect(await statusFor('127.0.0.1.evil.example.com')).toBe(421);
-    expect(await statusFor('localhost:9999')).toBe(200);
-    expect(await statusFor('[::1]:9090')).toBe(200);
-  });
+test('on this machine only, a name of elsewhere that points here is refused', async ({ month }) => {
+  await using admin = await openTestAdmin(month);
+  const statusFor = (host: string) =>
+    new Promise((resolve, reject) => {
+      request(`${admin.url}/api/status`, { headers: { host } }, (response) => {
+        response.resume().once('close', () => resolve(response.statusCode));
+      })
+        .once('error', reject)
+        .end();
+    });
+  expect(await statusFor('evil.example.com')).toBe(421);
+  expect(await statusFor('evil.example.com:9090')).toBe(421);
+  expect(await statusFor('127.0.0.1.evil.example.com')).toBe(421);
+  expect(await statusFor('localhost:9999')).toBe(200);
+  expect(await statusFor('[::1]:9090')).toBe(200);
 });
 
 describe('when the database does not answer', () => {
@@ -253,16 +251,14 @@ test('a crowd costs the database one question', async ({ month }) => {
   expect(asked).toBe(1);
 });
 
-describe('the page of a proof', () => {
-  test.for([
-    ['?advertiser=nobody', 'No account has this name.'],
-    ['?advertiser=%00', 'No account has this name.'],
-    ['?advertiser=', 'No account has this name.'],
-    ['?advertiser=fern-and-finch', 'The source has not told yet which account'],
-  ] as const)('says plainly why there is none: %s', async ([query, why], { unread }) => {
-    await using admin = await openTestAdmin(unread);
-    const answer = await fetch(`${admin.url}/proof${query}`);
-    expect(answer.status).toBe(404);
-    expect(await answer.text()).toContain(why);
-  });
+test.for([
+  ['?advertiser=nobody', 'No account has this name.'],
+  ['?advertiser=%00', 'No account has this name.'],
+  ['?advertiser=', 'No account has this name.'],
+  ['?advertiser=fern-and-finch', 'The source has not told yet which account'],
+] as const)('the page of a proof says plainly why there is none: %s', async ([query, why], { unread }) => {
+  await using admin = await openTestAdmin(unread);
+  const answer = await fetch(`${admin.url}/proof${query}`);
+  expect(answer.status).toBe(404);
+  expect(await answer.text()).toContain(why);
 });

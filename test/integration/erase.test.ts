@@ -212,39 +212,37 @@ describe('an erasure that is interrupted', () => {
   });
 });
 
-describe('what a candidate lent to a careers site', () => {
-  test('goes with their address, with its resume and whatever stood in the addresses of the site', async () => {
-    await using intake = await openWithZelda();
-    const { advertiserId } = intake.board;
-    const { email } = zelda;
-    const home = 'https://careers.example.com/';
-    const site = `${home}apply/zeldabeth`;
-    const link = '/v2/resumes/00000000-0000-4000-8000-000000000001';
-    await visit(intake, {
-      profile: { lastName: zelda.lastName, emailAddress: email, link },
-      request: {
-        ...{ formUrl: `${site}?who=Quarlesworth`, returnUrl: `${site}#Quarlesworth` },
-        ...{ positionTitle: 'for Quarlesworth', positionUri: `${site}?who=Quarlesworth` },
-        ...{ countryCode: 'AU', postalCode: 'Zeldabeth' },
-      },
-    });
-    const folder = join(intake.folder, 'export');
-    const request = { advertiserId, applicationId: intake.id, folder, by: 'test', signal: signal() };
-    expect(await exportPerson(intake, request)).toMatchObject({ prefills: 1, files: 1, missing: 0 });
-    const text = readFileSync(join(folder, 'export.json'), 'utf8');
-    expect(text).toContain(`${site}?who=Quarlesworth`);
-    const [file] = (JSON.parse(text) as { files: { path: string }[] }).files;
-    expect(readFileSync(join(folder, file?.path ?? ''), 'utf8')).toBe(zeldaResume.content);
-    rmSync(folder, { recursive: true });
-
-    const [receipt] = await eraseAt(intake, { by: 'address', email });
-    expect(receipt?.counts).toMatchObject({ applications: 1, prefills: 1 });
-    expect(await findZelda(intake)).toEqual([]);
-    expect(await intake.keys()).toEqual([]);
-    expect(await database.query(`SELECT outcome, form_url, return_url, country_code FROM intake.prefills`)).toEqual([
-      { outcome: 'erased', form_url: home, return_url: home, country_code: 'AU' },
-    ]);
+test('what a candidate lent to a careers site goes with their address, with its resume and whatever stood in the addresses of the site', async () => {
+  await using intake = await openWithZelda();
+  const { advertiserId } = intake.board;
+  const { email } = zelda;
+  const home = 'https://careers.example.com/';
+  const site = `${home}apply/zeldabeth`;
+  const link = '/v2/resumes/00000000-0000-4000-8000-000000000001';
+  await visit(intake, {
+    profile: { lastName: zelda.lastName, emailAddress: email, link },
+    request: {
+      ...{ formUrl: `${site}?who=Quarlesworth`, returnUrl: `${site}#Quarlesworth` },
+      ...{ positionTitle: 'for Quarlesworth', positionUri: `${site}?who=Quarlesworth` },
+      ...{ countryCode: 'AU', postalCode: 'Zeldabeth' },
+    },
   });
+  const folder = join(intake.folder, 'export');
+  const request = { advertiserId, applicationId: intake.id, folder, by: 'test', signal: signal() };
+  expect(await exportPerson(intake, request)).toMatchObject({ prefills: 1, files: 1, missing: 0 });
+  const text = readFileSync(join(folder, 'export.json'), 'utf8');
+  expect(text).toContain(`${site}?who=Quarlesworth`);
+  const [file] = (JSON.parse(text) as { files: { path: string }[] }).files;
+  expect(readFileSync(join(folder, file?.path ?? ''), 'utf8')).toBe(zeldaResume.content);
+  rmSync(folder, { recursive: true });
+
+  const [receipt] = await eraseAt(intake, { by: 'address', email });
+  expect(receipt?.counts).toMatchObject({ applications: 1, prefills: 1 });
+  expect(await findZelda(intake)).toEqual([]);
+  expect(await intake.keys()).toEqual([]);
+  expect(await database.query(`SELECT outcome, form_url, return_url, country_code FROM intake.prefills`)).toEqual([
+    { outcome: 'erased', form_url: home, return_url: home, country_code: 'AU' },
+  ]);
 });
 
 test('every column of prefills is judged: it is emptied with the person, or says nothing of one', async () => {
@@ -263,23 +261,21 @@ test('every column of prefills is judged: it is emptied with the person, or says
   expect(unjudged, 'add it to `emptied` in src/store/prefill/lapse.ts, or to `harmless` here').toEqual([]);
 });
 
-describe('a prefill that came to nothing', () => {
-  test('does not keep what the careers site wrote into its addresses: nobody could find it there', async () => {
-    await using intake = await openSmallIntake({ database });
-    const site = 'https://careers.example.com/';
-    await database.query(
-      `INSERT INTO intake.prefills (advertiser_id, prefill_id, outcome, form_url, return_url, profile, created_at, prefilled_at, expires_at, ended_at)
-       SELECT 1, gen_random_uuid(), o, $1 || 'apply?who=Quarlesworth', $1 || '#Quarlesworth', CASE WHEN o = 'prefilled' THEN '{}'::jsonb END,
-         now() - interval '2 days', now() - interval '2 days', now() - interval '1 day', CASE WHEN o IN ('denied', 'failed') THEN now() - interval '2 days' END
-       FROM unnest('{prefilled,denied,failed,started}'::text[]) AS o`,
-      [site],
-    );
-    await intake.store.prefills.lapse();
-    expect(await database.query(`SELECT outcome, form_url, return_url FROM intake.prefills`)).toEqual([
-      { outcome: 'lapsed', form_url: site, return_url: site },
-    ]);
-    expect(await findZelda(intake)).toEqual([]);
-  });
+test('a prefill that came to nothing does not keep what the careers site wrote into its addresses: nobody could find it there', async () => {
+  await using intake = await openSmallIntake({ database });
+  const site = 'https://careers.example.com/';
+  await database.query(
+    `INSERT INTO intake.prefills (advertiser_id, prefill_id, outcome, form_url, return_url, profile, created_at, prefilled_at, expires_at, ended_at)
+     SELECT 1, gen_random_uuid(), o, $1 || 'apply?who=Quarlesworth', $1 || '#Quarlesworth', CASE WHEN o = 'prefilled' THEN '{}'::jsonb END,
+       now() - interval '2 days', now() - interval '2 days', now() - interval '1 day', CASE WHEN o IN ('denied', 'failed') THEN now() - interval '2 days' END
+     FROM unnest('{prefilled,denied,failed,started}'::text[]) AS o`,
+    [site],
+  );
+  await intake.store.prefills.lapse();
+  expect(await database.query(`SELECT outcome, form_url, return_url FROM intake.prefills`)).toEqual([
+    { outcome: 'lapsed', form_url: site, return_url: site },
+  ]);
+  expect(await findZelda(intake)).toEqual([]);
 });
 
 /** Everything that is held was first seen so many days earlier than it was. */
@@ -379,29 +375,27 @@ describe('retention', () => {
   });
 });
 
-describe('retention by the command and by the worker', () => {
-  test('reaches accounts that are no longer configured, unless one is named', async () => {
-    await using intake = await openSmallIntake({ database });
-    await intake.receive([{ attachments: [], submittedAt: Date.UTC(2020, 1, 1) }]);
-    await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('given-up', 8)`);
-    await database.query(
-      `INSERT INTO intake.applications (advertiser_id, application_id, submitted_at, content_hash, observed_seq)
-       VALUES (8, 1, '2020-02-01', '\\x00', 1)`,
-    );
-    await age(10_000);
-    const env = { ...toEnvironment(database, intake.board, join(intake.folder, 'blobs')), RETENTION: '365d' };
-    const { stdout } = await callIntake(['erase', '--retention', '--dry-run', '--json'], env);
-    const found = (advertiserId: bigint) => ({ advertiserId: String(advertiserId), counts: { applications: 1 } });
-    expect(JSON.parse(stdout)).toMatchObject({ advertisers: [found(intake.board.advertiserId), found(8n)] });
-    const left = () =>
-      database.query<{ id: string }>(`SELECT advertiser_id AS id FROM intake.applications WHERE erased_at IS NULL`);
-    expect(await callIntake(['erase', '--retention', '--yes', '--advertiser', 'default'], env)).toMatchObject({
-      code: 0,
-    });
-    expect(await left()).toEqual([{ id: '8' }]);
-    await runMaintenance(intake, { RETENTION: '365d' });
-    expect(await left()).toEqual([]);
+test('retention by the command and by the worker reaches accounts that are no longer configured, unless one is named', async () => {
+  await using intake = await openSmallIntake({ database });
+  await intake.receive([{ attachments: [], submittedAt: Date.UTC(2020, 1, 1) }]);
+  await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('given-up', 8)`);
+  await database.query(
+    `INSERT INTO intake.applications (advertiser_id, application_id, submitted_at, content_hash, observed_seq)
+     VALUES (8, 1, '2020-02-01', '\\x00', 1)`,
+  );
+  await age(10_000);
+  const env = { ...toEnvironment(database, intake.board, join(intake.folder, 'blobs')), RETENTION: '365d' };
+  const { stdout } = await callIntake(['erase', '--retention', '--dry-run', '--json'], env);
+  const found = (advertiserId: bigint) => ({ advertiserId: String(advertiserId), counts: { applications: 1 } });
+  expect(JSON.parse(stdout)).toMatchObject({ advertisers: [found(intake.board.advertiserId), found(8n)] });
+  const left = () =>
+    database.query<{ id: string }>(`SELECT advertiser_id AS id FROM intake.applications WHERE erased_at IS NULL`);
+  expect(await callIntake(['erase', '--retention', '--yes', '--advertiser', 'default'], env)).toMatchObject({
+    code: 0,
   });
+  expect(await left()).toEqual([{ id: '8' }]);
+  await runMaintenance(intake, { RETENTION: '365d' });
+  expect(await left()).toEqual([]);
 });
 
 test('an account that is configured wrongly keeps no other’s people from being erased', async () => {

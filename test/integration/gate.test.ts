@@ -412,55 +412,48 @@ test('an application that RETENTION erases keeps out nothing else of its person'
   expect(await database.query(`SELECT 1 FROM intake.quarantine`)).toHaveLength(1);
 });
 
-describe('an application with a tombstone whose rows are here all the same', () => {
-  test('is neither parsed again nor exported', async () => {
-    await using intake = await openWithZelda();
-    const { id } = intake;
-    await intake.runDownloads();
-    const { advertiserId } = intake.board;
-    const run = { advertisers: [advertiserId], parserVersion: null, signal };
-    expect(await reparse({ ...intake, parseScreens }, run)).toMatchObject({ read: 1 });
-    expect(await intake.store.privacy.loadExport(advertiserId, id)).not.toBeNull();
-    // A tombstone that an erasure in a copy of this database has left.
-    const [other = 0n] = intake.board.add([{ attachments: [] }]);
-    await intake.sweep();
-    await eraseAt(intake, { by: 'application', applicationId: other });
-    await database.query(`UPDATE intake.applications SET application_id = $1 WHERE application_id = $2`, [
-      -other,
-      other,
-    ]);
-    await database.query(
-      `SET session_replication_role = replica;
-       UPDATE intake.applications SET application_id = ${other} WHERE application_id = ${id};
-       UPDATE intake.attachments SET application_id = ${other} WHERE application_id = ${id};
-       UPDATE intake.screens SET application_id = ${other} WHERE application_id = ${id};
-       RESET session_replication_role`,
-    );
-    expect(await reparse({ ...intake, parseScreens }, run)).toMatchObject({ read: 0 });
-    expect(await intake.store.privacy.loadExport(advertiserId, other)).toBeNull();
-  });
+test('an application with a tombstone whose rows are here all the same is neither parsed again nor exported', async () => {
+  await using intake = await openWithZelda();
+  const { id } = intake;
+  await intake.runDownloads();
+  const { advertiserId } = intake.board;
+  const run = { advertisers: [advertiserId], parserVersion: null, signal };
+  expect(await reparse({ ...intake, parseScreens }, run)).toMatchObject({ read: 1 });
+  expect(await intake.store.privacy.loadExport(advertiserId, id)).not.toBeNull();
+  // A tombstone that an erasure in a copy of this database has left.
+  const [other = 0n] = intake.board.add([{ attachments: [] }]);
+  await intake.sweep();
+  await eraseAt(intake, { by: 'application', applicationId: other });
+  await database.query(`UPDATE intake.applications SET application_id = $1 WHERE application_id = $2`, [-other, other]);
+  await database.query(
+    `SET session_replication_role = replica;
+     UPDATE intake.applications SET application_id = ${other} WHERE application_id = ${id};
+     UPDATE intake.attachments SET application_id = ${other} WHERE application_id = ${id};
+     UPDATE intake.screens SET application_id = ${other} WHERE application_id = ${id};
+     RESET session_replication_role`,
+  );
+  expect(await reparse({ ...intake, parseScreens }, run)).toMatchObject({ read: 0 });
+  expect(await intake.store.privacy.loadExport(advertiserId, other)).toBeNull();
 });
 
-describe('intake erase --and-future', () => {
-  test('is refused for a single application, and says what is the default', async () => {
-    await using intake = await openWithZelda();
-    const { id } = intake;
-    const env = toEnvironment(database, intake.board, `${intake.folder}/blobs`);
-    expect(await callIntake(['erase', '--application', String(id), '--and-future', '--yes'], env)).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('--and-future needs --email or --job-seeker'),
-    });
-    const help = (await callIntake(['erase', '--help'], env)).stdout.replace(/\s+/g, ' ');
-    expect(help).toContain('Without it, new ones are stored');
-    expect(await callIntake(['erase', '--email', zelda.email, '--and-future', '--yes'], env)).toMatchObject({
-      code: 0,
-    });
-    expect(await database.query(`SELECT count(*)::int AS n FROM intake.erasures WHERE future`)).toEqual([{ n: 1 }]);
-    const tombstones = await database.query<{ text: string }>(`SELECT e::text AS text FROM intake.erasures e`);
-    expect(tombstones.map(({ text }) => text).join()).not.toMatch(/zelda|seeker/i);
-    const status = JSON.parse((await callIntake(['status', '--json'], env)).stdout) as {
-      advertisers: { keptOut: number }[];
-    };
-    expect(status.advertisers[0]).toMatchObject({ keptOut: 0 });
+test('intake erase --and-future is refused for a single application, and says what is the default', async () => {
+  await using intake = await openWithZelda();
+  const { id } = intake;
+  const env = toEnvironment(database, intake.board, `${intake.folder}/blobs`);
+  expect(await callIntake(['erase', '--application', String(id), '--and-future', '--yes'], env)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--and-future needs --email or --job-seeker'),
   });
+  const help = (await callIntake(['erase', '--help'], env)).stdout.replace(/\s+/g, ' ');
+  expect(help).toContain('Without it, new ones are stored');
+  expect(await callIntake(['erase', '--email', zelda.email, '--and-future', '--yes'], env)).toMatchObject({
+    code: 0,
+  });
+  expect(await database.query(`SELECT count(*)::int AS n FROM intake.erasures WHERE future`)).toEqual([{ n: 1 }]);
+  const tombstones = await database.query<{ text: string }>(`SELECT e::text AS text FROM intake.erasures e`);
+  expect(tombstones.map(({ text }) => text).join()).not.toMatch(/zelda|seeker/i);
+  const status = JSON.parse((await callIntake(['status', '--json'], env)).stdout) as {
+    advertisers: { keptOut: number }[];
+  };
+  expect(status.advertisers[0]).toMatchObject({ keptOut: 0 });
 });

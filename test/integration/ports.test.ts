@@ -39,81 +39,71 @@ async function openPorts(database: TestDatabase, onError: (route: string, error:
   };
 }
 
-describe('every answer', () => {
-  test('carries its headers and repeats nothing, on every route of both ports and on every error', async ({
-    database,
-  }) => {
-    const said = vi.spyOn(console, 'error');
-    const failed: string[] = [];
-    await using ports = await openPorts(database, (route) => failed.push(route));
-    const answers = await Promise.all([
-      ...[...adminPaths, ...nowhere].flatMap((path) => [ask(ports.open, path), ask(ports.locked, path)]),
-      ...[...publicPaths, ...nowhere].map((path) => ask(ports.public, path)),
-      ask(ports.open, '/', { headers: { host: `${marker}.example.com` } }),
-      ...Object.values(ports)
-        .filter((url) => typeof url === 'string')
-        .flatMap((url) => ['POST', 'HEAD', 'OPTIONS'].map((method) => ask(url, `/${marker}`, { method }))),
-      ask(ports.public, '/prefill/redeem', { method: 'POST' }),
-      ask(ports.public, '/prefill/redeem', { method: 'POST', headers: { authorization: marker } }),
-      ask(ports.public, '/prefill/redeem', { method: 'POST', headers: { authorization: `Bearer ${prefillKey}` } }),
-      ask(ports.public, '/prefill/stopped', { method: 'HEAD' }),
-    ]);
-    const seen = new Set<number>();
-    for (const { status, headers, body } of answers) {
-      seen.add(status);
-      expect(headers, String(status)).toMatchObject({
-        'cache-control': 'no-store',
-        'x-content-type-options': 'nosniff',
-        'x-frame-options': 'DENY',
-        'referrer-policy': 'no-referrer',
-        'content-security-policy': expect.stringContaining("default-src 'none'"),
-      });
-      expect(headers['access-control-allow-origin']).toBeUndefined();
-      expect(headers['x-powered-by']).toBeUndefined();
-      expect(`${body}${JSON.stringify(headers)}`).not.toContain(marker);
-    }
-    expect([...seen].sort()).toEqual([200, 303, 400, 401, 404, 405, 410, 421, 500]);
-    // An error that nobody expected is told to the log, which knows what may be said of it, and to no console.
-    expect([failed, said.mock.calls]).toEqual([['/metrics'], []]);
-    said.mockRestore();
-  });
+test('every answer carries its headers and repeats nothing, on all routes of both ports', async ({ database }) => {
+  const said = vi.spyOn(console, 'error');
+  const failed: string[] = [];
+  await using ports = await openPorts(database, (route) => failed.push(route));
+  const answers = await Promise.all([
+    ...[...adminPaths, ...nowhere].flatMap((path) => [ask(ports.open, path), ask(ports.locked, path)]),
+    ...[...publicPaths, ...nowhere].map((path) => ask(ports.public, path)),
+    ask(ports.open, '/', { headers: { host: `${marker}.example.com` } }),
+    ...Object.values(ports)
+      .filter((url) => typeof url === 'string')
+      .flatMap((url) => ['POST', 'HEAD', 'OPTIONS'].map((method) => ask(url, `/${marker}`, { method }))),
+    ask(ports.public, '/prefill/redeem', { method: 'POST' }),
+    ask(ports.public, '/prefill/redeem', { method: 'POST', headers: { authorization: marker } }),
+    ask(ports.public, '/prefill/redeem', { method: 'POST', headers: { authorization: `Bearer ${prefillKey}` } }),
+    ask(ports.public, '/prefill/stopped', { method: 'HEAD' }),
+  ]);
+  const seen = new Set<number>();
+  for (const { status, headers, body } of answers) {
+    seen.add(status);
+    expect(headers, String(status)).toMatchObject({
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      'referrer-policy': 'no-referrer',
+      'content-security-policy': expect.stringContaining("default-src 'none'"),
+    });
+    expect(headers['access-control-allow-origin']).toBeUndefined();
+    expect(headers['x-powered-by']).toBeUndefined();
+    expect(`${body}${JSON.stringify(headers)}`).not.toContain(marker);
+  }
+  expect([...seen].sort()).toEqual([200, 303, 400, 401, 404, 405, 410, 421, 500]);
+  // An error that nobody expected is told to the log, which knows what may be said of it, and to no console.
+  expect([failed, said.mock.calls]).toEqual([['/metrics'], []]);
+  said.mockRestore();
 });
 
-describe('the admin port', () => {
-  test('changes nothing, whatever the method: there is nothing for a forged request to do', async ({ database }) => {
-    await using admin = await openTestAdmin(database);
-    const look = `SELECT sum(n_tup_ins + n_tup_upd + n_tup_del)::text AS writes FROM pg_stat_user_tables`;
-    await database.query(`SELECT pg_stat_force_next_flush()`);
-    const [before] = await database.query(look);
-    const headers = { origin: 'http://evil.example.com' };
-    const answers = await Promise.all(
-      ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].flatMap((method) =>
-        adminPaths.map((path) => ask(admin.url, path, { headers, method })),
-      ),
-    );
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404]));
-    for (const path of adminPaths) await ask(admin.url, path);
-    await database.query(`SELECT pg_stat_force_next_flush()`);
-    expect(await database.query(look)).toEqual([before]);
-  });
+test('the admin port changes nothing, whatever the method', async ({ database }) => {
+  await using admin = await openTestAdmin(database);
+  const look = `SELECT sum(n_tup_ins + n_tup_upd + n_tup_del)::text AS writes FROM pg_stat_user_tables`;
+  await database.query(`SELECT pg_stat_force_next_flush()`);
+  const [before] = await database.query(look);
+  const headers = { origin: 'http://evil.example.com' };
+  const answers = await Promise.all(
+    ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].flatMap((method) =>
+      adminPaths.map((path) => ask(admin.url, path, { headers, method })),
+    ),
+  );
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404]));
+  for (const path of adminPaths) await ask(admin.url, path);
+  await database.query(`SELECT pg_stat_force_next_flush()`);
+  expect(await database.query(look)).toEqual([before]);
 });
 
-describe('a page elsewhere', () => {
-  test('can begin a prefill for nobody but itself, redeem nothing and read no answer', async ({ database }) => {
-    await using stage = await openPrefillStage(database);
-    const url = stage.urls[0] ?? '';
-    const headers = { origin: 'https://evil.example.com' };
-    for (const method of ['POST', 'PUT', 'DELETE']) {
-      for (const path of ['/prefill/start', '/prefill/callback', '/prefill/stopped', '/prefill/resume/x']) {
-        expect((await ask(url, path, { method, headers })).status, `${method} ${path}`).toBe(404);
-      }
+test('a page elsewhere begins a prefill for itself alone, redeems and reads nothing', async ({ database }) => {
+  await using stage = await openPrefillStage(database);
+  const url = stage.urls[0] ?? '';
+  const headers = { origin: 'https://evil.example.com' };
+  for (const method of ['POST', 'PUT', 'DELETE']) {
+    for (const path of ['/prefill/start', '/prefill/callback', '/prefill/stopped', '/prefill/resume/x']) {
+      expect((await ask(url, path, { method, headers })).status, `${method} ${path}`).toBe(404);
     }
-    // A form can be sent from anywhere with every cookie, but with no key in its head.
-    expect((await ask(url, '/prefill/redeem', { method: 'POST', headers })).status).toBe(401);
-    expect(await database.query(`SELECT 1 FROM intake.oauth_states UNION ALL SELECT 1 FROM intake.prefills`)).toEqual(
-      [],
-    );
-  });
+  }
+  // A form can be sent from anywhere with every cookie, but with no key in its head.
+  expect((await ask(url, '/prefill/redeem', { method: 'POST', headers })).status).toBe(401);
+  expect(await database.query(`SELECT 1 FROM intake.oauth_states UNION ALL SELECT 1 FROM intake.prefills`)).toEqual([]);
 });
 
 test('a host may stand in brackets, as in an address', async () => {

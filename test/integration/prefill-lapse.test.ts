@@ -194,22 +194,20 @@ describe('a prefill is found', () => {
   });
 });
 
-describe('a redeemed profile', () => {
-  test('by which nobody can be found lapses; the others stay until they are erased', async () => {
-    await using intake = await openSmallIntake({ database });
-    for (const profile of [{ name: 'Quarlesworth', link }, zelda]) {
-      const { handle, deps } = await visit(intake, { profile });
-      expect(await redeemPrefill(deps, handle ?? '', ['default'])).not.toBeNull();
-    }
-    await intake.store.prefills.lapse();
-    expect(await outcomes()).toEqual(['redeemed', 'redeemed']);
-    await database.query(`UPDATE intake.prefills SET redeemed_at = redeemed_at - interval '25 hours'`);
-    await intake.store.prefills.lapse();
-    expect(await outcomes()).toEqual(['lapsed', 'redeemed']);
-    expect(
-      await database.query(`SELECT redeemed::int, lapsed::int FROM intake_analytics.prefill_funnel_daily`),
-    ).toEqual([{ redeemed: 2, lapsed: 0 }]);
-  });
+test('a redeemed profile by which nobody can be found lapses; the others stay until they are erased', async () => {
+  await using intake = await openSmallIntake({ database });
+  for (const profile of [{ name: 'Quarlesworth', link }, zelda]) {
+    const { handle, deps } = await visit(intake, { profile });
+    expect(await redeemPrefill(deps, handle ?? '', ['default'])).not.toBeNull();
+  }
+  await intake.store.prefills.lapse();
+  expect(await outcomes()).toEqual(['redeemed', 'redeemed']);
+  await database.query(`UPDATE intake.prefills SET redeemed_at = redeemed_at - interval '25 hours'`);
+  await intake.store.prefills.lapse();
+  expect(await outcomes()).toEqual(['lapsed', 'redeemed']);
+  expect(await database.query(`SELECT redeemed::int, lapsed::int FROM intake_analytics.prefill_funnel_daily`)).toEqual([
+    { redeemed: 2, lapsed: 0 },
+  ]);
 });
 
 describe('after the database clock was a month ahead and has been set back', () => {
@@ -236,36 +234,34 @@ describe('after the database clock was a month ahead and has been set back', () 
   });
 });
 
-describe('starts that come to nothing', () => {
-  test('are numbers after an hour, however many there are and from any address', async () => {
-    await using intake = await openSmallIntake({ database });
-    const { advertiserId } = intake.board;
-    await visit(intake, { profile: zelda });
-    // Autovacuum may have looked just before the table grew: the planner then believes in a single row.
-    await database.query('VACUUM ANALYZE intake.prefills');
-    await database.query(
-      `INSERT INTO intake.prefills (advertiser_id, prefill_id, outcome, form_url, return_url, ended_at)
-       SELECT $1, gen_random_uuid(), o, 'https://x', 'https://x', CASE WHEN o <> 'started' THEN now() END
-       FROM unnest('{started,denied,failed,expired}'::text[]) AS o, generate_series(1, 2600)`,
-      [advertiserId],
+test('starts that come to nothing are numbers after an hour, however many there are and from any address', async () => {
+  await using intake = await openSmallIntake({ database });
+  const { advertiserId } = intake.board;
+  await visit(intake, { profile: zelda });
+  // Autovacuum may have looked just before the table grew: the planner then believes in a single row.
+  await database.query('VACUUM ANALYZE intake.prefills');
+  await database.query(
+    `INSERT INTO intake.prefills (advertiser_id, prefill_id, outcome, form_url, return_url, ended_at)
+     SELECT $1, gen_random_uuid(), o, 'https://x', 'https://x', CASE WHEN o <> 'started' THEN now() END
+     FROM unnest('{started,denied,failed,expired}'::text[]) AS o, generate_series(1, 2600)`,
+    [advertiserId],
+  );
+  const funnel = () =>
+    database.query(
+      `SELECT sum(started)::int AS started, sum(denied)::int AS denied, sum(failed)::int AS failed, sum(prefilled)::int AS prefilled
+       FROM intake_analytics.prefill_funnel_daily`,
     );
-    const funnel = () =>
-      database.query(
-        `SELECT sum(started)::int AS started, sum(denied)::int AS denied, sum(failed)::int AS failed, sum(prefilled)::int AS prefilled
-         FROM intake_analytics.prefill_funnel_daily`,
-      );
-    const counted = [{ started: 10_401, denied: 2_600, failed: 2_600, prefilled: 1 }];
-    await intake.store.prefills.lapse();
-    expect(await database.query(`SELECT count(*)::int AS n FROM intake.prefills`)).toEqual([{ n: 10_401 }]);
-    expect(await funnel()).toEqual(counted);
-    await database.query(
-      `UPDATE intake.prefills SET created_at = created_at - interval '61 minutes', ended_at = ended_at - interval '61 minutes'`,
-    );
-    await intake.store.prefills.lapse();
-    expect(await outcomes()).toEqual(['prefilled']);
-    expect(await database.query(`SELECT count(*)::int AS n FROM intake.oauth_states`)).toEqual([{ n: 1 }]);
-    expect(await funnel()).toEqual(counted);
-  });
+  const counted = [{ started: 10_401, denied: 2_600, failed: 2_600, prefilled: 1 }];
+  await intake.store.prefills.lapse();
+  expect(await database.query(`SELECT count(*)::int AS n FROM intake.prefills`)).toEqual([{ n: 10_401 }]);
+  expect(await funnel()).toEqual(counted);
+  await database.query(
+    `UPDATE intake.prefills SET created_at = created_at - interval '61 minutes', ended_at = ended_at - interval '61 minutes'`,
+  );
+  await intake.store.prefills.lapse();
+  expect(await outcomes()).toEqual(['prefilled']);
+  expect(await database.query(`SELECT count(*)::int AS n FROM intake.oauth_states`)).toEqual([{ n: 1 }]);
+  expect(await funnel()).toEqual(counted);
 });
 
 describe('a resume has the life of every other file', () => {

@@ -54,16 +54,14 @@ describe('start', () => {
   });
 });
 
-describe('a look', () => {
-  test('by HEAD causes nothing', async ({ database }) => {
-    await using stage = await openPrefillStage(database);
-    const browser = createBrowser();
-    const callback = await browser.toCallback(stage.toStartUrl());
-    const cookie = [...browser.jar].map(([name, value]) => `${name}=${value}`).join('; ');
-    const answer = await fetch(callback, { method: 'HEAD', headers: { cookie }, redirect: 'manual' });
-    expect(answer.status).toBe(405);
-    expect(new URL(await browser.step(callback)).searchParams.has('prefill')).toBe(true);
-  });
+test('a look by HEAD causes nothing', async ({ database }) => {
+  await using stage = await openPrefillStage(database);
+  const browser = createBrowser();
+  const callback = await browser.toCallback(stage.toStartUrl());
+  const cookie = [...browser.jar].map(([name, value]) => `${name}=${value}`).join('; ');
+  const answer = await fetch(callback, { method: 'HEAD', headers: { cookie }, redirect: 'manual' });
+  expect(answer.status).toBe(405);
+  expect(new URL(await browser.step(callback)).searchParams.has('prefill')).toBe(true);
 });
 
 describe('the cookie', () => {
@@ -147,27 +145,25 @@ describe('limits', () => {
   });
 });
 
-describe('the careers site of another account', () => {
-  test('neither begins nor redeems a prefill of this one', async ({ database }) => {
-    await using scratch = await openScratch();
-    const file = join(scratch.path, 'advertisers.json');
-    const otherKey = 'the-key-of-another-careers-site';
-    const otherSite = 'https://other.example.net/form';
-    writeFileSync(
-      file,
-      JSON.stringify([
-        { name: 'default', credential: 'x', prefillKey, prefillReturnUrls: [careers] },
-        { name: 'other', credential: 'y', prefillKey: otherKey, prefillReturnUrls: [otherSite] },
-      ]),
-    );
-    const unset = { SOURCE_CREDENTIAL: '', ADVERTISER_ID: '', PREFILL_KEY: '', PREFILL_RETURN_URLS: '' };
-    await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('other', 99)`);
-    await using stage = await openPrefillStage(database, { env: { ...unset, ADVERTISERS_FILE: file } });
-    const refused = await createBrowser().go(stage.toStartUrl({ return_url: otherSite, form_url: otherSite }));
-    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('form_url, return_url')]);
-    const handle = (await createBrowser().toReturn(stage.toStartUrl())).searchParams.get('prefill');
-    expect((await stage.redeem(handle, otherKey)).status).toBe(404);
-    expect((await stage.redeem(handle, 'the-key-of-nobody')).status).toBe(401);
-    expect((await stage.redeem(handle)).status).toBe(200);
-  });
+test('the careers site of another account neither begins nor redeems a prefill of this one', async ({ database }) => {
+  await using scratch = await openScratch();
+  const file = join(scratch.path, 'advertisers.json');
+  const otherKey = 'the-key-of-another-careers-site';
+  const otherSite = 'https://other.example.net/form';
+  writeFileSync(
+    file,
+    JSON.stringify([
+      { name: 'default', credential: 'x', prefillKey, prefillReturnUrls: [careers] },
+      { name: 'other', credential: 'y', prefillKey: otherKey, prefillReturnUrls: [otherSite] },
+    ]),
+  );
+  const unset = { SOURCE_CREDENTIAL: '', ADVERTISER_ID: '', PREFILL_KEY: '', PREFILL_RETURN_URLS: '' };
+  await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('other', 99)`);
+  await using stage = await openPrefillStage(database, { env: { ...unset, ADVERTISERS_FILE: file } });
+  const refused = await createBrowser().go(stage.toStartUrl({ return_url: otherSite, form_url: otherSite }));
+  expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('form_url, return_url')]);
+  const handle = (await createBrowser().toReturn(stage.toStartUrl())).searchParams.get('prefill');
+  expect((await stage.redeem(handle, otherKey)).status).toBe(404);
+  expect((await stage.redeem(handle, 'the-key-of-nobody')).status).toBe(401);
+  expect((await stage.redeem(handle)).status).toBe(200);
 });

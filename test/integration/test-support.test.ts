@@ -13,18 +13,16 @@ async function loadDatabases(like: string): Promise<string[]> {
   return rows.map(({ datname }) => datname as string);
 }
 
-describe('a database per file', () => {
-  test('a pool left open fails the close of the database, which is dropped all the same', {
-    tags: ['slow'],
-  }, async () => {
-    const database = await openTestDatabase();
-    const forgotten = new pg.Pool({ connectionString: database.url, application_name: 'forgotten' });
-    forgotten.on('error', () => undefined);
-    await forgotten.query('SELECT 1');
-    await expect(database[Symbol.asyncDispose]()).rejects.toThrow(/Left open: 1 connection.*'forgotten', idle/);
-    expect(await loadDatabases(new URL(database.url).pathname.slice(1))).toEqual([]);
-    await forgotten.end();
-  });
+test('a pool left open fails the close of its database, which is dropped', {
+  tags: ['slow'],
+}, async () => {
+  const database = await openTestDatabase();
+  const forgotten = new pg.Pool({ connectionString: database.url, application_name: 'forgotten' });
+  forgotten.on('error', () => undefined);
+  await forgotten.query('SELECT 1');
+  await expect(database[Symbol.asyncDispose]()).rejects.toThrow(/Left open: 1 connection.*'forgotten', idle/);
+  expect(await loadDatabases(new URL(database.url).pathname.slice(1))).toEqual([]);
+  await forgotten.end();
 });
 
 describe('the leak guard', { tags: ['slow'] }, () => {

@@ -34,139 +34,129 @@ async function askStatus(env: Record<string, string>): Promise<Told> {
   return JSON.parse((await callIntake(['status', '--json'], env)).stdout) as Told;
 }
 
-describe('a source that is away', () => {
-  test('is named by the status of another process, with host, port and cause; nobody asks whether a worker runs', async ({
-    emptied: database,
-  }) => {
-    await using board = await openSandbox({ applications: 5 });
-    await using gate = await openTcpGate(board.url);
-    await using settings = await openSettings(database, { ...board, url: gate.url });
-    await using worker = await hireWorker(settings.env);
-    await until(() => isDone(database, board));
-    expect((await askStatus(settings.env)).waits).toEqual([]);
-    const before = Date.now();
-    await gate.shut();
-    // A poll that was cut off amid an answer is told first, the port where nobody listens after it.
-    await until(async () =>
-      (await askStatus(settings.env)).waits.some(({ reason }) => reason.includes('ECONNREFUSED')),
-    );
-    await until(async () => (await probe(worker, '/readyz')).failed.includes('progress'));
-    // Long ago, so that a status without the wait would blame the worker.
-    await database.query(`UPDATE intake.cursors SET as_of = now() - interval '3 hours'`);
-    await database.query(`UPDATE intake.coverage SET as_of = now() - interval '3 hours'`);
-    await database.query(
-      `UPDATE intake.sweeps SET started_at = now() - interval '3 hours', ended_at = now() - interval '3 hours'`,
-    );
-    const status = await askStatus(settings.env);
-    const { host } = new URL(gate.url);
-    const reason = `The connection to the source at ${host} failed (ECONNREFUSED).`;
-    expect(status.waits).toMatchObject([{ task: 'reading', dependency: 'source', reason, advertiser: 'account-1' }]);
-    expect(Date.parse(status.waits[0]?.since ?? '')).toBeGreaterThan(before - 1_000);
-    expect(status.problems.map(({ advertiser, what }) => [advertiser, what])).toContainEqual([
-      'account-1',
-      expect.stringMatching(/^Reading has been waiting for the source since \d{4}-.+ UTC: The connection/),
-    ]);
-    expect(JSON.stringify(status)).not.toContain('is a worker running');
-    // The page and the metrics of the worker say the same.
-    expect(await (await fetch(worker.adminUrl)).text()).toContain(reason);
-    expect(await (await fetch(`${worker.adminUrl}/metrics`)).text()).toContain('intake_waiting{dependency="source"} 1');
-    board.add(1);
-    await gate.open();
-    await until(async () => (await isRead(database, board)) && (await askStatus(settings.env)).waits.length === 0);
-    await until(async () => (await probe(worker, '/readyz')).status === 200);
-  });
+test('a source that is away is named by another process, with host, port and cause', async ({ emptied: database }) => {
+  await using board = await openSandbox({ applications: 5 });
+  await using gate = await openTcpGate(board.url);
+  await using settings = await openSettings(database, { ...board, url: gate.url });
+  await using worker = await hireWorker(settings.env);
+  await until(() => isDone(database, board));
+  expect((await askStatus(settings.env)).waits).toEqual([]);
+  const before = Date.now();
+  await gate.shut();
+  // A poll that was cut off amid an answer is told first, the port where nobody listens after it.
+  await until(async () => (await askStatus(settings.env)).waits.some(({ reason }) => reason.includes('ECONNREFUSED')));
+  await until(async () => (await probe(worker, '/readyz')).failed.includes('progress'));
+  // Long ago, so that a status without the wait would blame the worker.
+  await database.query(`UPDATE intake.cursors SET as_of = now() - interval '3 hours'`);
+  await database.query(`UPDATE intake.coverage SET as_of = now() - interval '3 hours'`);
+  await database.query(
+    `UPDATE intake.sweeps SET started_at = now() - interval '3 hours', ended_at = now() - interval '3 hours'`,
+  );
+  const status = await askStatus(settings.env);
+  const { host } = new URL(gate.url);
+  const reason = `The connection to the source at ${host} failed (ECONNREFUSED).`;
+  expect(status.waits).toMatchObject([{ task: 'reading', dependency: 'source', reason, advertiser: 'account-1' }]);
+  expect(Date.parse(status.waits[0]?.since ?? '')).toBeGreaterThan(before - 1_000);
+  expect(status.problems.map(({ advertiser, what }) => [advertiser, what])).toContainEqual([
+    'account-1',
+    expect.stringMatching(/^Reading has been waiting for the source since \d{4}-.+ UTC: The connection/),
+  ]);
+  expect(JSON.stringify(status)).not.toContain('is a worker running');
+  // The page and the metrics of the worker say the same.
+  expect(await (await fetch(worker.adminUrl)).text()).toContain(reason);
+  expect(await (await fetch(`${worker.adminUrl}/metrics`)).text()).toContain('intake_waiting{dependency="source"} 1');
+  board.add(1);
+  await gate.open();
+  await until(async () => (await isRead(database, board)) && (await askStatus(settings.env)).waits.length === 0);
+  await until(async () => (await probe(worker, '/readyz')).status === 200);
 });
 
-describe('a source that is away while a command reads', { tags: ['slow'] }, () => {
-  test('is named by the status of another process until the command goes on', async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 5 });
-    await using gate = await openTcpGate(board.url, { shut: true });
-    await using settings = await openSettings(database, { ...board, url: gate.url });
-    const sync = callIntake(['sync'], settings.env);
-    // Until it has created the schema, nothing can be asked.
-    await until(async () => {
-      const { stdout } = await callIntake(['status', '--json'], settings.env);
-      return stdout.startsWith('{') && (JSON.parse(stdout) as Told).waits.length > 0;
-    });
-    expect((await askStatus(settings.env)).waits).toMatchObject([
-      { dependency: 'source', reason: expect.stringContaining('ECONNREFUSED'), advertiser: 'account-1' },
-    ]);
-    await gate.open();
-    expect((await sync).code).toBe(0);
-    expect((await askStatus(settings.env)).waits).toEqual([]);
+test('a source that is away from a command is named by another process', {
+  tags: ['slow'],
+}, async ({ emptied: database }) => {
+  await using board = await openSandbox({ applications: 5 });
+  await using gate = await openTcpGate(board.url, { shut: true });
+  await using settings = await openSettings(database, { ...board, url: gate.url });
+  const sync = callIntake(['sync'], settings.env);
+  // Until it has created the schema, nothing can be asked.
+  await until(async () => {
+    const { stdout } = await callIntake(['status', '--json'], settings.env);
+    return stdout.startsWith('{') && (JSON.parse(stdout) as Told).waits.length > 0;
   });
+  expect((await askStatus(settings.env)).waits).toMatchObject([
+    { dependency: 'source', reason: expect.stringContaining('ECONNREFUSED'), advertiser: 'account-1' },
+  ]);
+  await gate.open();
+  expect((await sync).code).toBe(0);
+  expect((await askStatus(settings.env)).waits).toEqual([]);
 });
 
-describe('a storage that is away while files wait', { tags: ['slow'] }, () => {
-  test('is named by the status of another process, and no longer when files are stored again', async ({
-    emptied: database,
-  }) => {
-    await using board = await openSandbox({ applications: 40 });
-    await using s3 = await openStrictS3();
-    await using gate = await openTcpGate(s3.endpoint, { shut: true });
-    await using settings = await openSettings(database, board, { ...s3.settings, S3_ENDPOINT: gate.url });
-    // A process of its own: the SDK reads its credentials from the environment of the process.
-    await using _worker = await spawnWorker(settings.env);
-    await until(async () => (await askStatus(settings.env)).waits.length > 0);
-    const { host } = new URL(gate.url);
-    const { waits, problems, headline } = await askStatus(settings.env);
-    expect(waits).toMatchObject([
-      { dependency: 'storage', reason: expect.stringContaining(`The store at ${host} cannot be reached`) },
-    ]);
-    expect(problems.map(({ what }) => what)).toContainEqual(
-      expect.stringMatching(/^Downloads have been waiting for the storage since/),
-    );
-    expect(headline).not.toContain('All is well');
-    await gate.open();
-    await until(async () => (await isDone(database, board)) && (await askStatus(settings.env)).waits.length === 0);
-  });
+test('a storage that is away is named while files wait for it', {
+  tags: ['slow'],
+}, async ({ emptied: database }) => {
+  await using board = await openSandbox({ applications: 40 });
+  await using s3 = await openStrictS3();
+  await using gate = await openTcpGate(s3.endpoint, { shut: true });
+  await using settings = await openSettings(database, board, { ...s3.settings, S3_ENDPOINT: gate.url });
+  // A process of its own: the SDK reads its credentials from the environment of the process.
+  await using _worker = await spawnWorker(settings.env);
+  await until(async () => (await askStatus(settings.env)).waits.length > 0);
+  const { host } = new URL(gate.url);
+  const { waits, problems, headline } = await askStatus(settings.env);
+  expect(waits).toMatchObject([
+    { dependency: 'storage', reason: expect.stringContaining(`The store at ${host} cannot be reached`) },
+  ]);
+  expect(problems.map(({ what }) => what)).toContainEqual(
+    expect.stringMatching(/^Downloads have been waiting for the storage since/),
+  );
+  expect(headline).not.toContain('All is well');
+  await gate.open();
+  await until(async () => (await isDone(database, board)) && (await askStatus(settings.env)).waits.length === 0);
 });
 
-describe('a storage that takes requests and answers none', { tags: ['slow'] }, () => {
-  test('is named when its client has given up', async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 3 });
-    await using silent = await openSilentServer();
-    await using s3 = await openStrictS3();
-    const away = { ...s3.settings, S3_ENDPOINT: silent.url, SOURCE_TIMEOUT: '1s' };
-    await using settings = await openSettings(database, board, away);
-    await using _worker = await spawnWorker(settings.env);
-    await until(async () => (await askStatus(settings.env)).waits.length > 0);
-    const { waits } = await askStatus(settings.env);
-    const { host } = new URL(silent.url);
-    expect(waits).toMatchObject([{ dependency: 'storage', reason: expect.stringContaining(`The store at ${host}`) }]);
-  });
+test('a storage that takes requests and answers none is named when its client has given up', {
+  tags: ['slow'],
+}, async ({ emptied: database }) => {
+  await using board = await openSandbox({ applications: 3 });
+  await using silent = await openSilentServer();
+  await using s3 = await openStrictS3();
+  const away = { ...s3.settings, S3_ENDPOINT: silent.url, SOURCE_TIMEOUT: '1s' };
+  await using settings = await openSettings(database, board, away);
+  await using _worker = await spawnWorker(settings.env);
+  await until(async () => (await askStatus(settings.env)).waits.length > 0);
+  const { waits } = await askStatus(settings.env);
+  const { host } = new URL(silent.url);
+  expect(waits).toMatchObject([{ dependency: 'storage', reason: expect.stringContaining(`The store at ${host}`) }]);
 });
 
 /** A server that accepts connections, and says nothing. */
 const openSilentServer = () => listenLocally(createServer((socket) => void socket.on('error', () => {})));
 
-describe('a database that is away', () => {
-  test('is named by the page of the worker, which is alive and goes on by itself with everything that came meanwhile', async ({
-    emptied: database,
-  }) => {
-    await using board = await openSandbox({ applications: 3 });
-    await using gate = await openTcpGate(database.url);
-    await using settings = await openSettings({ url: gate.url }, board);
-    await using worker = await hireWorker(settings.env);
-    await until(() => isDone(database, board));
-    await gate.shut();
-    await until(async () => (await probe(worker, '/readyz')).failed.includes('database'));
-    board.add(5);
-    expect((await probe(worker, '/livez')).status).toBe(200);
-    const { host } = new URL(gate.url);
-    const isNamed = async () =>
-      (await (await fetch(worker.adminUrl)).text()).includes(`The database at ${host} cannot be reached`);
-    await until(isNamed);
-    const answer = await fetch(`${worker.adminUrl}/api/status`);
-    expect(answer.status).toBe(503);
-    await until(async () => {
-      const { waits } = (await (await fetch(`${worker.adminUrl}/api/status`)).json()) as Told;
-      return waits.some(({ dependency }) => dependency === 'database');
-    });
-    await gate.open();
-    await until(() => isDone(database, board));
-    await until(async () => (await probe(worker, '/readyz')).status === 200);
+test("a database that is away is named by the worker's page, which goes on by itself", async ({
+  emptied: database,
+}) => {
+  await using board = await openSandbox({ applications: 3 });
+  await using gate = await openTcpGate(database.url);
+  await using settings = await openSettings({ url: gate.url }, board);
+  await using worker = await hireWorker(settings.env);
+  await until(() => isDone(database, board));
+  await gate.shut();
+  await until(async () => (await probe(worker, '/readyz')).failed.includes('database'));
+  board.add(5);
+  expect((await probe(worker, '/livez')).status).toBe(200);
+  const { host } = new URL(gate.url);
+  const isNamed = async () =>
+    (await (await fetch(worker.adminUrl)).text()).includes(`The database at ${host} cannot be reached`);
+  await until(isNamed);
+  const answer = await fetch(`${worker.adminUrl}/api/status`);
+  expect(answer.status).toBe(503);
+  await until(async () => {
+    const { waits } = (await (await fetch(`${worker.adminUrl}/api/status`)).json()) as Told;
+    return waits.some(({ dependency }) => dependency === 'database');
   });
+  await gate.open();
+  await until(() => isDone(database, board));
+  await until(async () => (await probe(worker, '/readyz')).status === 200);
 });
 
 test('a source that is away stays named while a command that tries it holds the lane', { tags: ['slow'] }, async ({

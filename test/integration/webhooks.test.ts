@@ -278,27 +278,25 @@ describe('a message says how the application is now', () => {
   });
 });
 
-describe('a worker that stood still', () => {
-  test('between reading an event and sending it reads again: its person was erased meanwhile', async ({ ats }) => {
-    const { database, store, receiver, run } = ats;
-    await insert(database);
-    await append(database, received(1));
-    const now = performance.now.bind(performance);
-    const record: Store['webhooks']['record'] = async (...what) => {
-      await store.webhooks.record(...what);
-      await database.query(`UPDATE intake.applications SET first_name = NULL, erased_at = now()`);
-      vi.spyOn(performance, 'now').mockImplementation(() => now() + 3_600_000);
-    };
-    const still = { ...store, webhooks: { ...store.webhooks, record } };
-    const summary = await run({ detail: 'personal', store: still }).finally(() => vi.restoreAllMocks());
-    expect(summary).toEqual({ delivered: 0, failure: null });
-    expect(receiver.received).toEqual([]);
-    await hasten(database);
-    await run({ detail: 'personal' });
-    expect(receiver.received.map(({ message }) => message.data)).toMatchObject([
-      { state: 'erased', application: null },
-    ]);
-  });
+test('a worker that stood still between reading an event and sending it reads again: its person was erased meanwhile', async ({
+  ats,
+}) => {
+  const { database, store, receiver, run } = ats;
+  await insert(database);
+  await append(database, received(1));
+  const now = performance.now.bind(performance);
+  const record: Store['webhooks']['record'] = async (...what) => {
+    await store.webhooks.record(...what);
+    await database.query(`UPDATE intake.applications SET first_name = NULL, erased_at = now()`);
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + 3_600_000);
+  };
+  const still = { ...store, webhooks: { ...store.webhooks, record } };
+  const summary = await run({ detail: 'personal', store: still }).finally(() => vi.restoreAllMocks());
+  expect(summary).toEqual({ delivered: 0, failure: null });
+  expect(receiver.received).toEqual([]);
+  await hasten(database);
+  await run({ detail: 'personal' });
+  expect(receiver.received.map(({ message }) => message.data)).toMatchObject([{ state: 'erased', application: null }]);
 });
 
 describe('a worker that dies', () => {

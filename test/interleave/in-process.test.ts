@@ -2,7 +2,7 @@
 // prints a failing order with the seed that reproduces it.
 import { setImmediate as nextTick } from 'node:timers/promises';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Source } from '../../src/source/client.ts';
 import { coalesce } from '../../src/store/postgres/coalesce.ts';
 import { createSlots } from '../../src/sync/slots.ts';
@@ -16,37 +16,35 @@ const act = async (step: () => Promise<unknown>) => {
   await nextTick();
 };
 
-describe('coalesced calls', () => {
-  test('of one group run one after the other, each call gets its own answer, and a failure costs its own call alone', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.scheduler({ act }),
-        fc.array(fc.record({ group: fc.nat(1), fails: fc.boolean() }), { minLength: 1, maxLength: 12 }),
-        async (s, calls) => {
-          const running = new Map<number, number>();
-          const call = coalesce<number, string>(
-            async (batch) => {
-              const group = calls[batch[0] ?? 0]?.group ?? 0;
-              expect(running.get(group) ?? 0).toBe(0);
-              running.set(group, 1);
-              await s.schedule(Promise.resolve(), `batch of group ${group}`);
-              running.set(group, 0);
-              const failing = batch.find((at) => calls[at]?.fails);
-              if (failing !== undefined) throw `no ${failing}`;
-              return batch.map((at) => `yes ${at}`);
-            },
-            { toGroup: (at) => calls[at]?.group, most: 3 },
-          );
-          const answers = calls.map((_, at) =>
-            s.schedule(Promise.resolve(), `call ${at}`).then(() => call(at).catch((reason: unknown) => String(reason))),
-          );
-          await s.waitFor(Promise.all(answers));
-          expect(await Promise.all(answers)).toEqual(calls.map(({ fails }, at) => `${fails ? 'no' : 'yes'} ${at}`));
-        },
-      ),
-      runs,
-    );
-  });
+test('coalesced calls of one group run one after the other, each with its own answer', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.scheduler({ act }),
+      fc.array(fc.record({ group: fc.nat(1), fails: fc.boolean() }), { minLength: 1, maxLength: 12 }),
+      async (s, calls) => {
+        const running = new Map<number, number>();
+        const call = coalesce<number, string>(
+          async (batch) => {
+            const group = calls[batch[0] ?? 0]?.group ?? 0;
+            expect(running.get(group) ?? 0).toBe(0);
+            running.set(group, 1);
+            await s.schedule(Promise.resolve(), `batch of group ${group}`);
+            running.set(group, 0);
+            const failing = batch.find((at) => calls[at]?.fails);
+            if (failing !== undefined) throw `no ${failing}`;
+            return batch.map((at) => `yes ${at}`);
+          },
+          { toGroup: (at) => calls[at]?.group, most: 3 },
+        );
+        const answers = calls.map((_, at) =>
+          s.schedule(Promise.resolve(), `call ${at}`).then(() => call(at).catch((reason: unknown) => String(reason))),
+        );
+        await s.waitFor(Promise.all(answers));
+        expect(await Promise.all(answers)).toEqual(calls.map(({ fails }, at) => `${fails ? 'no' : 'yes'} ${at}`));
+      },
+    ),
+    runs,
+  );
 });
 
 test('downloads in flight never exceed their limits, and none is forgotten', async () => {

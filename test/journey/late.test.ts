@@ -50,56 +50,52 @@ describe('L6 an application that shows only after a higher id was read', () => {
   });
 });
 
-describe('an application that the source no longer shows', () => {
-  test('is marked absent, then missing a day later with an event, and unmarked when it returns', {
-    tags: ['slow'],
-  }, async ({ openSite }) => {
-    const { board, database, sync, recheck } = await openSite({ applications: 40, choices });
-    await sync();
-    const gone = [...board.truth()][20]?.id ?? 0n;
-    board.remove(gone);
-    const state = () =>
-      database.query(
-        `SELECT absent_since IS NOT NULL AS absent, missing_since IS NOT NULL AS missing
-      FROM intake.applications WHERE application_id = $1`,
-        [gone],
-      );
-    expect((await recheck()).at(-1)).toMatchObject({
-      certificate: 'proven',
-      absent: 1,
-    });
-    expect(await state()).toEqual([{ absent: true, missing: false }]);
-    await recheck();
-    expect(await state()).toEqual([{ absent: true, missing: false }]);
-    await database.query(`UPDATE intake.applications SET absent_since = absent_since - interval '25 hours'`);
-    await recheck();
-    expect(await state()).toEqual([{ absent: true, missing: true }]);
-    expect(await database.query(`SELECT application_id FROM intake.events WHERE type = 'application.missing'`)).toEqual(
-      [{ application_id: String(gone) }],
+test('an application that is gone is absent, missing a day later, and back', {
+  tags: ['slow'],
+}, async ({ openSite }) => {
+  const { board, database, sync, recheck } = await openSite({ applications: 40, choices });
+  await sync();
+  const gone = [...board.truth()][20]?.id ?? 0n;
+  board.remove(gone);
+  const state = () =>
+    database.query(
+      `SELECT absent_since IS NOT NULL AS absent, missing_since IS NOT NULL AS missing
+    FROM intake.applications WHERE application_id = $1`,
+      [gone],
     );
-    board.restore(gone);
-    await recheck();
-    expect(await state()).toEqual([{ absent: false, missing: false }]);
+  expect((await recheck()).at(-1)).toMatchObject({
+    certificate: 'proven',
+    absent: 1,
   });
+  expect(await state()).toEqual([{ absent: true, missing: false }]);
+  await recheck();
+  expect(await state()).toEqual([{ absent: true, missing: false }]);
+  await database.query(`UPDATE intake.applications SET absent_since = absent_since - interval '25 hours'`);
+  await recheck();
+  expect(await state()).toEqual([{ absent: true, missing: true }]);
+  expect(await database.query(`SELECT application_id FROM intake.events WHERE type = 'application.missing'`)).toEqual([
+    { application_id: String(gone) },
+  ]);
+  board.restore(gone);
+  await recheck();
+  expect(await state()).toEqual([{ absent: false, missing: false }]);
 });
 
-describe('a live sync beside a backfill', () => {
-  test('meets new applications at once, and neither blocks the other', async ({ openSite }) => {
-    const { board, database, intake } = await openSite({ applications: 40, choices: { pageCap: 20 } });
-    expect((await intake('sync --no-files')).code).toBe(0);
-    board.clearRequests();
-    let isRunning = true;
-    const backfill = intake('backfill --no-files', { SOURCE_RATE: '6/s' }).finally(() => {
-      isRunning = false;
-    });
-    await until(() => board.requests().length >= 3 || !isRunning);
-    const [newest] = board.add(1);
-    expect(await intake('sync --no-files')).toMatchObject({ code: 0 });
-    expect(
-      await database.query(`SELECT application_id FROM intake.applications WHERE application_id = $1`, [newest]),
-    ).toHaveLength(1);
-    expect(isRunning).toBe(true);
-    expect((await backfill).code).toBe(0);
-    expect(await findDifferences(database, board)).toEqual([]);
+test('a live sync beside a backfill meets new applications at once', async ({ openSite }) => {
+  const { board, database, intake } = await openSite({ applications: 40, choices: { pageCap: 20 } });
+  expect((await intake('sync --no-files')).code).toBe(0);
+  board.clearRequests();
+  let isRunning = true;
+  const backfill = intake('backfill --no-files', { SOURCE_RATE: '6/s' }).finally(() => {
+    isRunning = false;
   });
+  await until(() => board.requests().length >= 3 || !isRunning);
+  const [newest] = board.add(1);
+  expect(await intake('sync --no-files')).toMatchObject({ code: 0 });
+  expect(
+    await database.query(`SELECT application_id FROM intake.applications WHERE application_id = $1`, [newest]),
+  ).toHaveLength(1);
+  expect(isRunning).toBe(true);
+  expect((await backfill).code).toBe(0);
+  expect(await findDifferences(database, board)).toEqual([]);
 });

@@ -16,51 +16,46 @@ const toFile = (path: string, more: Partial<ExtractFile> = {}): ExtractFile => (
   ...more,
 });
 
-describe('the id of a snapshot', () => {
-  it('rises also when the clock was set back', () => {
-    const first = toSnapshotId(new Date('2026-11-18T02:41:00.999Z'), '');
-    expect(first).toBe('20261118T024100999Z');
-    expect(toSnapshotId(new Date('2026-11-17T00:00:00Z'), first)).toBe('20261118T024101000Z');
-    expect(toSnapshotId(new Date('2026-11-18T02:41:00.999Z'), first)).toBe('20261118T024101000Z');
-  });
+it('the id of a snapshot rises also when the clock was set back', () => {
+  const first = toSnapshotId(new Date('2026-11-18T02:41:00.999Z'), '');
+  expect(first).toBe('20261118T024100999Z');
+  expect(toSnapshotId(new Date('2026-11-17T00:00:00Z'), first)).toBe('20261118T024101000Z');
+  expect(toSnapshotId(new Date('2026-11-18T02:41:00.999Z'), first)).toBe('20261118T024101000Z');
 });
 
-describe('a manifest', () => {
-  it.each(['[]', 'null', '{', '{"format":2}', '{"format":1,"files":[],"advertisers":[]}'])('is refused: %s', (text) => {
+it.each(['[]', 'null', '{', '{"format":2}', '{"format":1,"files":[],"advertisers":[]}'])(
+  'a manifest is refused: %s',
+  (text) => {
     expect(() => parseManifest(text, 'snapshots/x.json')).toThrow('snapshots/x.json at the target');
-  });
+  },
+);
+
+it('an extract deletes neither what a kept snapshot uses, nor what a later one has written, nor what is not its own', () => {
+  const [old, own, later] = ['20261101T000000000Z', '20261102T000000000Z', '20261103T000000000Z'];
+  const kept = {
+    snapshot_id: own,
+    files: [toFile(`data/jobs/1/${own}.parquet`), toFile(`data/attachments/1/2026-07/${old}.parquet`)],
+  };
+  const paths = [
+    ...[old, own, later].map((id) => `snapshots/${id}.json`),
+    ...[old, own, later].map((id) => `data/jobs/1/${id}.parquet`),
+    `data/attachments/1/2026-07/${old}.parquet`,
+    ...['data/jobs/1/mine.parquet', 'snapshots/notes.json', 'people/README.md'],
+  ];
+  expect(findUnused(paths, [kept as unknown as Manifest], own)).toEqual([
+    `snapshots/${old}.json`,
+    `data/jobs/1/${old}.parquet`,
+  ]);
 });
 
-describe('an extract deletes', () => {
-  it('neither what a kept snapshot uses, nor what a later one has written, nor what is not its own', () => {
-    const [old, own, later] = ['20261101T000000000Z', '20261102T000000000Z', '20261103T000000000Z'];
-    const kept = {
-      snapshot_id: own,
-      files: [toFile(`data/jobs/1/${own}.parquet`), toFile(`data/attachments/1/2026-07/${old}.parquet`)],
-    };
-    const paths = [
-      ...[old, own, later].map((id) => `snapshots/${id}.json`),
-      ...[old, own, later].map((id) => `data/jobs/1/${id}.parquet`),
-      `data/attachments/1/2026-07/${old}.parquet`,
-      ...['data/jobs/1/mine.parquet', 'snapshots/notes.json', 'people/README.md'],
-    ];
-    expect(findUnused(paths, [kept as unknown as Manifest], own)).toEqual([
-      `snapshots/${old}.json`,
-      `data/jobs/1/${old}.parquet`,
-    ]);
-  });
-});
-
-describe('the ranges of months', () => {
-  it('are the widest of all views, without summaries and people', () => {
-    const files = [
-      toFile('a', { min_id: '9007199254740993', max_id: '9007199254740999' }),
-      toFile('b', { view: 'applications_anonymous', min_id: '7', max_id: '8' }),
-      toFile('c', { view: 'events', partition: null }),
-      toFile('d', { view: 'applications', partition: '07', min_id: '1', max_id: '2' }),
-    ];
-    expect(toMonthRanges(files)).toEqual([{ month: '2026-07', low: 7n, high: 9007199254740999n }]);
-  });
+it('the ranges of months are the widest of all views, without summaries and people', () => {
+  const files = [
+    toFile('a', { min_id: '9007199254740993', max_id: '9007199254740999' }),
+    toFile('b', { view: 'applications_anonymous', min_id: '7', max_id: '8' }),
+    toFile('c', { view: 'events', partition: null }),
+    toFile('d', { view: 'applications', partition: '07', min_id: '1', max_id: '2' }),
+  ];
+  expect(toMonthRanges(files)).toEqual([{ month: '2026-07', low: 7n, high: 9007199254740999n }]);
 });
 
 describe('the answer of a copy', () => {

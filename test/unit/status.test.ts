@@ -204,16 +204,14 @@ describe('urgent is', () => {
   });
 });
 
-describe('no problem is', () => {
-  it.each<[string, Partial<AdvertiserStatus>]>([
-    ['a poll, which proves nothing by itself', { lastSweep: sweep }],
-    ['a harmless assumption', { coverage: { ...proven, certificate: 'assumed', risk: 'harmless' } }],
-    ['a backfill by date, which cannot prove', { lastSweep: { ...sweep, purpose: 'backfill', risk: 'doubt' } }],
-    ['an infected file, which gets no bytes whatever is run', { attachments: { stored: 2, infected: 3 } }],
-    ['a proof of the night before last', { coverage: { ...proven, asOf: ago(2_879) } }],
-  ])('%s', (_, facts) => {
-    expect(statusOf(facts).headline).toMatch(/^All is well/);
-  });
+it.each<[string, Partial<AdvertiserStatus>]>([
+  ['a poll, which proves nothing by itself', { lastSweep: sweep }],
+  ['a harmless assumption', { coverage: { ...proven, certificate: 'assumed', risk: 'harmless' } }],
+  ['a backfill by date, which cannot prove', { lastSweep: { ...sweep, purpose: 'backfill', risk: 'doubt' } }],
+  ['an infected file, which gets no bytes whatever is run', { attachments: { stored: 2, infected: 3 } }],
+  ['a proof of the night before last', { coverage: { ...proven, asOf: ago(2_879) } }],
+])('no problem is %s', (_, facts) => {
+  expect(statusOf(facts).headline).toMatch(/^All is well/);
 });
 
 describe('the result of a sweep', () => {
@@ -249,15 +247,13 @@ it('what happened within a second is told as such, by the page and by `intake st
   expect(renderStatus(statusOf({ readAt: new Date(now.getTime() - 999) }))).toMatch(/last poll +│ just now +│/);
 });
 
-describe('for programs', () => {
-  it('status keeps every digit of an id, says whether it is healthy, and leaves arrival times out', () => {
-    const report = JSON.parse(toJson(toReport(statusOf({}))));
-    expect(report).toMatchObject({
-      healthy: true,
-      advertisers: [{ advertiserId: '9007199254740993', cursor: { afterId: '9007199254740995' } }],
-    });
-    expect(report.advertisers[0]).not.toHaveProperty('submittedAt');
+it('for programs status keeps every digit of an id, says whether it is healthy, and leaves arrival times out', () => {
+  const report = JSON.parse(toJson(toReport(statusOf({}))));
+  expect(report).toMatchObject({
+    healthy: true,
+    advertisers: [{ advertiserId: '9007199254740993', cursor: { afterId: '9007199254740995' } }],
   });
+  expect(report.advertisers[0]).not.toHaveProperty('submittedAt');
 });
 
 describe('what a worker waits for', () => {

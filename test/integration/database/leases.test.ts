@@ -111,43 +111,37 @@ describe('the fence', () => {
   });
 });
 
-describe('a transaction', () => {
-  test('sees what others have committed meanwhile, whatever the default of the server', async () => {
-    await using database = await openTestDatabase();
-    const name = new URL(database.url).pathname.slice(1);
-    await database.query(`ALTER DATABASE "${name}" SET default_transaction_isolation = 'repeatable read'`);
-    await using db = openDatabase({ url: database.url, role: 'test', connections: 2 });
-    const count = `SELECT count(*)::int AS n FROM intake.advertisers`;
-    await db.transaction(async (tx) => {
-      expect(await tx.query(count)).toEqual([{ n: 0 }]);
-      await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('seven', 7)`);
-      expect(await tx.query(count)).toEqual([{ n: 1 }]);
-    });
+test('a transaction sees what others have committed meanwhile, whatever the default of the server', async () => {
+  await using database = await openTestDatabase();
+  const name = new URL(database.url).pathname.slice(1);
+  await database.query(`ALTER DATABASE "${name}" SET default_transaction_isolation = 'repeatable read'`);
+  await using db = openDatabase({ url: database.url, role: 'test', connections: 2 });
+  const count = `SELECT count(*)::int AS n FROM intake.advertisers`;
+  await db.transaction(async (tx) => {
+    expect(await tx.query(count)).toEqual([{ n: 0 }]);
+    await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('seven', 7)`);
+    expect(await tx.query(count)).toEqual([{ n: 1 }]);
   });
 });
 
-describe('a conflict with another transaction', () => {
-  test('that outlasts its repeats is a database that cannot take work now, not a mistake of ours', async ({
-    emptied: database,
-  }) => {
-    await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('seven', 7)`);
-    await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
-    const bump = `UPDATE intake.advertisers SET agent_id = agent_id || 'x'`;
-    let tries = 0;
-    const losing = retryOnConflict(() =>
-      db.transaction(async (tx) => {
-        tries++;
-        await tx.query(`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`);
-        await tx.query(`SELECT FROM intake.advertisers`);
-        await database.query(bump);
-        await tx.query(bump);
-      }),
-    );
-    await expect(losing).rejects.toMatchObject({
-      name: 'Trouble',
-      kind: 'local',
-      message: expect.stringContaining('40001'),
-    });
-    expect(tries).toBe(5);
+test('a conflict that outlasts its repeats is a database that cannot take work now', async ({ emptied: database }) => {
+  await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('seven', 7)`);
+  await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
+  const bump = `UPDATE intake.advertisers SET agent_id = agent_id || 'x'`;
+  let tries = 0;
+  const losing = retryOnConflict(() =>
+    db.transaction(async (tx) => {
+      tries++;
+      await tx.query(`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`);
+      await tx.query(`SELECT FROM intake.advertisers`);
+      await database.query(bump);
+      await tx.query(bump);
+    }),
+  );
+  await expect(losing).rejects.toMatchObject({
+    name: 'Trouble',
+    kind: 'local',
+    message: expect.stringContaining('40001'),
   });
+  expect(tries).toBe(5);
 });

@@ -131,22 +131,18 @@ describe('a later release', () => {
   });
 });
 
-describe('a new database', () => {
-  test('gets the breaking migrations with the others, since nobody runs on it', async () => {
-    await using database = await openTestDatabase();
-    await database.query(`DROP SCHEMA intake, intake_analytics CASCADE`);
-    expect(await migrate(database.url, { migrations: next, dryRun: true })).toHaveLength(next.length);
-    expect(await migrate(database.url, { migrations: next })).toEqual(next.map(({ name }) => name));
-  });
+test('a new database gets the breaking migrations with the others, since nobody runs on it', async () => {
+  await using database = await openTestDatabase();
+  await database.query(`DROP SCHEMA intake, intake_analytics CASCADE`);
+  expect(await migrate(database.url, { migrations: next, dryRun: true })).toHaveLength(next.length);
+  expect(await migrate(database.url, { migrations: next })).toEqual(next.map(({ name }) => name));
 });
 
-describe('intake migrate', () => {
-  test('says that nothing is left to finish; --finish may be run again', async () => {
-    await using database = await openTestDatabase();
-    const env = { DATABASE_URL: database.url };
-    for (const line of [['migrate'], ['migrate', '--finish']]) {
-      const { code, stdout } = await callIntake([...line, '--json'], env);
-      expect({ code, told: JSON.parse(stdout) }).toEqual({ code: 0, told: { schema: 'current', finished: true } });
-    }
-  });
+test('intake migrate says that nothing is left to finish; --finish may be run again', async () => {
+  await using database = await openTestDatabase();
+  const env = { DATABASE_URL: database.url };
+  for (const line of [['migrate'], ['migrate', '--finish']]) {
+    const { code, stdout } = await callIntake([...line, '--json'], env);
+    expect({ code, told: JSON.parse(stdout) }).toEqual({ code: 0, told: { schema: 'current', finished: true } });
+  }
 });

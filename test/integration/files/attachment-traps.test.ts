@@ -289,63 +289,54 @@ describe('A6 an error page with status 200', () => {
   });
 });
 
-describe('A7 Href', () => {
-  test('in whatever form is never followed: the path is made of kind and id, and a difference is noted', async () => {
-    await using stranger = await openSmallIntake();
-    await using intake = await open();
-    const { board } = intake;
-    const { host } = new URL(stranger.board.url);
-    const forms = [
-      `http://${host}/v1/x`,
-      `//${host}/v1/x`,
-      `\\\\${host}\\x`,
-      `/\t/${host}/x`,
-      '../../../etc/passwd',
-      `${board.url}/v1/advertiser/applications/resume/1`,
-      'ADVERTISER/APPLICATIONS/RESUME/1',
-      '/v1/advertiser/applications/resume/1',
-      'advertiser/applications/resume/2',
-      '',
-      null,
-    ];
-    const ids = board.add(
-      forms.map((href, nth) => ({ attachments: [resume(`file ${nth}`, { raw: { Href: JSON.stringify(href) } })] })),
-    );
-    const [plain] = await intake.receiveWithFiles([{ attachments: [{ ...resume('a letter'), kind: 'coverLetter' }] }]);
-    expect((await intake.files()).map((row) => [row.state, row.sha256])).toEqual(
-      [...forms.map((_, nth) => `file ${nth}`), 'a letter'].map((content) => ['stored', sha256(content)]),
-    );
-    const asked = board.requests().map((entry) => entry.path.replace('/v1/advertiser/applications/', ''));
-    expect(asked).toEqual(expect.arrayContaining([...ids.map((id) => `resume/${id}`), `coverletter/${plain}`]));
-    expect(stranger.board.requests()).toEqual([]);
-    expect(
-      await database.query(
-        `SELECT application_id FROM intake.applications WHERE notes::text LIKE '%Attachments.Href%'`,
-      ),
-    ).toHaveLength(forms.length);
-  });
+test('A7 Href in whatever form is never followed: the path is made of kind and id, and a difference is noted', async () => {
+  await using stranger = await openSmallIntake();
+  await using intake = await open();
+  const { board } = intake;
+  const { host } = new URL(stranger.board.url);
+  const forms = [
+    `http://${host}/v1/x`,
+    `//${host}/v1/x`,
+    `\\\\${host}\\x`,
+    `/\t/${host}/x`,
+    '../../../etc/passwd',
+    `${board.url}/v1/advertiser/applications/resume/1`,
+    'ADVERTISER/APPLICATIONS/RESUME/1',
+    '/v1/advertiser/applications/resume/1',
+    'advertiser/applications/resume/2',
+    '',
+    null,
+  ];
+  const ids = board.add(
+    forms.map((href, nth) => ({ attachments: [resume(`file ${nth}`, { raw: { Href: JSON.stringify(href) } })] })),
+  );
+  const [plain] = await intake.receiveWithFiles([{ attachments: [{ ...resume('a letter'), kind: 'coverLetter' }] }]);
+  expect((await intake.files()).map((row) => [row.state, row.sha256])).toEqual(
+    [...forms.map((_, nth) => `file ${nth}`), 'a letter'].map((content) => ['stored', sha256(content)]),
+  );
+  const asked = board.requests().map((entry) => entry.path.replace('/v1/advertiser/applications/', ''));
+  expect(asked).toEqual(expect.arrayContaining([...ids.map((id) => `resume/${id}`), `coverletter/${plain}`]));
+  expect(stranger.board.requests()).toEqual([]);
+  expect(
+    await database.query(`SELECT application_id FROM intake.applications WHERE notes::text LIKE '%Attachments.Href%'`),
+  ).toHaveLength(forms.length);
 });
 
-describe('A8 Type', () => {
-  test('unknown or null is a row, and nothing is requested; two of one kind are marked', async () => {
-    await using intake = await open();
-    const odd = { kind: 'coverLetter', content: 'z', raw: { Type: 'null' } };
-    intake.board.add([{ attachments: [{ kind: 'portfolio', content: 'x' }, resume('y'), odd] }]);
-    const twice = [
-      resume('w', { hasVirus: false }),
-      { ...resume('w'), kind: 'coverLetter', raw: { Type: '"resume"' } },
-    ];
-    const [ambiguous] = await intake.receiveWithFiles([{ attachments: twice }]);
-    expect((await intake.files()).map((row) => [row.kind, row.state])).toEqual([
-      ['portfolio', 'rejected'],
-      ['resume', 'stored'],
-      ['unknown', 'rejected'],
-      ['resume', 'stored'],
-    ]);
-    expect(requestsFor(intake, 'coverletter')).toBe(0);
-    const [row] = await database.query(`SELECT notes FROM intake.applications WHERE application_id = $1`, [ambiguous]);
-    expect(row?.notes).toContainEqual({ field: 'Attachments.Type', reason: expect.stringContaining('ambiguous') });
-  });
+test('A8 Type unknown or null is a row, and nothing is requested; two of one kind are marked', async () => {
+  await using intake = await open();
+  const odd = { kind: 'coverLetter', content: 'z', raw: { Type: 'null' } };
+  intake.board.add([{ attachments: [{ kind: 'portfolio', content: 'x' }, resume('y'), odd] }]);
+  const twice = [resume('w', { hasVirus: false }), { ...resume('w'), kind: 'coverLetter', raw: { Type: '"resume"' } }];
+  const [ambiguous] = await intake.receiveWithFiles([{ attachments: twice }]);
+  expect((await intake.files()).map((row) => [row.kind, row.state])).toEqual([
+    ['portfolio', 'rejected'],
+    ['resume', 'stored'],
+    ['unknown', 'rejected'],
+    ['resume', 'stored'],
+  ]);
+  expect(requestsFor(intake, 'coverletter')).toBe(0);
+  const [row] = await database.query(`SELECT notes FROM intake.applications WHERE application_id = $1`, [ambiguous]);
+  expect(row?.notes).toContainEqual({ field: 'Attachments.Type', reason: expect.stringContaining('ambiguous') });
 });
 
 describe('A9 a file that is not there', () => {
@@ -457,27 +448,23 @@ describe('A12 a file', () => {
   });
 });
 
-describe('A13 a packed file', () => {
-  test('is not inflated: kept as it came, and noted', async () => {
-    await using intake = await openOne('some text, some text, some text');
-    intake.board.fault({ kind: 'gzip', on: 'resume', times: null });
-    await intake.runDownloads();
-    const file = await intake.file();
-    expect(file).toMatchObject({ state: 'stored', detected_type: 'application/gzip' });
-    expect(file.notes).toContainEqual({ field: 'Content-Encoding', reason: 'gzip, kept as it came' });
-  });
+test('A13 a packed file is not inflated: kept as it came, and noted', async () => {
+  await using intake = await openOne('some text, some text, some text');
+  intake.board.fault({ kind: 'gzip', on: 'resume', times: null });
+  await intake.runDownloads();
+  const file = await intake.file();
+  expect(file).toMatchObject({ state: 'stored', detected_type: 'application/gzip' });
+  expect(file.notes).toContainEqual({ field: 'Content-Encoding', reason: 'gzip, kept as it came' });
 });
 
-describe('A14 other bytes on every download', () => {
-  test('are noted as unstable, and the last are kept', async () => {
-    await using intake = await openOne();
-    intake.board.fault({ kind: 'otherBytes', on: 'resume', times: null });
-    await intake.runDownloads();
-    const file = await intake.file();
-    expect(file.state).toBe('stored');
-    expect(file.notes).toContainEqual({ field: 'bytes', reason: expect.stringContaining('no two downloads in a row') });
-    expect(await intake.keys()).toEqual([expect.stringContaining(file.sha256 ?? '')]);
-  });
+test('A14 other bytes on every download are noted as unstable, and the last are kept', async () => {
+  await using intake = await openOne();
+  intake.board.fault({ kind: 'otherBytes', on: 'resume', times: null });
+  await intake.runDownloads();
+  const file = await intake.file();
+  expect(file.state).toBe('stored');
+  expect(file.notes).toContainEqual({ field: 'bytes', reason: expect.stringContaining('no two downloads in a row') });
+  expect(await intake.keys()).toEqual([expect.stringContaining(file.sha256 ?? '')]);
 });
 describe('a screen', () => {
   testFirst<Partial<Choices>>([

@@ -238,25 +238,23 @@ describe('a claim that lapsed', () => {
   });
 });
 
-describe('the last attachment to be completed', () => {
-  test('makes its application ready, in the same transaction, and that is an event', async ({ db }) => {
-    await queue(db, 7n, 1);
-    await db.query(
-      `INSERT INTO intake.attachments (advertiser_id, application_id, kind, state) VALUES (7, 1, 'screen', 'pending')`,
-    );
-    await db.query(
-      `INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority) VALUES (7, 1, 'screen', 0)`,
-    );
-    const { claims } = await claimDownloads(db, request());
-    const [first, second] = claims as [Claim, Claim];
-    await complete(db, first, givenUp);
-    expect(await db.query(`SELECT ready_at FROM intake.applications`)).toEqual([{ ready_at: null }]);
-    await complete(db, second, givenUp);
-    expect(await db.query(`SELECT ready_at IS NOT NULL AS ready FROM intake.applications`)).toEqual([{ ready: true }]);
-    expect(await db.query(`SELECT application_id, type FROM intake.events`)).toEqual([
-      { application_id: 1n, type: 'application.ready' },
-    ]);
-  });
+test('the last attachment makes its application ready in one transaction, with an event', async ({ db }) => {
+  await queue(db, 7n, 1);
+  await db.query(
+    `INSERT INTO intake.attachments (advertiser_id, application_id, kind, state) VALUES (7, 1, 'screen', 'pending')`,
+  );
+  await db.query(
+    `INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority) VALUES (7, 1, 'screen', 0)`,
+  );
+  const { claims } = await claimDownloads(db, request());
+  const [first, second] = claims as [Claim, Claim];
+  await complete(db, first, givenUp);
+  expect(await db.query(`SELECT ready_at FROM intake.applications`)).toEqual([{ ready_at: null }]);
+  await complete(db, second, givenUp);
+  expect(await db.query(`SELECT ready_at IS NOT NULL AS ready FROM intake.applications`)).toEqual([{ ready: true }]);
+  expect(await db.query(`SELECT application_id, type FROM intake.events`)).toEqual([
+    { application_id: 1n, type: 'application.ready' },
+  ]);
 });
 
 describe('bytes that are announced while equal ones are deleted', () => {
@@ -302,21 +300,19 @@ describe('downloads that end together', () => {
   });
 });
 
-describe('a listener', () => {
-  test('hears of queued downloads again after its connection was ended', async ({ database }) => {
-    const heard: string[] = [];
-    await using _listener = await openQueueListener({ url: database.url, onQueued: (id) => heard.push(id) });
-    const isHeard = (id: string) =>
-      until(async () => {
-        await database.query(`SELECT pg_notify('intake_downloads', $1)`, [id]);
-        return heard.includes(id);
-      });
-    await isHeard('1');
-    await database.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'intake listen' AND datname = current_database()`,
-    );
-    await isHeard('2');
-  });
+test('a listener hears of queued downloads again after its connection ended', async ({ database }) => {
+  const heard: string[] = [];
+  await using _listener = await openQueueListener({ url: database.url, onQueued: (id) => heard.push(id) });
+  const isHeard = (id: string) =>
+    until(async () => {
+      await database.query(`SELECT pg_notify('intake_downloads', $1)`, [id]);
+      return heard.includes(id);
+    });
+  await isHeard('1');
+  await database.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'intake listen' AND datname = current_database()`,
+  );
+  await isHeard('2');
 });
 
 describe('a page', () => {

@@ -174,31 +174,27 @@ describe('always', () => {
   });
 });
 
-describe('never', () => {
-  test('fetches everything, and stores the same bytes once', async () => {
-    await using intake = await open();
-    await setTrust(intake, 1_000);
-    await apply(intake, ['same', 'same', 'same'], 'never');
-    expect(requests(intake)).toBe(3);
-    expect(await intake.keys()).toHaveLength(1);
-  });
+test('never: fetches everything, and stores the same bytes once', async () => {
+  await using intake = await open();
+  await setTrust(intake, 1_000);
+  await apply(intake, ['same', 'same', 'same'], 'never');
+  expect(requests(intake)).toBe(3);
+  expect(await intake.keys()).toHaveLength(1);
 });
 
-describe('a Hash of 4,000 characters', () => {
-  test('is kept whole, its file is stored, and an equal one is known by it', async () => {
-    await using intake = await open({ choices: { hash: 'long' } });
-    await apply(intake, ['resume A', 'resume B', 'resume A'], 'always');
-    const files = await intake.files();
-    expect(files.map(({ state, linked }) => [state, linked])).toEqual([
-      ['stored', false],
-      ['stored', false],
-      ['stored', true],
-    ]);
-    expect(files[2]?.sha256).toBe(files[0]?.sha256);
-    expect(await database.query(`SELECT DISTINCT length(source_hash) AS length FROM intake.attachments`)).toEqual([
-      { length: 4_032 },
-    ]);
-  });
+test('a Hash of 4,000 characters is kept whole, its file is stored, and an equal one is known by it', async () => {
+  await using intake = await open({ choices: { hash: 'long' } });
+  await apply(intake, ['resume A', 'resume B', 'resume A'], 'always');
+  const files = await intake.files();
+  expect(files.map(({ state, linked }) => [state, linked])).toEqual([
+    ['stored', false],
+    ['stored', false],
+    ['stored', true],
+  ]);
+  expect(files[2]?.sha256).toBe(files[0]?.sha256);
+  expect(await database.query(`SELECT DISTINCT length(source_hash) AS length FROM intake.attachments`)).toEqual([
+    { length: 4_032 },
+  ]);
 });
 
 describe('a Hash that stays while the file is replaced', () => {
@@ -242,8 +238,9 @@ describe('a Hash that stays while the file is replaced', () => {
   });
 });
 
-describe('a Href that is another at every look', () => {
-  test.each(['md5', 'volatile'] as const)('is stored and no event, with a Hash that is %s', async (hash) => {
+test.each(['md5', 'volatile'] as const)(
+  'a Href that is another at every look is stored and no event, with a Hash that is %s',
+  async (hash) => {
     await using intake = await open({ choices: { href: 'signed', hash } });
     await apply(intake, ['always the same']);
     const hrefs = new Set<unknown>();
@@ -254,8 +251,8 @@ describe('a Href that is another at every look', () => {
     }
     expect(hrefs.size).toBeGreaterThan(2);
     expect(await types()).toEqual(['received', 'ready']);
-  });
-});
+  },
+);
 
 describe('a Hash that changes while the bytes do not', () => {
   test('makes no new version, and after three it is no sign of change any more', async () => {

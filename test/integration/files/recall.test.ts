@@ -139,21 +139,19 @@ test('a recall stays in trouble while bytes that the store refused to delete rem
   expect(told).toEqual([refusal]);
 });
 
-describe('a worker whose store cannot be reached', () => {
-  test('deletes infected bytes when it is back', { tags: ['slow'] }, async () => {
-    await using recall = await openStored({ RECHECK_SCHEDULE: '* * * * * *' });
-    const isEmptied = async () =>
-      (await database.query(`SELECT 1 FROM intake.blobs WHERE deleted_at IS NOT NULL`)).length > 0;
-    const [owned] = await database.query<{ identity: string }>(`SELECT identity FROM intake.blob_store`);
-    await database.query(`UPDATE intake.blob_store SET identity = 'another'`);
-    await using worker = await hireWorker(recall.settings.env);
-    flag(recall);
-    await until(() => worker.lines.some((line) => line.includes('files not deleted')));
-    expect(await isEmptied()).toBe(false);
-    await database.query(`UPDATE intake.blob_store SET identity = $1`, [owned?.identity]);
-    await until(isEmptied);
-    expect(await recall.keys()).toEqual([]);
-  });
+test('a worker whose store cannot be reached deletes infected bytes when it is back', { tags: ['slow'] }, async () => {
+  await using recall = await openStored({ RECHECK_SCHEDULE: '* * * * * *' });
+  const isEmptied = async () =>
+    (await database.query(`SELECT 1 FROM intake.blobs WHERE deleted_at IS NOT NULL`)).length > 0;
+  const [owned] = await database.query<{ identity: string }>(`SELECT identity FROM intake.blob_store`);
+  await database.query(`UPDATE intake.blob_store SET identity = 'another'`);
+  await using worker = await hireWorker(recall.settings.env);
+  flag(recall);
+  await until(() => worker.lines.some((line) => line.includes('files not deleted')));
+  expect(await isEmptied()).toBe(false);
+  await database.query(`UPDATE intake.blob_store SET identity = $1`, [owned?.identity]);
+  await until(isEmptied);
+  expect(await recall.keys()).toEqual([]);
 });
 
 test('infected bytes are not among the files that stay because somebody else has them', async () => {

@@ -63,38 +63,36 @@ function flip(bytes: Buffer): Buffer {
 const loadDamaged = async () =>
   (await database.query<{ key: string }>(`SELECT key FROM intake.blobs WHERE state = 'damaged'`)).map(({ key }) => key);
 
-describe('damage of a stored file', () => {
-  test('is found by the nightly task within the time that is set, whenever and wherever it happens', async () => {
-    await using intake = await openStored(18);
-    const env = {
-      ...toEnvironment(database, intake.board, join(intake.folder, 'blobs')),
-      VERIFY_WITHIN: `${days}d`,
-    };
-    const config = loadConfig(env, { needs: ['source', 'sync', 'blobs'] });
-    const task = createMaintenance(config, intake.store).find(({ name }) => name === 'verify');
-    await adoptStore(intake, signal());
-    const keys = await intake.keys();
-    const planted = new Map<string, number>();
-    const found = new Map<string, number>();
-    for (let night = 0; night < 3 * days; night++) {
-      // One file a night, after the first six: of some the bytes were just read, of others long ago.
-      const key = keys[night - days];
-      if (key !== undefined && night < 2 * days) {
-        const path = join(intake.folder, 'blobs', key);
-        writeFileSync(path, flip(readFileSync(path)));
-        planted.set(key, night);
-      }
-      await dayPasses();
-      await task?.run(signal(), () => {});
-      const damaged = await loadDamaged();
-      for (const one of damaged) found.set(one, night);
-      if (damaged.length > 0) await intake.runDownloads();
+test('damage of a stored file is found by the nightly task within the time that is set, whenever and wherever it happens', async () => {
+  await using intake = await openStored(18);
+  const env = {
+    ...toEnvironment(database, intake.board, join(intake.folder, 'blobs')),
+    VERIFY_WITHIN: `${days}d`,
+  };
+  const config = loadConfig(env, { needs: ['source', 'sync', 'blobs'] });
+  const task = createMaintenance(config, intake.store).find(({ name }) => name === 'verify');
+  await adoptStore(intake, signal());
+  const keys = await intake.keys();
+  const planted = new Map<string, number>();
+  const found = new Map<string, number>();
+  for (let night = 0; night < 3 * days; night++) {
+    // One file a night, after the first six: of some the bytes were just read, of others long ago.
+    const key = keys[night - days];
+    if (key !== undefined && night < 2 * days) {
+      const path = join(intake.folder, 'blobs', key);
+      writeFileSync(path, flip(readFileSync(path)));
+      planted.set(key, night);
     }
-    expect(planted.size).toBe(days);
-    expect([...found.keys()].toSorted()).toEqual([...planted.keys()].toSorted());
-    for (const [key, night] of found) expect(night - (planted.get(key) ?? 0)).toBeLessThan(days);
-    expect(await findFileDifferences(intake, 'json')).toEqual([]);
-  });
+    await dayPasses();
+    await task?.run(signal(), () => {});
+    const damaged = await loadDamaged();
+    for (const one of damaged) found.set(one, night);
+    if (damaged.length > 0) await intake.runDownloads();
+  }
+  expect(planted.size).toBe(days);
+  expect([...found.keys()].toSorted()).toEqual([...planted.keys()].toSorted());
+  for (const [key, night] of found) expect(night - (planted.get(key) ?? 0)).toBeLessThan(days);
+  expect(await findFileDifferences(intake, 'json')).toEqual([]);
 });
 
 describe('a night', () => {

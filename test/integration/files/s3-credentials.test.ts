@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { openSandbox } from '../../../src/dev/sandbox/http/server.ts';
 import { openTestDatabase } from '../../support/database/test-database.ts';
 import { runIntake } from '../../support/processes/intake.ts';
@@ -31,35 +31,33 @@ async function openTokenService({ credentials: { accessKeyId, secretAccessKey } 
   return { ...(await listenLocally(server)), asked };
 }
 
-describe('the storage', () => {
-  test('is opened by the service account of a platform, without a key in any setting', async () => {
-    await using database = await openTestDatabase();
-    await using board = await openSandbox({ applications: 3 });
-    await using scratch = await openScratch();
-    await using s3 = await openStrictS3();
-    await using service = await openTokenService(s3);
-    const token = join(scratch.path, 'token');
-    writeFileSync(token, 'the-token-of-the-service-account');
-    const { code, stderr } = await runIntake(['sync'], {
-      ...toEnvironment(database, board),
-      BLOBS_URL: `s3://${s3.bucket}/intake`,
-      S3_ENDPOINT: s3.endpoint,
-      S3_FORCE_PATH_STYLE: 'true',
-      AWS_REGION: s3.region,
-      AWS_ROLE_ARN: 'arn:aws:iam::123456789012:role/intake',
-      AWS_WEB_IDENTITY_TOKEN_FILE: token,
-      AWS_ENDPOINT_URL_STS: service.url,
-      AWS_EC2_METADATA_DISABLED: 'true',
-    });
-    expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
-    expect(Object.fromEntries(service.asked[0] ?? [])).toMatchObject({
-      RoleArn: 'arn:aws:iam::123456789012:role/intake',
-      WebIdentityToken: 'the-token-of-the-service-account',
-    });
-    const puts = s3.requests.filter(({ operation }) => operation === 'PutObject');
-    expect(puts.every(({ status, headers }) => status === 200 && headers['x-amz-security-token'] === 'a-session')).toBe(
-      true,
-    );
-    expect(s3.objects.size).toBeGreaterThan(1);
+test('the storage is opened by the service account of a platform, without a key in any setting', async () => {
+  await using database = await openTestDatabase();
+  await using board = await openSandbox({ applications: 3 });
+  await using scratch = await openScratch();
+  await using s3 = await openStrictS3();
+  await using service = await openTokenService(s3);
+  const token = join(scratch.path, 'token');
+  writeFileSync(token, 'the-token-of-the-service-account');
+  const { code, stderr } = await runIntake(['sync'], {
+    ...toEnvironment(database, board),
+    BLOBS_URL: `s3://${s3.bucket}/intake`,
+    S3_ENDPOINT: s3.endpoint,
+    S3_FORCE_PATH_STYLE: 'true',
+    AWS_REGION: s3.region,
+    AWS_ROLE_ARN: 'arn:aws:iam::123456789012:role/intake',
+    AWS_WEB_IDENTITY_TOKEN_FILE: token,
+    AWS_ENDPOINT_URL_STS: service.url,
+    AWS_EC2_METADATA_DISABLED: 'true',
   });
+  expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+  expect(Object.fromEntries(service.asked[0] ?? [])).toMatchObject({
+    RoleArn: 'arn:aws:iam::123456789012:role/intake',
+    WebIdentityToken: 'the-token-of-the-service-account',
+  });
+  const puts = s3.requests.filter(({ operation }) => operation === 'PutObject');
+  expect(puts.every(({ status, headers }) => status === 200 && headers['x-amz-security-token'] === 'a-session')).toBe(
+    true,
+  );
+  expect(s3.objects.size).toBeGreaterThan(1);
 });

@@ -207,55 +207,51 @@ describe('a store that belongs to a database', () => {
   });
 });
 
-describe('a store that has files and has lost its identity', () => {
-  test('is not taken by a database without a store, which deletes nothing; its owner adopts it again', async () => {
-    await using board = await openSandbox({ applications: 2 });
-    await using owner = await openOwner(board);
-    rmSync(join(owner.folder, '.intake-store'));
-    const before = owner.files();
-    await using staging = await openTestDatabase();
-    for (const command of [['sync'], ['verify', '--collect'], ['doctor']]) {
-      const { code, stdout, stderr } = await owner.run(command, staging);
-      expect({ command, code }).toEqual({ command, code: 2 });
-      expect(stdout + stderr).toContain('holds files and does not name the database that owns them');
-    }
-    expect(existsSync(join(owner.folder, '.intake-store'))).toBe(false);
-    expect(owner.files()).toEqual(before);
-    expect(await owner.run(['verify'])).toMatchObject({ code: 2, stderr: expect.stringContaining('adopt-store') });
-    expect(await owner.run(['adopt-store', '--yes'])).toMatchObject({ code: 0 });
-    expect(await owner.run(['verify', '--full'])).toMatchObject({ code: 0 });
-    expect(owner.files()).toEqual(before);
-  });
+test('a store that has files and has lost its identity is not taken by a database without a store, which deletes nothing; its owner adopts it again', async () => {
+  await using board = await openSandbox({ applications: 2 });
+  await using owner = await openOwner(board);
+  rmSync(join(owner.folder, '.intake-store'));
+  const before = owner.files();
+  await using staging = await openTestDatabase();
+  for (const command of [['sync'], ['verify', '--collect'], ['doctor']]) {
+    const { code, stdout, stderr } = await owner.run(command, staging);
+    expect({ command, code }).toEqual({ command, code: 2 });
+    expect(stdout + stderr).toContain('holds files and does not name the database that owns them');
+  }
+  expect(existsSync(join(owner.folder, '.intake-store'))).toBe(false);
+  expect(owner.files()).toEqual(before);
+  expect(await owner.run(['verify'])).toMatchObject({ code: 2, stderr: expect.stringContaining('adopt-store') });
+  expect(await owner.run(['adopt-store', '--yes'])).toMatchObject({ code: 0 });
+  expect(await owner.run(['verify', '--full'])).toMatchObject({ code: 0 });
+  expect(owner.files()).toEqual(before);
 });
 
-describe('an erasure by a former owner', () => {
-  test('erases the rows, says that the files stay, and is finished once the store is its own again', async () => {
-    await using board = await openSandbox({ applications: 2 });
-    await using owner = await openOwner(board);
-    await using next = await openTestDatabase();
-    await owner.run(['adopt-store', '--yes'], next);
-    const before = owner.files();
-    const id = String([...board.truth()][0]?.id);
-    const refused = await owner.run(['erase', '--application', id, '--yes']);
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(await loadId(next)) });
-    expect(owner.files()).toEqual(before);
-    expect(
-      await owner.database.query(
-        `SELECT erased_at IS NOT NULL AS erased, email FROM intake.applications WHERE application_id = $1`,
-        [id],
-      ),
-    ).toEqual([{ erased: true, email: null }]);
-    expect(await owner.database.query(`SELECT step, trouble FROM intake.erasure_jobs`)).toEqual([
-      { step: 'bytes', trouble: expect.stringContaining('belongs to the database') },
-    ]);
-    const { stdout } = await owner.run(['status']);
-    expect(stdout).toContain('belongs to the database');
-    await owner.run(['adopt-store', '--yes']);
-    // The delete that was refused holds its token for half a minute.
-    await owner.database.query(`UPDATE intake.blobs SET delete_until = now() WHERE delete_until IS NOT NULL`);
-    expect(await owner.run(['erase', '--application', id, '--yes'])).toMatchObject({ code: 0 });
-    expect(owner.files().length).toBeLessThan(before.length);
-  });
+test('an erasure by a former owner erases the rows, says that the files stay, and is finished once the store is its own again', async () => {
+  await using board = await openSandbox({ applications: 2 });
+  await using owner = await openOwner(board);
+  await using next = await openTestDatabase();
+  await owner.run(['adopt-store', '--yes'], next);
+  const before = owner.files();
+  const id = String([...board.truth()][0]?.id);
+  const refused = await owner.run(['erase', '--application', id, '--yes']);
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(await loadId(next)) });
+  expect(owner.files()).toEqual(before);
+  expect(
+    await owner.database.query(
+      `SELECT erased_at IS NOT NULL AS erased, email FROM intake.applications WHERE application_id = $1`,
+      [id],
+    ),
+  ).toEqual([{ erased: true, email: null }]);
+  expect(await owner.database.query(`SELECT step, trouble FROM intake.erasure_jobs`)).toEqual([
+    { step: 'bytes', trouble: expect.stringContaining('belongs to the database') },
+  ]);
+  const { stdout } = await owner.run(['status']);
+  expect(stdout).toContain('belongs to the database');
+  await owner.run(['adopt-store', '--yes']);
+  // The delete that was refused holds its token for half a minute.
+  await owner.database.query(`UPDATE intake.blobs SET delete_until = now() WHERE delete_until IS NOT NULL`);
+  expect(await owner.run(['erase', '--application', id, '--yes'])).toMatchObject({ code: 0 });
+  expect(owner.files().length).toBeLessThan(before.length);
 });
 
 for (const place of await loadBlobPlaces()) {

@@ -58,26 +58,24 @@ describe('an erasure', () => {
   });
 });
 
-describe('files that nothing refers to any more', () => {
-  test('of which the storage keeps versions are a problem until the versions are gone', async () => {
-    await using intake = await openOne();
-    const keeping = { ...intake.blobs, delete: intake.keeping };
-    // As the resume of a prefill that lapsed, or an orphan.
-    await database.query(`DELETE FROM intake.attachments`);
-    await database.query(`UPDATE intake.blobs SET intended_at = now() - interval '2 days'`);
-    const check = (blobs: BlobStore) => verifyAt({ ...intake, blobs }, { amount: { share: 0 } });
-    for (const time of [1, 2]) {
-      await check(keeping);
-      expect({ time, problems: await loadProblems(intake) }).toMatchObject({
-        time,
-        problems: [{ what: expect.stringContaining('1 file is deleted, but the storage keeps versions') }],
-      });
-      expect(await intake.store.deletions.hasDueDeletes()).toBe(false);
-    }
-    await check(intake.blobs);
-    expect(await loadProblems(intake)).toEqual([]);
-    expect(await database.query(`SELECT 1 FROM intake.blobs`)).toEqual([]);
-  });
+test('unneeded files of which the storage keeps versions are a problem until those are gone', async () => {
+  await using intake = await openOne();
+  const keeping = { ...intake.blobs, delete: intake.keeping };
+  // As the resume of a prefill that lapsed, or an orphan.
+  await database.query(`DELETE FROM intake.attachments`);
+  await database.query(`UPDATE intake.blobs SET intended_at = now() - interval '2 days'`);
+  const check = (blobs: BlobStore) => verifyAt({ ...intake, blobs }, { amount: { share: 0 } });
+  for (const time of [1, 2]) {
+    await check(keeping);
+    expect({ time, problems: await loadProblems(intake) }).toMatchObject({
+      time,
+      problems: [{ what: expect.stringContaining('1 file is deleted, but the storage keeps versions') }],
+    });
+    expect(await intake.store.deletions.hasDueDeletes()).toBe(false);
+  }
+  await check(intake.blobs);
+  expect(await loadProblems(intake)).toEqual([]);
+  expect(await database.query(`SELECT 1 FROM intake.blobs`)).toEqual([]);
 });
 
 describe('infected files', () => {

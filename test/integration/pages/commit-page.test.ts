@@ -195,17 +195,15 @@ describe('a page', () => {
   });
 });
 
-describe('a page that is stale', () => {
-  test('beside another lane that has changed its applications since: nothing is written', async ({ db, live }) => {
-    const backfill = (await claimLease(db, claim('backfill'))) as Lease;
-    const page = aPage(live, [anApplication(1), anApplication(2)]);
-    const diff = await diffPage(db, key, page);
-    expect(diff).toMatchObject({ otherLane: true, writes: 2 });
-    await commitPage(db, key, aPage(backfill, [anApplication(1)], { sweepId: 2n }));
-    expect(await commitDiff(db, key, page, diff, page.progress)).toBe('outdated');
-    expect(await db.query(`SELECT application_id FROM intake.applications`)).toEqual([{ application_id: 1n }]);
-    expect(await commitDiff(db, key, page, await diffPage(db, key, page), page.progress)).toMatchObject({ added: 1 });
-  });
+test('of a stale page, whose applications another lane has changed, nothing is written', async ({ db, live }) => {
+  const backfill = (await claimLease(db, claim('backfill'))) as Lease;
+  const page = aPage(live, [anApplication(1), anApplication(2)]);
+  const diff = await diffPage(db, key, page);
+  expect(diff).toMatchObject({ otherLane: true, writes: 2 });
+  await commitPage(db, key, aPage(backfill, [anApplication(1)], { sweepId: 2n }));
+  expect(await commitDiff(db, key, page, diff, page.progress)).toBe('outdated');
+  expect(await db.query(`SELECT application_id FROM intake.applications`)).toEqual([{ application_id: 1n }]);
+  expect(await commitDiff(db, key, page, await diffPage(db, key, page), page.progress)).toMatchObject({ added: 1 });
 });
 
 describe('a known application that changed', () => {
@@ -292,29 +290,27 @@ describe('a known application that changed', () => {
   });
 });
 
-describe('attachments', () => {
-  test('wait for their download by kind; flagged and unknown ones do not', async ({ db, live }) => {
-    const attachments = [
-      ...attachmentKinds.map((kind) => anAttachment(kind)),
-      anAttachment('portfolio'),
-      anAttachment('unknown'),
-    ];
-    await commitPage(db, key, aPage(live, [anApplication(1, { attachments })]));
-    const infected = anApplication(2, { attachments: [anAttachment('resume', { hasVirus: true })] });
-    await commitPage(db, key, aPage(live, [infected]));
-    expect(await db.query(`SELECT application_id, kind FROM intake.downloads ORDER BY 1, kind COLLATE "C"`)).toEqual(
-      ['coverLetter', 'resume', 'screen', 'selectionCriteria'].map((kind) => ({ application_id: 1n, kind })),
-    );
-    expect(
-      await db.query(
-        `SELECT kind, state, reason IS NOT NULL AS told FROM intake.attachments WHERE state <> 'pending' ORDER BY application_id, kind`,
-      ),
-    ).toEqual([
-      { kind: 'portfolio', state: 'rejected', told: true },
-      { kind: 'unknown', state: 'rejected', told: true },
-      { kind: 'resume', state: 'infected', told: false },
-    ]);
-  });
+test('attachments wait for their download by kind; flagged and unknown ones do not', async ({ db, live }) => {
+  const attachments = [
+    ...attachmentKinds.map((kind) => anAttachment(kind)),
+    anAttachment('portfolio'),
+    anAttachment('unknown'),
+  ];
+  await commitPage(db, key, aPage(live, [anApplication(1, { attachments })]));
+  const infected = anApplication(2, { attachments: [anAttachment('resume', { hasVirus: true })] });
+  await commitPage(db, key, aPage(live, [infected]));
+  expect(await db.query(`SELECT application_id, kind FROM intake.downloads ORDER BY 1, kind COLLATE "C"`)).toEqual(
+    ['coverLetter', 'resume', 'screen', 'selectionCriteria'].map((kind) => ({ application_id: 1n, kind })),
+  );
+  expect(
+    await db.query(
+      `SELECT kind, state, reason IS NOT NULL AS told FROM intake.attachments WHERE state <> 'pending' ORDER BY application_id, kind`,
+    ),
+  ).toEqual([
+    { kind: 'portfolio', state: 'rejected', told: true },
+    { kind: 'unknown', state: 'rejected', told: true },
+    { kind: 'resume', state: 'infected', told: false },
+  ]);
 });
 
 describe('an element that is no application', () => {
@@ -339,31 +335,26 @@ describe('an element that is no application', () => {
   });
 });
 
-describe('a person key', () => {
-  test('is the same for one person, differs between advertisers and does not contain the person', async ({
-    db,
-    live,
-  }) => {
-    const twice = [
-      anApplication(1, { jobSeekerId: 'seeker-9' }),
-      anApplication(2, { jobSeekerId: 'seeker-9' }),
-      anApplication(3),
-      // An account without an id tells nobody from anybody: the address does.
-      anApplication(4, { jobSeekerId: ' ', email: 'jo@example.com' }),
-      anApplication(5, { jobSeekerId: '', email: 'Jo@example.com ' }),
-      anApplication(6, { jobSeekerId: ' ', email: null }),
-    ];
-    await commitPage(db, key, aPage(live, twice));
-    await commitPage(db, key, aPage(live, [anApplication(1, { jobSeekerId: 'seeker-9' })], { advertiserId: 8n }));
-    const keys = (
-      await db.query<{ person_key: string }>(
-        `SELECT person_key FROM intake.applications ORDER BY advertiser_id, application_id`,
-      )
-    ).map((row) => row.person_key);
-    expect(keys[0]).toBe(keys[1]);
-    expect(keys[3]).toBe(keys[4]);
-    expect(keys[5]).toBeNull();
-    expect(new Set(keys).size).toBe(5);
-    expect(keys.join()).not.toContain('seeker');
-  });
+test('a person key is the same for one person, another for each advertiser, and tells nobody', async ({ db, live }) => {
+  const twice = [
+    anApplication(1, { jobSeekerId: 'seeker-9' }),
+    anApplication(2, { jobSeekerId: 'seeker-9' }),
+    anApplication(3),
+    // An account without an id tells nobody from anybody: the address does.
+    anApplication(4, { jobSeekerId: ' ', email: 'jo@example.com' }),
+    anApplication(5, { jobSeekerId: '', email: 'Jo@example.com ' }),
+    anApplication(6, { jobSeekerId: ' ', email: null }),
+  ];
+  await commitPage(db, key, aPage(live, twice));
+  await commitPage(db, key, aPage(live, [anApplication(1, { jobSeekerId: 'seeker-9' })], { advertiserId: 8n }));
+  const keys = (
+    await db.query<{ person_key: string }>(
+      `SELECT person_key FROM intake.applications ORDER BY advertiser_id, application_id`,
+    )
+  ).map((row) => row.person_key);
+  expect(keys[0]).toBe(keys[1]);
+  expect(keys[3]).toBe(keys[4]);
+  expect(keys[5]).toBeNull();
+  expect(new Set(keys).size).toBe(5);
+  expect(keys.join()).not.toContain('seeker');
 });

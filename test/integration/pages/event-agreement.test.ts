@@ -335,13 +335,11 @@ describe('examples/events.schema.json', () => {
   });
 });
 
-describe('a consumer that looks an application up at each of its events', () => {
-  test('always holds what is stored, and hears of nothing that did not change', {
-    tags: ['slow'],
-    timeout: 600_000,
-  }, async () => {
-    await fc.assert(fc.asyncProperty(fc.array(steps, { minLength: 4, maxLength: 14 }), follow), {
-      numRuns: Number(process.env.EVENT_RUNS ?? 60),
-    });
+test('a consumer that looks up each event holds what is stored, and hears of changes only', {
+  tags: ['slow'],
+  timeout: 600_000,
+}, async () => {
+  await fc.assert(fc.asyncProperty(fc.array(steps, { minLength: 4, maxLength: 14 }), follow), {
+    numRuns: Number(process.env.EVENT_RUNS ?? 60),
   });
 });

@@ -73,38 +73,36 @@ async function write(database: TestDatabase, isDone: () => boolean): Promise<voi
   await Promise.all(writers);
 }
 
-describe('two writers of one advertiser', () => {
-  test('commit in the order of their numbers: a reader between them misses nothing', async () => {
-    await using database = await openPrepared();
-    await using one = openDatabase({ url: database.url, role: 'test', connections: 1 });
-    await using other = openDatabase({ url: database.url, role: 'test', connections: 1 });
-    const event = (applicationId: bigint) => [{ applicationId, type: 'application.received' } as const];
-    const consumer = start('examples/consume-events.ts', [], { DATABASE_URL: database.url });
-    try {
-      const inbox = (id: number) =>
-        database.query(`SELECT 1 FROM ats.inbox WHERE application_id = $1`, [id]).catch(() => []);
-      await untilPlaced(database);
-      let later: Promise<void> | undefined;
-      await one.transaction(async (tx) => {
-        await appendEvents(tx, 7n, event(1n));
-        later = other.transaction((second) => appendEvents(second, 7n, event(2n)));
-        // The second writer waits for the lock; if nothing made it wait, the consumer would be past the first one's number by now.
-        const isBlocked = () =>
-          database.query(
-            `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = 2 AND NOT granted
-             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
-          );
-        await expect.poll(async () => [...(await isBlocked()), ...(await inbox(2))].length).toBeGreaterThan(0);
-      });
-      await later;
-      await expect.poll(() => inbox(2)).toHaveLength(1);
-      const { events, inbox: taken } = await compare(database);
-      expect(taken).toEqual(events);
-      expect(taken).toHaveLength(2);
-    } finally {
-      await kill(consumer);
-    }
-  });
+test('two writers of one advertiser commit in the order of their numbers: a reader between them misses nothing', async () => {
+  await using database = await openPrepared();
+  await using one = openDatabase({ url: database.url, role: 'test', connections: 1 });
+  await using other = openDatabase({ url: database.url, role: 'test', connections: 1 });
+  const event = (applicationId: bigint) => [{ applicationId, type: 'application.received' } as const];
+  const consumer = start('examples/consume-events.ts', [], { DATABASE_URL: database.url });
+  try {
+    const inbox = (id: number) =>
+      database.query(`SELECT 1 FROM ats.inbox WHERE application_id = $1`, [id]).catch(() => []);
+    await untilPlaced(database);
+    let later: Promise<void> | undefined;
+    await one.transaction(async (tx) => {
+      await appendEvents(tx, 7n, event(1n));
+      later = other.transaction((second) => appendEvents(second, 7n, event(2n)));
+      // The second writer waits for the lock; if nothing made it wait, the consumer would be past the first one's number by now.
+      const isBlocked = () =>
+        database.query(
+          `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = 2 AND NOT granted
+           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+        );
+      await expect.poll(async () => [...(await isBlocked()), ...(await inbox(2))].length).toBeGreaterThan(0);
+    });
+    await later;
+    await expect.poll(() => inbox(2)).toHaveLength(1);
+    const { events, inbox: taken } = await compare(database);
+    expect(taken).toEqual(events);
+    expect(taken).toHaveLength(2);
+  } finally {
+    await kill(consumer);
+  }
 });
 
 describe('a consumer beside four writers', { tags: ['slow'] }, () => {
@@ -161,11 +159,9 @@ describe('a consumer beside four writers', { tags: ['slow'] }, () => {
   });
 });
 
-describe('the example process', () => {
-  test('asks for DATABASE_URL and ends, where it has none', async () => {
-    const consumer = start('examples/consume-events.ts', []);
-    expect(await once(consumer, 'exit')).toEqual([2, null]);
-  });
+test('the example process asks for DATABASE_URL and ends, where it has none', async () => {
+  const consumer = start('examples/consume-events.ts', []);
+  expect(await once(consumer, 'exit')).toEqual([2, null]);
 });
 
 describe('after a restore that gives the same numbers to other events', () => {
@@ -227,23 +223,21 @@ describe('after a restore that gives the same numbers to other events', () => {
   });
 });
 
-describe('the rights that docs/integrate.md gives', { tags: ['slow'] }, () => {
-  test('are all that a consumer needs', async () => {
-    await using database = await openPrepared();
-    const [, sql = ''] = /## Rights[\s\S]+?```sql\n([\s\S]+?)```/.exec(readFileSync('docs/integrate.md', 'utf8')) ?? [];
-    // Roles belong to the whole server, on which other tests run as well.
-    const role = `ats_${randomUUID().slice(0, 8)}`;
-    await database.query(sql.replaceAll(/\b(ROLE|AUTHORIZATION|TO) ats\b/g, `$1 ${role}`).replace("'...'", "'secret'"));
-    const url = new URL(database.url);
-    Object.assign(url, { username: role, password: 'secret' });
-    const consumer = start('examples/consume-events.ts', [], { DATABASE_URL: url.href });
-    try {
-      await untilPlaced(database);
-    } finally {
-      await kill(consumer);
-      await database.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
-    }
-  });
+test('the rights that docs/integrate.md gives are all that a consumer needs', { tags: ['slow'] }, async () => {
+  await using database = await openPrepared();
+  const [, sql = ''] = /## Rights[\s\S]+?```sql\n([\s\S]+?)```/.exec(readFileSync('docs/integrate.md', 'utf8')) ?? [];
+  // Roles belong to the whole server, on which other tests run as well.
+  const role = `ats_${randomUUID().slice(0, 8)}`;
+  await database.query(sql.replaceAll(/\b(ROLE|AUTHORIZATION|TO) ats\b/g, `$1 ${role}`).replace("'...'", "'secret'"));
+  const url = new URL(database.url);
+  Object.assign(url, { username: role, password: 'secret' });
+  const consumer = start('examples/consume-events.ts', [], { DATABASE_URL: url.href });
+  try {
+    await untilPlaced(database);
+  } finally {
+    await kill(consumer);
+    await database.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+  }
 });
 
 describe('pruning', () => {

@@ -93,17 +93,15 @@ describe('history', () => {
   });
 });
 
-describe('status', () => {
-  test('knows when what is new was last read: a backfill is no poll', async ({ db }) => {
-    const [fresh, north, south] = await loadAdvertiserStatus(db);
-    expect(north).toMatchObject({ name: 'north', readAt: new Date(minutesAgo(30).getTime() + 2_000) });
-    expect(fresh).toMatchObject({ name: 'new', readAt: null, waiting: 0, due: 0, oldestDueAt: null });
-    expect(south).toMatchObject({
-      name: 'south',
-      readAt: new Date(minutesAgo(20).getTime() + 2_000),
-      waiting: 1,
-      due: 1,
-      oldestDueAt: expect.any(Date),
-    });
+test('status knows when what is new was last read: a backfill is no poll', async ({ db }) => {
+  const [fresh, north, south] = await loadAdvertiserStatus(db);
+  expect(north).toMatchObject({ name: 'north', readAt: new Date(minutesAgo(30).getTime() + 2_000) });
+  expect(fresh).toMatchObject({ name: 'new', readAt: null, waiting: 0, due: 0, oldestDueAt: null });
+  expect(south).toMatchObject({
+    name: 'south',
+    readAt: new Date(minutesAgo(20).getTime() + 2_000),
+    waiting: 1,
+    due: 1,
+    oldestDueAt: expect.any(Date),
   });
 });

@@ -170,29 +170,25 @@ describe('intake backfill', () => {
   });
 });
 
-describe('intake backfill --dry-run', { tags: ['slow'] }, () => {
-  test('of dates takes none of them for an id: what is held says nothing of how many fall within', async ({
-    openSite,
-  }) => {
-    const { intake } = await openSite({ applications: 30, choices: { pageCap: 20 } });
-    expect((await intake('sync --no-files')).code).toBe(0);
-    for (const [to, applications] of [
-      ['2000-01-01', 0],
-      ['2100-01-01', null],
-    ] as const) {
-      const estimated = await intake(`backfill --dry-run --json --to ${to}`);
-      expect(toResult(estimated), to).toMatchObject({ estimates: [{ estimate: { applications } }] });
-    }
-  });
+test('intake backfill --dry-run of dates takes none of them for an id', {
+  tags: ['slow'],
+}, async ({ openSite }) => {
+  const { intake } = await openSite({ applications: 30, choices: { pageCap: 20 } });
+  expect((await intake('sync --no-files')).code).toBe(0);
+  for (const [to, applications] of [
+    ['2000-01-01', 0],
+    ['2100-01-01', null],
+  ] as const) {
+    const estimated = await intake(`backfill --dry-run --json --to ${to}`);
+    expect(toResult(estimated), to).toMatchObject({ estimates: [{ estimate: { applications } }] });
+  }
 });
 
-describe('intake demo', () => {
-  test('refuses a number that is none before it starts anything', async () => {
-    using elsewhere = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
-    const { code, stderr } = await runIntake(['demo', '--applications', 'x'], {}, elsewhere.path);
-    expect(code).toBe(2);
-    expect(stderr).toMatch(/^--applications must be a whole number/);
-  });
+test('intake demo refuses a number that is none before it starts anything', async () => {
+  using elsewhere = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
+  const { code, stderr } = await runIntake(['demo', '--applications', 'x'], {}, elsewhere.path);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^--applications must be a whole number/);
 });
 
 describe('intake sandbox', () => {

@@ -7,29 +7,27 @@ import { test } from '../../support/processes/site.ts';
 import { syncBoard } from '../../support/processes/syncing.ts';
 import { openTcpGate } from '../../support/servers/tcp-gate.ts';
 
-describe('intake status --check', () => {
-  test('ends with 0 while what is new is read, also when nothing new comes, and with 8 when nobody reads', async ({
-    openSite,
-  }) => {
-    const { board, database, intake } = await openSite({ applications: 5 });
-    const check = async () => (await intake('status --check')).code;
-    await syncBoard(database, board);
-    expect(await check()).toBe(0);
+test('intake status --check ends with 0 while what is new is read, and with 8 when nobody reads', async ({
+  openSite,
+}) => {
+  const { board, database, intake } = await openSite({ applications: 5 });
+  const check = async () => (await intake('status --check')).code;
+  await syncBoard(database, board);
+  expect(await check()).toBe(0);
 
-    await database.query(`UPDATE intake.cursors SET as_of = now() - interval '21 minutes'`);
-    await database.query(`UPDATE intake.coverage SET as_of = now() - interval '21 minutes'`);
-    await database.query(
-      `UPDATE intake.sweeps SET started_at = started_at - interval '21 minutes', ended_at = ended_at - interval '21 minutes'`,
-    );
-    expect(await intake('status --check')).toMatchObject({
-      code: 8,
-      stdout: expect.stringContaining('Nothing has been read for 21m'),
-    });
-
-    // Nothing new at the source: the poll leaves no row, and yet it was one.
-    await syncBoard(database, board);
-    expect(await check()).toBe(0);
+  await database.query(`UPDATE intake.cursors SET as_of = now() - interval '21 minutes'`);
+  await database.query(`UPDATE intake.coverage SET as_of = now() - interval '21 minutes'`);
+  await database.query(
+    `UPDATE intake.sweeps SET started_at = started_at - interval '21 minutes', ended_at = ended_at - interval '21 minutes'`,
+  );
+  expect(await intake('status --check')).toMatchObject({
+    code: 8,
+    stdout: expect.stringContaining('Nothing has been read for 21m'),
   });
+
+  // Nothing new at the source: the poll leaves no row, and yet it was one.
+  await syncBoard(database, board);
+  expect(await check()).toBe(0);
 });
 
 describe('intake status --watch', { tags: ['slow'] }, () => {

@@ -69,24 +69,22 @@ describe('the closing line', () => {
   });
 });
 
-describe('npm test', () => {
-  it.each<[string[], string[]]>([
-    [[], ['--tagsFilter=!slow']],
-    [['--slow'], ['--tagsFilter=!slow']],
-    [['--bail=1'], ['--tagsFilter=!slow', '--bail=1']],
-    [['--all'], []],
-    [['--all', '--slow'], []],
-    [['test/unit/log.test.ts'], ['test/unit/log.test.ts']],
-    [
-      ['-t', 'a part of a name'],
-      ['-t', 'a part of a name'],
-    ],
-  ])('with %j leaves out the slow tests only where nothing is chosen', (given, expected) => {
-    const { args, env } = toVitestCall(given);
-    expect(args.filter((arg) => !/^--(?:reporter|config)|^run$|vitest\.config/.test(arg))).toEqual(expected);
-    expect(env).toEqual({
-      ...(given.includes('--slow') && { TEST_SLOWEST: '1' }),
-      ...(expected.includes('--tagsFilter=!slow') && { TEST_GOAL: '180' }),
-    });
+it.each<[string[], string[]]>([
+  [[], ['--tagsFilter=!slow']],
+  [['--slow'], ['--tagsFilter=!slow']],
+  [['--bail=1'], ['--tagsFilter=!slow', '--bail=1']],
+  [['--all'], []],
+  [['--all', '--slow'], []],
+  [['test/unit/log.test.ts'], ['test/unit/log.test.ts']],
+  [
+    ['-t', 'a part of a name'],
+    ['-t', 'a part of a name'],
+  ],
+])('npm test with %j leaves out the slow tests only where nothing is chosen', (given, expected) => {
+  const { args, env } = toVitestCall(given);
+  expect(args.filter((arg) => !/^--(?:reporter|config)|^run$|vitest\.config/.test(arg))).toEqual(expected);
+  expect(env).toEqual({
+    ...(given.includes('--slow') && { TEST_SLOWEST: '1' }),
+    ...(expected.includes('--tagsFilter=!slow') && { TEST_GOAL: '180' }),
   });
 });
