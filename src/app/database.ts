@@ -4,21 +4,19 @@
 import { type Config, findAddressProblem } from '../config.ts';
 import { SettingTrouble } from '../domain/trouble.ts';
 import type { DatabaseUrl } from '../store/postgres/connection.ts';
-import { createRdsToken } from '../store/postgres/rds-token.ts';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
 
 export async function openPlace({ database, openEmbedded }: Config<'database'>) {
-  const { DATABASE_URL, DATABASE_DIRECT_URL, DATABASE_CA, DATABASE_AUTH } = database;
+  const { DATABASE_URL, DATABASE_DIRECT_URL } = database;
   if (DATABASE_URL.reveal() === 'embedded') {
     if (!openEmbedded) throw new SettingTrouble('DATABASE_URL is embedded, which only commands can open.');
     const embedded = await openEmbedded();
     return { url: embedded.url, directUrl: embedded.url, [Symbol.asyncDispose]: () => embedded[Symbol.asyncDispose]() };
   }
-  const changing = (name: string, secret: { current(): string }): DatabaseUrl => ({
-    url: () => requireAddress(name, secret.current()),
-    root: DATABASE_CA,
-    ...(DATABASE_AUTH === 'rds-iam' && { password: createRdsToken }),
-  });
+  const changing =
+    (name: string, secret: { current(): string }): DatabaseUrl =>
+    () =>
+      requireAddress(name, secret.current());
   const url = changing('DATABASE_URL', DATABASE_URL);
   const directUrl = DATABASE_DIRECT_URL === null ? url : changing('DATABASE_DIRECT_URL', DATABASE_DIRECT_URL);
   return { url, directUrl, [Symbol.asyncDispose]: async () => {} };

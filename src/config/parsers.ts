@@ -110,11 +110,10 @@ function isWebhookSecret(text: string): boolean {
   return length >= 24 && length <= 64 && base64.length % 4 === 0;
 }
 
-const sslModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'];
-const sslParameters = ['ssl', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassword', 'sslnegotiation'];
+const sslParameters = ['ssl', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslnegotiation'];
 /** The driver would ignore any other word and connect without TLS or without channel binding. */
 const sslWords = {
-  sslmode: sslModes,
+  sslmode: ['disable', 'require', 'verify-ca', 'verify-full'],
   ssl: ['true', 'false'],
   sslnegotiation: ['postgres', 'direct'],
   channel_binding: ['disable', 'prefer', 'require'],
@@ -195,10 +194,6 @@ export const networks = value('must be addresses and networks (10.0.0.0/8), sepa
   }
   return list;
 });
-
-export const rootCertificate = value('must be a path, system, or a certificate that begins with -----BEGIN', (text) =>
-  text.includes('-----BEGIN CERTIFICATE-----') || !hasControl(text) ? text : undefined,
-);
 
 /** Where files are stored: a folder, or a bucket with an optional prefix. */
 export type BlobsPlace = { readonly kind: 'disk'; readonly path: string } | S3Place;

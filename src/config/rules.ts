@@ -22,7 +22,7 @@ export interface ConfigDraft {
 type Partly<S extends Section> = { [N in keyof Values<S>]: Values<S>[N] | undefined };
 
 export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) => void } = {
-  database({ DATABASE_URL, DATABASE_DIRECT_URL, DATABASE_CA }, { env, production, report, warn }) {
+  database({ DATABASE_URL, DATABASE_DIRECT_URL }, { env, production, report, warn }) {
     if (production && DATABASE_URL?.reveal() === 'embedded') {
       report('DATABASE_URL', 'is embedded, which is for development only: production needs a real database');
     }
@@ -30,18 +30,20 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
       const parsed = parsePostgresUrl(url?.reveal() ?? 'embedded');
       if (parsed === null) continue;
       const { host, mode, root } = parsed;
-      const authority = root ?? DATABASE_CA ?? null;
-      if (mode === 'verify-ca' && (authority === null || authority === 'system')) {
-        report(name, `has sslmode=verify-ca, which needs a root certificate of your own: ${wayToVerify}`);
+      if (mode === 'verify-ca' && (root === null || root === 'system')) {
+        report(
+          name,
+          'has sslmode=verify-ca, which needs a root certificate of your own: name it with sslrootcert, or use sslmode=verify-full',
+        );
       }
-      if (mode === 'require' && authority === 'system') {
+      if (mode === 'require' && root === 'system') {
         report(name, 'is checked by what the system trusts, which proves the server only with sslmode=verify-full');
       }
-      if (mode === null && authority === null && env.PGSSLMODE && !host.startsWith('/')) {
+      if (mode === null && root === null && env.PGSSLMODE && !host.startsWith('/')) {
         report(name, 'has no sslmode, and Intake does not read PGSSLMODE: add sslmode to it');
       }
       const isNear = host === '' || host.startsWith('/') || isLoopback(host);
-      const isEncrypted = mode === null ? authority !== null : mode !== 'disable' && mode !== 'prefer';
+      const isEncrypted = mode === null ? root !== null : mode !== 'disable';
       if (production && !isNear && !isEncrypted) {
         warn(
           name,
@@ -107,8 +109,6 @@ export function findShortness(secret: Secret, { production }: ConfigDraft): stri
 }
 
 const forOne = 'and ADVERTISERS_FILE exclude each other: with several accounts it belongs in the file';
-
-const wayToVerify = 'name it with sslrootcert or DATABASE_CA, or use sslmode=verify-full';
 
 /** True for an http address of another machine. */
 export function isPlain(value: unknown): boolean {

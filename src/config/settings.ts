@@ -38,18 +38,6 @@ export const sections = {
       read: read.directUrl,
       absent: 'DATABASE_URL',
     },
-    DATABASE_CA: {
-      meaning:
-        'the root certificate of the database server: a path, `system`, or the certificate itself; `sslrootcert` in the URL takes precedence',
-      example: '/etc/intake/database-root.crt',
-      read: read.rootCertificate,
-      absent: 'the certificate authorities built into Node',
-    },
-    DATABASE_AUTH: {
-      meaning: '`password`: the one in the URL; `rds-iam`: an Amazon RDS token for every connection',
-      read: read.word('password', 'rds-iam'),
-      default: 'password',
-    },
   },
   source: {
     SOURCE_URL: {

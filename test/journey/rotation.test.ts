@@ -80,7 +80,7 @@ describe('a database password that is changed', () => {
     await using database = await openTestDatabase();
     await using role = await openRole(database);
     let url = role.toUrl('first');
-    await using db = openDatabase({ url: { url: () => url }, role: 'test' });
+    await using db = openDatabase({ url: () => url, role: 'test' });
     await db.query('SELECT 1');
     await role.rotate('second');
     // The sessions that were ended are noticed by their next use.
@@ -90,7 +90,7 @@ describe('a database password that is changed', () => {
     });
     const met = await db.query('SELECT 1').catch((thrown: unknown) => thrown);
     expect(met).toMatchObject({ name: 'Trouble', at: 'database', message: expect.stringContaining('DATABASE_URL') });
-    await using late = openDatabase({ url: { url: () => url }, role: 'test' });
+    await using late = openDatabase({ url: () => url, role: 'test' });
     expect(await late.query('SELECT 1').catch((thrown: unknown) => thrown)).toMatchObject({ name: 'SettingTrouble' });
     url = role.toUrl('second');
     expect(await db.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);

@@ -91,9 +91,9 @@ describe('settings that depend on each other', () => {
     ],
     ['a key of KMS needs KMS', { ...account, S3_KMS_KEY_ID: 'alias/intake' }, ['S3_KMS_KEY_ID']],
     ['verify-ca needs a root certificate', inDatabase('?sslmode=verify-ca'), ['DATABASE_URL']],
-    ['it may stand beside', inDatabase('?sslmode=verify-ca', { DATABASE_CA: '/etc/root.crt' }), []],
-    ['the public authorities are none', inDatabase('?sslmode=verify-ca', { DATABASE_CA: 'system' }), ['DATABASE_URL']],
-    ['nor do they serve less', inDatabase('?sslmode=require', { DATABASE_CA: 'system' }), ['DATABASE_URL']],
+    ['the public authorities are none', inDatabase('?sslmode=verify-ca&sslrootcert=system'), ['DATABASE_URL']],
+    ['nor do they serve less', inDatabase('?sslmode=require&sslrootcert=system'), ['DATABASE_URL']],
+    ['TLS is used or not', inDatabase('?sslmode=prefer'), ['DATABASE_URL']],
     ['an empty root certificate is none', inDatabase('?sslmode=verify-ca&sslrootcert='), ['DATABASE_URL']],
     ['the driver does not know PGSSLMODE as psql does', { ...production, PGSSLMODE: 'require' }, ['DATABASE_URL']],
     ['it agrees with the address', inDatabase('?sslmode=require', { PGSSLMODE: 'require' }), []],
@@ -123,7 +123,7 @@ describe('settings that depend on each other', () => {
   const toDatabase = (url: string, more: Env = {}) => ({ ...production, DATABASE_URL: url, ...more });
   const local = (more: Env) => toDatabase('postgres://localhost/d', more);
   it.each<[what: string, env: Env, warning: RegExp | null]>([
-    ...['', '?sslmode=disable', '?sslmode=prefer', '?sslrootcert='].map((query): [string, Env, RegExp] => [
+    ...['', '?sslmode=disable', '?sslrootcert='].map((query): [string, Env, RegExp] => [
       `a database beyond this machine without TLS or without proof of it (${query})`,
       toDatabase(`postgres://db/d${query}`),
       clear,
@@ -132,7 +132,6 @@ describe('settings that depend on each other', () => {
       ...['127.0.0.1/d', '[::1]:5432/d', 'u@/d?host=/tmp', '%2Ftmp/d', '/d', 'db/d?sslmode=require'],
       ...['db/d?sslmode=verify-full', 'db/d?sslrootcert=system', 'db/d?ssl=true'],
     ].map((rest): [string, Env, null] => [`postgres://${rest}`, toDatabase(`postgres://${rest}`), null]),
-    ['public authorities', toDatabase('postgres://db/d', { DATABASE_CA: 'system' }), null],
     [
       'a direct address',
       toDatabase('postgres://localhost/d', { DATABASE_DIRECT_URL: 'postgres://db/d' }),

@@ -9,7 +9,6 @@ const harmless = {
   'src/domain/safe-error.ts': 'messages are cut to 2,000 characters first',
   'src/config/parsers.ts': 'settings of the operator',
   'src/blobs/s3.ts': 'a setting of the operator',
-  'src/store/postgres/connection.ts': 'a certificate file of the operator',
   'src/store/postgres/database.ts': 'messages of the database server',
 };
 
