@@ -8,7 +8,7 @@ import { type Environment, findDemoSettings, loadLocalPrivacyKey, toDemoDir, toS
 import { type BlobsPlace, blobsPlace, directUrl, webhookSecrets } from './config/parsers.ts';
 import { type ConfigDraft, findShortness, isPlain, rules } from './config/rules.ts';
 import { explainUnreadable, loadSecret, Secret } from './config/secret.ts';
-import { type Section, type Setting, sections, settings, type Values } from './config/settings.ts';
+import { type Section, type Setting, sections, settings, toExample, type Values } from './config/settings.ts';
 
 /** A part of the configuration that a command can request. Parts that it does not request are neither required nor read. */
 export type Need = keyof typeof load;
@@ -24,9 +24,9 @@ export type OpenEmbedded = (demo: boolean) => Promise<{ readonly url: string } &
 interface ConfigRequest<N extends Need> {
   readonly needs: readonly N[];
   readonly stateDir?: string;
-  /** The demo asks: its database, files and key are its own. */
+  /** True for the demo, whose database, files and key are its own. */
   readonly demo?: boolean;
-  /** Passed in by the CLI and used by the code that opens the database: production code must not import src/dev. */
+  /** Passed in by the CLI, for the code that opens the database: production code must not import src/dev. */
   readonly openEmbedded?: OpenEmbedded;
 }
 
@@ -40,17 +40,21 @@ export function loadConfig<const N extends Need>(
   const report = (name: string, text: string) => {
     // Two parts may read the same file.
     if (problems.some((known) => known.name === name && known.text === text)) return;
-    problems.push({ name, text, example: toExample(name) });
+    problems.push({ name, text, example: toLine(name) });
   };
   const production = env.NODE_ENV?.trim() === 'production';
-  const readsSource = needs.some((need) => need === 'source');
-  const demoEnv = production || demo ? null : findDemoSettings(env, stateDir, readsSource);
+  const demoEnv = production || demo ? null : findDemoSettings(env, stateDir, needs.includes('source' as N));
   const isDemo = demo || demoEnv !== null;
   const home = isDemo ? toDemoDir(stateDir) : stateDir;
   const chosen = demoEnv ?? env;
   const layered = production || chosen.BLOBS_URL ? chosen : { ...chosen, BLOBS_URL: `file:${join(home, 'blobs')}` };
-  const warn = (name: string, text: string) => void warnings.add(`${name} ${text}`);
-  const draft: ConfigDraft = { env, production, home, report, warn };
+  const draft: ConfigDraft = {
+    env,
+    production,
+    home,
+    report,
+    warn: (name, text) => void warnings.add(`${name} ${text}`),
+  };
 
   const read = <S extends Section>(section: S, unused?: string): Values<S> => {
     const used = Object.entries<Setting>(sections[section]).filter(([name]) => name !== unused);
@@ -91,19 +95,16 @@ export function toLocation(place: BlobsPlace): string {
 export interface ConfigProblem {
   readonly name: string;
   readonly text: string;
-  readonly example: string | undefined;
+  readonly example: string;
 }
 
 export class ConfigProblems extends Error {
   readonly problems: readonly ConfigProblem[];
 
   constructor(problems: readonly ConfigProblem[]) {
-    const lines = problems.map(
-      ({ name, text, example }) => `  ${name} ${text}${example ? `\n      example: ${example}` : ''}`,
-    );
-    super(
-      `The configuration has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n${lines.join('\n')}`,
-    );
+    const lines = problems.map(({ name, text, example }) => `  ${name} ${text}\n      example: ${example}`);
+    const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`;
+    super(`The configuration has ${count}:\n${lines.join('\n')}`);
     this.name = 'ConfigProblems';
     this.problems = problems;
   }
@@ -184,7 +185,7 @@ function readSetting(name: string, setting: Setting, env: Environment, draft: Co
     return undefined;
   }
   const { data, error } = setting.read.safeParse(chosen.reveal());
-  const problem = error?.issues[0]?.message ?? (setting.guarded ? findShortness(chosen, draft) : null);
+  const problem = error?.issues[0]?.message ?? (setting.secret === 'guarded' ? findShortness(chosen, draft) : null);
   if (problem !== null) {
     draft.report(name, `${problem}${chosen.file === null ? '' : ` (read from ${chosen.file})`}`);
     return undefined;
@@ -220,10 +221,8 @@ function loadGiven(
   return undefined;
 }
 
-function toExample(name: string): string | undefined {
+/** A line that sets the variable of a setting, or that of its file. */
+function toLine(name: string): string {
   const setting = settings.get(name);
-  if (setting) return `${name}=${setting.example ?? setting.default}`;
-  return settings.has(name.replace(/_FILE$/, ''))
-    ? `${name}=/run/secrets/${name.replace(/_FILE$/, '').toLowerCase()}`
-    : undefined;
+  return `${name}=${setting ? toExample(setting) : `/run/secrets/${name.replace(/_FILE$/, '').toLowerCase()}`}`;
 }

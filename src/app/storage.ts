@@ -45,7 +45,6 @@ export async function openConfiguredBlobs({ blobs }: Config<'blobs'>): Promise<B
     forcePathStyle: blobs.S3_FORCE_PATH_STYLE,
     checksums: checksums[blobs.S3_CHECKSUMS],
     sse: blobs.S3_SSE === 'off' ? undefined : blobs.S3_SSE,
-    kmsKeyId: blobs.S3_KMS_KEY_ID ?? undefined,
     connections: blobs.SOURCE_CONCURRENCY,
     timeoutMs: blobs.SOURCE_TIMEOUT,
   });

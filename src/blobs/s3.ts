@@ -44,8 +44,6 @@ export interface S3Settings {
   readonly checksums: S3Checksums;
   /** The value of x-amz-server-side-encryption; undefined: the bucket's default. */
   readonly sse?: 'AES256' | 'aws:kms' | undefined;
-  /** The key for `aws:kms`; undefined: the account's default. */
-  readonly kmsKeyId?: string | undefined;
   /** The number of keep-alive connections: as many as there are concurrent puts. */
   readonly connections: number;
   /** An attempt fails after this long without a byte. */
@@ -107,7 +105,6 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
       ...toTarget(path),
       ...asked,
       ...(settings.sse ? { ServerSideEncryption: settings.sse } : {}),
-      ...(settings.kmsKeyId ? { SSEKMSKeyId: settings.kmsKeyId } : {}),
     };
     try {
       const written = await ask(signal, buildPut(input, body, facts, checksums !== 'OFF'));

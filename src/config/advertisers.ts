@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
-import { type Detail, type EventType, eventTypes } from '../domain/webhook.ts';
+import { type Detail, eventTypes } from '../domain/webhook.ts';
 import * as read from './parsers.ts';
 import { type ConfigDraft, findShortness, isPlain } from './rules.ts';
 import { explainUnreadable, loadSecret, Secret } from './secret.ts';
@@ -76,39 +76,22 @@ function toAddress(at: string, { url }: ListedAccount, common: string | null, dr
   return url ?? common ?? '';
 }
 
-/** An endpoint of webhooks, and the account whose events it gets. */
-interface WebhookEndpoint {
-  readonly account: string;
-  /** Unique in the configuration. */
-  readonly name: string;
-  readonly url: string;
-  readonly secret: Secret;
-  /** Null: every type. */
-  readonly types: readonly EventType[] | null;
-  /** Which row of the application a message holds; null: none. */
-  readonly detail: Detail | null;
-}
-
+/** The endpoints, each with the account whose events it gets. No types: every type. The detail says which row a message holds. */
 export function loadWebhooks(values: Values<'webhooks'>, draft: ConfigDraft) {
   const { WEBHOOK_URL: url, WEBHOOK_SECRET: secret, WEBHOOK_ALLOW_PRIVATE: allowPrivate } = values;
   if (!draft.env.ADVERTISERS_FILE?.trim()) {
     const single = { account: 'default', name: 'default', types: null, detail: null };
-    const endpoints: WebhookEndpoint[] = url && secret ? [{ ...single, url, secret }] : [];
-    return { allowPrivate, accounts: ['default'], endpoints };
+    return { allowPrivate, accounts: ['default'], endpoints: url && secret ? [{ ...single, url, secret }] : [] };
   }
   const list = loadList(draft);
   const endpoints = list.flatMap(({ account: { name: account }, at, given: { webhooks = [] } }) =>
-    webhooks.flatMap((given, index): WebhookEndpoint[] => {
-      const place = `${at}.webhooks[${index}]`;
-      const { url, events = null, full = false, name = account } = given;
-      const secret = loadOne(place, given, 'secret', read.webhookSecrets, draft);
-      const detail = full === false ? null : full === true ? 'anonymous' : 'personal';
-      return secret === undefined ? [] : [{ account, name, url, secret, types: events, detail }];
+    webhooks.flatMap((given, index) => {
+      const { url, events: types = null, full, name = account } = given;
+      const secret = loadOne(`${at}.webhooks[${index}]`, given, 'secret', read.webhookSecrets, draft);
+      const detail: Detail | null = full ? (full === true ? 'anonymous' : 'personal') : null;
+      return secret ? [{ account, name, url, secret, types, detail }] : [];
     }),
   );
-  const names = endpoints.map(({ name }) => name);
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) reportList(draft, `two webhooks are called ${twice}: give each a name of its own`);
   return { allowPrivate, accounts: list.map(({ account }) => account.name), endpoints };
 }
 
@@ -187,13 +170,15 @@ const accountList = z
   .array(account, 'must be a list')
   .min(1, 'must name at least one account')
   .superRefine((accounts, context) => {
-    for (const key of ['name', 'advertiserId'] as const) {
-      const seen = new Set<unknown>();
-      for (const [index, { [key]: mark }] of accounts.entries()) {
-        if (mark !== undefined && seen.has(mark))
-          context.addIssue({ code: 'custom', path: [index, key], message: 'occurs twice' });
-        seen.add(mark);
-      }
+    const marks = accounts.flatMap(({ name, advertiserId, webhooks = [] }, index) => [
+      { path: [index, 'name'], mark: `account ${name}` },
+      { path: [index, 'advertiserId'], mark: advertiserId },
+      ...webhooks.map((one, place) => ({ path: [index, 'webhooks', place, 'name'], mark: `${one.name ?? name}` })),
+    ]);
+    const seen = new Set<unknown>();
+    for (const { path, mark } of marks.filter(({ mark }) => mark !== undefined)) {
+      if (seen.has(mark)) context.addIssue({ code: 'custom', path, message: 'occurs twice' });
+      seen.add(mark);
     }
   });
 

@@ -8,7 +8,6 @@ import { parsePostgresUrl } from '../domain/postgres-url.ts';
 
 const dayMs = 86_400_000;
 
-/** A duration such as `15m`, in milliseconds. */
 export const duration = value('must be a time: a number and ms, s, m, h or d, at most 36500d', toDurationMs);
 
 /** The duration of a lease, at most ten minutes. A lease in the database that lasts longer shows that the clock was set back. */
@@ -129,17 +128,16 @@ export const directUrl = postgresUrl('must be a postgres:// address', isPostgres
 function postgresUrl(refusal: string, isRead: (text: string) => boolean) {
   return z.string().superRefine((text, context) => {
     const parsed = parsePostgresUrl(text);
-    const problem = parsed?.host.includes(',') ? severalHosts : isRead(text) ? findParameterProblem(parsed) : refusal;
-    if (problem !== null) context.addIssue(problem);
+    const problem = isRead(text) ? parsed && findParameterProblem(parsed.parameters) : refusal;
+    if (parsed?.host.includes(',')) context.addIssue(severalHosts);
+    else if (problem !== null) context.addIssue(problem);
   });
 }
 
 const severalHosts =
   'names several hosts; name one address that leads to the primary: the writer endpoint of the service, or a proxy in front';
 
-function findParameterProblem(parsed: ReturnType<typeof parsePostgresUrl>): string | null {
-  if (parsed === null) return null;
-  const { parameters } = parsed;
+function findParameterProblem(parameters: URLSearchParams): string | null {
   const names = [...parameters.keys()];
   if (names.some((name) => /^ssl/i.test(name) && !sslParameters.includes(name))) {
     return `has an unknown TLS parameter; known are ${sslParameters.join(', ')}`;
@@ -195,42 +193,23 @@ export const networks = value('must be addresses and networks (10.0.0.0/8), sepa
   return list;
 });
 
-/** Where files are stored: a folder, or a bucket with an optional prefix. */
-export type BlobsPlace = { readonly kind: 'disk'; readonly path: string } | S3Place;
-interface S3Place {
-  readonly kind: 's3';
-  readonly bucket: string;
-  /** Without slashes at its ends; empty for the whole bucket. */
-  readonly prefix: string;
-}
+const blobsRefusal =
+  'must be file:PATH or s3://bucket/prefix: the bucket of 3 to 63 lower-case letters, digits, dots and hyphens, the prefix without ? and #';
 
-const toBlobsRefusal = (text: string) =>
-  text.startsWith('s3://')
-    ? 'must be s3://bucket/prefix: the bucket of 3 to 63 lower-case letters, digits, dots and hyphens, the prefix without ? and #'
-    : 'must be file:PATH or s3://bucket/prefix';
-
-export const blobsPlace = value(toBlobsRefusal, (text): BlobsPlace | undefined => {
+/** Where files are stored: a folder, or a bucket with a prefix, without slashes at its ends, that may be empty. */
+export type BlobsPlace = z.output<typeof blobsPlace>;
+export const blobsPlace = value(blobsRefusal, (text) => {
   const disk = /^file:(?:\/\/(?=\/))?(.+)$/.exec(text)?.[1];
-  if (disk !== undefined && !disk.startsWith('//')) return { kind: 'disk', path: disk };
-  const s3 = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([^?#]*))?$/.exec(text);
-  return s3?.[1] === undefined
-    ? undefined
-    : { kind: 's3', bucket: s3[1], prefix: (s3[2] ?? '').replace(/^\/+|\/+$/g, '') };
+  if (disk !== undefined && !disk.startsWith('//')) return { kind: 'disk' as const, path: disk };
+  const [, bucket, prefix = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([^?#]*))?$/.exec(text) ?? [];
+  return bucket === undefined ? undefined : { kind: 's3' as const, bucket, prefix: prefix.replace(/^\/+|\/+$/g, '') };
 });
 
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || /^127(?:\.\d{1,3}){3}$/.test(host) || /^\[?::1\]?$/.test(host);
 }
 
-const bytesPer: Record<string, number> = {
-  b: 1,
-  kb: 1e3,
-  mb: 1e6,
-  gb: 1e9,
-  kib: 2 ** 10,
-  mib: 2 ** 20,
-  gib: 2 ** 30,
-};
+const bytesPer: Record<string, number> = { b: 1, kb: 1e3, mb: 1e6, gb: 1e9, kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30 };
 const secondsPer: Record<string, number> = { s: 1, m: 60, h: 3600 };
 const msPer: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: dayMs };
 
@@ -257,11 +236,11 @@ function hasControl(text: string): boolean {
   return /\p{Cc}/u.test(text);
 }
 
-function value<T>(refusal: string | ((text: string) => string), read: (text: string) => T | undefined) {
+function value<T>(refusal: string, read: (text: string) => T | undefined) {
   return z.string().transform((text, context) => {
     const result = read(text);
     if (result !== undefined) return result;
-    context.addIssue(typeof refusal === 'string' ? refusal : refusal(text));
+    context.addIssue(refusal);
     return z.NEVER;
   });
 }

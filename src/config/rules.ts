@@ -59,12 +59,6 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
     if (ADVERTISER_ID) report('ADVERTISER_ID', forOne);
   },
 
-  blobs({ S3_SSE, S3_KMS_KEY_ID }, { report }) {
-    if (S3_KMS_KEY_ID && S3_SSE !== undefined && S3_SSE !== 'aws:kms') {
-      report('S3_KMS_KEY_ID', 'is used only with S3_SSE=aws:kms');
-    }
-  },
-
   extract({ EXTRACT_URL, EXTRACT_SCHEDULE }, { report }) {
     if (EXTRACT_SCHEDULE && EXTRACT_URL === null) report('EXTRACT_URL', 'is required, since EXTRACT_SCHEDULE is set');
   },

@@ -72,18 +72,6 @@ describe('a put', () => {
     },
   );
 
-  test('names the key that the store is to encrypt with, from the first put on', async () => {
-    await using bench = await openBench({}, { sse: 'aws:kms', kmsKeyId: 'alias/intake' });
-    for (const each of [createBytes(10), createBytes(10)]) {
-      await bench.store.put(toBlobKey(7n, each.facts.sha256), each.bytes, each.facts, signal);
-    }
-    const puts = bench.s3.requests.filter(({ operation }) => operation === 'PutObject');
-    expect(puts.map(({ headers }) => headers['x-amz-server-side-encryption-aws-kms-key-id'])).toEqual([
-      'alias/intake',
-      'alias/intake',
-    ]);
-  });
-
   test('leaves encryption to the bucket unless told', async () => {
     await using bench = await openBench();
     await put(bench.store);

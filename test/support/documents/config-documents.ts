@@ -2,7 +2,7 @@
 // `npm run config:docs` writes both; a test compares them with the settings.
 
 import { readFileSync, writeFileSync } from 'node:fs';
-import { type Setting, sections } from '../../../src/config/settings.ts';
+import { type Setting, sections, toExample } from '../../../src/config/settings.ts';
 
 const titles: Record<keyof typeof sections, string> = {
   database: 'Database',
@@ -35,7 +35,7 @@ export function renderTable(): string {
     .map(([title, settings]) => {
       const rows = settings.map(
         ([name, setting]) =>
-          `| \`${name}\`${setting.secret ? ' (secret)' : ''} | ${toDefault(setting)} | ${setting.meaning} |`,
+          `| \`${name}\`${setting.secret ? ` (secret${toLength(setting)})` : ''} | ${toDefault(setting)} | ${setting.meaning} |`,
       );
       return `### ${title}\n\n| variable | default | meaning |\n|---|---|---|\n${rows.join('\n')}\n`;
     })
@@ -62,12 +62,16 @@ function toDefault({ default: always, developmentDefault, absent }: Setting): st
   return developmentDefault === undefined ? (absent ?? '') : `\`${developmentDefault}\`, required in production`;
 }
 
-function toLine(name: string, { default: always, developmentDefault, example }: Setting): string {
-  return `# ${name}=${always ?? developmentDefault ?? example}`;
+function toLine(name: string, setting: Setting): string {
+  return `# ${name}=${setting.default ?? setting.developmentDefault ?? toExample(setting)}`;
 }
 
-function toFileHint(name: string, { secret }: Setting): string {
-  return secret ? `. Secret: also as ${name}_FILE` : '';
+function toFileHint(name: string, setting: Setting): string {
+  return setting.secret ? `. Secret${toLength(setting)}: also as ${name}_FILE` : '';
+}
+
+function toLength({ secret }: Setting): string {
+  return secret === 'guarded' ? ', at least 16 characters in production' : '';
 }
 
 function toPlain(markdown: string): string {
