@@ -37,19 +37,6 @@ async function openScene(database: TestDatabase) {
 
 const emailOf = (page: string) => /name="email"[^>]*value="([^"]*)"/.exec(page)?.[1];
 
-test('a visitor comes back with a profile and sees it in the form, also from the first of two tabs', async ({
-  database,
-}) => {
-  await using scene = await openScene(database);
-  const visitor = scene.createVisitor();
-  const [first, second] = [await visitor.begin(), await visitor.begin()];
-  for (const [index, back] of [first, second].entries()) {
-    expect((await visitor.go(back)).location).toBe('/apply');
-    const grant = scene.stage.sandbox.grants()[index];
-    expect(emailOf((await visitor.go('/apply')).page)).toBe(grant?.candidate.person.email);
-  }
-});
-
 test("somebody else's handle fills in nothing, not even for a visitor who has clicked the button", async ({
   database,
 }) => {

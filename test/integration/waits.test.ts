@@ -1,4 +1,3 @@
-import { createServer } from 'node:net';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
@@ -16,7 +15,6 @@ import {
   spawnWorker,
   startBareWorker,
 } from '../support/processes/worker.ts';
-import { listenLocally } from '../support/servers/local-server.ts';
 import { openTcpGate } from '../support/servers/tcp-gate.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
 import { openStrictS3 } from '../support/stores/strict-s3.ts';
@@ -113,24 +111,6 @@ test('a storage that is away is named while files wait for it', {
   await gate.open();
   await until(async () => (await isDone(database, board)) && (await askStatus(settings.env)).waits.length === 0);
 });
-
-test('a storage that takes requests and answers none is named when its client has given up', {
-  tags: ['slow'],
-}, async ({ emptied: database }) => {
-  await using board = await openSandbox({ applications: 3 });
-  await using silent = await openSilentServer();
-  await using s3 = await openStrictS3();
-  const away = { ...s3.settings, S3_ENDPOINT: silent.url, SOURCE_TIMEOUT: '1s' };
-  await using settings = await openSettings(database, board, away);
-  await using _worker = await spawnWorker(settings.env);
-  await until(async () => (await askStatus(settings.env)).waits.length > 0);
-  const { waits } = await askStatus(settings.env);
-  const { host } = new URL(silent.url);
-  expect(waits).toMatchObject([{ dependency: 'storage', reason: expect.stringContaining(`The store at ${host}`) }]);
-});
-
-/** A server that accepts connections, and says nothing. */
-const openSilentServer = () => listenLocally(createServer((socket) => void socket.on('error', () => {})));
 
 test("a database that is away is named by the worker's page, which goes on by itself", async ({
   emptied: database,

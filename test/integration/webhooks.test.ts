@@ -148,17 +148,6 @@ describe('an endpoint', () => {
     expect(receiver.taken()).toEqual([...ids, ...more]);
   });
 
-  test('that asks for a pause gets it', async ({ ats }) => {
-    const { database, receiver, run } = ats;
-    await append(database, received(1));
-    receiver.answer = () => ({ status: 503, headers: { 'retry-after': '7200' } });
-    await run();
-    const [row] = await database.query<{ seconds: number }>(
-      `SELECT extract(epoch FROM next_at - answered_at)::int AS seconds FROM intake.webhooks`,
-    );
-    expect(row?.seconds).toBe(7_200);
-  });
-
   test('waits no longer where the clock was set back', async ({ ats }) => {
     const { database, store, receiver, webhook, run } = ats;
     await append(database, received(1));

@@ -175,12 +175,6 @@ describe('a schedule that does not end is told', () => {
     expect(outcome.lines.map(({ client }) => client).join('')).toBe('aabba');
   });
 
-  test('where a statement has no answer', async ({ stage }) => {
-    const asleep = (actor: Actor) => stage.database(actor.name).query('SELECT pg_sleep(600)');
-    const { broken } = await runSchedule(stage, { programs: { a: asleep }, limits }, []);
-    expect(broken).toEqual(['Nobody could go on for 1 s.\n  a has no answer to: SELECT pg_sleep(600)']);
-  });
-
   test('where a client tries again and again', async ({ stage }) => {
     let isOver = false;
     const scenario: Scenario = {
@@ -203,21 +197,6 @@ describe('a schedule that does not end is told', () => {
       isOver = true;
     }
   });
-
-  test('and the next one is played', async ({ stage }) => {
-    const ask = (actor: Actor) => stage.database(actor.name).query('SELECT 1');
-    const { lines, broken, failures } = await runSchedule(stage, { programs: { a: ask } }, []);
-    expect({ lines: lines.length, broken, failures }).toEqual({ lines: 1, broken: [], failures: [] });
-  });
-});
-
-test('a situation that cannot be made is told with the name of its scenario', async ({ stage }) => {
-  const scenario: Scenario = {
-    ...{ name: 'planted', promise: 'it begins' },
-    open: () => Promise.reject(new Error('The lane is free.')),
-  };
-  const played = explore(stage, scenario, { preemptions: 0 });
-  await expect(played).rejects.toThrow('"planted" could not be set up: Error: The lane is free.');
 });
 
 test('a schedule is told and read again', () => {

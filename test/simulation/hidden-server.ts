@@ -195,7 +195,7 @@ export function isFailure({ status, body }: ListReply): boolean {
 }
 
 /** 2026-03-31T23:33:20Z, four days before daylight saving time ends in Melbourne. */
-export const defaultStartMs = 1_775_000_000_000;
+const defaultStartMs = 1_775_000_000_000;
 const envelopeBytes = 420;
 const bytesPerRow = 700;
 

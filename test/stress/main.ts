@@ -1,5 +1,5 @@
-// Runs the suite under stress: on a busy machine, with its files in random order, with eager and without autovacuum, and on an older
-// Postgres. Prints what failed in each run, and the closing line of each.
+// Runs the suite under stress: on a busy machine, with its files in random order, with eager and without autovacuum. Prints what failed in
+// each run, and the closing line of each. TEST_DATABASE_URL names another server, such as an older Postgres.
 //   npm run test:stress -- --runs 10                     ten runs: one of each kind, then busy ones
 //   npm run test:stress -- --runs 2 test/unit            only these files
 //   npm run test:stress -- --runs 1 --kind crowded --seed 7      repeats one run
@@ -10,7 +10,6 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
-import { findPostgres, openRealPostgres } from './postgres.ts';
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -27,7 +26,6 @@ interface Stress {
   /** Number of processes that occupy a core all the time. */
   readonly busy: number;
   readonly env?: Readonly<Record<string, string>>;
-  readonly postgres?: number;
 }
 
 const cores = availableParallelism();
@@ -38,10 +36,8 @@ const kinds: Readonly<Record<string, Stress>> = {
   eager: { busy: cores, env: { TEST_AUTOVACUUM: 'eager' } },
   off: { busy: cores, env: { TEST_AUTOVACUUM: 'off' } },
   crowded: { busy: 4 * cores },
-  oldest: { busy: cores, postgres: 15 },
   busy: { busy: cores },
 };
-const fastSettings = ['timezone=UTC', 'fsync=off', 'full_page_writes=off', 'max_connections=200'];
 
 for (let nth = 0; nth < Number(options.runs); nth++) {
   const kind = options.kind ?? Object.keys(kinds)[nth] ?? 'busy';
@@ -52,18 +48,12 @@ for (let nth = 0; nth < Number(options.runs); nth++) {
 }
 
 /** Runs the suite; returns its closing line. */
-async function play({ busy, env, postgres }: Stress, seed: number): Promise<string> {
+async function play({ busy, env }: Stress, seed: number): Promise<string> {
   await using stack = new AsyncDisposableStack();
-  const bin = postgres && findPostgres(postgres);
-  if (postgres !== undefined && !bin) return `Postgres ${postgres} is not installed`;
-  const server = bin && stack.use(await openRealPostgres(bin, fastSettings));
   for (let each = 0; each < busy; each++) stack.use(startBusy());
   const child = spawn(process.execPath, ['test/support/suite/run.ts', '--all', ...positionals], {
     cwd: join(import.meta.dirname, '../..'),
-    env: {
-      ...{ ...process.env, NO_COLOR: '1', TEST_SHUFFLE_SEED: String(seed), ...env },
-      ...(server && { TEST_DATABASE_URL: server.url }),
-    },
+    env: { ...process.env, NO_COLOR: '1', TEST_SHUFFLE_SEED: String(seed), ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ended = once(child, 'close');

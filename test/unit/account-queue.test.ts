@@ -1,6 +1,8 @@
 // Queues by a hand-held clock: which is worked on, which is paused, and for how long.
+import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Source } from '../../src/source/client.ts';
+import { createSlots } from '../../src/sync/slots.ts';
 import {
   type AccountQueue,
   type AccountQueues,
@@ -96,4 +98,58 @@ test('the last day is read before the checks: a late application is stored by th
   queues.demand('everything', 'audit', 'witness', 'day', 'poll');
   await vi.advanceTimersByTimeAsync(100);
   expect(done).toEqual(['poll', 'day', 'witness', 'audit', 'everything']);
+});
+
+test('every task of every account runs, one at a time for an account, few long ones at once', async () => {
+  vi.useRealTimers();
+  const names: readonly TaskName[] = ['poll', 'unfinished', 'witness', 'everything'];
+  const demanded = fc.array(fc.tuple(fc.nat(2), fc.constantFrom(...names)), { minLength: 1, maxLength: 12 });
+  await fc.assert(
+    fc.asyncProperty(fc.scheduler(), demanded, async (s, demands) => {
+      const accounts = ['a', 'b', 'c'].map((name) => ({ name, advertiserId: null, source: {} as Source, watch() {} }));
+      const running: string[] = [];
+      const done = new Set<string>();
+      const queues = createAccountQueues({
+        ...{ accounts, atOnce: 2, longAtOnce: 1, signal: new AbortController().signal },
+        async work({ account }, task) {
+          const one = `${account.name} ${task}`;
+          expect(running.some((other) => other.startsWith(account.name))).toBe(false);
+          running.push(one);
+          expect(running.length).toBeLessThanOrEqual(2);
+          expect(running.filter((other) => !other.endsWith('poll')).length).toBeLessThanOrEqual(1);
+          await s.schedule(Promise.resolve(), one);
+          running.splice(running.indexOf(one), 1);
+          done.add(one);
+        },
+      });
+      const asked = demands.map(async ([at, task]) => {
+        await s.schedule(Promise.resolve(), `demand ${at} ${task}`);
+        const queue = queues.all[at];
+        if (queue) queues.demandOf(queue, task);
+      });
+      await s.waitFor(Promise.all(asked).then(() => queues.untilIdle()));
+      expect(done).toEqual(new Set(demands.map(([at, task]) => `${'abc'[at]} ${task}`)));
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('so many work at once as there are slots, all are served, and an abort ends a wait', async () => {
+  const slots = createSlots(2);
+  const stop = new AbortController();
+  let [working, most, ended] = [0, 0, 0];
+  const work = async () => {
+    using _slot = await slots.take(stop.signal);
+    most = Math.max(most, ++working);
+    await vi.advanceTimersByTimeAsync(1);
+    working--;
+    ended++;
+  };
+  await Promise.all(Array.from({ length: 9 }, work));
+  expect({ most, ended }).toEqual({ most: 2, ended: 9 });
+  using _one = await slots.take(stop.signal);
+  using _two = await slots.take(stop.signal);
+  const waiting = slots.take(stop.signal);
+  stop.abort(new Error('stopped'));
+  await expect(waiting).rejects.toThrow('stopped');
 });

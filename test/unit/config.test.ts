@@ -524,6 +524,9 @@ describe('several accounts', () => {
   it('exclude the settings of a single one', () => {
     const env = { ...account, ...listed([{ name: 'a', credential: 'x' }]), ADVERTISER_ID: '1' };
     expect(refusedNames(env, 'source')).toEqual(['SOURCE_CREDENTIAL', 'ADVERTISER_ID']);
+    expect(refuse({ ADVERTISERS_FILE: '/nowhere' }, 'source')[0]?.text).toContain(
+      'names /nowhere, which does not exist',
+    );
   });
 
   it.each<[problem: string, list: unknown]>([

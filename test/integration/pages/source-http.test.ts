@@ -186,15 +186,6 @@ describe('L8: an empty answer without an envelope is weak', () => {
     expect(trouble.message).toContain('base URL');
     expect(requests).toHaveLength(1);
   });
-
-  test('an HTML login page with status 200 is trouble', async () => {
-    const { source } = await open(
-      send(200, '<!DOCTYPE html><html><body>Log in</body></html>', { 'content-type': 'text/html' }),
-    );
-    const trouble = await troubleOf(source.list({}, never));
-    expect(trouble.kind).toBe('malformed');
-    expect(trouble.message).toContain('HTML');
-  });
 });
 
 describe('a failure that seconds may mend', () => {

@@ -1,7 +1,3 @@
-// The commands as an operator meets them: real Postgres, the sandbox as the source, and real processes where the process is the subject.
-import { mkdtempDisposableSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../../src/dev/sandbox/http/server.ts';
 import { openDatabase } from '../../../src/store/postgres/database.ts';
@@ -111,13 +107,6 @@ describe('intake sync', () => {
     expect(stderr).toContain('a living process');
   });
 
-  test('after a holder that died goes on when its lease has lapsed', { tags: ['slow'] }, async ({ openSite }) => {
-    const { database, intake } = await openSite({ applications: 3 });
-    await using db = openDatabase({ url: database.url, role: 'test' });
-    await claimLease(db, { name: 'default', lane: 'live', owner: 'a dead process', leaseMs: 1_500 });
-    expect(await intake('sync --no-files', { LEASE: '1500ms' })).toMatchObject({ code: 0 });
-  });
-
   test('with a wrong database name or password ends with 2 and names the setting', async ({ openSite }) => {
     const { database, intake } = await openSite({ applications: 3 });
     const nowhere = new URL(database.url);
@@ -182,13 +171,6 @@ test('intake backfill --dry-run of dates takes none of them for an id', {
     const estimated = await intake(`backfill --dry-run --json --to ${to}`);
     expect(toResult(estimated), to).toMatchObject({ estimates: [{ estimate: { applications } }] });
   }
-});
-
-test('intake demo refuses a number that is none before it starts anything', async () => {
-  using elsewhere = mkdtempDisposableSync(join(tmpdir(), 'intake-test-'));
-  const { code, stderr } = await runIntake(['demo', '--applications', 'x'], {}, elsewhere.path);
-  expect(code).toBe(2);
-  expect(stderr).toMatch(/^--applications must be a whole number/);
 });
 
 describe('intake sandbox', () => {

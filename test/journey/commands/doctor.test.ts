@@ -84,22 +84,6 @@ describe('doctor', () => {
     expect(said.storage).toContain('put, get and delete');
   });
 
-  test('names the version to use on a schema that is ahead, and not intake migrate', { tags: ['slow'] }, async ({
-    openSite,
-  }) => {
-    await using newer = await openTestDatabase();
-    await newer.query(
-      `INSERT INTO intake.migrations (hash, created_at, version, lowest) VALUES ('x', 9999999999999, '99.1.0', '99.1.0')`,
-    );
-    const { code, said } = await runChecks(await openSite({ applications: 3, database: newer }));
-    expect(code).toBe(7);
-    expect(said).toMatchObject({
-      schema: 'ahead: use version 99.1.0 or newer',
-      storage: expect.stringContaining('put, get and delete'),
-      'default: credential': 'accepted',
-    });
-  });
-
   test('names a halt after another advertiser answered, and ends with 4', async ({ openSite }) => {
     const site = await openSite({ applications: 3 });
     await site.sync();

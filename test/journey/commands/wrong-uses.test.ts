@@ -70,13 +70,6 @@ const wrongUses: Readonly<Record<string, WrongUse>> = {
     says: 'There is no bucket another-bucket at the store at 127.0.0.1:STORE',
     next: '',
   },
-  'a storage key that is wrong': {
-    line: 'doctor',
-    env: { AWS_SECRET_ACCESS_KEY: 'another-one' },
-    code: 2,
-    says: 'The store at 127.0.0.1:STORE denies access to bucket test-bucket: check the AWS_* credentials',
-    next: '',
-  },
   'a storage that nobody serves': {
     line: 'doctor',
     env: { S3_ENDPOINT: 'http://127.0.0.1:1' },
@@ -90,13 +83,6 @@ const wrongUses: Readonly<Record<string, WrongUse>> = {
     code: 2,
     says: 'ADMIN_HOST: 192.0.2.1 is not an address of this machine (EADDRNOTAVAIL)',
     next: 'Correct the setting',
-  },
-  'a file of accounts that is not there': {
-    line: 'sync',
-    env: { SOURCE_CREDENTIAL: '', ADVERTISERS_FILE: 'FOLDER/none.json' },
-    code: 2,
-    says: 'ADVERTISERS_FILE names FOLDER/none.json, which does not exist',
-    next: 'Set what is named above',
   },
   'an account that is not configured': {
     line: 'sync --advertiser nobody',
@@ -194,24 +180,5 @@ describe('a database that cannot be written', { tags: ['slow'] }, () => {
     const sync = startIntake(['sync'], env);
     sync.child.stderr?.once('data', () => sync.child.kill('SIGINT'));
     expect((await sync.ended).stderr).toMatch(/^database: The database at \S+ is read-only \(25006\)\./);
-  });
-
-  test('whose role may not create the schema is waited for, and sync says so', async ({ places }) => {
-    await using database = await openTestDatabase();
-    await database.query(`DROP SCHEMA intake CASCADE; DROP SCHEMA intake_analytics CASCADE`);
-    const url = new URL(database.url);
-    const role = `poor_${url.pathname.slice(1)}`;
-    await database.query(`CREATE ROLE "${role}" LOGIN PASSWORD 'poor'`);
-    try {
-      [url.username, url.password] = [role, 'poor'];
-      const env = { ...toEnvironment({ url: url.href }, places.board), ...places.storage };
-      const { child, ended } = startIntake(['sync'], env);
-      child.stderr?.once('data', () => child.kill('SIGINT'));
-      const { code, stderr } = await ended;
-      expect(code).toBe(5);
-      expect(stderr).toMatch(/^database: The schema is missing or too old, .* Run `intake migrate` as the owner/);
-    } finally {
-      await database.query(`DROP ROLE "${role}"`);
-    }
   });
 });

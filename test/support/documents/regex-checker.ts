@@ -1,13 +1,12 @@
 // Finds regular expressions that take more than linear time on some text: backtracking, and the search from every position. It builds the
-// automaton of an expression (Glushkov: a state for each character set) and looks for ambiguous loops. A state that can be pumped in two
-// ways by one text is exponential; two loops that one text moves through and between are polynomial. The search itself is such a loop.
+// automaton of an expression (Glushkov: a state for each character set) and looks for two loops that one text moves through and between; the
+// search itself is such a loop. Exponential expressions have such loops as well, or two ways through nested repetitions.
 // Written here because recheck, which does the same and more, takes a minute of CPU for the expressions of src.
 
 /** What is wrong with an expression; null when its time is linear. */
 export function findSlowPattern(source: string, flags: string): string | null {
   try {
-    const automaton = toAutomaton(source, flags);
-    return findExponential(automaton) ?? findPolynomial(automaton);
+    return findAmbiguous(toAutomaton(source, flags));
   } catch (error) {
     if (error instanceof Unsupported) return error.message;
     throw error;
@@ -159,16 +158,9 @@ function toAutomaton(source: string, flags: string): Automaton {
 
 /** True where an alternative of the whole expression may begin anywhere, though the first begins at the start. */
 function hasTopAlternative(source: string): boolean {
-  let depth = 0;
-  const tops = source
-    .replace(/\[(?:[^\]\\]|\\.)*\]|\\./g, '')
-    .split('')
-    .flatMap((char, at, all) => {
-      if (char === '(') depth++;
-      if (char === ')') depth--;
-      return char === '|' && depth === 0 ? [all[at + 1]] : [];
-    });
-  return tops.some((begin) => begin !== '^');
+  let flat = source.replace(/\[(?:[^\]\\]|\\.)*\]|\\./g, '');
+  for (let before = ''; before !== flat; ) [before, flat] = [flat, flat.replace(/\([^()]*\)/g, '')];
+  return flat.split('|').some((alternative) => !alternative.startsWith('^'));
 }
 
 function toBounds(quantifier: string): [least: number, most: number] {
@@ -210,28 +202,11 @@ function canReach(
   return false;
 }
 
-function loopsOf(automaton: Automaton): number[] {
-  return automaton.next.flatMap((_, state) => (canReach(automaton, [state], ([to]) => to === state) ? [state] : []));
-}
-
-function findExponential(automaton: Automaton): string | null {
-  for (const state of loopsOf(automaton)) {
-    if (state === 0 || automaton.done.has(state)) continue;
-    if (automaton.doubled.has(state)) return 'is exponential: a repetition within a repetition';
-    const isBack = (tuple: readonly number[]) => tuple[0] === state && tuple[1] === state;
-    const parted: string[][] = [];
-    canReach(
-      automaton,
-      [state, state],
-      (to) => to[0] !== to[1] && canReach(automaton, to, isBack) && parted.push([]) > 0,
-    );
-    if (parted.length > 0) return 'is exponential: one text passes through a repetition in two ways';
-  }
-  return null;
-}
-
-function findPolynomial(automaton: Automaton): string | null {
-  const loops = loopsOf(automaton);
+function findAmbiguous(automaton: Automaton): string | null {
+  const loops = automaton.next.flatMap((_, state) =>
+    canReach(automaton, [state], ([to]) => to === state) ? [state] : [],
+  );
+  if (loops.some((state) => automaton.doubled.has(state) && !automaton.done.has(state))) return 'repeats a repetition';
   const reach = new Map(
     loops.map((one) => [
       one,
@@ -246,9 +221,7 @@ function findPolynomial(automaton: Automaton): string | null {
       const isAllowed = ([x, , z]: readonly number[]) => backTo(x, p) && backTo(z, q);
       const isGoal = ([x, y, z]: readonly number[]) => x === p && y === q && z === q;
       if (canReach(automaton, [p, p, q], isGoal, isAllowed)) {
-        return p === 0
-          ? 'is quadratic: the search repeats it from every position'
-          : 'is quadratic: one text passes between two repetitions';
+        return p === 0 ? 'is repeated by the search from every position' : 'has two repetitions of one text';
       }
     }
   }
